@@ -54,8 +54,8 @@ static void release(struct exported *exported) {
     free(exported);
 }
 
-/* Releases memory that a consumer has released. Once the interpreter has ended, the process's end
- * frees the memory. */
+/* Releases memory that its consumer no longer uses. Once the interpreter has ended, the process's
+ * end frees the memory. */
 static void release_consumed(void *exported) {
     if (!Py_IsInitialized())
         return;

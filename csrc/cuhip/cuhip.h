@@ -35,9 +35,9 @@ struct thread_state {
  * __tls_get_addr. */
 extern __thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
 
-/* Makes the thread's device current. Uses the thread's context, if another library made one current
- * before. If there is none, uses the primary context of the thread's device, which is retained at
- * its first use. */
+/* Makes the thread's device current. Keeps a context that another library has made current, unless
+ * the thread has called hipSetDevice. Otherwise makes the primary context of the thread's device
+ * current; cuhip retains a primary context at its first use. */
 hipError_t context_bind(void);
 
 /* Adopts the device of a context that another library has made current, unless the thread has
@@ -80,7 +80,7 @@ hipError_t module_unload(hipModule_t module);
 hipError_t module_function(hipFunction_t *function, hipModule_t module, const char *name);
 hipError_t module_global(void **address, size_t *bytes, hipModule_t module, const char *name);
 
-/* The arguments of a launch, except its origin. */
+/* The arguments that all kinds of launches have. */
 struct launch {
     hipFunction_t function;
     dim3 grid, block;
@@ -90,7 +90,7 @@ struct launch {
 };
 hipError_t launch(const struct launch *launch, void **extra);
 hipError_t launch_cooperative(const struct launch *launch);
-/* Prepares a launch for a graph; `extra` in the driver's form. */
+/* Prepares a launch for a graph; `translated` gets `extra` in the driver's form. */
 hipError_t launch_prepare(const struct launch *launch, void **extra, void **translated);
 hipError_t launch_cluster(const struct launch *launch, dim3 cluster, bool cooperative,
                           void **extra);

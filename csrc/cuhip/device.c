@@ -60,7 +60,7 @@ hipError_t device_total(size_t *bytes, int device) {
     return error ? error : from_cuda(cuda.DeviceTotalMem(bytes, handle));
 }
 
-/* Returns the version of the HIP whose ABI this is. */
+/* Stores the version of the HIP whose ABI cuhip provides. */
 hipError_t version_of_hip(int *version) {
     if (!version)
         return hipErrorInvalidValue;

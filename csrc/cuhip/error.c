@@ -25,8 +25,8 @@ static const char *name_of(hipError_t error) {
     }
 }
 
-/* Returns HIP's nearest error for an error that only the driver has. Returns 0 if HIP has the same
- * number. */
+/* Returns HIP's nearest error for an error that only the driver has. Returns 0 if HIP has an error
+ * with the driver's number. */
 static hipError_t nearest(CUresult result) {
     switch (result) {
 #define HIP_ERROR(number, name) case number:
@@ -96,8 +96,8 @@ hipError_t error_of_driver(CUresult result) {
     return error;
 }
 
-/* The thread's last error is the result of its last call, even after a success, as on AMD's 5.2.3.
- */
+/* The thread's last error is the result of its last call, even after a success, as on AMD's HIP
+ * 5.2.3. */
 
 __attribute__((visibility("default"))) hipError_t hipGetLastError(void);
 hipError_t hipGetLastError(void) {

@@ -9,10 +9,11 @@ enum { MOST_THREADS = 1024 };
 
 /* ---- dynamic workgroup memory ---- */
 
-/* Beyond 48 KB minus its static memory, a function needs a permission, which cuhip requests once
- * for each function. An entry contains a function's address and, in its low 16 bits, the permitted
- * memory in units of 16 bytes. For a function whose entry was overwritten, cuhip requests the
- * permission again. */
+/* A function needs a permission for more dynamic workgroup memory than 48 KB minus its static
+ * memory. cuhip requests the permission at a function's first launch with dynamic workgroup memory,
+ * and again if a later launch needs more. An entry contains a function's address and, in its low 16
+ * bits, the permitted memory in units of 16 bytes. For a function whose entry was overwritten,
+ * cuhip requests the permission again. */
 enum { ALLOWED = 512, UNIT = 16 };
 static _Atomic uint64_t allowed[ALLOWED];
 
@@ -37,8 +38,8 @@ void launch_invalidate(void) {
 
 /* ---- what HIP and the driver say differently ---- */
 
-/* HIP ends the list with 3, the driver ends it with 0. Returns false if the list is none of HIP's
- * lists. */
+/* HIP ends the list with 3, the driver ends it with 0. Returns false if the list does not have the
+ * form that HIP requires. */
 static bool translate_extra(void **extra, void *translated[5]) {
     if ((uintptr_t)extra[0] != EXTRA_POINTER || (uintptr_t)extra[2] != EXTRA_SIZE ||
         (uintptr_t)extra[4] != EXTRA_END_OF_HIP)
@@ -52,7 +53,7 @@ static bool translate_extra(void **extra, void *translated[5]) {
 /* Returns the error with which HIP would refuse the launch; 0 if HIP would launch. */
 static hipError_t objection(const struct launch *l) {
     if (!l->function)
-        return hipErrorInvalidImage; /* as AMD's 5.2.3 */
+        return hipErrorInvalidImage; /* as AMD's HIP 5.2.3 */
     if (!l->grid.x || !l->grid.y || !l->grid.z || !l->block.x || !l->block.y || !l->block.z)
         return hipErrorInvalidValue;
     if ((uint64_t)l->block.x * l->block.y * l->block.z > MOST_THREADS)

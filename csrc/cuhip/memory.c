@@ -77,7 +77,7 @@ hipError_t memory_register(void *address, size_t bytes, unsigned flags) {
     if (!address)
         return hipErrorInvalidValue;
     if (bytes == 0)
-        return hipErrorOutOfMemory; /* as AMD's 5.2.3 */
+        return hipErrorOutOfMemory; /* as AMD's HIP 5.2.3 */
     return from_cuda(cuda.MemHostRegister(
         address, bytes,
         (flags & HOST_FLAGS_OF_CUDA) | CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));

@@ -16,7 +16,7 @@ _Static_assert(sizeof(struct mgpu_cached) == sizeof(struct channel_cached), "one
 
 enum {
     GLANCE = 100, /* ms between two checks that the program is alive, until the channel is set up */
-    ROUND = 10000, /* ms between two reads of a word whose changes a doorbell announces */
+    ROUND = 10000, /* ms after which a waiter reads its word again without being woken */
 };
 
 static struct channel *channel;
@@ -28,9 +28,9 @@ static void ring_library(void) {
     channel_ring(&channel->doorbell);
 }
 
-/* Holds the manager's mutex as long as it lives, and ends the process when the program's mutex is
- * free. The thread needs no GIL, so even a policy that never returns does not outlive its program.
- */
+/* Locks the manager's mutex for as long as this thread lives. Ends the process once the program's
+ * mutex is free. The thread needs no GIL, so even a policy that never returns does not outlive its
+ * program. */
 static void *watch(void *unused) {
     (void)unused;
     pthread_mutex_lock(&channel->manager);

@@ -23,14 +23,17 @@ struct mgpu_cached {
 
 /* Makes this process the manager of the program that has started it. `version` is the package's,
  * `python` the interpreter's; `program` is the program's process id, 0 if unknown. Returns NULL, or
- * the reason why this process cannot be the manager, which the library then gets, too. */
+ * the reason why this process cannot be the manager. If the channel is ready, the library gets the
+ * reason, too. */
 const char *mgpu_attach(const char *version, const char *python, int program);
 
-/* Tells the library that no manager will start; before or after mgpu_attach. */
+/* Tells the library that no manager will serve the program. Does nothing before mgpu_attach has
+ * opened the channel. */
 void mgpu_give_up(const char *reason);
 
-/* Waits at most that many milliseconds for an event, and returns up to `room` events, oldest first.
- * Adds the number of further events to *dropped_events. */
+/* Waits at most `milliseconds` for an event. Stores up to `room` events, oldest first, and returns
+ * their number. Adds to *dropped_events how many events the library has dropped since the last
+ * call, because the ring was full. */
 size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds, uint64_t *dropped_events);
 
 /* Sends one request (enum channel_request), and returns the library's answer. Any thread. */

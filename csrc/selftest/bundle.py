@@ -4,9 +4,10 @@
     python -m csrc.selftest.bundle --chip gfx1251 kernels.tar.xz  # for `selftest --image`
 
 The bundle contains the programs of bench/programs with their host code as LLVM 22, 19 and 15 lower
-it. The bundle also contains their kernels for every chip, programs that detect a missing proof, and
-sequences from the tests' random driver. git contains the bundle, because builders of the wheel have
-no LLVM: test_bundle.py compares it with the sources.
+it. The bundle also contains the kernels of these programs for every chip, and sequences from the
+tests' random driver. Further programs give wrong results if the library lacks a proof of
+docs/proofs.md. git contains the bundle, because builders of the wheel have no LLVM: test_bundle.py
+compares it with the sources.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ PROGRAMS: dict[str, int | None] = {
     "events": None,
     "vecadd": None,
 }
-#: The programs that LLVM 15's command lowers.
+#: The programs that the bundle contains as LLVM 15 lowers them.
 BY_15 = ("forum", "loopargs", "globals", "samename")
 
 AMD = (
@@ -79,7 +80,8 @@ def _with_rooms(dialect: str, program: str, modules: list[str]) -> str:
 
     found, count = _IMAGE.subn(room, dialect)
     assert count == len(modules), (program, count)
-    # LLVM 15 also writes the length of an image where the image is used; names are shorter.
+    # LLVM 15 also writes the length of an image where it uses the image. Only images have lengths
+    # of four digits or more.
     return _LENGTH.sub(f"array<{ROOM} x i8>", found)
 
 
@@ -134,7 +136,7 @@ def kernels(chip: str) -> dict[str, bytes]:
 
 
 def sequences(drawn: Path | None, old: bundle.Bundle | None) -> dict[str, bytes]:
-    """Returns the sequences that were drawn into a folder; without a folder, those of the old
+    """Returns the random sequences in the folder `drawn`; without a folder, those of the old
     bundle."""
     if drawn:
         return {
@@ -165,7 +167,7 @@ def constants(name: str) -> bytes:
     return _assembled(lines, *(["-Wl,-z,nodelete"] if name == "constants" else []))
 
 
-#: The libraries that the programs open; csrc/selftest/player explains why.
+#: The libraries that the programs open; comments in csrc/selftest/player explain their purpose.
 LIBRARIES: dict[str, tuple[str, ...]] = {
     # The program's constants contain an address, which the loader writes.
     "relocated": (

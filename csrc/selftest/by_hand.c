@@ -1,4 +1,5 @@
-/* The programs of bench/programs by hand on HIP, with all calls hoisted that can be. */
+/* Programs of bench/programs, written by hand for HIP. All calls that can precede a program's loop
+ * do so. */
 #include "hip.h"
 
 #include <stdio.h>

@@ -25,7 +25,8 @@ void fail(const char *what, const char *which) __attribute__((noreturn));
  * device is idle. */
 void serve_rounds(void (*program)(void));
 
-/* Finds the loop of a program of bench/programs by hand: NAME ITERATIONS IMAGE. */
+/* Prepares a program of bench/programs and returns its handwritten loop; `words` are NAME
+ * ITERATIONS IMAGE. */
 void (*by_hand(int count, char **words))(void);
 
 /* Prints the cost of each query that the library makes: lines of name, tab, nanoseconds. */

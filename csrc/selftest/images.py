@@ -1,9 +1,9 @@
 """The device images of the player's programs, lowered by MLIR 22 into build/random_driver/images.
 
 The kernels of each module add the module's number to every result, so that a mistaken module is
-noticed. Loads may share the modules `plain0` ... except the last module, which has a constant that
-HIP knows by name. Each load of `cell0` ... has its own writable global, whose address a kernel
-reveals.
+noticed. Loads of one of the images `plain0` ... may share a module, except loads of the last, whose
+constant HIP knows by name. Each load of `cell0` ... has its own writable global, whose address a
+kernel reveals.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mgpu_rt._lowering import lower
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "random_driver" / "images"
 
-#: Returns the images by their number in a script, and the number that each module adds.
+#: The images by their number in a script, and the number that each module adds.
 PLAIN = {f"plain{i}": 101 + 2 * i for i in range(6)}
 CELLS = {f"cell{i}": 1001 + 2 * i for i in range(3)}
 VALUES = PLAIN | CELLS
@@ -126,8 +126,8 @@ _READ = re.compile(r"%address = .*\n\s*%value = llvm\.load .*")
 
 def module(name: str, rounds: int, space: int, chip: str) -> str:
     """Returns the text of an image's gpu.module; `space` is the address space of constants.
-    NVIDIA's driver also finds constants that are not exported, so only the last of its images has
-    constants."""
+    NVIDIA's driver also finds constants that are not exported, so for NVIDIA only the image EXPORTS
+    has constants."""
     value = VALUES[name]
     spin = _SPIN.format(rounds=rounds)
     linkage = "external" if name == EXPORTS else "internal"

@@ -10,7 +10,7 @@
  *     measure questions                    what each question to HIP costs
  *
  * MGPU_RT_HIP names HIP. LIBRARY is the bundle's programs.so. LIBRARY calls the runtime with which
- * this program is linked; this file defines the functions for its output. */
+ * this program is linked; for its output LIBRARY calls functions of this file. */
 #include "hip.h"
 
 #include <dlfcn.h>

@@ -140,8 +140,8 @@ static bool read_memory(void) {
     return true;
 }
 
-/* Reads settings that the device does not need. A message names each invalid setting, and the
- * setting is ignored. */
+/* Checks the settings that other files read. A message names each invalid setting, and the setting
+ * is ignored. */
 static void check_settings(void) {
     char text[SOFTGPU_SETTING_SIZE];
     softgpu_name_old_variables(softgpu_say);

@@ -74,7 +74,7 @@ void softgpu_doorbell_disarm(struct softgpu_doorbell *doorbell) {
         return;
     struct uffd_msg message;
     while (read(doorbell->faults, &message, sizeof message) > 0)
-        continue; /* all messages are stores to the bell, which all continue now */
+        continue; /* all messages report stores to the bell, which protect() lets continue */
     protect(doorbell, false);
     doorbell->armed = false;
 }

@@ -1,7 +1,8 @@
 /* Implements the driver's events, on which a thread sleeps when polling a signal has taken too
  * long.
  *
- * Raising an event on which no thread sleeps takes no lock, as every kernel raises one. */
+ * Raising an event on which no thread sleeps takes no lock, because every kernel raises an
+ * event. */
 #include "isa/exec.h"
 #include "memory.h"
 

@@ -237,8 +237,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryToNodes(void *memory, HSAuint64
 
 /* If several ranges begin at an address, the call removes none of them, because the address is
  * ambiguous; this wastes only addresses. In this case the real driver's library reports that no
- * memory is registered at the address. ROCr 7, if built with assertions as in Debian, would abort
- * after such an error, so this function returns success. */
+ * memory is registered at the address. ROCr 7 aborts after that error if it was built with
+ * assertions, as in Debian, so this function returns success. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {
     SOFTGPU_REFUSE_AFTER_FORK();
     softgpu_address_space_lock(true);
@@ -310,8 +310,7 @@ static void describe(const struct softgpu_mapping *mapping, HsaPointerInfo *info
     info->GPUAddress = mapping->va + offset;
     info->SizeInBytes = mapping->user ? mapping->user_size : mapping->size;
     info->NMappedNodes = mapping->node_count;
-    info->MappedNodes =
-        mapping->nodes; /* ROCr copies the nodes under the lock that guards their changes */
+    info->MappedNodes = mapping->nodes; /* ROCr copies and changes the nodes under one lock */
     info->UserData = mapping->user_data;
 }
 

@@ -25,8 +25,8 @@ static const struct model models[] = {
     {2, "aqua_vanjaram", 0x74a1, 8, 512 << 10, FAMILY_AI},
 };
 
-/* Blit kernels choose their grid size by the number of compute units. A small number keeps copies
- * cheap to emulate, and bounds cooperative launches to a size that a CPU can run. */
+/* Blit kernels choose their grid size by the number of compute units. Few compute units keep copies
+ * cheap to emulate, and bound cooperative launches to a size that a CPU can run. */
 enum { COMPUTE_UNITS = 8, SIMDS_PER_UNIT = 4, GPU_CACHES = 2, GPU_BANKS = 3 };
 enum {
     FIRST_GPU_ID = 0x5000

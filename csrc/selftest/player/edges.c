@@ -39,8 +39,8 @@ struct hold {
     long long ms; /* the stream continues without a release after this time; 0: never */
 };
 
-/* The holds, by their numbers. Holds are never freed, because a stream may reach its hold after the
- * sequence. */
+/* The holds, by their numbers. The player never frees a hold, because a stream may reach the hold
+ * after the sequence. */
 static struct hold *holds[MOST_OBJECTS];
 
 static void wait_to_be_let(void *stream, int error, void *argument) {
@@ -93,8 +93,8 @@ static void play_same(const struct step *step) {
     say(step, "%s", first == *object(ARGUMENT(0), ARGUMENT(2)) ? "same" : "different");
 }
 
-/* name KIND NEW KIND OBJECT OFFSET: gives a handle another number, of any kind; or names an address
- * at an offset */
+/* name KIND NEW KIND OBJECT OFFSET: gives object NEW of the first kind the handle of OBJECT of the
+ * second kind, plus OFFSET bytes */
 static void play_name(const struct step *step) {
     char *handle = *object(ARGUMENT(2), ARGUMENT(3));
     *object(ARGUMENT(0), ARGUMENT(1)) = handle + ARGUMENT(4);
@@ -134,7 +134,7 @@ static void make_foreign(const struct step *step, long long kind, long long how,
 }
 
 /* again KIND NEW OBJECT HOW: the foreign user creates objects until one gets the handle that HIP
- * has released. If no object gets the handle, the last object is used. */
+ * has released. If no object gets the handle, NEW is the last object that was created. */
 static void play_again(const struct step *step) {
     enum { MOST = 64 };
     void *made = NULL;
@@ -181,7 +181,8 @@ static size_t count_handles(void **handles, size_t count) {
     return found;
 }
 
-/* Uses one of many handles, so that each kind of use reaches each place in a table. */
+/* Uses one of many handles; all uses together make the library look up handles in all parts of its
+ * tables. */
 static void crowd_use(long long kind, void *handle, int value, void *stream) {
     if (kind == CROWD_EVENTS) {
         mgpuEventRecord(handle, stream);
@@ -193,8 +194,7 @@ static void crowd_use(long long kind, void *handle, int value, void *stream) {
     }
 }
 
-/* crowd KIND COUNT STREAM: creates this many more handles that live at once, and uses some of them
- */
+/* crowd KIND COUNT STREAM: creates COUNT handles that live at once, and uses some of them */
 static void play_crowd(const struct step *step) {
     const long long kind = ARGUMENT(0);
     void **handles = crowds[kind].handles;
@@ -218,7 +218,8 @@ static size_t count_wrong_blocks(void **handles, size_t count, void *stream) {
     return wrong;
 }
 
-/* uncrowd WHO KIND STREAM: destroys all of these handles; every second one by HIP if WHO is 1 */
+/* uncrowd WHO KIND STREAM: destroys the handles of the step crowd; if WHO is 1, every second one
+ * through HIP */
 static void play_uncrowd(const struct step *step) {
     static const char *const names[] = {"hipEventDestroy", "hipStreamDestroy", "hipFree"};
     const long long kind = ARGUMENT(1);
@@ -320,8 +321,8 @@ static void *be_busy(void *argument) {
     return NULL;
 }
 
-/* busy THREADS SEED KINDS ROUNDS DEVICES: starts threads that call until the process ends; returns
- * once they have made this many rounds */
+/* busy THREADS SEED KINDS ROUNDS DEVICES: starts threads that call the runtime until the process
+ * ends; returns once the threads have made ROUNDS rounds */
 static void play_busy(const struct step *step) {
     const long long threads = ARGUMENT(0);
     for (long long i = 0; i < threads; ++i) {

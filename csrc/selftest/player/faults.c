@@ -21,10 +21,10 @@ enum {
     BAD_STREAM,
     BAD_COPY,
     BAD_NULL_IMAGE,
-    BAD_PAGE,      /* an image that cannot be read */
-    BAD_FEW_BYTES, /* an image of 12 bytes, followed by unreadable memory */
-    BAD_ELF_32,    /* OBJECT: a valid image with this change */
-    BAD_ELF_ENDLESS,
+    BAD_PAGE,        /* an image that cannot be read */
+    BAD_FEW_BYTES,   /* an image of 12 bytes, followed by unreadable memory */
+    BAD_ELF_32,      /* the valid image OBJECT, marked as an ELF of 32 bits */
+    BAD_ELF_ENDLESS, /* the valid image OBJECT, with sections far beyond its end */
 };
 
 /* Puts an image at the end of readable memory. */
@@ -110,7 +110,8 @@ static void play_bad(const struct step *step) {
 
 enum refused { NO_BLOCK, NO_MODULE, NO_FUNCTION, NO_STREAM, NO_EVENT, NO_FILL, NO_RECORD };
 
-/* Makes the stub of HIP fail: the first of these calls that a runtime makes, or all of them. */
+/* The faults of the stub of HIP by kind, each as FUNCTION:CALL:ERROR. The player sets CALL to *,
+ * which means every call. */
 static const char *const faults[] = {
     [NO_BLOCK] = "hipMalloc:%1$s:2",
     [NO_MODULE] = "hipModuleLoadData:%1$s:2",
@@ -168,7 +169,8 @@ static void give_back(const struct step *step, void *thing) {
 }
 
 /* refused KIND OBJECT STREAM BYTES: prints what the call returned, and the thread's last error. A
- * runtime that has such an object idle may hand it out even if HIP would refuse (sequences.py). */
+ * runtime with an idle object of this kind may hand out that object even if HIP would refuse
+ * (sequences.py). */
 static void play_refused(const struct step *step) {
     char text[160];
     snprintf(text, sizeof text, faults[ARGUMENT(0)], "*");

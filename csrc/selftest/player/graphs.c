@@ -1,6 +1,6 @@
 /* Steps about graphs: external streams, graphs that the program captures on them, graphs that the
  * library builds, and functions that replay themselves. Also steps about overrides, which must not
- * get these calls.
+ * get calls about graphs and external streams.
  *
  * All steps except captures call functions of mgpu_rt.h. */
 #include "steps.h"
@@ -33,7 +33,8 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *, size_t bytes) __attribut
 int mgpu_rt_intercept(const char *name, void (*instead)(void)) __attribute__((weak));
 void (*mgpu_rt_native(const char *name))(void) __attribute__((weak));
 
-/* lend STREAM: from now on mgpuStreamCreate returns this stream; the null stream ends that */
+/* lend STREAM: from now on mgpuStreamCreate returns this stream, until a step lends the null
+ * stream */
 static void play_lend(const struct step *step) {
     say(step, "%d", mgpu_rt_use_stream(STREAM(0)));
 }
@@ -70,7 +71,7 @@ static void play_build(const struct step *step) {
     say(step, "%d", mgpu_rt_graph_begin());
 }
 
-/* built GRAPH: ends the building */
+/* built GRAPH: finishes the graph that the step build began */
 static void play_built(const struct step *step) {
     GRAPH(0) = mgpu_rt_graph_end();
     say_handle(step, GRAPH(0));
@@ -87,8 +88,7 @@ static void play_ungraph(const struct step *step) {
     GRAPH(0) = NULL;
 }
 
-/* Returns whether a path of edges leads from one node to another, according to the graph's drawing.
- */
+/* Returns whether the graph's DOT text contains a path of edges from one node to another. */
 static int leads(const char *dot, int from, int to) {
     char edge[32];
     snprintf(edge, sizeof edge, "\n  %d -> ", from);

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The place of an image when it is loaded. An image may have an address of its own. The image may
- * also be in one of two places that all images share, as a JIT's is, or be mapped for the call. The
- * image may also be a constant of a library (csrc/selftest/bundle.py) that stays open, may be
- * closed, or was relocated by the loader. */
+/* The place of an image when it is loaded. An image may always lie at an address of its own. The
+ * image may also be in one of two buffers that all images share, as a JIT's images do, or in newly
+ * mapped pages. The image may also be a constant of a library (csrc/selftest/bundle.py) that stays
+ * open, may be closed, or was relocated by the loader. */
 enum {
     IMAGE_FIXED,
     IMAGE_FIRST,
@@ -95,7 +95,7 @@ static void play_unload(const struct step *step) {
     MODULE(1) = NULL;
 }
 
-/* global BUFFER MODULE: finds the address of the module's constant by HIP */
+/* global BUFFER MODULE: finds the address of the module's constant through HIP */
 static void play_global(const struct step *step) {
     size_t bytes = 0;
     check(step, HIP(hipModuleGetGlobal, void **, size_t *, void *,

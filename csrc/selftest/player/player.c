@@ -146,7 +146,7 @@ __attribute__((destructor)) static void play_destructor(void) {
     play_lines_of(AT_DESTRUCTOR);
     /* Threads may still write, and exit flushes buffers without taking their locks. */
     setvbuf(stderr, NULL, _IONBF, 0);
-    write_line("0 0 bye\n", 8); /* belongs to sequence 0, which does not exist */
+    write_line("0 0 bye\n", 8); /* the line number 0 belongs to no step */
 }
 
 /* ---- scripts ---- */

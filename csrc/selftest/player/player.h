@@ -16,7 +16,7 @@ struct step {
     long long argument[MOST_ARGUMENTS];
 };
 
-/* Returns the function that plays the steps with a name; NULL if no function does. */
+/* Returns the function that plays the steps of this name; NULL if no step has this name. */
 void (*step_find(const char *name))(const struct step *step);
 
 /* Clears all objects of the last sequence. */
@@ -28,7 +28,7 @@ void say(const struct step *step, const char *format, ...) __attribute__((format
 /* Returns an image by its number. */
 const void *image_content(int number, size_t *bytes);
 
-/* Opens a library in the images' folder once more. */
+/* Opens a library in the images' folder, even if the library is open already. */
 void *library_open(const char *name);
 
 /* Opens HIP for the foreign user, at the foreign user's first call. */

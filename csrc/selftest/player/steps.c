@@ -31,8 +31,8 @@ void check(const struct step *step, int error) {
 void *buffers[MOST_OBJECTS], *streams[MOST_OBJECTS], *events[MOST_OBJECTS];
 void *modules[MOST_OBJECTS], *functions[MOST_OBJECTS];
 sem_t marks[4 * MOST_OBJECTS];
-/* Threads below this number need not wait for a copy to pageable memory, because the runtime waits.
- */
+/* Threads from this number on must synchronise before they read pageable memory that mgpuMemcpy has
+ * filled. */
 static int copies_wait;
 
 void steps_reset(void) {
@@ -80,8 +80,8 @@ static void *map_pages(size_t bytes) {
     return address;
 }
 
-/* Returns pageable memory for one call: new memory, the thread's own at one address, or mapped and
- * later unmapped memory. */
+/* Returns pageable memory for one call: new heap memory, a block that the thread reuses, or pages
+ * that are unmapped after the call. */
 enum place { PLACE_HEAP, PLACE_THREAD, PLACE_MAPPED };
 
 static void *host_take(enum place place, size_t bytes) {
@@ -113,11 +113,12 @@ static void host_drop(enum place place, void *address, size_t bytes) {
 
 enum { BY_MGPU, BY_MALLOC, BY_MANAGED, BY_PINNED, BY_MGPU_REGISTER, BY_REGISTER, BY_HEAP };
 
-/* Memory to be registered: the player reuses it and never returns it to the heap. The library may
- * keep such memory registered, and the stub of HIP takes its devices' memory from the heap. */
+/* Memory to be registered: the player reuses it and never returns it to the heap. If the heap got
+ * the memory back, the stub of HIP could use it as device memory while the library keeps it
+ * registered. */
 enum { REGISTERED_PLACE = 1 << 20 };
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
-static void **free_places; /* the first member of each is a pointer to the next */
+static void **free_places; /* each place begins with a pointer to the next place */
 
 static void *take_place(size_t bytes) {
     if (bytes > REGISTERED_PLACE)
@@ -259,8 +260,8 @@ static void play_copy(const struct step *step) {
          (uint32_t *)BUFFER(3) + ARGUMENT(4), 4 * (size_t)ARGUMENT(5), COPY_DEFAULT, STREAM(6));
 }
 
-/* fill WHO BUFFER OFFSET COUNT VALUE STREAM: fills memory with words, or (2, 3) with bytes, of that
- * value */
+/* fill WHO BUFFER OFFSET COUNT VALUE STREAM: fills memory with words of that value; WHO 2 and 3
+ * fill bytes, WHO 4 fills half-words */
 static void play_fill(const struct step *step) {
     uint32_t *to = (uint32_t *)BUFFER(1) + ARGUMENT(2);
     const size_t count = (size_t)ARGUMENT(3);
@@ -391,8 +392,9 @@ typedef struct elapsed {
 enum clock { CLOCK_FOUND, CLOCK_IMPORTED, CLOCK_OWN, CLOCK_WRAPPED };
 
 /* Finds the function mgpuEventElapsedTime that this call uses. A JIT finds the function by its
- * name, and a library may import it. A library may also define it, or define one that hides the
- * runtime's and calls it. LLVM's own library lacks the function. */
+ * name, and a library may import the function. A library may also define the function itself, or
+ * define a function of this name that calls the runtime's function. LLVM's own library lacks the
+ * function. */
 static elapsed_function *clock_of(enum clock clock) {
     static const char name[] = "mgpuEventElapsedTime", runtime[] = "libmlir_rocm_runtime.so";
     elapsed_function *found;
@@ -411,8 +413,8 @@ static elapsed_function *clock_of(enum clock clock) {
     return found;
 }
 
-/* elapsed HOW STREAM CLOCK: calls the function by one of its signatures, or (2, 3) with handles
- * that are no events */
+/* elapsed HOW STREAM CLOCK: calls mgpuEventElapsedTime by one of its signatures; if HOW is 2 or 3,
+ * the first handle is no event */
 static void play_elapsed(const struct step *step) {
     struct elapsed found = {0};
     void *const wild = (void *)(uintptr_t)0xDEAD0000;
@@ -442,7 +444,8 @@ static void play_lasterror(const struct step *step) {
         say(step, "%s", error != 0 ? "an error" : "no error");
 }
 
-/* error: prints and clears the library's name of the thread's last error */
+/* error: prints what mgpu_rt_take_error returns: the name of the thread's last error, which the
+ * call clears */
 static void play_error(const struct step *step) {
     const char *name = mgpu_rt_take_error();
     say(step, "%s", name != NULL ? name : "none");

@@ -72,7 +72,7 @@ struct step_kind {
 extern const struct step_kind module_steps[], fault_steps[], edge_steps[], graph_steps[],
     host_steps[];
 
-/* Empties the crowds of edges.c that a sequence may have left. */
+/* Forgets the handles that the step crowd created and that the last sequence did not destroy. */
 void edges_reset(void);
 
 #endif

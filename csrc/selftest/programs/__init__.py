@@ -1,8 +1,9 @@
-"""Programs for the selftest's player whose results change if a proof of the library is missing.
+"""Programs for the selftest's player whose results change if the library lacks one of the proofs in
+docs/proofs.md.
 
 With stock's behaviour each program succeeds, and its results are known. A held stream runs no work
-until the program releases the stream. The stream continues without a release after a time, because
-calls of stock wait for the stream.
+until the program releases the stream. After a time limit the stream continues even without a
+release, because a call of stock may wait for the stream before the release.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from csrc.selftest.programs.script import (
 #: The programs run on two devices; device 0 is the first.
 devices = Group("devices", devices=2)
 graphs = Group("devices-graphs", known=True, devices=2)
-#: The option also works with stock's behaviour.
+#: MGPU_RT_DEVICE also works with stock's behaviour.
 option = Group("devices-option", options={"MGPU_RT_DEVICE": "1"}, devices=2)
 #: A rank variable, from which the library derives its device.
 RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
@@ -39,7 +39,8 @@ def on(p: Script, device: int, who: int = 0) -> None:
 
 
 def job(p: Script, seed: int, image: str = "plain0", words: int = WORDS) -> None:
-    """A little of everything, which no other device and no earlier owner may get."""
+    """Uses objects of each kind, and reads their results. No other device and no earlier owner may
+    share these objects."""
     stream = p.stream()
     module, event = p.load(image), p.event()
     run(p, p.function(module), image)

@@ -276,8 +276,8 @@ def a_module_with_globals_of_a_graph_stays_loaded(p: Script) -> None:
 
 
 def refused(p: Script, call: Callable[[int], object], block: int) -> None:
-    """The call ends the building: none of the graph's work has run, and calls run immediately
-    again."""
+    """The call cannot be part of a graph, so the library builds no graph. None of the graph's work
+    runs; after the step `built`, calls run immediately again."""
     stream = p.stream()
     p.fill(block, 1, stream)
     build(p)

@@ -37,8 +37,9 @@ def taken_early(p: Script, freed_on: int, stream: int, held: int, says: str = fi
 
 @memory
 def a_freed_block_waits_for_streams_of_the_program(p: Script) -> None:
-    """HIP created these streams; one of them is external for a time. This must be the first program
-    of its process: otherwise the program also waits for earlier work."""
+    """The program creates these streams through HIP, and lends some of them to the library
+    (mgpu_rt_use_stream) for the fill. This must be the first program of its process: otherwise the
+    program also waits for earlier work."""
     first = p.stream()
     for who in (2, 1):
         for is_lent in (True, False):
@@ -152,7 +153,8 @@ def a_freed_block_waits_for_the_null_stream(p: Script) -> None:
 
 @memory
 def work_on_the_null_stream_is_waited_for(p: Script) -> None:
-    """A stream that is not ordered with the null stream also waits for that work."""
+    """A stream that is not ordered with the null stream waits for the null stream's work on a block
+    before it reuses the block."""
     own = p.stream(2)
     block = p.alloc(NULL)
     held = p.hold(NULL)
@@ -184,7 +186,7 @@ def the_host_shares_what_was_asked_for_so(p: Script) -> None:
     stream = p.stream()
     for _ in range(2):
         asked, plain = p.alloc(NULL, shared=True), p.alloc(stream)
-        # LLVM 17 and older pass garbage in that argument if they pass a stream.
+        # If LLVM 17 and older pass a stream, the argument `shared` is garbage.
         garbage = p.alloc(stream, shared=True)
         p.step("managed", asked, says="managed")
         p.step("managed", plain, says="not managed")
@@ -289,8 +291,8 @@ def memory_freed_twice_is_refused(p: Script) -> None:
 
 @memory
 def an_allocation_waits_for_nothing(p: Script) -> None:
-    """The library releases no cached blocks above a small limit, because the release would wait for
-    the device."""
+    """An allocation evicts no cached block, even above a small limit, because the eviction would
+    wait for the device."""
     stream, busy = p.streams(2)
     p.free(p.alloc(stream, 225 << 10), stream)
     held = p.hold(busy, LONG_MS)

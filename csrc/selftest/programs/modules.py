@@ -20,7 +20,8 @@ from mgpu_rt._selftest.bundle import ENDLESS, OFFLOAD
 modules = Group("modules", alone=True)
 bundles = Group("modules-bundles", alone=True, amd=True)
 others = Group("modules-others")
-#: The limit leaves space for one module, including HIP's part.
+#: One module fits into this limit, which also counts HIP's and the library's own memory for a
+#: module.
 limited = Group("modules-limited", ("library",), {"MGPU_RT_MODULE_LIMIT": "60K"})
 overridden = Group("modules-overridden", ("exclusive",), known=True)
 handles = Group("modules-handles", alone=True, known=True)
@@ -73,7 +74,8 @@ def an_image_may_go_before_its_kernel_is_asked_for(p: Script) -> None:
 
 @modules
 def a_name_counts_in_its_module(p: Script) -> None:
-    """A thread's slots hold the functions of fewer modules than these."""
+    """All these modules have a function of one name, and the program always passes the name at one
+    address."""
     held = [(p.load(image), image) for image in (*images.PLAIN, *images.CELLS) * 3]
     for _ in range(2):
         for module, image in held:
@@ -84,7 +86,7 @@ def a_name_counts_in_its_module(p: Script) -> None:
 
 @modules
 def the_letters_of_a_name_count(p: Script) -> None:
-    """The address of the name's letters must not matter."""
+    """All names lie at one address, so the library must compare their letters."""
     module = p.load("plain0")
     for kernel in ("mix", "copy", "mix"):
         run(p, p.function(module, kernel, place=1), "plain0", kernel)
@@ -127,7 +129,8 @@ def each_load_of_a_bundle_has_globals_of_its_own(p: Script) -> None:
 
 @bundles
 def an_image_that_claims_to_have_no_end_is_loaded_each_time(p: Script) -> None:
-    """HIP reads only other sections; some releases may refuse the image."""
+    """HIP does not read the section that claims to be endless, but some releases may refuse the
+    image."""
     for _ in range(2):
         module = p.load(ENDLESS, says=None)
         p.unload(module)
@@ -135,7 +138,8 @@ def an_image_that_claims_to_have_no_end_is_loaded_each_time(p: Script) -> None:
 
 @limited
 def a_question_leaves_no_error(p: Script) -> None:
-    """The limit for modules checks whether a stream that was destroyed while busy is now done."""
+    """To keep to its limit for modules, the library asks HIP whether the destroyed stream is done.
+    The question must leave no last error."""
     stream, block = p.stream(), p.alloc(NULL)
     module = p.load("plain0")
     held = p.hold(stream)
@@ -151,7 +155,7 @@ def a_question_leaves_no_error(p: Script) -> None:
 
 @others
 def a_module_that_is_held_is_nobody_elses(p: Script) -> None:
-    """The module's holder may unload the module by HIP."""
+    """A program may call hipModuleUnload for a module that it holds."""
     first, second = p.load("plain0"), p.load("plain0")
     p.unload(first, HIP)
     third = p.load("plain0")
@@ -194,7 +198,8 @@ def a_modules_global_is_device_memory(p: Script) -> None:
 
 @modules
 def a_modules_global_is_copied_after_the_kernel(p: Script) -> None:
-    """Other work must not hide the kernel, which may run on the null stream."""
+    """The copy comes after the kernel, even if an event is recorded in between. The kernel may also
+    run on the null stream."""
     for waits in (False, True):
         module, stream = p.load("cell0"), p.stream()
         out, other, cell = p.alloc(stream), p.alloc(stream), p.new("buffer")
@@ -216,7 +221,8 @@ def a_modules_global_is_copied_after_the_kernel(p: Script) -> None:
 
 @modules
 def constants_are_told_from_what_changes(p: Script) -> None:
-    """A library that was opened later has another image at the address of a constant."""
+    """A library that is opened later may have another image at the address where a closed library
+    had its image."""
     for library in (0, 1, 0):
         p.step("library", library)
         module = p.load("plain0", CLOSABLE)
@@ -257,8 +263,8 @@ def each_load_has_constants_of_its_own(p: Script) -> None:
 
 @overridden
 def an_override_may_set_constants(p: Script) -> None:
-    """From the first such constant on, each load gets its own module, even of an image that was
-    loaded before."""
+    """Once an override exists, each load of an image whose constants can be set gets its own
+    module, even if the image was loaded before."""
     p.unload(p.load(images.EXPORTS))
     p.step("override", 2, 1, says="0")
     each_load_has_constants_of_its_own(p)

@@ -1,7 +1,7 @@
 """Host memory that is registered, unregistered and registered again.
 
-Only a device that pins pages can read old pages: NVIDIA's, and the stub of HIP with HIPSTUB_PINS=1.
-AMD's kernel driver tracks changes of a process's pages.
+Only a device that pins pages can still read pages that were replaced: NVIDIA's devices, and the
+stub of HIP with HIPSTUB_PINS=1. AMD's kernel driver tracks changes of a process's pages.
 """
 
 from __future__ import annotations

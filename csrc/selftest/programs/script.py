@@ -39,7 +39,7 @@ def pattern(seed: int, count: int = WORDS) -> list[int]:
 
 
 def mixed(words: Iterable[int], image: str, k: int) -> list[int]:
-    """Returns the words after the kernel "mix" of an image."""
+    """Returns the words that the kernel "mix" of an image makes of `words`."""
     return [3 * word + k + images.VALUES[image] for word in words]
 
 
@@ -64,8 +64,8 @@ class Script:
             self.expected[len(self.lines)] = says
 
     def fails(self, call: str) -> None:
-        """The last step prints that its call to HIP has failed, and leaves that error as the last
-        one."""
+        """Expects that the last step prints that `call` has failed, and that the error remains the
+        thread's last error."""
         self.failures.append(call)
         self.step("lasterror", 2, says="an error")
 
@@ -167,15 +167,17 @@ class Script:
         self.step("copy", who, to, 0, source, 0, count, stream)
 
     def pinned(self, words: int = WORDS) -> int:
-        """Allocates host memory by HIP, and does not write the words of the copies there."""
+        """Allocates host memory through HIP, and fills the memory with other words than those that
+        the program copies there."""
         made = self.new("buffer")
         self.step("malloc", PINNED, made, 4 * words, NULL, 0, says="ok")
         self.step("hostset", made, words, 5)
         return made
 
     def arrive(self, host: int, value: int, stream: int, who: int = 0) -> None:
-        """Fills words from the device as late work. A fill of host memory cannot serve as late
-        work, because HIP 5.2.3 runs it at once."""
+        """Fills host memory with a value by late work: a copy from the device that waits on a held
+        stream. A fill of host memory cannot serve as late work, because HIP 5.2.3 runs it at
+        once."""
         block = self.alloc(NULL)
         self.fill(block, value, NULL)
         self.sync(NULL, 3)

@@ -23,7 +23,8 @@ others = Group("streams-others")
 left_busy = Group("streams-left-busy", amd=True)
 #: HIP might mistake one object's handle for another's; the library distinguishes them.
 handles = Group("handles", alone=True, known=True)
-#: From HIP 6 on, HIP itself judges its events, unless no other code calls HIP.
+#: From HIP 6 on, the library caches events only if no other code calls HIP. Otherwise HIP itself
+#: detects wrong event handles.
 event_handles = Group("handles-events", ("exclusive", "lazy and exclusive"), known=True)
 
 
@@ -113,8 +114,8 @@ def a_wait_covers_work_of_others(p: Script) -> None:
 
 @streams
 def a_wait_covers_work_on_a_lent_stream(p: Script) -> None:
-    """Other code may have submitted work there; the library checks even if no other code calls
-    HIP."""
+    """Other code may have submitted work to a lent stream, so the library waits for the stream even
+    with MGPU_RT_EXCLUSIVE=on."""
     own, host = p.stream(1), p.pinned()
     p.lend(own)
     stream = p.stream()
@@ -150,7 +151,8 @@ def a_stream_of_the_librarys_that_is_lent_stays(p: Script) -> None:
 
 @others
 def a_stream_with_other_flags_is_another_one(p: Script) -> None:
-    """HIP may have given it the handle of a stream that the program destroyed by calling HIP."""
+    """HIP may have given a stream with other flags the handle of a stream that the program
+    destroyed by calling HIP."""
     for kept in (0, 1):
         ours = p.stream()
         more = p.streams(kept)
@@ -203,7 +205,8 @@ def a_destroyed_stream_is_refused(p: Script) -> None:
 
 @handles
 def a_stream_passed_as_an_event_is_waited_for(p: Script) -> None:
-    """LLVM 22 and older lower a wait in this way."""
+    """LLVM 22 and older may pass a stream to mgpuEventSynchronize when they lower a blocking
+    gpu.wait."""
     stream, host = p.stream(), p.pinned()
     p.arrive(host, 7, stream)
     p.sync_event(p.name(STREAM, stream, EVENT))

@@ -378,7 +378,8 @@ static void check_moves(struct wave *w, const struct inst *i, const struct allow
     }
 }
 
-/* Looks for races between accesses to one range that kernels may use. */
+/* Compares an instruction's accesses to one permitted range with earlier accesses, and reports a
+ * race. */
 static void check_race(struct wave *w, const struct inst *i, const struct allowed *range,
                        const uint64_t *va, uint64_t mask, unsigned bytes) {
     if (!range || !range->cells || !w->group->race)

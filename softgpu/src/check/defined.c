@@ -445,8 +445,8 @@ static void run_vector(struct wave *w, const struct inst *i) {
         define_scalars(d, &i->sdst);
 }
 
-/* Returns true for s_setpc, s_swappc and s_call, which run only once because they continue at
- * another address. */
+/* Returns true for s_setpc, s_swappc and s_call. The checker never repeats a jump with other values
+ * in undefined bits. */
 static bool is_jump(const struct inst *i) {
     return (i->encoding == E_SOP1 && (i->row->op == 0x1d || i->row->op == 0x1e)) ||
            (i->encoding == E_SOPK && i->row->op == 0x15);

@@ -3,9 +3,9 @@
  * move does not count as a use.
  *
  * The checker runs an instruction that reads undefined bits several times, each time with other
- * values in these bits. Result bits that differ between the runs are undefined. No instruction
- * therefore needs its own rule, and the checker never reports a bit without effect. A result bit
- * that is equal in all runs by chance counts as defined.
+ * values in these bits. Result bits that differ between the runs are undefined. Therefore no
+ * instruction needs its own rule, and the checker never reports an undefined bit that has no
+ * effect. A result bit that is equal in all runs by chance counts as defined.
  *
  * Only the wave's thread uses this state, except the bits of allocations (shadow.h). */
 #ifndef SOFTGPU_CHECK_DEFINED_H

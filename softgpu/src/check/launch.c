@@ -15,7 +15,7 @@ static struct {
     pthread_mutex_t lock;
     struct softgpu_queue *queues[MOST_QUEUES];
     uint32_t op;
-    struct softgpu_clock *clock; /* a launch that exceeds the time limit keeps its clock */
+    struct softgpu_clock *clock; /* not freed if the launch exceeds the time limit */
 } device = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void softgpu_check_queue(struct softgpu_queue *queue, bool begins) {

@@ -25,7 +25,7 @@ struct table {
 static pthread_mutex_t ops_lock = PTHREAD_MUTEX_INITIALIZER; /* locked while an op is called */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;     /* guards all data below */
 static struct table streams, events;
-static struct softgpu_clock last;  /* by slot: the number of called ops */
+static struct softgpu_clock last;  /* by slot: the number of ops so far */
 static struct softgpu_clock host;  /* the ops that the host has waited for */
 static struct softgpu_clock fence; /* the null stream's last op, and the ops before that op */
 static struct object *owners[SOFTGPU_SLOTS];

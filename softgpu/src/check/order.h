@@ -22,7 +22,7 @@ enum { SOFTGPU_SLOTS = 256 };
 
 struct softgpu_clock {
     uint32_t seen[SOFTGPU_SLOTS];   /* by slot: the number of finished ops */
-    uint32_t strict[SOFTGPU_SLOTS]; /* by slot: the ops that a wait, not a free, has ended */
+    uint32_t strict[SOFTGPU_SLOTS]; /* as `seen`, but waits within frees and copies do not count */
 };
 
 enum softgpu_op_kind { SOFTGPU_OP_UNKNOWN, SOFTGPU_OP_LAUNCH, SOFTGPU_OP_COPY, SOFTGPU_OP_FILL };
@@ -64,7 +64,7 @@ void softgpu_order_lost(void);
 
 /* Sets `clock` to the ops that are over when a stream-ordered free releases a block. */
 void softgpu_order_of_free(void *stream, struct softgpu_clock *clock);
-/* Notes that the host waits for all called ops, as HIP's free does for the device. `strictly`: the
+/* Notes that the host waits for all ops so far, as HIP's free waits for the device. `strictly`: the
  * program requested the wait. */
 void softgpu_order_wait_all(bool strictly);
 /* Notes that the host has waited for an op and all ops before this op, as HIP's copies to pageable

@@ -14,18 +14,19 @@ struct softgpu_past *softgpu_past_make(void);
 /* Returns the record of host memory outside all blocks. */
 struct softgpu_past *softgpu_past_of_host(void);
 
-/* Notes that an op accesses the block. Returns true if the block was accessed by another op that is
- * not over by the op's clock: the caller must compare both accesses. */
+/* Notes that an op accesses the block. Returns true if another op that accessed the block is not
+ * over according to `clock`: the caller must compare both accesses. */
 bool softgpu_past_use(struct softgpu_past *past, uint32_t op, const struct softgpu_clock *clock);
 /* Records the bytes that a copy or fill accesses. */
 void softgpu_past_move(struct softgpu_past *past, uint32_t op, uint64_t va, uint64_t bytes,
                        bool writes);
 
-/* Returns a copy or fill that conflicts with an access and is not over by a clock; 0: none. */
+/* Returns a copy or fill that conflicts with an access and is not over according to `clock`; 0:
+ * none. */
 uint32_t softgpu_past_conflict(struct softgpu_past *past, const struct softgpu_clock *clock,
                                uint64_t va, uint64_t bytes, bool writes, bool *other_writes);
-/* Returns an op that accessed the block and is not over by a clock (NULL: the host's clock); 0:
- * none. */
+/* Returns an op that accessed the block and is not over according to `clock` (NULL: the host's
+ * clock); 0: none. */
 uint32_t softgpu_past_pending(struct softgpu_past *past, const struct softgpu_clock *clock);
 
 #endif

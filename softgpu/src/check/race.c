@@ -111,7 +111,7 @@ void softgpu_race_acquire(struct wave *w) {
 struct way {
     bool reads, writes;
     enum access_kind kind;
-    struct softgpu_stamp stamp; /* the access's stamp, except its bytes */
+    struct softgpu_stamp stamp; /* the access's stamp, whose `bytes` is unset */
 };
 
 static enum access_kind kind_of_atomic(enum atomic_op op) {
@@ -266,7 +266,7 @@ static struct softgpu_trace trace_of(uint32_t launch, struct softgpu_stamp stamp
         .op = launch, .bytes = stamp.bytes, .kind = stamp.kind, .place = stamp.place};
 }
 
-/* Records the latest reads of two streams. */
+/* Records a read of an earlier launch; the cell keeps the latest reads of two streams. */
 static void note_past_read(struct softgpu_cell *cell, struct softgpu_trace trace) {
     const struct softgpu_op *op = softgpu_op_at(trace.op);
     unsigned n = 0;

@@ -51,20 +51,20 @@ struct softgpu_conflict {
     uint64_t va;
     struct softgpu_stamp other;
     bool found;
-    uint32_t op; /* the conflicting launch, if another; only its address below is known */
+    uint32_t op; /* the conflicting op, for which `other` is unset; 0: this launch itself */
     uint64_t pc; /* the address of the conflicting instruction; 0: unknown */
     bool other_writes;
 };
 
 /* Records the accesses at va, by the lanes of a mask, in cells. The first cell belongs to the dword
  * at `begin`. A scalar access counts as an access of lane 0. If `clock` is given, also compares
- * with earlier launches that are not over by the clock. */
+ * with earlier launches that are not over according to `clock`. */
 struct softgpu_conflict softgpu_race_global(struct wave *w, const struct inst *i,
                                             struct softgpu_cell *cells, uint64_t begin,
                                             const uint64_t *va, uint64_t mask, unsigned bytes,
                                             const struct softgpu_clock *clock);
-/* Compares a copy's or fill's access to [va, va + bytes) with launches that are not over by the
- * clock. */
+/* Compares a copy's or fill's access to [va, va + bytes) with launches that are not over according
+ * to `clock`. */
 struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t begin, uint64_t va,
                                           uint64_t bytes, bool writes,
                                           const struct softgpu_clock *clock);

@@ -31,8 +31,8 @@ enum {
 
 extern char **environ;
 
-/* Set once the program sets a working directory: no result is cached from then on. AMD's own getter
- * crashes if no working directory is set. */
+/* Becomes true when the program sets a working directory: from then on, no result is cached. AMD's
+ * own getter crashes if no working directory is set. */
 static atomic_bool working_directory;
 
 /* ---- whether a result may be kept ---- */

@@ -89,7 +89,7 @@ static bool scan_once(struct scan *s, bool *again) {
         }
         word += i.size;
         running = !ends_run(&i) && word < s->available;
-        if (!running) { /* gives w->next an address after the last instruction, too */
+        if (!running) { /* so that w->next has an address even after the last instruction */
             struct inst stop = {
                 .size = 1, .run = softgpu_run_unknown, .offset = (uint32_t)(4 * word)};
             if (word < s->available)

@@ -53,7 +53,7 @@ enum target_mask softgpu_target_mask(const struct softgpu_target *target) {
     return 0;
 }
 
-/* The matrix instructions end the opcodes of VOP3P. */
+/* The matrix instructions are the last opcodes of VOP3P. */
 enum { FIRST_MAI = 0x3e };
 
 /* Finds the row and the number of words, before the operands are decoded. */

@@ -37,7 +37,8 @@ static void decode_sdwa(uint32_t x, struct inst *i) {
     i->run = ok ? i->run : NULL;
 }
 
-/* An operand of 64 bits can only be broadcast. */
+/* Returns whether DPP permits this control. For a 64-bit operand DPP permits only the broadcast of
+ * one lane to its row. */
 static bool is_dpp_control(enum target_mask target, unsigned ctrl, unsigned dwords) {
     bool broadcast = ctrl >= 0x150 && ctrl <= 0x15f && target & SINCE90A;
     bool shift = ctrl > 0x100 && ctrl <= 0x12f && ctrl & 15;

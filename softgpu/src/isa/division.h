@@ -149,7 +149,8 @@ static inline float fixup_f16(float q, float d, float n) {
     return copysignf(q, sign);
 }
 
-/* Returns the 53 bits of 2/pi that matter for an argument of x's magnitude, at a segment. */
+/* Returns 53 bits of 2/pi, from bit 53 * `segment` on. For a large x, the bits begin further on, as
+ * far as x's exponent requires. */
 static inline double trig_preop(double x, uint32_t segment) {
     static const uint64_t two_over_pi[] = {
         0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,

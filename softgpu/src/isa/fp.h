@@ -50,10 +50,10 @@ static inline float f16_of(uint16_t h) {
  */
 static inline uint16_t bits_of_f16(float x) {
     uint32_t u = bits_of_f32(x), sign = u & 0x80000000, mag = u & 0x7fffffff;
-    uint32_t bias = mag & 0x7f800000; /* the power of two of x, within limits */
+    uint32_t bias = mag & 0x7f800000; /* x's exponent, which the next lines limit */
     bias = bias < 113u << 23 ? 113u << 23 : bias;
     bias = bias > 142u << 23 ? 142u << 23 : bias;
-    float magic = f32_of((bias + (13u << 23)) | sign); /* this power of two, multiplied by 2^13 */
+    float magic = f32_of((bias + (13u << 23)) | sign); /* 2^13 times the power of two in `bias` */
     uint32_t sum = bits_of_f32(x + magic);
     /* The low bits of the sum's mantissa are x in units of f16's last place. A mantissa overflow
      * carries into the exponent automatically. */

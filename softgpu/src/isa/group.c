@@ -265,7 +265,7 @@ static void release_barrier(struct group *g) {
 }
 
 /* Counts the instructions that some waves run while other waves wait at a barrier. A running wave
- * may loop for a wave at the barrier, and would never end. */
+ * may loop until a wave at the barrier acts, and would never end. */
 static void charge_barrier(struct group *g, uint64_t instructions) {
     const uint64_t budget = g->dispatch->barrier_budget;
     g->awaited += instructions;

@@ -1,5 +1,5 @@
 /* Implements global wave sync: barriers between the waves of a whole grid, for cooperative
- * launches. A kernel of HIP's sets the number of waves before. */
+ * launches. Before the launch, a kernel of HIP's sets the number of waves. */
 #include "exec.h"
 
 enum { RESOURCES = 64 };

@@ -239,12 +239,12 @@ enum {
     MODE_GPR_IDX = 1 << 27,
 };
 
-/* Returns whether MODE requires more than round-to-nearest-even with all denormals. */
+/* Returns whether MODE rounds other than to nearest even, flushes denormals, or sets FP16_OVFL. */
 static inline bool mode_is_special(uint32_t mode) {
     return (mode & 0xff) != 0xf0 || mode & MODE_FP16_OVFL;
 }
 
-/* Returns the dwords of a type (types.c). */
+/* Returns how many dwords a type has (types.c). */
 unsigned softgpu_type_dwords(enum type type);
 unsigned
 softgpu_type_float(enum type type); /* Returns 16, 32 or 64, or 0 if the type is no float */

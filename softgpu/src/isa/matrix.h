@@ -46,7 +46,7 @@ static inline const struct float8 *float8_of(const struct shape *s, enum matrix 
     return bf8 ? &softgpu_bf8 : &softgpu_fp8;
 }
 
-/* Returns element e that a lane holds of A or B. */
+/* Returns element e of the elements of A or B that a lane holds. */
 static inline float element(const struct wave *w, unsigned reg, const struct shape *s,
                             enum matrix which, unsigned lane, unsigned e) {
     uint32_t u;

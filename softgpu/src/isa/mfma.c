@@ -1,8 +1,8 @@
 /* Implements MFMA: a wave multiplies small matrices that are distributed over its lanes.
  *
- * A is M x K, B is K x M, C and D are M x M, in one or more independent blocks. Each lane stores E
- * consecutive values of k in one row of A (or column of B). Lanes that are M apart store the next
- * values of k, and then the next block. */
+ * A is M x K, B is K x M, C and D are M x M, in one or more independent blocks. Each lane holds E
+ * elements of one row of A (or column of B), with consecutive k. The lane that is M further holds
+ * the next E elements, and after the row's last element, elements of the next block. */
 #include "lanes.h"
 #include "matrix.h"
 #include "operand.h"
@@ -125,8 +125,9 @@ static double double_at(const struct wave *w, unsigned reg, unsigned lane) {
     return f64_of(w->v[reg][lane] | (uint64_t)w->v[reg + 1][lane] << 32);
 }
 
-/* Runs f64 instructions, whose matrices have layouts of their own. Rows of D fill lanes before
- * registers; in 4x4x4, the four blocks share 16 lanes, and each k has 16 lanes. */
+/* Runs f64 instructions, whose matrices have layouts of their own. Consecutive rows of D are in
+ * lanes that are 16 apart; every fourth row begins a new pair of registers. In 4x4x4, 16 lanes hold
+ * one k of A and B for all four blocks. */
 static void run_double(struct wave *w, const struct inst *i, const struct shape *s) {
     uint32_t d[8][LANES];
     /* On gfx942, the blgp bits negate A, B and C. */

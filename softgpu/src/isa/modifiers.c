@@ -106,7 +106,7 @@ static void select_halves(const struct inst *i, unsigned n, enum type type, uint
             u = hi_high ? bits_of_f32(f16_of((uint16_t)(lo_high ? u >> 16 : u))) : u;
             room[l] = (neg_hi ? u & INT32_MAX : u) ^ (uint32_t)neg_lo << 31;
         }
-    } else if (type == PB32) { /* op_sel selects the word, without op_sel_hi */
+    } else if (type == PB32) { /* op_sel selects the word; op_sel_hi has no effect */
         EACH_LANE(l) {
             uint32_t u = room[lo_high ? LANES + l : l];
             room[l] = room[LANES + l] = u;

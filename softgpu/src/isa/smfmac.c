@@ -1,6 +1,6 @@
 /* Implements SMFMAC: D += A B with a sparse matrix A. A row of A stores two of every four elements
- * with consecutive k. A two-bit index, in a register of the stored element's lane, selects the
- * element's position among the four.
+ * with consecutive k. For each stored element, a two-bit index in a register of its lane gives the
+ * element's position among these four elements.
  *
  * A lane's index register contains several sets of indices: abid selects a set, but a nonzero cbsz
  * selects the first set. Two stored elements may have equal indices or any order: each is

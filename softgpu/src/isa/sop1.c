@@ -104,8 +104,7 @@ static uint64_t getpc_b64(struct wave *w, uint64_t a, uint64_t b) {
 }
 
 /* The functions below depend on more than the source's value: on the destination's old value or
- * number, or on the wave's code address. A NULL function marks an unimplemented instruction, so the
- * rows name these functions. */
+ * number, or on the wave's code address. */
 static uint64_t setpc_b64(struct wave *w, uint64_t a, uint64_t b) {
     (void)b;
     softgpu_wave_jump(w, w->next - 1, a);

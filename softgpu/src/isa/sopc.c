@@ -28,7 +28,8 @@ COMPARE(cmp_eq_u64, uint64_t, a == b)
 COMPARE(cmp_lg_u64, uint64_t, a != b)
 
 /* From here on, vector register numbers are relative to M0 for the operands that the second
- * source's encoding selects. The wave yields, because run_wave runs such waves in another loop. */
+ * source's encoding selects. The wave yields, because run_wave runs waves with MODE_GPR_IDX in
+ * another loop. */
 static uint64_t set_gpr_idx_on(struct wave *w, uint64_t a, uint64_t b) {
     (void)b;
     w->mode |= MODE_GPR_IDX;

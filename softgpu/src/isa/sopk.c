@@ -82,7 +82,7 @@ static uint64_t getreg_b32(struct wave *w, uint64_t a, uint64_t constant) {
         value = (uint32_t)(d->context->private_aperture >> 48) |
                 (uint32_t)(d->context->shared_aperture >> 48) << 16;
         break;
-    case HW_XCC_ID: /* 0: the partition has only this part */
+    case HW_XCC_ID: /* 0: the device has only one XCC */
         if (d->target == GFX942)
             break;
         /* fallthrough */

@@ -10,7 +10,8 @@ from tests.support.patience import HANG
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
-#: The code that each hook leaves in the ordinary build, as a macro.
+#: Maps each hook, in the form of a macro, to the code that remains of the hook in the ordinary
+#: build.
 REST = {
     "CHECKED_LANES(w, i, va, mask)": "(mask)",
     "CHECKED_ACCESS(w, i, lane, va, bytes)": "true",

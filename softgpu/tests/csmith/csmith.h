@@ -12,7 +12,8 @@
 #define platform_main_begin() ((void)0)
 #define platform_main_end(value, flag) ((void)(flag))
 
-/* Definitions that Csmith's header of arithmetic without undefined behaviour requires. */
+/* Definitions that safe_math.h requires. Csmith's programs use this header for arithmetic without
+ * undefined behaviour. */
 #define STATIC static
 #define UNDEFINED(value) (value)
 #define LOG_INDEX

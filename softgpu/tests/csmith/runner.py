@@ -55,8 +55,8 @@ def place(seed: int) -> tuple[str, str, int]:
 
 
 def run(csmith: Csmith, machine: Machine, seeds: Sequence[int]) -> dict[int, Outcome]:
-    """Returns the outcome of each seed. All programs of a batch are compiled before any runs,
-    because ROCr 7 spins while it waits, and would slow the compiler."""
+    """Returns the outcome of each seed. All programs of a batch are compiled before the first
+    program runs, because ROCr 7 spins while it waits, and would slow the compiler."""
     outcomes: dict[int, Outcome] = {}
     for first in range(0, len(seeds), BATCH):
         with tempfile.TemporaryDirectory() as scratch:

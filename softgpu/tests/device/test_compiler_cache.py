@@ -66,8 +66,8 @@ def compiled(cache: Path, variables: Mapping[str, str] | None = None, **changes:
 
 
 def shape(answered: list) -> list:
-    """Returns the parts that are equal in all compilations: only the length of a binary, whose
-    bytes name a random folder."""
+    """Returns the parts that are equal in all compilations. The parts contain only the length of
+    each binary, because a binary's bytes name a random folder."""
     status, objects = answered
     return [status, [(kind, name, len(content)) for kind, name, content in objects]]
 
@@ -141,7 +141,8 @@ def test_another_request_misses(changes: dict, tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_another_library_misses(tmp_path: Path) -> None:
-    """Checks that a library at another path misses; path, size and time identify the library."""
+    """Checks that the cache has no result for a library at another path: path, size and time
+    identify the library."""
     here = tmp_path / "other" / NAME
     here.parent.mkdir()
     here.symlink_to(softgpu.hip({}).parent / NAME)
@@ -165,7 +166,8 @@ def test_another_library_misses(tmp_path: Path) -> None:
     ids=["include", "time", "option", "folder", "error"],
 )
 def test_a_result_with_other_inputs_is_not_kept(changes: dict, tmp_path: Path) -> None:
-    """Checks that such a result is not cached, and neither is an error."""
+    """Checks that the cache keeps no result that depends on inputs outside the request, and no
+    error."""
     status, objects = compiled(tmp_path, **changes)
     assert files(tmp_path) == {}
     assert status == compiled(tmp_path, OFF, **changes)[0]
@@ -199,8 +201,8 @@ def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_a_file_of_another_request_is_not_taken(tmp_path: Path) -> None:
-    """Gives the files of two requests one name and one checksum: only the request's bytes
-    distinguish the requests."""
+    """Stores one request's result under the name of another request, with a checksum that matches.
+    Only the request's bytes in the file reveal this."""
     first = compiled(tmp_path)
     (path,) = files(tmp_path)
     options = ["-O3", "-DVALUE=8"]

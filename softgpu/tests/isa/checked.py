@@ -15,7 +15,8 @@ FAULTING_MEANINGS = (
     *("SM_BUFFER_ATOMIC", "SM_SCRATCH_LOAD", "SM_SCRATCH_STORE"),
     *("MV_IMAGE_LOAD", "MV_IMAGE_STORE", "MV_IMAGE_SAMPLE", "MV_IMAGE_GATHER"),
 )
-# Rows without a function in the tables, for which the decoder selects the handler.
+# Instructions whose rows in the tables name no function. The decoder selects the handler of such an
+# instruction.
 SPECIAL = (
     *("v_nop", "v_clrexcp", "v_readfirstlane_b32", "v_swap_b32", "v_readlane_b32"),
     *("v_writelane_b32", "v_accvgpr_read_b32", "v_accvgpr_write_b32"),

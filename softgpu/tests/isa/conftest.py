@@ -1,4 +1,4 @@
-"""Clears the mappings before each test of the interpreter."""
+"""Clears the mappings after each test of the interpreter."""
 
 from __future__ import annotations
 

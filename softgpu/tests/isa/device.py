@@ -34,7 +34,7 @@ BEGIN = """
 
 
 def on_targets(*targets: str, seldom: Sequence[str] = OLDER) -> pytest.MarkDecorator:
-    """Runs a test for each target, but for targets in `seldom` only in `make check`."""
+    """Runs a test for each target; only `make check` runs the test for the targets in `seldom`."""
     return pytest.mark.parametrize("target", in_check(targets, lambda target: target in seldom))
 
 
@@ -202,8 +202,8 @@ def kernarg_size(arguments: bytes, kernel: Kernel) -> int:
 
 
 def implicit_arguments(grid: Sequence[int], block: Sequence[int]) -> list[int]:
-    """Returns the implicit arguments of code object v5. Kernels of code object v4 read the dispatch
-    packet instead."""
+    """Returns the implicit arguments of code object v5. Kernels of code object v4 read the grid and
+    block sizes from the dispatch packet."""
     counts, rest = zip(*(divmod(g, b or 1) for g, b in zip(grid, block, strict=True)), strict=True)
     return [*counts, *block, *rest, 0, 0, 0, 0, 0, 0, 3]
 

@@ -122,8 +122,8 @@ SINCE_GFX90A = [
 ]
 
 
-#: gfx942 supports the earlier shapes with at least eight bytes a lane of 8- and 16-bit elements, or
-#: with several blocks.
+#: gfx942 supports the earlier shapes except gfx908's bf16 shapes and gfx908's i8 shapes with one
+#: block. gfx942 adds two i8 shapes.
 OF_GFX942 = [
     *(shape for shape in SINCE_GFX908 if shape.kind in ("f32", "f16")),
     *(shape for shape in SINCE_GFX908 if shape.kind == "i8" and shape.blocks > 1),
@@ -159,8 +159,8 @@ PATTERNS = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """Among every ``2 ** cbsz`` blocks of A, all use block ``abid``; ``blgp`` makes lanes read B of
-    other lanes."""
+    """All blocks in a group of ``2 ** cbsz`` blocks use A of the group's block number ``abid``.
+    ``blgp`` makes lanes read B of other lanes."""
 
     cbsz: int = 0
     abid: int = 0

@@ -66,7 +66,8 @@ SCRATCH_IN = "".join(
   scratch_store_dword v19, v18, off"""
     for n in range(0, CELL, 4)
 )
-# The interpreter's address of scratch memory, which a real kernel receives in its first registers.
+# The address of scratch memory in the interpreter. A real kernel receives its scratch address in
+# its first registers.
 FLAT_SCRATCH = "\n  s_mov_b32 flat_scratch_lo, 0\n  s_mov_b32 flat_scratch_hi, 0x1000"
 SCRATCH_OUT = "".join(
     f"""

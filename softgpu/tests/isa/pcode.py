@@ -1,7 +1,8 @@
 """Translates the statements and expressions of AMD's instruction pseudocode to Python.
 
-`if S0.u32[i] == 1'1U then D0.i32 = c ? a : b endif` becomes Python over values.Value. Names to
-which the pseudocode assigns only parts must exist beforehand, as bits without a width."""
+`if S0.u32[i] == 1'1U then D0.i32 = c ? a : b endif` becomes Python over values.Value. If the
+pseudocode assigns only a part of a name, the name must exist beforehand, as bits without a
+width."""
 
 from __future__ import annotations
 
@@ -161,8 +162,8 @@ class Expression:
         return first
 
     def statement(self) -> tuple[str, set[str]]:
-        """Translates an assignment or a call, and returns the names to which it assigns only
-        parts."""
+        """Translates an assignment or a call. Also returns the names of which the statement assigns
+        only a part."""
         targets, pieces, sign = [], set(), ""
         while True:
             text = self.ternary()
@@ -187,8 +188,8 @@ class Expression:
 
 
 def python(source: str) -> tuple[str, set[str]]:
-    """Returns Python text, and the names to which the text assigns only parts, which must exist
-    beforehand."""
+    """Returns Python text, and the names of which the text assigns only a part. These names must
+    exist beforehand."""
     lines: list[str] = []
     names: set[str] = set()
     depth = 0

@@ -1,7 +1,7 @@
 """Generates the table of instructions: softgpu/records/COVERAGE.md.
 
-python -m softgpu.tests.isa.table            writes it
-python -m softgpu.tests.isa.table --corpus   first counts the corpus again: ten minutes
+- python -m softgpu.tests.isa.table: writes the table
+- python -m softgpu.tests.isa.table --corpus: first counts the corpus again, in ten minutes
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ LOADS = {
     "dwordx4": (16, 16),
 }
 STORES = {"byte": 1, "short": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
-#: The bound, the scalar register's offset, and the instruction's offset; each lane adds its number
-#: times four or times an atomic's size.
+#: The bound, the scalar register's offset, and the instruction's offset. Each lane also adds its
+#: lane number, multiplied by four or by the size of an atomic.
 PLACES = (
     (131, 0, 0),
     (132, 0, 0),

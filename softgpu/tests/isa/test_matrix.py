@@ -27,8 +27,8 @@ SHAPES = {
     "gfx90a": [shape for shape in SINCE_GFX908 + SINCE_GFX90A if shape.kind != "f64"],
     "gfx942": [shape for shape in OF_GFX942 if shape.kind != "f64"],
 }
-# A and B are in v[2:5], C is in v32 and later registers, or from a0 on for gfx908, which requires
-# that. The result starts at v64, or at a32 on gfx908.
+# A and B are in v[2:5]. C starts at v32, or at a0 on gfx908, which requires accumulation registers
+# for C. The result starts at v64, or at a32 on gfx908.
 KERNEL = (
     BEGIN
     + """\

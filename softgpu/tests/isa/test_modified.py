@@ -44,7 +44,8 @@ class Place:
     rest: str = ""  # one of REST; otherwise these bits are not compared
 
     def others(self, got: int, old: int) -> int:
-        """Returns the whole dword, with the result's bits from `got`."""
+        """Returns the expected dword: the result's bits are those of `got`, and `rest` determines
+        all other bits."""
         mask = ((1 << self.width) - 1) << self.shift
         sign = got >> (self.shift + self.width - 1) & 1 if self.width + self.shift else 0
         above = 0xFFFFFFFF & ~((1 << (self.shift + self.width)) - 1)

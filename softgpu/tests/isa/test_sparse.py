@@ -60,7 +60,8 @@ class Sparse:
     def product(
         self, a: np.ndarray, b: np.ndarray, d: np.ndarray, indices: np.ndarray, first: int
     ) -> np.ndarray:
-        """Returns the results in all lanes, computed with the set of indices number ``first``."""
+        """Returns the results in all lanes. A register contains several sets of indices, and
+        ``first`` is the number of the set that the product uses."""
         lane, element = np.meshgrid(np.arange(LANES), np.arange(self.stored), indexing="ij")
         shift = 2 * (first * self.stored + element)
         chosen = indices[:, None].astype(np.int64) >> shift & 3

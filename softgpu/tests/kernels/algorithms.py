@@ -237,7 +237,8 @@ def _tree(kind: str, combine: str) -> str:
 
 
 def _reduced(kind: type, combine: np.ufunc):
-    """Reduces as a tree, which adds one half to the other half."""
+    """Returns a function that makes the data of a tree reduction: each step combines the two halves
+    of a row."""
 
     def data(rng: np.random.Generator) -> Launch:
         x = rng.normal(size=1024).astype(kind)

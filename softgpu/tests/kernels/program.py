@@ -49,13 +49,14 @@ class Program:
 
 
 # At O=0 a kernel without this attribute requests a queue for launching other kernels. HIP 5.2.3
-# then uses a null pointer.
+# uses a null pointer if a kernel requests this queue.
 _UNQUEUED = '"amdgpu-no-default-queue", "amdgpu-no-completion-action"'
 _KERNEL = re.compile(r"\bkernel\s+(?:attributes \{(?P<attributes>[^{}]*)\}\s*)?\{")
 
 
 class Module:
-    """Programs that are lowered together, because one lowering costs more than a kernel in it."""
+    """Programs that are lowered together, because another lowering takes longer than another kernel
+    in the same lowering."""
 
     def __init__(
         self, name: str, *, first: str = "", prelude: str = "", opt_level: int = 2
@@ -73,8 +74,8 @@ class Module:
         self.programs[name] = Program(name, text, data, kernel or name)
 
     def program(self, text: str) -> Callable[[Data], Data]:
-        """Adds a program under the name of the decorated function, which makes its data; `text`
-        contains the kernel."""
+        """Adds a program under the name of the decorated function. This function makes the
+        program's data, and `text` contains the kernel."""
 
         def decorate(data: Data) -> Data:
             self.add(data.__name__, text, data)  # type: ignore[attr-defined]

@@ -57,7 +57,8 @@ MODULES = [
 ]
 #: Older targets lack f64 atomics, and have other conversions and matrix shapes.
 OLDER = ["gfx906", "gfx908"]
-#: HIP 5.2.3 lacks newer targets; tests/devices/rocm names one when it runs a newer HIP.
+#: HIP 5.2.3 lacks newer targets. If tests/devices/rocm runs a newer HIP, this list contains the
+#: chip of that run.
 NEWER = [chip for chip in (os.environ.get("MGPU_RT_TEST_CHIP"),) if chip]
 SAMPLE = [
     floats.BF16,

@@ -201,8 +201,8 @@ def transferred(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def large_vector(rng: np.random.Generator) -> Launch:
-    """The kernel indexes a large vector by each lane's own value, for which a chain of comparisons
-    would be too long."""
+    """The kernel indexes a vector by a value that differs between lanes. The vector is too large
+    for a chain of comparisons."""
     x = rng.integers(-1000, 1000, (64, 32), np.int32)
     places = rng.integers(1, 32, 64, np.int32)
     expected = x.copy()

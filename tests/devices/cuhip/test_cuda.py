@@ -114,7 +114,7 @@ def test_globals_in_any_spelling_are_found(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",), MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", MGPU_RT_VERBOSE="on")
 def test_lazy_recognises_ptx_by_any_beginning(mgpu: Mgpu) -> None:
-    """The library prints a line when `lazy` ends."""
+    """The library prints a line when a module ends the effect of MGPU_RT_SYNC=lazy."""
     for begin in (b"\n", b"\t\r\n ", b"// made by hand\n", b"/* */", b""):
         mgpu.load(mgpu.image(begin + PLAIN))
         assert "a kernel may print" not in mgpu.stderr(), begin

@@ -168,8 +168,8 @@ def test_a_kernel_runs_in_clusters(mgpu: Mgpu) -> None:
 
 @on_gpu
 def test_both_forms_of_a_tensor_map_are_equal(mgpu: Mgpu) -> None:
-    """The memref function makes a map equal to the plain function's, with the dimensions reversed,
-    and copies it to the device."""
+    """Both functions encode the same tensor map. The memref function takes the dimensions in
+    reverse order, and copies the map to the device."""
     float32, ffi = 7, mgpu.ffi
     tensor = mgpu.MemAlloc(64 * 32 * 4, mgpu.null, False)
     begin = int(ffi.cast("uintptr_t", tensor))
@@ -263,7 +263,8 @@ OF_THE_DEVICE |= {"hipModuleLoadData", "hipDeviceReset", "hipGetDeviceProperties
 
 
 def test_error_codes_equal_those_of_amd() -> None:
-    """Runs snippets for which NVIDIA's driver must return the error codes of AMD's HIP."""
+    """Runs snippets in which HIP's functions over NVIDIA's driver must return the error codes of
+    AMD's HIP."""
     stub, cuda = outcomes("stub"), outcomes("cuda")
     differences = [
         f"{name}: {theirs}, AMD's {ours}; {cuda[name]['problem'][-200:]}"

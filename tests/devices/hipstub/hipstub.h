@@ -87,9 +87,10 @@ int hipstub_set_delay(const char *text);
  * Returns 0, or -1 for an unknown function. */
 int hipstub_set_meeting(const char *function, unsigned calls);
 
-/* Sets the body of all kernels with this name. `params` resembles hipModuleLaunchKernel's, but
- * points to copies of the `count` arguments of these sizes, made at the launch. The body runs when
- * the stream executes the launch: on the stream's thread if HIPSTUB_ASYNC is set. */
+/* Sets the body of all kernels with this name. `params` has the form of hipModuleLaunchKernel's
+ * kernelParams, but points to copies that the launch makes. `sizes` contains the sizes of the
+ * `count` arguments. The body runs when the stream executes the launch: on the stream's thread if
+ * HIPSTUB_ASYNC is set. */
 void hipstub_set_kernel(const char *name, void (*body)(void **params), const size_t *sizes,
                         unsigned count);
 

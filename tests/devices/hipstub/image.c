@@ -112,8 +112,8 @@ bool image_has_kernel(const unsigned char *image, size_t bytes, const char *name
         return false;
     if (memcmp(image, "CCOB", 4) == 0)
         return true;
-    /* Since code object v3 the image contains the descriptor's symbol; handwritten images contain
-     * only the plain name. */
+    /* Since code object v3 the image contains the descriptor's symbol, which is the kernel's name
+     * and ".kd". Handwritten images contain only the kernel's name. */
     return holds(image, bytes, name, ".kd") || holds(image, bytes, name, "");
 }
 

@@ -26,7 +26,7 @@ struct stub_value {
     bool is_text;
 };
 
-/* Acquires the lock of record mode. Kernel bodies, copies and delays do not need it. */
+/* Acquires the lock of record mode. Kernel bodies, copies and delays run without this lock. */
 void stub_lock(void);
 void stub_unlock(void);
 

@@ -51,8 +51,8 @@ static void register_teardown(void) {
 }
 
 void stub_check_teardown(const char *function) {
-    /* The first call of HIP creates statics, whose exit handler runs after those registered later,
-     * and before the destructors of the program. */
+    /* The first call of HIP creates static objects. Their exit handler runs after handlers that
+     * were registered later, and before the destructors of the program. */
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (teardown_wanted)
         pthread_once(&once, register_teardown);

@@ -30,9 +30,9 @@ struct ihipStream_t {
     unsigned flags;
     struct stub_pace pace;
     struct operation *first, *last; /* submitted operations that have not begun */
-    uint64_t submitted, completed;  /* numbers of operations; a ticket is a value of `submitted` */
-    uint64_t awaited, let_go;       /* the last operations that a thread waits for, and that a held
-                                     * stream may execute */
+    uint64_t submitted, completed;  /* counts of operations; a ticket is a value of `submitted` */
+    uint64_t awaited, let_go;       /* tickets: the last operation for which a thread waits, and the
+                                     * last operation that a held stream may execute */
     unsigned waiters;               /* number of threads that wait for the stream */
     bool has_worker, ended;         /* ended: the worker thread exits when no work is left */
     struct ihipStream_t *next_stream;
@@ -75,8 +75,8 @@ struct ihipModuleSymbol_t {
 /* Creates a live object of `bytes` zeroed bytes, and adds it to the table. */
 void *object_new(enum kind kind, size_t bytes);
 
-/* Revives, with HIPSTUB_REUSE, the object of that kind that died last, without other changes;
- * returns NULL if no such object exists. */
+/* Makes the object of this kind that died last live again, on the current device and with its old
+ * content. Returns NULL without HIPSTUB_REUSE, or if no such object exists. */
 void *object_again(enum kind kind);
 
 /* Turns a live, unused object into a zeroed object of another kind whose size is not larger. */
@@ -92,8 +92,8 @@ void object_kill(struct object *object);
 void object_end(struct object *object);
 void object_release(struct object *object);
 
-/* Returns whether the handle belongs to a live object of this kind. Counts a misuse of `function`
- * if not, unless the handle is NULL. */
+/* Returns whether the handle belongs to a live object of this kind. For any other handle except
+ * NULL, counts a misuse of `function`. */
 bool object_check(const char *function, enum kind kind, const void *handle);
 
 /* Returns whether the handle belongs to a live object of this kind, without counting, for calls

@@ -1,4 +1,4 @@
-/* HIPSTUB_PINS=1: the physical pages of a range at its registration, which a GPU would pin. The
+/* HIPSTUB_PINS=1: the registration of a range pins the range's physical pages, as for a GPU. The
  * device uses pinned pages even after the program unmaps them or maps others at their addresses. */
 #ifndef HIPSTUB_PINS_H
 #define HIPSTUB_PINS_H

@@ -23,8 +23,8 @@ static struct ihipStream_t *stream_new(unsigned flags, bool again) {
     }
     stream->flags = flags;
     stream->pace = stub_pace_of(stream_count++);
-    stream->ended = false; /* the remaining work of the stream continues: its worker, and the count
-                            * of its operations */
+    stream->ended = false; /* a reused handle keeps the dead stream's worker, pending operations and
+                            * count of operations */
     return stream;
 }
 
@@ -65,7 +65,8 @@ void operation_wait(struct operation *operation, struct ihipStream_t *stream, ui
     operation->waits = wait;
 }
 
-/* The first condition is needed if callers execute operations: two callers may share a stream. */
+/* The first condition keeps the operations of a stream in order even if two callers execute
+ * operations of one stream. */
 static bool may_begin(const struct ihipStream_t *stream, const struct operation *operation) {
     if (stream->completed + 1 != operation->number)
         return false;

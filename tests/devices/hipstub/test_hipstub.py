@@ -39,9 +39,9 @@ def test_the_stub_returns_the_codes_of_amd(function: str) -> None:
         assert stub == amds
 
 
-#: tests/runtime/launch/test_inquiry.py queries this function.
+#: tests/runtime/launch/test_inquiry.py tests this function.
 OF_HIP_7 = {"hipDrvLaunchKernelEx"}
-#: tests/runtime/graphs does.
+#: tests/runtime/graphs tests these functions.
 GRAPHS = set(re.findall(r"HIP_CALL\((\w+)", (HIPSTUB / "graphs.def").read_text()))
 
 

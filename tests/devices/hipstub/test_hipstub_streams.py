@@ -44,8 +44,8 @@ def test_streams_run_by_themselves(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_ASYNC="held")
 def test_held_streams_do_what_is_waited_for(hip: Stub) -> None:
-    """A held stream also executes earlier work on which the awaited work depends, on any stream. An
-    event record counts as work."""
+    """A wait for a stream also makes other held streams execute the work on which the awaited work
+    depends. An event record counts as work."""
     first, second, idle, event = hip.stream(), hip.stream(), hip.stream(), hip.event()
     marked, mark = hip.stream(), hip.event()
     hip.hipEventRecord(mark, marked)

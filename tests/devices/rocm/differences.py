@@ -1,6 +1,7 @@
 """Tests that pass on HIP 5.2.3 but not on a later release, with reasons, which the matrix shows.
 
-A test in test_release.py shows the release's behaviour, if programs can notice the difference.
+If programs can notice how a later release differs, a test in test_release.py shows the release's
+behaviour.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`mgpu-rt doctor --install` installs a HIP, over this machine's C library, for one user."""
+"""`mgpu-rt doctor --install` installs a HIP for one user, and this HIP uses the machine's own C
+library."""
 
 from __future__ import annotations
 

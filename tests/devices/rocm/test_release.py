@@ -1,4 +1,5 @@
-"""The behaviour of later releases of HIP: `make test` runs the newest, `make check-rocm` all."""
+"""Tests the behaviour of later releases of HIP: `make test` runs the newest release, `make
+check-rocm` runs all."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
 
 
 def test_the_stand_in_for_the_driver_is_recognised(here: Surroundings) -> None:
-    """An installed HIP can use the emulated device only if its seam to the driver is recognised."""
+    """An installed HIP can use the emulated device only if mgpu_rt recognises the library through
+    which this HIP calls the driver."""
     assert _hip_search.seams(str(here.hip)) == [here.release.seam]
     assert softgpu.serves(str(here.hip))
 

@@ -22,7 +22,8 @@ SEQUENCES = ("calm-01", "calm-10")
 def test_programs_and_sequences_are_right(
     chip: str, here: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In some sequences the library once queried an event without its stream on HIP 7.2.4."""
+    """In some of these sequences, an earlier library queried an event after its stream was
+    destroyed. HIP 7.2.4's hipEventQuery reads the destroyed stream."""
 
     class Popen(surroundings.Popen):
         pass

@@ -1,4 +1,5 @@
-/* Fuzzes the list of kernel names: of any bytes that pass as an image, for any buffer size. */
+/* Fuzzes the list of kernel names with any bytes that pass as an image, and with any buffer
+ * size. */
 #include "edge.h"
 #include "modules/image/image.h"
 

@@ -9,8 +9,8 @@
 
 static ssize_t counted_pread(int file, void *to, size_t size, off_t offset);
 
-/* This file includes the source, because the source's bound applies to a whole process, and each
- * input needs its own. */
+/* This file includes the source, because mapped_symbol.c limits the bytes that a whole process
+ * reads. Each input needs its own limit. */
 #define pread counted_pread
 #include "process/mapped_symbol.c"
 #undef pread
@@ -32,7 +32,7 @@ static const uint8_t *file_bytes;
 static size_t file_size;
 static char file_name[64];
 
-/* Reports the input file as mapped by the loader. */
+/* Reports the input file to `visit`, as if the loader had mapped the file. */
 int mapped_walk(mapped_visit *visit, void *data) {
     static ElfW(Phdr) segments[1 << 16];
     ElfW(Ehdr) header;

@@ -39,7 +39,7 @@ static void work(unsigned object, unsigned stream) {
     held->users--;
 }
 
-/* The program gives a block to a graph that exists or that has no pending work. */
+/* Gives a block of the program to a graph; prunes the run if a graph already has the block. */
 static void give_graph(unsigned object) {
     struct held *held = program_use(object);
     const unsigned number = model_block(held->handle);

@@ -44,11 +44,12 @@ void explore_point(void);
 /* Returns a number below count; the search tries every number. */
 unsigned explore_choose(unsigned count);
 
-/* Ends the calling thread's run, because no valid program would continue with it. */
+/* Abandons the run of the calling thread, because no valid program would reach this point. */
 void explore_prune(void);
 
-/* Returns a nonzero number if no other thread is inside an operation. A later call returns an equal
- * number if no other thread has been inside an operation since. */
+/* Returns a nonzero number if no other thread is inside an operation. Two calls within one
+ * operation return equal nonzero numbers only if no other thread was inside an operation between
+ * the calls. */
 unsigned explore_lone(void);
 
 /* Ends the exploration if the condition is false, and prints the steps that led to the state. */

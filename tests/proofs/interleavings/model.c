@@ -128,7 +128,8 @@ unsigned model_self(void) {
     return explore_self() < 0 ? THREADS : (unsigned)explore_self();
 }
 
-/* Runs before an operation is submitted, which the fences set so far do not cover. */
+/* Records which operations the stream's new fences cover. The caller then submits an operation that
+ * these fences do not cover. */
 static void note_marks(unsigned number) {
     const struct stream *stream = handle_find(&stream_map, model_stream(number));
     while (stream && world.fences[number] < stream->fences) {

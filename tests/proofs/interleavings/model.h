@@ -45,17 +45,18 @@ struct world {
     struct {
         bool alive;
         bool in_graph;
-        unsigned needs[MOST_STREAMS]; /* operations to complete before other streams may use it */
+        unsigned needs[MOST_STREAMS]; /* by stream: the last operation on the block */
     } blocks[MOST_BLOCKS];
     void *works_on[THREADS + 1]; /* the memory on which a thread's launch works, or NULL */
-    void *graph;                 /* the block of the graph that exists */
+    void *graph;                 /* the block of a graph, or NULL */
     bool graph_ends;
     struct pinned {
         bool alive;
         unsigned char bytes[PINNED_BYTES];
     } pinned[MOST_PINNED];
     /* Unfinished copies through pinned memory. A copy to the device must find its thread's value in
-     * the pinned memory. A copy from the device writes that value. */
+     * the pinned memory. A copy from the device writes the content of its block to the pinned
+     * memory. */
     struct transfer {
         unsigned stream, work; /* 0: none */
         unsigned char *place, value;
@@ -64,7 +65,7 @@ struct world {
     unsigned char value[THREADS + 1];
     struct held held[MOST_OBJECTS];
     int device[THREADS + 1];                    /* the current device of each thread */
-    bool recorded[MOST_OBJECTS];                /* which events were recorded, by their holders */
+    bool recorded[MOST_OBJECTS];                /* whether the event in `held` was recorded */
     unsigned covers[MOST_STREAMS][MOST_FENCES]; /* operations before a fence was set */
     unsigned fences[MOST_STREAMS];
     bool forgot; /* a thread has invalidated the caches, so only HIP knows some objects */
@@ -75,9 +76,9 @@ struct world {
     } watch;           /* the memory by which the library detects a reset */
     bool reset;        /* a thread has reset the device */
     int resets;        /* the device that a thread is now resetting; 0: none */
-    unsigned hands;    /* operations of the library's own thread, for which a reset does not wait */
-    bool hand_under;   /* such an operation has been running since before a reset */
-    bool hand_between; /* such an operation ran between a reset and its detection */
+    unsigned hands;    /* operations of the library's own thread; a reset does not wait for them */
+    bool hand_under;   /* the library's own thread is in an operation from before a reset */
+    bool hand_between; /* the library's own thread worked between a reset and its detection */
 };
 
 /* Sets `hip` to this model, and sets the runtime's options. Then creates the program's streams. */
@@ -110,8 +111,8 @@ unsigned char model_content(const void *address);
 /* Returns whether a copy on the stream still reads this pinned memory. */
 bool model_reads(unsigned stream, const char *pinned);
 
-/* Checks that no stream with pending work counts as idle, and no fence as done before all
- * operations that it covers. */
+/* Checks that streams with pending work do not count as idle. Checks that a fence does not count as
+ * done before all operations that the fence covers. */
 void model_check_fences(void);
 
 #endif

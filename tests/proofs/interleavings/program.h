@@ -5,12 +5,13 @@
 
 #include "model.h"
 
-/* Launches a kernel that works on memory, which adds an operation to a stream. */
+/* Launches a kernel on a stream. The kernel of program_launch_on works on the memory at the
+ * address. */
 void program_launch(hipStream_t stream);
 void program_launch_on(hipStream_t stream, void *address);
 
-/* Invalidates all caches while no thread uses a handle of the program. From then on only HIP knows
- * some objects, and no fence covers their pending work. */
+/* Notes that a thread invalidates all caches; prunes the run if a thread uses a handle of the
+ * program. From then on only HIP knows some objects, and no fence covers their pending work. */
 void program_forgets(void);
 /* Checks that all objects are gone, unless another thread ran since explore_lone() returned `lone`.
  */
@@ -19,18 +20,19 @@ void program_require_gone(bool all_gone, unsigned lone);
 /* Resets the device while no thread of the program is inside a call. All objects then cease to
  * exist in HIP, which reuses their handles. */
 void program_reset(void);
-/* Sets the current device of a thread. The thread makes no call on that device during a reset. */
+/* Sets the current device of the calling thread. Prunes the run while a thread resets this device.
+ */
 void program_go_to(int device);
-/* Resets a device that is not current on any thread of the program, which destroys its modules in
- * HIP. `forget` invalidates the caches of the modules. */
+/* Resets a device that is not current on any thread of the program. The reset destroys the modules
+ * of the device in HIP. `forget` invalidates the caches of the modules. */
 void program_reset_modules(int device, void (*forget)(int device));
-/* Returns true after a reset until the library creates an object again. */
+/* Returns true after a reset until the library allocates the memory by which it detects resets. */
 bool program_reset_is_unseen(void);
 /* Begins or ends an operation of the library's own thread. */
 void program_hand(bool begins);
 
-/* Returns an object of the program that is in the given state, for the calling thread. Prunes the
- * run if no object is in the state, because no valid program would make the operation. */
+/* Returns the object with this number, for the calling thread. Prunes the run if the object is in
+ * another state or a thread uses it, because no valid program would make the operation. */
 struct held *program_hold(unsigned object, int state);
 /* Returns an object of the program that other threads may use at the same time. */
 struct held *program_use(unsigned object);

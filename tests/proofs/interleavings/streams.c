@@ -169,7 +169,8 @@ enum moved_operation { SERVE_ELSEWHERE, SERVE_AND_END, SERVE_HERE, RETURN_ALL, M
 static const char *const moved_names[] = {"create the one anew on another device, and destroy it",
                                           "the same, and the thread ends", "create 1", "give back"};
 
-/* Acts as a thread whose current device is 1; HIP creates this stream only once. */
+/* Acts as a thread whose current device is 1: creates and destroys stream 1. A run does this only
+ * once. */
 static void serve_elsewhere(void) {
     struct held *held = program_hold(0, NOT_HELD);
     const hipStream_t handle = model_stream(1); /* the stream that HIP created second */

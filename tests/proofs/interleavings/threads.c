@@ -97,7 +97,6 @@ void threads_restore(const struct saved *saved) {
             __real_memcpy(lines[line].at, lines[line].before, LINE);
 }
 
-/* A line with its first content does not change the name, even if it was discovered early. */
 static void mix(struct name *name, const char *bytes, size_t count) {
     for (; count >= 8; count -= 8, bytes += 8) {
         uint64_t word;
@@ -112,6 +111,7 @@ struct name threads_name(const struct saved *saved) {
     const size_t fixed = saved->bytes - saved->lines * LINE;
     mix(&name, saved->content, fixed);
     const char *content = saved->content + fixed;
+    /* A line with its content from before the threads began does not affect the state's name. */
     for (uint64_t line = 0; line < saved->lines; line++, content += LINE)
         if (memcmp(content, lines[line].before, LINE) != 0) {
             mix(&name, (const char *)&line, sizeof line);
@@ -209,8 +209,9 @@ void explore_prune(void) {
 
 /* ---- what several threads use ----
  *
- * Scheduling points are accesses to shared words: several threads access the word, one writes it,
- * and no common lock protects it. If a word proves to be shared later, exploration restarts. */
+ * The scheduler can switch threads at each access to a shared word. A word is shared if several
+ * threads access it, one of them writes it, and no common lock protects it. If a word proves to be
+ * shared later, exploration restarts. */
 
 static struct word {
     uintptr_t at; /* address / 8; 0: none */
@@ -392,7 +393,7 @@ void *__wrap_malloc(size_t bytes) {
     return allocate(bytes, 16);
 }
 void *__wrap_calloc(size_t count, size_t bytes) {
-    return allocate(count * bytes, 16); /* the arena never reuses memory, so it is zero */
+    return allocate(count * bytes, 16); /* the arena never reuses memory, so new memory is zero */
 }
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
     return allocate(bytes, alignment);

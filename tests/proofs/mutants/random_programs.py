@@ -1,7 +1,8 @@
 """Random programs that detect a library without one of its proofs.
 
-Programs on one device that exit normally detect early reuse of freed memory. The other kinds detect
-faults that only unusual programs show (tests/proofs/random/edges.py, Ending in model.py).
+Programs on one device that exit normally detect early reuse of freed memory. The other kinds of
+programs detect faults that only unusual programs show (tests/proofs/random/edges.py, Ending in
+model.py).
 """
 
 from __future__ import annotations

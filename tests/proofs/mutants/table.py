@@ -13,10 +13,11 @@ PAGE = ROOT / "docs" / "proofs.md"
 NAMED = re.compile(r"\b(?:PROOF|DOUBT|PROOF_STEP|PROOF_VALUE)\(\s*\"?(\w+)\b")
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 #: The mark of a proof in Python, above its line: `# proof: name, else `code``. Without the proof,
-#: the quoted code replaces the line; if the mark quotes no code, `pass` does.
+#: the quoted code replaces the line. Without quoted code, `pass` replaces the line.
 MARK = re.compile(r"^ *# proof: (\w+)(?:, else `(.+)`)?$")
 TEST = re.compile(r"`([^`]+)`( exclusive)?")
-#: A heading that names a shortcut, and below it the shortcut's proof and its question to HIP.
+#: A heading that names a shortcut. The row below contains the shortcut's proof, and the question
+#: that the library asks HIP.
 SHORTCUT = re.compile(r"^## (.+)\n\n\| what proves it \|.*\n\|---.*\n\| (.+) \|$", re.MULTILINE)
 
 
@@ -55,7 +56,8 @@ def rows() -> list[Row]:
 
 
 def shortcuts() -> Iterator[str]:
-    """Returns the rows of docs/rule.md: for each shortcut, its proof and its question to HIP."""
+    """Returns the rows of docs/rule.md: each shortcut, its proof, and the question that the library
+    asks HIP."""
     for heading, cells in SHORTCUT.findall(PAGE.read_text(encoding="utf-8")):
         yield f"| {heading[0].lower()}{heading[1:]} | {cells} |\n"
 

@@ -18,8 +18,8 @@ MACRO = re.compile(r"\b(PROOF|DOUBT|PROOF_STEP|PROOF_VALUE|CHECK)\(")
 
 
 def arguments(text: str) -> tuple[list[str], str]:
-    """Returns a macro's arguments, given the text after its bracket, and the text after the
-    macro."""
+    """Takes the text after a macro's opening bracket. Returns the macro's arguments, and the text
+    after the macro."""
     found, depth, begin = [], 0, 0
     for at, sign in enumerate(text):
         if depth == 0 and sign in ",)":

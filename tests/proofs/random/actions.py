@@ -293,7 +293,8 @@ def unevent(program: Program, thread: int, b: Bytes) -> None:
 
 @action(1)
 def elapsed(program: Program, thread: int, b: Bytes) -> None:
-    """Queries the time between two library events; all later events have timing."""
+    """Queries the time between two events of the library. All later events of the library can
+    measure times."""
     stream = program.pick(program.streams, b[0])
     program.prepare(thread, stream)
     program.ask("a time", thread, "elapsed", b[1] % 2, stream)
@@ -443,8 +444,8 @@ def free_early(program: Program, thread: int, b: Bytes) -> None:
 
 
 def _library_streams(program: Program, thread: int, wanted: int) -> list[Stream]:
-    """Creates streams of the library until there are `wanted` of them; returns them, or an empty
-    list if there is only one."""
+    """Creates streams of the library until there are `wanted` of them. Returns the library's
+    streams, or an empty list if there are fewer than two."""
     for _ in range(wanted):
         streams = [one for one in program.streams[1:] if one.who == MGPU]
         if len(streams) < wanted:
@@ -456,7 +457,8 @@ def _library_streams(program: Program, thread: int, wanted: int) -> list[Stream]
 def _work(
     program: Program, thread: int, buffer: Buffer, stream: Stream, choice: int, value: int
 ) -> None:
-    """Launches a slow kernel that reads or writes the buffer, or fills it without a module."""
+    """Launches a kernel that copies from the buffer, or a slow kernel that writes to the buffer. If
+    no kernel is available, fills the buffer instead."""
     module = program.pick(program.modules, choice // 4)
     others = [x for x in program.buffers if x.kind == ALLOCATED and x is not buffer]
     target = program.pick(others, choice // 16) if choice % 4 == 3 else None
@@ -475,7 +477,8 @@ def _work(
 
 @action(4)
 def learn(program: Program, thread: int, b: Bytes) -> None:
-    """Launches a kernel that stores the address of a module's global, which programs then use."""
+    """Launches a kernel that stores the address of a module's global. From then on, actions use the
+    global as a buffer."""
     cells = [m for m in program.modules if m.cell is not None and m.cell not in program.buffers]
     module = program.pick(cells, b[0])
     room = [x for x in program.buffers if x.kind in (ALLOCATED, MALLOC) and len(x.content) > 1]

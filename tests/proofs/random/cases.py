@@ -8,8 +8,8 @@ prints: the cases, images, players and libraries, and the modules that run cases
 
     tar czf cases.tar.gz $(python -m tests.proofs.random.cases 1000 build/random_driver/cases)
 
-There, in the root of the unpacked files, run: python3 -m tests.proofs.random.play --device cuda
-build/random_driver/cases.
+On the other machine, run in the root of the unpacked files: python3 -m tests.proofs.random.play
+--device cuda build/random_driver/cases.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ after the previous access, by its stream, by an event or by a wait of the host. 
 the operations of each stream detect whether two accesses are ordered. If they are not ordered, the
 model inserts a wait of a random kind. The library requires more of programs than HIP
 (docs/stock.md), so random programs follow two rules. Work on an allocation is ordered after the
-allocation. mgpuMemFree on a stream is ordered after all work on the memory that the library did not
-see on its own streams. Programs pass handles and pointers between the library and the foreign user,
-but never use destroyed ones.
+allocation. mgpuMemFree on a stream is ordered after all work on the memory, except work that the
+program submitted through the library. Programs pass handles and pointers between the library and
+the foreign user, but never use destroyed ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import numpy as np
 
 MOST_OBJECTS = 500  # of one kind in a program; player.h
 
-#: For each kind of line with a caller, the position of the caller among its arguments (steps.c).
+#: For each kind of line with a caller, the position of the caller among the line's arguments
+#: (steps.c).
 CALLER = {
     **dict.fromkeys(("up", "down", "copy", "sync", "stream", "unstream", "device"), 0),
     **dict.fromkeys(("event", "record", "waitevent", "eventsync", "unevent", "uncrowd"), 0),
@@ -36,8 +37,8 @@ MGPU, HIP, HIP_NOW = 0, 1, 2
 ALLOCATED, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED, GLOBAL = range(7)
 ASKS = 2  # a wait that queries until the stream is idle
 
-#: Kinds of objects of which thousands may be live at once, and the kind of work that threads do
-#: while the process exits (edges.c).
+#: Kinds of objects of which thousands may be live at once. BUSY_WITH_ALL selects all kinds of work
+#: that threads do while the process exits (edges.c).
 EVENTS, STREAMS, BLOCKS = range(3)
 BUSY_WITH_ALL = 63
 
@@ -117,7 +118,8 @@ class Function(Object):
 
 @dataclass(eq=False)
 class Crowd(Object):
-    """Thousands of handles of one kind (a number) that are live at once."""
+    """Thousands of handles of one kind that are live at once. The index is the number of the
+    kind."""
 
     stream: Stream  # the stream that uses the handles
 
@@ -140,7 +142,8 @@ class Held:
 
 @dataclass
 class Script:
-    """The lines for the player, and the expected output of each line; None: the output of stock."""
+    """The lines for the player, and the expected output of each line. None means that the output
+    must equal stock's."""
 
     threads: int
     exits: bool
@@ -182,8 +185,8 @@ class Program:
         head = head.ljust(4, b"\0")
         self.threads = (1, 1, 2, 4)[head[0] % 4]
         # Only a program with one thread may rely on the order between the null stream and other
-        # streams. AMD's 5.2.3 sometimes violates that order, and with several threads the order of
-        # two submissions is unknown.
+        # streams. AMD's 5.2.3 sometimes violates the order of the null stream. With several
+        # threads, the order of two submissions is unknown.
         self.null_order = null_order and self.threads == 1
         self.exits, self.head = exits, head
         # Half of the programs use only streams of the library. The library does not pool blocks
@@ -227,8 +230,9 @@ class Program:
         self.crowds = held.crowds
 
     def enter(self, thread: int, device: int | None = None, who: int = MGPU) -> None:
-        """Sets the current device of a thread; by default the device stays. With several devices, a
-        thread selects its device explicitly, so that its end does not depend on others."""
+        """Sets the current device of a thread. Without `device`, the thread keeps its current
+        device, which is 0 at first. With several devices, each thread of the script also selects
+        device 0 explicitly."""
         have = self.device_of.get(thread)
         device = have or 0 if device is None else device
         if have != device and len(self.held) > 1:
@@ -328,8 +332,8 @@ class Program:
                 join(stream.clock, self.clock(thread))
 
     def _wait(self, thread: int, last: Stream, stream: Stream | None, choice: int) -> None:
-        """Adds a wait for all work of a stream: by another stream, or by the host if `stream` is
-        None or by choice."""
+        """Makes `stream` or the host wait for all work of the stream `last`, as `choice` selects.
+        If `stream` is None, the host waits."""
         if stream is None or choice % 8 >= 4:
             self._host_wait(thread, last, choice)
             return
@@ -366,7 +370,8 @@ class Program:
     def submit(
         self, stream: Stream, *buffers: Buffer, real: bool = True, seen: bool = False
     ) -> None:
-        """Records the operation, after order(); with `real` false, stock submits nothing."""
+        """Records an operation on the stream as the last operation on the buffers. If `real` is
+        false, stock submits nothing for this operation."""
         if real:
             join(stream.clock, self._implied(stream))
         stream.count += 1
@@ -414,8 +419,9 @@ class Program:
         self.say(thread, "unevent", who, event)
 
     def _may_be_early(self, buffer: Buffer) -> bool:
-        """Returns whether a program may free the buffer before its last work is done, which stock's
-        free waits for. The library must have seen that work, on some stream."""
+        """Returns whether a program may free the buffer while the buffer's last operation is
+        pending. Stock's free waits for this operation. The library must have allocated the buffer,
+        and the program must have submitted this operation through the library."""
         return buffer.kind == ALLOCATED and buffer.seen
 
     def release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:
@@ -460,7 +466,8 @@ class Program:
         self.modules.remove(module)
 
     def leave(self, thread: int, stream: Stream, choice: int) -> None:
-        """Waits for the effects of a stream that the program will destroy."""
+        """Makes the host or another stream wait for a stream's work on buffers and modules, before
+        the program destroys the stream."""
         self.touch(thread, stream)
         mine = [b for b in (*self.buffers, *self._cells()) if b.last and b.last[0] is stream]
         used = [m for m in self.modules if stream in m.used]
@@ -493,7 +500,8 @@ class Program:
     # ---- the end ----
 
     def finish(self, thread: int) -> None:
-        """Reads every object once more and releases all objects, or rarely leaves them."""
+        """Reads every object once more. Then releases all objects; a few programs leave the objects
+        to the end of the process instead."""
         leaves = self.head[2] % 8 == 7 and not self.memory
         for device in reversed(range(len(self.held))):
             self.enter(thread, device)
@@ -541,7 +549,8 @@ class Program:
     # ---- what several actions share ----
 
     def last_error(self, thread: int) -> None:
-        """Checks that no call has failed since the last error was read, or reads the error."""
+        """Reads the thread's last error. If no call of the thread has failed since the previous
+        read, checks that there is no error."""
         own = os_thread(thread)
         if own in self.pending:
             self.say(thread, "lasterror", 0)

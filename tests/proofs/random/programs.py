@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from csrc.selftest import images
 from tests.proofs.random import runner, script
 
-# hypothesis can shrink an action to zero bytes, which do nothing, so a minimum number of actions
-# keeps small programs small.
+# The minimum number of actions does not prevent small programs. hypothesis can shrink an action to
+# zero bytes, and such an action does nothing.
 _ACTIONS = st.lists(
     st.binary(min_size=script.ACTION, max_size=script.ACTION), min_size=15, max_size=90
 )
@@ -99,7 +99,8 @@ class Wrong(AssertionError):
 
 
 def check(plan: Plan) -> int:
-    """Plays a plan; returns its number of programs, or 0 if stock failed as known. Raises Wrong."""
+    """Plays a plan. Returns its number of programs, or 0 if stock failed on a device on which stock
+    is known to fail. Raises Wrong."""
     case = plan.case()
     found = runner.problems(case, plan.device, plan.sides)
     if "stock" in found and plan.device.stock_fails:

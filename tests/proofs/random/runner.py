@@ -72,8 +72,8 @@ ALL = (*SIDES, *EXCLUSIVE, OFF)
 def _in_python(
     name: str, runtime: str, *, lacks: tuple[str, ...] = (), copies_wait: bool = False
 ) -> Side:
-    """Makes a side with a runtime in Python, which calls HIP directly unless it passes all calls
-    on."""
+    """Makes a side whose runtime is written in Python. The runtime calls HIP directly, unless it
+    passes all calls on to the runtime in C."""
     options = (("MGPU_RT_RUNTIME", runtime), ("MGPU_RT_MANAGER", "off"))
     return Side(name, options=options, lacks=lacks, fails=False, copies_wait=copies_wait)
 
@@ -158,7 +158,8 @@ SOFTGPU_TWO = replace(
     count=2,
 )
 #: HIP 7.2.4 also fails under stock after a reset and while the process exits. HIP 7.2.4 reads an
-#: image only at the first lookup of a kernel. HIP may then fail to find the kernel.
+#: image only at the first lookup of a kernel. HIP may fail to find the kernel if the program has
+#: reused the image's memory before this lookup.
 SOFTGPU_7 = Device(
     "softgpu 7.2.4",
     "gfx90a",

@@ -41,7 +41,8 @@ FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-DMGPU_RT_CHECK", "-O1", "-g", "-fno-omit
 FLAGS += ["-fPIC"]
 #: gcc warns about code that its sanitizers add, so only the clang build shows warnings.
 WARNINGS = {"gcc": ["-w"], "clang": ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]}
-#: The players, like lowered programs, call functions through types that differ in the handles.
+#: The players call the library's functions through types that declare handles differently, as
+#: lowered programs do.
 UNTYPED = {"gcc": [], "clang": ["-fno-sanitize=function"]}
 OPTIONS = (
     ("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:use_sigaltstack=0:abort_on_error=1"),

@@ -50,7 +50,8 @@ SHARES: tuple[Share, ...] = (
 
 
 def _had_here() -> tuple[Share, ...]:
-    """Returns the shares whose devices this machine has or can download."""
+    """Returns the elements of SHARES, except those whose HIP release is missing and cannot be
+    downloaded."""
     missing = set()
     for device in {device for device, _ in SHARES if device.release}:
         try:

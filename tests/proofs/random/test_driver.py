@@ -118,8 +118,8 @@ def test_the_page_shows_the_results() -> None:
 
 
 def test_cases_play_with_the_modules_that_go_along(tmp_path: Path) -> None:
-    """Another machine has neither the repository nor the packages; the test only starts the player
-    in such a folder."""
+    """The player starts in a folder that contains only cases.MODULES, because another machine has
+    neither the repository nor the packages."""
     for name in cases.MODULES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(runner.ROOT / name, tmp_path / name)

@@ -21,7 +21,8 @@ SAMPLES = {
     "softgpu": (runner.SOFTGPU, 6, 6),
     "softgpu, two devices": (runner.SOFTGPU_TWO, 3, 3),
 }
-#: The names of actions to leave out, separated by commas (script.py), which hides a known fault.
+#: Random programs leave out the actions with these names, separated by commas (script.py), so that
+#: a known fault stays hidden.
 WITHOUT = tuple(filter(None, os.environ.get("RANDOM_DRIVER_WITHOUT", "").split(",")))
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.sanitize
 
 KINDS = ("gcc", "clang", "address", "thread")
 MODES = ("plain", "thread", "threads", "fork-before", "fork-after", "dlclose", "late")
-#: The library prints this correctly if HIP ended before the program's last call (mode late).
+#: In mode `late`, HIP ends before the program's last call, and the library prints this text.
 AFTER_EXIT = "after HIP's exit handlers"
 FOUND = 66
 

@@ -102,8 +102,8 @@ static void wake_all(void) {
     EXPECT(call_hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
 }
 
-/* An event that is raised and reset counts for a thread that already waits for this and another
- * event, and for no later wait. */
+/* If a thread already waits for two events, an event that is set and reset counts for this wait.
+ * The event counts for no later wait. */
 static void wake_later(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
     struct sleeper sleeper = {.count = 2};

@@ -16,7 +16,7 @@ static void host_register(void) {
 
 static void register_neighbours(void) {
     static char buffer[8192];
-    OK(hipHostRegister(buffer, 5000, 0)); /* the two share a page */
+    OK(hipHostRegister(buffer, 5000, 0)); /* the two ranges share a page */
     OK(hipHostRegister(buffer + 5000, 3000, 0));
     char *first, *second;
     OK(hipHostGetDevicePointer((void **)&first, buffer, 0));

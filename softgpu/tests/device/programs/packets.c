@@ -93,7 +93,8 @@ static void expect_waiting(int64_t value, const char *what) {
     check(completion->value != value, what);
 }
 
-/* Goes round the ring four times; the doorbell names this packet or the next, or is not rung. */
+/* Writes four times as many packets as the ring holds. For each packet, rings the doorbell with the
+ * index of this packet or of the next, or does not ring. */
 static void wrap(void) {
     uint64_t words[8] = {0};
     completion->value = 4 * PACKETS;
@@ -210,7 +211,7 @@ static void refused(unsigned type, unsigned format) {
     printf("%#llx\n", (unsigned long long)inactive->value);
     check(completion->value != 1, "a packet that was refused completed");
     fflush(stdout);
-    _exit(0); /* exits before the device aborts because no runtime reacts */
+    _exit(0); /* exits first: the device aborts if no runtime reacts to the error */
 }
 
 /* Runs a kernel that stores its dispatch id at its argument's address: s_store_dwordx2 s[2:3],

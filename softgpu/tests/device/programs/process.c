@@ -134,7 +134,7 @@ static void idle(void) {
 }
 
 static void latency(void) {
-    enum { LAUNCHES = 200000, FAST_US = 200 }; /* on a busy machine only some launches take less */
+    enum { LAUNCHES = 200000, FAST_US = 200 }; /* on a busy machine, few launches are fast */
     hipFunction_t empty = kernel("empty");
     hipStream_t stream = new_stream();
     double best = 1e9;

@@ -1,6 +1,7 @@
 /* Registers two ranges that begin at one address, as when a program reallocates memory before HIP
- * has unpinned the old range. Prints whether both ranges have their own addresses and remain, and
- * the results of calls with ambiguous, wrong and unique ranges. */
+ * has unpinned the old range. Prints whether both ranges have their own addresses, and whether both
+ * remain after calls with a wrong and an ambiguous range. Also prints the results of these calls,
+ * and of calls with a unique range. */
 #include "driver.h"
 
 enum { SMALL = 256, LARGE = 4096 };

@@ -17,8 +17,8 @@
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
     mgpu_rt.load()                     # the library in this process, with all its functions
 
-The manager (mgpu_rt.manager._manager) runs beside a program whose caches reach a limit. Importing
-this package imports no other module.
+The manager (mgpu_rt.manager._manager) is a separate process, which starts when a program's caches
+reach a limit. Importing this package imports no other module.
 """
 
 TYPE_CHECKING = False  # typing's own costs 3 ms
@@ -83,7 +83,8 @@ def library_path() -> str:
 
 
 def load() -> "RuntimeLibrary":
-    """Loads the library into this process once; every call returns one object.
+    """Loads the library into this process at the first call; each later call returns the object of
+    the first call.
 
     Raises FileNotFoundError as `library_path` does.
     """
@@ -170,16 +171,16 @@ def stats() -> "dict[str, Any]":
 
 
 def use_stream(stream: "Any") -> "AbstractContextManager[None]":
-    """Lends the caller's stream to the library, on the calling thread, for a `with` statement.
+    """Makes the library use the caller's stream, on the calling thread, during a `with` statement.
 
         with mgpu_rt.use_stream(torch.cuda.current_stream()):
             lowered_function(...)
 
-    On this thread lowered functions get the lent stream whenever they create a stream, and kernels
-    of `Module` run on it by default. `stream` is a PyTorch, CuPy or hip-python stream, any object
-    with `__cuda_stream__`, or a hipStream_t as int, ctypes.c_void_p or cffi pointer. None stands
-    for the library's own streams. At the end of the `with` statement the previously lent stream is
-    current again. Do not destroy the stream before the `with` statement ends.
+    On this thread a lowered function that creates a stream gets the caller's stream, and kernels of
+    `Module` run on the caller's stream by default. `stream` is a PyTorch, CuPy or hip-python
+    stream, any object with `__cuda_stream__`, or a hipStream_t as int, ctypes.c_void_p or cffi
+    pointer. None stands for the library's own streams. At the end of the `with` statement the
+    previous stream is current again. Do not destroy the stream before the `with` statement ends.
 
     Loads the library if necessary, as `load` does. Raises TypeError or ValueError if `stream` is no
     stream.
@@ -196,9 +197,9 @@ def graph() -> "AbstractContextManager[Graph]":
             lowered_function(...)      # nothing runs yet
         graph.replay()
 
-    The thread's calls become nodes, its streams and events become edges, and its waits are omitted.
-    A replay uses the addresses and values of the build. Use a graph only for host code that just
-    submits work; docs/graphs.md lists the conditions.
+    The calling thread's calls become nodes, the order of its streams and events becomes edges, and
+    its waits are omitted. A replay uses the addresses and values with which the graph was built.
+    Use a graph only for host code that just submits work; docs/graphs.md lists the conditions.
 
     Raises HipError if the library cannot build the graph, and prints the reason on stderr. After
     this error none of the calls has run, so you can call the function without a graph.
@@ -209,16 +210,17 @@ def graph() -> "AbstractContextManager[Graph]":
 
 
 def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
-    """Routes this process's mgpu* calls through your runtime, for a `with` statement.
+    """Routes this process's mgpu* calls through your runtime during a `with` statement.
 
         with mgpu_rt.intercept(mgpu_rt.hooks.Trace()):
             lowered_function(...)
 
     On all threads the library calls the methods that the runtime's class overrides. Within the
-    `with` statement the library builds no graph, and replays an earlier graph past the runtime. At
-    the end of the `with` statement the previous runtime is current again. The first exception of a
-    method, other than HipError, propagates from the `with`; after the exception the library answers
-    all calls. Raises TypeError if `runtime` is not a Runtime.
+    `with` statement the library builds no graph; the replay of an earlier graph bypasses the
+    runtime. At the end of the `with` statement the previous runtime is current again. If a method
+    raises an exception other than HipError, the library itself handles all later calls. The end of
+    the `with` statement then raises the first such exception. Raises TypeError if `runtime` is not
+    a Runtime.
     """
     from mgpu_rt.runtime import _host
 

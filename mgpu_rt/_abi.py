@@ -84,8 +84,8 @@ FORKS = {
 
 _NVIDIA = "NVIDIA's driver; on AMD an error"
 
-#: The vendor library behind a section's functions, by the beginning of the section's comment in
-#: abi.def; HIP by default.
+#: The vendor library that serves a section's functions, by the beginning of the section's comment
+#: in abi.def; HIP by default.
 _SECTIONS = {
     "Tensor maps": _NVIDIA,
     "Sparse matrices": "hipSPARSE or cuSPARSE",
@@ -152,8 +152,8 @@ def parse(text: str) -> list[Function]:
 
 
 def functions(definition: Path | None = None) -> list[Function]:
-    """Returns the functions in the order of abi.def (by default the file of this checkout or
-    package)."""
+    """Returns the functions in the order of `definition`, by default the abi.def of this checkout
+    or package."""
     path = definition or _layout.table("abi.def")
     return parse(path.read_text(encoding="utf-8"))
 

@@ -3,7 +3,7 @@ them.
 
 apt-get resolves and verifies the packages as on the machine, but with a separate configuration.
 This configuration has an empty list of installed packages, the machine's keys, and a source for
-each suite. The packages' address is the address in the machine's own Debian source. So apt-get
+each suite. The sources have the address of the machine's own Debian source. apt-get therefore
 checks every package against a list that Debian has signed.
 """
 
@@ -36,9 +36,9 @@ def unpack(
 ) -> None:
     """Unpacks packages from some of Debian's suites, preferring the first suite, into a new folder.
 
-    ``newest`` are packages that come from the last suite, although an earlier suite has them. The
-    packages' dependencies are unpacked too, unless ``dependencies`` is false. The folder appears
-    completely or not at all. Raises PackagesMissing.
+    ``newest`` names packages that come from the last suite, even if an earlier suite has these
+    packages. The packages' dependencies are unpacked too, unless ``dependencies`` is false. The
+    folder appears completely or not at all. Raises PackagesMissing.
     """
     for tool in ("apt-get", "dpkg-deb"):
         if not shutil.which(tool):

@@ -7,9 +7,9 @@ class HipError(RuntimeError):
     """HIP refused a call. `function` is the called function, `code` its hipError_t, and `name`
     HIP's name for the error.
 
-    A runtime in Python raises HipError, and the library prints the error as stock's line. The
-    library raises HipError with its own text, without function and code, if stock's line is already
-    on stderr.
+    A runtime in Python raises HipError, and the library prints the error as stock's line. If
+    stock's line is already on stderr, this package raises HipError with a text, an empty `function`
+    and `code` 0.
     """
 
     def __init__(self, function: str, code: int, name: str, text: str = "") -> None:

@@ -18,8 +18,8 @@ Name = str | os.PathLike[str]
 
 
 def read(path: Name) -> bytes:
-    """Reads a file or a pipe to its end. Raises OSError, also for a device, which may be endless,
-    and for a FIFO without a writer within WAIT seconds."""
+    """Reads a file or a pipe to its end. Raises OSError, also if the file is a device that may have
+    no end, or a FIFO that gets no writer within WAIT seconds."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with open(number, "rb") as file:
         mode = os.fstat(number).st_mode
@@ -31,7 +31,7 @@ def read(path: Name) -> bytes:
 
 
 def _has_an_end(number: int) -> bool:
-    """Returns True for a terminal, whose user ends the input, and for the null device."""
+    """Returns True for the null device, and for a terminal, at which the user can end the input."""
     return os.isatty(number) or os.path.samestat(os.fstat(number), os.stat(os.devnull))
 
 
@@ -53,8 +53,8 @@ def _begin(number: int, path: Name) -> bytes:
 
 
 def write(path: Name, content: bytes) -> None:
-    """Writes a file completely or not at all. Raises OSError, also if a FIFO has no reader in
-    time."""
+    """Writes a file completely or not at all. Raises OSError, also if a FIFO gets no reader within
+    WAIT seconds."""
     number = _open_to_write(path)
     try:
         with open(number, "wb", closefd=True) as file:

@@ -36,20 +36,21 @@ class Graph:
         self._end.atexit = False
 
     def _using(self) -> AbstractContextManager[Any]:
-        """The lock. After a fork, a thread that the child does not have may hold the lock."""
+        """Returns the lock. Raises ValueError in a forked child, because a thread of the parent may
+        hold the lock."""
         if os.getpid() != self._process:
             raise ValueError("the graph is the parent process's")
         return self._lock
 
     def _alive(self) -> Any:
-        """Returns the handle; the caller holds the lock."""
+        """Returns the handle; the caller must hold the lock."""
         if self._end is None or not self._end.alive:
             raise ValueError("the graph is not built yet" if self._end is None else "it is closed")
         return self._handle
 
     def replay(self, stream: Any = None) -> None:
         """Submits the graph to `stream`, or to the external stream (use_stream), without a wait.
-        Without a stream the graph runs on one of the library's streams, and is done on return.
+        Without a stream the graph runs on one of the library's streams, and is complete on return.
 
         While the graph runs, its copies read and write host memory. Raises HipError if HIP refuses
         the launch, or the stream belongs to another device. Also raises HipError if the program has
@@ -107,7 +108,7 @@ class Graph:
 
 
 def _destroy(library: RuntimeLibrary, handle: Any, process: int) -> None:
-    """Destroys a graph of this process; a forked child has none."""
+    """Destroys a graph that this process has built; does nothing in a forked child."""
     if os.getpid() == process:
         library.mgpu_rt_graph_destroy(handle)
 
@@ -122,8 +123,8 @@ def graph() -> Iterator[Graph]:
 
 def _build(library: RuntimeLibrary) -> Iterator[Graph]:
     found = Graph(library)
-    # The code calls C's functions directly: in Python code a signal handler may raise, and the
-    # thread would then continue to build the graph.
+    # Calls C's functions directly: inside a Python wrapper a signal handler may raise an exception,
+    # and the thread would then continue to build the graph.
     begin, end = library.native.mgpu_rt_graph_begin, library.native.mgpu_rt_graph_end
     begun, handle = True, None
     try:

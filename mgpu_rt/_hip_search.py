@@ -15,14 +15,14 @@ PROBE = "mgpu-rt-probe"
 HIP = "libamdhip64.so.[0-9]"
 HSA = "libhsa-runtime64.so.1"
 
-#: The folders that every loader searches; the libraries below HIP are in one of them, or beside
-#: HIP.
+#: The folders that every loader searches. The libraries that HIP loads are in one of these folders,
+#: or in HIP's folder.
 LOADERS_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
 
-#: The libraries that emulate AMD's driver, each with a string by which a ROCr that loads the
-#: library is recognized. ROCr up to 6.1 contains the name of its driver library. ROCr from 7.2 on
-#: contains the name of a function that it looks up with HSA_ENABLE_DTIF=1. (The name libdtif.so is
-#: too short to be found as text.)
+#: The libraries that emulate AMD's driver, each with a string: a ROCr that contains this string
+#: loads the library. ROCr up to 6.1 contains the name of its driver library. ROCr 7.2 and later
+#: contain the name of a function, which ROCr looks up in libdtif.so if HSA_ENABLE_DTIF=1. (The name
+#: libdtif.so is too short to be found as text.)
 SEAMS = {"libhsakmt.so.1": b"libhsakmt.so.1", "libdtif.so": b"hsaKmtQueueRingDoorbell"}
 
 
@@ -35,11 +35,12 @@ class Hip:
 
 
 def probe() -> str:
-    """Returns the path of the program that asks the library for its HIP libraries."""
+    """Returns the path of the program that prints the HIP libraries which the library finds."""
     return str(_layout.PREFIX / "lib" / PROBE)
 
 
-#: Errors of fork on a machine that lacks processes or memory, and the advice for the user.
+#: The errors of fork if the machine's memory or number of processes is exhausted, and the advice
+#: for the user.
 LACKING = (errno.EAGAIN, errno.ENOMEM)
 HOW_TO_START_ONE = "free memory, or see ulimit -u"
 
@@ -49,7 +50,8 @@ class NoProcess(OSError):
 
 
 def why_not(path: str) -> str:
-    """Returns the reason why MGPU_RT_HIP names no library; empty if it may name one."""
+    """Returns the reason why `path`, the value of MGPU_RT_HIP, is no library; empty if `path` is an
+    ELF file."""
     if not os.path.exists(path):
         return f"MGPU_RT_HIP={path}: there is no such file"
     if os.path.isfile(path):
@@ -64,9 +66,9 @@ def why_not(path: str) -> str:
 
 def find(base: Mapping[str, str]) -> list[Hip]:
     """Returns the libraries that a program would try in this environment, in order
-    (csrc/runtime/driver/hip_search.h). A child process asks the library, because the loader reads
-    LD_LIBRARY_PATH only when a process starts. If the library is missing, the loader's folders are
-    searched. Raises NoProcess if no process can be started."""
+    (csrc/runtime/driver/hip_search.h). A child process lists the libraries, because the loader
+    reads LD_LIBRARY_PATH only when a process starts. If the child's program is missing, the
+    function searches the loader's folders. Raises NoProcess if no process can be started."""
     if not Path(probe()).exists():
         found = (path for folder in LOADERS_FOLDERS for path in sorted(folder.glob(HIP)))
         return [Hip(str(path.parent), str(path)) for path in found]
@@ -88,21 +90,20 @@ def find(base: Mapping[str, str]) -> list[Hip]:
 
 
 def seams(hip: str) -> list[str]:
-    """Returns the names in SEAMS that the ROCr below a HIP library loads."""
+    """Returns the names of those libraries in SEAMS that the ROCr of a HIP library loads."""
     content = _rocr(hip)
     return [name for name, mark in SEAMS.items() if mark in content]
 
 
 def knows(hip: str, target: str) -> bool:
-    """Returns False if the ROCr below a HIP library certainly does not support a target such as
-    gfx942, because it names other targets."""
+    """Returns False if the ROCr of a HIP library contains the names of other targets, and lacks the
+    name `target`, such as gfx942."""
     content = _rocr(hip)
     return target.encode() in content or b"gfx90" not in content
 
 
 def _rocr(hip: str) -> bytes:
-    """Returns the content of the ROCr that a HIP library loads; nothing if the file cannot be
-    read."""
+    """Returns the content of the ROCr that a HIP library loads; empty if no ROCr can be read."""
     folders = (Path(os.path.realpath(hip)).parent, *LOADERS_FOLDERS)
     runtime = next((path for folder in folders if (path := folder / HSA).is_file()), None)
     try:

@@ -184,7 +184,7 @@ class DeviceArray(Array):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Returns CuPy's interface, which ROCm's CuPy reads, too. Waits for the work that fills the
-        array, unless the work is on the stream that this thread has lent."""
+        array, unless the work is on this thread's external stream (use_stream)."""
         stream = None
         if self._filled is not None:
             if load().chosen_stream == self._stream:
@@ -243,8 +243,8 @@ def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: i
 
 
 def _copy(to: int, source: int, size: int) -> None:
-    """Copies on the stream that this thread has lent or on a stream of the library, and waits for
-    the copy."""
+    """Copies `size` bytes on this thread's external stream, or else on a stream of the library, and
+    waits for the copy."""
     library = load()
     library.take_error()
     stream = library.ffi.cast("hipStream_t", library.chosen_stream or 0)

@@ -44,7 +44,8 @@ def _free_on_host(address: int) -> None:
 
 
 class _Attributes(ctypes.Structure):
-    """hipPointerAttribute_t, whose first member has different values from HIP 6 on."""
+    """hipPointerAttribute_t. HIP 6 and later use other values of the first member than earlier
+    releases."""
 
     _fields_ = (
         ("memory_type", ctypes.c_int),

@@ -1,1 +1,2 @@
-"""Implements the command mgpu-rt, and the environments in which the command runs programs."""
+"""Implements the command mgpu-rt, and builds the environments in which the command runs
+programs."""

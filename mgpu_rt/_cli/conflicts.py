@@ -17,11 +17,12 @@ def _libraries(directory: str, name: str) -> set[str]:
 
 
 def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Finds another preloaded runtime: ours comes first, but the constructors of both libraries
-    run."""
+    """Finds another preloaded runtime. Our library comes first, but the constructors of both
+    libraries run."""
     ours = os.path.realpath(preload.runtime())
     for path in environment.get("LD_PRELOAD", "").split(":"):
-        # A name without a folder is our library: preload.with_library defines its folder.
+        # A name without a folder is our library: preload.with_library adds the folder to
+        # LD_LIBRARY_PATH.
         name = os.path.basename(path)
         if name != path and name.startswith(LIBRARY) and os.path.realpath(path) != ours:
             yield f"LD_PRELOAD also names {path}", "take it out of LD_PRELOAD"

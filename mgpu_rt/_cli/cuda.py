@@ -16,7 +16,7 @@ from mgpu_rt import _layout
 BUILD = _layout.DEVICES
 HIP = "libamdhip64.so"
 
-#: The driver library's names, with folders that no loader's configuration lists
+#: The driver library's names, and its paths in folders outside the loader's configuration
 #: (csrc/cuhip/driver.c).
 DRIVERS = (
     "libcuda.so.1",

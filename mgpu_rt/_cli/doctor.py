@@ -2,8 +2,8 @@
 
 `mgpu-rt doctor` runs a small C program (csrc/probe.c) as `mgpu-rt run` would run any program. The
 library in the probe's process reports its findings and decisions (MGPU_RT_VERBOSE). Another child
-process asks HIP for its devices: a broken driver may hang or crash, and the doctor must survive to
-report this.
+process lists HIP's devices: if a broken driver hangs or crashes the child, the doctor can still
+report the failure.
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ def _python(
     )
 
 
-#: A child process runs this program with the path of a HIP library. The child prints as JSON the
+#: A child process runs this program with the path of a HIP library. The child prints JSON: the
 #: devices' names, and the error if HIP cannot count its devices. The child uses hipDeviceGetName,
 #: since the layout of hipGetDeviceProperties depends on the release. The child treats
 #: hipErrorNoDevice as zero devices.

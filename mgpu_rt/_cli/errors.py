@@ -23,6 +23,7 @@ class CommandError(click.ClickException):
 
 
 def tolerate_encodings() -> None:
-    """Makes stdout print characters that its encoding lacks as escapes, without an exception."""
+    """Makes stdout print an escape, instead of raising an exception, for a character that stdout's
+    encoding lacks."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")

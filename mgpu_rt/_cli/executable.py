@@ -35,7 +35,7 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     search = base.get("PATH", os.defpath)
     if found := shutil.which(program, path=search):
         return found
-    # For a file that is not executable a shell returns status 126.
+    # If a file is not executable, a shell returns status 126.
     candidate = shutil.which(program, mode=os.F_OK, path=search)
     if candidate is None and os.path.isdir(program) and "/" in program:
         raise CommandError(f"'{program}' is a directory: name a program", 126)
@@ -80,8 +80,8 @@ def _foreign(head: bytes) -> str | None:
 
 
 def _is_static(head: bytes) -> bool:
-    """Returns True if these first bytes of a 64-bit ELF file name no loader, as in a static
-    program."""
+    """Returns True if a 64-bit ELF file names no loader in its first bytes, as a static program
+    does."""
     offset, size, count = struct.unpack_from("<Q14xHH", head, 32)
     if size == 0 or offset + size * count > len(head):
         return False  # damaged, or unusual: the kernel decides
@@ -123,8 +123,8 @@ def obstacle(program: str) -> str | None:
 
 
 def check(program: str, *, as_shell: bool = False) -> None:
-    """Raises CommandError if the program is not found or LD_PRELOAD has no effect on it. With
-    `as_shell` a program that is not found causes a shell's exit status."""
+    """Raises CommandError if the program is missing or ignores LD_PRELOAD. With `as_shell` the
+    error for a missing program has the exit status that a shell returns."""
     try:
         reason = obstacle(find(program))
     except CommandError as error:

@@ -212,7 +212,7 @@ class _Request(NamedTuple):
 
     @property
     def _object(self) -> str:
-        """Returns the name of the object file behind a linked result."""
+        """Returns the name of the object file from which the linker makes the output."""
         stem = os.path.splitext(os.path.basename(self.program))[0]
         return f"{'program' if self.program == '-' else stem}.o"
 
@@ -242,8 +242,8 @@ def _write(out: str, content: bytes, *, executable: bool) -> None:
 
 
 def _without(absent: list[ToolchainMissing]) -> CommandError:
-    """Names LLVM's missing tools, how to install them, and the releases that are installed
-    instead."""
+    """Returns an error with LLVM's missing tools, the way to install the tools, and the releases
+    whose tools are complete."""
     from mgpu_rt._lowering import object_files, pipelines, toolchain
     from mgpu_rt._packages import how_to_install
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Path(click.Path):
-    """A path that must not be empty, as an unset variable of a shell script is."""
+    """A path. Refuses an empty text, which a shell script passes for an unset variable."""
 
     name = "path"
 
@@ -66,7 +66,7 @@ def device(help_text: str) -> Callable[[Any], Any]:
 
 
 def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options that insert Python code into the program's calls."""
+    """Adds the options for Python code that observes or handles the program's calls."""
     for option in (
         click.option(
             "--nth",

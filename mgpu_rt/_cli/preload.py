@@ -1,4 +1,5 @@
-"""Builds the environment in which `mgpu-rt run` starts a program: it names mgpu_rt and a device."""
+"""Builds the environment in which `mgpu-rt run` starts a program: the environment preloads mgpu_rt
+and selects a device."""
 
 from __future__ import annotations
 
@@ -15,10 +16,12 @@ from mgpu_rt._cli.errors import CommandError
 
 KFD = Path("/dev/kfd")
 
-#: The variable with the path of the Python that runs `mgpu-rt run`: it has cffi and this package.
+#: The variable with the path of the Python that runs `mgpu-rt run`; this Python has cffi and this
+#: package.
 STARTED_BY = "MGPU_RT_RUN_PYTHON"
 
-#: The variable with the id of the process in which the user expects the library's output.
+#: The variable with the program's process id: in this process the library reports a run without
+#: calls.
 SHOWN_OF = "MGPU_RT_RUN_PROCESS"
 
 
@@ -59,8 +62,8 @@ def automatic(base: Mapping[str, str]) -> tuple[str, str]:
     """Returns the device that `auto` selects, and the reason. Raises CommandError if the machine
     has no device.
 
-    `auto` tries AMD's GPU, then NVIDIA's, then the software GPU. MGPU_RT_HIP overrides this order:
-    the user requests the HIP library that the variable names.
+    `auto` tries AMD's GPU, then NVIDIA's, then the software GPU. If MGPU_RT_HIP names a HIP
+    library, `auto` selects hip without a search.
     """
     if base.get("MGPU_RT_HIP"):
         return "hip", "MGPU_RT_HIP names the HIP library"
@@ -118,7 +121,7 @@ def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without_hip(base: Mapping[str, str]) -> str:
-    """Returns why programs would find no HIP; empty if they may find a HIP library."""
+    """Returns the reason why programs would find no HIP library; empty if programs may find one."""
     named = base.get("MGPU_RT_HIP", "")
     if "/" in named and (why := _hip_search.why_not(named)):
         return why
@@ -151,9 +154,9 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
     """Preloads the library before all other preloaded libraries.
 
     The library's directory is appended to LD_LIBRARY_PATH. A program that was linked with LLVM's
-    own library names the library file of its LLVM release. The program starts only if the loader
-    finds this file name. LD_PRELOAD cannot contain a path with a space: such a directory precedes
-    LD_LIBRARY_PATH, and LD_PRELOAD gets only the file name.
+    own library starts only if the loader finds that library's file name, which depends on the LLVM
+    release. LD_PRELOAD cannot contain a path with a space. If the directory's path has a space,
+    LD_PRELOAD gets only the file name, and the directory comes first in LD_LIBRARY_PATH.
     """
     library = runtime()
     here, name = os.path.split(library)

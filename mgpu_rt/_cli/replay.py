@@ -1,7 +1,7 @@
 """Implements `mgpu-rt replay`, which repeats a recorded launch without its program.
 
-The command executes a process in the device's environment, which receives the options as JSON.
-Names of files and kernels are passed as data, never as program text.
+The command replaces itself by a Python process in the device's environment. The new process
+receives the options as JSON. Names of files and kernels are passed as data, never as program text.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def environment(
     result.setdefault("MGPU_RT_SOFTGPU", DEFAULT_TARGETS)
     if Path(directory, DTIF).exists():
         result.setdefault("HSA_ENABLE_DTIF", "1")
-        # HIP 7's memory pools would need virtual memory management by programs, which softgpu
-        # lacks.
+        # HIP 7's memory pools need programs that manage virtual memory; softgpu does not support
+        # this.
         result.setdefault("DEBUG_HIP_MEM_POOL_VMHEAP", "0")
     return result

@@ -28,9 +28,9 @@ class Arguments:
                 f"got {len(given)}"
             )
         self._library = library
-        #: Returns the stream that the program has lent, on which the function's work runs.
+        #: The external stream (use_stream) on which the function's work runs; 0 if there is none.
         self.lent = library.chosen_stream or 0
-        self._own: Any = None  # for copies, if no stream was lent
+        self._own: Any = None  # for copies, if there is no external stream
         self._arrays: list[Array] = []
         self._copies: Copies | None = None
         self._parts: list[tuple[types.Type, Any]] = []  # a value, or an array with its address
@@ -66,7 +66,7 @@ class Arguments:
         return place, array, value
 
     def _stream(self) -> Any:
-        """Returns the stream for copies: the lent stream, or a stream of the library."""
+        """Returns the stream for copies: the external stream, or a stream of the library."""
         if self.lent:
             return self._library.ffi.cast("hipStream_t", self.lent)
         if self._own is None:
@@ -88,7 +88,8 @@ class Arguments:
             self._wait()
 
     def _wait(self) -> None:
-        """Waits for the copies, unless the function's work follows the copies on a lent stream."""
+        """Waits for the copies, unless the function's work follows the copies on an external
+        stream."""
         if not self.lent:
             self._library.mgpuStreamSynchronize(self._own)
 

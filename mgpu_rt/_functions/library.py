@@ -28,12 +28,12 @@ class Library:
     f32"}. Alternatively pass the library's MLIR program as `source`: mlir-opt of LLVM 22 reads the
     types from the program.
 
-    close() unloads the library, once no call is running. The end of `with`, of the process, or of
-    the last reference to the library and its functions also unloads it. Work on an external stream
-    must be complete before the library is unloaded.
+    close() unloads the library, once no call is running. The library is also unloaded at the end of
+    `with`, at exit, and when no reference to the library or its functions is left. Work on an
+    external stream must be complete before the library is unloaded.
 
-    Raises OSError if the library cannot be loaded, HipError if HIP refuses its device code,
-    ValueError or TypeError if it is no lowered library.
+    Raises OSError if the file cannot be loaded, HipError if HIP refuses the device code, ValueError
+    or TypeError if the file is no lowered library.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class Function:
         return None if not read else read[0] if len(read) == 1 else tuple(read)
 
     def _call(self, arguments: list[Any]) -> list[tuple[types.Type, Any]]:
-        """Makes the call; returns the results as they are laid out in memory."""
+        """Calls the function; returns the type and the unconverted content of each result."""
         kinds = self.type.results
         if self._result is None or self._function.restype is not None:
             found = self._function(*arguments)
@@ -222,8 +222,8 @@ class Function:
         return [(kind, getattr(room, f"r{number}")) for number, kind in enumerate(kinds)]
 
     def _read(self, reader: results.Reader, found: list[tuple[types.Type, Any]]) -> list[Any]:
-        """Reads all results before it raises an exception for any of them, so that each allocation
-        gets an owner."""
+        """Reads all results, so that each allocation gets an owner; only then raises the first
+        exception."""
         read, refused = [], []
         for kind, content in found:
             try:
@@ -235,8 +235,8 @@ class Function:
         return read
 
 
-#: As in C, results that do not fit into registers are returned through memory; LLVM has its own
-#: rules for results that fit.
+#: The largest number of integers that LLVM's code returns in registers. As in C, larger results are
+#: returned through memory; for results in registers LLVM has its own rules.
 _REGISTERS = 3
 
 

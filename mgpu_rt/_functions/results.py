@@ -12,7 +12,7 @@ from mgpu_rt._arrays.memory import Memory
 from mgpu_rt._functions import descriptors, types, values
 from mgpu_rt._launch.copies import Copy
 
-#: The allocated pointer that MLIR writes into the memref of a program's constant.
+#: MLIR's value of the allocated pointer in a memref that is a constant of the program.
 _CONSTANT = 0xDEADBEEF
 
 
@@ -36,8 +36,8 @@ def structure(kinds: Iterable[types.Type]) -> type[Any]:
 
 
 class Reader:
-    """Reads the results of one call. The function passes its allocations to the caller: each gets
-    one owner, though several results may be in one allocation."""
+    """Reads the results of one call. The function passes its allocations to the caller. Each
+    allocation gets one owner, even if several results are in the allocation."""
 
     def __init__(self, library: object, given: dict[int, object], stream: int | None) -> None:
         """`library` owns the constants that may be results. `given` maps addresses to the owners of

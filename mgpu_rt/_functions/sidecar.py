@@ -35,7 +35,7 @@ def _quoted(line: str) -> str:
 def read(path: Path) -> dict[str, str]:
     """Returns the functions of a library; none if its programs contain no types.
 
-    Raises ValueError if the file is no ELF file, OSError if it cannot be read.
+    Raises ValueError if the file is no ELF file, OSError if the file cannot be read.
     """
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile

@@ -14,7 +14,8 @@ from typing import Any
 
 from mgpu_rt._functions.types import Scalar
 
-# ctypes converts objects of its own classes to Python's numbers, but not objects of subclasses.
+# ctypes converts results of its own classes to Python's numbers; results of subclasses stay
+# objects.
 
 
 class _Byte(ctypes.c_int8):
@@ -106,7 +107,8 @@ def _float(value: Any, kind: Scalar) -> bytes:
 
 
 def _bfloat16(number: float) -> bytes:
-    """Rounds once, to the nearest bfloat16, and halfway cases to even. Raises OverflowError."""
+    """Rounds a number once, to the nearest bfloat16; rounds a halfway case to even. Raises
+    OverflowError."""
     if math.isfinite(number):
         _, exponent = math.frexp(number)
         step = math.ldexp(1, max(exponent - 8, -133))

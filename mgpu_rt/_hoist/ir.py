@@ -1,8 +1,9 @@
-"""Reads a program in MLIR's generic form, as mlir-opt prints it: one operation a line, definitions
-before uses.
+"""Reads a program in MLIR's generic form, as mlir-opt prints it: one operation per line,
+definitions before uses.
 
-Only mlir-opt's output is read, never text that a person wrote. Each operation of a function is on
-one line, with its operands in the parentheses after its name. All other lines are refused.
+The reader accepts only mlir-opt's output, never text that a person wrote. Each operation of a
+function is on one line, with its operands in the parentheses after its name. The reader refuses all
+other lines.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _OPERATION = re.compile(rf"    (?:(%\w+) = )?({_STRING})\(([^()]*)\)(.*)")
 _BLOCK = re.compile(r"  \^\w+.*:")
 _SYMBOL = re.compile(rf"@({_STRING}|[\w$.-]+)")
 _QUOTED = re.compile(rf"(@?){_STRING}")
-#: The beginnings of the lines around a module's content; an empty module contains a block label.
+#: How the lines before and after a module's content begin; an empty module has a block label.
 _AROUND = ('"builtin.module"', "^bb0:", "}")
 
 
@@ -31,7 +32,8 @@ def symbols(line: str) -> list[str]:
 
 
 def _without_strings(line: str) -> str:
-    """Returns the line with empty strings, because their text could look like an operation."""
+    """Returns the line with each string emptied, because a string's text could look like an
+    operation."""
     return _QUOTED.sub(lambda string: string[0] if string[1] else '""', line)
 
 
@@ -53,7 +55,7 @@ class Operation:
 
     @property
     def callee(self) -> str | None:
-        """Returns the symbol that a direct call names; None for other operations."""
+        """Returns the symbol of a direct call's callee; None for other operations."""
         return self.symbol("callee") if self.name == "llvm.call" else None
 
 
@@ -75,7 +77,7 @@ class Function:
         return self._uses.get(value or "", [])
 
     def definition(self, value: str) -> Operation | None:
-        """Returns the operation that defines a value; None if it is an argument."""
+        """Returns the operation that defines a value; None if the value is an argument."""
         return self._definitions.get(value)
 
 
@@ -90,7 +92,7 @@ class Global:
 
 
 class Program:
-    """A module: its lines, and their content."""
+    """A module: its lines of text, its functions and its global variables."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()
@@ -109,7 +111,7 @@ class Program:
         return Counter(name for line in self.lines for name in symbols(line))
 
     def constant(self, function: Function, value: str) -> Global | None:
-        """Returns the private constant string to which a value points."""
+        """Returns the private constant string to which a value points, if any."""
         address = function.definition(value)
         if address is None or address.name != "llvm.mlir.addressof":
             return None

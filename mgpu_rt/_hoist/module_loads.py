@@ -1,7 +1,7 @@
 """Finds the loads and look-ups of modules and functions that may be done once.
 
-Up to LLVM 20 each launch loads its module; later releases load it before main, into a variable, and
-launches only look up functions.
+Up to LLVM 20 each launch loads its module. With later releases a constructor loads the module
+before main, into a variable, and a launch only looks up its function.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Modules:
     """The modules and functions that the program creates once, with their numbers."""
 
     plan: Plan
-    #: returns why each load of an image must create its own module
+    #: Returns the reason why each load of an image must create its own module, or None.
     why_not_shared: Callable[[bytes], str | None]
     modules: dict[object, int] = field(default_factory=dict)
     functions: dict[object, int] = field(default_factory=dict)
@@ -117,8 +117,8 @@ class Modules:
         return self.plan.program.constant(function, look_up.operands[1]) if known else None
 
     def _variable(self, function: Function, look_up: Operation) -> str | None:
-        """Returns the variable that contains the module, if nothing changes the variable after main
-        has begun."""
+        """Returns the variable that contains the module, if nothing changes the variable after the
+        start of main."""
         source = function.definition(look_up.operands[0]) if look_up.operands else None
         if source is None or source.name != "llvm.load":
             return None

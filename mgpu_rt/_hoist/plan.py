@@ -1,4 +1,5 @@
-"""The plan of a hoisting: lines to replace, text to add, and notes on both."""
+"""The plan for one program: lines to replace, text to add, and the numbers of moved and unchanged
+objects."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from mgpu_rt._hoist.ir import Function, Operation, Program
 from mgpu_rt._hoist.templates import PREFIX
 
-#: Operations without side effects, which may be removed if their result is unused.
+#: Operations without side effects; the plan removes such an operation if its result is unused.
 _PURE = {"llvm.mlir.addressof", "llvm.mlir.constant", "llvm.mlir.zero"}
 
 
@@ -19,8 +20,8 @@ class Plan:
 
     program: Program
     added: list[str] = field(default_factory=list)
-    #: Counts by function and object, in order of appearance: moved objects, and unchanged objects
-    #: with the reason.
+    #: The numbers of moved objects, by function and object, and of unchanged objects, by function,
+    #: object and reason; in order of appearance.
     moved: Counter[tuple[str, str]] = field(default_factory=Counter)
     left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     _lines: dict[int, str | None] = field(default_factory=dict)

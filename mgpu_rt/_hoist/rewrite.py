@@ -18,7 +18,7 @@ _MOVABLE = (*LOADS, LOOK_UP, stream_creations.CREATE)
 
 @dataclass(frozen=True)
 class Hoisted:
-    """A program, and the notes about it, one sentence a line."""
+    """A program, and the notes about the program, one sentence per line."""
 
     program: bytes
     said: list[str]

@@ -1,7 +1,7 @@
 """The text that hoisting adds to a program, in the LLVM dialect as releases 19 to 22 print it.
 
-The added code creates each module, function and stream at its first use, not before main: the
-program may choose its device, or fork, earlier. An exit handler releases the objects. The handler
+The added code creates each module, function and stream at the first use instead of before main. The
+program may thus first choose its device, or fork. An exit handler releases the objects. The handler
 runs before HIP's own handlers; a destructor in the program would run after them.
 """
 
@@ -13,7 +13,8 @@ from string import Template
 PREFIX = "mgpu_rt_hoisted"
 TAKE, GIVE = f"{PREFIX}_stream_take", f"{PREFIX}_stream_give"
 
-#: The maximum number of idle streams that are kept: no program has so many streams at once.
+#: The maximum number of idle streams that the added code keeps; no program uses so many streams at
+#: once.
 STREAMS = 32
 
 # proof: slot_is_emptied_at_once, else `_TAKE_IT = "llvm.load %slot : !llvm.ptr -> !llvm.ptr"`
@@ -85,8 +86,7 @@ _NEXT_SLOT = """\
     llvm.cond_br %more, ^look(%after : i64), ^end
   ^end:"""
 
-# Two threads never share a stream, so threads and recursive calls get streams as if they had
-# created them.
+# Each call takes a stream of its own, so threads and recursive calls never share a stream.
 _STREAMS = Template(f"""
   llvm.func internal @${{prefix}}_stream_take() -> !llvm.ptr {{
     %all = llvm.mlir.addressof @${{prefix}}_streams : !llvm.ptr

@@ -1,4 +1,4 @@
-"""Reads, validates and prints programs by MLIR's own tools."""
+"""Reads, validates and prints programs with MLIR's own tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OLDEST, NEWEST, TESTED = 19, 24, 22
 _GPU_PASS, _DEVICE_PASS = "gpu-to-llvm", "gpu-module-to-binary"
 
 _ERROR = re.compile(r"^[^:\n]*:(?P<line>\d+):\d+: error: (?P<message>.*)$", re.MULTILINE)
-#: The message of mlir-translate for an operation that it cannot translate.
+#: mlir-translate's message for an operation without a translation.
 _UNKNOWN = re.compile(r"(?:for op: |for operation: |custom op ')(?P<name>(?P<dialect>\w+)\.[\w.]+)")
 _NO_BINARY = "find the binary holding the kernel"
 
@@ -34,10 +34,10 @@ class Tools:
     translate: Path
 
     def explicit(self, program: bytes) -> str:
-        """Returns the program in MLIR's generic form, with every call that its launches imply.
+        """Returns the program in MLIR's generic form, with the calls that each launch implies.
 
-        A launch implies loads and look-ups, which MLIR writes only in LLVM IR. So the program is
-        translated to LLVM IR, and back to the LLVM dialect. Raises Refused.
+        A launch implies loads and look-ups, which MLIR writes only in LLVM IR. The method therefore
+        translates the program to LLVM IR, and back to the LLVM dialect. Raises Refused.
         """
         try:
             ir = run([self.translate, "--mlir-to-llvmir"], program)
@@ -55,8 +55,8 @@ class Tools:
 
 
 def find(llvm: int | None) -> Tools:
-    """Returns the tools of a release; without a release, those on PATH without a number, or the
-    newest.
+    """Returns the tools of a release. If `llvm` is None, returns the tools on PATH whose names have
+    no number, otherwise the tools of the newest installed release.
 
     Raises ToolchainMissing.
     """
@@ -77,7 +77,7 @@ def _with_own_target(text: str, ir: str) -> str:
     """Returns the module with the program's data layout and target.
 
     The import from LLVM IR adds default attributes to the module, in a dialect that MLIR's runners
-    do not know.
+    cannot read.
     """
     if "\nmodule asm " in ir:
         return text
@@ -96,7 +96,8 @@ def _complaint(failed: LoweringFailed) -> str:
 
 
 def _must(command: list[str | Path], given: bytes) -> bytes:
-    """Runs a tool on text from MLIR or this package, whose line numbers mean nothing to a user."""
+    """Runs a tool on generated text. Errors omit the line numbers, because the user has never seen
+    this text."""
     try:
         return run(command, given)
     except LoweringFailed as failed:

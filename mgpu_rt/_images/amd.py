@@ -14,14 +14,14 @@ _DESCRIPTOR = ".kd"  # the names of kernels' descriptors end so
 HSA, RELOCATABLE = 64, 1
 ABI_TO_VERSION = 2  # EI_ABIVERSION 2 is version 4
 
-#: By code object version, from 4 on: the shifts of features in e_flags, and the meanings of the
-#: features' values.
+#: From code object version 4 on: the shift of each feature in e_flags, and the meaning of each
+#: value of a feature.
 _FEATURES = {"xnack": 8, "sramecc": 10}
 _SETTINGS = ("unsupported", "any", "off", "on")
 
 
 def describe(image: ImageDescription, elf: Elf) -> None:
-    """Adds what the code object says about itself."""
+    """Adds the properties that the code object's header, metadata and symbols describe."""
     if elf.header.osabi == HSA:
         image.version = elf.header.abi_version + ABI_TO_VERSION
         image.features = _features(elf.header.flags) if image.version >= 4 else {}

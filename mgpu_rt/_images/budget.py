@@ -1,7 +1,7 @@
 """Limits the work of reading one file.
 
 Tables of a damaged file may name the same bytes again and again. A reader counts the bytes that it
-reads, and stops when they exceed a multiple of the file's size.
+reads, and stops when the count exceeds a multiple of the file's size.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class BudgetExceeded(Exception):
 
 
 class Budget:
-    """The number of bytes of a file that readers may still read."""
+    """The budget of one file: the number of bytes that readers may still read."""
 
     def __init__(self, size: int) -> None:
         self._left = _FOR_ANY_FILE + _FOR_EACH_BYTE * size

@@ -1,7 +1,8 @@
-"""Reads ELF files: their length, and what pyelftools finds, as plain values.
+"""Reads ELF files: returns a file's length, and the file's content as plain values.
 
-On a damaged file pyelftools may raise any exception. So this module reads everything at once, and
-converts each exception to Damaged. A budget limits the bytes that this module reads (budget.py).
+On a damaged file pyelftools may raise any exception. This module therefore reads everything at
+once, and converts each exception to Damaged. A budget limits the bytes that this module reads
+(budget.py).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _TEXT = _ASCII + bytes(range(128, 256))
 
 _TYPES = {1: "an object file", 2: "a program", 3: "a shared library or program"}
 
-#: Files that people pass by mistake, by their first bytes, and what to pass instead.
+#: The first bytes of files that a user may name by mistake, and the advice for each kind of file.
 _OTHERS = {
     b"BC\xc0\xde": "LLVM bitcode, which no driver loads: compile it, in MLIR by "
     "gpu-module-to-binary{format=bin}",
@@ -40,7 +40,7 @@ _OTHERS = {
 
 
 class NothingFound(Exception):
-    """Raised with the reason why a file contains no image: one sentence that says what to do."""
+    """Raised if a file contains no image; one sentence gives the reason and the remedy."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ def read(path: Path) -> Contents:
 
 
 def contents(data: bytes, name: str) -> Contents:
-    """Returns the images in `data`, which messages call `name`. Raises NothingFound."""
+    """Returns the images in `data`; `name` describes the data in messages. Raises NothingFound."""
     try:
         found = _contents(data, name, Budget(len(data)))
     except BudgetExceeded:
@@ -179,16 +179,16 @@ def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[ImageDe
 
 
 def _is_plausible(found: ImageDescription) -> bool:
-    """Returns False for a signature without an image, because programs that read images contain
-    signatures."""
+    """Returns False for a signature without an image: a program that reads images contains
+    signatures as data."""
     if found.kind in (BUNDLE, FATBIN):
         return bool(found.entries)
     return found.kind != COMPRESSED or found.size > 0
 
 
 def _ptx_at(data: bytes, at: int, end: int) -> ImageDescription | None:
-    """Returns the PTX that begins between two offsets, with the text before its .version, up to the
-    terminating 0."""
+    """Returns the PTX whose .version is between two offsets, with the text before the .version, and
+    up to the terminating 0."""
     match = image.PTX_BEGIN.search(data, at, end)
     if not match:
         return None

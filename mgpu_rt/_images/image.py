@@ -30,8 +30,8 @@ _FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
 
 
 def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> ImageDescription | None:
-    """Returns the image that begins at the offset; None if no image does. Raises BudgetExceeded if
-    a given budget is exceeded."""
+    """Returns the image that begins at the offset; None if there is no image. Raises BudgetExceeded
+    if a given budget is exceeded."""
     if budget is not None:
         return _at(data, budget, offset)
     try:
@@ -102,8 +102,8 @@ def _bundle(data: bytes, budget: Budget, offset: int) -> ImageDescription:
 
 
 def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int, bool]:
-    """Returns offset, size and name of each non-empty entry; the table's end; True if the table was
-    read completely."""
+    """Returns the offset, size and name of each non-empty entry, the table's end, and True if the
+    whole table was read."""
     rows: list[tuple[int, int, bytes]] = []
     position = offset + len(BUNDLE_MAGIC) + 8
     (count,) = struct.unpack_from("<Q", data[position - 8 : position].ljust(8, b"\xff"))
@@ -122,8 +122,8 @@ def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int,
 def _entry(
     data: bytes, budget: Budget, start: int, size: int, offset: int, name: bytes
 ) -> ImageDescription:
-    """Reads one entry of a bundle. Parses only an ELF, because an overwritten table may name the
-    bundle itself."""
+    """Reads one entry of a bundle. Parses only ELF entries, because in a damaged bundle an entry
+    may be the bundle itself."""
     budget.spend(size)
     content = data[start : start + size]
     if elf.machine_of(content) in _GPUS:
@@ -140,7 +140,8 @@ _METHODS = ("zlib", "zstd")
 
 
 def _compressed(data: bytes, budget: Budget, offset: int) -> ImageDescription | None:
-    """Magic, version and method (2 bytes each); the sizes follow in 4 bytes each, or in 8."""
+    """Reads a compressed bundle. After the magic, the header has a version and a method of 2 bytes
+    each. The sizes follow, in 4 bytes (version 2) or 8 bytes (version 3)."""
     if len(data) < offset + 16:
         return None
     version, method = struct.unpack_from("<HH", data, offset + 4)
@@ -175,7 +176,7 @@ def _fatbin(data: bytes, budget: Budget, offset: int) -> ImageDescription | None
 
 
 def _read_entries(image: ImageDescription, budget: Budget, position: int) -> None:
-    """Adds a fatbin's entries, up to the first that extends beyond the fatbin."""
+    """Adds a fatbin's entries, up to the first entry that extends beyond the fatbin."""
     content = image.content
     while position + _FATBIN_ENTRY <= len(content):
         kind, _, header, size = struct.unpack_from("<HHIQ", content, position)
@@ -215,7 +216,8 @@ def size_of(room: memoryview) -> int:
     """Returns the size of the image at the start of `room`, from its headers; 0 if the headers do
     not contain the size.
 
-    `room` is the memory from the image's first byte on; only data that the headers name is read.
+    `room` is memory that begins with the image. The function reads only the image's headers and
+    tables.
     """
     head = bytes(room[:64])
     try:

@@ -12,13 +12,14 @@ from collections.abc import Iterable
 
 from mgpu_rt._images.model import ImageDescription
 
-#: MLIR's suffixes of the gpu.module's name: the first since LLVM 20, the second up to LLVM 17, the
-#: third for LLVM 18 and 19.
+#: The suffixes that MLIR adds to the gpu.module's name: _binary since LLVM 20, _gpubin_cst up to
+#: LLVM 17, _bin_cst in LLVM 18 and 19.
 _ENDINGS = ("_binary", "_gpubin_cst", "_bin_cst")
 
 
 def module_of(symbol: str) -> str:
-    """Returns the gpu.module whose image a symbol names; "" if the symbol is not MLIR's."""
+    """Returns the gpu.module from the name of the image's constant; "" if MLIR did not create the
+    name."""
     for ending in _ENDINGS:
         if symbol.endswith(ending):
             return symbol.removesuffix(ending)
@@ -26,13 +27,13 @@ def module_of(symbol: str) -> str:
 
 
 def full_name(module: str, kernel: str) -> str:
-    """Returns the full name; without a module, the kernel's name. All full names are made by this
-    function."""
+    """Returns the full name; without a module, the kernel's name. Only this function creates full
+    names."""
     return f"{module}::{kernel}" if module else kernel
 
 
 def kernels_of(image: ImageDescription) -> list[str]:
-    """Returns the kernels' plain names, each once: a bundle's entries contain equal kernels for
+    """Returns each plain name of a kernel once: a bundle's entries contain equal kernels for
     several GPUs."""
     parts = (image, *image.entries)
     return list(dict.fromkeys(kernel.name for part in parts for kernel in part.kernels))

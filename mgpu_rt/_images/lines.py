@@ -37,7 +37,7 @@ _MOST = 2 << 20
 
 @functools.lru_cache(maxsize=64)
 def read(content: bytes) -> Lines:
-    """Returns the line tables of an ELF file; no rows for a damaged file or one without line
+    """Returns the line tables of an ELF file; no rows if the file is damaged or has no line
     tables."""
     from elftools.elf.elffile import ELFFile
 

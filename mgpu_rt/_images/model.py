@@ -51,8 +51,9 @@ class KernelDescription:
     wavefront: int | None = None
 
     def limit_on(self, block: tuple[int, int, int]) -> str:
-        """Returns why a launch cannot have blocks of these sizes, in words that follow the kernel's
-        name; "" if it can. HIP uses the required size, even if a launch requests another one."""
+        """Returns the reason why a launch cannot have blocks of these sizes; "" if blocks of these
+        sizes are possible. In messages the reason follows the kernel's name. HIP uses the required
+        size, even if a launch requests another one."""
         required, most = self.required_workgroup_size, self.max_flat_workgroup_size
         if required and block != required:
             sizes = " x ".join(map(str, required))
@@ -73,7 +74,7 @@ class Global:
 
 @dataclass
 class ImageDescription:
-    """An image, or an entry of an image that contains several."""
+    """An image, or an entry of a bundle or fatbin."""
 
     kind: str
     content: bytes = field(repr=False)

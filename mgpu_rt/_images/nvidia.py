@@ -35,7 +35,7 @@ _VARIABLE = re.compile(
 
 
 def describe_cubin(image: ImageDescription, elf: Elf) -> None:
-    """Adds what the cubin says about itself."""
+    """Adds the target, the kernels and the variables that the cubin describes."""
     new = elf.header.abi_version >= _NEW_ABI
     image.target = f"sm_{elf.header.flags >> (8 if new else 0) & 0xFF}"
     names = [s.name.removeprefix(_KERNEL) for s in elf.sections if s.name.startswith(_KERNEL)]
@@ -50,7 +50,7 @@ def describe_cubin(image: ImageDescription, elf: Elf) -> None:
 
 
 def describe_ptx(image: ImageDescription) -> None:
-    """Adds what the text of PTX says."""
+    """Adds the version, the target, the kernels and the variables that the PTX text declares."""
     text = image.content
     version, target = _VERSION.search(text), _TARGET.search(text)
     image.version = _decoded(version[1]) if version else None
@@ -113,10 +113,11 @@ def _end(arguments: list[Argument]) -> int:
 
 
 def _cubins_kernel(name: str, attributes: bytes) -> KernelDescription:
-    """An attribute is a format, a number and 2 bytes: a value, or the length of the payload after
-    them. The payload of an argument is index, ordinal, offset and packed bits. Bits 8 to 11 name
-    the address space of the pointer; the bits from 18 on are the argument's size. The payload of a
-    thread limit is three sizes."""
+    """Returns the description of a kernel from its attributes. An attribute is a format, a number
+    and a field of 2 bytes: a value, or the length of a payload that follows the field. An
+    argument's payload is index, ordinal, offset and packed bits. Bits 8 to 11 are a pointer's
+    address space; the bits from 18 on are the argument's size. A thread limit's payload is three
+    sizes."""
     found, total, at = {}, None, 0
     threads: Threads = {}
     while at + 4 <= len(attributes):
@@ -138,14 +139,14 @@ def _cubins_kernel(name: str, attributes: bytes) -> KernelDescription:
 
 
 def _sizes(words: Sequence[bytes]) -> tuple[int, int, int]:
-    """Returns sizes that PTX states; omitted ones are 1."""
+    """Returns the three sizes of a PTX directive; an omitted size is 1."""
     x, y, z = (int(word or 1) for word in words)
     return x, y, z
 
 
 def _declared(parameters: bytes) -> list[Argument]:
-    """Returns the arguments of PTX: each begins at a multiple of its alignment, which is its size
-    by default."""
+    """Returns the arguments that PTX declares. An argument's offset is a multiple of the alignment;
+    the default alignment is the size of one element."""
     found, end = [], 0
     for align, bits, pointer, count in _PARAMETER.findall(parameters):
         size = int(bits) // 8 * int(count or 1)

@@ -9,8 +9,8 @@ PACKAGES = {"elftools": "pyelftools", "msgpack": "msgpack"}  # the package of ea
 
 
 def check() -> None:
-    """Raises ModuleNotFoundError if a package is missing, and says how to install it: pip installs
-    the packages, other installations may not."""
+    """Raises ModuleNotFoundError with the remedy if a package is missing. pip installs these
+    packages; other ways to install mgpu_rt may omit the packages."""
     for module, package in PACKAGES.items():
         try:
             importlib.import_module(module)

@@ -1,4 +1,4 @@
-"""Asks the library whether loads of an image may share one module."""
+"""Finds out from the library whether loads of an image may share one module."""
 
 from __future__ import annotations
 

@@ -113,8 +113,8 @@ def _address(address: int, parameter: Argument) -> bytes:
 
 
 def _value(part: Any, parameter: Argument) -> bytes | Copy:
-    """Returns the bytes for a part of an argument, or a copy of an array, whose address is filled
-    in later."""
+    """Returns the bytes for a part of an argument. Returns a Copy unchanged, because the copy has
+    no device address yet."""
     if type(part) in _NUMBERS:
         return _encode(part, parameter)
     if isinstance(part, Copy):
@@ -165,8 +165,8 @@ class Passed:
     def _all_parts(
         self, kernel: str, arguments: Sequence[Any], *, sized: bool
     ) -> list[tuple[int, Any]]:
-        """Returns the parts of all arguments, each with its argument's number. If the kernel does
-        not state sizes, a memref's sizes and strides are 8-byte values."""
+        """Returns the parts of all arguments; each part has the number of its argument. If the
+        kernel does not state sizes, a memref's sizes and strides are 8-byte values."""
         index = int if sized else ctypes.c_int64
         parts: list[tuple[int, Any]] = []
         for number, argument in enumerate(arguments, 1):
@@ -190,8 +190,8 @@ class Passed:
         yield from (pointer, pointer, index(0), *map(index, (*array.shape, *array.steps)))
 
     def _resolved(self, value: Any) -> tuple[Any, Array | None]:
-        """Returns the value to pass (the value itself, its device array, or the copy of its host
-        array), and the array."""
+        """Returns the value to pass, and the array or None. The value to pass is the value itself,
+        a device array, or the copy of a host array."""
         said = isinstance(value, (In, Out, InOut))
         inner = value.array if said else value
         if inner is None or isinstance(inner, (int, float)) or _is_scalar(inner):
@@ -209,7 +209,8 @@ class Passed:
 
     @property
     def on_host(self) -> bool:
-        """Returns True if an argument is a host array: the caller then expects its result."""
+        """Returns True if an argument is a host array, into which the caller expects the
+        results."""
         return bool(self._copies)
 
     def to_device(self) -> None:
@@ -221,7 +222,7 @@ class Passed:
 
     @property
     def params(self) -> Any:
-        """Returns a void *params[] that keeps its targets alive."""
+        """Returns a void *params[]; this object keeps the targets of the pointers alive."""
         self._kept = [
             self._ffi.from_buffer(
                 v.device_address.to_bytes(_POINTER, "little") if isinstance(v, Copy) else v

@@ -26,7 +26,7 @@ class Array:
     readonly: bool = False
     stream: int | None = None  # the owner's: its work comes first; None: the owner has waited
     keep: object = None  # keeps the memory alive
-    type: str = ""  # an element's type in MLIR's words: f32, si32, ui8, bool; "": not known
+    type: str = ""  # an element's type in MLIR's notation: f32, si32, ui8, bool; "": not known
 
     @property
     def nbytes(self) -> int:
@@ -99,8 +99,8 @@ _KINDS = {"b": "bool", "i": "si", "u": "ui", "f": "f", "c": "complex<f"}
 
 
 def _element(value: Any, typestr: str, itemsize: int) -> str:
-    """Returns an element's type in MLIR's words; a type that MLIR lacks keeps its name. NumPy
-    describes bfloat16 as bytes without a type, and has its name in another attribute."""
+    """Returns an element's type in MLIR's notation; a type that MLIR lacks keeps its name. NumPy's
+    interface describes bfloat16 as untyped bytes; only the array's dtype names bfloat16."""
     if getattr(getattr(value, "dtype", None), "name", None) == "bfloat16":
         return "bf16"
     match = _TYPE.fullmatch(typestr)
@@ -177,7 +177,7 @@ _pointer_of.restype = ctypes.c_void_p
 _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-#: DLPack's codes of types, in MLIR's words.
+#: The beginnings of MLIR's type names, by DLPack's code of the type.
 _DLPACK_KINDS = {0: "si", 1: "ui", 2: "f", 4: "bf", 5: "complex<f", 6: "bool"}
 
 
@@ -192,8 +192,8 @@ def _by_dlpack(value: Any, stream: int, *, gaps: bool) -> Array:
     if on_host:
         capsule = value.__dlpack__(stream=None)
     else:
-        # The owner makes this stream wait for the owner's stream. DLPack calls CUDA's null stream
-        # 1, and ROCm's 0.
+        # The owner makes `stream` wait for the owner's own stream. DLPack's number for the null
+        # stream is 1 with CUDA and 0 with ROCm.
         null = _LEGACY if device == _DLPACK_CUDA else 0
         capsule = value.__dlpack__(stream=stream or null)
     tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
@@ -256,8 +256,9 @@ def _address(view: memoryview) -> int:
 
 
 def _by_array_interface(value: Any, interface: dict[str, Any], *, gaps: bool) -> Array:
-    """Reads NumPy's interface, which types without a buffer, such as bfloat16, have too. Other
-    packages omit defaults: PIL's interface has neither strides nor an address, but bytes."""
+    """Reads NumPy's array interface. Arrays without a buffer, such as arrays of bfloat16, also have
+    this interface. Other packages omit entries with defaults: PIL's interface has no strides, and
+    its data is bytes instead of an address."""
     shape, itemsize = tuple(interface["shape"]), _itemsize(interface)
     strides = _strides(interface.get("strides"), shape, itemsize)
     if not gaps and not _is_dense(shape, strides, itemsize):

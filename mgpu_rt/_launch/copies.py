@@ -13,7 +13,7 @@ from mgpu_rt._library import RuntimeLibrary
 
 @dataclass(frozen=True, eq=False)
 class In:
-    """A host array that the kernel only reads: it is not copied back."""
+    """A host array that the kernel only reads; the array is not copied back."""
 
     array: Any
 
@@ -46,7 +46,7 @@ class Copy:
     device_address: int = 0
 
     def joins(self, other: Copy) -> bool:
-        """Returns True if both copies are of the same array. Raises ValueError if the arrays
+        """Returns True if both copies belong to one array. Raises ValueError if the arrays
         overlap."""
         mine, theirs = self.array, other.array
         if (mine.address, mine.nbytes) == (theirs.address, theirs.nbytes):
@@ -73,8 +73,8 @@ class Copies:
         return bool(self._all)
 
     def of(self, given: Any, array: Array) -> Copy:
-        """Returns the copy of a host array that was passed plainly or as In, Out or InOut: one copy
-        for all arguments with the array. Raises ValueError."""
+        """Returns the copy of a host array that was passed plainly or as In, Out or InOut.
+        Arguments that pass one array share one copy. Raises ValueError."""
         if array.readonly and not isinstance(given, In):
             raise ValueError("the array is read-only: pass mgpu_rt.In(array)")
         wanted = Copy(array, not isinstance(given, Out), not isinstance(given, In))

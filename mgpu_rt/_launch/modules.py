@@ -28,8 +28,8 @@ class Module:
             module["vecadd"](grid, block, *arguments)
 
     `image` is a code object, an offload bundle, a fatbin, a cubin or PTX, as bytes or another
-    buffer. `image` may also be the path of such a file, or of an object file, library or program
-    that contains one. If a file contains several images, `holding` names a kernel of the image to
+    buffer. `image` may also be the path of an image, or of an object file, library or program that
+    contains an image. If a file contains several images, `holding` names a kernel of the image to
     load. If several images have a kernel of that name, give the full name that `mgpu-rt inspect`
     shows: "main_kernel_0::main_kernel".
 
@@ -46,7 +46,7 @@ class Module:
         self.kernels = _kernels(chosen)
         self._full = {kernel_names.full_name(chosen.module, name): name for name in self.kernels}
         self._functions: dict[str, Any] = {}
-        # With MGPU_RT_CACHE=off, HIP may read the image as long as the module lives.
+        # With MGPU_RT_CACHE=off, HIP may read the image until the module is unloaded.
         content = self._library.ffi.from_buffer(chosen.loaded)
         self._library.take_error()
         self._handle = self._library.mgpuModuleLoad(content, len(content))
@@ -58,7 +58,7 @@ class Module:
 
     def __getitem__(self, name: str) -> Kernel:
         """Returns a kernel, by its name or by the full name. Raises KeyError if the image lacks the
-        kernel, or HipError if only HIP can detect the lack."""
+        kernel, or HipError if only HIP can detect that the kernel is missing."""
         name = self._full.get(name, name)
         self._function(name)
         return Kernel(self, name)
@@ -87,8 +87,8 @@ class Module:
         return not self._end.alive
 
     def close(self) -> None:
-        """Unloads the module; the cache may keep it. The work of the module's kernels must be
-        complete."""
+        """Unloads the module; the library's cache may keep a loaded module for reuse. The work of
+        the module's kernels must be complete."""
         self._end()
 
     def _function(self, name: str) -> Any:
@@ -107,7 +107,7 @@ class Module:
 
 
 def _unload(library: RuntimeLibrary, handle: Any, _content: Any) -> None:
-    """Unloads the module; until then the finalizer keeps the content alive."""
+    """Unloads the module. The finalizer keeps the content alive until this call."""
     library.mgpuModuleUnload(handle)
 
 

@@ -84,7 +84,7 @@ def what(report: Report) -> str | None:
 
 
 def notes(report: Report) -> list[str]:
-    """Returns the lines that follow the places in a report."""
+    """Returns the additional lines of a report, which follow the lines with source places."""
     if report["kind"] == "stream-as-event":
         return [
             "LLVM's own library then waits for nothing. LLVM 22 and older lower a gpu.wait to "

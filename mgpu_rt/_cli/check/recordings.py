@@ -17,7 +17,7 @@ from mgpu_rt._cli.check.reports import Report
 from mgpu_rt._cli.errors import CommandError, tolerate_encodings
 from mgpu_rt._text import shown
 
-#: The exit status if the launch failed, after a line with the reason.
+#: The exit status after a failed launch; a line on stderr gives the reason.
 NOT_MADE = 2
 
 _CHILD = """
@@ -70,8 +70,8 @@ def device(recording: str, launch: int | None, wanted: str, arguments: Sequence[
 
 
 def _targets(recording: str, number: int) -> list[str]:
-    """Returns the targets of a launch's image; empty if they are unknown, which the launch will
-    report."""
+    """Returns the targets of a launch's image; an empty list if the targets are unknown. The launch
+    then reports the reason."""
     from mgpu_rt.runtime import Image, Recording
 
     try:
@@ -84,8 +84,8 @@ def _targets(recording: str, number: int) -> list[str]:
 
 
 def describe(found: Sequence[Report]) -> None:
-    """Names the memory in reports as `mgpu-rt replay` does, and removes the replaying process's
-    calls, since the program's calls were not recorded."""
+    """Names the memory in reports as `mgpu-rt replay` does. Removes the calls of the replaying
+    process, since a recording does not contain the program's calls."""
     for report in found:
         report.pop("place", None)
         if allocation := report.get("allocation"):

@@ -49,7 +49,7 @@ def as_json(found: list[Report]) -> str:
 
 
 def summary(found: list[Report], shown: int) -> str:
-    """Returns the report's last line."""
+    """Returns the last line of the output: the numbers of faults and warnings."""
     warnings = sum(map(orders.is_warning, found))
     counts = [(len(found) - warnings, "fault"), (warnings, "warning")]
     less = f", of which {shown} are shown (--limit)" if shown < len(found) else ""
@@ -94,8 +94,8 @@ def _functions(path: str) -> list[tuple[int, int, str]]:
 
 
 def symbol(path: str, offset: int) -> str:
-    """Returns the function at an offset of a loaded object; empty if the object's file names
-    none."""
+    """Returns the function at an offset of a loaded object; empty if no symbol of the file covers
+    the offset."""
     for begin, size, name in _functions(path):
         if begin <= offset < begin + size:
             return name
@@ -137,7 +137,7 @@ def text(report: Report) -> str:
 
 
 def _called(report: Report) -> str:
-    """Describes how a source place is related to the report."""
+    """Returns the words before the report's source place: the call or op at this place."""
     if report["kind"] == "never-destroyed":
         return "created"
     return f"{report['op']} on {orders.stream(report)}" if "op" in report else "called"
@@ -177,14 +177,15 @@ def _other(report: Report) -> list[str]:
 
 
 def _other_op(report: Report, other: Report) -> list[str]:
-    """Describes an earlier launch, copy or fill, and how to order it before the reported access."""
+    """Describes an earlier launch, copy or fill, and how to order this op before the reported
+    access."""
     said = [f"{orders.op(other)} by {_place(other['place'])}"]
     if "instruction" in other:
         said.append(f"  at {_code(other)}")
     return [*said, orders.advice(report)]
 
 
-#: The uses of an uninitialised value that reports describe.
+#: The texts of reports for each use of an uninitialised value.
 _USE = {
     "branch": "branches on a value that nothing wrote",
     "address": "takes a value that nothing wrote as an address",
@@ -245,7 +246,7 @@ def _use(report: Report) -> str:
 
 
 def _distance(report: Report) -> str:
-    """Describes the place of an access relative to the allocation."""
+    """Describes where an access lies relative to the allocation."""
     allocation = report["allocation"]
     begin, end = allocation["address"], allocation["address"] + allocation["bytes"]
     address, last = report["address"], report["address"] + report["bytes"]

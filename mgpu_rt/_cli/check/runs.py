@@ -11,7 +11,8 @@ from mgpu_rt import _hip_search
 from mgpu_rt._cli import executable, preload, softgpu
 from mgpu_rt._cli.errors import CommandError
 
-#: The variable that passes the device the path of the reports' file (softgpu/src/check/report.c).
+#: The variable with the path of the file to which the device writes reports
+#: (softgpu/src/check/report.c).
 OUTPUT = "MGPU_RT_CHECK"
 
 #: The setting that disables tracking of uninitialised values (softgpu/src/check/defined.c).
@@ -38,12 +39,13 @@ def _checker(name: str) -> Path:
 
 
 def _calls_only(device: str) -> dict[str, str]:
-    """Returns the environment of a program on a GPU whose calls are checked."""
+    """Returns the environment in which the checker examines a program's calls on a real GPU."""
     result = preload.environment(device)
     checker = str(_checker(CALLS))
     if any(letter in checker for letter in " :;"):
         raise CommandError(f"the loader cannot be told '{checker}': its path has a space or colon")
-    # The first preloaded library starts last: the runtime may have opened HIP by then.
+    # The loader runs the first preloaded library's constructor last: by then the runtime may have
+    # opened HIP.
     return result | {"LD_PRELOAD": f"{checker}:{result['LD_PRELOAD']}"}
 
 
@@ -62,18 +64,18 @@ def _emulated(device: str) -> dict[str, str]:
             "to the path of another"
         )
     # With this setting the driver makes each allocation separately, without neighbours, and never
-    # reuses its memory.
+    # reuses an allocation's memory.
     result["HSA_DISABLE_FRAGMENT_ALLOCATOR"] = "1"
-    # With this setting each free calls HIP and waits for the device, so a later access is surely
-    # too late.
+    # With this setting the runtime caches no memory: each mgpuMemFree calls HIP and waits for the
+    # device. Every later access is therefore a use after free.
     result["MGPU_RT_CACHE"] = "modules,functions,streams,events"
     result["LD_LIBRARY_PATH"] = f"{checker.parent}:{result['LD_LIBRARY_PATH']}"
     return result
 
 
 def run(program: str, arguments: Sequence[str], environ: dict[str, str]) -> int:
-    """Runs the program to its end. Returns the program's exit status; for a signal, the status that
-    a shell returns."""
+    """Runs the program to its end. Returns the program's exit status; if a signal ended the
+    program, the status that a shell would return."""
     path = executable.find(program, environ)
     try:
         with subprocess.Popen([program, *arguments], executable=path, env=environ) as child:

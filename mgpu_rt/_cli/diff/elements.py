@@ -118,8 +118,8 @@ def _argument(
 def _guess(
     numpy: Any, memref: MemRefDescriptor | None, size: int, contents: Sequence[bytes]
 ) -> str:
-    """Guesses the type of the elements in a block. The memref gives the elements' size; the guess
-    is a float type if the numbers look like floats."""
+    """Guesses the type of the elements in a block. The memref determines the elements' size. The
+    guess is a float type if at least half of the numbers have a usual magnitude."""
     count = math.prod(memref.sizes) if memref else 0
     dtype = _SIZES.get(size // count if count and size % count == 0 else 4, "f32")
     if dtype == "i8":
@@ -135,7 +135,8 @@ def _guess(
 
 
 def _index(index: int, memref: MemRefDescriptor | None) -> str:
-    """Returns an element's index, in the dimensions of its memref if it belongs to a memref."""
+    """Returns an element's index: in the memref's dimensions if the element belongs to the memref,
+    otherwise in the block."""
     if memref is None or not 0 <= index - memref.offset < math.prod(memref.sizes):
         return f"[{index}]"
     left, found = index - memref.offset, []
@@ -146,8 +147,7 @@ def _index(index: int, memref: MemRefDescriptor | None) -> str:
 
 
 def _values(there: Sequence[bytes], dtype: str) -> tuple[str, str]:
-    """Returns both values with enough digits to differ; with their bits if no number of digits
-    suffices."""
+    """Returns both values as text; adds the values' bits if the texts are equal."""
     before, after = (str(_difference.numbers(content, dtype)[0]) for content in there)
     if before == after:
         return tuple(f"{before} ({content[::-1].hex()})" for content in there)  # type: ignore

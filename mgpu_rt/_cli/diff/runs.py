@@ -1,4 +1,4 @@
-"""Runs one side of a comparison: a program on a device, and records its launches."""
+"""Runs one side of a comparison (a program on a device), and records the program's launches."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True)
 class Side:
-    """A program, its device, and the environment of programs on this device, which names no
-    library."""
+    """A program, its device, and the environment that selects the device; this environment does not
+    preload the library."""
 
     name: str  # before, after
     command: Sequence[str]
@@ -64,9 +64,9 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
 
 
 def run(side: Side, folder: Path, sample: int, whole: Iterable[Key] = ()) -> Notes:
-    """Runs a side with records in `folder`, and completely records the launches in `whole` there.
-    The program's output goes to stderr, and its stdin is empty, because diff runs the program more
-    than once. Raises CommandError or Damaged."""
+    """Runs a side, and records the launches in `folder`: completely the launches in `whole`, and
+    hashes of the other launches. The program's output goes to stderr, and its stdin is empty,
+    because diff runs the program more than once. Raises CommandError or Damaged."""
     folder.mkdir(mode=0o700)
     settings = {"output": str(folder), "sample": sample, "whole": json.dumps([*whole])}
     note = f"{_noting.__name__}:{_noting.Note.__name__}"

@@ -1,8 +1,8 @@
 """Finds the first launch after which memory differs between the sides.
 
-The first runs of both sides record hashes of all memory before and after each launch. Second runs
-record the full content of launches whose written memory differs, until one differs by more than
-permitted.
+The first runs of both sides record hashes of all memory before and after each launch. Later runs
+record the full content of the launches whose written memory differs. The search ends at the first
+launch that differs by more than permitted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mgpu_rt.runtime._folder import BLOBS, Folder
 from mgpu_rt.runtime._manifest import RecordedLaunch, line_of
 from mgpu_rt.runtime._replay import Recording
 
-ROOM, MOST = 1 << 30, 256  # bytes, and launches, that one run records whole, if it is more than one
+ROOM, MOST = 1 << 30, 256  # the most bytes and launches of a batch of several launches
 _MOST = 3  # variables that a line names
 CROSSED = "crossed"
 
@@ -54,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class _Found:
-    """A pair of launches that differs, recorded completely."""
+    """A pair of launches with different results, recorded completely."""
 
     pair: Pair
     recordings: tuple[Recording, Recording]
@@ -92,7 +92,8 @@ def search(asked: Request, work: Path) -> Answer:
 
 
 def _written_otherwise(pair: Pair) -> Iterator[bool]:
-    """Returns, for each block, whether a side wrote to the block and the sides' contents differ."""
+    """Yields, for each block, True if a side wrote to the block and the contents then differ
+    between the sides."""
     for mine, theirs in zip(pair.before.blocks, pair.after.blocks, strict=True):
         is_written = mine.before != mine.after or theirs.before != theirs.after
         yield is_written and mine.after != theirs.after
@@ -128,8 +129,8 @@ def _alike(pair: Pair) -> bool:
 
 
 def _unstable(side: Side, first: Notes, again: Notes) -> list[str]:
-    """Returns a line if a side differs from itself, at a launch with equal inputs or in the
-    sequence of its launches."""
+    """Returns a line if two runs of one side differ: in the results of a launch with equal inputs,
+    or in the sequence of launches."""
     pairs, parting, _ = matched(first.launches, again.launches, "name")
     for pair in pairs:
         if _same_inputs(pair) and any(_written_otherwise(pair)):
@@ -152,8 +153,8 @@ def _name(launch: RecordedLaunch) -> str:
 def _first(
     asked: Request, candidates: Sequence[Pair], work: Path
 ) -> tuple[_Found | None, list[str]]:
-    """Returns the first of these launches that differs by more than permitted, and a line if a side
-    changed in the recording run."""
+    """Returns the first launch that differs by more than permitted, if any. Also returns a line for
+    each side whose recording run differs from the side's first run."""
     for number, batch in enumerate(_batches(candidates), 2):
         runs = [
             run(side, work / f"{side.name}-{number}", asked.sample, map(key, launches))
@@ -185,8 +186,8 @@ def _first(
 
 
 def _batches(candidates: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
-    """Yields the first launch, which nearly always differs, in a batch of one; then batches bounded
-    by ROOM and MOST."""
+    """Yields the first launch as a batch, because the first launch nearly always differs; then
+    batches bounded by ROOM and MOST."""
     yield from (candidates[:1],) if candidates else ()
     batch: list[Pair] = []
     room = 0
@@ -205,7 +206,8 @@ def _sizes(launch: RecordedLaunch) -> list[int]:
 
 
 def _changed(asked: Request, was: Pair, now: Pair) -> Iterator[str]:
-    """Returns a line for each side whose results differ from its first run's."""
+    """Yields a line for each side whose memory before or after this launch differs from the side's
+    first run."""
     for side, mine, then in (
         (asked.before, now.before, was.before),
         (asked.after, now.after, was.after),
@@ -274,8 +276,8 @@ def _write(path: Path, launch: RecordedLaunch, *sources: Recording) -> None:
 
 
 def _verdict(asked: Request, pair: Pair, inputs_differ: bool, dtype: str) -> str:
-    """Decides whether kernel or inputs differ, by replaying the second kernel on the first side's
-    memory."""
+    """Decides whether the kernel or the inputs cause the difference: replays the second kernel on
+    the first side's memory."""
     replayed = "on the inputs before, the kernel after writes"
     crossed = _replayed(asked, dtype)
     if crossed not in ("same", "differs"):

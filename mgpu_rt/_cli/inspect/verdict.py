@@ -1,4 +1,4 @@
-"""Asks this machine's HIP to load images, in a child process, since a broken driver may hang or
+"""Loads images with this machine's HIP, in a child process, since a broken driver may hang or
 crash."""
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mgpu_rt._cli.doctor import TIMEOUT
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, ImageDescription, with_article
 
-#: The code object versions that each HIP release loads, by the first hipRuntimeGetVersion of the
-#: release. The runtime's advice uses a table of equal content (modules/image_advice.c).
+#: The code object versions that HIP loads, from each value of hipRuntimeGetVersion on.
+#: modules/image_advice.c has an equal table for the runtime's advice.
 _TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
 _MAJOR, _MINOR = 10000000, 100000
 
@@ -64,7 +64,7 @@ class Answer:
 
 @dataclass
 class Verdict:
-    """HIP's responses to all images of a file, in order, or the reason why HIP was not asked."""
+    """HIP's responses to all images of a file, in order, or the reason why no image was loaded."""
 
     hip: str = ""
     release: str = ""
@@ -138,8 +138,8 @@ def _answers(
     image: ImageDescription, devices: list[list[str]], said: list[str] | None, version: int
 ) -> list[Answer]:
     """Returns HIP's responses on each device. `said` contains the errors' names. `said` is empty
-    for an image that HIP did not load, and None after a driver's crash. `version` is 0 over
-    NVIDIA's driver."""
+    for an image that HIP did not load, and None after a driver's crash. `version` is 0 if HIP runs
+    on NVIDIA's driver."""
     answers = []
     for number, (name, target) in enumerate(devices):
         if said is None:

@@ -1,4 +1,4 @@
-"""Gives advice that the files prove, with its evidence and the next step."""
+"""Derives advice from the files, with the evidence and the next step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _program_ns(run: Run) -> int:
 
 
 def _of(run: Run, *functions: str) -> Counter:
-    """Sums the program's calls of these functions."""
+    """Sums the program's calls to these functions, and the calls' times."""
     return total(run.statistics.program.get(name, Counter(0, 0)) for name in functions)
 
 

@@ -1,8 +1,8 @@
 """Draws charts as SVG, positioned in percent of the page's width, so that their text keeps its
 size.
 
-Each chart has a title for screen readers, and a table or a sentence with its figures beside it.
-Charts over time share a time axis, so a faster run's curve ends earlier.
+Each chart has a title for screen readers. A table or a sentence beside the chart repeats the
+chart's figures. Charts over time share a time axis, so a faster run's curve ends earlier.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ STEPS = 300
 
 
 def step_count(duration: float, longest: float) -> int:
-    """Returns the number of steps for a run of `duration` if the longest run occupies all steps."""
+    """Returns the number of steps for a run of `duration`; the longest run has STEPS steps."""
     return max(1, round(STEPS * duration / longest))
 
 
@@ -242,7 +242,7 @@ def _step_of(moment: float, begin: float, duration: float, steps: int) -> int:
 
 # ---- the charts over time: launches, objects that the driver made, memory ----
 
-#: The driver's calls that create an object which a cache could have kept.
+#: The driver's calls that create objects; a cache could have kept these objects.
 MAKES = (
     "hipModuleLoadData",
     "hipModuleGetFunction",
@@ -287,8 +287,8 @@ def _made_anew(traces: Mapping[str, Trace]) -> Iterator[Element]:
 
 
 def _lengths(traces: Mapping[str, Trace]) -> tuple[dict[str, float], float]:
-    """Returns, in microseconds, the length of each trace and the longest length; none is less than
-    one step of the clock."""
+    """Returns, in microseconds, the length of each trace and the longest length. A length is at
+    least one step of the clock."""
     lengths = {name: max(trace.end - trace.begin, 0.001) for name, trace in traces.items()}
     return lengths, max(lengths.values())
 

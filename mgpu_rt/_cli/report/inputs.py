@@ -118,8 +118,9 @@ class Trace:
 
 
 def ratios_in_turn(before: Trace, after: Trace, parts: int = 10) -> list[float]:
-    """Returns the ratio of both runs' times for each tenth of their calls, in order. Returns an
-    empty list if the runs made different calls, or too few calls."""
+    """Divides each function's calls into tenths, in order. Returns, for each tenth, the time before
+    divided by the time after. Returns an empty list if the runs made different calls or too few
+    calls, or if a trace is incomplete."""
     counts = [{n: len(c.durations) for n, c in run.program.items()} for run in (before, after)]
     if counts[0] != counts[1] or max(counts[0].values()) < parts or before.lost or after.lost:
         return []
@@ -128,7 +129,8 @@ def ratios_in_turn(before: Trace, after: Trace, parts: int = 10) -> list[float]:
 
 
 def _sums_in_turn(run: Trace, parts: int) -> list[float]:
-    """Returns the total time of each tenth of the calls, summed over all functions."""
+    """Divides the calls of each function into equal parts. Returns the total time of each part,
+    summed over all functions."""
     return [
         math.fsum(
             duration
@@ -168,7 +170,8 @@ def read_traces(files: Mapping[str, Any]) -> Trace:
 def _add_event(
     trace: Trace, levels: list[tuple[float, int, int, int]], event: dict[str, Any]
 ) -> None:
-    """Adds one event to the trace; skips events of other tools and of streams."""
+    """Adds one event to the trace; skips events of other tools, and events that describe
+    streams."""
     kind, args = event["ph"], event.get("args", {})
     if kind == "X" and event.get("cat") in LAYERS:
         _add_call(trace, event, args)
@@ -216,8 +219,7 @@ def _count(counters: dict[str, Counter], name: Any, duration: float) -> None:
 
 
 def _memory_of_all(levels: list[tuple[float, int, int, int]]) -> list[Level]:
-    """Returns the device memory summed over all processes, at each moment at which one process's
-    memory changed."""
+    """Returns the device memory, summed over all processes, after each change in one process."""
     latest: dict[int, tuple[int, int]] = {}
     sums, held, kept = [], 0, 0
     for moment, pid, allocated, cached in sorted(levels):
@@ -273,7 +275,7 @@ def joined_details(parts: Iterable[Details]) -> Details:
 
 
 def _joined_modules(left: list[Module] | None, right: list[Module] | None) -> list[Module] | None:
-    """Lists only once an image that several processes have loaded."""
+    """Joins two lists of modules; an image that several processes have loaded appears once."""
     if left is None or right is None:
         return left if right is None else right
     images = {module.image: module for module in left}
@@ -308,15 +310,16 @@ class Run:
 
     @property
     def start(self) -> int | None:
-        """Returns the time of HIP's own start in nanoseconds, which each process pays once and
-        which no call's time includes."""
+        """Returns the time of HIP's own start in nanoseconds. Each process pays this time once, and
+        no call's time includes this time."""
         if self.statistics.start is not None or self.trace is None:
             return self.statistics.start
         return self.trace.start
 
     @property
     def is_stock(self) -> bool:
-        """Returns True if no cache was active (MGPU_RT_CACHE=off)."""
+        """Returns True if modules were loaded and no cache counted a hit or a miss, as with
+        MGPU_RT_CACHE=off."""
         caches = self.statistics.caches.values()
         asked = "mgpuModuleLoad" in self.statistics.program
         return asked and bool(caches) and not any(c.hits or c.misses for c in caches)
@@ -350,8 +353,8 @@ def _is_trace(raw: Any) -> bool:
 
 
 def _pairs(left: list[Contents], right: list[Contents]) -> list[tuple[Contents, Contents]]:
-    """Pairs statistics with their traces: by process if it is known, otherwise in order. If one
-    list is shorter, its items go with the last items of the other list."""
+    """Pairs statistics with traces: by process if the files name the process, otherwise in order.
+    The first items of the longer list have no partner."""
     count = max(len(left), len(right))
     left = [{}] * (count - len(left)) + left
     right = [{}] * (count - len(right)) + right
@@ -384,7 +387,7 @@ def of_program(command: Sequence[str], device: str) -> list[Run]:
 
 
 def _read_folder(folder: Path) -> Run:
-    """Reads the run of all processes whose files are in the folder."""
+    """Reads the files of all processes in the folder as one run."""
     statistics, traces = (
         {str(path): load(path, HOW_TO_GET) for path in sorted(folder.glob(pattern))}
         for pattern in (f"*{ENDING}", "*.trace")

@@ -162,14 +162,14 @@ def _outcome(runs: Sequence[Run]) -> str:
 
 
 def _warnings(runs: Sequence[Run]) -> Iterator[Element]:
-    """Adds to the headline that no GPU was timed."""
+    """Adds a warning to the headline if no GPU was timed."""
     for warning in {device.warning for device in devices(run.statistics for run in runs)} - {""}:
         yield element("strong", f"{warning}. ", class_="act")
 
 
 def _spread(runs: Sequence[Run]) -> Iterator[Element]:
-    """Explains how far the ratio of two runs varies, because each side is only one run of its
-    program."""
+    """Shows that each side ran only once, and how much the ratio varies between tenths of the
+    calls."""
     if len(runs) != 2 or any(run.statistics.failed for run in runs):
         return
     before, after = (run.trace for run in runs)

@@ -105,7 +105,7 @@ def _questions(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _reasons(runs: Sequence[Run]) -> Iterator[Element]:
-    """Shows functions that take longer in the run after, with the reasons that the runs prove."""
+    """Lists the functions with a known reason for a longer time in the second run."""
     found = reasons(*(run.statistics for run in runs)) if len(runs) == 2 else {}
     if found:
         told = [element("li", code(name), f": {reason}") for name, reason in found.items()]
@@ -133,8 +133,8 @@ def by_name(caption: str, layers: list[dict[str, Counter]], thing: str = "functi
 
 
 def _counter_cells(counters: Sequence[Counter | None], each: bool = True) -> list[Content]:
-    """Returns the number of calls, their time, and the time of one call; `each` is False for a sum
-    over functions."""
+    """Returns the number of calls, the total time, and the time of one call. With `each` False the
+    time of one call is empty, because the counter is a sum over functions."""
     return [
         *(count(counter.calls if counter else None) for counter in counters),
         *(duration(counter.ns if counter else None) for counter in counters),
@@ -179,7 +179,7 @@ def _each(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _spread(run: Run) -> Iterator[Element]:
-    """Shows the medians and extremes from the trace, which a mean hides."""
+    """Shows, from the trace, the median and the longest times of calls, which a mean hides."""
     if run.trace is None:
         return
     longest = sorted(run.trace.program.items(), key=lambda item: -sum(item[1].durations))
@@ -195,7 +195,7 @@ def _quantiles(calls: Calls) -> Iterator[str]:
 
 
 def percentile(percent: int, ordered: Sequence[float]) -> float:
-    """Returns the least value that is not exceeded by `percent` of 100 values."""
+    """Returns the smallest value that is greater than or equal to `percent` % of the values."""
     return ordered[-(-percent * len(ordered) // 100) - 1]
 
 

@@ -1,2 +1,2 @@
-"""Implements `mgpu-rt stats` and `mgpu-rt compare`: statistics reads files, runs creates files by
-running a program twice, listing and comparison print files."""
+"""Implements `mgpu-rt stats` and `mgpu-rt compare`. The module statistics reads files, the module
+runs measures a program, and the module tables formats statistics."""

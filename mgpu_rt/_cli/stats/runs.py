@@ -1,4 +1,4 @@
-"""Runs a program with stock's behaviour and with the cache, and with `--exclusive` twice more."""
+"""Runs a program with stock's behaviour and with the cache; `compare --exclusive` adds two runs."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def _statistics(folder: Path) -> Statistics:
 def both(
     command: Sequence[str], device: str, read: Callable[[Path], Read], *, trace: bool = False
 ) -> tuple[Read, Read]:
-    """Returns both runs; `read` reads each run's folder, with statistics of all processes and, with
-    `trace`, a PID.trace of each process. Raises CommandError."""
+    """Returns both runs as `read` reads their folders. A run's folder contains the statistics of
+    all processes, and with `trace` also a PID.trace of each process. Raises CommandError."""
     before, after = _each(command, device, read, _BOTH, trace=trace)
     return before, after
 
@@ -76,7 +76,7 @@ def _each(
     trace: bool = False,
     keep_output: bool = False,
 ) -> list[Read]:
-    """Makes one run for each side, with the side's changes of the environment."""
+    """Runs the program once for each side, with the side's changes to the environment."""
     executable.check(command[0])
     environment = {
         name: value
@@ -104,9 +104,10 @@ def _each(
 def _run(
     command: Sequence[str], environment: Mapping[str, str], side: dict[str, str], keep: Path | None
 ) -> None:
-    """Runs the program with its stdout on stderr, through a file in the folder `keep`, because
-    stdout belongs to the caller. Ignores the exit status, because MLIR's main functions return no
-    status. Raises CommandError if a signal ended the program."""
+    """Runs the program, and prints the program's stdout on stderr, because stdout belongs to the
+    caller. A file in the folder `keep` gets a copy of the program's stdout. Ignores the exit
+    status, because MLIR's main functions return no status. Raises CommandError if a signal ended
+    the program."""
     try:
         if keep:
             with open(keep / OUTPUT, "wb") as output:
@@ -138,7 +139,7 @@ _KINDS = {"registrations": REGISTRATIONS, "waits": WAITS}
 
 
 def _parts(run: Run) -> dict[str, Counter]:
-    """Returns the run's calls that the option may make faster."""
+    """Sums, by kind, the calls that the option may make faster."""
     program = run.statistics.program
     parts = {
         kind: total(program[name] for name in names if name in program)
@@ -148,7 +149,7 @@ def _parts(run: Run) -> dict[str, Counter]:
 
 
 def _same_output(runs: Sequence[Run]) -> list[bool]:
-    """Returns whether each run's output equals the first run's."""
+    """Returns, for each run, whether the run's output equals the first run's output."""
     return [run.output == runs[0].output for run in runs]
 
 
@@ -205,7 +206,8 @@ def _advice(runs: Sequence[Run]) -> str:
 
 
 def _where(before: Run, after: Run, saved: float) -> str:
-    """Returns the kinds of calls that saved most of the time; empty if no calls saved time."""
+    """Names the kind of calls that accounts for more than half of the saved time; empty if there is
+    none."""
     parts = _parts(before), _parts(after)
     less = {kind: parts[0][kind].ns - parts[1][kind].ns for kind in parts[0]}
     kind = max(less, key=lambda name: less[name])

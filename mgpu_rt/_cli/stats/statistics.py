@@ -98,7 +98,7 @@ class Failure:
     error: str  # HIP's name for it
 
     def told(self, calls: int) -> str:
-        """Returns a sentence about this number of failed calls."""
+        """Returns a sentence about `calls` failed calls of this kind."""
         which = f"{calls} call{'s' * (calls != 1)} of {shown(self.function)}"
         return f"{which} failed with {shown(self.error)}"
 
@@ -136,7 +136,8 @@ class Process:
 
 @dataclass(frozen=True)
 class Device:
-    """The device of a process and the date; an unknown value is empty."""
+    """The device and the HIP release of a process, and the date of the first call; an unknown value
+    is empty."""
 
     name: str
     hip: str  # its release
@@ -191,7 +192,7 @@ class Statistics:
 
 
 def devices(runs: Iterable[Statistics]) -> list[Device]:
-    """Returns the devices and dates of the runs; equal devices share the last date."""
+    """Returns each device of the runs once, with the date of the last run on this device."""
     known = [run.device for run in runs if run.device]
     return list({(device.name, device.hip): device for device in known}.values())
 
@@ -212,7 +213,8 @@ def load(path: str | Path, how_to_get: str) -> Any:
 
 
 def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
-    """Reads a file as `load` does, and also returns the kind of recording, or None."""
+    """Returns a file's JSON as `load` does, and the kind of recording; None if the file is no
+    recording."""
     try:
         content = read_file(path)
         recorded = recording_kind(content)
@@ -340,8 +342,8 @@ def added(runs: Iterable[Statistics]) -> Statistics:
 
 
 def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counter]:
-    """Renames kernels to the longer names of other processes, which may know several kernels of a
-    name."""
+    """Gives a kernel its full name if another process's statistics contain this full name, because
+    that process has several kernels with one plain name."""
     shown = {name for other in every for name in other.kernels}
     listed = run.raw.get("kernels", {})
     full = {name: full_name(listed.get(name, {}).get("module") or "", name) for name in run.kernels}

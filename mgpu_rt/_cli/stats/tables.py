@@ -23,7 +23,8 @@ from mgpu_rt._text import columns, printable, shortened, shown
 # between (docs/rule.md). A query changes no state, so the tables count queries separately from the
 # work that a cache saves.
 
-#: The runtime's queries before a shortcut; an error is an answer, too.
+#: HIP's functions that the runtime calls as queries before a shortcut. An error code is a valid
+#: result of a query.
 QUESTIONS = (
     "hipEventQuery",
     "hipGetLastError",
@@ -144,11 +145,12 @@ def cells(cache: Cache | None) -> tuple[str, str, str]:
 # ---- why a function takes longer, where two runs prove a reason ----
 
 WORSE = 1.05  # a twentieth is noise
-EXPLAINED = 0.5  # relative to the additional time, which the other function must have lost
+EXPLAINED = 0.5  # the other function's least saving, relative to this function's additional time
 
 
 def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
-    """Returns for each function a sentence on why it took longer or shorter."""
+    """Explains, by function, why a wait takes longer in the second run, or why a query has more
+    calls."""
     layers = ((before.program, after.program), (before.driver, after.driver))
     found: dict[str, str] = {}
     for (left, right), waiting, waited in zip(layers, WAITING, WAITED, strict=True):
@@ -165,8 +167,8 @@ def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
 def _source(
     name: str, others: tuple[str, ...], before: Mapping[str, Counter], after: Mapping[str, Counter]
 ) -> str | None:
-    """Returns the function that waits less in the run after, if this explains most of the other
-    function's longer wait."""
+    """Returns the function that saved the most time in the second run, if `name` takes longer
+    there. Returns None if the saving is less than half of the additional time."""
     more = -_saved(name, before, after)
     if more <= (WORSE - 1) * before.get(name, Counter(0, 0)).ns:
         return None
@@ -285,7 +287,7 @@ def of_two(names: tuple[str, str], before: Statistics, after: Statistics) -> Ite
 
 
 def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
-    """Shows the devices of both runs, in one line if they are equal."""
+    """Shows the devices of both runs; equal devices share one line."""
     found = devices((before, after))
     for device in found:
         yield f"on:     {shown(device.description)}"

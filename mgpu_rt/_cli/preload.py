@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,8 +19,9 @@ KFD = Path("/dev/kfd")
 #: The variable with the path of the Python that runs `mgpu-rt run`: it has cffi and this package.
 STARTED_BY = "MGPU_RT_RUN_PYTHON"
 
-#: The variable with the id of the process in which the user expects the library's output.
-SHOWN_OF = "MGPU_RT_RUN_PROCESS"
+#: The variable with the id of the process in which the user expects the library's output, a colon,
+#: and the minor page faults of the process's children before the program starts.
+_SHOWN_OF = "MGPU_RT_RUN_PROCESS"
 
 
 # ---- the device ----
@@ -168,6 +170,13 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
         "LD_LIBRARY_PATH": ":".join(search),
         STARTED_BY: sys.executable,
     }
+
+
+def shown_of_this_process() -> dict[str, str]:
+    """Returns the variable by which the library reports that this process called none of its
+    functions. This process must start no child process between this call and exec."""
+    faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+    return {_SHOWN_OF: f"{os.getpid()}:{faults}"}
 
 
 def environment(device: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:

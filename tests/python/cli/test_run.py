@@ -60,6 +60,16 @@ def test_a_program_without_a_call_is_named(words: tuple[str, ...], tmp_path: Pat
     )
 
 
+def test_a_program_without_a_call_is_named_after_a_search_for_hip(tmp_path: Path) -> None:
+    """The command then has had a child process, which counts as one of the program's."""
+    os.symlink(STUB, tmp_path / "libamdhip64.so.6")
+    variables = environment(LD_LIBRARY_PATH=str(tmp_path))
+    del variables["MGPU_RT_HIP"]
+    words = [COMMAND, "run", "--device", "hip", "--stats", "--", "true"]
+    done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=HANG)
+    assert (done.returncode, done.stderr.count("called none of the library's functions")) == (0, 1)
+
+
 def test_only_the_process_that_was_started_is_named(program: Path) -> None:
     """The command prints no line if children may have made the calls, or without an option."""
     for words in (

@@ -346,7 +346,12 @@ def doctor(device: str, as_json: bool, version: str | None) -> None:
 @main.command()
 @click.argument("program", type=parameters.PATH, metavar="IN")
 @click.option(
-    "-o", "--out", default="-", metavar="OUT", help="The file to write, by default stdout."
+    "-o",
+    "--out",
+    type=parameters.PATH,
+    default="-",
+    metavar="OUT",
+    help="The file to write, by default stdout.",
 )
 @click.option(
     "--llvm",

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 
 class _Path(click.Path):
-    """A path that must not be empty, as an unset variable of a shell script is."""
+    """A path that must not be empty, as an unset variable of a shell script is. An option's path
+    must not look like the next option, which click would accept."""
 
     name = "path"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
             self.fail("a path is missing: the text is empty", param, ctx)
+        if isinstance(param, click.Option) and str(value).startswith("--"):
+            self.fail(f"a path is missing before {value} (a file can be ./{value})", param, ctx)
         return super().convert(value, param, ctx)
 
 

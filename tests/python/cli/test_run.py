@@ -258,12 +258,16 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
     source.write_text("module {}")
     for path in (headless, orphan):
         path.chmod(0o755)
+    library = compile_c(tmp_path / "call.so", "int call(void) { return 0; }", "-shared", "-fPIC")
+    part = compile_c(tmp_path / "call.o", "int call(void) { return 0; }", "-c")
     for name, status, words in [
         ("no-such-program-there", 127, "it is not in PATH"),
         ("./no-such-program-there", 127, "there is no such file"),
         (tmp_path, 126, "is a directory"),
         (text, 126, "is not executable: chmod +x"),
         (source, 126, f"is no program yet: lower it by mgpu-rt lower --emit executable '{source}'"),
+        (part, 126, f"is no program yet: link it by cc '{part}' $(mgpu-rt config --libs)"),
+        (library, 126, "is no program yet: it is a library: call it from Python by mgpu_rt.Lib"),
         (headless, 126, "a script with a #! line"),
         (orphan, 126, "interpreter or loader that it names is missing"),
     ]:

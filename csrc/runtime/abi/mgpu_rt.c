@@ -61,8 +61,8 @@ int mgpu_rt_graph_begin(void) {
     runtime_start();
     if (!DOUBT(override_would_miss_the_graph, override_present()))
         return graph_begin(false);
-    report_line("a graph is not built: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
-                "answers its calls");
+    report_line("a graph is not built: a hook or runtime in Python answers its calls (--hook, "
+                "--runtime, mgpu_rt.intercept, mgpu-rt check or diff)");
     return -1;
 }
 

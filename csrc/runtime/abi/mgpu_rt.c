@@ -72,8 +72,8 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
 
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream) {
     static struct advice unseen = {
-        .text = "a graph is replayed: the hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
-                "sees nothing of its work"};
+        .text = "a graph is replayed: the hook or runtime (--hook, --runtime, mgpu_rt.intercept, "
+                "mgpu-rt check or diff) sees nothing of its work"};
     if (override_present())
         report_once(&unseen);
     return graph_launch(graph, stream);

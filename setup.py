@@ -118,6 +118,7 @@ class NativeDistribution(Distribution):
 setup(
     distclass=NativeDistribution,
     packages=find_packages(include=["mgpu_rt", "mgpu_rt.*"]),
+    data_files=[("share/man/man1", ["docs/mgpu-rt.1"])],  # man looks beside the folders of PATH
     cmdclass={"build_ext": BuildNative, "sdist": SourceArchive},
     project_urls=addresses(),
     options={"bdist_wheel": {"py_limited_api": "cp310"}},

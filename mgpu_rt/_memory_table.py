@@ -13,8 +13,11 @@ _COLUMNS = ("allocated", "peak_allocated", "reserved", "peak_reserved", "blocks"
 def memory_summary(stats: dict[str, Any]) -> str:
     """Returns a table of a process's device memory, from its statistics (RuntimeLibrary.stats)."""
     rows = [["device", *(column.replace("_", " ") for column in _COLUMNS)]]
+    is_counted = bool(stats["abi"])
     for device, values in stats["memory"].items():
-        cells = (str(values[c]) if "blocks" in c else size(values[c]) for c in _COLUMNS)
+        cells = [str(values[c]) if "blocks" in c else size(values[c]) for c in _COLUMNS]
+        if not is_counted:
+            cells[_COLUMNS.index("peak_allocated")] = "–"
         rows.append([shown(device), *cells])
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines = [
@@ -22,8 +25,10 @@ def memory_summary(stats: dict[str, Any]) -> str:
         for row in rows
     ]
     cache = stats["cache"]["memory"]
-    counted = "{hits} hits, {misses} misses, " if stats["abi"] else "{misses} misses, "
+    counted = "{hits} hits, {misses} misses, " if is_counted else "{misses} misses, "
     last = (counted + "{evictions} evicted").format(**cache)
+    if not is_counted:
+        last += "; the peak of allocated memory and the hits are counted with MGPU_RT_STATS"
     return "\n".join(["Device memory", *lines, last]) + "\n"
 
 

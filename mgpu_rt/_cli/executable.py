@@ -14,6 +14,7 @@ from typing import NoReturn
 from mgpu_rt._cli.errors import CommandError
 
 ELF_HEADER, ELFCLASS64, ELFDATA_BIG, PT_INTERP = 64, 2, 2, 3
+ET_REL, ET_DYN = 1, 3
 
 #: The names of machine types by their number in an ELF file.
 MACHINES = {
@@ -33,7 +34,10 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     """Returns the file that a shell would run for this name. Raises CommandError with the exit
     status of a shell."""
     search = base.get("PATH", os.defpath)
-    if found := shutil.which(program, path=search):
+    found = shutil.which(program, path=search)
+    if no_program := _no_program(found or program):
+        raise CommandError(f"'{program}' is no program yet: {no_program}", 126)
+    if found:
         return found
     # If a file is not executable, a shell returns status 126.
     candidate = shutil.which(program, mode=os.F_OK, path=search)
@@ -44,9 +48,6 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
         if "/" not in program and os.path.isfile(program):
             where += f"; the one in this folder is ./{program}"
         raise CommandError(f"'{program}' was not found: {where}", 127)
-    if candidate.endswith(".mlir"):
-        lower = f"mgpu-rt lower --emit executable '{candidate}' -o PROGRAM"
-        raise CommandError(f"'{candidate}' is no program yet: lower it by {lower}", 126)
     raise CommandError(f"'{candidate}' is not executable: chmod +x '{candidate}'", 126)
 
 
@@ -60,6 +61,21 @@ def _head(path: str) -> bytes:
     except OSError:
         return b""
     return head if head[:4] == b"\x7fELF" and len(head) >= ELF_HEADER else b""
+
+
+def _no_program(path: str) -> str:
+    """Returns the way to a program from MLIR, an object file or a library; empty for all else."""
+    head = _head(path)
+    if not head and path.endswith(".mlir") and os.path.isfile(path):
+        return f"lower it by mgpu-rt lower --emit executable '{path}' -o PROGRAM"
+    if not head or head[4] != ELFCLASS64 or head[5] == ELFDATA_BIG:
+        return ""
+    kind, entry = struct.unpack_from("<H6xQ", head, 16)
+    if kind == ET_REL:
+        return f"link it by cc '{path}' $(mgpu-rt config --libs) -o PROGRAM"
+    if kind == ET_DYN and entry == 0:
+        return f"it is a library: call it from Python by mgpu_rt.Library('{path}')"
+    return ""
 
 
 def _machine(head: bytes) -> str | None:

@@ -26,7 +26,14 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
 
 @click.command()
 @click.argument("program", type=parameters.PATH)
-@click.option("-o", "--out", required=True, metavar="PATH", help="The file to write; -: stdout.")
+@click.option(
+    "-o",
+    "--out",
+    type=parameters.PATH,
+    required=True,
+    metavar="PATH",
+    help="The file to write; -: stdout.",
+)
 @click.option(
     "--llvm",
     type=int,
@@ -294,7 +301,10 @@ def _refusal(failed: LoweringFailed, program: str, text: str, llvm: int) -> Comm
         )
         return CommandError("; ".join([told, *ways]))
     passes = dialects.left_to_the_caller(text)
-    if left := [each for each in passes if each.split()[0].rstrip("*") in failed.complaint]:
+    # An operation that stays can leave casts, and LLVM then names only these.
+    unclear = "unrealized_conversion_cast" in failed.complaint
+    named = [each for each in passes if each.split()[0].rstrip("*") in failed.complaint]
+    if left := named or (list(passes) if unclear else []):
         options = " ".join(f"--{name}" for each in left for name in passes[each].split(","))
         return CommandError(
             f"{told}; the program holds {', '.join(left)}, which mgpu-rt does not lower: run "

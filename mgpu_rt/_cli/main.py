@@ -189,13 +189,13 @@ def run(
         claim(record, program)
         hooks, nth = (*hooks, f"record={record}"), 1 if nth is None else nth
     environment |= overrides.environment(runtime, hooks, kernel, nth)
-    if stats or stats_json or trace or fail_on_error or runtime or hooks:
-        environment[preload.SHOWN_OF] = str(os.getpid())
     reason = executable.obstacle(executable.find(program))
     if reason and fail_on_error:
         raise CommandError(f"'{program}' cannot be given mgpu_rt, which sees what fails: {reason}")
     if reason:
         click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
+    if stats or stats_json or trace or fail_on_error or runtime or hooks:
+        environment |= preload.shown_of_this_process()
     executable.execute(program, list(arguments), environment)
 
 
@@ -346,7 +346,12 @@ def doctor(device: str, as_json: bool, version: str | None) -> None:
 @main.command()
 @click.argument("program", type=parameters.PATH, metavar="IN")
 @click.option(
-    "-o", "--out", default="-", metavar="OUT", help="The file to write, by default stdout."
+    "-o",
+    "--out",
+    type=parameters.PATH,
+    default="-",
+    metavar="OUT",
+    help="The file to write, by default stdout.",
 )
 @click.option(
     "--llvm",

@@ -26,8 +26,11 @@ def environment(
 
     Raises CommandError for an unknown hook, and for --kernel or --nth without a hook."""
     names, settings = [], {}
+    own = []
     for hook in hooks:
-        name, _, value = hook.partition("=")
+        name, _, words = hook.partition("?") if ":" in hook.partition("=")[0] else (hook, "", "")
+        own.append(words)
+        name, _, value = name.partition("=")
         if name not in HOOKS and ":" not in name:
             known = ", ".join(HOOKS)
             raise CommandError(f"there is no hook '{name}': name one of {known}, or a MODULE:CLASS")
@@ -44,14 +47,15 @@ def environment(
             raise CommandError(f"--{name} is for hooks: add --hook NAME")
         if given is not None:
             settings[name] = str(given)
-    name, _, own = (runtime or "").partition("?")
+    name, _, words = (runtime or "").partition("?")
     if name:
         names.append(name)
-    return {"MGPU_RT_RUNTIME": variable(names, settings, own)} if names else {}
+    own.append(words)
+    return {"MGPU_RT_RUNTIME": variable(names, settings, *own)} if names else {}
 
 
-def variable(names: Sequence[str], settings: Mapping[str, object], words: str = "") -> str:
-    """Returns MGPU_RT_RUNTIME for the classes, their settings, and further settings."""
+def variable(names: Sequence[str], settings: Mapping[str, object], *words: str) -> str:
+    """Returns MGPU_RT_RUNTIME for the classes, their settings, and further settings as words."""
     assigned = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
-    wanted = " ".join(filter(None, (*assigned, words)))
+    wanted = " ".join(filter(None, (*assigned, *words)))
     return f"{','.join(names)}?{wanted}" if wanted else ",".join(names)

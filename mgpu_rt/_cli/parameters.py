@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 
 class _Path(click.Path):
-    """A path. Refuses an empty text, which a shell script passes for an unset variable."""
+    """A path. Refuses an empty text, which a shell script passes for an unset variable. Also refuses
+    an option in place of an option's path, which click would accept."""
 
     name = "path"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
             self.fail("a path is missing: the text is empty", param, ctx)
+        if isinstance(param, click.Option) and str(value).startswith("--"):
+            self.fail(f"a path is missing before {value} (a file can be ./{value})", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -4,6 +4,7 @@ and selects a device."""
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,9 +21,9 @@ KFD = Path("/dev/kfd")
 #: package.
 STARTED_BY = "MGPU_RT_RUN_PYTHON"
 
-#: The variable with the program's process id: in this process the library reports a run without
-#: calls.
-SHOWN_OF = "MGPU_RT_RUN_PROCESS"
+#: The variable with the program's process id, a colon, and the minor page faults of the process's
+#: children before the program starts. In this process the library reports a run without calls.
+_SHOWN_OF = "MGPU_RT_RUN_PROCESS"
 
 
 # ---- the device ----
@@ -171,6 +172,13 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
         "LD_LIBRARY_PATH": ":".join(search),
         STARTED_BY: sys.executable,
     }
+
+
+def shown_of_this_process() -> dict[str, str]:
+    """Returns the variable by which the library reports that this process called none of its
+    functions. This process must start no child process between this call and exec."""
+    faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+    return {_SHOWN_OF: f"{os.getpid()}:{faults}"}
 
 
 def environment(device: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -127,4 +127,5 @@ def _way_out(unknown: re.Match[str]) -> str:
         cure: str | None = _DEVICE_PASS if name in ("gpu.module", "gpu.func") else _GPU_PASS
     else:
         cure = PASSES.get(dialect)
-    return f"run mlir-opt's {cure} before" if cure else "lower it before"
+    before = f"run mlir-opt's {cure}" if cure else "lower it"
+    return f"{before} before, or lower all dialects by mgpu-rt lower --emit mlir"

@@ -153,22 +153,29 @@ static void note_end_of_hip(void) {
     fetch_or_release(&runtime_mode, MODE_LATE | MODE_OVER);
 }
 
-/* The process for which `mgpu-rt run` requests statistics, a trace or a hook; 0: no process. */
-static long asked_of;
+/* The process for which `mgpu-rt run` requests statistics, a trace or a hook, and the page faults
+ * of its child processes before the program started. process is 0 if the user requests nothing. */
+static struct {
+    long process, faults_of_children;
+} asked_of;
 
 /* Runs at the start, because a program may change its environment. */
 __attribute__((constructor)) static void note_asked(void) {
-    const char *process = options_path_variable("MGPU_RT_RUN_PROCESS");
-    asked_of = process ? strtol(process, NULL, 10) : 0;
+    const char *asked = options_path_variable("MGPU_RT_RUN_PROCESS");
+    if (!asked || sscanf(asked, "%ld:%ld", &asked_of.process, &asked_of.faults_of_children) != 2)
+        asked_of.process = 0;
 }
 
 /* Reports that the program made no call, so that there is nothing to show. Prints nothing for a
- * process that has had child processes, which may have made the calls. */
+ * process that has had child processes, which may have made the calls. Each child process causes
+ * page faults. The counter also contains the children of `mgpu-rt run`, which became the program
+ * by exec. */
 static void report_no_call(void) {
     struct rusage children;
-    if (asked_of != getpid() || !(load_acquire(&runtime_mode) & MODE_UNSTARTED))
+    if (asked_of.process != getpid() || !(load_acquire(&runtime_mode) & MODE_UNSTARTED))
         return;
-    if (getrusage(RUSAGE_CHILDREN, &children) == 0 && children.ru_maxrss == 0)
+    if (getrusage(RUSAGE_CHILDREN, &children) == 0 &&
+        children.ru_minflt == asked_of.faults_of_children)
         report_line("'%s' called none of the library's functions, so there is nothing to show: "
                     "name a program that MLIR lowered for a GPU",
                     program_invocation_name);

@@ -61,8 +61,8 @@ int mgpu_rt_graph_begin(void) {
     runtime_start();
     if (!DOUBT(override_would_miss_the_graph, override_present()))
         return graph_begin(false);
-    report_line("a graph is not built: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
-                "answers its calls");
+    report_line("a graph is not built: a hook or runtime in Python answers its calls (--hook, "
+                "--runtime, mgpu_rt.intercept, mgpu-rt check or diff)");
     return -1;
 }
 
@@ -72,8 +72,8 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
 
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream) {
     static struct advice unseen = {
-        .text = "a graph is replayed: the hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
-                "sees nothing of its work"};
+        .text = "a graph is replayed: the hook or runtime (--hook, --runtime, mgpu_rt.intercept, "
+                "mgpu-rt check or diff) sees nothing of its work"};
     if (override_present())
         report_once(&unseen);
     return graph_launch(graph, stream);

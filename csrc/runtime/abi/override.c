@@ -168,14 +168,16 @@ bool override_present(void) {
 /* ---- the order ---- */
 
 static struct advice not_asked = {
-    .text = "stream %p is being captured: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
-            "gets no calls of this thread until the capture ends"};
+    .text =
+        "stream %p is being captured: until the capture ends, no hook or runtime in Python gets "
+        "calls of this thread (--hook, --runtime, mgpu_rt.intercept, mgpu-rt check or diff)"};
 
 /* An override in Python may call HIP itself, or read memory into a buffer that it frees: a graph
  * can contain neither. */
 static mgpu_rt_function built(enum abi_index function) {
     if (DOUBT(override_belongs_in_no_graph, !override_inside && override_present()))
-        graph_fail("a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers its calls");
+        graph_fail("a hook or runtime in Python answers its calls (--hook, --runtime, "
+                   "mgpu_rt.intercept, mgpu-rt check or diff)");
     return graph_call(function);
 }
 

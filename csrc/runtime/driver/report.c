@@ -53,14 +53,22 @@ static struct advice no_emulated_device = {
 
 static unsigned explained; /* bits of enum consequence */
 
-/* ---- why nothing runs, said last as well as first ---- */
+static struct advice no_driver = {
+    .text = "HIP finds no driver of the GPU, or one that is too old, so nothing runs: `mgpu-rt "
+            "doctor`, with --device cuda for NVIDIA's GPUs, shows what is missing",
+    .leads_to = NOTHING_RUNS};
 
-enum { SCREEN = 24 }; /* this many lines leave the first one visible */
-static char *cause;   /* NULL: no message has named the cause */
+static unsigned explained; /* bits of enum consequence */
+
+/* ---- the first cause of other failures, printed at the end too ---- */
+
+enum { SCREEN = 24 };              /* this many lines leave the first one visible */
+static const struct advice *cause; /* NULL: no message has named a cause */
+static char *cause_line;           /* NULL: not printed yet, or no memory */
 static unsigned failures_since;
 
 void report_cause_again(void) {
-    const char *said = load_acquire(&cause);
+    const char *said = load_acquire(&cause_line);
     const unsigned failures = load_relaxed(&failures_since);
     if (said && failures > SCREEN)
         fprintf(stderr, "mgpu_rt: the cause of these %u failures: %s", failures,
@@ -68,11 +76,19 @@ void report_cause_again(void) {
 }
 
 static void explain(const struct advice *advice, va_list words) {
+    const struct advice *none = NULL;
     char line[LINE];
     compose_line(line, "mgpu_rt: ", advice->text, words);
     line_write(LINE_WARNING, line);
-    if (advice->leads_to & NOTHING_RUNS)
-        store_release(&cause, strdup(line));
+    if (advice->leads_to && cas_acq_rel(&cause, &none, advice))
+        store_release(&cause_line, strdup(line));
+}
+
+/* Returns true if the first cause explains a failure with this advice, which may be NULL. */
+static bool is_of_cause(const struct advice *advice) {
+    const struct advice *first = load_acquire(&cause);
+    return first && ((first->leads_to & NOTHING_RUNS) || advice == first ||
+                     (advice && (advice->follows & first->leads_to)));
 }
 
 static bool first_time(struct advice *advice) {
@@ -91,8 +107,13 @@ static bool lacks_device(hipError_t error) {
            DOUBT(hip_has_no_device, error == hipErrorInvalidDevice && hip_no_device);
 }
 
-/* Advice to emulate a device helps no user who already emulates one. */
-static struct advice *no_device(void) {
+/* Returns the advice for an error that any call returns, else the advice of the call. Advice to
+ * emulate a device helps no user who already emulates one. */
+static struct advice *advice_for(hipError_t error, struct advice *of_call) {
+    if (error == hipErrorInsufficientDriver)
+        return &no_driver;
+    if (!lacks_device(error))
+        return of_call;
     return options_path_variable("MGPU_RT_SOFTGPU") ? &no_emulated_device : &report_no_device;
 }
 
@@ -119,8 +140,8 @@ void report_failure(const char *expression, hipError_t error, struct advice *adv
     note_failure(error);
     const char *name = hip.GetErrorName(error);
     say_line(LINE_ERROR, "'%s' failed with '%s'", expression, name ? name : "<unknown>");
-    fetch_add_relaxed(&failures_since, load_acquire(&cause) != NULL);
-    struct advice *told = lacks_device(error) ? no_device() : advice;
+    struct advice *told = advice_for(error, advice);
+    fetch_add_relaxed(&failures_since, is_of_cause(told));
     if (!told || follows(told) || !first_time(told))
         return;
     va_list words;

@@ -239,9 +239,9 @@ static enum mgpu_rt_graph_way decide(struct replayed *state, const char *name,
     return plainly();
 }
 
-static struct advice answered = {.text = "'%s' runs without a graph: a hook or runtime (--hook, "
-                                         "--runtime, mgpu_rt.intercept) answers "
-                                         "its calls"};
+static struct advice answered = {.text = "'%s' runs without a graph: a hook or runtime in "
+                                         "Python answers its calls (--hook, --runtime, "
+                                         "mgpu_rt.intercept, mgpu-rt check or diff)"};
 
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                                    size_t bytes, bool overridden) {

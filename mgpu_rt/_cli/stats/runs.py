@@ -129,7 +129,7 @@ def _run(
         )
 
 
-# ---- `compare --exclusive`: four runs of a program, and what one word gains ----
+# ---- `compare --exclusive`: four runs of a program, and what the options gain ----
 
 SIDES = ("stock", "mgpu_rt", "--exclusive", "--exclusive --lazy")
 
@@ -174,7 +174,7 @@ def word_lines(runs: Sequence[Run]) -> Iterator[str]:
     for side, run in zip(SIDES[2:], runs[2:], strict=True):
         yield from (f"{side}: {failure}" for failure in run.statistics.failures)
     yield ""
-    yield from right_aligned(("with one word, ms", *SIDES), rows)
+    yield from right_aligned(("with the options, ms", *SIDES), rows)
     yield ""
     yield from columns([("note", _advice(runs))])
 

@@ -178,6 +178,9 @@ def test_a_partial_file_is_removed(place: Path) -> None:
         ("compare", "--report", "", "stats", "stats"),
         ("stats", "-o", "", "trace"),
         ("inspect", ""),
+        ("run", "--stats-json", "--", "./program"),
+        ("run", "--trace", "--stats", "--", "./program"),
+        ("lower", "program.mlir", "-o", "--emit"),
     ],
     ids=" ".join,
 )

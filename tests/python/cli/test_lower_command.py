@@ -305,6 +305,12 @@ def test_an_unresolved_function_names_link(tmp_path: Path) -> None:
             "holds gpu.alloc without async (line 22), which mgpu-rt does not lower: run mlir-opt "
             "--gpu-kernel-outlining --gpu-async-region before",
         ),
+        (
+            "%n = arith.constant 4 : index\n%a = gpu.alloc (%n) : memref<?xf32>\ngpu.dealloc %a : "
+            "memref<?xf32>\nreturn",
+            "holds gpu.alloc without async (line 23), which mgpu-rt does not lower: run mlir-opt "
+            "--gpu-kernel-outlining --gpu-async-region before",
+        ),
     ],
 )
 def test_the_pass_that_is_missing_is_named(tmp_path: Path, replace: str, said: str) -> None:

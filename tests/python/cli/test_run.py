@@ -60,6 +60,16 @@ def test_a_program_without_a_call_is_named(words: tuple[str, ...], tmp_path: Pat
     )
 
 
+def test_a_program_without_a_call_is_named_after_a_search_for_hip(tmp_path: Path) -> None:
+    """The command then has had a child process, which counts as one of the program's."""
+    os.symlink(STUB, tmp_path / "libamdhip64.so.6")
+    variables = environment(LD_LIBRARY_PATH=str(tmp_path))
+    del variables["MGPU_RT_HIP"]
+    words = [COMMAND, "run", "--device", "hip", "--stats", "--", "true"]
+    done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=HANG)
+    assert (done.returncode, done.stderr.count("called none of the library's functions")) == (0, 1)
+
+
 def test_only_the_process_that_was_started_is_named(program: Path) -> None:
     """The command prints no line if children may have made the calls, or without an option."""
     for words in (
@@ -248,12 +258,16 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
     source.write_text("module {}")
     for path in (headless, orphan):
         path.chmod(0o755)
+    library = compile_c(tmp_path / "call.so", "int call(void) { return 0; }", "-shared", "-fPIC")
+    part = compile_c(tmp_path / "call.o", "int call(void) { return 0; }", "-c")
     for name, status, words in [
         ("no-such-program-there", 127, "it is not in PATH"),
         ("./no-such-program-there", 127, "there is no such file"),
         (tmp_path, 126, "is a directory"),
         (text, 126, "is not executable: chmod +x"),
         (source, 126, f"is no program yet: lower it by mgpu-rt lower --emit executable '{source}'"),
+        (part, 126, f"is no program yet: link it by cc '{part}' $(mgpu-rt config --libs)"),
+        (library, 126, "is no program yet: it is a library: call it from Python by mgpu_rt.Lib"),
         (headless, 126, "a script with a #! line"),
         (orphan, 126, "interpreter or loader that it names is missing"),
     ]:

@@ -253,7 +253,7 @@ def test_compare_shows_what_one_word_gains(forum: Path) -> None:
     result = command("compare", "--exclusive", "--", forum)
     assert result.returncode == 0, result.stderr
     rows = {cells[0]: cells[1:] for cells in map(split, result.stdout.splitlines())}
-    assert rows["with one word, ms"] == ["stock", "mgpu_rt", "--exclusive", "--exclusive --lazy"]
+    assert rows["with the options, ms"] == ["stock", "mgpu_rt", "--exclusive", "--exclusive --lazy"]
     assert rows["output"] == ["same"] * 4
     assert rows["questions"][0] == "0.000" != rows["questions"][1]
     assert len(rows["waits"]) == len(rows["since the first call"]) == 4

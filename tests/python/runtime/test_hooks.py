@@ -93,6 +93,8 @@ def test_the_hook_of_the_page_counts_launches_by_their_grid(tmp_path: Path) -> N
     assert "Counter({(2, 1, 1): 2, (1, 1, 1): 1})\n" in both
     halve = command(*own, "--kernel", "halve", "--", program(), **path).stdout
     assert "Counter({(2, 1, 1): 2})\n" in halve
+    first = command(*own[:-1], "mine:Grids?kernel=halve nth=1", "--", program(), **path).stdout
+    assert "Counter({(2, 1, 1): 1})\n" in first
     assert os.listdir(tmp_path) == ["mine.py"]  # and no bytecode, which a full disk would cut off
 
 

@@ -14,7 +14,7 @@ import pytest
 from bench import PROGRAMS
 from mgpu_rt._cli import softgpu
 from mgpu_rt._lowering import lower
-from tests.support.child import BACKENDS, Mgpu, environment, in_child, library, run_child
+from tests.support.child import BACKENDS, ROOT, Mgpu, environment, in_child, library, run_child
 from tests.support.folders import in_folder
 from tests.support.images import bundle, code_object
 from tests.support.patience import HANG
@@ -111,6 +111,39 @@ def test_a_cause_out_of_sight_is_repeated_at_the_end(env: dict[str, str], words:
     assert said == [min(said), len(lines) - 1] and min(said) <= 1
     assert lines[-1].startswith("mgpu_rt: the cause of these ")
     assert len(lines) == 1002
+
+
+REFUSED_EACH_TIME = """
+import ctypes, sys
+from tests.support.images import code_object
+library = ctypes.CDLL(sys.argv[1])
+library.mgpuModuleLoad.restype = library.mgpuModuleGetFunction.restype = ctypes.c_void_p
+image = ctypes.create_string_buffer(code_object("forum"))
+for _ in range(100):
+    module = ctypes.c_void_p(library.mgpuModuleLoad(image, len(image)))
+    library.mgpuModuleGetFunction(module, b"main_kernel")
+    library.mgpuMemFree(ctypes.c_void_p(64), None)
+"""
+
+
+def test_a_refused_image_is_named_again_at_the_end() -> None:
+    """The last line counts refused loads and look-ups, and no failure with another cause."""
+    code = [sys.executable, "-c", REFUSED_EACH_TIME, library()]
+    variables = environment(HIPSTUB_FAULT="hipModuleLoadData:*:209", PYTHONPATH=str(ROOT))
+    result = subprocess.run(code, env=variables, capture_output=True, text=True, timeout=HANG)
+    lines = result.stderr.splitlines()
+    said = [number for number, line in enumerate(lines) if "refused the image at" in line]
+    assert said == [1, len(lines) - 1]
+    assert lines[-1].startswith("mgpu_rt: the cause of these 199 failures: HIP")
+
+
+def test_a_missing_driver_is_named_once() -> None:
+    """The library gives no advice about the calls that fail for this reason."""
+    lines = _lines(2, HIPSTUB_FAULT="hipStreamCreate:*:35")
+    assert [line for line in lines if line.startswith("mgpu_rt: ")] == [
+        "mgpu_rt: HIP finds no driver of the GPU, or one that is too old, so nothing runs: "
+        "`mgpu-rt doctor`, with --device cuda for NVIDIA's GPUs, shows what is missing"
+    ]
 
 
 @pytest.mark.parametrize("env", [NO_GPU, NO_HIP])

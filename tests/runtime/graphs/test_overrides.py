@@ -22,7 +22,10 @@ from tests.support.known import forum
 
 alone = {"policies": ("builtin",)}
 BOTH = ("stub", "softgpu")
-ANSWERS = "a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers its calls"
+ANSWERS = (
+    "a hook or runtime in Python answers its calls (--hook, --runtime, mgpu_rt.intercept, "
+    "mgpu-rt check or diff)"
+)
 
 
 class Reads(runtime.Runtime):
@@ -239,7 +242,7 @@ def test_the_library_answers_while_a_lent_stream_captures(mgpu: Mgpu) -> None:
             assert getattr(override, "seen", [1, 9, 9]) == [1, 9, 9]
     (line,) = mgpu.stderr().splitlines()
     assert (
-        "is being captured: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) gets no calls"
+        "is being captured: until the capture ends, no hook or runtime in Python gets calls of"
         in line
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -98,3 +99,16 @@ def test_streams_destroyed_at_work_go_back_at_exit(cache: str, tmp_path: Path) -
     written = json.loads(log.read_text())
     assert written["counts"]["hipStreamCreate"] == written["counts"]["hipStreamDestroy"] == 4
     assert written["misuse"] == []
+
+
+@pytest.mark.parametrize(
+    ("counted", "peak"), [({}, "–"), ({"MGPU_RT_STATS": "/dev/null"}, "6.1 kB")]
+)
+def test_a_peak_that_is_not_counted_is_not_shown(
+    tmp_path: Path, counted: dict[str, str], peak: str
+) -> None:
+    """A peak of 0 bytes beside allocated bytes would be wrong."""
+    result, _ = run(2, tmp_path, **counted)
+    row = re.search(r"^ +0  (.*)$", result.stdout, re.MULTILINE)
+    assert row and re.split(r"\s{2,}", row[1].strip())[:2] == ["3.1 kB", peak]
+    assert ("; the peak of allocated memory and" in result.stdout) == (not counted)

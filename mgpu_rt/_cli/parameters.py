@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class _Path(click.Path):
-    """A path. Refuses an empty text, which a shell script passes for an unset variable. Also refuses
-    an option in place of an option's path, which click would accept."""
+    """A path. Refuses an empty text, which a shell script passes for an unset variable. For an
+    option, refuses the next option in the path's place, which click would accept."""
 
     name = "path"
 

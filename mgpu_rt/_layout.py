@@ -22,7 +22,7 @@ TABLES = (PACKAGE, CHECKOUT / "csrc", CHECKOUT / "csrc" / "runtime" / "process")
 
 
 def how_to_get(what: str) -> str:
-    """Returns how to install or build a missing part, which `what` names."""
+    """Returns advice on how to install or build the missing part that `what` names."""
     if INSTALLED:
         return f"this installation came without {what}: install mgpu_rt from a wheel, or build it"
     return "run `make` to build it"

@@ -120,9 +120,9 @@ class RuntimeLibrary:
         return Life(os.getpid(), self.native.mgpu_rt_epoch())
 
     def give_back(self, life: Life, function: Callable[..., object], *arguments: Any) -> None:
-        """Calls a function that releases an object, as finalizers do at any time, unless the
-        object's lifetime is over. The call must not become part of a graph that this thread builds,
-        so it is delayed until the graph's end."""
+        """Calls a function that releases an object, unless the object's lifetime is over. A
+        finalizer may call this method while its thread builds a graph. The release is then delayed
+        until the graph's end, so that the release does not become part of the graph."""
         later = getattr(self._thread, "later", None)
         if life.process != os.getpid():
             return
@@ -156,9 +156,10 @@ class RuntimeLibrary:
         """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for lack of device memory; the
         library then tries once more. `make_room=None` removes the function.
 
-        The function runs on the thread that allocates, perhaps on several at once, and must not
-        change the thread's device. If `make_room` raises an exception, it is printed, and the
-        library tries the allocation. Raises TypeError if `make_room` cannot be called.
+        The function runs on the thread that allocates, perhaps on several threads at once, and must
+        not change the thread's device. If `make_room` raises an exception, the exception is
+        printed, and the library still repeats the allocation. Raises TypeError if `make_room`
+        cannot be called.
         """
         if make_room is not None and not callable(make_room):
             raise TypeError(f"{make_room!r} cannot be called: on_out_of_memory takes a function")
@@ -179,9 +180,10 @@ class RuntimeLibrary:
         logged as errors, advice as a warning, lines of MGPU_RT_VERBOSE as information. False ends
         the logging.
 
-        A thread logs the messages, and the call that wrote a message waits until it is logged.
-        Messages still go to stderr while logging is not configured, from threads that hold the GIL,
-        and once Python ends. A forked child writes to stderr until it calls this function, too.
+        A thread logs the messages, and the call that wrote a message waits until the message is
+        logged. Messages still go to stderr while logging is not configured, from threads that hold
+        the GIL, and once Python ends. A forked child writes to stderr until the child itself calls
+        this function.
         """
         from mgpu_rt import _logging
 
@@ -190,10 +192,11 @@ class RuntimeLibrary:
     def memory_summary(self) -> str:
         """Returns a table of device memory by device, in bytes, with blocks and the cache's hits.
 
-        The program holds the allocated bytes, and the library holds the reserved bytes. Each number
-        also has its peak.
+        The program holds the allocated bytes, and the library holds the reserved bytes. The table
+        also contains the peak of each number.
 
-        `peak_allocated` is 0, and hits are missing, unless MGPU_RT_STATS was set at the first call.
+        If MGPU_RT_STATS was not set at the first call, the peak of allocated bytes and the hits are
+        missing.
         """
         return Table(_memory_table.memory_summary(self.stats()))
 
@@ -201,9 +204,10 @@ class RuntimeLibrary:
         """Returns a table of the places in the program that held device memory at its peak, with
         each place's bytes by device.
 
-        A place is the address to which mgpuMemAlloc returns: a function with an offset, and an
-        offset in its file, for addr2line. A place in JIT-compiled code is a plain address. The
-        table has counts only if MGPU_RT_STATS was set at the first call.
+        A place is the return address of a call of mgpuMemAlloc. The table shows the function with
+        that address, and the address as an offset in a file, for addr2line. For JIT-compiled code
+        the table shows a plain address. The table has counts only if MGPU_RT_STATS was set at the
+        first call.
         """
         return Table(_memory_table.memory_history(self.stats()))
 
@@ -216,7 +220,7 @@ class RuntimeLibrary:
         """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t; 0 ends the use of
         the stream.
 
-        The caller owns the stream, which must live until its use ends.
+        The caller owns the stream, and must not destroy the stream before its use ends.
         """
         self.choose_stream(stream or None)
 
@@ -227,16 +231,16 @@ class RuntimeLibrary:
         return getattr(self._thread, "stream", None)
 
     def choose_stream(self, stream: int | None) -> None:
-        """Sets the external stream, as `use_stream` does; None ends its use. With 0, the null
-        stream, Python's launches use that stream, and mgpuStreamCreate returns the library's own
-        streams."""
+        """Sets the external stream, as `use_stream` does; None ends the use of the external stream.
+        With 0, Python's launches use the null stream, and mgpuStreamCreate returns the library's
+        own streams."""
         if self.native.mgpu_rt_use_stream(self.ffi.cast("hipStream_t", stream or 0)) != 0:
             raise MemoryError("mgpu_rt_use_stream")
         self._thread.stream = stream
 
     def take_error(self) -> str | None:
-        """Returns and clears HIP's name of the error of this thread's last failed mgpu* call; None
-        if none has failed since."""
+        """Returns HIP's name of the error of this thread's last failed mgpu* call, and clears the
+        error. Returns None if no call has failed since the error was last cleared."""
         name = self.native.mgpu_rt_take_error()
         return self.ffi.string(name).decode() if name else None
 

@@ -40,8 +40,8 @@ def _serve(native: Any, ffi: Any) -> None:
 
 
 def _log(level: int, line: str) -> bool:
-    """Returns whether a handler got the line. Python must be asked for each message, because a
-    program may configure its logging at any time."""
+    """Returns whether a handler got the line. Looks for handlers at each message, because a program
+    may configure its logging at any time."""
     logger = logging.getLogger("mgpu_rt")
     if not _wanted.is_set() or not logger.hasHandlers():
         return False

@@ -12,7 +12,8 @@ from mgpu_rt._library import RuntimeLibrary, load
 
 
 class _Nested(threading.local):
-    """Each thread's actions that undo its open `with` statements, the innermost first."""
+    """A stack for each thread. Each entry restores the earlier state at the end of a `with`
+    statement."""
 
     def __init__(self) -> None:
         self.undo: list[Any] = []
@@ -45,8 +46,8 @@ class Device:
         return cls(memory.device())
 
     def use(self) -> None:
-        """Makes this device the calling thread's current one, until another is chosen. Raises
-        HipError."""
+        """Makes this device the calling thread's current device, until the thread chooses another
+        device. Raises HipError."""
         runtime = load()
         runtime.take_error()
         runtime.mgpuSetDefaultDevice(self.number)
@@ -75,7 +76,8 @@ class Device:
 
 
 class _Handle:
-    """A handle of the library that ends with its object or by close()."""
+    """A handle of the library. The handle is released by close(), or when the Python object is
+    deleted."""
 
     _KIND = ""
 
@@ -122,7 +124,7 @@ def _new(name: str) -> tuple[RuntimeLibrary, Any]:
 
 class Stream(_Handle):
     """A stream of the library. Within a `with` statement, lowered functions and kernels run on this
-    stream, as in use_stream. The stream lives until close(), or until this object is deleted.
+    stream, as in use_stream. The stream exists until close(), or until this object is deleted.
 
         stream = mgpu_rt.Stream()
         with stream:
@@ -170,8 +172,8 @@ class Stream(_Handle):
 
 
 class Event(_Handle):
-    """An event: a point in a stream's work. `timing`: this event and all events that are created
-    later have a time. The end of a `with` statement closes the event.
+    """An event: a point in a stream's work. With `timing`, this event and all events that are
+    created later record the time. The end of a `with` statement closes the event.
 
     Raises HipError.
     """

@@ -2,8 +2,8 @@
 
 A newer library names a version for each function that it uses from the C library. The loader
 refuses the library if the C library lacks that version. Few functions have a new version. Since
-glibc 2.38 C23's strtol accepts binary constants, and has its own name (__isoc23_strtol); fmod no
-longer reports errors in an old way. `fit` changes the versions that a library requires to those
+glibc 2.38, programs for C23 call __isoc23_strtol, which accepts binary constants, and a new version
+of fmod lacks SVID's error handling. `fit` changes the versions that a library requires to those
 that every x86-64 glibc has.
 """
 
@@ -78,8 +78,8 @@ def _fit(name: str, elf: Any, file: BinaryIO) -> None:
 
 
 def _late(needs: Any) -> Iterator[tuple[int, tuple[str, str, int]]]:
-    """Yields each version that this machine's C library lacks: its number in the file; its library,
-    name and place."""
+    """Yields number, library, name and offset of each version that this machine's C library lacks.
+    The offset is the place of the version's entry in the file."""
     need_at = needs["sh_offset"]
     for need, auxiliaries in needs.iter_versions():
         at = need_at + need["vn_aux"]

@@ -2,8 +2,7 @@
 --install`.
 
 The releases are installed in the user's folder. The libraries of a release come from Debian's
-packages. If this machine's C library is older, `older_libc` changes the functions that they
-require.
+packages. If this machine's C library is older than Debian's, `older_libc` adapts the libraries.
 """
 
 from __future__ import annotations
@@ -102,8 +101,8 @@ def install(release: Release) -> Path:
 
 @contextlib.contextmanager
 def _one_process(place: Path) -> Iterator[bool]:
-    """Waits until no other process is installing the release. The lock of a process ends with the
-    process. Yields False if the file system, such as NFS, does not support the lock."""
+    """Waits until no other process is installing the release. The kernel releases the lock when the
+    process ends. Yields False if the file system, such as NFS, does not support the lock."""
     opened = os.open(place, os.O_RDONLY)
     try:
         is_one = False

@@ -40,8 +40,8 @@ def shown(text: str) -> str:
 def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
     """Returns a block of lines for each row; the cells of all rows are aligned in columns.
 
-    The last cell is wrapped to `width`, by default the terminal's; its line ends remain. All other
-    cells are as wide as the widest.
+    The last cell of a row is wrapped to `width`, by default the terminal's width; line ends in the
+    cell remain. Other cells are padded to the width of their column.
     """
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)][:-1]
     indent = sum(widths) + 2 * len(widths)

@@ -285,8 +285,8 @@ for _method in set(METHODS.values()) - {"launch_kernel"}:
 
 
 class Faults(Runtime):
-    """Makes one call fail: `fault` is mgpuMemAlloc:3 for that function's third call; with
-    :hipErrorNoDevice that error replaces hipErrorOutOfMemory."""
+    """Makes one call fail: `fault` is mgpuMemAlloc:3 for the third call of mgpuMemAlloc. The error
+    is hipErrorOutOfMemory by default, or the error in mgpuMemAlloc:3:hipErrorNoDevice."""
 
     fault: str = "mgpuMemAlloc:1"
 
@@ -344,7 +344,7 @@ class Faults(Runtime):
         return getattr(type(self), self._method)(self, *arguments)
 
     def end(self) -> None:
-        """Prints a line if the call that was to fail was never made."""
+        """Prints a line if the program never made the call that `fault` names."""
         made = next(self._calls) - 1
         if made < self._chosen:
             say(

@@ -16,7 +16,8 @@ from mgpu_rt._lowering.toolchain import ToolchainMissing
 
 
 def _folder() -> Path:
-    """Returns the folder in a checkout, or the user's own for an installed package."""
+    """Returns the folder of the cache: in the checkout, or for an installed package in the user's
+    home."""
     if not _layout.INSTALLED:
         return _layout.CHECKOUT / "build" / "objects"
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -33,12 +34,12 @@ def kept(
     tools: Callable[[], Sequence[Path]],
     make: Callable[[], bytes],
 ) -> Path:
-    """Returns the cached result for a key, after computing it if there is none.
+    """Returns the path of the result for a key, and computes a result that is not cached.
 
     The size and time of a tool's file identify its version: to run ``--version`` would take 30 ms
-    each. If tools are missing, any result with the key is used: ``build/objects`` can be carried to
-    a GPU machine without MLIR. A rename puts the complete result in place in one step, even if two
-    processes compute it at once.
+    for each tool. If tools are missing, the key's newest result is used, from any version of the
+    tools. So ``build/objects`` can be carried to a GPU machine without MLIR. A rename puts the
+    complete result in place in one step, even if two processes compute the result at the same time.
     """
     name = f"{stem}-{_digest(key)}"
     try:

@@ -20,7 +20,7 @@ PASSES = {
     "vector": "convert-vector-to-llvm",
 }
 
-#: The dialects whose passes the user must run, because `pipelines` does not.
+#: The dialects that `pipelines` does not lower: the user must run their passes.
 _YOURS = ("affine", "async", "index", "linalg", "math", "vector")
 _OPERATION = re.compile(rf'(?<![\w#!.@%"])({"|".join(_YOURS)})\.\w')
 #: gpu-to-llvm accepts these operations only within a chain of tokens.
@@ -29,8 +29,8 @@ _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\
 
 
 def left_to_the_caller(text: str) -> dict[str, str]:
-    """Returns the passes that a program needs before it is lowered, by its remaining dialects and
-    where each is first: "linalg.* (line 3)"."""
+    """Returns the passes that the user must run before the program is lowered. A key names the
+    operations that need the pass, and their first line: "linalg.* (line 3)"."""
     found = {match[1]: match for match in reversed([*_OPERATION.finditer(text)])}
     passes = {
         f"{dialect}.* ({_line(text, found[dialect])})": PASSES[dialect]

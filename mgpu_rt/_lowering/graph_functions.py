@@ -1,8 +1,8 @@
 """Makes functions whose calls the library replays as a graph: `mgpu-rt lower --graph`.
 
-Each such function becomes an internal function in LLVM IR. A wrapper with the function's name asks
-the library at each call whether the function must run (mgpu_rt_graph_enter in mgpu_rt.h). With
-another library, the function always runs.
+Each such function becomes an internal function in LLVM IR. At each call, a wrapper with the
+function's name calls mgpu_rt_graph_enter (mgpu_rt.h), which returns whether the function must run.
+With another library, the function always runs.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def check(text: str, functions: Iterable[str]) -> None:
 
 
 def wrap(ir: str, functions: Iterable[str]) -> str:
-    """Returns the program, in which the functions of these names are replayed as graphs. Raises
-    ValueError if a function cannot be replayed."""
+    """Returns the program, changed so that the library replays the named functions as graphs.
+    Raises ValueError if a function cannot be replayed."""
     names = list(dict.fromkeys(functions))
     declarations = [text for known, text in _CALLS.items() if names and known not in ir]
     for name in names:

@@ -1,4 +1,4 @@
-"""Lowers a program with another number of iterations than its text has."""
+"""Replaces the number of iterations in a program's text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def with_iterations(text: str, iterations: int | None) -> str:
     arith.constant``.
 
     If mlir-opt has dropped the name, the function replaces the upper bound of the only outermost
-    ``scf.for`` of the host code. Raises ValueError unless the program has exactly one such
-    constant, or else exactly one such loop.
+    ``scf.for`` of the host code. Raises ValueError if the program defines the name more than once.
+    Without the name, raises ValueError unless exactly one loop is outermost.
     """
     if iterations is None:
         return text

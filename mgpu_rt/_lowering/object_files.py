@@ -42,8 +42,8 @@ def host_object(
     text: str, pipeline: Pipeline, graphs_of: Sequence[str] = (), *, typed: bool = False
 ) -> bytes:
     """Compiles a program to a position-independent object file, in which the named functions are
-    replayed as graphs. With ``typed``, the file contains the types of its functions, by which
-    Python calls them. Raises ToolchainMissing, LoweringFailed, ValueError."""
+    replayed as graphs. With ``typed``, the file also contains the functions' types, which Python
+    needs for calls. Raises ToolchainMissing, LoweringFailed, ValueError."""
     graph_functions.check(text, graphs_of)
     types = (lambda: function_types(text, pipeline.device_llvm)) if typed else None
     return steps.run(object_steps(pipeline, graphs_of, types), text.encode())
@@ -134,8 +134,8 @@ def undefined(path: Path) -> set[str]:
 
 
 def linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:
-    """Returns arguments for the linker, and where the program finds shared libraries. Raises
-    ValueError for a file that does not exist."""
+    """Returns arguments for the linker, and the folders in which the program finds shared
+    libraries. Raises ValueError for a file that does not exist."""
     arguments, rpath = [], []
     for link in links:
         path = Path(link)

@@ -62,9 +62,9 @@ class Pipeline:
     """One way to lower a program; `pipeline` creates all of them.
 
     ``image`` is the form of the device code: bin, or isa (PTX), which is only for NVIDIA's chips.
-    ``first`` are passes that run before the pipeline's own (not for 15), for operations that the
-    pipeline does not accept. ``lines``: adds line tables that contain this name of the program (not
-    for 15, nor for NVIDIA).
+    ``first`` are passes that run before the pipeline's passes (not for 15), for operations that the
+    pipeline does not accept. ``lines``, if not empty, is the program's name in added line tables
+    (only for AMD's chips, and not for 15).
     """
 
     llvm: int
@@ -81,8 +81,8 @@ class Pipeline:
 
     @property
     def device_llvm(self) -> int:
-        """Returns the release that compiles the device code: for 19 to 21 it is 22, whose images
-        HIP 5.2 accepts."""
+        """Returns the release that compiles the device code. For 19 to 21 the release is 22,
+        because HIP 5.2 accepts the images of 22."""
         return 22 if 19 <= self.llvm < 22 else self.llvm
 
     def needs(self) -> list[Tool]:
@@ -166,8 +166,9 @@ def pipeline(
     first: str = "",
     lines: str = "",
 ) -> Pipeline:
-    """Returns the pipeline of a release for a chip, by default gfx90a, or for 15 gfx906 as in the
-    forum's report. Raises ValueError if the release has no pipeline for these arguments."""
+    """Returns the pipeline of a release for a chip. The default chip is gfx90a; for 15 the default
+    is gfx906, as in the forum's report. Raises ValueError if the release has no pipeline for these
+    arguments."""
     if llvm not in toolchain.RELEASES:
         raise ValueError(f"no recipe for LLVM {llvm}: there are 15, and 19 to 23")
     if llvm == 15 and _is_nvidia(chip or ""):

@@ -22,7 +22,7 @@ def lower(
     first: str = "",
 ) -> Path:
     """Implements mgpu_rt.lower, which has the documentation. ``first`` are passes that run before
-    the others."""
+    the pipeline's passes."""
     text, stem = _read(source)
     pipeline = pipelines.pipeline(llvm, chip, image=image, first=first)
     runtime = _layout.PREFIX / "lib" / _layout.LIBRARY
@@ -49,8 +49,8 @@ def lower(
 
 
 def _read(source: str | bytes | os.PathLike[str]) -> tuple[str, str]:
-    """Returns the text of a program, and a name for its files. A string of more than one line is
-    the text itself, and no path."""
+    """Returns the text of a program, and a name for its files. A string with a newline is the text
+    itself; any other string is a path."""
     if isinstance(source, bytes):
         source = source.decode()
     if isinstance(source, str) and "\n" in source:

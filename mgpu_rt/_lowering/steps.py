@@ -26,7 +26,7 @@ class Step:
 
 
 def run(steps: Sequence[Step], content: bytes) -> bytes:
-    """Runs the steps on a program; returns the last one's output. Raises LoweringFailed."""
+    """Runs the steps on a program; returns the last step's output. Raises LoweringFailed."""
     for number, step in enumerate(steps):
         try:
             content = step.edit(content) if step.edit else _run(step, content)

@@ -13,11 +13,10 @@ from mgpu_rt._packages import how_to_install
 #: The releases that have pipelines, newest first.
 RELEASES = (23, 22, 21, 20, 19, 15)
 
-#: The releases that the tests run. The releases for which tests exist: Debian 12 has their
-#: packages.
+#: The releases that the tests use, because Debian 12 has packages of these releases.
 TESTED = (22, 19, 15)
 
-#: A tool of LLVM's by its name and release.
+#: The name and the release of one of LLVM's tools.
 Tool = tuple[str, int]
 
 #: AMD's device libraries, as Debian and as ROCm install them.
@@ -86,8 +85,9 @@ def _package(name: str, llvm: int) -> str:
 
 
 def library(name: str, llvm: int) -> Path | None:
-    """Returns a shared library such as mlir_c_runner_utils, of the release or of any other, because
-    all releases have equal functions in it. Returns None if no release provides the library."""
+    """Returns a shared library such as mlir_c_runner_utils, if possible from the named release.
+    Another release's library serves as well, because all releases have equal functions in the
+    library. Returns None if no release provides the library."""
     for release in (llvm, *RELEASES):
         try:
             folder = tool("mlir-opt", release).resolve().parent.parent / "lib"

@@ -22,13 +22,13 @@ PTX = "sm_70"
 
 
 def marker(program: str, module: str) -> bytes:
-    """Returns the words that identify the image in a space."""
+    """Returns the text that marks the space for an image in the host code."""
     return f"mgpu_rt selftest image of {program}.{module};".encode()
 
 
 #: Images that are derived from others, for AMD's chips. The first image is cell0 in an offload
-#: bundle. The other images are plain0: with a name as kernels that print have, and with a section
-#: that claims to be endless.
+#: bundle. The second image is plain0 with a section named hostcall, a name that occurs in images of
+#: kernels that print. The third image is plain0 with a section whose size is far too large.
 OFFLOAD, PRINTING, ENDLESS = MADE = ("offload-cell0", "printing-plain0", "endless-plain0")
 AMDGCN = "amdgcn-amd-amdhsa"
 
@@ -42,8 +42,8 @@ CONSTANTS = {
 
 
 def library_name(llvm: str | int) -> str:
-    """Returns the path, in the bundle and in the folder where it is unpacked, of the library with a
-    release's programs."""
+    """Returns the path of the library with a release's programs, within the bundle or within the
+    folder of the unpacked bundle."""
     return f"programs/{llvm}.so"
 
 
@@ -111,7 +111,7 @@ def _made(images: dict[str, bytes], chip: str) -> dict[str, bytes]:
 
 
 def _offload_bundle(image: bytes, chip: str) -> bytes:
-    """Returns an image as clang bundles it, after an empty entry for the host."""
+    """Returns an offload bundle like clang's: an empty entry for the host, then the image."""
     begin = 4096
     table = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 2)
     for name, size in (("host-x86_64-unknown-linux--", 0), (f"hipv4-{AMDGCN}--{chip}", len(image))):

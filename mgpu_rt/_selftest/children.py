@@ -23,7 +23,7 @@ class Ended:
 
     @property
     def how(self) -> str:
-        """Returns a description of the end; empty if the process succeeded."""
+        """Returns a description of how the process ended; empty if the process succeeded."""
         if self.status is None:
             return HUNG
         if self.status < 0:

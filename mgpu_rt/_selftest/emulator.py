@@ -1,4 +1,4 @@
-"""Compares memory after each kernel on the emulated device with that on this GPU."""
+"""Compares the memory after each kernel on the emulated device with the memory on this GPU."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ SIDES: dict[str, dict[str, str]] = {
     "lazy": {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
     HAND: {},
 }
-#: The loops' programs, each with its LLVM release, its iterations per call, and the module that the
-#: loop by hand loads.
+#: For each loop: the program, its LLVM release, its iterations per call, and the module that the
+#: handwritten loop loads.
 LOOPS = (
     ("forum", 19, 20, "test_func"),
     ("forum", 22, 20, "test_func"),
@@ -46,8 +46,8 @@ class Hung(Exception):
 
 
 class Untimed(Exception):
-    """Raised if a process ended, or if its calls fail, so that its times mean nothing. The message
-    names the process."""
+    """Raised if a process ended, or if calls failed in the process, because the process's times are
+    then meaningless. The message names the process."""
 
 
 class _Loop:
@@ -159,8 +159,8 @@ def _loops(
 def _rounds(
     loops: Mapping[str, _Loop], until: float, order: random.Random
 ) -> dict[str, tuple[list[float], int]]:
-    """Returns timing samples of each way, taken in turns of random order, and the number of calls
-    in one sample."""
+    """Returns the timing samples of each side, and the number of calls in one sample. In each turn,
+    every side is timed once, in random order."""
     calls = {}
     for side, loop in loops.items():
         loop.round(1)  # this starts HIP
@@ -197,7 +197,7 @@ WORTH = 0.05  # relative to the time; a smaller gain is no advice
 
 
 def by_side(fast: Sequence[Timing]) -> dict[tuple[str, int], dict[str, Timing]]:
-    """Returns the timings by program and LLVM release, then by way."""
+    """Groups the timings by program and LLVM release, and then by side."""
     found: dict[tuple[str, int], dict[str, Timing]] = {}
     for timing in fast:
         found.setdefault((timing.program, timing.llvm), {})[timing.side] = timing
@@ -205,7 +205,7 @@ def by_side(fast: Sequence[Timing]) -> dict[tuple[str, int], dict[str, Timing]]:
 
 
 def advice(fast: Sequence[Timing]) -> str:
-    """Returns a sentence that follows from the figures; "" if there are none."""
+    """Returns advice that follows from the timings; "" if there are no timings."""
     loops = by_side(fast)
     if not loops:
         return ""

@@ -29,7 +29,7 @@ _VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "HIP_VISIBLE_DEVICES"}
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device and HIP's number for it on this machine."""
+    """A device, and the device's number in HIP on this machine."""
 
     number: int
     name: str
@@ -132,7 +132,7 @@ def _ask_devices(environment: Mapping[str, str]) -> tuple[dict[str, str], list[G
 
 
 def _has_screen(bus: str) -> bool:
-    """Returns whether the kernel reports a screen on a connector of the device."""
+    """Returns whether Linux reports a screen on a connector of the device."""
     folder = Path("/sys/bus/pci/devices", bus.lower())
     try:
         found = [path.read_text().strip() for path in folder.glob("drm/card*/card*-*/status")]

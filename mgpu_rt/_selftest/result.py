@@ -21,7 +21,7 @@ HIP = "HIP"
 STOCK = "stock"
 #: The side of a kernel whose results differ between the emulated device and the GPU.
 EMULATOR = "emulated device"
-#: Faults of these sides do not concern the library.
+#: Faults of these sides are not faults of the library.
 OTHERS = (HIP, EMULATOR)
 
 #: The verdicts. The verdict is yes only if every side was compared, completely and without a
@@ -32,7 +32,7 @@ YES, NO, NOT_KNOWN = "yes", "no", "not known"
 @dataclass
 class Wrong:
     """A difference from stock's behaviour, or a failure of HIP itself, and the command that repeats
-    it."""
+    the check."""
 
     name: str
     side: str
@@ -71,7 +71,8 @@ class Timing:
 
 @dataclass
 class Result:
-    """All findings. `ended` is empty if all checks were made, and otherwise the reason."""
+    """All findings. `ended` is the reason why the run ended early; empty if all checks were
+    made."""
 
     mgpu_rt: str
     made: str  # the day
@@ -178,8 +179,8 @@ def faults(document: Any) -> list[str]:
 
 def upgraded(document: Any) -> Any:
     """Converts a document of format 1 to this format; returns any other document unchanged. The
-    older format did not count comparisons, so checks that HIP ended or that found a fault count as
-    not compared."""
+    older format did not count comparisons. A check with a fault, or a check that HIP ended,
+    therefore counts as not compared."""
     if not isinstance(document, dict) or document.get("format") != 1:
         return document
     try:

@@ -18,7 +18,8 @@ from mgpu_rt._selftest.machine import MEASURE, PLAYER, Machine
 from mgpu_rt._selftest.result import EMULATOR, HIP, STOCK, Part, Wrong
 from mgpu_rt._selftest.sequences import Case, Output, differences, run
 
-#: The time limit of one process in seconds. An emulated device needs a few seconds, a GPU fewer.
+#: The time limit of one process in seconds. An emulated device needs a few seconds; a GPU is
+#: faster.
 LIMIT = 60.0
 MOST_SAID = 12  # lines about the faults of one check
 AGAIN = 3  # how often a failed sequence is played again
@@ -108,9 +109,10 @@ def checks(
 def perform(
     found: Sequence[Check], parts: list[Part], until: float, step: Callable[[str], None], how: str
 ) -> str:
-    """Makes the checks in turn, until a given time of time.monotonic. Each check adds to its part
-    at once, so the findings remain even if a later check ends the run. `how` begins the command
-    that repeats a check. Returns the reason why the run ended early, or ""."""
+    """Makes the checks in turn until time.monotonic() exceeds `until`. The findings of each check
+    are stored at once, so the findings remain even if a later check ends the run. `how` is the
+    beginning of the command that repeats a check. Returns the reason why the run ended early, or
+    ""."""
     totals = Counter(check.part for check in found)
     by_name = {name: Part(name, total) for name, total in totals.items()}
     parts += by_name.values()
@@ -155,8 +157,8 @@ def _both_check(machine: Machine, folder: Path) -> Check:
 
 
 def _compared(command: Sequence[str], environment: Mapping[str, str], expected: str) -> Findings:
-    """Returns the faults of a command on each side. If stock's behaviour has a fault, other faults
-    do not count."""
+    """Returns the faults of a command on each side. If stock's behaviour has a fault, returns only
+    that fault."""
     stock = children.run(command, {**environment, **OFF}, LIMIT)
     if wrong := _answers(stock, expected):
         return Findings(wrong={STOCK: wrong})
@@ -198,7 +200,8 @@ def _by_program(out: str) -> dict[str, str]:
 
 
 def _failures(ended: children.Ended) -> tuple[list[str], list[str]]:
-    """Returns the lines of failed calls: before main returned, and afterwards."""
+    """Returns the lines of calls that failed before main returned, and of calls that failed
+    afterwards."""
     before, _, after = ended.err.partition("# end\n")
     return failures(before.splitlines()), failures(after.splitlines())
 
@@ -266,8 +269,8 @@ def _sequence_check(part: str, name: str, case: Case, machine: Machine, images: 
 
 
 def known_compared(play: Play, sides: Sequence[str]) -> Findings:
-    """Returns the faults of a sequence for which all answers are known. With stock's behaviour the
-    results of the known sequence are different."""
+    """Returns the faults of a sequence whose results are all known. The sequence is not played with
+    stock's behaviour, because stock's results differ."""
     found = Findings()
     for side in sides:
         said, wrong = play(side, Output())
@@ -278,9 +281,9 @@ def known_compared(play: Play, sides: Sequence[str]) -> Findings:
 
 
 def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Findings:
-    """Returns the faults of a sequence, by side. HIP itself may end the process occasionally: if
-    stock's behaviour also ends so, it is HIP's failure, not the library's. The comparison with a
-    side is complete if a second play of the sequence on that side reaches the end."""
+    """Returns the faults of a sequence, by side. Occasionally HIP itself ends the process. If HIP
+    also ends the process with stock's behaviour, the failure is HIP's. The comparison with a side
+    is complete if a second play of the sequence on that side reaches the end."""
     found = Findings()
     stock, wrong = play(STOCK)
     for number in range(AGAIN):
@@ -317,7 +320,8 @@ def _was_ended(said: Output) -> bool:
 
 
 class _Again:
-    """Repeats a sequence that failed on a side, on that side and with stock's behaviour."""
+    """Repeats a sequence that failed on a side: several times on that side, and several times with
+    stock's behaviour."""
 
     def __init__(self, play: Play, side: str, stock: Output) -> None:
         mine = [play(side, stock) for _ in range(AGAIN)]

@@ -48,8 +48,8 @@ class Request:
 
 
 def run(asked: Request, step: Callable[[str], None]) -> Result:
-    """Checks and measures. Ctrl-C, a GPU that hangs or a full disk ends the run early, and the
-    findings until then remain. Raises CommandError."""
+    """Checks and measures. Ctrl-C, a GPU that hangs or a full disk ends the run early; the result
+    then contains the findings so far. Raises CommandError."""
     begin = time.monotonic()
     step("looking for a GPU")
     read = _read(asked.image)
@@ -72,7 +72,8 @@ def run(asked: Request, step: Callable[[str], None]) -> Result:
 
 
 def status(asked: Request, result: Result) -> int:
-    """Returns the command's exit status: 0 only if all that was requested is known and right."""
+    """Returns the command's exit status: 0 only if every requested part was completed without a
+    fault."""
     if result.wrong or result.ended.startswith("hung"):
         return 1
     is_right = result.verdict == YES or not asked.checks

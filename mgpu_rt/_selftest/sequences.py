@@ -3,7 +3,7 @@
 A case contains sequences for one process. The tests' random driver writes the sequences, with the
 answers that its model expects. All other results must equal stock's: null or not, the thread's last
 error, the lines of failures, and the process's end. Lines that begin with `mgpu_rt:` are advice,
-and do not count.
+and are not compared.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Output:
 
 @dataclass
 class Case:
-    """Programs for one process, and the expected text of each of their lines (None: equal to
-    stock's)."""
+    """Programs for one process, and the expected result of each line (None means the result of
+    stock's behaviour)."""
 
     images: list[str]
     threads: dict[int, int]
@@ -74,7 +74,7 @@ class Case:
     #: Sides on which the case is played; empty: all sides that allow other code to call HIP.
     sides: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)  # of the library, but stock's behaviour
-    #: Failing calls by sequence, for a case that is not played with stock's behaviour.
+    #: The failing calls of each sequence, for a case that is not played with stock's behaviour.
     failures: dict[int, list[str]] = field(default_factory=dict)
     known: bool = False  # stock's behaviour does not tell the results
     devices: int = 1
@@ -92,9 +92,10 @@ class Case:
         return any(line.split()[1] in steps for body in self.lines.values() for line in body)
 
     def with_nvidia(self) -> Case:
-        """Removes steps that NVIDIA's driver lacks. Once the driver has ended nothing is computed,
-        and each call fails; for cached objects only stock's behaviour reports that. NVIDIA's driver
-        sets no last error for a call that the library refuses (csrc/runtime/driver/refusal.h)."""
+        """Removes steps that NVIDIA's driver lacks. Once the driver has ended, nothing is computed
+        and each call fails. For calls with cached objects, only stock's behaviour reports the
+        failure. NVIDIA's driver sets no last error for a call that the library refuses
+        (csrc/runtime/driver/refusal.h)."""
         lines, expected = {}, {}
         for number, body in self.lines.items():
             known = self.expected[number]
@@ -128,8 +129,8 @@ class Case:
 
 
 def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Output:
-    """Runs the player, and keeps only whole lines, because a thread may be writing one when main
-    returns."""
+    """Runs the player, and keeps only whole lines, because a thread may still be writing a line
+    when main returns."""
     ended = children.run(command, env, timeout, merged=True)
     said = Output(status=children.HUNG if ended.status is None else ended.status)
     lines, _, _ = ended.out.rpartition("\n")
@@ -139,8 +140,8 @@ def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Outpu
 
 
 def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
-    """The runtime may refuse a call that stock passes to HIP, but must pass no worse call to
-    HIP."""
+    """Returns True if the runtime misuses HIP at most as often as stock does. The runtime may
+    refuse calls that stock passes to HIP."""
     texts = [text or "misuse 0" for text in (have, want)]
     if not all(text.startswith("misuse ") for text in texts):
         return False
@@ -149,8 +150,8 @@ def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
 
 
 def _is_had_at_hand(have: str | None, want: str | None) -> bool:
-    """If the runtime has an idle object for a call that HIP would refuse, the runtime prints
-    nothing, and leaves no error."""
+    """Returns True if the runtime returned an idle object in a call that HIP refuses. The runtime
+    then prints no failure, and sets no error."""
     return have == "had 0" and (want or "").startswith("refused ")
 
 

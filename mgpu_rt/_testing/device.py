@@ -1,4 +1,4 @@
-"""The device of a test session: its choice, and the environment of programs there."""
+"""Chooses the device of a test session, and the environment of programs on that device."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def of(config: pytest.Config) -> Device:
     return config.stash[CHOSEN]
 
 
-#: The device files of AMD's GPUs: Linux, and Windows' subsystem for it.
+#: The device files of AMD's GPUs, on Linux and on Windows Subsystem for Linux.
 _AMD = (preload.KFD, Path("/dev/dxg"))
 
 
@@ -64,7 +64,7 @@ def _need_gpu(kind: str, base: Mapping[str, str]) -> None:
 
 
 def _is_set_up() -> bool:
-    """Returns True if the environment is already that of the emulated device (`mgpu-rt config
+    """Returns True if the environment already selects the emulated device (`mgpu-rt config
     --env`)."""
     folder = str(softgpu.BUILD / "softgpu")
     search = os.environ.get("LD_LIBRARY_PATH", "").split(":")
@@ -89,8 +89,8 @@ def here(config: pytest.Config) -> Device:
 
 
 def unwanted(item: pytest.Item, device: Device) -> str:
-    """Returns the reason why a test is skipped on this device; empty if it runs. The test's marks
-    name the devices."""
+    """Returns the reason why a test is skipped on this device; empty if the test runs. The test's
+    marks name the devices."""
     for mark in item.iter_markers("mgpu"):
         for word in mark.args:
             if why := preload.not_a_device(str(word)):

@@ -33,8 +33,8 @@ _START = (
 
 
 def run(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Runs a marked test on the session's device. Returns None, so that pytest itself reports why,
-    if the test is not for that device or the device is missing."""
+    """Runs a marked test on the session's device. Returns None if the test is not for that device,
+    or if the device is missing; pytest itself then reports the reason."""
     config = item.config
     try:
         if device.unwanted(item, device.of(config)):
@@ -85,8 +85,8 @@ def _reports(item: pytest.Item) -> list[pytest.TestReport]:
 
 
 def _settings(item: pytest.Item) -> tuple[float, bool]:
-    """Returns the time limit of a test, and whether its calls may fail: by the closest mark with
-    that argument."""
+    """Returns the time limit of a test, and whether the test's calls may fail. For each argument,
+    the mark closest to the test decides."""
     limit, errors = item.config.getoption("mgpu_timeout"), False
     for mark in reversed(list(item.iter_markers("mgpu"))):
         limit = mark.kwargs.get("timeout") or limit
@@ -97,7 +97,7 @@ def _settings(item: pytest.Item) -> tuple[float, bool]:
 def _failed(
     item: pytest.Item, why: str, start: float, said: tuple[str, str]
 ) -> list[pytest.TestReport]:
-    """Returns the reports of a test whose process returned none."""
+    """Returns reports for a test whose process returned no reports."""
     seconds = time.time() - start
     common: dict[str, Any] = {
         "nodeid": item.nodeid,

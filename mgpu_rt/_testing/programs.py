@@ -71,9 +71,10 @@ class Programs:
     ) -> Run:
         """Runs a program to its end and returns its output and calls.
 
-        The test fails if a signal ends the program, if it takes longer than `timeout` seconds, or
-        if it calls none of the library's functions. The test also fails if the exit status is not
-        `status` (None: any), or if a call failed and `errors` is false.
+        The test fails if a signal ends the program, or if the program takes longer than `timeout`
+        seconds. The test fails if the program calls none of the library's functions, or if a call
+        failed and `errors` is false. The test also fails if the exit status is not `status` (None:
+        any).
         """
         __tracebackhide__ = True
         command = [os.fspath(program), *map(os.fspath, arguments)]
@@ -114,7 +115,8 @@ def _run(
     cwd: str | Path | None,
     limit: float,
 ) -> _Ended:
-    """Runs a program in a session of its own, which is ended as a whole. Raises CommandError."""
+    """Runs a program in a new session; at the time limit, kills the program and its children.
+    Raises CommandError."""
     try:
         child = subprocess.Popen(
             command,
@@ -153,7 +155,7 @@ def _kill(group: int) -> None:
 def _fault(
     ended: _Ended, found: list[Statistics], status: int | None, errors: bool, limit: float
 ) -> str:
-    """Returns the reason why a run fails the test; empty if it does not."""
+    """Returns the reason why a run fails the test; empty if the run passes."""
     if ended.status is None:
         return f"did not end in {limit:g} s (timeout=, --mgpu-timeout), and was killed"
     if ended.status < 0:

@@ -47,10 +47,11 @@ class Channel:
         self._told: set[int] | None = None  # handles that first_events reported; None: not called
 
     def first_events(self) -> tuple[list[Event], bool]:
-        """Yields an arrival for each object that existed before the first event, and the later
+        """Returns an arrival for each object that existed before the first event, then the later
         events.
 
-        Returns False if some events are missing. The manager calls this method before `events`."""
+        The second result is False if some events are missing. The manager calls this method before
+        `events`."""
         later, complete = self.events(0)
         there = {
             Kind.MODULE: self.modules(),
@@ -71,8 +72,8 @@ class Channel:
         return first + [event for event in later if event.handle in known], whole
 
     def events(self, seconds: float) -> tuple[list[Event], bool]:
-        """Returns the new events, after a wait of at most `seconds`, and False if some were
-        lost."""
+        """Waits at most `seconds`, and returns the new events. The second result is False if events
+        were lost."""
         self._dropped[0] = 0
         count = lib.mgpu_events(self._room, ROOM, int(seconds * 1000), self._dropped)
         known = range(len(EventKind))
@@ -84,7 +85,7 @@ class Channel:
         return [event for event in events if self._is_news(event)], self._dropped[0] == 0
 
     def _is_news(self, event: Event) -> bool:
-        """Returns False for an arrival that `first_events` has already reported."""
+        """Returns False for an object's arrival that `first_events` has already reported."""
         if not self._told or event.handle not in self._told:
             return True
         self._told.discard(event.handle)

@@ -10,7 +10,7 @@ from mgpu_rt.manager._protocol import Caches, Decision, Event
 
 
 class DefaultPolicy:
-    """Decides through two caches, each of which mirrors one of the library's.
+    """Decides through two caches, which mirror the library's caches of modules and of memory.
 
     The library itself enforces its limits, in the order of last use. The policy adds two decisions
     that take longer. Modules in repeated use survive a flood of modules that are used only once.

@@ -1,8 +1,8 @@
 """The manager: a process that the library starts beside a program, to manage its caches.
 
-The library reports the caches' events to it. The manager consults a policy, and the library carries
-out the policy's decisions. The library runs this file by its path, because the interpreter may have
-another package of this name. The manager ends with the program.
+The library reports the caches' events to the manager. The manager consults a policy, and the
+library carries out the policy's decisions. The library runs this file by its path, because the
+interpreter may have another package of this name. The manager ends with the program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ WAIT = 1.0  # seconds between two turns if nothing happens
 GAP = 0.02  # the least between two turns: one turn takes all events of a burst
 
 
-#: The offset at which the library reads why there is no manager (csrc/runtime/telemetry/channel.h).
+#: The channel's file descriptor, then the offset and the size of the text in the channel that
+#: states why there is no manager (csrc/runtime/telemetry/channel.h).
 CHANNEL_FD, CHANNEL_REASON, CHANNEL_REASON_SIZE = 3, 40, 215
 
 
@@ -95,7 +96,8 @@ def manage(channel: Channel, policy: Policy) -> None:
 
 
 def serve(channel: Channel, name: str, paths: list[str]) -> None:
-    """Runs the policy that the user named, a class in `paths`; if it fails, the default policy."""
+    """Runs the policy class `name`, which is searched for in `paths`. Runs the default policy if no
+    policy was named, or if the named policy fails."""
     from mgpu_rt import _loading
     from mgpu_rt.manager import DefaultPolicy
 

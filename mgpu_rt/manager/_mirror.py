@@ -11,8 +11,8 @@ from mgpu_rt.manager._protocol import CachedObject, Event, Kind
 class Entry:
     """An object of HIP that the library owns.
 
-    `uses`, `held` and `last_use` date from the last look at the library's list, because a hit
-    causes no event.
+    `uses`, `held` and `last_use` change only when the mirror reads the library's list, because a
+    hit causes no event.
     """
 
     __slots__ = ("bytes", "device", "handle", "heat", "held", "last_use", "pinned", "uses")
@@ -34,11 +34,11 @@ class Entry:
 class Mirror:
     """The objects of one kind, by handle, oldest first.
 
-    Events keep the mirror up to date. A look at the library's list counts the uses since the last
-    look, and corrects the mirror if events were lost.
+    Events keep the mirror up to date. From time to time the mirror reads the library's list, which
+    contains the counts of uses. Reading the list also corrects the mirror if events were lost.
     """
 
-    #: The seconds between two looks at the library's list; ten times as many while there are no
+    #: The seconds between two readings of the library's list; ten times as long while there are no
     #: events.
     INTERVAL = 1.0
 
@@ -74,7 +74,8 @@ class Mirror:
             self._next_look = min(self._next_look, now + self.INTERVAL)
 
     def look(self) -> bool:
-        """Compares the mirror with the library's list, if it is time; returns True if it did."""
+        """Updates the mirror from the library's list if the next reading is due. Returns True if
+        the list was read."""
         now = self.clock()
         if now < self._next_look:
             return False
@@ -98,5 +99,5 @@ class Mirror:
         entry.uses, entry.held = cached.uses, cached.held
 
     def idle(self) -> list[Entry]:
-        """Yields the entries that the program does not hold, least recently used first."""
+        """Returns the entries that the program does not hold, least recently used first."""
         return sorted((e for e in self if not e.held), key=lambda e: e.last_use)

@@ -16,8 +16,9 @@ class ModuleCache(Mirror):
     repeated use, up to half of the limit.
     """
 
-    #: The bounds of a module's count of uses, which each look at the library's list halves. A
-    #: module is in repeated use from the count HOT on, until the count falls below COLD.
+    #: Bounds for a module's count of uses. Each reading of the library's list halves the count
+    #: before adding the new uses. A module is in repeated use once the count has reached HOT, until
+    #: the count falls below COLD.
     HOT, COLD = 2.0, 0.1
     #: The share of the limit that pinned modules may use.
     SHARE = 0.5
@@ -57,5 +58,5 @@ class ModuleCache(Mirror):
                 yield Evict(Kind.MODULE, module.handle)
 
     def pinned(self) -> list[Entry]:
-        """Returns the pinned modules, which the limit skips."""
+        """Returns the pinned modules, to which the library does not apply its limit."""
         return [module for module in self if module.pinned]

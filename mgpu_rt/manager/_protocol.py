@@ -69,7 +69,7 @@ class CachedObject(NamedTuple):
 class Limits(NamedTuple):
     """The limits on objects that the program does not hold.
 
-    `memory` is by device, in bytes of all blocks of the device; unused devices are left out.
+    `memory` maps each device in use to the limit on the bytes of all blocks of the device.
     """
 
     module_bytes: int
@@ -138,7 +138,7 @@ class Policy(Protocol):
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         """The manager calls the method after events, and at least once a second.
 
-        `events` are in order; the first events represent objects that existed before. `complete` is
-        False if events were lost: then only the lists of `Caches` are correct. The effect of a
-        decision arrives as an event.
+        `events` are in order; the first events report the objects that existed before the manager
+        started. `complete` is False if events were lost: then only the lists of `Caches` are
+        correct. The effect of a decision arrives as an event.
         """

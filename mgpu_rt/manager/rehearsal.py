@@ -67,7 +67,8 @@ def read(path: str | os.PathLike[str]) -> list[Event]:
 
 
 class _Library:
-    """The library from a policy's view: it holds each object between the object's two events."""
+    """A model of the library for a policy: an object exists from its arrival event to its release
+    event."""
 
     def __init__(self, limits: Limits, memory: dict[int, Memory], held: Collection[int]) -> None:
         self._limits, self._memory, self._held = limits, memory, held
@@ -127,7 +128,7 @@ class _Library:
 
 
 def _turns(events: Sequence[Event], after: int) -> Iterator[tuple[int, list[Event]]]:
-    """Yields the turns: a time and its events, with at least one turn a second."""
+    """Yields the turns, at least one for each second: a time, and the events up to that time."""
     if not events:
         return
     now, rest = events[0].time, list(events)
@@ -151,10 +152,10 @@ def rehearse(
 ) -> list[tuple[float, Decision]]:
     """Returns a policy's decisions in order, each with the seconds since the first event.
 
-    The clock follows the events. The program permanently holds the handles in `held`. An eviction
-    of any other object succeeds, and causes an event. Hits are unknown, so `uses` is 0. `memory` is
-    by device. The policy continues for `seconds_after` the last event. Raises the exceptions of the
-    policy.
+    A default policy's clock shows the time of the events. The program permanently holds the handles
+    in `held`. An eviction of any other object succeeds, and causes an event. Hits are unknown, so
+    `uses` is 0. `memory` maps each device to its memory. The policy continues for `seconds_after`
+    seconds after the last event. Raises the exceptions of the policy.
     """
     library = _Library(limits, memory or {}, held)
     made = policy(library)

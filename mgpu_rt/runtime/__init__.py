@@ -1,4 +1,4 @@
-"""A runtime that is written in Python, in the path of a program's mgpu* calls on request.
+"""Runtimes that are written in Python, and that handle a program's mgpu* calls.
 
     class Trace(mgpu_rt.runtime.Runtime):
         def launch_kernel(self, launch):

@@ -15,8 +15,8 @@ from mgpu_rt.runtime._objects import CalledLaunch, Image
 
 
 def check(runtime: Runtime) -> None:
-    """Raises TypeError if a class does not call Runtime's __init__, or if a method would not run
-    when it is called."""
+    """Raises TypeError if a class does not call Runtime's __init__. Also raises TypeError if a
+    method is a coroutine or a generator, because a call would not run the method."""
     kinds = type(runtime).__mro__
     kinds = kinds[: kinds.index(Runtime)]
     if not runtime._is_made:
@@ -107,8 +107,8 @@ def _launch_cluster(runtime: Runtime) -> Callable[..., int]:
 
 
 def nothing(answer: object) -> int:
-    """Tells C that a method that returns nothing has run. Raises TypeError if the method has
-    returned a value: a coroutine or a generator would not have run."""
+    """Returns 1, which C takes as success of a method without a result. Raises TypeError if the
+    method has returned a value, such as a coroutine or a generator that has not run."""
     if answer is not None:
         raise TypeError(f"the method has returned {answer!r}: it has to return nothing")
     return 1
@@ -191,8 +191,8 @@ def _method_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """Makes `method` answer a function of the ABI, and `handler` answer the method's exceptions. C
-    gets `lost` if even the handler could not run."""
+    """The method that replaces a function of the ABI, and the handler of the method's exceptions. C
+    gets `lost` if the handler fails, too."""
 
     method: Callable[..., Any]
     handler: Callable[..., Any]
@@ -222,8 +222,8 @@ def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
 
 
 def _results(kind: str) -> tuple[Any, Any]:
-    """Returns the result of a failed call of this type, and the result if the failure could not be
-    handled (build.py)."""
+    """Returns two values of a result type: the result of a failed call, and the result if the
+    handler of the failure also failed (build.py)."""
     if kind == "void":
         return 1, 0
     if kind == "struct mgpu_elapsed":

@@ -37,8 +37,7 @@ class Runtime:
     question mark in MGPU_RT_RUNTIME.
 
     HipError in a method makes the call fail: stock's line on stderr, and the result 0. Any other
-    exception is printed and ends the program; in a Python program the exception leaves `with
-    intercept(...)`.
+    exception is printed and ends the program; `with intercept(...)` raises the exception instead.
     """
 
     #: The C library's functions by their names; they bypass all runtimes.
@@ -74,7 +73,7 @@ class Runtime:
     # ---- launches ----
 
     def launch_kernel(self, launch: Launch) -> None:
-        """Answers mgpuLaunchKernel, ...Cooperative, mgpuLaunchClusterKernel and ...RT."""
+        """Implements mgpuLaunchKernel, ...Cooperative, mgpuLaunchClusterKernel and ...RT."""
         if not (launch.symbol or launch.cooperative or launch.cluster):  # nearly all, so at once
             lib.mgpuLaunchKernel(
                 launch.function,
@@ -156,7 +155,8 @@ class Runtime:
         """Called before an allocation of `size` bytes fails for lack of device memory; a repeated
         attempt may use memory that the method frees.
 
-        The method runs on the thread that allocates. The method's own allocations do not call it.
+        The method runs on the thread that allocates. Allocations in the method do not call the
+        method.
         """
 
     def end(self) -> None:
@@ -165,7 +165,8 @@ class Runtime:
     # ---- for those who override: what is known ----
 
     def kernel_of(self, function: int) -> LoadedKernel:
-        """Returns the kernel of a handle; its name is a number if it was never looked up."""
+        """Returns the kernel of a handle. If the kernel was never looked up, the kernel's name
+        contains the handle."""
         return self._kernels.get(function) or LoadedKernel(function, f"function {function:#x}")
 
     def buffer_at(self, address: int) -> Buffer | None:
@@ -189,8 +190,8 @@ class Runtime:
     def _loaded(self, module: int, image: Image) -> None:
         self._images[module] = image
         if self.knows_kernels:
-            # Without the packages that read images, kernels' names are made distinct once the
-            # kernels are found.
+            # If the packages that read images are missing, only `_found` records the kernels'
+            # names.
             with suppress(ModuleNotFoundError):
                 for name in image.kernels:
                     self._alike[name].add(image)

@@ -1,18 +1,20 @@
-"""Writes the C source of mgpu_rt._runtime, by which a runtime in Python answers a program's calls.
+"""Writes the C source of mgpu_rt._runtime, through which a runtime in Python handles a program's
+calls.
 
     python -m mgpu_rt.runtime._build OUT.c
 
 For each function of csrc/abi.def there are three functions in C. `on_` is Python's function,
 declared for cffi. The plain name calls the library's own function. host.py replaces the library's
-function by `enter_`, which calls `on_`. If a method makes the very call that it handles, `enter_`
+function by `enter_`, which calls `on_`. If a method calls the function that it overrides, `enter_`
 passes the call to the library, so the method does not recurse.
 
 Python handles a method's exception (adapters.py). The handler may also fail, for lack of memory or
-stack. cffi then returns LOST; for the ABI's void it returns 0, where Python's function returns 1.
-`enter_` then ends the program, which would otherwise continue without the call.
+stack. cffi then returns LOST, or 0 for a void function of the ABI, whose method returns 1. `enter_`
+then ends the program, which would otherwise continue without the call. In a `with intercept(...)`,
+the end of the `with` raises RuntimeError instead.
 
 Handles and addresses are declared as numbers of their size, which x86-64 passes in the same
-registers. So Python gets ints, and cffi creates no objects for them.
+registers. So Python gets ints, and cffi creates no objects for handles and addresses.
 """
 
 from __future__ import annotations
@@ -87,8 +89,8 @@ class _Function:
         )
 
 
-#: These functions answer until use_library is called: a method may be called while its runtime is
-#: not installed.
+#: Calls go to these functions until use_library is called, because a program may call a method of a
+#: runtime that is not installed.
 _ABSENT = """
 typedef void (*mgpu_rt_function)(void);
 static uintptr_t absent(void) {

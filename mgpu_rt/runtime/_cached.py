@@ -2,8 +2,9 @@
 the caches of mgpu_rt.
 
 The code is for reading and for experiments: the C library does equal work faster, with shortcuts.
-Each cache consists of two short methods, one that hands out objects and one that takes them back.
-The rule is the library's: a cache acts on positive knowledge only, and asks HIP otherwise.
+Each cache consists of two short methods: the first returns an object, and the second takes the
+object back. As in the C library, a cache reuses an object only if the reuse is proven safe;
+otherwise the call goes to HIP.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ class PlainRuntime(Runtime):
         self.hip.EventRecord(event, stream)
 
     def event_elapsed_time(self, first: int, second: int, third: int) -> dict[str, float | int]:
-        """Answers both signatures, `float (event, event)` and `int32_t (float *, event, event)`."""
+        """Accepts the arguments of both signatures, `float (event, event)` and `int32_t (float *,
+        event, event)`."""
         asked = lib.mgpuEventElapsedTime(0, 0, 0)  # from here on events have timing
         if not first and not second:
             return {"milliseconds": 0, "error": asked.error}
@@ -130,7 +132,7 @@ class PlainRuntime(Runtime):
 
 def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int | None:
     """Takes an idle object from the list, then queries HIP about it. A call to HIP lets other
-    threads run, and one of them could take the object between a test and a pop."""
+    threads run, so another thread could take the object between a test and a pop."""
     for _ in range(len(kept)):
         try:
             # proof: one_thread_takes_it, else `found = kept[0]`
@@ -197,8 +199,8 @@ class CachedRuntime(PlainRuntime):
         return kept
 
     def _owner(self, handle: int, kind: _Kind) -> _Kept | None:
-        """Returns the owner of a handle; None if this runtime did not create it, or created it as
-        another kind."""
+        """Returns the owner of a handle; None if this runtime created no object of this kind with
+        the handle."""
         device = self._home.get(handle)
         kept = self._of(device) if device is not None else None
         # proof: handle_was_made_here, else `return kept or self._here`
@@ -219,7 +221,7 @@ class CachedRuntime(PlainRuntime):
 
     def _returned(self, owner: _Kept, handle: int, function: str, refusal: int) -> None:
         """Records that the program releases an object. Raises HipError, as HIP would, if the
-        program has already released the object, which may serve another caller by now."""
+        program has already released the object; another caller may be using the object."""
         try:
             owner.held.remove(handle)  # one call, so that only one of two threads gets it
         except KeyError:
@@ -234,8 +236,8 @@ class CachedRuntime(PlainRuntime):
         for handles in (owner.held, owner.made):
             handles.discard(handle)
 
-    # The bytes of an image identify it. An image is loaded again each time if kernels can write to
-    # it, or if the program can set one of its constants by name.
+    # Images with equal bytes are one image. An image is loaded again each time if kernels can write
+    # to it, or if the program can set one of its constants by name.
 
     def module_load(self, image: Image) -> int:
         here = self._here
@@ -270,7 +272,8 @@ class CachedRuntime(PlainRuntime):
             functions[name] = function
         return function
 
-    # A stream is reused only when idle: new work never waits for another owner's.
+    # A stream is reused only when the stream is idle, so new work never waits for an earlier
+    # owner's work.
 
     def stream_create(self) -> int:
         here = self._here
@@ -293,8 +296,8 @@ class CachedRuntime(PlainRuntime):
         super().stream_destroy(stream)  # the program has made it by HIP, perhaps another kind
 
     def _is_ours(self, stream: int) -> bool:
-        """Returns False if the program has destroyed the stream by calling HIP, and another stream
-        has its handle."""
+        """Returns True if the handle denotes a stream with this runtime's flags. Otherwise the
+        program has destroyed the runtime's stream by calling HIP."""
         # proof: stream_has_our_flags, else `return True`
         return self.hip.stream_flags(stream) == 0
 
@@ -316,10 +319,10 @@ class CachedRuntime(PlainRuntime):
         else:
             super().event_destroy(event)
 
-    # A freed block may be reused at once on its own stream, whose order separates the uses. If
-    # another stream has pending work, perhaps on the block, HIP frees the block, and waits for the
-    # device. HIP also frees the block once the program has submitted work to a stream that this
-    # runtime did not create, such as an external stream.
+    # A freed block may be reused at once on its own stream, because the stream runs the new work
+    # after the old work. If another stream has pending work, which may use the block, HIP waits for
+    # the device and frees the block. HIP also frees the block once the program has submitted work
+    # to a stream that this runtime did not create, such as an external stream.
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         here = self._here
@@ -339,8 +342,8 @@ class CachedRuntime(PlainRuntime):
         if owner:
             self._returned(owner, address, "hipFree", INVALID_VALUE)
             size, number = owner.lent.pop(address)
-            # The program may have freed the block by HIP, and may have got other memory at its
-            # address.
+            # The program may have freed the block by calling HIP; another allocation may now have
+            # the address.
             # proof: block_has_its_number, else `is_ours = True`
             is_ours = number is not None and number == self.hip.buffer_id(address)
             # proof: stream_is_ours, else `if is_ours and self._alone_at_work(owner, stream):`
@@ -383,8 +386,9 @@ class CachedRuntime(PlainRuntime):
     # Cached objects are returned to HIP when memory is short, and at the end.
 
     def _got(self, get: Callable[..., int], *arguments: Any) -> int:
-        """Records a new object of HIP. If the handle was known, the program has destroyed the older
-        object by HIP, so its entry is dropped."""
+        """Returns a new object of HIP. If memory is short, releases idle objects to HIP and repeats
+        the request. If the handle is already known, the program has destroyed the older object by
+        calling HIP. The older object's entry is then removed."""
         try:
             handle = get(*arguments)
         except HipError as error:
@@ -400,7 +404,7 @@ class CachedRuntime(PlainRuntime):
         return handle
 
     def give_back(self) -> int:
-        """Releases this device's idle objects by HIP; returns how many."""
+        """Releases this device's idle objects to HIP; returns the number of objects."""
         here, count, unload = self._here, 0, super().module_unload
         lists: list[tuple[list[int], Callable[[int], None]]] = [
             *((modules, unload) for modules in list(here.modules.values())),

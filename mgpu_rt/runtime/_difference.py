@@ -127,8 +127,8 @@ def numbers(content: bytes, dtype: str) -> Any:
 
 
 def _distances(numpy: Any, mine: Any, theirs: Any) -> Any:
-    """Returns the distances of integers as unsigned integers of the same size, in which all of them
-    fit."""
+    """Returns the distances of integers as unsigned integers of equal size, which can represent
+    every distance."""
     unsigned = f"u{mine.dtype.itemsize}"
     larger, smaller = numpy.maximum(mine, theirs), numpy.minimum(mine, theirs)
     return larger.view(unsigned) - smaller.view(unsigned)

@@ -22,7 +22,8 @@ def end_program(error: BaseException) -> None:
 
 
 def change_status(error: BaseException) -> None:
-    """Replaces the status 0 of an ending process. The other exit handlers still run."""
+    """Prints an exception, and replaces the exit status if the process would end with 0. The other
+    exit handlers still run."""
     status = 1
     try:
         status = _tell(error)

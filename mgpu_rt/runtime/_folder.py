@@ -123,7 +123,7 @@ def _open(path: str, within: int | None = None) -> int:
 
 @contextmanager
 def _alone(number: int, path: Path) -> Iterator[None]:
-    """Admits one thread at a time, of all threads and processes that open the file. Raises
+    """Admits one thread at a time, among the threads of all processes that open the file. Raises
     OSError."""
     try:
         _lock(number, path)
@@ -169,7 +169,8 @@ def _write(number: int, content: bytes) -> None:
 @contextmanager
 def limits_are_errors() -> Iterator[None]:
     """Makes a write beyond the limit on file sizes raise OSError. The kernel also sends the thread
-    SIGXFSZ, which would end a program; a signal that was pending before belongs to the program."""
+    SIGXFSZ, which would end a program; that signal is discarded, unless a SIGXFSZ was already
+    pending."""
     limit = {signal.SIGXFSZ}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, limit)
     pending = limit & signal.sigpending()

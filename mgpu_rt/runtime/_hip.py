@@ -25,7 +25,7 @@ COPY_DEFAULT = 4  # hipMemcpyDefault
 HIP_6, HIP_7 = 60000000, 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
-#: The text by which LLVM's failure message names each call.
+#: The text of each call in LLVM's failure message.
 CALLS = {
     "hipModuleLoadData": "hipModuleLoadData(&module, data)",
     "hipModuleUnload": "hipModuleUnload(module)",
@@ -97,7 +97,7 @@ class CopyFailed(RuntimeError):
     The failure does not count as a failed call of the program."""
 
 
-#: Serializes the bindings: threads that start at once would remove each other's finder.
+#: Serializes the bindings, because each binding installs and removes a module `rocm_sdk`.
 _binding = threading.Lock()
 
 
@@ -183,7 +183,7 @@ class Hip:
     @functools.cache
     def of_process(cls) -> Hip:
         """Returns the HIP that the library uses in this process. Raises RuntimeError if the process
-        has none."""
+        has no HIP library."""
         from mgpu_rt.runtime import _host
 
         path = _host.hip_path()
@@ -210,7 +210,7 @@ class Hip:
         text = names(code)
         return HipError(function, code, text.decode() if text else "<unknown>")
 
-    # ---- questions: a failure is an answer ----
+    # ---- queries, which may fail ----
 
     def stream_idle(self, stream: int) -> bool:
         """Returns True if all work on the stream is done; False for a destroyed stream."""
@@ -222,8 +222,8 @@ class Hip:
         return not self._is_good(error) and error == NOT_READY
 
     def stream_flags(self, stream: int) -> int | None:
-        """Returns the flags with which a stream was created; None if it was destroyed, or a reset
-        of its device ended it."""
+        """Returns the flags with which a stream was created; None if the stream was destroyed, or
+        if a reset of the device ended the stream."""
         flags = lib.ask_flags(self._find_stream, self._stream_flags, stream)
         return flags if self._is_good(-min(0, flags)) else None
 
@@ -239,7 +239,7 @@ class Hip:
         return self._is_good(lib.ask_handle(0, self._event_query, event))
 
     def event_elapsed(self, start: int, stop: int) -> float:
-        """Returns the milliseconds between the records of two events. Raises HipError."""
+        """Returns the milliseconds between two recorded events. Raises HipError."""
         found, given = ctypes.c_float(), (ctypes.c_void_p(start), ctypes.c_void_p(stop))
         if error := self._library.hipEventElapsedTime(ctypes.byref(found), *given):
             raise self.failed("hipEventElapsedTime", error)
@@ -258,15 +258,15 @@ class Hip:
         return number or None
 
     def address_range(self, address: int) -> tuple[int, int] | None:
-        """Returns begin and size of the device memory that contains an address; None if no device
-        memory contains it."""
+        """Returns the beginning and the size of the device memory that contains an address; None if
+        no device memory contains it."""
         begin, size = ctypes.c_void_p(), ctypes.c_size_t()
         arguments = ctypes.byref(begin), ctypes.byref(size), ctypes.c_void_p(address)
         good = self._asks("hipMemGetAddressRange", *arguments) and begin.value and size.value
         return (begin.value or 0, size.value) if good else None
 
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
-        """Makes a copy in the order of the stream, and waits for it. Raises CopyFailed."""
+        """Copies in the order of the stream, and waits for the copy. Raises CopyFailed."""
         way = ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(size), COPY_DEFAULT
         for function, arguments in (("hipMemcpyAsync", way), ("hipStreamSynchronize", ())):
             error = getattr(self._library, function)(*arguments, ctypes.c_void_p(stream))
@@ -279,14 +279,15 @@ class Hip:
         return self.failed("", error).name if error else ""
 
     def watch_memory(self) -> int:
-        """Allocates memory that a reset of the device frees, by a call that programs seldom make;
-        returns 0 on failure."""
+        """Allocates memory that a reset of the device frees, by a function of HIP that programs
+        seldom call; returns 0 on failure."""
         address = ctypes.c_void_p()
         arguments = ctypes.byref(address), ctypes.c_size_t(64), 0
         return (address.value or 0) if self._asks("hipExtMallocWithFlags", *arguments) else 0
 
     def _asks(self, function: str, *arguments: Any) -> bool:
-        """Makes a call whose failure is an answer, and must not become the program's last error."""
+        """Makes a call, and returns True if the call succeeded. A failure does not become the
+        program's last error."""
         asked = getattr(self._library, function, None)
         return asked is not None and self._is_good(asked(*arguments))
 

@@ -52,9 +52,9 @@ class _State:
 
 
 def _fail(function: str, error: BaseException) -> None:
-    """Handles an exception that a method has raised. HipError makes the call fail, unless this
-    package itself raises it. Any other exception ends the program or leaves the `with`: the program
-    must not continue without its call."""
+    """Handles an exception that a method has raised. A HipError with an error code makes the call
+    fail. Any other exception ends the program or leaves the `with`, because the program must not
+    continue as if the call had succeeded."""
     if isinstance(error, HipError) and error.code:
         try:
             return lib.report(error.call.encode(), error.code)
@@ -64,7 +64,7 @@ def _fail(function: str, error: BaseException) -> None:
         return _ending.change_status(error)
     if lib.ends_program:
         _ending.end_program(error)
-    # The library belongs to the program from here until the program leaves the `with`.
+    # From here until the program leaves the `with`, calls go to the library's functions.
     with _State.lock:
         if _State.error is None:
             _State.failed, _State.error = _State.runtime, error
@@ -76,8 +76,8 @@ def _fail(function: str, error: BaseException) -> None:
 
 
 def _connect(addresses: tuple[int, ...] | None = None) -> None:
-    """Binds to this process's library: the library that has called, otherwise a library that the
-    program has loaded, otherwise this package's."""
+    """Binds to the library at `addresses`. Without addresses, binds to the library that the program
+    has loaded, or else to this package's library."""
     if _State.connected:
         return
     if addresses is None:
@@ -115,7 +115,8 @@ def install(runtime: Runtime) -> None:
 
 
 def remove() -> None:
-    """Restores the library's functions. Calls in progress end as they began."""
+    """Restores the library's functions. A call in progress finishes in the function in which the
+    call began."""
     with _State.lock:
         while _State.overridden:
             lib.override(_State.overridden.pop().encode(), False)
@@ -144,8 +145,8 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
 
 
 def _leave(runtime: Runtime) -> None:
-    """Ends a runtime that is in use in a `with`. The runtime that was installed last, among those
-    still in use, answers; threads may leave in any order."""
+    """Ends a runtime that is in use in a `with`. If other runtimes are still in use in a `with`,
+    installs the runtime whose `with` began last. Threads may leave in any order."""
     with _State.lock:
         _State.inside.remove(runtime)
         if _State.runtime is runtime:
@@ -204,8 +205,8 @@ def _named_paths() -> list[str]:
 
 
 def _search_named_paths() -> None:
-    """Makes an interpreter search PYTHONPATH, which it ignored when it started. Installed packages
-    come after these folders, as in Python. Python's own modules precede these folders."""
+    """Makes an interpreter search PYTHONPATH, which the interpreter ignored at its start. Installed
+    packages come after these folders, as in Python. Python's own modules precede these folders."""
     packages = {*site.getsitepackages(), site.getusersitepackages()}
     at = next((i for i, path in enumerate(sys.path) if path in packages), len(sys.path))
     sys.path[at:at] = map(os.path.abspath, _named_paths())
@@ -246,7 +247,8 @@ def _open_streams() -> None:
 
 
 def _end(runtime: Runtime, process: int) -> None:
-    """Ends the runtime of a Python program; a forked child has none."""
+    """Ends the runtime of a Python program. In a forked child, only restores the library's
+    functions."""
     remove()
     if os.getpid() == process:
         try:

@@ -1,4 +1,4 @@
-"""The manifest of a recording: a line of JSON for each launch, of untrusted origin."""
+"""The manifest of a recording: a line of JSON for each launch. The file's origin is untrusted."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class Damaged(ValueError):
 
 @dataclass(frozen=True)
 class Block:
-    """A block of device memory. `before` and `after` are the hashes of its content. `asked` is the
-    number of bytes that the program requested; None if it equals the size or is unknown."""
+    """A block of device memory. `before` and `after` are the hashes of the block's content before
+    and after the launch. `asked` is the number of bytes that the program requested; None if the
+    number is unknown or equals the size."""
 
     address: int
     size: int  # bytes
@@ -174,7 +175,7 @@ def _hash(found: Any, key: str) -> str:
 
 
 def _name(found: Any, key: str) -> str:
-    """Returns a text for C functions: a name that was not UTF-8 has its bytes as surrogates."""
+    """Returns a name for C functions, in which surrogates represent bytes that are not UTF-8."""
     value = _value(found, key)
     try:
         good = isinstance(value, str) and b"\0" not in value.encode(errors="surrogateescape")

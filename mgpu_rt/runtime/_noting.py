@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._folder import Folder
     from mgpu_rt.runtime._objects import Launch, LoadedKernel
 
-#: The prefix of a file name: the file has one byte for each launch that was not recorded, or none
-#: if no file can grow. The bytes need no space on the disk, which may be full.
+#: The prefix of the name of a file whose size is the number of launches that were not recorded. The
+#: size is 0 if no file can grow. The bytes need no space on the disk, which may be full.
 LOST = "lost"
 
 
@@ -35,8 +35,9 @@ def name_of(kernel: LoadedKernel) -> str:
 
 class Note(Record):
     """Records each launch in a folder of this process, below the folder `output`. `sample` has the
-    meaning that it has in Buffer.sha256. `whole`, if not empty, lists the only launches to record,
-    and to record whole, as JSON: a kernel's name and a number for each."""
+    meaning that it has in Buffer.sha256. `whole` is a list in JSON with a kernel's name and a
+    number for each launch. If the list is not empty, only its launches are recorded, with all of
+    their memory."""
 
     output: str = "notes"
     nth: int = 0

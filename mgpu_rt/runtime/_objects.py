@@ -30,7 +30,7 @@ class Image:
     unknown; then each load gets its own image.
     """
 
-    #: The last image at each address, a guess that is verified before use; and all known images.
+    #: The last image at each address, which is verified before use, and all known images.
     _last: ClassVar[dict[int, Image]] = {}
     _known: ClassVar[dict[bytes, Image]] = {}
 
@@ -63,15 +63,15 @@ class Image:
 
     @functools.cached_property
     def description(self) -> ImageDescription | None:
-        """Returns what the image says about itself, as `mgpu-rt inspect` reads it."""
+        """Returns the description that the image contains, as `mgpu-rt inspect` shows it."""
         from mgpu_rt._images import image
 
         return image.at(self.content) or (image.ptx(self.content) if self.content else None)
 
     @functools.cached_property
     def kernels(self) -> dict[str, KernelDescription]:
-        """By name. Returns the kernels, each once: a bundle's entries contain equal kernels for
-        several GPUs."""
+        """Returns the kernels by name. A name occurs once, although a bundle contains equal kernels
+        for several GPUs."""
         if not self.description:
             return {}
         listed = [*self.description.entries, self.description]
@@ -79,10 +79,10 @@ class Image:
 
     @functools.cached_property
     def label(self) -> tuple[str, str]:
-        """Returns the gpu.module of the image's origin ("" if the program's symbols do not tell),
-        and digits of its hash, as statistics show them. The gpu.module and the digits together
-        distinguish the image's kernels from others with equal names. The function must be called
-        while the image is at its address."""
+        """Returns the gpu.module from which the image was compiled, and digits of the image's hash,
+        as in statistics. The gpu.module is "" if the program's symbols do not contain the name. The
+        gpu.module and the digits together distinguish the image's kernels from others with equal
+        names. The function must be called while the image is at its address."""
         name = ffi.new("char[]", 256)
         image_hash = lib.image_name(self.address, name, len(name)) if self.content else 0
         digits = f"{image_hash >> 32:08x}" if image_hash else ""
@@ -136,7 +136,7 @@ class LoadedKernel:
 
     @functools.cached_property
     def description(self) -> KernelDescription | None:
-        """Returns what the image says about the kernel."""
+        """Returns the image's description of the kernel."""
         return self.image.kernels.get(self.name) if self.image else None
 
     @functools.cached_property
@@ -148,13 +148,13 @@ class LoadedKernel:
         return (parameters_of(self.description) or ()) if self.description else ()
 
 
-#: The kinds of arguments that point to device memory: AMD's word, and NVIDIA's.
+#: The kinds of arguments that point to device memory: AMD's term, and NVIDIA's term.
 POINTERS = frozenset(("global_buffer", "pointer"))
 
 
 def may_point(argument: Argument) -> bool:
     """Returns True if a launch may pass an address as this argument. NVIDIA's images do not mark
-    all pointers, so HIP is asked about each argument of a pointer's size."""
+    all pointers, so an unmarked argument of a pointer's size may be an address."""
     return argument.kind in POINTERS or (argument.kind is None and argument.size == 8)
 
 
@@ -195,9 +195,9 @@ class Launch:
     `stream`, `function`, `params` and `extra` are the ABI's handles and addresses. `symbol` is True
     if `function` is a host symbol (mgpuLaunchKernelRT). `number` counts the launches of this kernel
     from 1, if a LaunchHook counts them. Sizes that the ABI cannot pass raise ValueError or
-    TypeError when they are set. A block that the kernel was not compiled for raises ValueError,
-    whether `block` or `function` is set: to change both, make a Launch. A Launch that a hook
-    creates is checked, too.
+    TypeError when they are set. Setting `block` or `function` raises ValueError if the kernel was
+    not compiled for that block size. To change both `block` and `function`, create a Launch. A
+    Launch that a hook creates is also checked.
     """
 
     runtime: Runtime
@@ -267,8 +267,9 @@ class Launch:
 
     @property
     def raw(self) -> list[bytes]:
-        """Returns the bytes of each argument; none if the launch has them in `extra`. The values
-        may be set, which changes the launch. Raises ValueError if the image expects other sizes."""
+        """Returns the bytes of each argument; empty if the launch passes the arguments in `extra`.
+        Setting a new list changes the launch, and raises ValueError if the image expects other
+        sizes."""
         params = ffi.cast("char **", self.params)
         return [
             ffi.buffer(params[i], argument.size or 0)[:]
@@ -334,7 +335,7 @@ class Launch:
 
 
 class CalledLaunch(Launch):
-    """A launch that the program itself makes; HIP judges its sizes."""
+    """A launch that the program itself makes; only HIP checks the sizes of the launch."""
 
     __slots__ = ()
 
@@ -401,8 +402,8 @@ class Buffer:
     def sha256(self, stream: int = 0, sample: int = 0) -> str:
         """Returns the hash of the block's bytes once the work on `stream` is done. A sample of 0
         means all bytes. If a block has more than `sample` bytes, about as many are read: pieces
-        from its first byte to its last. The hash of a block of several pieces is the hash of the
-        pieces' hashes, which threads compute while the next pieces are copied."""
+        from its first byte to its last. For several pieces, the result is the hash of the pieces'
+        hashes. Threads hash pieces while the next pieces are copied."""
         pieces = [*range(0, self.size, _PIECE)]
         if sample and self.size > max(sample, 2 * _PIECE):
             step = max(_PIECE, self.size // max(1, sample // _PIECE))
@@ -434,8 +435,8 @@ class Buffer:
         return array
 
     def write(self, array: Any, stream: int = 0) -> None:
-        """Fills the begin of the block from a NumPy array. The call waits for the copy. Raises
-        ValueError if the array is longer."""
+        """Copies a NumPy array to the beginning of the block, and waits for the copy. Raises
+        ValueError if the array is longer than the block."""
         numpy = numpy_for("Buffer.write")
         array = numpy.ascontiguousarray(array)
         if array.nbytes > self.size:

@@ -102,14 +102,14 @@ class Recorder:
         return asked if 0 < asked < buffer.size else None
 
     def _kept(self, folder: Folder, number: int, *, after: bool = False) -> str:
-        """Stores the present content of a block. Returns its hash."""
+        """Stores the present content of a block, and returns the content's hash."""
         content = self._read(number, self._buffers[number].content)
         if not after:
             self._missing += self._pointers_in(number, content)
         return folder.keep(content)
 
     def _read(self, number: int, read: Callable[[int], Content]) -> Content:
-        """Reads a block by `read`, once the work on the launch's stream is done."""
+        """Reads a block with the function `read`, once the work on the launch's stream is done."""
         try:
             return read(self._launch.stream)
         except CopyFailed as error:

@@ -32,10 +32,11 @@ GUARD, GUARD_BYTE = 4096, 0xA5  # bytes before and after each block that no kern
 
 @dataclass(frozen=True)
 class Replayed:
-    """The result of a replay. `seconds` contains each iteration's time, from the launch to its end.
+    """The result of a replay. `seconds` contains each iteration's time, from the launch to the end
+    of the kernel.
 
-    `iteration`, from 1, is the first iteration with other results, and the only one that
-    `differences` and `outside` describe.
+    `iteration`, from 1, is the first iteration with other results. `differences` and `outside`
+    describe only that iteration.
     """
 
     kernel: str
@@ -70,7 +71,8 @@ class Replayed:
 class Recording:
     """A folder that `mgpu-rt run --record` or the hook `Record` has written.
 
-    Raises OSError or Damaged if it cannot be read. `launches` lists the launches in the manifest.
+    Raises OSError or Damaged if the folder cannot be read. `launches` lists the launches in the
+    manifest.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -190,8 +192,8 @@ def _bytes(shared: int) -> int:
 
 def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
     """Returns the launch's kernel in an image. Raises ValueError if the image lacks the kernel, or
-    has it with other arguments: HIP reads as many arguments as the image states. Raises ValueError,
-    too, for a pointer to memory that was not recorded."""
+    if the kernel takes other arguments: HIP reads as many arguments as the image states. Also
+    raises ValueError for a pointer to memory that was not recorded."""
     name, image = shown(launch.kernel), Image(code)
     if image.description and image.description.damage:
         raise ValueError(f"this image cannot be loaded: {image.description.damage}")

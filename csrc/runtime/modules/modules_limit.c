@@ -70,7 +70,7 @@ static bool may_leave(const struct module *module) {
 }
 
 /* Lists the modules that may be evicted, least recently used first, at most BATCH. Sums the cost of
- * all modules. Under tables_lock. */
+ * all modules that may be evicted. Under tables_lock. */
 static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
     size_t count = 0;
     *cost = 0;

@@ -144,7 +144,8 @@ def lower(
         text = lowering.with_iterations(_read(program), iterations)
         name = program if program != "-" else "<stdin>"
         pipeline = pipelines.pipeline(llvm, chip, image=image, lines=name if lines else "")
-        needs = pipeline.needs() if emit == "mlir" else object_files.needs(pipeline)
+        translate = ("mlir-translate", pipeline.llvm)
+        needs = [*pipeline.needs(), translate] if emit == "mlir" else object_files.needs(pipeline)
         if absent := toolchain.missing(needs):
             raise _without(absent)
         request = _Request(program, out, pipeline, emit, links, graphs)
@@ -156,7 +157,7 @@ def lower(
         if any(words in failed.complaint for words in toolchain.UNKNOWN_CHIP):
             raise _unknown_chip(pipeline) from None
         click.echo(_named(failed, program), err=True)
-        raise _refusal(failed, program, text, pipeline.llvm) from None
+        raise _refusal(failed, program, text, pipeline) from None
     except (ValueError, toolchain.ToolchainMissing) as error:
         raise CommandError(str(error)) from None
 
@@ -189,7 +190,9 @@ class _Request(NamedTuple):
         from mgpu_rt._lowering import object_files, toolchain
 
         if self.emit == "mlir":
-            return self.pipeline.llvm_dialect(text)
+            dialect = self.pipeline.llvm_dialect(text)
+            object_files.check_dialect(dialect, self.pipeline.llvm)
+            return dialect
         compiled = object_files.host_object(text, self.pipeline, self.graphs, typed=True)
         if self.emit == "object":
             return compiled
@@ -286,13 +289,13 @@ def _named(failed: LoweringFailed, program: str) -> str:
 _UNDEFINED = re.compile(r"undefined (?:reference to [`']|symbol: )([^'\s]+)")
 
 
-def _refusal(failed: LoweringFailed, program: str, text: str, llvm: int) -> CommandError:
+def _refusal(failed: LoweringFailed, program: str, text: str, pipeline: Pipeline) -> CommandError:
     from mgpu_rt._lowering import dialects, toolchain
 
     command = shlex.join(failed.command)
     told = f"'{program}' was not lowered; what failed was: {command}"
     if undefined := set(_UNDEFINED.findall(failed.complaint)):
-        libraries, left = toolchain.defining(undefined, llvm)
+        libraries, left = toolchain.defining(undefined, pipeline.llvm)
         ways = ["add " + " ".join(f"--link {name}" for name in libraries)] if libraries else []
         ways += (
             [f"name a file or library that defines {', '.join(sorted(left))} with --link"]
@@ -300,14 +303,8 @@ def _refusal(failed: LoweringFailed, program: str, text: str, llvm: int) -> Comm
             else []
         )
         return CommandError("; ".join([told, *ways]))
-    passes = dialects.left_to_the_caller(text)
-    # An operation that stays can leave casts, and LLVM then names only these.
-    unclear = "unrealized_conversion_cast" in failed.complaint
-    named = [each for each in passes if each.split()[0].rstrip("*") in failed.complaint]
-    if left := named or (list(passes) if unclear else []):
-        options = " ".join(f"--{name}" for each in left for name in passes[each].split(","))
-        return CommandError(
-            f"{told}; the program holds {', '.join(left)}, which mgpu-rt does not lower: run "
-            f"mlir-opt {options} before"
-        )
+    if why := dialects.advice(text, failed.complaint):
+        # mlir-opt prints no lines of the source, unless it is asked to.
+        lines = "; for -g, mlir-opt needs --mlir-print-debuginfo too" if pipeline.lines else ""
+        return CommandError(f"{told}; {why}{lines}")
     return CommandError(told)

@@ -160,6 +160,8 @@ def _why(path: str, said: str) -> str:
         return (
             f"it is an object file: link it, or make one by `mgpu-rt lower --emit library` ({text})"
         )
+    if "position-independent executable" in text:
+        return f"it is a program: make a library by `mgpu-rt lower --emit library` ({text})"
     if "undefined symbol" in text:
         return f"{text}: link it with what defines that (`mgpu-rt lower --emit library --link ...`)"
     return text

@@ -45,5 +45,21 @@ def left_to_the_caller(text: str) -> dict[str, str]:
     return passes
 
 
+def advice(text: str, complaint: str) -> str:
+    """Returns the passes to run before, if a tool's complaint about a program shows that the
+    program needs them; empty for other complaints."""
+    passes = left_to_the_caller(text)
+    # An operation that stays can leave casts, and LLVM then names only these.
+    unclear = "unrealized_conversion_cast" in complaint
+    named = [each for each in passes if each.split()[0].rstrip("*") in complaint]
+    if not (left := named or (list(passes) if unclear else [])):
+        return ""
+    options = " ".join(f"--{name}" for each in left for name in passes[each].split(","))
+    return (
+        f"the program holds {', '.join(left)}, which mgpu-rt does not lower: run mlir-opt "
+        f"{options} before"
+    )
+
+
 def _line(text: str, match: re.Match[str]) -> str:
     return f"line {text.count(chr(10), 0, match.start()) + 1}"

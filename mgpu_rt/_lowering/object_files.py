@@ -63,6 +63,12 @@ def compile_dialect(dialect: bytes, llvm: int, graphs_of: Sequence[str] = ()) ->
     return steps.run(_compile_steps(llvm, graphs_of), dialect)
 
 
+def check_dialect(dialect: bytes, llvm: int) -> None:
+    """Raises LoweringFailed if a program holds operations that are not of the LLVM dialect, or
+    casts that such operations left."""
+    toolchain.run([toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"], dialect)
+
+
 def _compile_steps(llvm: int, graphs_of: Sequence[str], types: Types | None = None) -> list[Step]:
     translate = Step([toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"])
     wrap = Step(

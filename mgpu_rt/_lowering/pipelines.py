@@ -17,7 +17,7 @@ FORUM_CHIP = "gfx906"
 
 # Increased whenever the command lines below change, so that no old result is returned for a new
 # command.
-RECIPE = 4
+RECIPE = 5
 
 # Kernels in a gpu.launch are outlined first; a program without gpu.launch is unchanged. Code object
 # v4 (abi=400) is the newest that HIP 5.2.3 loads.
@@ -37,6 +37,8 @@ HOST_PASSES = (
     "convert-scf-to-cf,gpu-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
     "convert-cf-to-llvm,convert-arith-to-llvm,reconcile-unrealized-casts"
 )
+#: Before 22, gpu-to-llvm does not lower divisions that round up, as in the size of a grid.
+OLDER_HOST_PASSES = f"arith-expand,{HOST_PASSES}"
 #: Gives functions in the LLVM dialect a line table, which refers to the lines of the program.
 LINES_PASS = "ensure-debug-info-scope-on-llvm-func"
 FORUM_PASSES = (
@@ -103,7 +105,8 @@ class Pipeline:
         if self.llvm == 15:
             return [Step(_forum_command(self.chip))]
         named = self._naming_steps()
-        passes = f"{HOST_PASSES},{LINES_PASS}" if self.lines else HOST_PASSES
+        passes = HOST_PASSES if self.llvm >= 22 else OLDER_HOST_PASSES
+        passes += f",{LINES_PASS}" if self.lines else ""
         if self.llvm == self.device_llvm:
             return [*named, self._device_step(passes)]
         opt = toolchain.tool("mlir-opt", self.llvm)

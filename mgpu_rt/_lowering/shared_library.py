@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mgpu_rt import _layout
-from mgpu_rt._lowering import cache, object_files, pipelines, toolchain
+from mgpu_rt._lowering import cache, dialects, object_files, pipelines, toolchain
 
 
 def lower(
@@ -43,9 +43,14 @@ def lower(
             toolchain.run(command)
             return out.read_bytes()
 
-    return cache.kept(
-        stem, ".so", key, lambda: [*object_files.tools(pipeline), toolchain.compiler()], make
-    )
+    try:
+        return cache.kept(
+            stem, ".so", key, lambda: [*object_files.tools(pipeline), toolchain.compiler()], make
+        )
+    except toolchain.LoweringFailed as failed:
+        if why := dialects.advice(text, failed.complaint):
+            raise failed.with_advice(why) from None
+        raise
 
 
 def _read(source: str | bytes | os.PathLike[str]) -> tuple[str, str]:

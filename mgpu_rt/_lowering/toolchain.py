@@ -51,6 +51,10 @@ class LoweringFailed(RuntimeError):
         self.status = status
         self.complaint = complaint
 
+    def with_advice(self, advice: str) -> LoweringFailed:
+        """Returns a copy whose message ends with the way out."""
+        return LoweringFailed(self.command, self.status, f"{self.complaint}\n{advice}")
+
 
 def tool(name: str, llvm: int) -> Path:
     """Returns the path of one tool of one LLVM release, e.g. ``tool("mlir-opt", 22)``.

@@ -80,7 +80,9 @@ class Recording:
         path = self.folder / MANIFEST
         self.launches = _manifest.read(path) if os.path.lexists(path) else []
         if not self.launches:
-            raise Damaged(f"'{self.folder}' holds no launch: no recording in it is complete")
+            inner = sorted(str(path.parent) for path in self.folder.glob(f"*/{MANIFEST}"))
+            why = f"name one of {', '.join(inner)}" if inner else "no recording in it is complete"
+            raise Damaged(f"'{self.folder}' holds no launch: {why}")
 
     def blob(self, name: str) -> bytes:
         """Returns the content with this hash. Raises Damaged if the file's hash has changed."""

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 static struct softgpu_mapping **mappings;
 static size_t count, capacity;
@@ -122,6 +124,15 @@ bool softgpu_registered_address(uint64_t va, uint64_t *known_as) {
         *known_as = mapping->va + (uint64_t)(pointer - mapping->host);
     softgpu_address_space_unlock();
     return mapping != NULL;
+}
+
+bool softgpu_is_host_memory(uint64_t va) {
+    char byte;
+    const struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)va, 1};
+    softgpu_address_space_lock(false);
+    const bool mapped = softgpu_mapping_at(va) != NULL;
+    softgpu_address_space_unlock();
+    return !mapped && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
 }
 
 bool softgpu_find_range(uint64_t va, struct softgpu_range *range) {

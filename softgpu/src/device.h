@@ -45,6 +45,10 @@ bool softgpu_find_range(uint64_t va, struct softgpu_range *range);
  * if the memory is not registered. */
 bool softgpu_registered_address(uint64_t va, uint64_t *known_as);
 
+/* Returns true if the process can read this address, and the address is in no mapping of the
+ * devices: memory of the host that is not registered. */
+bool softgpu_is_host_memory(uint64_t va);
+
 /* The kind of a fault, which determines the error that ROCr and HIP report. */
 enum softgpu_fault_kind {
     SOFTGPU_FAULT_EXCEPTION, /* any other fault */

@@ -89,8 +89,7 @@ def check(
     shown = found[:limit]
     for report in shown:
         click.echo(reports.text(report), err=True)
-    if found:
-        click.echo(f"mgpu-rt: {reports.summary(found, len(shown))}", err=True)
+    click.echo(f"mgpu-rt: {reports.summary(found, len(shown))}", err=True)
     if json_file:
         try:
             Path(json_file).write_text(reports.as_json(shown))

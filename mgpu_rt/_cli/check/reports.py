@@ -54,7 +54,7 @@ def summary(found: list[Report], shown: int) -> str:
     counts = [(len(found) - warnings, "fault"), (warnings, "warning")]
     less = f", of which {shown} are shown (--limit)" if shown < len(found) else ""
     said = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count]
-    return f"{', '.join(said)}{less}"
+    return f"{', '.join(said) or 'found no fault'}{less}"
 
 
 # ---- symbols and lines of the program ----

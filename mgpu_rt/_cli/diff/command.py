@@ -22,6 +22,9 @@ def _bytes(_context: object, _option: object, text: str) -> int:
 
 
 @click.command(cls=parameters.FilesOrProgram)
+@click.argument(
+    "words", nargs=-1, metavar="-- BEFORE [ARGUMENTS]... [-- AFTER [ARGUMENTS]...]", required=False
+)
 @click.option(
     "--device",
     default="auto",
@@ -72,6 +75,7 @@ def _bytes(_context: object, _option: object, text: str) -> int:
 @click.pass_context
 def diff(
     ctx: click.Context,
+    words: tuple[str, ...],
     device: str,
     tolerance: float | None,
     ulps: int,
@@ -101,6 +105,8 @@ def diff(
     from mgpu_rt.runtime._manifest import Damaged
     from mgpu_rt.runtime._objects import numpy_for
 
+    if words:
+        raise CommandError(f"'{words[0]}' needs -- before it: {_HOW}")
     before, after = _programs(ctx.meta["program"], device)
     on = (device.split(",") * 2)[:2]
     try:
@@ -130,6 +136,9 @@ def diff(
     ctx.exit(answer.status)
 
 
+_HOW = "name two programs, as -- BEFORE -- AFTER, or --device A,B -- PROGRAM"
+
+
 def _programs(words: list[str], device: str) -> tuple[list[str], list[str]]:
     """The programs of both sides with their arguments. Raises CommandError."""
     from mgpu_rt._cli import preload
@@ -141,7 +150,7 @@ def _programs(words: list[str], device: str) -> tuple[list[str], list[str]]:
     at = words.index("--") if "--" in words else len(words)
     before, after = words[:at], words[at + 1 :]
     if len(names) > 2 or not before or (at < len(words) and not after):
-        raise CommandError("name two programs, as -- BEFORE -- AFTER, or --device A,B -- PROGRAM")
+        raise CommandError(_HOW)
     if not after and len(names) == 1:
         raise CommandError("name a second program, as -- BEFORE -- AFTER, or two devices: A,B")
     return before, after or before

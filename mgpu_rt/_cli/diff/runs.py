@@ -13,6 +13,7 @@ from pathlib import Path
 from mgpu_rt._cli import executable, overrides, preload
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt.runtime import _noting
+from mgpu_rt.runtime._folder import MANIFEST
 from mgpu_rt.runtime._manifest import RecordedLaunch
 from mgpu_rt.runtime._replay import Recording
 
@@ -89,9 +90,19 @@ def run(side: Side, folder: Path, sample: int, whole: Iterable[Key] = ()) -> Not
     return _read(side, folder, done.returncode)
 
 
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
 def _read(side: Side, folder: Path, status: int) -> Notes:
     lost = sum(max(1, path.stat().st_size) for path in folder.glob(f"{_noting.LOST}.*"))
     found = [path for path in folder.iterdir() if path.is_dir()]
+    said = f" (its exit status is {status})" if status else ""
+    if len(found) == 1 and not _has_content(found[0] / MANIFEST):
+        raise CommandError(
+            f"{side.name}, no launch of '{side.command[0]}'{said} was completed: the lines above "
+            "give the reason"
+        )
     if len(found) == 1:
         return Notes(Recording(found[0]), lost)
     if found:
@@ -99,6 +110,5 @@ def _read(side: Side, folder: Path, status: int) -> Notes:
             f"{side.name}, {len(found)} processes of '{side.command[0]}' launch kernels: diff "
             "compares one; run one rank, or the process alone"
         )
-    said = f" (its exit status is {status})" if status else ""
     why = "could be recorded: the lines above say why" if lost else "was made through this library"
     raise CommandError(f"{side.name}, no launch of '{side.command[0]}'{said} {why}")

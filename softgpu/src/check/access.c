@@ -183,6 +183,10 @@ static void report_finding(struct wave *w, const struct inst *i, int lane, uint6
         softgpu_report_block(&report, &finding->block);
     else if (softgpu_registered_address(va, &host))
         softgpu_report_text(&report, "note", "this is the host's address of registered memory");
+    else if (softgpu_is_host_memory(va))
+        softgpu_report_text(&report, "note",
+                            "this is memory of the host that is not registered: register it "
+                            "(gpu.host_register), or copy it to memory of gpu.alloc");
     softgpu_report_end(&report);
 }
 

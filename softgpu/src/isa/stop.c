@@ -72,6 +72,10 @@ __attribute__((weak)) bool softgpu_registered_address(uint64_t va, uint64_t *kno
     (void)va, (void)known_as;
     return false;
 }
+__attribute__((weak)) bool softgpu_is_host_memory(uint64_t va) {
+    (void)va;
+    return false;
+}
 
 void softgpu_memory_fault(struct wave *w, const struct inst *i, int lane, const char *what,
                           uint64_t va, unsigned size) {
@@ -84,6 +88,10 @@ void softgpu_memory_fault(struct wave *w, const struct inst *i, int lane, const 
                  ": the host's address of memory that was registered, which the device knows at "
                  "0x%llx (hipHostGetDevicePointer)",
                  (unsigned long long)known_as);
+    else if (used > 0 && softgpu_is_host_memory(va))
+        snprintf(
+            text + used, sizeof text - (size_t)used,
+            ": memory of the host that is not registered (gpu.host_register, hipHostRegister)");
     fault_with(w, i, lane, text, SOFTGPU_FAULT_MEMORY, va);
 }
 

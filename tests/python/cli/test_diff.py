@@ -96,6 +96,7 @@ def test_equal_programs_leave_nothing(tmp_path: Path) -> None:
         (("--", "a"), "name a second program"),
         (("--", "a", "--"), "name two programs"),
         ((), "name two programs"),
+        (("./a", "./b"), "'./a' needs -- before it: name two programs, as -- BEFORE -- AFTER"),
         (("--device", "gfx90a,fx", "--", "a"), "'fx' is none of auto, hip, softgpu, cuda"),
         (("--tolerance", "-1", "--", "a", "--", "b"), "the tolerance -1.0 is not possible"),
         (("--dtype", "f33", "--", "a", "--", "b"), "'f33' is no type of numbers"),

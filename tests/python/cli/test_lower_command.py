@@ -318,6 +318,41 @@ def test_the_pass_that_is_missing_is_named(tmp_path: Path, replace: str, said: s
     assert said in complaint("-", "-o", tmp_path / "x.o", stdin=text.encode())
 
 
+def test_a_program_that_is_not_lowered_wholly_is_refused_in_the_dialect_too(
+    tmp_path: Path,
+) -> None:
+    """mlir-opt ends with status 0 although operations of other dialects are left."""
+    text = LAUNCHES.replace(
+        "    return\n",
+        "    %a = gpu.alloc () : memref<4xf32>\n    gpu.dealloc %a : memref<4xf32>\n    return\n",
+    )
+    out = tmp_path / "x.mlir"
+    said = complaint("-", "-o", out, "--emit", "mlir", stdin=text.encode())
+    assert "holds gpu.alloc without async (line 22), which mgpu-rt does not lower: run" in said
+    assert not out.exists()
+
+
+ROUNDED_UP = """
+func.func @main(%n: index) {
+  %size = arith.constant 64 : index
+  %groups = arith.ceildivui %n, %size : index
+  gpu.launch blocks(%a, %b, %c) in (%x = %groups, %y = %groups, %z = %groups)
+             threads(%d, %e, %f) in (%i = %size, %j = %size, %k = %size) {
+    gpu.terminator
+  }
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("llvm", [22, 19])
+def test_a_grid_is_rounded_up(tmp_path: Path, llvm: int) -> None:
+    out = tmp_path / "x.o"
+    done = lower("-", "-o", out, "--llvm", llvm, stdin=ROUNDED_UP.encode())
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert out.stat().st_size
+
+
 def test_a_release_without_a_pipeline_is_refused(tmp_path: Path) -> None:
     said = complaint(FORUM, "-o", tmp_path / "x.o", "--llvm", 18)
     assert said == "mgpu-rt: no recipe for LLVM 18: there are 15, and 19 to 23\n"

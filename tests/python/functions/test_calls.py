@@ -21,6 +21,7 @@ from mgpu_rt._functions import values
 from mgpu_rt._functions.types import Scalar
 from tests.python.functions import HOST, library
 from tests.support.child import ROOT, environment
+from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
 ARRAY = numpy.arange(12, dtype="f4").reshape(3, 4)
@@ -317,6 +318,23 @@ def test_files_that_are_no_library_are_refused(tmp_path: Path) -> None:
 
 
 # ---- threads, and ends of processes ----
+
+
+def test_a_program_that_is_no_library_is_named(tmp_path: Path) -> None:
+    program = compile_c(tmp_path / "program", "int main(void) { return 0; }")
+    with pytest.raises(OSError, match="it is a program: make a library by `mgpu-rt lower --emit"):
+        mgpu_rt.Library(program)
+
+
+def test_lower_names_the_pass_that_is_missing() -> None:
+    text = """
+    func.func @main(%n: index) {
+      %a = gpu.alloc (%n) : memref<?xf32>
+      gpu.dealloc %a : memref<?xf32>
+      return
+    }"""
+    with pytest.raises(RuntimeError, match="run mlir-opt --gpu-async-region before"):
+        mgpu_rt.lower(text)
 
 
 def test_threads_call_one_library_and_close_it(host: mgpu_rt.Library) -> None:

@@ -132,7 +132,7 @@ def test_without_a_line_table_a_report_says_the_place_in_the_code() -> None:
 
 def test_a_right_program_keeps_its_status() -> None:
     done = check("--", program(HERE / "right.mlir"))
-    assert (done.returncode, done.stderr) == (7, "")
+    assert (done.returncode, done.stderr) == (7, "mgpu-rt: found no fault\n")
 
 
 #: Launches more threads than a workgroup can contain.
@@ -213,6 +213,34 @@ def test_text_names_places_without_a_symbol() -> None:
     assert reports.text(stopped) == "error: kernel x: a jump [stopped]\n  at offset 0x8"
 
 
+ON_THE_HOST = """
+func.func @main() {
+  %one = arith.constant 1 : index
+  %zero = arith.constant 0 : index
+  %number = arith.constant 1.0 : f32
+  %memory = memref.alloc() : memref<4xf32>
+  gpu.launch blocks(%a, %b, %c) in (%x = %one, %y = %one, %z = %one)
+             threads(%d, %e, %f) in (%i = %one, %j = %one, %k = %one) {
+    memref.store %number, %memory[%zero] : memref<4xf32>
+    gpu.terminator
+  }
+  return
+}
+"""
+
+
+def test_memory_of_the_host_is_named(tmp_path: Path) -> None:
+    source = tmp_path / "host.mlir"
+    source.write_text(ON_THE_HOST)
+    built = program(source)
+    done = check("--", built)
+    assert done.returncode == 1
+    assert "where nothing is allocated [unmapped]" in done.stderr
+    assert "  this is memory of the host that is not registered: register it " in done.stderr
+    done = command("run", "--device", "softgpu", "--", built, **hip())
+    assert "4 bytes: memory of the host that is not registered (gpu.host_register" in done.stderr
+
+
 # ---- no false report ----
 
 
@@ -234,4 +262,4 @@ def test_models_have_no_fault(name: str) -> None:
     model = seeded.executable(f"check {name}", seeded.source(name), name)
     wait = f"{softgpu.hip({})},hipDeviceSynchronize"
     done = check("--", "sh", "-c", 'echo 1 | "$0"', model, BENCH_WAIT=wait)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "mgpu-rt: found no fault\n")

@@ -61,7 +61,7 @@ def gpu_functions(source: str) -> list[str]:
 
 def test_a_right_launch_has_no_fault(right: Path) -> None:
     done = check("--launch", 2, right)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "mgpu-rt: found no fault\n")
 
 
 def test_another_launch_is_chosen(tmp_path: Path) -> None:

@@ -155,7 +155,10 @@ def summary(releases: Mapping[int, Mapping[Side, Outcome]]) -> str:
             for name in ("hipStreamCreate", "hipModuleLoadData")
         )
         rows.append((f"LLVM {llvm}", *times, created, loaded))
-    return "\n".join(columns(rows))
+    lines = [*columns(rows)]
+    if any("under " in cell for row in rows for cell in row):
+        lines.append("under 20 µs: the time is too short for this measurement, and may be far less")
+    return "\n".join(lines)
 
 
 def time_launch(llvm: int, side: Side, environment: Mapping[str, str]) -> Estimate:

@@ -215,12 +215,13 @@ def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
         with mgpu_rt.intercept(mgpu_rt.hooks.Trace()):
             lowered_function(...)
 
-    On all threads the library calls the methods that the runtime's class overrides. Within the
-    `with` statement the library builds no graph; the replay of an earlier graph bypasses the
-    runtime. At the end of the `with` statement the previous runtime is current again. If a method
-    raises an exception other than HipError, the library itself handles all later calls. The end of
-    the `with` statement then raises the first such exception. Raises TypeError if `runtime` is not
-    a Runtime.
+    On all threads the library calls the methods that the runtime's class overrides. Load modules
+    and libraries within the `with` statement: a runtime knows a kernel's arguments only if the
+    runtime saw the module's load. Within the `with` statement the library builds no graph; the
+    replay of an earlier graph bypasses the runtime. At the end of the `with` statement the previous
+    runtime is current again. If a method raises an exception other than HipError, the library
+    itself handles all later calls. The end of the `with` statement then raises the first such
+    exception. Raises TypeError if `runtime` is not a Runtime.
     """
     from mgpu_rt.runtime import _host
 

@@ -41,8 +41,8 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     show_default=True,
     metavar="22|19|15",
     help="The LLVM release to lower with; 23, 21 and 20 too, where you have their tools. With 22 a "
-    "launch takes 5 calls of the runtime, with 19 and 15 it takes 7. LLVM 15 can lower a program "
-    "only if each kernel has one launch in it.",
+    "launch takes 5 calls of the runtime, with 19 and 15 it takes 7. With 19 to 21, LLVM 22 "
+    "compiles the kernels. LLVM 15 can lower a program only if each kernel has one launch in it.",
 )
 @click.option(
     "--chip",
@@ -154,8 +154,8 @@ def lower(
         else:
             _write(out, request.content(text), executable=emit in _LINKED)
     except toolchain.LoweringFailed as failed:
-        if any(words in failed.complaint for words in toolchain.UNKNOWN_CHIP):
-            raise _unknown_chip(pipeline) from None
+        if toolchain.is_unknown_chip(failed):
+            raise CommandError(f"--{pipelines.unknown_chip(pipeline)}") from None
         click.echo(_named(failed, program), err=True)
         raise _refusal(failed, program, text, pipeline) from None
     except (ValueError, toolchain.ToolchainMissing) as error:
@@ -267,13 +267,6 @@ def _without(absent: list[ToolchainMissing]) -> CommandError:
     here = f"complete here: --llvm {' or '.join(complete)}" if complete else "no other is complete"
     return CommandError(
         f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; {here}"
-    )
-
-
-def _unknown_chip(pipeline: Pipeline) -> CommandError:
-    return CommandError(
-        f"--chip {pipeline.chip}: LLVM {pipeline.device_llvm} knows no such GPU: give the name "
-        "that `rocminfo` shows, such as gfx90a (MI200) or gfx942 (MI300)"
     )
 
 

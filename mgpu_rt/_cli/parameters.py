@@ -68,6 +68,14 @@ def device(help_text: str) -> Callable[[Any], Any]:
     )
 
 
+def _text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Refuses an option in place of an option's value, which click would accept."""
+    values = value if isinstance(value, tuple) else (value,)
+    if wrong := [each for each in values if str(each).startswith("--")]:
+        raise click.BadParameter(f"a value is missing before {wrong[0]}", ctx, param)
+    return value
+
+
 def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options for Python code that observes or handles the program's calls."""
     for option in (
@@ -76,11 +84,17 @@ def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.IntRange(min=0),
             help="For hooks: only the n-th launch of each kernel; 0: all.",
         ),
-        click.option("--kernel", metavar="PATTERN", help="For hooks: only these kernels."),
+        click.option(
+            "--kernel",
+            metavar="PATTERN",
+            callback=_text,
+            help="For hooks: only these kernels.",
+        ),
         click.option(
             "--hook",
             "hooks",
             multiple=True,
+            callback=_text,
             metavar="NAME[=VALUE]",
             help="Look at the calls in Python: trace, time, nan[=f32], faults=mgpuMemAlloc:3, "
             "record[=FOLDER], or a MODULE:CLASS of your own. May be repeated.",
@@ -88,6 +102,7 @@ def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--runtime",
             metavar="MODULE:CLASS",
+            callback=_text,
             help="A runtime of your own, in Python, that answers the calls.",
         ),
     ):

@@ -46,7 +46,12 @@ def _is_size(word: str) -> bool:
     type=click.IntRange(min=1),
     help="The number of the launch in the recording.  [default: the first]",
 )
-@click.option("--image", type=parameters.PATH, help="Another image with the kernel, in a file.")
+@click.option(
+    "--image",
+    type=parameters.PATH,
+    help="Another image with the kernel: a code object, or a file that holds one, as `mgpu-rt "
+    "lower` writes.",
+)
 @click.option("--grid", callback=_sizes, metavar="X[xY[xZ]]", help="Another grid.")
 @click.option("--block", callback=_sizes, metavar="X[xY[xZ]]", help="Another block.")
 @click.option(
@@ -133,15 +138,15 @@ def make(
     `launch` counts from 1; `image` is the path of another image; `options` are the arguments of
     `Recording.replay`.
     """
-    from mgpu_rt import _files
     from mgpu_rt.runtime import Recording
 
     tolerate_encodings()
     try:
         opened = Recording(recording)
         announce(opened, launch)
-        other = _files.read(image) if image else None
-        replayed = opened.replay((launch or 1) - 1, image=other, **options)
+        number = (launch or 1) - 1
+        other = _image_in(image, opened.launches[number].kernel) if image else None
+        replayed = opened.replay(number, image=other, **options)
     except FAILURES as error:
         complain(str(error) or "out of memory")
         return 2
@@ -151,6 +156,13 @@ def make(
         complain(f"stdout cannot be written: {error.strerror or error}")
         return 2
     return 0 if replayed.same else 1
+
+
+def _image_in(path: str, kernel: str) -> bytes:
+    """Returns the image in a file that has the kernel. Raises ValueError or OSError."""
+    from mgpu_rt._launch.modules import choose
+
+    return choose(path, kernel)[1].loaded
 
 
 def announce(opened: Recording, launch: int | None) -> None:

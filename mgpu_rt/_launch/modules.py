@@ -42,7 +42,7 @@ class Module:
 
     def __init__(self, image: Any, *, holding: str | None = None) -> None:
         self._library = load()
-        self.name, chosen = _choose(image, holding)
+        self.name, chosen = choose(image, holding)
         self.kernels = _kernels(chosen)
         self._full = {kernel_names.full_name(chosen.module, name): name for name in self.kernels}
         self._functions: dict[str, Any] = {}
@@ -114,7 +114,7 @@ def _unload(library: RuntimeLibrary, handle: Any, _content: Any) -> None:
 # ---- the image ----
 
 
-def _choose(image: Any, holding: str | None) -> tuple[str, ImageDescription]:
+def choose(image: Any, holding: str | None) -> tuple[str, ImageDescription]:
     """Returns the image in a file or in bytes, and the image's name for messages. Raises ValueError
     or OSError."""
     requirements.check()

@@ -182,6 +182,14 @@ def pipeline(
     return Pipeline(llvm, chip, _form(chip, image), opt_level, first, lines)
 
 
+def unknown_chip(pipeline: Pipeline) -> str:
+    """Returns the message that LLVM does not know the pipeline's GPU."""
+    return (
+        f"chip {pipeline.chip}: LLVM {pipeline.device_llvm} knows no such GPU: give the name that "
+        "`rocminfo` shows, such as gfx90a (MI200) or gfx942 (MI300)"
+    )
+
+
 def _is_nvidia(chip: str) -> bool:
     return chip.startswith("sm_")
 

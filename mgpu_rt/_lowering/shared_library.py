@@ -48,17 +48,19 @@ def lower(
             stem, ".so", key, lambda: [*object_files.tools(pipeline), toolchain.compiler()], make
         )
     except toolchain.LoweringFailed as failed:
+        if toolchain.is_unknown_chip(failed):
+            raise failed.with_advice(pipelines.unknown_chip(pipeline)) from None
         if why := dialects.advice(text, failed.complaint):
             raise failed.with_advice(why) from None
         raise
 
 
 def _read(source: str | bytes | os.PathLike[str]) -> tuple[str, str]:
-    """Returns the text of a program, and a name for its files. A string with a newline is the text
-    itself; any other string is a path."""
+    """Returns the text of a program, and a name for its files. A string with a newline or a brace
+    is the text itself; any other string is a path."""
     if isinstance(source, bytes):
         source = source.decode()
-    if isinstance(source, str) and "\n" in source:
+    if isinstance(source, str) and ("\n" in source or "{" in source):
         return source, "program"
     path = Path(source)
     return path.read_text(), path.stem

@@ -24,7 +24,7 @@ DEVICE_LIBRARIES = (Path("/usr/lib/x86_64-linux-gnu/amdgcn"), Path("/opt/rocm/am
 
 #: For an unknown chip LLVM prints a warning, and then crashes or writes an image that no GPU
 #: accepts. For a name that denotes no chip, MLIR ends with an error.
-UNKNOWN_CHIP = ("is not a recognized processor", "Invalid chipset name")
+_UNKNOWN_CHIP = ("is not a recognized processor", "Invalid chipset name")
 
 _VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")
 
@@ -54,6 +54,11 @@ class LoweringFailed(RuntimeError):
     def with_advice(self, advice: str) -> LoweringFailed:
         """Returns a copy whose message ends with the way out."""
         return LoweringFailed(self.command, self.status, f"{self.complaint}\n{advice}")
+
+
+def is_unknown_chip(failed: LoweringFailed) -> bool:
+    """Returns True if a tool refused the name of the GPU."""
+    return any(words in failed.complaint for words in _UNKNOWN_CHIP)
 
 
 def tool(name: str, llvm: int) -> Path:
@@ -184,6 +189,6 @@ def run(
     complaint = done.stderr.decode(errors="replace").strip()
     if done.returncode != 0:
         raise LoweringFailed(arguments, done.returncode, complaint)
-    if UNKNOWN_CHIP[0] in complaint:
+    if _UNKNOWN_CHIP[0] in complaint:
         raise LoweringFailed(arguments, done.returncode, complaint.splitlines()[0])
     return done.stdout

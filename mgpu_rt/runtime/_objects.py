@@ -331,6 +331,8 @@ class Launch:
 
     def __str__(self) -> str:
         given = ", ".join(_shown(argument) for argument in self.arguments)
+        if self.kernel.image is None and not given:
+            given = "?"  # its module was loaded before the runtime
         return f"{self.kernel.label}<{_sizes(self.grid)}, {_sizes(self.block)}>({given})"
 
 

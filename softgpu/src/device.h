@@ -45,8 +45,8 @@ bool softgpu_find_range(uint64_t va, struct softgpu_range *range);
  * if the memory is not registered. */
 bool softgpu_registered_address(uint64_t va, uint64_t *known_as);
 
-/* Returns true if the process can read this address, and the address is in no mapping of the
- * devices: memory of the host that is not registered. */
+/* Returns true for memory of the host that is not registered: the process can read the address, and
+ * no mapping of the devices contains it. */
 bool softgpu_is_host_memory(uint64_t va);
 
 /* The kind of a fault, which determines the error that ROCr and HIP report. */

@@ -52,7 +52,9 @@ def device(recording: str, launch: int | None, wanted: str, arguments: Sequence[
     """Returns the emulated device that the launch's image targets, or `wanted` if `wanted` names a
     device. Raises CommandError."""
     if arguments:
-        raise CommandError(f"'{recording}' is a recording, and takes no arguments")
+        raise CommandError(
+            f"'{recording}' is a recording, and takes no arguments: options stand before it"
+        )
     if wanted in ("hip", "cuda"):
         raise CommandError(f"a recording is checked on an emulated device: not --device {wanted}")
     if wanted != "auto":

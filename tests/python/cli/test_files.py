@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -180,6 +181,9 @@ def test_a_partial_file_is_removed(place: Path) -> None:
         ("inspect", ""),
         ("run", "--stats-json", "--", "./program"),
         ("run", "--trace", "--stats", "--", "./program"),
+        ("run", "--hook", "--", "./program"),
+        ("run", "--kernel", "--nth", "1", "./program"),
+        ("run", "--runtime", "--", "./program"),
         ("lower", "program.mlir", "-o", "--emit"),
     ],
     ids=" ".join,
@@ -187,4 +191,4 @@ def test_a_partial_file_is_removed(place: Path) -> None:
 def test_an_empty_path_is_refused(place: Path, words: tuple[str, ...]) -> None:
     result = invoke(*words)
     assert result.exit_code == 2 and not result.stdout
-    assert "path is missing" in result.stderr
+    assert re.search("(path|value) is missing", result.stderr)

@@ -335,6 +335,13 @@ def test_lower_names_the_pass_that_is_missing() -> None:
     }"""
     with pytest.raises(RuntimeError, match="run mlir-opt --gpu-async-region before"):
         mgpu_rt.lower(text)
+    with pytest.raises(RuntimeError, match="chip MI300X: LLVM 22 knows no such GPU: give the name"):
+        mgpu_rt.lower(ROOT / "examples" / "steps.mlir", chip="MI300X")
+
+
+def test_a_line_of_text_is_a_program() -> None:
+    path = mgpu_rt.lower("func.func @same(%a: i32) -> i32 { return %a : i32 }")
+    assert mgpu_rt.Library(path).same(7) == 7
 
 
 def test_threads_call_one_library_and_close_it(host: mgpu_rt.Library) -> None:

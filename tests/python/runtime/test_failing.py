@@ -3,6 +3,7 @@ continues after a call was lost."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ import pytest
 
 import mgpu_rt
 from mgpu_rt._images.model import Argument
-from mgpu_rt.hooks import NanCheck
+from mgpu_rt.hooks import NanCheck, Trace
 from mgpu_rt.runtime import Launch, Runtime
 from tests.python.runtime import failing
 from tests.python.runtime.test_hosting import asked, run
@@ -200,6 +201,15 @@ def test_the_nan_hook_names_a_kernel_that_it_cannot_look_at(mgpu: Mgpu) -> None:
         mgpu.launch(mgpu.function(mgpu.load(image), "test_func"))
     (line,) = mgpu.stderr().splitlines()
     assert line.startswith("mgpu_rt: the hook nan cannot look at function 0x")
+    assert line.endswith(": its module was loaded before the hook; load it within the `with`")
+
+
+@in_child(**alone)
+def test_arguments_that_are_not_known_are_shown_as_such(mgpu: Mgpu) -> None:
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
+    with mgpu_rt.intercept(Trace()):
+        mgpu.launch(function)
+    assert re.search(r"^function 0x[0-9a-f]+<\d+, \d+>\(\?\)$", mgpu.stderr(), re.MULTILINE)
 
 
 # ---- arguments of a launch ----

@@ -208,7 +208,6 @@ ELSEWHERE = {
     "pip install mgpu_rt pytest numpy": "tests/release/examples/test_ci.py",
     "pip install mgpu_rt-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl": "tests/release/install",
     "cmake -B build -Dmgpu_rt_DIR=$(mgpu-rt config --cmakedir)": "tests/release/install",
-    "pkg-config --libs mgpu_rt": "tests/release/install",
     "mgpu-rt selftest --json selftest.json --page selftest.html": "tests/python/selftest",
     "mgpu-rt selftest --image kernels.tar.xz": "tests/python/selftest",
     "mgpu-rt selftest --json first.json": "tests/python/selftest",

@@ -1,9 +1,9 @@
 """Builds the compiled files by csrc/build.mk, and copies them into the package.
 
 In a checkout (editable installs) the compiled files stay in build/, where make finds them. In a
-wheel and in pip's installs the compiled files are in mgpu_rt/. For these, make compiles a copy of
-the sources below the build folder. So no file contains that folder's path, and a second build gives
-equal bytes.
+wheel and in pip's installs the compiled files are in mgpu_rt/. For a wheel or an install, make
+compiles a copy of the sources below the build folder. No compiled file contains the build folder's
+path, so a second build gives equal bytes.
 
 CC, CFLAGS, LDFLAGS and SOURCE_DATE_EPOCH are honoured, and make's other variables through
 MAKEFLAGS (MAKEFLAGS="SOFTGPU=no").
@@ -26,7 +26,7 @@ from setuptools.command.sdist import sdist
 ROOT = Path(__file__).resolve().parent
 SOURCES = ("csrc", "mgpu_rt", "softgpu")
 
-#: The time in archives, unless SOURCE_DATE_EPOCH gives another: zip files cannot contain a time
+#: The time of files in archives, unless SOURCE_DATE_EPOCH is set. Zip files cannot contain a time
 #: before 1980.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
@@ -44,7 +44,8 @@ def make(directory: Path, *arguments: str) -> None:
     """Runs make in a folder. If make fails, ends the build with make's message."""
     command = ["make", f"-j{os.cpu_count() or 1}", "-f", "csrc/build.mk", *arguments]
     command.append(f"HOST_PYTHON={sys.executable}")
-    # csrc/build.mk adds the user's flags to its own; flags on the command line would replace them.
+    # csrc/build.mk adds the environment's CFLAGS to its own flags. A CFLAGS argument of make
+    # replaces the environment's CFLAGS.
     if subprocess.run(command, cwd=directory).returncode != 0:
         sys.exit("mgpu_rt: the C half could not be built; make has said why")
 

@@ -1,4 +1,4 @@
-"""Benchmarks and the demonstration: programs, and the runtimes with which they are compared."""
+"""Benchmarks and the demonstration: programs, and the runtimes that the benchmarks compare."""
 
 from pathlib import Path
 

@@ -42,8 +42,8 @@ from bench.show import output, table
 from bench.show.figures import Result, Step
 from mgpu_rt._lowering import toolchain
 
-#: The benchmarks, each with the devices on which it runs. On an emulated device threads compete
-#: with the device itself.
+#: The devices on which each benchmark runs. "threads" leaves out the emulated device, because the
+#: device's own threads would compete.
 WHERE = {
     "calls": ("stub",),
     "threads": ("stub", "cuda", "hip"),

@@ -1,11 +1,12 @@
-"""The demonstration: the forum's program before and after, on AMD's own HIP without a GPU.
+"""The demonstration: the forum's program without and with mgpu_rt, on AMD's own HIP without a GPU.
 
 Lowers ``programs/forum.mlir`` (launches of an empty kernel) with MLIR 22, 19 and 15. Each program
-runs with a plain runtime, with mgpu_rt linked instead, and with mgpu_rt preloaded. Prints a table
-like the forum report's for each program, and finally one of all programs. Ends with status 1 if a
-run failed or mgpu_rt made more calls than promised.
+runs in three configurations: linked with a plain runtime, linked with mgpu_rt, and with mgpu_rt
+preloaded. Prints a table for each program, in the format of the forum's report, and finally a
+summary of all programs. Ends with status 1 if a run failed or mgpu_rt made more calls than
+promised.
 
-The times belong to an emulated device, so they only compare the sides with each other.
+The times are measured on an emulated device, so they only compare the sides with each other.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Side:
-    """One way of running the program. ``command`` is put before the program's path.
+    """A configuration in which the program runs. On the command line ``command`` precedes the
+    program's path.
 
     ``many`` is the number of launches in a timed run, which must take clearly longer than HIP's own
     start of 0.2 s.
@@ -66,8 +68,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Counts:
-    """The counts of one way of running: the program's calls, as in the library's table, and the
-    driver's calls by name."""
+    """The call counts of one configuration: the library's table of the program's calls, and the
+    number of calls of each driver function."""
 
     table: str
     driver: Mapping[str, int]
@@ -75,7 +77,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The time of a launch in one way of running, and the counts."""
+    """The results of one configuration: the time of a launch, and the call counts."""
 
     launch: Estimate
     counts: Counts
@@ -85,7 +87,8 @@ class Outcome:
 
 
 PLAIN = Side("plain runtime", STOCK, many=300)
-#: Makes the driver calls of PLAIN in their order, through this library, which can count them.
+#: Makes PLAIN's driver calls in PLAIN's order, but through this library, because only this library
+#: counts calls.
 PLAIN_COUNTED = Side("plain runtime", OURS, many=0, environment={"MGPU_RT_CACHE": "off"})
 IN_PLACE = Side("mgpu_rt", OURS, many=20_000)
 PRELOADED = Side(
@@ -122,7 +125,7 @@ def demonstrate() -> None:
 
 
 def compare(llvm: int) -> dict[Side, Outcome]:
-    """Runs the program of one LLVM release in all ways, prints the tables, and checks the
+    """Runs the program of one LLVM release in all configurations, prints the tables, and checks the
     counts."""
     chip = pipelines.FORUM_CHIP if llvm == 15 else pipelines.DEFAULT_CHIP
     # The caller's settings of mgpu_rt are for other programs; only the caller's choice of a HIP
@@ -144,7 +147,8 @@ def compare(llvm: int) -> dict[Side, Outcome]:
 
 
 def summary(releases: Mapping[int, Mapping[Side, Outcome]]) -> str:
-    """Prints the table of a launch's time, and of the driver calls of LAUNCHES launches."""
+    """Returns a table with a row for each release: the time of a launch, and the numbers of streams
+    and modules that LAUNCHES launches create."""
     head = ("a launch takes", *(side.name for side in SIDES), "streams created", "modules loaded")
     rows = [head]
     for llvm, outcomes in releases.items():
@@ -162,8 +166,8 @@ def summary(releases: Mapping[int, Mapping[Side, Outcome]]) -> str:
 
 
 def time_launch(llvm: int, side: Side, environment: Mapping[str, str]) -> Estimate:
-    """Returns the microseconds of a launch after the first: HIP's own start takes equally long in
-    all runs."""
+    """Returns the microseconds of a launch after the first, from the difference between a long run
+    and a run of one launch. The difference excludes HIP's own start."""
     one, many = (build(llvm, side.library, launches) for launches in (1, side.many))
     taken: dict[Path, list[float]] = {one: [], many: []}
     for _ in range(REPETITIONS):
@@ -175,7 +179,7 @@ def time_launch(llvm: int, side: Side, environment: Mapping[str, str]) -> Estima
 
 
 def count(llvm: int, side: Side, environment: Mapping[str, str]) -> Counts:
-    """Returns the calls of LAUNCHES launches."""
+    """Returns the call counts of a run of LAUNCHES launches."""
     program = build(llvm, side.library, LAUNCHES)
     report = execute(side, program, {**environment, "MGPU_RT_STATS": "1"})
     program_table, driver_table = split_tables(report)
@@ -203,7 +207,8 @@ def execute(side: Side, program: Path, environment: Mapping[str, str]) -> str:
         )
     except subprocess.TimeoutExpired as expired:
         raise Failed(f"{what}: not done after {TIME_LIMIT} s") from expired
-    # MLIR's main returns no status, so only a run that a signal ended has failed.
+    # MLIR's main returns no status, so the exit code is arbitrary; only a negative code (a signal)
+    # means that the run failed.
     if done.returncode < 0:
         raise Failed(f"{what}: ended with status {done.returncode}\n{done.stderr}")
     if "failed with" in done.stderr:
@@ -221,12 +226,12 @@ def split_tables(report: str) -> tuple[str, str]:
 
 
 def check(llvm: int, driver: Mapping[str, int]) -> None:
-    """Compares the counts with the promised ones."""
+    """Raises Failed if a function was called more or less often than mgpu_rt promises."""
     bounds = {
         "hipModuleLoadData": (0, 1),
         "hipModuleGetFunction": (0, 1),
         "hipStreamCreate": (0, 1),
-        # The loop contains no destroy; one destroy at the end ends the shared stream.
+        # The iterations share a stream, which is destroyed at most once, after the loop.
         "hipStreamDestroy": (0, 1),
         "hipModuleLaunchKernel": (LAUNCHES, LAUNCHES),
         "hipStreamSynchronize": (LAUNCHES, LAUNCHES),

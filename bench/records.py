@@ -8,8 +8,8 @@ from typing import Any
 
 from bench import ROOT
 
-#: The suites' records are here; softgpu/records contains the emulated device's, and bench/results
-#: the benchmarks'.
+#: The folder of the suites' records. The records of the emulated device are in softgpu/records, and
+#: the results of benchmarks in bench/results.
 SUITES = ROOT / "bench" / "results" / "suites"
 DEVICE = ROOT / "softgpu" / "records"
 
@@ -21,7 +21,7 @@ def load(path: Path) -> Any:
 
 
 def save(content: Any, path: Path) -> None:
-    """Writes the file, replacing an older one."""
+    """Writes the file, and replaces an older file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_text(content) + "\n", encoding="utf-8")
 

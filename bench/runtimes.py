@@ -9,21 +9,21 @@ from mgpu_rt.runtime._objects import Launch
 
 
 class OnKernel(Runtime):
-    """A hook on launches only; loads and look-ups also pass through the hook, so that it knows the
-    kernel."""
+    """A hook on launches. Loads and look-ups also pass through Python, so that a launch has the
+    kernel's name."""
 
     def launch_kernel(self, launch: Launch) -> None:
         super().launch_kernel(launch)
 
 
 class OnLaunch(OnKernel):
-    """Overrides the launch only."""
+    """A hook on launches that does not need the kernel's name."""
 
     knows_kernels: ClassVar[bool] = False
 
 
 class All(Runtime):
-    """Passes every function on to the library."""
+    """Passes every call on to the library."""
 
     knows_kernels: ClassVar[bool] = False
 

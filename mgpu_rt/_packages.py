@@ -6,8 +6,9 @@ import shutil
 
 
 def how_to_install(debian: str, elsewhere: str = "") -> str:
-    """Returns the command that installs packages by their names in Debian and Ubuntu. Without
-    apt-get the advice is `elsewhere`, by default to search for similar packages."""
+    """Returns the command that installs packages by their names in Debian and Ubuntu. If apt-get is
+    missing, returns the advice in the argument `elsewhere`, or by default the advice to install
+    these packages."""
     if shutil.which("apt-get"):
         return f"apt-get install {debian}"
     return elsewhere or f"install what Debian calls {debian}"

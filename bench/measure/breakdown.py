@@ -1,4 +1,5 @@
-"""The table of the forum's report: a program's calls, the driver's calls, and the time of each."""
+"""Measures the table of the forum's report: a program's calls, the driver's calls, and the time of
+each call."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ def run(device: Device, step: Step) -> Result:
 def _statistics(
     device: Device, side: Side, program: str, llvm: int, calls: int
 ) -> list[dict[str, Any]]:
-    """Returns the statistics of a process at two moments: after main's first call, which loads and
-    creates all objects, and after ``calls`` more calls."""
+    """Returns the statistics of a process twice: after main's first call, which loads and creates
+    all objects, and after ``calls`` more calls."""
     command = side.command(program, llvm, device)
     assert command is not None
     environment = {**side.environment, "MGPU_RT_STATS": os.devnull}
@@ -55,8 +56,8 @@ def _statistics(
 def _rows(
     first: dict[str, Any], all_of_it: dict[str, Any], iterations: int, label: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Returns each function's calls and time: in the steady state, and the extra cost of the first
-    call."""
+    """Returns a row for each function: the calls and the time in the steady state, and the extra
+    cost of the first call."""
     rows = [
         {
             **label,

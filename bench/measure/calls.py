@@ -25,8 +25,8 @@ METHOD = (
 #: The number of calls for a launch, the LLVM releases whose programs make that many, and the target
 #: in ns.
 LOOPS = ((7, "LLVM 13 to 20 (7 calls)", 60), (5, "LLVM 21 to 24 (5 calls)", 40))
-#: Further runtimes: this library as it ships, without instrumentation, with statistics, and without
-#: caches; and the plain runtime.
+#: Other runtimes: this library in four configurations (default, without instrumentation, with
+#: statistics, without caches), and the plain runtime.
 OTHERS = (
     ("mgpu_rt", "mgpu_rt"),
     ("bare", "mgpu_rt, instrumentation compiled out"),
@@ -79,15 +79,16 @@ def _times(rounds: int) -> dict[str, list[float]]:
 
 
 def _copy(name: str) -> Path:
-    """Copies a library, because the loader would return the first handle for a second load of one
-    file."""
+    """Copies the library for another side, because the loader opens a file only once in a
+    process."""
     copy = native.OUT / f"libmlir_rocm_runtime-{name}.so"
     shutil.copyfile(native.RUNTIME, copy)
     return copy
 
 
 def _quietest() -> int:
-    """Returns the processor on which other work disturbs a short run of the hoisted loop least."""
+    """Returns the processor on which a short run of the hoisted loop takes the least time on
+    average."""
     program = native.program("calls")
 
     def disturbance(processor: int) -> float:

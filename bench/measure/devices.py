@@ -72,8 +72,8 @@ def _times(
 
 
 def _figures(words: str, times: Mapping[str, list[float]], target: float | None) -> list[Figure]:
-    """Returns each runtime's time, in order, and the ratio of this library's time to the time by
-    hand."""
+    """Returns the times of all runtimes, in order, and the ratio of the time with
+    MGPU_RT_EXCLUSIVE=on to the time by hand."""
     figures = [
         median(f"{words}, {TITLES[side]}", [ns / 1e3 for ns in samples], "µs")
         for side, samples in times.items()

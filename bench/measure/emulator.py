@@ -55,7 +55,7 @@ def _image(program: Path) -> Path:
 
 def _straight() -> Path:
     """A kernel of many instructions without a loop, in which each instruction needs the result of
-    the instruction before."""
+    the previous instruction."""
     operations = "\n".join(
         f"%v{n + 1} = arith.{('addi', 'xori', 'muli')[n % 3]} %v{n}, %x : i32"
         for n in range(STRAIGHT)
@@ -81,8 +81,8 @@ def _samples(processes: list[Any], kernel: str) -> list[float]:
 
 
 def _fastest(name: str, samples: list[float], unit: str, at_most: float | None = None) -> Figure:
-    """Returns the least time, which contains only the work itself; the spread shows the influence
-    of other programs."""
+    """Returns a figure whose value is the least sample, because other programs can only lengthen a
+    launch."""
     return dataclasses.replace(median(name, samples, unit, at_most=at_most), value=min(samples))
 
 

@@ -1,4 +1,5 @@
-"""Lowered functions as one graph, replayed: the models, and fifty launches of the forum's kernel.
+"""Measures lowered functions that are replayed as one graph: the models, and fifty launches of the
+forum's kernel.
 
 Every round's output of a model is compared with NumPy's, outside the timed part.
 """
@@ -46,14 +47,14 @@ SIDES = (STOCK, LLVM, OURS)
 MOST = 10_000  # passes in a round
 EMULATED = ("mlp", "block")  # the models on an emulated device
 
-#: For every pass: the time of our graph relative to the graph by hand.
+#: For every pass: the permitted ratio of our graph's time to the time of the graph by hand.
 WITHIN = 1.03
-#: For the block, in every release: the time of our graph relative to the pass by hand without a
-#: graph.
+#: For the block, with every release: the permitted ratio of our graph's time to the time of the
+#: pass by hand. The pass by hand runs without a graph.
 OF_BY_HAND = {CHAIN.name: 0.82, WAITS.name: 0.37, COPIED.name: 0.85}
-#: For the block: LLVM's own library's time as a multiple of our graph's.
+#: For the block: how many times as fast as LLVM's own library our graph must be.
 GAINS = {(CHAIN.name, 19): 10.0, (WAITS.name, 19): 12.0, (WAITS.name, 22): 4.5}
-#: The microseconds of a launch of the forum's kernel in our graph.
+#: The permitted microseconds of a launch of the forum's kernel in our graph.
 LAUNCH = 1.1
 
 
@@ -183,7 +184,8 @@ def _ratios(each: Pass, device: Device, samples: Mapping[str, list[float]]) -> l
 def _worth(
     each: Pass, device: Device, samples: Mapping[str, list[float]], building: Mapping[str, float]
 ) -> list[Figure]:
-    """Returns the cost of building a graph, and the number of passes after which the graph pays."""
+    """Returns the time to build each graph, and the number of passes after which this library's
+    graph saves time."""
     plain, graph = (median("", samples[side], "").value for side in (OURS, GRAPH))
     figures = [
         Figure(f"{each.title}, building {TITLES[side]}", taken, "µs")

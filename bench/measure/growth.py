@@ -1,4 +1,4 @@
-"""Measures cost against the number of launches: from the start of the process to its end."""
+"""Measures the time from the start of a process to its end, for different numbers of launches."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ METHOD = (
     f"included: {ROUNDS}"
 )
 SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, HOISTED)
-#: The targets relative to the loop by hand; in foreign processes other code may call HIP.
+#: The permitted ratios of this library's time to the time by hand. MGPU_RT_EXCLUSIVE is off,
+#: because other code in a foreign process may call HIP.
 TARGETS = {"forum": 1.03, "churn": 0.95}
 MOST = 10_000  # calls in a round
 
@@ -57,8 +58,8 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
 def _processes(
     program: str, host: str, llvm: int, device: Device, sides: Sequence[Side]
 ) -> dict[str, Process]:
-    """Returns each runtime's time; if the loop by hand runs in the host, also that loop's time in a
-    program of its own."""
+    """Returns the process of each side. If the loop by hand runs in the host, also returns a
+    process that runs this loop as a separate program."""
     processes: dict[str, Process] = {
         side.name: (hosts.command(host, program, llvm, device, side.runtime), side.environment)
         for side in sides

@@ -1,5 +1,5 @@
-"""Measures the cost of a runtime in Python for a launch of the forum's program, from one hook up to
-all calls."""
+"""Measures the cost of runtimes in Python for a launch of the forum's program. The runtimes range
+from a hook on launches to a runtime that handles all calls."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ METHOD = (
     "runtime in Python. What is beyond is the difference of the same round."
 )
 
-#: The classes by their titles, each with the most µs that its runs on the stub may take beyond the
-#: C library's.
+#: For each title, the runtime's class and a target in µs. On the stub a launch may take at most
+#: this time longer than with the C library.
 RUNTIMES = {
     "a hook on launch": ("bench.runtimes:OnLaunch", 3.0),
     "a hook on launch that knows the kernel": ("bench.runtimes:OnKernel", None),

@@ -18,19 +18,20 @@ _CALLGRIND = [
     *("--tool=callgrind", "--collect-systime=yes"),
     *("--compress-strings=no", "--compress-pos=no"),
 ]
-# Only the instructions between entry and return of `measured` in bench/native/calls.c count.
+# Callgrind counts only the instructions between entry and return of `measured` in
+# bench/native/calls.c.
 _MEASURED = ["--zero-before=measured", "--dump-after=measured"]
 _COST = re.compile(r"^(?:0x)?[0-9a-f]+((?: \d+)+)$")
 
 
 @dataclass
 class Profile:
-    """The counts of all iterations of one loop."""
+    """The counts of one loop, over all iterations."""
 
     iterations: int
     system_calls: int = 0
-    #: Returns the instructions by (file of the library or program, function), excluding the
-    #: functions' callees.
+    #: The instructions by (file of the library or program, function). A function's count excludes
+    #: its callees.
     instructions: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property

@@ -27,7 +27,7 @@ PTX = native.SOURCES / "latency.ptx"
 
 @dataclass(frozen=True)
 class Way:
-    """A runtime and the number of its calls for a launch."""
+    """A runtime, and the number of calls of this runtime for one launch."""
 
     title: str
     calls: int

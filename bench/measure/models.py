@@ -1,4 +1,4 @@
-"""Models with real operations, in the ways in which people allocate memory and wait.
+"""Measures models with real operations, in variants of memory management and synchronisation.
 
 Every round's output is compared with NumPy's, outside the timed part.
 """
@@ -59,13 +59,14 @@ GAINS = {
 NO_HOST_SHARED = (
     "LLVM's ROCm runtime hands out device memory for host_shared, which the host faults on"
 )
-#: For programs that keep their memory: the permitted time relative to the time by hand.
+#: For variants that allocate memory only once: the permitted ratio of this library's time to the
+#: time by hand.
 WITHIN = 1.05
-#: The permitted times with two options: EXCLUSIVE keeps memory registered, LAZY postpones waits.
+#: The permitted ratios with two options: EXCLUSIVE keeps memory registered, LAZY postpones waits.
 WITH_A_WORD = {(REGISTERED, EXCLUSIVE): 1.10, (WAITS, LAZY): 0.75}
-#: The variant with the smallest gain.
+#: The target for the smallest of all gains.
 NOT_SLOWER = 1.0
-#: The time with host_shared, as a multiple of the time with device memory.
+#: The permitted ratio of the time with host_shared to the time with device memory.
 SHARED_AT_MOST = 2.0
 
 
@@ -99,7 +100,8 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
 
 
 def _least(device: Device, figures: Sequence[Figure]) -> list[Figure]:
-    """Returns whether any runtime is slower than LLVM's own library."""
+    """Returns the smallest gain over LLVM's own library, which shows whether this library is ever
+    slower."""
     gains = [f for f in figures if f.name.endswith(f"{TITLES[LLVM]} / {TITLES[OURS]}")]
     if not gains:
         return []
@@ -115,7 +117,7 @@ def _crashes(side: Side, variant: Variant, device: Device) -> bool:
 
 
 def _measure(program: Path, sides: Sequence[Side], repetitions: int) -> dict[str, list[float]]:
-    """Returns the microseconds of a forward pass by runtime, turn by turn."""
+    """For each runtime, returns the microseconds of a forward pass in each turn."""
     processes = {side.name: ([str(program)], side.environment) for side in sides}
     taken = turns(processes, repetitions, MOST, random.Random(program.name))
     return {side: [ns / 1e3 for ns in each] for side, each in taken.items()}
@@ -162,8 +164,8 @@ def _figures(
 def _shared(
     model: Model, llvm: int, device: Device, data: Sequence[Mapping[str, Any]]
 ) -> list[Figure]:
-    """Returns the cost of host_shared relative to device memory, even with a wait after each
-    operation."""
+    """Returns the time with host_shared relative to the time with device memory; both programs wait
+    after each operation."""
     taken = {
         row["variant"]: row["us"]
         for row in data

@@ -1,8 +1,8 @@
 """Measures the lowered programs over all runtimes: the time of an iteration, and the runtimes'
 ratios.
 
-Each runtime has its own process, which stays alive. A round runs in each process in turn, so any
-disturbance of the machine affects all runtimes alike.
+Each runtime has its own process, which runs several rounds. A round runs in each process in turn,
+so any disturbance of the machine affects all runtimes alike.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from bench.setup.sides import (
 )
 from bench.show.figures import Figure, Result, Step, median, ratios
 
-#: Restarts the processes after this many turns, because the layout in memory can make a process
-#: faster for its whole life.
+#: Restarts the processes after this many turns, because the memory layout of a process can make all
+#: its rounds faster.
 ROUNDS_A_PROCESS = 5
 METHOD = (
     f"Microseconds an iteration, the device's work included: {ROUNDS} After {ROUNDS_A_PROCESS} "
@@ -75,7 +75,7 @@ class Target:
     releases: Sequence[int] = RELEASES
 
 
-#: LLVM's own library represents stock if it is available.
+#: If LLVM's own library is available, this library represents stock.
 TARGETS = (
     Target("forum", EXCLUSIVE, HOISTED, at_most=1.03),
     Target("many", EXCLUSIVE, HOISTED, at_most=1.03),
@@ -143,7 +143,7 @@ def measure(
     repetitions: int,
     step: Step,
 ) -> dict[str, list[float]]:
-    """Returns the microseconds of an iteration by runtime, round by round."""
+    """For each runtime, returns the microseconds of an iteration in each round."""
     samples: dict[str, list[float]] = {}
     rounds = min(repetitions, ROUNDS_A_PROCESS)
     order = random.Random(f"{program.name} {llvm}")

@@ -1,9 +1,9 @@
-"""Replays allocation traces of real programs through this library, as stock does, and through HIP's
-pool.
+"""Replays allocation traces of real programs in three ways: through this library, with hipMalloc
+and hipFree as stock does, and through HIP's pool.
 
-``python -m bench.measure.replay`` recorded the traces in bench/traces. A trace has the calls of
-hipMalloc, hipFree and hipStreamSynchronize that a program of bench/programs makes with the cache
-switched off.
+``python -m bench.measure.replay`` recorded the traces in bench/traces. A trace contains the calls
+of hipMalloc, hipFree and hipStreamSynchronize that a program of bench/programs makes without the
+cache.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WAYS = {"mgpu_rt": "mgpu_rt", "stock": "hipMalloc and hipFree", "async": "hipMal
 
 
 def run(device: Device, rounds: int, step: Step) -> Result:
-    """Replays every trace; each kind gets ``rounds`` rounds in turn."""
+    """Replays every trace in ``rounds`` rounds of each way, in turn."""
     native.need(native.RUNTIME)
     figures = _pairs(device, rounds) if device.name == "stub" else []
     data = []
@@ -50,8 +50,8 @@ def run(device: Device, rounds: int, step: Step) -> Result:
 
 
 def _pairs(device: Device, rounds: int) -> list[Figure]:
-    """Measures the cost of a hit. Returns quartiles, because interruptions can only lengthen a
-    round."""
+    """Measures the cost of cached allocations. The slowdown compares lower quartiles, because
+    interruptions can only lengthen a round."""
     command = [native.program("pairs", device.chip), native.RUNTIME, rounds]
     times = native.run_json(command, dict(device.environment))
     one, two = (statistics.quantiles(times[name])[0] for name in ("one", "two"))

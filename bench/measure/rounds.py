@@ -20,10 +20,11 @@ METHOD = (
     "the same for all."
 )
 ROUND_NS = 20e6
-#: Makes some calls before each round, so that effects of the previous runtime do not count.
+#: Before each round a process makes this fraction of the round's calls, so that effects of the
+#: previous runtime do not count.
 LEAD = 0.25
 
-#: The process of a runtime's rounds: a command and its environment.
+#: The command and the environment of a process that runs a program in rounds.
 Process = tuple[Sequence[str], Mapping[str, str]]
 
 
@@ -58,10 +59,10 @@ class Runner:
         return int(answer)
 
     def close(self) -> None:
-        """Ends the process. Raises Failed if a call in the process failed, because its times would
-        then mean nothing."""
-        # Reads stderr before the exit, because LLVM's own library unloads modules after the driver
-        # has ended, and reports failures.
+        """Ends the process. Raises Failed if a call in the process failed, because the process's
+        times would then mean nothing."""
+        # Reads stderr before the process exits: at the exit LLVM's own library reports failures,
+        # because the library unloads modules after the driver has ended.
         words = self._words()
         self.kill(wait=60)
         if "failed with" in words:
@@ -76,7 +77,7 @@ class Runner:
             self._process.communicate()
 
     def _words(self) -> str:
-        """Returns the begin of the process's stderr."""
+        """Returns the first 2,000 characters of the process's stderr."""
         self._said.seek(0)
         return self._said.read(2000).strip()
 
@@ -84,11 +85,11 @@ class Runner:
 def turns(
     processes: Mapping[str, Process], count: int, most: int, order: random.Random
 ) -> dict[str, list[float]]:
-    """Returns the nanoseconds of a call by runtime, turn by turn. A round makes at most this many
-    calls.
+    """For each runtime, returns the nanoseconds that a call takes in each turn. A round makes at
+    most ``most`` calls.
 
     The order of the runtimes changes, because effects of a runtime (on the GPU's clocks or caches)
-    may show in the next one.
+    may show in the next runtime's round.
     """
     with _started(processes) as runners:
         calls = {name: _calls(runner, most) for name, runner in runners.items()}
@@ -102,7 +103,7 @@ def turns(
 
 @contextlib.contextmanager
 def _started(processes: Mapping[str, Process]) -> Iterator[dict[str, Runner]]:
-    """Starts all processes together, and none later."""
+    """Starts all processes before the first round, and ends them after the last round."""
     runners: dict[str, Runner] = {}
     try:
         for name, process in processes.items():

@@ -28,7 +28,7 @@ MS = 1e6  # ns
 
 @dataclass(frozen=True)
 class Way:
-    """A way to reach the first launch."""
+    """A configuration in which a process makes its first launch."""
 
     title: str
     kind: str  # of bench/native/startup.c
@@ -79,8 +79,8 @@ def _loading(device: Device, repetitions: int, step: Step) -> list[Figure]:
 
 
 def _first(device: Device, way: Way) -> dict[str, Any]:
-    """Measures a first launch: its ms, the ms since the process's start outside HIP, and its MiB of
-    memory."""
+    """Measures a first launch: the ms of the launch, the ms since the process's start, the ms
+    outside HIP, and the MiB of resident memory."""
     library = device.hip if way is BY_HAND else native.RUNTIME
     environment = {**device.environment, **way.variables}
     command = [native.program("startup", device.chip), way.kind, library]
@@ -104,7 +104,7 @@ def _own_time(statistics: dict[str, Any]) -> int:
 
     HIP's start precedes the first timed call.
     """
-    # No call of the program includes the time that HIP spends on objects destroyed at exit.
+    # HIP destroys objects at exit, outside the program's calls, so this time is not subtracted.
     after = {"hipStreamDestroy", "hipModuleUnload", "hipEventDestroy", "hipFree"}
     inside = sum(v["ns"] for name, v in statistics["hip"].items() if name not in after)
     return sum(v["ns"] for v in statistics["abi"].values()) - inside

@@ -61,8 +61,8 @@ def _times(device: Device, threads: int, rounds: int) -> dict[str, Times]:
 
 
 def _figures(device: Device, name: str, times: Times, threads: int) -> tuple[list[Figure], float]:
-    """Returns throughput, and for several threads also scaling and slowdown; the scaling is
-    returned separately, too."""
+    """Returns the figures, and the median of the scaling. The figures are the throughput and, for
+    several threads, the scaling and the slowdown."""
     on_stub, hoisted = device.name == "stub", name.startswith("hoisted")
     single = statistics.median(sample for thread in times["single"] for sample in thread)
     per_second = [sum(1e9 / ns for ns in turn) for turn in zip(*times["together"], strict=True)]

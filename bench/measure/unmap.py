@@ -1,4 +1,5 @@
-"""The time of munmap while registrations are kept, relative to memory that HIP has unregistered."""
+"""Measures munmap of memory whose registration the library keeps, relative to munmap of memory that
+HIP has unregistered."""
 
 from __future__ import annotations
 

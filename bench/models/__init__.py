@@ -1,4 +1,4 @@
-"""Models as MLIR programs, in the ways in which people allocate memory and wait.
+"""Models as MLIR programs, in variants of memory management and synchronisation.
 
 `graph` prints a model as linalg operations on memrefs and computes it with NumPy; `layers` contains
 a model's parts. `zoo` contains the models, and `program` wraps a model into a whole program.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-#: The operation's equivalent in NumPy, computed from the values of its operands.
+#: The NumPy equivalent of an operation: computes the result from the operands' values.
 Compute = Callable[..., "np.ndarray"]
 
 
@@ -84,9 +84,10 @@ class Graph:
     ) -> Buffer:
         """Adds an elementwise operation, or a reduction if it has an initial value.
 
-        The letters beside an operand name the loops that index it; those of ``result`` index the
-        result. In the body, the operands' elements are %a, %b, %c ... and the result's old element
-        is %old. The body's last line is the new element's value; without a body, the value is %a.
+        The letters beside an operand name the loops that index the operand; the letters of
+        ``result`` index the result. In the body, the operands' elements are %a, %b, %c ... and the
+        result's old element is %old. The body's last line is the new element's value; without a
+        body, the value is %a.
         """
         sizes = {
             letter: size
@@ -123,8 +124,8 @@ class Graph:
         attributes: str = "",
         shaped: tuple[int, ...] = (),
     ) -> Buffer:
-        """Adds an operation of linalg's own that accumulates, such as linalg.matmul. ``shaped`` is
-        the shape of an operand of which the operation uses only the shape."""
+        """Adds a named operation of linalg that accumulates, such as linalg.matmul. ``shaped`` is
+        the shape of an extra operand whose elements the operation does not read."""
         out = self._result(shape, initial)
         extra = []
         if shaped:
@@ -137,7 +138,8 @@ class Graph:
         self, buffer: Buffer, groups: Sequence[Sequence[int]], shape: tuple[int, ...]
     ) -> Buffer:
         """Returns a view of the memory with fewer or more dimensions, without a kernel. Each group
-        of dimensions on the longer side becomes one dimension on the other."""
+        lists dimensions of the shape with more dimensions; together these dimensions form one
+        dimension of the other shape."""
         view = Buffer(self._name(), shape)
         indices = [list(group) for group in groups]
         if len(shape) < len(buffer.shape):

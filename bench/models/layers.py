@@ -1,4 +1,4 @@
-"""The parts of models; each step is one operation of linalg."""
+"""The layers of models; each step of a layer is one operation of linalg."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def matmul(graph: Graph, x: Buffer, w: Buffer) -> Buffer:
 
 
 def dense(graph: Graph, x: Buffer, width: int, scale: float | None = None) -> Buffer:
-    """Adds three kernels: zero, product, bias."""
+    """Adds a dense layer, as three kernels: zero, product, bias."""
     w = graph.weight((x.shape[1], width), scale or math.sqrt(3 / x.shape[1]))
     b = graph.weight((width,), BIAS)
     body = "arith.addf %a, %b : f32"
@@ -30,8 +30,8 @@ def dense(graph: Graph, x: Buffer, width: int, scale: float | None = None) -> Bu
 
 
 def dense_relu(graph: Graph, x: Buffer, width: int) -> Buffer:
-    """Adds three kernels, the last with the rectifier; weights are scaled so that many layers keep
-    the numbers' size."""
+    """Adds three kernels, the last with the rectifier. The weights are scaled so that numbers keep
+    their size through many layers."""
     w = graph.weight((x.shape[1], width), math.sqrt(6 / x.shape[1]))
     b = graph.weight((width,), BIAS)
     y = matmul(graph, x, w)
@@ -94,7 +94,7 @@ arith.addf %stretched, %e : f32"""
 
 
 def softmax(graph: Graph, x: Buffer, factor: float) -> Buffer:
-    """Adds the softmax of factor * x, along the last of three dimensions: six kernels."""
+    """Adds the softmax of factor * x along the last of three dimensions, as six kernels."""
     import numpy as np
 
     top = "arith.maximumf %a, %old : f32"
@@ -118,7 +118,7 @@ math.exp %scaled : f32"""
 
 
 def attention(graph: Graph, x: Buffer, heads: int) -> Buffer:
-    """Adds attention of x to itself: 26 kernels."""
+    """Adds attention of x to itself, as 26 kernels."""
     length, width = x.shape
     each = width // heads
     query, key, value = (_by_head(graph, dense(graph, x, width), heads) for _ in range(3))
@@ -140,7 +140,7 @@ arith.addf %product, %old : f32"""
 
 
 def _by_head(graph: Graph, x: Buffer, heads: int) -> Buffer:
-    """Gathers the rows of each head: one kernel."""
+    """Adds one kernel that gathers the rows of each head."""
     length, width = x.shape
     each = width // heads
     split = graph.reshape(x, [[0], [1, 2]], (length, heads, each))
@@ -148,7 +148,7 @@ def _by_head(graph: Graph, x: Buffer, heads: int) -> Buffer:
 
 
 def _side_by_side(graph: Graph, x: Buffer) -> Buffer:
-    """Gathers the heads of each row: one kernel."""
+    """Adds one kernel that gathers the heads of each row."""
     heads, length, each = x.shape
     rows = graph.map([(x, "hid")], "ihd", "", lambda x: x.transpose(1, 0, 2))
     return graph.reshape(rows, [[0], [1, 2]], (length, heads * each))
@@ -177,7 +177,7 @@ def convolution(graph: Graph, x: Buffer, channels: int, size: int) -> Buffer:
 
 
 def pool(graph: Graph, x: Buffer) -> Buffer:
-    """Adds the maximum of each 2 by 2: two kernels."""
+    """Adds the maximum of each block of 2 by 2 elements, as two kernels."""
     count, channels, height, width = (*x.shape[:2], x.shape[2] // 2, x.shape[3] // 2)
 
     def largest(x: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""A model as a whole program that allocates memory and waits as people write it.
+"""Writes a model as a complete MLIR program, which manages memory and synchronises as users do.
 
-The program's main asks `next_round` of bench/native/model.c for the number of forward passes, until
-it is zero. The code before main's loop creates the objects that the variant keeps between passes.
+The program's main calls `next_round` of bench/native/model.c repeatedly. Each call returns the
+number of forward passes to make; zero ends main. The code before main's loop creates the objects
+that the variant keeps between passes.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 from bench.models.graph import Buffer, Graph, Weight
 from bench.models.zoo import Model
 
-#: The passes from an operation of linalg to a kernel. A block has up to 256 threads, which an AMD
-#: GPU accepts by default.
+#: The passes that lower an operation of linalg to a kernel. A block has up to 256 threads, which an
+#: AMD GPU accepts by default.
 KERNELS = (
     "func.func(convert-linalg-to-parallel-loops,"
     "scf-parallel-loop-tiling{parallel-loop-tile-sizes=8,8,4 no-min-max-bounds=true},"
@@ -26,10 +27,10 @@ INPUT_SEED = 1  # the weights have the seeds after it
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to write a model's memory and waiting.
+    """One combination of memory management and synchronisation.
 
-    ``chained``: the operations of a pass form one asynchronous chain with a wait at its end;
-    otherwise the program waits after each operation.
+    If ``chained``, the operations of a forward pass form one asynchronous chain, and the program
+    waits at the end of the chain. Otherwise the program waits after each operation.
     """
 
     name: str
@@ -38,8 +39,8 @@ class Variant:
 
     @property
     def passes(self) -> str:
-        """Returns MLIR's passes that turn the program into kernels, before the program is lowered
-        like any other."""
+        """Returns the MLIR passes that turn the program's operations into kernels. The passes that
+        lower all programs come later."""
         return KERNELS + (",func.func(gpu-async-region)" if self.chained else "")
 
 
@@ -96,7 +97,7 @@ class _Program:
 
     @property
     def _kept(self) -> list[Buffer]:
-        """Returns code for device memory that main allocates."""
+        """Returns the buffers that main allocates by gpu.alloc."""
         weights = [weight.buffer for weight in self._all_weights]
         if self._variant is COPIED:
             return []
@@ -104,7 +105,7 @@ class _Program:
 
     @property
     def _each_time(self) -> list[Buffer]:
-        """Returns code for device memory that a pass allocates."""
+        """Returns the buffers that each forward pass allocates by gpu.alloc."""
         weights = [weight.buffer for weight in self._all_weights]
         kept = self._kept
         return [buffer for buffer in (*weights, *self._buffers) if buffer not in kept]
@@ -117,7 +118,7 @@ class _Program:
 
     @property
     def _host(self) -> list[Buffer]:
-        """Returns code for host memory."""
+        """Returns the buffers that main allocates by memref.alloc, in host memory."""
         ends = (self._graph.input, self._graph.output)
         return [*self._host_weights, *map(_on_host, ends)]
 
@@ -167,8 +168,8 @@ class _Program:
     # ---- memory ----
 
     def _device_operation(self, operation: str, result: str = "") -> None:
-        """Adds an operation: in a chain without a wait, which gpu-async-region adds; otherwise with
-        a wait."""
+        """Adds an operation of the device. Unless the variant is chained, also adds waits; in a
+        chained variant the pass gpu-async-region adds the waits later."""
         head, _, tail = operation.partition(" ")
         results = f"{result} = " if result else ""
         if self._variant.chained:

@@ -12,8 +12,8 @@ from bench.models.graph import Graph
 
 @dataclass(frozen=True)
 class Model:
-    """Builds a forward pass that repeats equal operations ``repeated`` times with different
-    weights."""
+    """A model. The forward pass repeats the operations of ``graph`` ``repeated`` times, each time
+    with other weights."""
 
     name: str
     title: str

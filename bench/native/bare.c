@@ -1,5 +1,5 @@
-/* Starts this library, whose exported functions in this build do not test whether it has started
- * (build.py). */
+/* Starts the library at load time, because in this build exported functions do not test whether the
+ * library has started (build.py). */
 #include "abi/lifecycle.h"
 
 __attribute__((constructor)) static void start(void) {

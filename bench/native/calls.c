@@ -7,10 +7,9 @@
  *     calls record HIP ITERATIONS LOOP SIDE           JSON: calls of HIP in the loop, by function
  *
  * A SIDE is NAME,PATH or NAME,PATH,VARIABLE=VALUE: a runtime, and the environment that it reads at
- * its first call. LOOP is 7, 5 or 2: the number of calls in the loop. A second side of one library
- * loads a copy of the file, because the loader would otherwise return the first library. With copy,
- * the image and the kernel's name are in separate memory, as a JIT's are, and not in the program's
- * constants. */
+ * its first call. LOOP is 7, 5 or 2: the number of calls in the loop. Two sides of one library need
+ * two copies of the file, because the loader opens a file only once. With `copy`, the image and the
+ * kernel's name are on the heap, as in a JIT, and not in the program's constants. */
 #include "forum.h"
 
 #include <sched.h>
@@ -43,7 +42,7 @@ static void run(const struct loop *loop, long iterations) {
         forum_2_calls(&hip, iterations);
 }
 
-/* Callgrind counts while this function runs, and finds it by its name. */
+/* Callgrind counts while this function runs, and finds this function by name. */
 void measured(const struct loop *loop, long iterations);
 __attribute__((noinline, noclone)) void measured(const struct loop *loop, long iterations) {
     run(loop, iterations);
@@ -80,7 +79,7 @@ static void work_between(void) {
         memory[i]++;
 }
 
-/* Times each iteration separately: the clock adds equal cost to each runtime. */
+/* Times each iteration separately, which adds the cost of the clock to the time of each runtime. */
 static double time_cold_loop(const struct loop *loop, long iterations) {
     uint64_t sum = 0;
     for (long i = 0; i < iterations; i++) {

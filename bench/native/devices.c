@@ -31,7 +31,7 @@ struct worker {
     pthread_t thread;
     int number;
     uint64_t began, ended;   /* times of the last round */
-    handle function, stream; /* like `block`, only for the loop by hand */
+    handle function, stream; /* like `block`, used only by the loop by hand */
     void *block;
     char host[BYTES];
 };
@@ -42,7 +42,8 @@ static void *must(void *made, const char *what) {
     return made;
 }
 
-/* Makes one step as LLVM 19 lowers it: the step keeps nothing for the next. */
+/* Makes one step as a program lowered by LLVM 19 does, without keeping an object for the next
+ * step. */
 static void step_lowered(struct worker *worker) {
     void *params[1];
     void *stream = must(runtime.StreamCreate(), "a stream");

@@ -1,7 +1,8 @@
 /* emulator HIP IMAGE LONG DRIVER ROUNDS: prints times of launches on the software device, as JSON.
  *
- * IMAGE has the kernels of kernels/emulator.mlir. LONG has a kernel of many instructions, whose
- * first launch shows the cost of decoding. DRIVER is the library that counts instructions. */
+ * IMAGE contains the kernels of kernels/emulator.mlir. LONG contains a kernel of many instructions;
+ * the kernel's first launch shows the cost of decoding. DRIVER is the library that counts
+ * instructions. */
 #include "hip.h"
 
 enum { SIZE = 65536, STEPS = 40, DIM = 256, TILE = 16, COPIES = 32 };
@@ -47,7 +48,7 @@ static void print(const char *name, const struct launch *l, long rounds) {
     printf("], \"instructions\": %llu},\n", (unsigned long long)took.instructions);
 }
 
-/* Each copy of the image is at another address, so that its code is decoded again. */
+/* Each copy of the image is at another address, so that the device decodes the code again. */
 static void print_first_launches(const char *image, void *memory) {
     void *params[] = {&memory, &memory, &(int64_t){0}, &(int64_t){SIZE}, &(int64_t){1}};
     printf("\"first\": [");

@@ -1,7 +1,7 @@
-/* The forum's loop as lowered programs run it, over any runtime: one call site for each function,
- * the image in the program's read-only data.
+/* Runs the forum's loop over any runtime, as a lowered program does: with one call site for each
+ * function, and with the image in the program's read-only data.
  *
- * IMAGE_FILE is the path of the code object, KERNEL the name of a kernel in it. */
+ * IMAGE_FILE is the path of the code object, and KERNEL is the name of a kernel in this file. */
 #ifndef BENCH_FORUM_H
 #define BENCH_FORUM_H
 
@@ -25,7 +25,8 @@ static inline struct source forum_constants(void) {
     return (struct source){forum_image, forum_image_end, KERNEL};
 }
 
-/* Returns the image and the name as a JIT has them: in memory that the JIT may reuse later. */
+/* Returns copies of the image and the name on the heap, as a JIT does; a JIT may reuse this memory
+ * later. */
 static inline struct source forum_copies(void) {
     const size_t size = (size_t)(forum_image_end - forum_image);
     char *image = malloc(size + 8);
@@ -36,7 +37,8 @@ static inline struct source forum_copies(void) {
     return (struct source){memcpy(image, forum_image, size), image + size, name};
 }
 
-/* The functions of HIP that remain in the loop by hand after all others are hoisted. */
+/* The functions of HIP that the hoisted loop needs: the first three before the loop, the last two
+ * in the loop. */
 struct hip {
     int (*ModuleLoadData)(void **module, const void *image);
     int (*ModuleGetFunction)(void **function, void *module, const char *name);
@@ -75,8 +77,7 @@ static inline void forum_7_calls(const struct runtime *runtime, struct source so
     }
 }
 
-/* Makes the 5 calls of LLVM 21 to 24 for a synchronous launch, with a module that was loaded
- * before. */
+/* Makes the 5 calls of LLVM 21 to 24 for a synchronous launch; the caller has loaded the module. */
 static inline void forum_5_calls(const struct runtime *runtime, void *module, const char *name,
                                  long iterations) {
     for (long i = 0; i < iterations; i++) {

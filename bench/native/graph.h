@@ -1,5 +1,5 @@
-/* Builds a program's pass as a graph, for a process with BENCH_GRAPH set: the graph is built once
- * and then replayed. The process's runtime builds the graph: this project's library, or
+/* Builds graphs from a program's pass and replays the last graph, in a process with BENCH_GRAPH
+ * set. The graphs are built by the process's runtime: this project's library, or
  * bench/stock/byhand.c. */
 #ifndef BENCH_GRAPH_H
 #define BENCH_GRAPH_H
@@ -36,7 +36,8 @@ static inline void open_graphs(void) {
     graph.stream = create();
 }
 
-/* Begins the only graph that is kept; the pass becomes part of the graph until end_building. */
+/* Destroys the previous graph and begins a graph; the calls until end_building become the graph's
+ * nodes. */
 static inline void begin_building(void) {
     if (graph.built)
         graph.destroy(graph.built);

@@ -1,4 +1,4 @@
-/* The functions of HIP that measuring programs call directly: one table, and an end at the first
+/* The functions of HIP that measuring programs call directly. CALL ends the program at the first
  * error. */
 #ifndef BENCH_HIP_H
 #define BENCH_HIP_H

@@ -1,4 +1,5 @@
-/* The programs of bench/programs by hand on HIP, with all calls hoisted that can be.
+/* Contains the programs of bench/programs, written by hand with direct calls of HIP. The loops
+ * contain only the calls that no program can hoist.
  *
  *     hoisted HIP PROGRAM ITERATIONS IMAGE... -- ARGUMENTS
  *
@@ -17,7 +18,7 @@ static void *device[3];
 static float host[3][ELEMENTS];
 static long iterations;
 
-/* A memref's descriptor of one dimension, as a kernel takes it. */
+/* The descriptor of a one-dimensional memref, in the layout of kernel arguments. */
 struct memref {
     void *allocated, *aligned;
     int64_t offset, size, stride;
@@ -102,7 +103,7 @@ static void serial(void) {
 static const struct {
     const char *name;
     void (*run)(void);
-    const char *kernel; /* "": the program has many kernels */
+    const char *kernel; /* empty if the program has many kernels */
 } programs[] = {
     {"forum", forum, "test_func"},   {"many", many, ""},          {"churn", churn, "increment"},
     {"vecadd", vecadd, "vecadd"},    {"overlap", overlap, "add"}, {"spin", overlap, "spin"},

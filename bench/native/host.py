@@ -2,8 +2,8 @@
 
     python host.py PROGRAM.so ARGUMENT...
 
-PROGRAM.so is a lowered program in the frame of lowered.c, or hoisted.c with its arguments. PyTorch
-is optional.
+PROGRAM.so is a lowered program in the frame of lowered.c, or the library of hoisted.c. The
+ARGUMENTs are for PROGRAM.so. PyTorch is optional.
 """
 
 from __future__ import annotations

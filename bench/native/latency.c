@@ -1,13 +1,16 @@
-/* Measures the delay from a synchronise to the next kernel's begin, and from a kernel's end to the
- * synchronise's return.
+/* Measures the delay between a synchronise and the begin of the next kernel, and between the end of
+ * a kernel and the return of the synchronise.
  *
  *     latency HIP RUNTIME PTX CALLS ITERATIONS
  *
- * CALLS is 7 or 5 for calls through the runtime, or 2 for calls to HIP itself. JSON: "start" (ns
- * from the return of one synchronise to the begin of the next kernel, by the device's clock) and
- * "end" (from a kernel's end to the return of the synchronise), a number an iteration; "step", the
- * device clock's smallest step; "error", half the fastest round trip by which the two clocks were
- * compared, before and after, "drift", how far they moved apart in that time. NVIDIA only. */
+ * CALLS is 7 or 5 for calls through the runtime, or 2 for calls to HIP itself. Needs an NVIDIA GPU.
+ * Prints JSON, with times in ns:
+ *
+ *     start   for each iteration, from the return of a synchronise to the begin of the next kernel
+ *     end     for each iteration, from the end of a kernel to the return of the synchronise
+ *     step    the smallest step of the device's clock
+ *     error   the largest errors of the comparisons of the clocks, before and after the iterations
+ *     drift   the time that the device's clock gained on the host's between these comparisons */
 #include "hip.h"
 #include "runtime.h"
 
@@ -39,14 +42,14 @@ static void compile(const char *ptx) {
     check(add(state, PTX_INPUT, (void *)ptx, strlen(ptx) + 1, "latency.ptx", 0, NULL, NULL),
           "cuLinkAddData");
     check(complete(state, &cubin, &image_size), "cuLinkComplete");
-    image = cubin; /* lives as long as the state, which is never freed */
+    image = cubin; /* valid until `state` is destroyed, which never happens */
 }
 
 /* ---- the two clocks ---- */
 
 struct comparison {
     uint64_t host, device; /* one moment, read from both clocks */
-    uint64_t trip;         /* round-trip time: the error is at most half of it */
+    uint64_t trip;         /* ns of the round trip; the error is at most half this time */
 };
 
 static volatile uint64_t *mailbox;
@@ -85,7 +88,7 @@ static struct comparison compare_clocks(void) {
     return best;
 }
 
-/* Converts a moment of the device's clock to the host's. */
+/* Converts a time of the device's clock to a time of the host's clock. */
 static double host_time(uint64_t device, struct comparison first, struct comparison last) {
     const double rate =
         (double)(last.host - first.host) / (double)(int64_t)(last.device - first.device);

@@ -1,5 +1,6 @@
 /* The calls of bench/native/hoisted.c, made directly to NVIDIA's driver, without a library in
- * between. Functions of the driver with HIP's arguments are used directly. */
+ * between. If a driver function has HIP's arguments, the table of hip.h contains the address of the
+ * driver function. */
 #ifndef BENCH_LIBCUDA_H
 #define BENCH_LIBCUDA_H
 

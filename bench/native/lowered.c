@@ -1,11 +1,11 @@
-/* The frame around a lowered program: runs its main in rounds (rounds.h) and drops its output,
- * since printing is not measured.
+/* The frame around a lowered program: runs the program's main in rounds (rounds.h), and discards
+ * the program's output, because printing is not measured.
  *
  *     PROGRAM statistics FIRST MORE    the library's statistics after so many calls of main, and
  *                                      after so many more: a list of two
  *
- * With BENCH_GRAPH the program's main becomes a graph (graph.h): the first answer is the time to
- * build it, later answers are times of replays. */
+ * With BENCH_GRAPH the frame builds a graph from the program's main (graph.h). The first answer is
+ * the time to build the graph, and later answers are the times of replays. */
 #include "graph.h"
 #include "rounds.h"
 
@@ -54,14 +54,14 @@ static int print_statistics(const char *first, const char *more) {
     return fclose(answers);
 }
 
-/* The first round builds the graph. */
+/* Builds the graph at the first request, and replays the graph in rounds at later requests. */
 static int serve_graph(void) {
     FILE *answers = take_answers();
     long calls;
     if (scanf("%ld", &calls) != 1)
         return 0;
     open_graphs();
-    lowered_main(); /* a run without a graph, which loads modules */
+    lowered_main(); /* loads the modules, before a graph is built */
     wait_for_device();
     while (graph.count < BUILDINGS) {
         begin_building();

@@ -3,8 +3,8 @@
  * ends the process if a round's output differs from NumPy's output, which EXPECTED_FILE contains as
  * floats.
  *
- * With BENCH_GRAPH a pass becomes a graph (graph.h): the first answer is the time to build it,
- * later answers are times of replays. */
+ * With BENCH_GRAPH the frame builds a graph from a forward pass (graph.h). The first answer is the
+ * time to build the graph, and later answers are the times of replays. */
 #include "graph.h"
 #include "rounds.h"
 
@@ -12,7 +12,7 @@
 #include <math.h>
 
 static const double TOLERANCE =
-    1e-3; /* relative to the largest number, because sums may run in another order */
+    1e-3; /* relative to the largest number; kernels may add in another order than NumPy */
 
 void lowered_main(void); /* the program's main, renamed */
 
@@ -84,7 +84,7 @@ static void answer(uint64_t ns) {
     fflush(answers);
 }
 
-/* Makes rounds of replays until no more are requested. */
+/* Replays the graph in rounds, until no more rounds are requested. */
 static void replay_rounds(float *output, size_t count) {
     long calls;
     pin();
@@ -100,8 +100,9 @@ static void replay_rounds(float *output, size_t count) {
     }
 }
 
-/* Returns 1 for a pass without a graph, which loads and allocates, then 1 for each pass that builds
- * a graph. Then replays the graph in rounds, and returns 0, so that main ends. */
+/* Returns 1 for the first pass, which loads modules and allocates memory without a graph. Then
+ * returns 1 for each pass that becomes a graph. Finally replays the last graph in rounds, and
+ * returns 0, so that main ends. */
 static long next_of_graph(float *output, size_t count) {
     static int passes;
     long calls;

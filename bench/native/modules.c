@@ -1,10 +1,10 @@
-/* A program that loads many modules at its start, as LLVM 21 and later lower it, and uses a few of
- * them.
+/* Loads many modules at the start, as programs lowered by LLVM 21 and later do, and uses a few of
+ * these modules.
  *
  *     modules RUNTIME USED     JSON: ns from the first load to the end of the last launch
  *
- * The program's constants contain COPIES copies of an image: a load cannot reuse a module that the
- * program holds, so each copy is loaded separately. */
+ * The program's constants contain COPIES copies of an image. A load cannot reuse a module that the
+ * program holds, so the library loads each copy separately. */
 #include "forum.h"
 
 #define COPIES 200

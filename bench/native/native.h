@@ -21,7 +21,7 @@ static inline void fail(const char *what, const char *which) {
 }
 
 static inline void *open_library(const char *path) {
-    /* RTLD_LAZY, because AMD's HIP 5 lacks a function that the plain runtime names. */
+    /* Needs RTLD_LAZY, because the plain runtime calls a function that AMD's HIP 5 lacks. */
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (!library)
         fail("cannot open", dlerror());

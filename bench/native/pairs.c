@@ -1,9 +1,10 @@
-/* Measures a hit of mgpuMemAlloc and mgpuMemFree, and two calls of the library that do nothing.
+/* Measures cached calls of mgpuMemAlloc and mgpuMemFree, and two calls of the library that do
+ * nothing.
  *
  *     pairs RUNTIME ROUNDS
  *
- * Prints JSON: ns per pair by round, for one thread, for each of two threads on two streams at
- * once, and for two empty calls. */
+ * Prints JSON with the ns of a pair in each round: for one thread, for two threads that run
+ * concurrently on two streams, and for two empty calls. */
 #include "native.h"
 
 #include <pthread.h>

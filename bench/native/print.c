@@ -41,7 +41,7 @@ void printNewline(void) {
     putchar('\n');
 }
 
-/* Calls print with the index of each element, in row-major order. */
+/* Calls the function `print` with the index of each element, in row-major order. */
 static void each(const struct unranked_memref *memref,
                  void (*print)(const void *base, int64_t index)) {
     const struct descriptor *d = memref->descriptor;

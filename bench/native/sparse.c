@@ -1,15 +1,15 @@
-/* Sparse matrix (CSR, f32) times dense in a loop, on NVIDIA's GPUs, in three ways:
+/* Multiplies a sparse (CSR, f32) by a dense matrix in a loop, on an NVIDIA GPU, in three ways:
  *
- *     lowered   as MLIR emits it, by the mgpu* functions of LIBRARY: stream, environment,
- *               descriptors and buffer made and destroyed each time
- *     stock     the driver's and cuSPARSE's calls that LLVM's own library makes for that
- *     byhand    all of it made once
+ *     lowered   calls the mgpu* functions of LIBRARY, as MLIR's lowering does: each iteration makes
+ *               and destroys the stream, environment, descriptors and buffer
+ *     stock     makes the calls of the driver and cuSPARSE that LLVM's own library makes for this
+ *     byhand    makes these objects once, before the loop
  *
  *     sparse WAY LIBRARY ROWS ROW_ELEMENTS COLUMNS REPEATS
  *
  * Prints {"ns": NS, "checksum": SUM}: the time of one product in the best of five rounds, and the
- * checksum of the product. The checksums of all three ways are equal. "lowered" needs csrc/cuhip as
- * MGPU_RT_HIP. Needs libcuda and libcusparse. */
+ * checksum of the product. The checksums of all three ways are equal. "lowered" also needs
+ * MGPU_RT_HIP, the path of the library of csrc/cuhip. All ways need libcuda and libcusparse. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -226,7 +226,8 @@ static void multiply(void *handle, void *const made[3], void *buffer) {
           "cusparseSpMM");
 }
 
-/* cuMemFree waits for the null stream, on which stock's product runs. */
+/* Makes the calls of LLVM's own library: the product runs on the null stream, and cuMemFree waits
+ * for this stream. */
 static void stock(void) {
     enum { NON_BLOCKING = 1 };
     void *handle, *stream, *made[3], *buffer;

@@ -18,7 +18,7 @@ from bench.setup import native
 from mgpu_rt._hoist import rewrite, tools
 from mgpu_rt._lowering import lower, object_files, toolchain
 
-#: Number of launches of the forum's program in a graph.
+#: Number of launches in the graph of the forum's program.
 IN_A_GRAPH = 50
 
 #: The sources of the frames around a lowered program.
@@ -107,8 +107,8 @@ def images(program: str, chip: str) -> list[Path]:
     return paths
 
 
-#: The test in each exported function that sends statistics, the first call and the time after exit
-#: to the slow entry.
+#: The test in each exported function for the fast path. Statistics, the first call and calls after
+#: exit take the slow entry instead.
 _TEST = "LIKELY(load_acquire(&runtime_mode) == 0)"
 
 
@@ -147,8 +147,8 @@ def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -
     """Builds all files for runs on a chip, without debugging information."""
     made = [native.program(name, chip) for name in native.MEASURING]
     for program in programs:
-        # The forum's program has two more versions: one with a single launch, and one with a
-        # graph's launches.
+        # The forum's program has two more versions: a version with a single launch, and a version
+        # with the launches of the measured graph.
         for count in {iterations.get(program), *([1, IN_A_GRAPH] if program == "forum" else [])}:
             for llvm in (19, 22):
                 made.append(executable(program, llvm, chip, count))

@@ -45,7 +45,7 @@ class Device:
 
     @property
     def real(self) -> bool:
-        """Returns whether times are those of real hardware."""
+        """Returns whether the device is a real GPU."""
         return self.name in ("cuda", "hip")
 
 

@@ -1,5 +1,4 @@
-"""Programs that run in other processes than their own executables: in MLIR's JIT runner, and in
-Python.
+"""Builds programs that run in a host process: in MLIR's JIT runner, or in Python.
 
 All host processes answer requests for rounds as bench/native/rounds.h describes.
 """
@@ -37,7 +36,8 @@ llvm.func @main() {
 
 
 def command(host: str, program: str, llvm: int, device: Device, runtime: str) -> list[str]:
-    """Returns the command of the host's process, with the runtime library at a path."""
+    """Returns the command of a host process, which loads the runtime library from the path
+    ``runtime``."""
     iterations = device.iterations.get(program)
     if host == PYTHON:
         script = native.SOURCES / "host.py"
@@ -96,8 +96,8 @@ def shared(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
             return result
         raise
     if not build.is_newer(result, [compiled, *build.FRAME]):
-        # The program's functions come first in the link, because libc also has a function named
-        # step.
+        # -Bsymbolic makes the library call the program's functions, because libc also has a
+        # function named step.
         build.link(compiled, result, (build.FRAME[0], "-shared", "-fPIC", "-Wl,-Bsymbolic"))
     return result
 

@@ -1,4 +1,4 @@
-"""Packs the files for a machine with a GPU that has neither MLIR nor a network."""
+"""Packs the files for a GPU machine without MLIR and without a network."""
 
 from __future__ import annotations
 

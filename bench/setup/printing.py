@@ -13,11 +13,11 @@ NAME = "libmgpu_print.so"
 
 
 def print_library() -> Path:
-    """Builds a shared library with printF32, printI64, printMemrefF32 and the like, for some
-    programs.
+    """Builds a shared library that contains printF32, printI64, printMemrefF32 and similar
+    functions.
 
-    Programs link the library, or mlir-runner's --shared-libs names it. Unlike LLVM's own library,
-    this library does not load LLVM.
+    A program links this library, or mlir-runner loads this library by --shared-libs. Unlike LLVM's
+    own library, this library does not load LLVM.
     """
     kept = cache.kept(
         "libmgpu_print",

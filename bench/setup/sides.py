@@ -38,7 +38,7 @@ TITLES = {
 #: The library and function that wait for all work of a program that calls NVIDIA's driver directly.
 ON_LIBCUDA = "libcuda.so.1,cuCtxSynchronize"
 
-#: The programs that bench/native/hoisted.c contains in a version by hand.
+#: The programs of which bench/native/hoisted.c contains a hand-written version.
 BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
 
 #: `mgpu-rt hoist` leaves this program unchanged, because the program itself chooses its device.
@@ -62,7 +62,8 @@ class Side:
         return self.environment.get("LD_PRELOAD", str(native.RUNTIME))
 
     def command(self, program: str, llvm: int, device: Device) -> list[str] | None:
-        """Returns the process that runs a program's rounds; None if this side lacks the program."""
+        """Returns the command that runs a program in rounds; None if this side lacks the
+        program."""
         iterations = device.iterations.get(program.removesuffix("-serial"))
         if self.name == REWRITTEN:
             if program in NOT_REWRITTEN:
@@ -95,7 +96,7 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
     exclusive = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # no other code calls HIP, by the user's word
     lazy = {**exclusive, "MGPU_RT_SYNC": "lazy"}
     sides += [Side(OURS, base), Side(EXCLUSIVE, exclusive), Side(LAZY, lazy)]
-    # The programs that `mgpu-rt hoist` writes are for a runtime that calls the driver at each call.
+    # Programs that `mgpu-rt hoist` has rewritten are meant for a runtime without a cache.
     rewritten = Side(REWRITTEN, {**base, "MGPU_RT_CACHE": "off"})
     sides += [rewritten, Side(HOISTED, base)]
     if device.name == "cuda":
@@ -104,15 +105,15 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
 
 
 def by_hand_runtime(device: Device) -> Side:
-    """Returns the unchanged programs of bench/models, over the runtime bench/stock/byhand.c, which
-    is written for them."""
+    """Returns the side that runs the unchanged programs of bench/models with the runtime
+    bench/stock/byhand.c. This runtime is written for the programs of bench/models."""
     native.need(native.BY_HAND)
     return Side(HOISTED, _preload(_base(device), native.BY_HAND, device.hip.parent))
 
 
 def graph_sides(device: Device) -> list[Side]:
-    """Returns the sides that run a program of bench/models, or the forum's, as one graph: this
-    library's graph, and the graph by hand."""
+    """Returns the sides that run a program as one graph: a graph that this library builds, and a
+    graph built by hand."""
     by_hand = by_hand_runtime(device)
     return [
         Side(GRAPH, {**_base(device), "BENCH_GRAPH": "on"}),

@@ -20,7 +20,7 @@ class Estimate:
     def text(self, unit: str) -> str:
         """Returns the value without the digits that the error makes meaningless: 22 µs, 3,600 µs.
 
-        Returns an upper bound if the value may be nothing but error: under 60 µs.
+        If the value does not exceed the error, returns an upper bound: under 60 µs.
         """
         if self.value <= self.error:
             bound = max(self.value, 0) + self.error

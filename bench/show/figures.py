@@ -52,7 +52,7 @@ class Result:
     method: str
     figures: list[Figure] = field(default_factory=list)
     on: str = "stub"  # the device's name
-    #: The rows of the plots and tables; each benchmark has its own form.
+    #: The rows of data for plots and tables; each benchmark has its own columns.
     data: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -85,10 +85,12 @@ def median(
 
 
 def ratios(samples: Sequence[float], base: Sequence[float]) -> list[float]:
-    """Divides sample by sample: both samples come from one turn, so common disturbances cancel."""
+    """Divides each sample by the base sample of the same turn, so that common disturbances
+    cancel."""
     return [a / b for a, b in zip(samples, base, strict=True)]
 
 
 def differences(samples: Sequence[float], base: Sequence[float]) -> list[float]:
-    """Divides sample by sample: both samples come from one round, so common disturbances cancel."""
+    """Subtracts from each sample the base sample of the same round, so that common disturbances
+    cancel."""
     return [a - b for a, b in zip(samples, base, strict=True)]

@@ -12,8 +12,8 @@ from bench import records
 from bench.setup.sides import GRAPH, HOISTED, LAZY, LLVM, OURS, SERIAL, STOCK, TITLES
 from mgpu_rt._selftest import result
 
-#: The fast path by itself, which a stub of HIP shows: the benchmark, its figure, and its
-#: description.
+#: The rows of the fast path's table, measured on a stub of HIP. A row is a benchmark, the name of a
+#: figure, and a description.
 FAST_PATH = (
     *(
         (
@@ -47,14 +47,15 @@ FAST_PATH = (
 
 
 def number(value: float) -> str:
-    """Formats with three significant digits, and whole numbers without a point."""
+    """Formats a value with three significant digits. Whole numbers, and numbers from 1000 on, have
+    no decimals."""
     if not math.isfinite(value) or value == int(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
 
 
 def fast_path(results: dict[str, Any], _device: str) -> str:
-    """Shows the library's cost in addition to that of a stub, which runs nothing."""
+    """Shows the library's own cost, measured on a stub of HIP whose functions return at once."""
     benchmarks = results["benchmarks"]
     lines = [
         f"{benchmarks['calls-stub']['device']}, {results['date'][:10]}:",
@@ -79,7 +80,7 @@ def programs(results: dict[str, Any], device: str) -> str:
 
 
 def hosts(results: dict[str, Any], device: str) -> str:
-    """Returns the table of loops that run in other processes than the programs' own executables."""
+    """Returns the table of loops that run in a host process, such as mlir-runner or Python."""
     return _by_side(
         results,
         f"hosts-{device}",
@@ -165,8 +166,8 @@ def models(results: dict[str, Any], device: str) -> str:
 
 
 def graphs(results: dict[str, Any], device: str) -> str:
-    """Shows the microseconds of a pass of each program, submitted and as a graph, and the time to
-    build the graph."""
+    """Shows the microseconds of a pass of each program, as separate calls and as a graph, and the
+    time to build the graph."""
     benchmark = results["benchmarks"][f"graphs-{device}"]
     taken: dict[str, dict[str, dict[str, Any]]] = {}
     for row in benchmark["data"]:
@@ -216,7 +217,8 @@ def _bound(figure: dict[str, Any]) -> str:
 
 
 def latency(results: dict[str, Any], device: str) -> str:
-    """Shows medians and 90th percentiles of both latencies, by side."""
+    """Shows, for each side, the median and the 90th percentile of the delays before and after a
+    kernel."""
     rows = results["benchmarks"][f"latency-{device}"]["data"]
     taken = {(row["side"], row["what"]): row for row in rows}
     lines = [
@@ -231,7 +233,7 @@ def latency(results: dict[str, Any], device: str) -> str:
 
 
 def replay(results: dict[str, Any], device: str) -> str:
-    """Shows traces of allocations in three ways."""
+    """Shows the time to replay each trace of allocations in three ways."""
     benchmark = results["benchmarks"][f"replay-{device}"]
     lines = [
         f"{benchmark['device']}, {results['date'][:10]}, µs for each trace:",
@@ -250,7 +252,8 @@ def replay(results: dict[str, Any], device: str) -> str:
 
 
 def in_python(results: dict[str, Any], device: str) -> str:
-    """Shows a launch with each runtime in Python, with seven calls and with five."""
+    """Shows the time of a launch with each runtime in Python, with seven calls and with five
+    calls."""
     benchmark = results["benchmarks"][f"in_python-{device}"]
     taken: dict[str, dict[str, dict[str, Any]]] = {}
     for figure in benchmark["figures"]:
@@ -361,7 +364,7 @@ def _at(row: dict[str, Any], percent: int) -> str:
     return number(row["us"][row["percentiles"].index(percent)])
 
 
-#: The tables, by the names that the documents' comments use.
+#: The function that builds each kind of table. Comments in the documents name the kinds.
 TABLES: dict[str, Callable[[Any, str], str]] = {
     "fast-path": fast_path,
     "programs": programs,
@@ -388,7 +391,7 @@ _SHOWN = re.compile(r"<!-- table (\S+) (\S+) (\S+) -->\n(.*?)<!-- end -->", re.D
 
 
 def refreshed(text: str, root: Path) -> str:
-    """Returns the text with every table rebuilt from the results that it names."""
+    """Returns the text with every table rebuilt from the results that the table names."""
 
     def table(match: re.Match[str]) -> str:
         kind, file, device = match.group(1, 2, 3)

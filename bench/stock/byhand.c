@@ -6,8 +6,8 @@
  * bench/models: they load constants, use one stream at a time and one thread, and wait before they
  * free.
  *
- * A pass as a graph is a chain of nodes, one for each call, built by mgpu_rt.h's functions for
- * graphs; waits are left out. */
+ * This runtime also implements mgpu_rt.h's functions for graphs. A graph of a pass is a chain of
+ * nodes, one for each kernel and each copy. */
 #include "hip.h"
 
 #include <stdbool.h>
@@ -36,7 +36,7 @@ struct table {
     } slots[SLOTS];
 };
 
-/* Returns the place of the value, which holds NULL for a new key. */
+/* Returns the address of the key's value; the value of a new key is NULL. */
 static void **kept(struct table *table, const void *key) {
     uint64_t at = ((uintptr_t)key * 0x9E3779B97F4A7C15u) >> 51;
     while (table->slots[at].key && table->slots[at].key != key)

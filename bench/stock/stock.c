@@ -1,9 +1,9 @@
 /* A plain ROCm runtime for lowered programs: every mgpu* call goes to HIP, and nothing is cached.
  *
- * This library behaves like LLVM 23's runtime wrappers, including the failure lines, and links
- * against libamdhip64 like them. Benchmarks, the demonstration and the tests compare mgpu_rt with
- * stock, call for call. One library serves programs of LLVM 12 to 24: later versions added
- * arguments at the end, which it ignores. */
+ * This library behaves like LLVM 23's runtime wrappers: the library prints their failure lines, and
+ * links against libamdhip64. Benchmarks, the demonstration and the tests compare mgpu_rt with this
+ * library, call by call. This library ignores the arguments that later versions of LLVM added at
+ * the end, so it serves programs of LLVM 12 to 24. */
 #include "hip.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* Turns a function compiled by MLIR into a graph: one call builds the graph, later calls submit it
- * with the present host memory.
+/* Builds a graph from a function compiled by MLIR, and launches the graph several times. Each
+ * launch uses the current content of the host memory.
  *
  * Prints:
  *
@@ -15,11 +15,12 @@
 enum { COUNT = 4, REPLAYS = 3 };
 
 void _mlir_ciface_scale(struct memref *numbers, float factor); /* of scale.mlir */
-struct ihipStream_t *mgpuStreamCreate(void); /* as LLVM's lowering calls it (docs/abi.md) */
+struct ihipStream_t *mgpuStreamCreate(void); /* lowered programs call this (docs/abi.md) */
 void mgpuStreamSynchronize(struct ihipStream_t *stream);
 void mgpuStreamDestroy(struct ihipStream_t *stream);
 
-/* Adds the copy to the device, the kernel, and the copy back to the graph; nothing runs yet. */
+/* Builds a graph of three nodes: a copy to the device, the kernel, and a copy to the host. No node
+ * runs yet. */
 static struct mgpu_rt_graph *build(float *numbers) {
     struct memref memref = memref_of(numbers, COUNT);
     if (mgpu_rt_graph_begin() != 0)
@@ -29,7 +30,7 @@ static struct mgpu_rt_graph *build(float *numbers) {
 }
 
 int main(void) {
-    float numbers[COUNT]; /* must stay allocated as long as the program launches the graph */
+    float numbers[COUNT]; /* each launch of the graph reads and writes this array */
     struct mgpu_rt_graph *graph = build(numbers);
     if (!graph) /* the library has printed the reason on stderr */
         return 1;

@@ -1,4 +1,4 @@
-/* Launches a kernel of another compiler by its symbol on the host, without loading a module or
+/* Launches a kernel of another compiler by the kernel's host symbol, without loading a module or
  * looking up a name. kernel.hip defines the kernel; a C program declares the kernel's symbol and
  * the linker resolves it.
  *

@@ -1,5 +1,5 @@
-/* A program with its own stream, to which a function compiled by MLIR submits its work too: the
- * stream orders the kernel between the copies.
+/* Lends a stream of the program to a function compiled by MLIR. The function's kernel runs on this
+ * stream, between the program's two copies.
  *
  * Prints:
  *
@@ -16,7 +16,7 @@
 enum { COUNT = 4 };
 
 void _mlir_ciface_scale_on_device(struct memref *numbers, float factor); /* of scale.mlir */
-hipStream_t mgpuStreamCreate(void); /* MLIR's lowering calls it (docs/abi.md) */
+hipStream_t mgpuStreamCreate(void); /* lowered programs call this function (docs/abi.md) */
 void mgpuStreamDestroy(hipStream_t stream);
 
 static void check(int error, const char *what) {
@@ -59,7 +59,7 @@ int main(void) {
     scale(numbers, stream);
     printf("scaled: %g %g %g %g\n", numbers[0], numbers[1], numbers[2], numbers[3]);
 
-    mgpu_rt_use_stream(NULL); /* must come before the stream's destroy */
+    mgpu_rt_use_stream(NULL); /* must precede hipStreamDestroy */
     const int theirs = stream_of_mlir() != stream;
     printf("and afterwards one of their own: %s\n", theirs ? "yes" : "no");
     CHECK(hipStreamDestroy(stream));

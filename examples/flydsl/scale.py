@@ -27,8 +27,8 @@ class OverMgpuRt(RocmBackend):
     """FlyDSL's backend for ROCm, which loads mgpu_rt's library."""
 
     def jit_runtime_lib_basenames(self) -> list[str]:
-        """Returns the libraries' names, relative to FlyDSL's own folder except for mgpu_rt's, which
-        is a whole path."""
+        """Returns the full path of mgpu_rt's library, and the names of other libraries relative to
+        FlyDSL's own folder."""
         _, *others = super().jit_runtime_lib_basenames()
         return [str(mgpu_rt.library_path()), *others]
 

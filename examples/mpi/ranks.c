@@ -1,5 +1,5 @@
-/* Computes the sum of the squares of 1 to NUMBERS: each rank sums its part on its device
- * (MGPU_RT_DEVICE=local-rank), and MPI adds these sums.
+/* Computes the sum of the squares of 1 to NUMBERS. Each rank sums a part of the squares on its
+ * device (MGPU_RT_DEVICE=local-rank), and MPI adds these sums.
  *
  *     ranks           prints a table
  *     ranks --json    prints the same as JSON

@@ -25,7 +25,7 @@ with runtime.scratch(stream) as scratch, mgpu_rt.use_stream(stream):
     address = scratch.reserve(array.nbytes)
     device = runtime.ffi.cast("void *", address)
 
-    # No work runs while the graph is built: two copies and a kernel become three nodes.
+    # While the graph is built, two copies and a kernel become three nodes, and no work runs.
     with mgpu_rt.graph() as graph:
         runtime.mgpuMemcpy(device, runtime.ffi.from_buffer(array), array.nbytes, stream)
         memref = Memref(address, COUNT)

@@ -25,7 +25,8 @@ def _lower(emit: str, name: str) -> Path:
 
 
 def object_file() -> Path:
-    """Returns the host functions' object, which contains the kernels as an image of device code."""
+    """Returns the object file of the host functions. The object file contains the kernels as an
+    image of device code."""
     return Path(os.environ.get("OBJECT") or _lower("object", "kernels.o"))
 
 

@@ -12,8 +12,8 @@ from mgpu_rt.manager.rehearsal import read, rehearse
 
 
 class KeepLarge:
-    """A policy that keeps modules of 64 KB and more loaded, and caches one of the streams that the
-    program has destroyed."""
+    """A policy that keeps modules of 64 KB and more loaded, and caches at most one destroyed
+    stream."""
 
     LARGE = 64 << 10
 

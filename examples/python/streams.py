@@ -1,4 +1,4 @@
-"""Runs a lowered function and a kernel on one stream of the program, in its order.
+"""Runs a lowered function, then a kernel, on one stream of the program.
 
     mgpu-rt run --device softgpu -- python streams.py
 
@@ -29,7 +29,7 @@ with mgpu_rt.use_stream(stream), runtime.scratch(stream) as scratch:
     device = runtime.ffi.cast("void *", address)
     runtime.mgpuMemcpy(device, runtime.ffi.from_buffer(array), array.nbytes, stream)
 
-    # The lowered function creates a stream, and the library returns the lent stream.
+    # The lowered function calls mgpuStreamCreate, which returns the lent stream.
     memref = Memref(address, COUNT)
     functions._mlir_ciface_scale_on_device(ctypes.byref(memref), ctypes.c_float(3))
 

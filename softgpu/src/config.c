@@ -32,7 +32,8 @@ static const struct softgpu_target *find_target(const char *name, size_t length)
     return NULL;
 }
 
-/* Returns true if a loaded object is ROCr and its constants do not contain a target's name. */
+/* Returns true if a loaded object is ROCr and none of the object's readable segments contains the
+ * target's name. */
 static int lacks_name(struct dl_phdr_info *object, size_t size, void *data) {
     const char *name = *(const char **)data;
     (void)size;

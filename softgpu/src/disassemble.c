@@ -1,5 +1,5 @@
-/* Disassembles an instruction with LLVM's tool, if the tool is installed. Only messages before the
- * process ends need the disassembly, so a child process is cheap enough. */
+/* Disassembles an instruction with LLVM's tool, if the tool is installed. Disassembly appears only
+ * in messages that precede the end of the process, so a child process is fast enough. */
 #include "device.h"
 
 #include <fcntl.h>
@@ -52,8 +52,8 @@ static size_t run(const char *tool, const char *mcpu, const char *bytes, char *o
     }
     pid_t child = start(tool, mcpu, to_tool[0], from_tool[1]);
     close(to_tool[0]), close(from_tool[1]);
-    /* The line fits into the pipe, so the write cannot block. Without a child that reads, the write
-     * is skipped, to avoid SIGPIPE. */
+    /* The line fits into the pipe, so the write cannot block. If no child was started, nothing is
+     * written, because a write to a pipe without a reader raises SIGPIPE. */
     bool sent = child > 0 && write(to_tool[1], bytes, strlen(bytes)) > 0;
     close(to_tool[1]);
     size_t length = sent ? read_all(from_tool[0], output, size - 1) : 0;

@@ -12,8 +12,8 @@
 
 enum { PAGE = 4096 };
 
-/* Requests only faults from user code, which needs no privileges since Linux 5.11. Containers may
- * forbid even these requests. */
+/* Requests only the faults that user code causes: since Linux 5.11, this request needs no
+ * privileges. Containers may forbid even this request. */
 static int open_faults(void *page) {
     int file = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (file < 0)
@@ -41,7 +41,7 @@ bool softgpu_doorbell_open(struct softgpu_doorbell *doorbell) {
         munmap(page, PAGE);
         return false;
     }
-    /* Only a mapped page can be protected. The store maps the page, with a value other than 0,
+    /* Only a mapped page can be protected. The store maps the page. Its value must not be 0,
      * because 0 is the first packet's number. */
     *(volatile uint64_t *)page = UINT64_MAX;
     *doorbell = (struct softgpu_doorbell){.bell = page, .faults = open_faults(page), .kick = kick};
@@ -74,7 +74,7 @@ void softgpu_doorbell_disarm(struct softgpu_doorbell *doorbell) {
         return;
     struct uffd_msg message;
     while (read(doorbell->faults, &message, sizeof message) > 0)
-        continue; /* all messages report stores to the bell, which protect() lets continue */
+        continue; /* all messages report stores to the bell; protect() lets these stores continue */
     protect(doorbell, false);
     doorbell->armed = false;
 }

@@ -1,14 +1,14 @@
-/* Implements ROCr 7's own hook for a software driver. With HSA_ENABLE_DTIF=1 ROCr loads libdtif.so
- * and looks up all driver functions in it by name, including libdrm's. ROCr rings doorbells by a
- * call and disables interrupts: the host polls its signals, and faults are reported only through
- * the queue. */
+/* Implements the hook that ROCr 7 has for a software driver. With HSA_ENABLE_DTIF=1 ROCr loads
+ * libdtif.so and looks up all driver functions in it by name, including libdrm's. ROCr then rings
+ * doorbells by a call and uses no interrupts. ROCr therefore polls its signals, and the device
+ * reports faults only through the queue. */
 #include "layout.h"
 #include "queue.h"
 
 #include <errno.h>
 
-/* ROCr 7 makes this call before all others, so the call selects the layouts of ROCr 7. ROCr accepts
- * any handle except NULL. */
+/* ROCr 7 calls this function before all others, so this function selects the layouts of ROCr 7.
+ * ROCr accepts any handle except NULL. */
 SOFTGPU_EXPORT void *DtifCreate(const char *name);
 void *DtifCreate(const char *name) {
     static char handle;
@@ -22,11 +22,11 @@ void DtifDestroy(void) {}
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtModelEnabled(bool *enabled);
 HSAKMT_STATUS hsaKmtModelEnabled(bool *enabled) {
-    *enabled = false; /* ROCr's other hook for a software driver */
+    *enabled = false; /* disables a second hook of ROCr for a software driver */
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* The store wakes the queue's thread, as a doorbell store by HIP would. */
+/* The store wakes the queue's thread, like HIP's own store to a doorbell. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtQueueRingDoorbell(HSA_QUEUEID id, HSAuint64 value);
 HSAKMT_STATUS hsaKmtQueueRingDoorbell(HSA_QUEUEID id, HSAuint64 value) {
     struct softgpu_queue *queue = (struct softgpu_queue *)(uintptr_t)id;

@@ -1,8 +1,8 @@
 /* Implements the driver's events, on which a thread sleeps when polling a signal has taken too
  * long.
  *
- * Raising an event on which no thread sleeps takes no lock, because every kernel raises an
- * event. */
+ * Raising an event takes no lock unless a thread sleeps on the event, because every kernel raises
+ * an event. */
 #include "isa/exec.h"
 #include "memory.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The limit is the real driver's. If ROCr gets no further event, ROCr polls the signal. */
+/* The real driver has the same limit. If ROCr gets no further event, ROCr polls the signal. */
 enum { MAX_EVENTS = 4096 };
 
 struct slot {
@@ -108,8 +108,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyEvent(HsaEvent *event) {
 void softgpu_raise_event(uint32_t id) {
     if (id == 0 || id >= MAX_EVENTS)
         return;
-    /* Both sides are sequentially consistent: this thread sees the sleeper's count, or the sleeper,
-     * which counts itself first, sees the flag. */
+    /* These accesses are sequentially consistent. A sleeper increments the count before it reads
+     * the flag, so this thread sees the new count, or the sleeper sees the flag. */
     atomic_store(&slots[id].signaled, true);
     if (atomic_load(&slots[id].sleepers) == 0)
         return;
@@ -146,8 +146,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtResetEvent(HsaEvent *event) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Consumes the events if they satisfy the caller's wait. A raised event satisfies the wait, and so
- * does an event whose sleepers were woken since the caller stored `wakes`. As in the driver, an
+/* Consumes the events if they satisfy the caller's wait. An event satisfies the wait if the event
+ * is raised, or has woken its sleepers since the caller stored `wakes`. As in the driver, an
  * auto-reset event wakes all its sleepers. */
 static bool take(HsaEvent *events[], const uint64_t *wakes, HSAuint32 count, bool all) {
     HSAuint32 happened = 0;

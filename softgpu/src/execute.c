@@ -65,7 +65,8 @@ static bool check_packet(const struct softgpu_dispatch_packet *packet,
     return true;
 }
 
-/* Returns the product, or UINT64_MAX on overflow: a kernel of that size never ends anyway. */
+/* Returns the product, or UINT64_MAX on overflow, because a kernel of either size would never
+ * end. */
 static uint64_t product(uint64_t a, uint64_t b) {
     uint64_t result;
     return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
@@ -111,8 +112,9 @@ static bool check_group(const struct dispatch *d, struct softgpu_fault *fault) {
 
 /* ---- how long a kernel may run ---- */
 
-/* A wave may work for long while other waves wait at a barrier. A wave that waits in a loop for a
- * wave at a barrier is stopped: after 20 s for an empty loop, later for others. */
+/* A wave may work for a long time while other waves wait at a barrier. A wave that loops until a
+ * wave at a barrier acts would never end. The device stops this wave after 20 s if the loop is
+ * empty, and later if the loop does work. */
 #define BARRIER_BUDGET UINT64_C(10000000000)
 
 static uint64_t budget, barrier_budget;

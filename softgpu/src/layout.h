@@ -2,8 +2,8 @@
  *
  * The driver's files fill in the structures of Debian 12's <hsakmt.h> (ROCr 5.2.3). The ROCr of
  * Debian 13 (6.1.2) uses this layout, with names for formerly reserved bytes. ROCr 7.2.4 inserts
- * additional words; only this release uses DTIF. This header covers all members that the additional
- * words move. */
+ * additional words; only this release uses DTIF. The functions of this header write the two
+ * structures that get additional words: HsaNodeProperties and HsaIoLinkProperties. */
 #ifndef SOFTGPU_LAYOUT_H
 #define SOFTGPU_LAYOUT_H
 

@@ -184,8 +184,9 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtFreeMemory(void *memory, HSAuint64 size) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Reserves a device address for the program's memory. If device and host address were equal, HIP
- * would use one record for both, and abort at the second removal during unregistering. */
+/* Reserves a device address for the program's memory. If the device address equalled the host
+ * address, HIP would store one record for the two addresses. Unregistering would remove this record
+ * twice, and HIP would abort at the second removal. */
 static HSAKMT_STATUS register_new(char *user, uint64_t size, HsaMemFlags flags) {
     uint64_t offset = (uintptr_t)user & (SOFTGPU_PAGE - 1), pages = round_up(offset + size);
     struct softgpu_mapping *mapping = calloc(1, sizeof *mapping);
@@ -235,10 +236,10 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryToNodes(void *memory, HSAuint64
     return hsaKmtRegisterMemoryWithFlags(memory, size, (HsaMemFlags){0});
 }
 
-/* If several ranges begin at an address, the call removes none of them, because the address is
- * ambiguous; this wastes only addresses. In this case the real driver's library reports that no
- * memory is registered at the address. ROCr 7 aborts after that error if it was built with
- * assertions, as in Debian, so this function returns success. */
+/* If several ranges begin at an address, the call removes no range, because the address is
+ * ambiguous; the remaining ranges waste only addresses. In this case the real driver's library
+ * reports that no memory is registered at the address. ROCr 7 aborts after that error if it was
+ * built with assertions, as in Debian, so this function returns success. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {
     SOFTGPU_REFUSE_AFTER_FORK();
     softgpu_address_space_lock(true);

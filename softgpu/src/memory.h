@@ -39,9 +39,9 @@ struct softgpu_mapping *softgpu_mapping_at(uint64_t va);
  * starts at the pointer, or else a range that contains the pointer. */
 struct softgpu_mapping *softgpu_mapping_around(const void *pointer);
 /* Returns the registered range with this start and size; size 0 means the only range with this
- * start. Several ranges can have one start: HIP unpins memory late, after the program has freed the
- * memory and pinned it again. Returns NULL if no range matches or several ranges match, as the real
- * driver's library does. */
+ * start. Several ranges can have the same start, because HIP unpins memory late. The program may
+ * already have freed this memory, and pinned new memory at the same address. Returns NULL if no
+ * range matches or several ranges match, as the real driver's library does. */
 struct softgpu_mapping *softgpu_mapping_of_user_range(const void *start, uint64_t size);
 /* Returns whether any registered range starts at this address. */
 bool softgpu_user_range_begins(const void *start);

@@ -1,10 +1,10 @@
 /* Executes ROCr's own copy and fill kernels by memmove.
  *
- * ROCr makes device-to-device copies, and moves each code object that it loads, with three kernels
- * that ROCr contains as machine code. This file recognises the three kernels by a hash of their
- * code, and does their work natively. A module load then takes microseconds, as on hardware,
- * instead of the milliseconds that interpreting thousands of lanes would take. The setting
- * copies=kernels in MGPU_RT_SOFTGPU makes the interpreter run these kernels. */
+ * ROCr contains three kernels as machine code. With these kernels ROCr makes device-to-device
+ * copies, and moves each loaded code object. This file recognises the three kernels by a hash of
+ * their code, and does their work natively. Loading a module then takes microseconds, as on
+ * hardware; interpreting thousands of lanes would take milliseconds. The setting copies=kernels in
+ * MGPU_RT_SOFTGPU makes the interpreter run these kernels. */
 #include "native_copy.h"
 #include "check/hooks.h"
 #include "settings.h"

@@ -128,15 +128,16 @@ static bool perform(struct softgpu_queue *queue, union softgpu_packet *packet, u
 }
 
 /* Returns whether the doorbell was rung for this packet or a later packet: the doorbell's value is
- * a packet's index. After a ring for a later packet, HIP need not ring for this packet. */
+ * a packet's index. If HIP has rung the doorbell for a later packet, HIP need not ring the doorbell
+ * for this packet. */
 static bool is_rung(const struct softgpu_queue *queue, uint64_t index) {
     uint64_t bell = *(volatile uint64_t *)queue->doorbell.bell;
     return (int64_t)(bell - index) >= 0;
 }
 
 /* Returns the next packet, once HIP has written the packet; returns NULL when the queue must stop.
- * HIP writes the header last, so a valid header proves that the packet is complete, even without a
- * ring. */
+ * HIP writes the header last, so a valid header proves that the packet is complete, even if HIP has
+ * not rung the doorbell. */
 static union softgpu_packet *await_packet(struct softgpu_queue *queue, uint64_t index) {
     uint64_t count = queue->ring_bytes / sizeof(union softgpu_packet);
     union softgpu_packet *packet = (union softgpu_packet *)(void *)queue->ring;
@@ -160,7 +161,7 @@ void softgpu_drain_aql(struct softgpu_queue *queue) {
         if (!perform(queue, packet, index) || atomic_load(&queue->state) == SOFTGPU_QUEUE_STOPS)
             return;
         uint64_t end = softgpu_now();
-        /* The header must be reset first: HIP may reuse a slot that the read index has passed. */
+        /* Resets the header first, because HIP may reuse a slot that the read index has passed. */
         atomic_store_explicit(&packet->header, INVALID, memory_order_release);
         atomic_store_explicit(queue->read_index, index + 1, memory_order_release);
         softgpu_signal_complete(signal, start, end);

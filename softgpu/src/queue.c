@@ -15,7 +15,7 @@
 
 enum {
     SLICE_NS = 100 * 1000,
-    TIMER_SLACK_NS = 1000, /* the default of 50 us would double the short naps */
+    TIMER_SLACK_NS = 1000, /* the default slack, 50 us, would double the short naps */
     JOIN_SECONDS = 10,
 };
 
@@ -32,9 +32,10 @@ struct scheduling {
     uint64_t runtime, deadline, period;
 };
 
-/* HIP spins while it waits for a kernel. If HIP shares a core with the queue's thread, a short time
- * slice lets the queue's thread run at once. With a longer slice, HIP's thread would occupy the
- * core for some milliseconds. (The slice needs Linux 6.12 or later; other kernels ignore it.) */
+/* HIP spins while waiting for a kernel. If HIP's thread shares a core with the queue's thread, the
+ * short time slice makes the scheduler run the queue's thread at once. With a longer slice, HIP's
+ * thread would occupy the core for some milliseconds. (The slice needs Linux 6.12 or later; older
+ * kernels ignore the slice.) */
 static void prepare_thread(const char *name) {
     struct scheduling scheduling = {.size = sizeof scheduling, .runtime = SLICE_NS};
     syscall(SYS_sched_setattr, 0, &scheduling, 0);

@@ -51,8 +51,8 @@ static bool may_run(struct softgpu_queue *queue) {
     return state != SOFTGPU_QUEUE_STOPS;
 }
 
-/* Spins once and returns true, while sleeping would be too early. The first call only reads the
- * clock, to start the wait. */
+/* Spins once and returns true during the first SPIN_NS of the wait; later returns false. The first
+ * call only reads the clock, to start the wait. */
 static bool spun(struct softgpu_patience *patience) {
     if (patience->since == 0)
         *patience = (struct softgpu_patience){softgpu_now(), FIRST_NAP_NS};

@@ -21,7 +21,7 @@ enum opcode {
 };
 enum { COPY_LINEAR = 0, COPY_RECTANGLE = 4, ATOMIC_ADD64 = 47, MAX_WORDS = 13 };
 
-/* Returns the number of words of a command, including its header; 0: unknown command. */
+/* Returns the number of words of a command, including the header, or 0 for an unknown command. */
 static unsigned command_words(uint32_t header) {
     unsigned operation = header & 0xff, variant = (header >> 8) & 0xff;
     switch (operation) {
@@ -59,7 +59,8 @@ static bool memory_fault(uint64_t va, struct softgpu_fault *fault) {
 }
 
 /* Returns the host address of [va, va + size); if the range is not fully mapped, returns NULL and
- * fills the fault. Two neighbouring allocations are separate mappings, but no copy spans both. */
+ * fills the fault. Two neighbouring allocations are separate mappings, but no copy spans two
+ * mappings. */
 static char *host_bytes(uint64_t va, uint64_t size, struct softgpu_fault *fault) {
     struct softgpu_range range;
     if (!softgpu_find_range(va, &range))
@@ -69,8 +70,8 @@ static char *host_bytes(uint64_t va, uint64_t size, struct softgpu_fault *fault)
     return range.host + (va - range.va);
 }
 
-/* Linear copies count bytes in 22 bits; engines 4.4 (gfx90a) and later in 30, which ROCr uses from
- * 6.1 on. A fill's count always has 22 bits. */
+/* The count field of a linear copy has 22 bits, or 30 bits on engines 4.4 (gfx90a) and later. ROCr
+ * 6.1 and later use all 30 bits. A fill's count always has 22 bits. */
 static uint32_t copy_count_mask(const struct softgpu_target *target) {
     enum { FIRST_LONG_MINOR = 4, FIRST_LONG_STEPPING = 10 };
     bool is_long = target->minor >= FIRST_LONG_MINOR || target->stepping >= FIRST_LONG_STEPPING;
@@ -162,7 +163,8 @@ static bool compare(uint32_t value, uint32_t reference, unsigned function) {
     }
 }
 
-/* A poll of a register, not of memory, only flushes a cache. */
+/* Waits until the word in memory meets the condition. If the command polls a register instead,
+ * returns at once, because such a command only flushes a cache. */
 static bool poll(struct softgpu_queue *queue, const uint32_t *words, struct softgpu_fault *fault) {
     if (!(words[0] >> 31))
         return true;
@@ -195,7 +197,7 @@ static bool stamp(const uint32_t *words, struct softgpu_fault *fault) {
     return word != NULL;
 }
 
-/* Returns false after a fault, or, without a fault, when the queue must stop. */
+/* Returns false after a fault, and when the queue must stop without a fault. */
 static bool perform(struct softgpu_queue *queue, const uint32_t *words,
                     struct softgpu_fault *fault) {
     switch (words[0] & 0xff) {

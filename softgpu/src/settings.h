@@ -10,8 +10,8 @@
 
 enum { SOFTGPU_SETTING_SIZE = 64 };
 
-/* Returns the value of MGPU_RT_SOFTGPU, or NULL if it is empty, or if the program has privileges
- * that its caller lacks. */
+/* Returns the value of MGPU_RT_SOFTGPU. Returns NULL if the variable is unset or empty, or if the
+ * program has privileges that the program's caller lacks. */
 const char *softgpu_list(void);
 
 /* Returns the list's next item; NULL after the last item. */
@@ -20,12 +20,13 @@ const char *softgpu_next_item(const char *item);
 /* Returns true if an item of the list is a known setting. */
 bool softgpu_is_setting(const char *item, size_t length);
 
-/* Copies the value of a setting, truncated if too long. If the list lacks the setting, the last
- * release's variable counts, such as MGPU_RT_SOFTGPU_MEMORY for memory. Returns false and an empty
- * text if neither the list nor the variable sets a value. */
+/* Copies the value of a setting, truncated if too long. If the list lacks the setting, copies the
+ * value of the variable that the previous release used, such as MGPU_RT_SOFTGPU_MEMORY for memory.
+ * Returns false and an empty text if neither the list nor the variable sets a value. */
 bool softgpu_setting(const char *name, char value[SOFTGPU_SETTING_SIZE]);
 
-/* Prints the replacement for each variable of the last release that is set. */
+/* Prints the new setting for each environment variable that the previous release used and that is
+ * still set. */
 void softgpu_name_old_variables(void (*say)(const char *format, ...));
 
 #endif

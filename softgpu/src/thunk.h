@@ -1,5 +1,5 @@
-/* Declares the thunk: the hsaKmt* functions that ROCr calls, and their state. The interpreter does
- * not include this header, but only device.h.
+/* Declares the thunk: the hsaKmt* functions that ROCr calls, and their state. The interpreter
+ * includes device.h instead of this header.
  *
  * Every function of this header may be called from any thread. */
 #ifndef SOFTGPU_THUNK_H
@@ -34,8 +34,8 @@ uint64_t softgpu_node_memory(uint32_t node);
 
 /* --- topology.c ---------------------------------------------------------------------------- */
 
-/* Returns a stand-in for libdrm's device handle. ROCr 6.1 passes this handle to the real libdrm,
- * which reads a structure of zeros at its address. */
+/* Returns a stand-in for libdrm's device handle: the address of a structure of zeros. ROCr 6.1
+ * passes this handle to the real libdrm, which reads the structure. */
 void *softgpu_drm_device(void);
 
 /* --- process.c ----------------------------------------------------------------------------- */
@@ -61,7 +61,7 @@ uint64_t softgpu_now(void);
 /* --- event.c ------------------------------------------------------------------------------- */
 
 /* Raises the event of a signal, as the device does after setting the signal, and thus wakes the
- * event's sleepers.
+ * threads that wait for the event.
  */
 void softgpu_raise_event(uint32_t event_id);
 /* Reports an access outside mapped memory to listeners for memory events; ROCr listens, prints a

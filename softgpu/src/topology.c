@@ -26,7 +26,7 @@ static const struct model models[] = {
 };
 
 /* Blit kernels choose their grid size by the number of compute units. Few compute units keep copies
- * cheap to emulate, and bound cooperative launches to a size that a CPU can run. */
+ * cheap to emulate, and limit cooperative launches to a size that a CPU can run. */
 enum { COMPUTE_UNITS = 8, SIMDS_PER_UNIT = 4, GPU_CACHES = 2, GPU_BANKS = 3 };
 enum {
     FIRST_GPU_ID = 0x5000

@@ -19,8 +19,8 @@ HSAKMT_STATUS hsaKmtGetRuntimeCapabilities(HSAuint32 *capabilities) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Returns "not supported", so faults use the queue's inactive signal instead of the exception
- * debugger's mask, and need no trap handler. */
+/* Returns "not supported". ROCr therefore reads a queue's faults from the queue's inactive signal
+ * instead of the debugger's exception mask. These faults need no trap handler. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRuntimeEnable(void *debug, bool set_up_trap_registers) {
     (void)debug, (void)set_up_trap_registers;
     return HSAKMT_STATUS_NOT_SUPPORTED;

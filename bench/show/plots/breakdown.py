@@ -40,8 +40,8 @@ COLOURS = (
 
 
 def draw(rows: Rows) -> Figure:
-    """Draws a bar of an iteration for each program, release and side. No bar includes HIP's
-    start."""
+    """Draws the time of an iteration as a bar, for each program, release and side. No bar includes
+    HIP's start."""
     rows = [row for row in rows if row["layer"] == "driver"]
     bars = list(dict.fromkeys((row["program"], row["llvm"], row["side"]) for row in rows))
     figure, axes = pyplot.subplots(figsize=(11, 4.6), layout="constrained")

@@ -19,15 +19,15 @@ VARIANTS = {
     WAITS.name: "a wait after each kernel",
     COPIED.name: "everything copied\nin and out",
 }
-#: The bars below the base's bar, and for each the version by hand whose time a line on the bar
-#: marks.
+#: The sides of the bars below the base's bar. On each bar, a line marks the time of the version by
+#: hand that this dictionary names.
 BARS = {OURS: HOISTED, GRAPH: HAND_GRAPH}
 HEIGHT = 0.27
 
 
 def draw(rows: Rows) -> Figure | None:
-    """Draws a panel for each release with one model's variants, LLVM's own library as 100 %;
-    returns None if the model was not measured."""
+    """Draws a panel for each release. A panel shows one model's variants, in percent of the time
+    with LLVM's own library. Returns None if the model was not measured."""
     taken = {(r["variant"], r["llvm"], r["side"]): r["us"] for r in rows if r["program"] == SHOWN}
     if not taken:
         return None

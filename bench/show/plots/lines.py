@@ -31,7 +31,8 @@ def threads(rows: Rows) -> Figure:
     return figure
 
 
-#: The distribution's lines: the side, LLVM's release (0: by hand), the line's style.
+#: The lines of the plot of latencies: the side, the LLVM release (0 for the side by hand), and the
+#: style of the line.
 _LATENCIES = {
     (STOCK, 19): "-",
     (LLVM, 19): "-",

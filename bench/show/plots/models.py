@@ -1,4 +1,4 @@
-"""Draws a forward pass of each model in each variant."""
+"""Draws the time of a forward pass of each model in each variant."""
 
 from __future__ import annotations
 

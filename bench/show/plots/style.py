@@ -65,7 +65,7 @@ def sides_of(rows: Rows) -> list[str]:
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
-    """Puts the legend below all panels, where it covers nothing."""
+    """Puts the legend below all panels, where the legend covers nothing."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, ncols=columns, loc="outside lower center")
 
@@ -80,7 +80,8 @@ def log_scale(axes: Axes) -> None:
 def grouped_dots(
     axes: Axes, groups: list[str], values: dict[str, list[tuple[float, float, float] | None]]
 ) -> None:
-    """Draws a dot for each side in each group: its value, and its spread down and up."""
+    """Draws a dot and an error bar for each side in each group, from the value and the errors below
+    and above."""
     width = 0.7 / len(values)
     for number, (side, taken) in enumerate(values.items()):
         known = [(at, value) for at, value in enumerate(taken) if value is not None]

@@ -67,7 +67,7 @@ static bool find_code_object(uint64_t va, struct softgpu_range *range) {
            memcmp(range->host, ELFMAG, SELFMAG) == 0;
 }
 
-/* Returns whether an address lies in a loaded code object's segment that kernels must not write. */
+/* Returns whether an address lies in a read-only segment of a loaded code object. */
 static bool is_read_only(uint64_t va, const struct softgpu_range *range) {
     Elf64_Ehdr header;
     memcpy(&header, range->host, sizeof header);
@@ -85,7 +85,7 @@ static bool is_read_only(uint64_t va, const struct softgpu_range *range) {
 
 /* ---- reports ---- */
 
-/* Kinds of faults, besides the verdicts of the memory map. */
+/* Further kinds of faults, which the memory map cannot detect. */
 enum { READ_ONLY = 16, OUTSIDE_GROUP, OUTSIDE_SCRATCH, RACE, UNINITIALISED };
 
 /* Returns true for HIP's own copy and fill kernels: calls.c has already checked the call that
@@ -153,7 +153,8 @@ static void put_access(struct softgpu_report *report, struct wave *w, const stru
     softgpu_report_number(report, "address", va);
 }
 
-/* Returns true if no fault of the instruction, in any block, has been reported. */
+/* Returns true at the instruction's first fault of a kind; faults in different blocks count
+ * together. */
 static bool is_new(const struct wave *w, const struct inst *i, uint64_t kind) {
     const uint64_t key[] = {w->group->dispatch->packet->kernel_object, w->code->va + i->offset,
                             kind};

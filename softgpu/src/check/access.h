@@ -4,8 +4,8 @@
 
 #include "report.h"
 
-/* Writes the other op of a conflict into a report. `pc`: the address of the instruction; 0:
- * unknown. `access`: the kind of access that the op made, or NULL. */
+/* Writes the op that conflicts with the reported access. `pc`: the address of the op's instruction;
+ * 0: unknown. `access`: the kind of access that the op made, or NULL. */
 void softgpu_report_other(struct softgpu_report *report, uint32_t number, uint64_t pc,
                           const char *access);
 

@@ -54,8 +54,8 @@ static void report_call(const char *kind, const char *call, uint64_t address, ui
     softgpu_report_end(&report);
 }
 
-/* Reports that a block ends while an op uses it; `clock` tells which ops are over (NULL: the host's
- * clock). */
+/* Reports that a block ends while an op uses the block. `clock` contains the ops that are over
+ * (NULL: the host's clock). */
 static void check_pending(const char *kind, const char *call, const struct softgpu_block *block,
                           const struct softgpu_clock *clock, const struct softgpu_place *place) {
     uint32_t op = block->past ? softgpu_past_pending(block->past, clock) : 0;
@@ -118,8 +118,8 @@ static void unregister_memref(int64_t rank, void *descriptor, int64_t element_si
 
 /* ---- copies and fills ---- */
 
-/* Returns how many bytes at an address a call may access. Unknown memory belongs to the host or to
- * HIP, so HIP checks the access. */
+/* Returns how many of the `bytes` bytes at `memory` the call may access. Unknown memory belongs to
+ * the host or to HIP, so HIP checks the access. */
 static size_t usable(const char *call, const char *access, void *memory, size_t bytes,
                      const struct softgpu_place *place) {
     uint64_t va = (uintptr_t)memory;
@@ -189,8 +189,9 @@ static struct side side_of(void *memory) {
     return side;
 }
 
-/* Compares an access with the accesses of unfinished ops, and records the access. HIP has read
- * pageable memory when a copy from that memory returns, so no later access races with the load. */
+/* Compares an access with the accesses of unfinished ops, and records the access. When a copy from
+ * pageable memory returns, HIP has already read that memory, so no later access races with the
+ * copy. */
 static void enter(const struct transfer *move, const struct side *side, uint64_t bytes,
                   bool writes) {
     const struct softgpu_block *block = side->has_block ? &side->block : NULL;
@@ -269,7 +270,7 @@ void softgpu_check_copies(void) {
 
 /* ---- calls ---- */
 
-/* Copies only the bytes that lie inside both blocks. */
+/* Copies only the bytes that the call may load from the source and store to the target. */
 static void copy(void *to, void *from, size_t bytes, void *stream) {
     struct transfer move = {.call = "mgpuMemcpy", .place = softgpu_call_begins()};
     size_t stores = usable(move.call, "store", to, bytes, &move.place);

@@ -1,5 +1,5 @@
 /* Checks the program's calls. The checker overrides the library's functions by mgpu_rt_intercept,
- * as a user's runtime may, so the library contains no checker code. */
+ * so the library contains no checker code. A user's runtime may also call mgpu_rt_intercept. */
 #ifndef SOFTGPU_CHECK_CALLS_H
 #define SOFTGPU_CHECK_CALLS_H
 
@@ -16,14 +16,15 @@ struct softgpu_call {
     softgpu_function instead;
 };
 
-/* Each array ends with an entry without a name. */
+/* Each array ends with an entry whose name is NULL. */
 extern const struct softgpu_call softgpu_memory_calls[], softgpu_stream_calls[];
 
-/* Notes that a call of the program begins, and returns the call's place. The first call also
- * reports that a program is checked ("begun"). */
+/* Notes that a call of the program begins, and returns the call's place. The first call also writes
+ * the report "begun", because from then on the checker is active. */
 struct softgpu_place softgpu_call_begins(void);
 
-/* Reports, once for each place, a call on a stream, event or function that it must not use. */
+/* Reports, once for each place, a call that must not use a stream or event, or an object that is
+ * never destroyed. */
 void softgpu_report_object(const char *kind, const char *call, const char *what,
                            const struct softgpu_object *object, const struct softgpu_place *place);
 /* Reports a call on a stream that was destroyed. */

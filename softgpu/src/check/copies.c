@@ -1,5 +1,5 @@
-/* Follows copies and fills without a kernel, which the copy engine makes, or the device in place of
- * ROCr's kernels. This file also checks copies to the host, which could pass undefined bytes to the
+/* Follows copies and fills that run without a kernel: the copy engine runs them, or the device runs
+ * them in place of ROCr's kernels. This file also reports undefined bytes that a copy passes to the
  * host. */
 #include "defined.h"
 #include "hooks.h"

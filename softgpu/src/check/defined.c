@@ -65,9 +65,8 @@ static bool has_bits(const struct group *g) {
     return g->bits && (!d->lds_size || g->bits->lds) && (!d->scratch_lane_size || g->bits->scratch);
 }
 
-/* Returns how many scalar registers the hardware sets: user data, the workgroup's ids, its size,
- * the scratch offset.
- */
+/* Returns how many scalar registers the hardware sets, for user data, the workgroup's ids, the
+ * workgroup's size and the scratch offset. */
 static unsigned set_scalars(const struct dispatch *d) {
     unsigned bits = d->rsrc2;
     return (bits >> 1 & 31) + (unsigned)__builtin_popcount(bits >> 7 & 15) + (bits & 1);
@@ -148,7 +147,7 @@ static void run_branch(struct wave *w, const struct inst *i) {
         softgpu_report_use(w, i, -1, "branch", &d->scc_origin);
         d->scc = false;
     }
-    /* a set bit that is defined decides the branch */
+    /* if a defined bit is 1, undefined bits do not affect the branch */
     uint64_t holes = d->s[SGPR_VCC] | (uint64_t)d->s[SGPR_VCC + 1] << 32;
     if ((op == VCCZ || op == VCCNZ) && holes && !(wave_vcc(w) & ~holes))
         softgpu_use_scalars(w, i, SGPR_VCC, 2, "branch");
@@ -236,7 +235,8 @@ static void restore(struct wave *w, const struct scalars *from) {
 }
 
 /* The values are the extremes of integers, large values of either sign as f16, f32 and f64, and two
- * random-looking values. In a comparison, each operand also gets the other operand's value. */
+ * random-looking values. In two further runs of a comparison, one operand gets the value of the
+ * other operand. */
 enum { PATTERNS = 6, AS_SECOND = PATTERNS, AS_FIRST, RUNS };
 
 /* Returns a substitute value for undefined bits. Equal dwords with equal undefined bits get equal
@@ -261,7 +261,7 @@ static bool is_comparison(const struct inst *i) {
            (i->encoding == E_SOPK && !i->row->dst);
 }
 
-/* Returns the other operand of a comparison, as far as its value is known. */
+/* Returns dword n of a comparison's operand, which is a register or a constant. */
 static uint32_t other_side(const struct wave *w, const struct operand *o, unsigned n,
                            unsigned lane) {
     if (o->kind == O_VGPR)

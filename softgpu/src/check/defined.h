@@ -1,6 +1,6 @@
 /* Bits of registers and memory that were never written are undefined. The checker reports a wave
- * that uses such a bit in a branch, as an address, or in a store that the host sees. A load or a
- * move does not count as a use.
+ * that uses an undefined bit in a branch, as an address, or in a store that the host sees. A load
+ * or a move does not count as a use.
  *
  * The checker runs an instruction that reads undefined bits several times, each time with other
  * values in these bits. Result bits that differ between the runs are undefined. Therefore no
@@ -27,7 +27,7 @@ struct softgpu_origin {
 /* The undefined bits of one wave. */
 struct softgpu_defined {
     uint64_t holes[VGPR_ROWS];    /* lanes with an undefined bit */
-    uint32_t v[VGPR_ROWS][LANES]; /* the undefined bits of those lanes */
+    uint32_t v[VGPR_ROWS][LANES]; /* the undefined bits of each lane */
     uint32_t s[SGPRS];            /* undefined bits */
     bool scc;                     /* is undefined */
     struct softgpu_origin v_origin[VGPR_ROWS], s_origin[SGPRS], scc_origin;
@@ -62,11 +62,10 @@ void softgpu_use_lanes(struct wave *w, const struct inst *i, unsigned reg, unsig
 void softgpu_use_scalars(struct wave *w, const struct inst *i, unsigned reg, unsigned count,
                          const char *use);
 
-/* Notes that the program requested a copy to memory that the device does not know, and that
- * therefore is the host's.
- */
+/* Notes that the program requested a copy from device memory to host memory. All memory without
+ * defined bits counts as host memory. */
 void softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place);
-/* Reports an undefined byte of an allocation that HIP's own kernels copy to the host. */
+/* Reports undefined bytes at `va`, if HIP's own kernels copy these bytes to the host. */
 void softgpu_copy_takes(uint64_t va, uint64_t bytes);
 
 #endif

@@ -33,7 +33,7 @@ static bool is_within(const char *at, const uint8_t *begin, size_t size) {
 }
 
 /* Finds the shadow bits of workgroup memory and of scratch by the address of the bytes.
- * softgpu_check_lanes has already found the shadow bits of other memory. */
+ * softgpu_check_lanes has already found the shadow bits of global memory. */
 static enum softgpu_memory find_bits(struct wave *w, const struct access *a) {
     const struct group *g = w->group;
     const char *first = a->at[__builtin_ctzll(a->mask)];
@@ -315,8 +315,8 @@ static uint64_t interleaved(uint64_t base, uint32_t offset, int lane) {
     return base + (uint64_t)(offset / 4) * 4 * LANES + (unsigned)lane * 4 + offset % 4;
 }
 
-/* Scratch bytes that cross dword boundaries are moved through a copy, and their defined bits
- * through this array. */
+/* The defined bits of an access that crosses dword boundaries in scratch: the access moves its
+ * bytes through a temporary copy. */
 static _Thread_local uint8_t split_bits[LANES][16];
 
 void softgpu_check_collect(struct wave *w, uint64_t base, uint32_t offset, int lane,

@@ -1,5 +1,5 @@
-/* Detects waits that the program makes by calling HIP directly instead of the library. Each such
- * call counts as a wait for all earlier calls. */
+/* Detects waits that the program makes by calling HIP directly instead of the library. A direct
+ * call counts as a wait for all earlier ops. */
 #ifndef SOFTGPU_CHECK_FOREIGN_H
 #define SOFTGPU_CHECK_FOREIGN_H
 

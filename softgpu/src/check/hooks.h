@@ -25,14 +25,14 @@ struct softgpu_group_bits;
  */
 uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_t *va,
                              uint64_t mask);
-/* Returns false if the access of one lane, or of the whole wave (-1), is reported and must be
- * skipped. */
+/* Checks the access of one lane, or of the whole wave (lane -1). After a report, returns false: the
+ * caller must skip the access. */
 bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64_t va,
                           unsigned bytes);
-/* Reports an access outside workgroup or scratch memory, which has no addresses of its own. */
+/* Reports an access outside workgroup memory or scratch; `va` is an offset in this memory. */
 void softgpu_check_outside(struct wave *w, const struct inst *i, int lane, const char *what,
                            uint64_t va, unsigned bytes);
-/* Reports the reason that stops a kernel or the copy engine. */
+/* Reports why a kernel or the copy engine stops. */
 void softgpu_check_stopped(const char *text);
 /* Notes that the program's memory at [va, va + size) becomes, or stops being, accessible to the
  * device. */
@@ -64,8 +64,8 @@ void softgpu_defined_group_begin(struct group *g);
 void softgpu_defined_group_free(struct group *g);
 void softgpu_defined_wave_begin(struct wave *w);
 void softgpu_defined_wave_free(struct wave *w);
-/* Checks bytes before they are moved between registers and memory, to workgroup memory, or through
- * a temporary copy. */
+/* Follows the bits that an instruction moves between registers and memory. The next functions
+ * follow moves at two addresses, from global to workgroup memory, and through a temporary copy. */
 void softgpu_check_transfer(struct wave *w, const struct inst *i, const struct access *a);
 void softgpu_check_two(struct wave *w, const struct inst *i, const struct access *a, uint64_t mask,
                        unsigned dwords);
@@ -80,7 +80,8 @@ void softgpu_check_filled(uint64_t to, uint64_t bytes);
 
 #define CHECKED_LANES(w, i, va, mask) softgpu_check_lanes(w, i, va, mask)
 #define CHECKED_ACCESS(w, i, lane, va, bytes) softgpu_check_access(w, i, lane, va, bytes)
-/* In a loop over lanes: skips a lane whose access is a fault in the ordinary build. */
+/* Reports and skips, in a loop over lanes, a lane whose access would stop the kernel in the
+ * ordinary build. */
 #define CHECK_SKIPS_LANE(mask, w, i, lane, what, va, bytes)                                        \
     if (1) {                                                                                       \
         softgpu_check_outside(w, i, lane, what, va, bytes);                                        \

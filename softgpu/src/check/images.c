@@ -23,7 +23,8 @@ static struct {
     unsigned count;
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Returns the size of an ELF file, whose section table linkers write last. */
+/* Returns the size of an ELF file. Linkers write the section table last, so the file ends where
+ * this table ends. */
 static uint64_t size_of(const void *image) {
     Elf64_Ehdr header;
     if (memcmp(image, ELFMAG, SELFMAG) != 0)

@@ -8,7 +8,7 @@
 /* Notes that the next call launches an op. */
 void softgpu_launch_called(uint32_t op, const struct softgpu_clock *clock);
 /* Waits, after HIP has accepted the launch, until the device is idle. A kernel may wait for a later
- * call, so the wait ends after a minute, and the order of ops is lost. */
+ * call, so the wait ends after a minute. The checker then no longer follows the order of ops. */
 void softgpu_launch_await(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* Replaces the emulated device when a program runs on a GPU, where only the program's calls are
- * checked. A block ends at its free, because HIP may then reuse the address. */
+ * checked. A free removes the block from the map, because HIP may then reuse the address. */
 #include "access.h"
 #include "calls.h"
 #include "defined.h"

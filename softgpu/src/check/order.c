@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Streams and events, living or destroyed: the latest object of each handle. */
+/* A stream or event, destroyed or not: the latest object of its handle. */
 struct object {
     void *handle;
     struct object *next;
     struct softgpu_object known;
-    uint16_t slot; /* the slot of a living stream */
+    uint16_t slot; /* the slot of a stream that is not destroyed */
     /* For a stream: the ops that are over before its next op. For an event: the ops that precede
      * the event's record. */
     struct softgpu_clock clock;
@@ -22,7 +22,7 @@ struct table {
     unsigned made;
 };
 
-static pthread_mutex_t ops_lock = PTHREAD_MUTEX_INITIALIZER; /* locked while an op is called */
+static pthread_mutex_t ops_lock = PTHREAD_MUTEX_INITIALIZER; /* held while HIP starts an op */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;     /* guards all data below */
 static struct table streams, events;
 static struct softgpu_clock last;  /* by slot: the number of ops so far */
@@ -103,7 +103,8 @@ static uint16_t take_slot(struct object *stream) {
     unsigned slot = NULL_SLOT + 1;
     while (slot < SOFTGPU_SLOTS && !is_idle(slot))
         slot++;
-    /* A stream without a slot shares the null stream's slot, so none of its races is reported. */
+    /* A stream without a slot shares the null stream's slot, so the checker reports no race of this
+     * stream. */
     if (slot == SOFTGPU_SLOTS)
         return NULL_SLOT;
     owners[slot] = stream;
@@ -238,7 +239,7 @@ void softgpu_order_reported(uint32_t number) {
         advance(&host.seen[op->slot], op->count);
         advance(&host.strict[op->slot], op->count);
         if (owners[op->slot])
-            join(&host, &owners[op->slot]->clock); /* the stream's earlier ops are over, too */
+            join(&host, &owners[op->slot]->clock); /* the stream's earlier ops are also over */
     }
     pthread_mutex_unlock(&lock);
 }

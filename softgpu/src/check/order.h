@@ -22,7 +22,7 @@ enum { SOFTGPU_SLOTS = 256 };
 
 struct softgpu_clock {
     uint32_t seen[SOFTGPU_SLOTS];   /* by slot: the number of finished ops */
-    uint32_t strict[SOFTGPU_SLOTS]; /* as `seen`, but waits within frees and copies do not count */
+    uint32_t strict[SOFTGPU_SLOTS]; /* as `seen`, without the waits inside frees and copies */
 };
 
 enum softgpu_op_kind { SOFTGPU_OP_UNKNOWN, SOFTGPU_OP_LAUNCH, SOFTGPU_OP_COPY, SOFTGPU_OP_FILL };
@@ -64,11 +64,11 @@ void softgpu_order_lost(void);
 
 /* Sets `clock` to the ops that are over when a stream-ordered free releases a block. */
 void softgpu_order_of_free(void *stream, struct softgpu_clock *clock);
-/* Notes that the host waits for all ops so far, as HIP's free waits for the device. `strictly`: the
- * program requested the wait. */
+/* Notes that the host has waited for all ops so far, for example because HIP's free waits for the
+ * device. `strictly`: the program requested the wait. */
 void softgpu_order_wait_all(bool strictly);
-/* Notes that the host has waited for an op and all ops before this op, as HIP's copies to pageable
- * memory do. */
+/* Notes that the host has waited for an op and all ops before this op, for example in HIP's copy to
+ * pageable memory. */
 void softgpu_order_wait_op(const struct softgpu_clock *clock, uint32_t number);
 
 /* ---- streams and events ----

@@ -14,8 +14,9 @@ struct softgpu_past *softgpu_past_make(void);
 /* Returns the record of host memory outside all blocks. */
 struct softgpu_past *softgpu_past_of_host(void);
 
-/* Notes that an op accesses the block. Returns true if another op that accessed the block is not
- * over according to `clock`: the caller must compare both accesses. */
+/* Notes that an op accesses the block. Returns true if an earlier op that accessed the block is not
+ * over according to `clock`. The caller must then compare the earlier op's access with the new
+ * access. */
 bool softgpu_past_use(struct softgpu_past *past, uint32_t op, const struct softgpu_clock *clock);
 /* Records the bytes that a copy or fill accesses. */
 void softgpu_past_move(struct softgpu_past *past, uint32_t op, uint64_t va, uint64_t bytes,

@@ -7,8 +7,9 @@
 enum { NO_PLACE = (1 << 14) - 1, LAST_EPOCH = UINT16_MAX, MOST_GROUPS = 1 << 24 };
 
 /* Atomic accesses do not race with each other. LOCKING accesses do not race with plain accesses,
- * because atomic and plain stores use one instruction. A compare-and-swap loop begins with a plain
- * load. COUNTING accesses (sums, minima and the like) race with plain accesses. */
+ * because compilers may use the same instruction for an atomic store and a plain store. A
+ * compare-and-swap loop begins with a plain load. COUNTING accesses (sums, minima and the like)
+ * race with plain accesses. */
 enum access_kind { PLAIN, LOCKING, COUNTING };
 
 struct softgpu_race {
@@ -16,7 +17,7 @@ struct softgpu_race {
     uint16_t epoch;
     bool observed; /* an atomic access has returned a value that another group may have written */
     bool synchronised;              /* the workgroup has synchronised with other workgroups */
-    uint16_t seen[WAVES_PER_GROUP]; /* by wave: bits of the waves observed since the barrier */
+    uint16_t seen[WAVES_PER_GROUP]; /* seen[w]: bits of waves that w observed since the barrier */
     struct softgpu_cell *lds;
     size_t lds_cells;
 };
@@ -159,8 +160,8 @@ bool softgpu_stamp_place(const struct dispatch *d, struct softgpu_stamp stamp, u
     return stamp.place != NO_PLACE;
 }
 
-/* Returns the register that a store's data is read from. An instruction may store at two addresses:
- * the address tells which register is stored. */
+/* Returns the register that a store's data is read from. If an instruction stores two registers at
+ * two addresses, `at` selects the register. */
 static unsigned data_register(const struct wave *w, const struct inst *i, int lane, uint64_t at,
                               unsigned bytes) {
     enum move move = move_of(i->row);
@@ -209,7 +210,7 @@ static bool conflicts(const struct softgpu_race *race, struct softgpu_stamp befo
 }
 
 /* An atomic access that returns a value has observed the wave that wrote the value, and all waves
- * that this wave had observed. */
+ * that the writing wave had observed. */
 static void observe(struct softgpu_race *race, const struct softgpu_cell *cell,
                     const struct way *way) {
     race->observed = true;
@@ -348,8 +349,8 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t b
     return found;
 }
 
-/* Records an access to some bytes of a dword. Returns true for a conflict, and stores the
- * conflicting access in *other. */
+/* Records an access to some bytes of a dword. If the access conflicts with an earlier access,
+ * returns true and stores the earlier access in *other. */
 static bool enter(struct softgpu_race *race, struct softgpu_cell *cell, const struct way *way,
                   unsigned bytes, uint32_t value, struct softgpu_stamp *other) {
     struct softgpu_stamp stamp = way->stamp;

@@ -51,14 +51,14 @@ struct softgpu_conflict {
     uint64_t va;
     struct softgpu_stamp other;
     bool found;
-    uint32_t op; /* the conflicting op, for which `other` is unset; 0: this launch itself */
+    uint32_t op; /* the conflicting op (`other` is then unset); 0: this launch */
     uint64_t pc; /* the address of the conflicting instruction; 0: unknown */
     bool other_writes;
 };
 
-/* Records the accesses at va, by the lanes of a mask, in cells. The first cell belongs to the dword
- * at `begin`. A scalar access counts as an access of lane 0. If `clock` is given, also compares
- * with earlier launches that are not over according to `clock`. */
+/* Records in `cells` that the lanes of `mask` access memory at `va`. The first cell belongs to the
+ * dword at `begin`. A scalar access counts as an access of lane 0. If `clock` is given, also
+ * compares with earlier launches that are not over according to `clock`. */
 struct softgpu_conflict softgpu_race_global(struct wave *w, const struct inst *i,
                                             struct softgpu_cell *cells, uint64_t begin,
                                             const uint64_t *va, uint64_t mask, unsigned bytes,
@@ -71,13 +71,14 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t b
 /* Records accesses to workgroup memory. */
 struct softgpu_conflict softgpu_race_lds(struct wave *w, const struct inst *i,
                                          const uint32_t *offset, uint64_t mask, unsigned bytes);
-/* Returns the number of a dispatch's op (launch.h) and sets its clock, which is NULL if the op has
- * no order. */
+/* Returns the number of a dispatch's op (launch.h). Sets d->clock, to NULL if the order of the op
+ * is unknown. */
 uint32_t softgpu_launch_of(struct dispatch *d);
-/* Notes that a launch begins; `hips`: a kernel of HIP's own, whose accesses count as accesses of
- * the program's call. */
+/* Notes that a launch begins; `hips`: the launch runs one of HIP's own kernels, and the kernel's
+ * accesses count as accesses of the program's call. */
 void softgpu_race_launch(struct dispatch *d, bool hips);
-/* Notes that a wave invalidates its caches, and then reads the stores of other waves. */
+/* Notes that a wave invalidates its caches, so that its next loads read the stores of other
+ * waves. */
 void softgpu_race_acquire(struct wave *w);
 
 /* Returns whether a stamp has a place, and stores the instruction's address in *pc. */

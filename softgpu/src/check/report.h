@@ -24,7 +24,7 @@ void softgpu_report_place(struct softgpu_report *report, const char *name,
 /* Opens or closes an object within the report. */
 void softgpu_report_open(struct softgpu_report *report, const char *name);
 void softgpu_report_close(struct softgpu_report *report);
-/* Returns true at the first call with this combination of a call's place and another op's place.
+/* Returns true at the first call with this combination of `place` and the place of the op `other`.
  * Also notes that a report has named `other`, which counts as over from then on. */
 bool softgpu_report_pair_new(const char *kind, const struct softgpu_place *place, uint32_t other);
 /* Writes an op's kind, stream and place. */

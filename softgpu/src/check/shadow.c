@@ -185,7 +185,8 @@ static bool is_within(const struct softgpu_block *block, const struct softgpu_ra
     return block && block->va >= range->va && block->va - range->va < range->size;
 }
 
-/* Returns whether a mapping has only this block: ROCr rounds sizes up to pages, or to 2 MiB. */
+/* Returns whether a mapping has only this block. The mapping may be larger than the block, because
+ * ROCr rounds sizes up to pages, or to 2 MiB. */
 static bool is_own(const struct softgpu_block *block, const struct softgpu_range *range) {
     enum { HUGE_PAGE = 2 << 20 };
     uint64_t end = end_of(block) - range->va, page = end < HUGE_PAGE ? PAGE : HUGE_PAGE;

@@ -6,7 +6,7 @@
  * program that calls HIP itself. An access outside all blocks is a fault only if the address is not
  * mapped.
  *
- * A block has a cell for each dword, to find races (race.h), and shadow bits that tell which bits
+ * A block has a cell for each dword, to find races (race.h), and shadow bits that record which bits
  * were written (defined.h).
  *
  * Every function may be called from any thread. */

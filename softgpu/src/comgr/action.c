@@ -32,13 +32,13 @@ enum {
 extern char **environ;
 
 /* Becomes true when the program sets a working directory: from then on, no result is cached. AMD's
- * own getter crashes if no working directory is set. */
+ * function that returns the working directory crashes if none is set. */
 static atomic_bool working_directory;
 
 /* ---- whether a result may be kept ---- */
 
-/* A later interface has settings that this library cannot read, and AMD_COMGR_ variables make AMD's
- * library write files. */
+/* Returns whether results may be cached. A later interface has settings that this library cannot
+ * read, and AMD_COMGR_ variables make AMD's library write files. */
 static bool is_known(const struct comgr *amd) {
     size_t major = 0, minor = 0;
     amd->get_version(&major, &minor);
@@ -222,7 +222,7 @@ static bool restore_data(const struct comgr *amd, struct bytes *from, comgr_obje
     return done;
 }
 
-/* Fills an empty set; the set is empty again after a failure. */
+/* Fills an empty set; after a failure, empties the set again. */
 static bool restore(const struct comgr *amd, const struct bytes *result, comgr_object set) {
     struct bytes from = *result;
     while (from.size)

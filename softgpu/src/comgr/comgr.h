@@ -1,4 +1,5 @@
-/* Stands between HIP and AMD's compiler library, libamd_comgr.so.2, under that library's name.
+/* Replaces AMD's compiler library: HIP loads this library because its name is also
+ * libamd_comgr.so.2.
  *
  * HIP 5.2.3 compiles its own kernels at each start, which takes 0.2 s of the start's 0.3 s. This
  * library caches the results of these compilations. This library forwards all other calls to AMD's
@@ -44,8 +45,8 @@ struct comgr {
     char identity[8192];
 };
 
-/* Returns AMD's library, which the first call opens. Returns NULL if AMD's library is missing,
- * after a message at the first call. */
+/* Returns AMD's library, which the first call opens. If AMD's library is missing, returns NULL, and
+ * the first call prints a message. */
 const struct comgr *comgr_amd(void);
 
 /* A growing buffer of bytes. `failed` stays set after a failed allocation or a failed call of AMD's

@@ -36,8 +36,8 @@ static function *functions[FUNCTIONS];
 static struct comgr amd;
 static bool found;
 
-/* Marks a library as softgpu's, so that one softgpu library never forwards to another one in the
- * search path. */
+/* Marks this library as softgpu's, so that no softgpu library forwards to another softgpu library
+ * in the search path. */
 EXPORTED const char softgpu_comgr[] = NAME;
 
 /* ---- where AMD's is ---- */
@@ -73,8 +73,8 @@ static void *open_in(const char *folder, size_t length) {
     return NULL;
 }
 
-/* Searches the folders where HIP's own dlopen searches, then HIP's folder, because the loader's
- * cache may have found HIP there. */
+/* Searches the folders that HIP's own dlopen searches, and then HIP's folder. HIP's folder may be a
+ * further one, because the loader may have found HIP in the loader's cache. */
 static void *open_amd(void) {
     char path[PATH_MAX] = "";
     Dl_info self;

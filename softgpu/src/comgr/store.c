@@ -1,9 +1,8 @@
 /* Caches compilation results: a file for each request, in the user's cache folder.
  *
  * A file contains the whole request, and a lookup compares the request, so file names need not be
- * unique. If two requests have equal file names, the newer request replaces the file. Each file
- * appears complete, by rename, and is never changed.
- */
+ * unique. If two requests have equal file names, the newer request replaces the file. Each file is
+ * written under a temporary name, then renamed, and never changed afterwards. */
 #include "../settings.h"
 #include "comgr.h"
 
@@ -71,7 +70,8 @@ static uint64_t checksum(uint64_t sum, const struct bytes *bytes) {
 
 /* ---- the folder ---- */
 
-/* Finds $XDG_CACHE_HOME, or ~/.cache, if the path is absolute. */
+/* Finds $XDG_CACHE_HOME, or ~/.cache if that variable has no absolute path. Returns false if
+ * neither path is absolute. */
 static bool cache_folder(char *path, size_t room) {
     const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     int length = -1;
@@ -152,7 +152,7 @@ bool store_read(const struct bytes *request, struct bytes *result) {
     char path[PATH_MAX];
     if (!file_of(request, path, sizeof path))
         return false;
-    /* O_NONBLOCK keeps the open of a FIFO from waiting for a writer. */
+    /* If the file is a FIFO, O_NONBLOCK keeps open() from waiting for a writer. */
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return false;

@@ -1,5 +1,5 @@
 /* Implements the atomic operations of one lane. Other threads run workgroups, and the host may read
- * at any time, so even operations that the processor lacks are truly atomic. */
+ * at any time, so even the operations that the host's processor lacks must be atomic. */
 #include "lanes.h"
 #include "memory.h"
 

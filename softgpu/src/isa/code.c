@@ -1,6 +1,6 @@
 /* Decodes each function once, caches the result for later launches, and compares the function's
  * bytes before each use. The comparison is needed because a program may unload a module and load
- * another at its address. */
+ * another module at the same address. */
 #include "exec.h"
 #include "families.h"
 
@@ -40,7 +40,7 @@ static bool ends_run(const struct inst *i) {
 }
 
 /* Decodes forward from the entry as far as execution can continue, so that data between functions
- * is never decoded as code. A branch to before the entry is resolved at run time. */
+ * is never decoded as code. A branch to an address before the entry is resolved at run time. */
 struct scan {
     const uint32_t *words;
     size_t available;
@@ -186,7 +186,7 @@ static struct code *acquire(enum target_mask target, uint64_t va) {
     struct code *c = find_cached(target, va, &r);
     if (!c) {
         size_t available = (r.size - (va - r.va)) / 4;
-        /* A mapping may have gigabytes, but a function is shorter than the reach of a branch. */
+        /* A mapping may be gigabytes long, but a function is shorter than the reach of a branch. */
         available = available < 8 * BRANCH_REACH ? available : 8 * BRANCH_REACH;
         c = decode(target, va, (const uint32_t *)(void *)(r.host + (va - r.va)), available);
         if (c) {

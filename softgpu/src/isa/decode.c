@@ -181,7 +181,7 @@ static bool decode_scalar(const uint32_t *words, size_t available, struct inst *
     return ok;
 }
 
-/* Returns whether an unknown instruction has two words, by LLVM's rule. On gfx942 LLVM does not
+/* Returns whether an unknown instruction has two words according to LLVM. On gfx942 LLVM does not
  * recognise the encoding of images. */
 static bool is_long(enum target_mask target, uint32_t w) {
     enum { IMAGES = 0x3c, NOTHING = 0x35 };

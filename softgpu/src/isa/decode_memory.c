@@ -68,7 +68,8 @@ static void decode_flat(enum target_mask target, const uint32_t *words, struct i
     }
     i->imm = i->encoding == E_FLAT ? (int32_t)(w & 0xfff) : (int32_t)(w << 19) >> 19;
     i->run = i->encoding == E_SCRATCH ? softgpu_run_scratch : softgpu_run_flat;
-    /* FLAT instructions have no SADDR operand, and AMD's own kernels encode 0 in its field. */
+    /* FLAT instructions have no SADDR operand, so this function ignores the SADDR field; AMD's own
+     * kernels set the field to 0. */
     bool scalar = i->encoding != E_FLAT && saddr != NO_SADDR;
     enum type wide = i->encoding == E_SCRATCH || scalar ? B32 : B64;
     if (scalar)

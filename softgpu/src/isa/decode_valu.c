@@ -1,7 +1,7 @@
 /* Decodes operands of the vector arithmetic families, with their SDWA, DPP and VOP3 modifiers. */
 #include "families.h"
 
-/* Source encodings that announce a further word: an SDWA word, a DPP word or a literal. */
+/* Source encodings after which a further word follows: an SDWA word, a DPP word or a literal. */
 enum { ENC_SDWA = 249, ENC_DPP = 250, ENC_LITERAL = 255 };
 
 /* The selector has three bits, and its value 7 is invalid. */
@@ -37,8 +37,8 @@ static void decode_sdwa(uint32_t x, struct inst *i) {
     i->run = ok ? i->run : NULL;
 }
 
-/* Returns whether DPP permits this control. For a 64-bit operand DPP permits only the broadcast of
- * one lane to its row. */
+/* Returns whether DPP permits this control. For a 64-bit operand, DPP permits only the broadcast of
+ * one lane to all lanes of a row. */
 static bool is_dpp_control(enum target_mask target, unsigned ctrl, unsigned dwords) {
     bool broadcast = ctrl >= 0x150 && ctrl <= 0x15f && target & SINCE90A;
     bool shift = ctrl > 0x100 && ctrl <= 0x12f && ctrl & 15;

@@ -1,5 +1,6 @@
-/* Implements AMD's division steps, v_div_scale, v_div_fmas and v_div_fixup, and 2/pi for range
- * reduction. A quotient is correct only if all three steps agree on which operands were scaled. */
+/* Implements AMD's division steps (v_div_scale, v_div_fmas and v_div_fixup), and the bits of 2/pi
+ * for range reduction. A quotient is correct only if all three steps agree on which operands were
+ * scaled. */
 #ifndef SOFTGPU_DIVISION_H
 #define SOFTGPU_DIVISION_H
 
@@ -22,8 +23,8 @@ static inline bool denormal64(double x) {
     return x != 0 && biased64(x) == 0;
 }
 
-/* Scales s, which is either the denominator d or the numerator n. *scaled tells v_div_fmas to undo
- * the scaling in the quotient, because only d or only n was scaled. */
+/* Scales s, which is either the denominator d or the numerator n. Sets *scaled if only d or only n
+ * needs scaling: v_div_fmas must then undo the effect on the quotient. */
 static inline float scale_f32(float s, float d, float n, bool *scaled) {
     bool is_d = bits_of_f32(s) == bits_of_f32(d), is_n = bits_of_f32(s) == bits_of_f32(n);
     if (n == 0 || d == 0)
@@ -101,7 +102,7 @@ static inline double fmas_f64(double a, double b, double c, bool scaled) {
 }
 
 /* Returns the quotient, or the result that a special case of the operands requires. A quotient of
- * finite numbers is NaN only if the steps before met an infinity: an overflow. */
+ * finite numbers is NaN only if an earlier step gave an infinity, so NaN indicates an overflow. */
 static inline float fixup_f32(float q, float d, float n) {
     float sign = copysignf(1, d) * copysignf(1, n);
     if (n != n || d != d)
@@ -149,8 +150,8 @@ static inline float fixup_f16(float q, float d, float n) {
     return copysignf(q, sign);
 }
 
-/* Returns 53 bits of 2/pi, from bit 53 * `segment` on. For a large x, the bits begin further on, as
- * far as x's exponent requires. */
+/* Returns 53 bits of 2/pi, from bit 53 * `segment` on. If x's biased exponent exceeds 1077, the
+ * excess is added to the first bit's number. */
 static inline double trig_preop(double x, uint32_t segment) {
     static const uint64_t two_over_pi[] = {
         0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,

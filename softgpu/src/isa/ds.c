@@ -4,8 +4,8 @@
 #include "memory.h"
 #include "operand.h"
 
-/* The width of each of two elements, and the unit of their offsets in bytes; zeros if an
- * instruction moves only one element. */
+/* For an instruction that moves two elements: the size of one element, and the unit of the offsets,
+ * in bytes. Both numbers are 0 for other instructions. */
 struct two {
     unsigned bytes, scale;
 };
@@ -75,8 +75,9 @@ static void move_two(struct wave *w, const struct inst *i, enum move move) {
         softgpu_blend(w, w->v[i->dst.reg], loaded[0], 2 * dwords, mask);
 }
 
-/* Each lane pushes to (permute) or pulls from (bpermute) the lane that its byte address selects,
- * modulo the wave size. Inactive lanes push nothing. */
+/* Permutes data between lanes: each lane's byte address, modulo the wave size, selects a lane.
+ * permute stores data to the selected lane, and bpermute loads data from this lane. No data comes
+ * from inactive lanes. */
 static void permute(struct wave *w, const struct inst *i, bool push) {
     uint32_t result[LANES] = {0};
     uint64_t exec = wave_exec(w);
@@ -92,7 +93,7 @@ static void permute(struct wave *w, const struct inst *i, bool push) {
 
 static unsigned swizzled_lane(uint32_t pattern, unsigned l) {
     unsigned group = l & ~31u, n = l & 31;
-    if (pattern >= 0xc000) { /* rotates within 32 lanes, but preserves masked bits */
+    if (pattern >= 0xc000) { /* rotates the lane number modulo 32, but preserves its masked bits */
         unsigned amount = pattern >> 5 & 31, keep = pattern & 31;
         unsigned turned = pattern >> 10 & 1 ? n - amount : n + amount;
         return group | ((n & keep) | (turned & 31 & ~keep));

@@ -55,7 +55,7 @@ struct dispatch {
 
 struct group {
     struct dispatch *dispatch;
-    uint32_t id[3], size[3]; /* size may be smaller than the block's at the grid's end */
+    uint32_t id[3], size[3]; /* at the grid's end, size may be less than the block size */
     unsigned wave_count;
     struct wave *waves[WAVES_PER_GROUP];
     unsigned waves_allocated;

@@ -43,11 +43,11 @@ static inline float f16_of(uint16_t h) {
     return f32_of(value | sign);
 }
 
-/* Converts f32 to f16 in the processor's rounding mode, which the handler sets if MODE requires a
- * mode other than nearest-even. Adding a number 2^13 times as large as x rounds x to f16's last
- * bit, or to a multiple of 2^-24 below f16's normal range. The added number has x's sign, so that
- * directed rounding is correct for negative numbers.
- */
+/* Converts f32 to f16 in the processor's rounding mode. The instruction's handler has set this mode
+ * if MODE requires another mode than nearest-even. The function adds to x a number 2^13 times as
+ * large, which rounds x to f16's last bit. Below f16's normal range, the addition rounds x to a
+ * multiple of 2^-24. The added number has x's sign, so that directed rounding is correct for
+ * negative numbers. */
 static inline uint16_t bits_of_f16(float x) {
     uint32_t u = bits_of_f32(x), sign = u & 0x80000000, mag = u & 0x7fffffff;
     uint32_t bias = mag & 0x7f800000; /* x's exponent, which the next lines limit */
@@ -126,8 +126,8 @@ static inline uint64_t min_max_f64_bits(uint64_t a, uint64_t b, bool ieee, bool 
     return (r & INT64_MAX) > 0x7ff0000000000000 ? r | 0x0008000000000000 : r;
 }
 
-/* Computes minNum and maxNum of f16 in f32, whose NaNs are quiet; bit 9 of an f16 NaN is its quiet
- * bit. */
+/* Computes minNum and maxNum of f16 numbers. Compares the numbers as f32, but tests the NaNs as
+ * f16: bit 9 of an f16 NaN is the quiet bit. */
 static inline uint16_t min_max_f16_bits(uint16_t a, uint16_t b, bool ieee, bool max) {
     float x = f16_of(a), y = f16_of(b);
     bool nan_a = (a & 0x7fff) > 0x7c00, nan_b = (b & 0x7fff) > 0x7c00;

@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-/* A wave's turn is long compared with the cost of a switch. A turn is still short for a user, even
- * if waves wait for each other in a loop. At the end of a group's turn, the thread checks whether
- * other groups wait. */
+/* A wave's turn is long compared with the cost of a switch. Even if waves wait for each other in a
+ * loop, a turn ends so soon that a user does not notice the delay. At the end of a group's turn,
+ * the thread checks whether other groups wait. */
 enum { WAVE_TURN = 20000, GROUP_TURN = 4000000 };
 
 /* Caches ended groups for the next launch, to avoid mapping 128 KiB for each wave again. */
@@ -202,8 +202,8 @@ struct group *softgpu_group_begin(struct dispatch *d, uint64_t number) {
     return g;
 }
 
-/* Runs instructions between s_set_gpr_idx_on and _off, where M0 holds an offset for vector register
- * numbers, and selects the operands. */
+/* Runs an instruction between s_set_gpr_idx_on and s_set_gpr_idx_off. M0 selects operands, and
+ * contains the offset that is added to the vector register numbers of these operands. */
 static void run_indexed(struct wave *w, const struct inst *i) {
     struct inst moved = *i;
     unsigned m0 = w->s[SGPR_M0];
@@ -255,7 +255,7 @@ static bool waits_for_grid(const struct group *g) {
     return any;
 }
 
-/* Releases the barrier when no wave can run: all waves that have not ended are then there. */
+/* Releases the barrier. No wave can run, so every wave that has not ended waits at the barrier. */
 static void release_barrier(struct group *g) {
     for (unsigned n = 0; n < g->wave_count; n++)
         if (g->waves[n]->stop == AT_BARRIER)
@@ -264,8 +264,8 @@ static void release_barrier(struct group *g) {
     CHECK_BARRIER(g);
 }
 
-/* Counts the instructions that some waves run while other waves wait at a barrier. A running wave
- * may loop until a wave at the barrier acts, and would never end. */
+/* Counts the instructions that some waves run while other waves wait at a barrier. Without a limit,
+ * a running wave that loops until a wave at the barrier acts would never end. */
 static void charge_barrier(struct group *g, uint64_t instructions) {
     const uint64_t budget = g->dispatch->barrier_budget;
     g->awaited += instructions;

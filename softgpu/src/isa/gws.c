@@ -1,5 +1,5 @@
 /* Implements global wave sync: barriers between the waves of a whole grid, for cooperative
- * launches. Before the launch, a kernel of HIP's sets the number of waves. */
+ * launches. Before the launch, one of HIP's own kernels sets the number of waves. */
 #include "exec.h"
 
 enum { RESOURCES = 64 };

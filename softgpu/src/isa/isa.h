@@ -16,8 +16,8 @@
 
 enum { LANES = 64, SGPRS = 128, VGPRS = 512, WAVES_PER_GROUP = 16 };
 
-/* Vector registers 0..255 are v0..v255 and 256..511 are a0..a255. Extra rows keep a wide operand
- * that begins near the end within the array. */
+/* Vector registers 0..255 are v0..v255 and 256..511 are a0..a255. The array has extra rows, so that
+ * a wide operand that begins near the last register does not exceed the array. */
 enum { AGPR0 = 256, VGPR_ROWS = VGPRS + 32 };
 
 /* Scalar registers with a special meaning, numbered as in the encodings. */
@@ -78,7 +78,7 @@ enum row_flag {
     ACC = 2,         /* the destination is also src2 */
     CARRY_IN = 4,    /* reads a lane mask: VCC, or src2 in VOP3 */
     CARRY_OUT = 8,   /* writes a lane mask as well as the result: VCC, or sdst in VOP3 */
-    OPSEL = 16,      /* op_sel chooses each 16-bit operand's half; the other result half is kept */
+    OPSEL = 16,      /* op_sel chooses each 16-bit half; preserves the half it does not write */
     CMPX = 32,       /* the compare's result is also written to EXEC */
     LITK = 64,       /* v_madmk, v_madak: a constant word belongs to the instruction */
     NOSDWA = 128,    /* has no SDWA or DPP form */
@@ -247,7 +247,7 @@ static inline bool mode_is_special(uint32_t mode) {
 /* Returns how many dwords a type has (types.c). */
 unsigned softgpu_type_dwords(enum type type);
 unsigned
-softgpu_type_float(enum type type); /* Returns 16, 32 or 64, or 0 if the type is no float */
+softgpu_type_float(enum type type); /* Returns 16, 32 or 64, or 0 if the type is not a float */
 
 /* Decodes one instruction from `available` words; returns false if the words contain no instruction
  * of this target (decode.c). */

@@ -81,8 +81,7 @@
         }                                                                                          \
     }
 
-/* Defines instructions that depend on MODE's f16 rounding or on its IEEE bit, which `ieee`
- * contains. */
+/* Returns whether MODE's IEEE bit is set. */
 #define IEEE(o) (((o)->w->mode & MODE_IEEE) != 0)
 
 #define VROW(op_, name_, targets_, dst_, s0_, s1_, s2_, flags_, fn_)                               \

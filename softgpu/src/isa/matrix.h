@@ -46,7 +46,7 @@ static inline const struct float8 *float8_of(const struct shape *s, enum matrix 
     return bf8 ? &softgpu_bf8 : &softgpu_fp8;
 }
 
-/* Returns element e of the elements of A or B that a lane holds. */
+/* Returns a lane's element e of A or B. */
 static inline float element(const struct wave *w, unsigned reg, const struct shape *s,
                             enum matrix which, unsigned lane, unsigned e) {
     uint32_t u;
@@ -71,8 +71,9 @@ static inline unsigned per_lane(const struct shape *s) {
     return s->m * s->k * s->blocks / LANES;
 }
 
-/* The register and lane of a result element, found by its block, row and column. M = 32 and 16 put
- * four rows into four registers and the next four rows into the next lanes. */
+/* The register and lane of a result element, found by its block, row and column. If M is 32 or 16,
+ * a lane holds four consecutive rows of a column, in four registers. The lane whose number is M
+ * higher holds the next four rows. */
 struct cell {
     unsigned reg, lane;
 };

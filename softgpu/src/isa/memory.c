@@ -34,8 +34,9 @@ char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size) {
     return r ? r->host + (va - r->va) : NULL;
 }
 
-/* Finds the lowest and the highest address of all active lanes. If all lanes are active, addresses
- * are compared as signed, in vectors; addresses in the upper half fault lane by lane. */
+/* Finds the lowest and the highest address of all active lanes. If all lanes are active, a
+ * vectorised loop compares the addresses as signed numbers. An address in the upper half then
+ * causes a fault in its lane. */
 VECTORISED static void bounds_of_all(const uint64_t *va, uint64_t *low, uint64_t *high) {
     int64_t lo = INT64_MAX, hi = INT64_MIN;
     for (int l = 0; l < LANES; l++) {
@@ -152,7 +153,7 @@ bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *of
     return true;
 }
 
-/* Scratch is interleaved: a lane's dwords are 64 dwords apart, so that lanes that access one
+/* Scratch is interleaved: a lane's dwords are 64 dwords apart, so lanes that access the same
  * variable touch neighbouring bytes. */
 static uint64_t interleaved(uint64_t base, uint32_t offset, int lane) {
     return base + (uint64_t)(offset / 4) * 4 * LANES + (unsigned)lane * 4 + offset % 4;

@@ -114,8 +114,7 @@ struct access {
     uint32_t stride;
 };
 
-/* Returns the host's address of [va, va + size), or NULL. The group remembers the mapping.
- */
+/* Returns the host's address of [va, va + size), or NULL. The group caches the mapping. */
 char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size);
 
 /* Stops a wave with a fault that names the address. */

@@ -1,8 +1,8 @@
 /* Implements MFMA: a wave multiplies small matrices that are distributed over its lanes.
  *
  * A is M x K, B is K x M, C and D are M x M, in one or more independent blocks. Each lane holds E
- * elements of one row of A (or column of B), with consecutive k. The lane that is M further holds
- * the next E elements, and after the row's last element, elements of the next block. */
+ * elements of one row of A (or column of B), with consecutive k. The lane whose number is M higher
+ * holds the row's next E elements, or, after the row's last element, elements of the next block. */
 #include "lanes.h"
 #include "matrix.h"
 #include "operand.h"
@@ -26,8 +26,8 @@ static unsigned source_block(const struct inst *i, unsigned block) {
     return (block & ~mask) + i->abid;
 }
 
-/* Returns the lane that supplies a lane's B, as the README of AMD's
- * amd_matrix_instruction_calculator describes BLGP. */
+/* Returns the lane whose elements of B a lane uses. The README of AMD's
+ * amd_matrix_instruction_calculator describes BLGP, which selects this lane. */
 static unsigned source_lane(const struct inst *i, unsigned lane) {
     switch (i->blgp) {
     case 0:

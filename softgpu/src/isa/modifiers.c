@@ -67,7 +67,8 @@ static void apply_sign(uint32_t *room, unsigned mods, uint32_t sign) {
     EACH_LANE(l) room[l] = (room[l] & keep) ^ flip;
 }
 
-/* MODE has two bits for f32, and two for f64 and f16, which keep denormal sources or results. */
+/* MODE has one pair of bits for f32, and one pair for f64 and f16. In each pair, the first bit
+ * preserves denormal sources, and the second bit preserves denormal results. */
 enum { DENORMAL_SOURCES = 1, DENORMAL_RESULTS = 2 };
 
 static bool keeps(const struct wave *w, unsigned bits, unsigned denormals) {
@@ -95,8 +96,8 @@ static void flush(uint32_t *room, enum type type) {
         flush(room + LANES, F32);
 }
 
-/* Selects, for VOP3P, which half of the source each half of the operation reads, and negates the
- * selected halves. */
+/* Selects, for each half of a VOP3P operation, the half of the source that the operation reads.
+ * Negates the selected half if neg_lo or neg_hi is set. */
 static void select_halves(const struct inst *i, unsigned n, enum type type, uint32_t *room) {
     bool lo_high = i->op_sel >> n & 1, hi_high = i->op_sel_hi >> n & 1;
     bool neg_lo = i->neg_lo >> n & 1, neg_hi = i->neg_hi >> n & 1;

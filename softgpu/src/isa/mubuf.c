@@ -1,6 +1,6 @@
 /* Implements MUBUF: accesses to buffers, each described by a descriptor in four SGPRs. A scratch
- * buffer is swizzled; other buffers have a bound, beyond which loads return 0 and stores are
- * dropped, dword by dword. */
+ * buffer is swizzled. Every other buffer has a bound: loads of dwords beyond the bound return 0,
+ * and stores to these dwords have no effect. */
 #include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
@@ -52,7 +52,8 @@ static struct place place_of(const struct wave *w, const struct inst *i, const s
                           .have = left >= bytes ? bytes : some};
 }
 
-/* Loads lanes that lie partly outside the bound through a copy, where bytes outside are 0. */
+/* Loads, through a temporary copy, lanes whose bytes lie partly or wholly outside the bound. The
+ * bytes outside the bound are 0. */
 static void load_cut(struct wave *w, const struct inst *i, const struct place *places,
                      uint64_t lanes) {
     char copies[LANES][16] = {0};

@@ -36,9 +36,8 @@ static inline const uint32_t *read_lanes(const struct wave *w, const struct oper
     return o->kind == O_VGPR ? w->v[o->reg] : softgpu_broadcast(w, o, room);
 }
 
-/* Writes all ones to the lanes of a mask and 0 to the others; the caller caches the result for
- * later instructions.
- */
+/* Writes all ones to the lanes of a mask, and 0 to all other lanes. The caller caches these lanes
+ * for later instructions. */
 void softgpu_expand_mask(uint32_t *lanes, uint64_t mask);
 
 static inline const uint32_t *exec_lanes(struct wave *w, uint64_t exec) {

@@ -32,8 +32,8 @@ static void fail(struct dispatch *d, const char *text) {
     }
 }
 
-/* Chooses a parked group or a new group to run; returns false if no group is left. Called with the
- * lock held. */
+/* Chooses a parked group or a new group to run; returns false if no group is left. The caller holds
+ * the lock. */
 static bool take(struct dispatch *d, struct group **g, uint64_t *number) {
     if (d->failed)
         return false;

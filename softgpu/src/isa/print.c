@@ -1,5 +1,5 @@
 /* Disassembles an instruction as llvm-objdump does: for fault messages, and to prove that the
- * decoder agrees with LLVM. This file prints mnemonics, and print_*.c the operands. */
+ * decoder agrees with LLVM. This file prints mnemonics; the files print_*.c print operands. */
 #include "print.h"
 
 #include "families.h"

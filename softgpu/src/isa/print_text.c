@@ -67,8 +67,8 @@ static void put_special(struct text *t, unsigned enc) {
     softgpu_put(t, "%s", enc < 240 ? apertures[enc - 235] : bits[enc - 251]);
 }
 
-/* Returns true for a literal that an inline constant could express; such a literal is marked, so
- * that reassembly gives identical bytes. */
+/* Returns true for a literal that an inline constant could express. The printer marks this literal,
+ * so that reassembly gives identical bytes. */
 static bool could_be_inline(const struct operand *o) {
     static const uint32_t singles[] = {0x3f000000, 0x3f800000, 0x40000000, 0x40800000};
     uint64_t value = o->bits;

@@ -1,10 +1,10 @@
 /* Implements SMFMAC: D += A B with a sparse matrix A. A row of A stores two of every four elements
- * with consecutive k. For each stored element, a two-bit index in a register of its lane gives the
- * element's position among these four elements.
+ * with consecutive k. Each stored element has a two-bit index, the element's position among the
+ * four; a register of the element's lane contains the index.
  *
- * A lane's index register contains several sets of indices: abid selects a set, but a nonzero cbsz
- * selects the first set. Two stored elements may have equal indices or any order: each is
- * multiplied by the element of B that its index selects. */
+ * A lane's index register contains several sets of indices: abid selects a set, unless a nonzero
+ * cbsz selects the first set. Two stored elements may have equal indices, or indices in any order.
+ * Each stored element is multiplied by the element of B that the stored element's index selects. */
 #include "matrix.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 /* The maximum number of stored elements of A in a wave; B has twice as many elements. */
 enum { MOST_STORED = 8 * LANES };
 
-/* The n-th stored element of row r of A: its lane, its position in the lane, and its k. */
+/* A stored element of A: its lane, its position in the lane, and its k. */
 struct stored {
     uint8_t lane, element, k;
 };

@@ -8,7 +8,8 @@ S_OP(mov_b64, uint64_t, a)
 S_LOGIC(not_b32, uint32_t, ~a)
 S_LOGIC(not_b64, uint64_t, ~a)
 
-/* Tests whether any bit of each group of four is set: returns one or four bits for each group. */
+/* Tests each group of four bits: the group's first bit in the result is 1 if any bit of the group
+ * is 1. */
 static uint64_t quads(uint64_t a) {
     return (a | a >> 1 | a >> 2 | a >> 3) & 0x1111111111111111;
 }
@@ -81,7 +82,7 @@ SAVEEXEC(xnor_saveexec_b64, ~(a ^ exec))
 SAVEEXEC(andn1_saveexec_b64, ~a &exec)
 SAVEEXEC(orn1_saveexec_b64, ~a | exec)
 
-/* Defines an instruction that stores the new EXEC in the destination, too. */
+/* Defines an instruction that also stores the new EXEC in the destination. */
 #define WREXEC(name, expr)                                                                         \
     static uint64_t name(struct wave *w, uint64_t a, uint64_t b) {                                 \
         (void)b;                                                                                   \
@@ -131,7 +132,7 @@ static uint64_t set_gpr_idx_idx(struct wave *w, uint64_t a, uint64_t b) {
     return 0;
 }
 
-/* Returns the register of a relative move: M0 is added to the operand's register number. */
+/* Returns the register of a relative move: the sum of the operand's register number and M0. */
 static uint64_t relative(struct wave *w, const struct inst *i, const struct operand *o) {
     unsigned r = o->reg + w->s[SGPR_M0];
     if (o->kind != O_SGPR || r + 1 >= SGPR_FLAT_SCRATCH) {

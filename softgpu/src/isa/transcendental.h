@@ -6,7 +6,8 @@
 
 /* Returns the sine or cosine of a fraction of a turn, for instructions that compute sin or cos of 2
  * pi x. The caller first subtracts quarter turns exactly, so that multiples of a quarter turn give
- * exactly 0 and 1. Beyond 256 turns the hardware returns a constant, and so does this file. */
+ * exactly 0 and 1. Beyond 256 turns the functions of this file return a constant, as the hardware
+ * does. */
 static inline double turn_part(double x, int quarter, bool cosine) {
     const double pi2 = 1.57079632679489661923;
     switch ((quarter + cosine) & 3) {

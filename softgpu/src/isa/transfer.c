@@ -63,7 +63,7 @@ static void store_dwords(struct wave *w, unsigned reg, unsigned dwords, const st
         memcpy(a->at[0], w->v[reg], sizeof w->v[reg]);
         return;
     }
-    /* Stores lane by lane: if two lanes store to one address, the higher lane's value remains. */
+    /* Stores lane by lane: of two values for the same address, the higher lane's value remains. */
     ACTIVE(l)
     for (unsigned n = 0; n < dwords; n++)
         memcpy(a->at[l] + (size_t)n * a->stride, &w->v[reg + n][l], 4);

@@ -74,8 +74,8 @@ OP1(sin_f32, F32, F32, (float)sin_of_turns(a))
 OP1(cos_f32, F32, F32, (float)cos_of_turns(a))
 OP1(exp_legacy_f32, F32, F32, (float)exp2((double)a))
 OP1(log_legacy_f32, F32, F32, (float)log2((double)a))
-/* f16 functions are computed in f32, whose 24 bits are enough (2 * 11 + 2) that the second rounding
- * is harmless. */
+/* Computes f16 functions in f32. The second rounding, to f16, is harmless, because f32 has 2 * 11 +
+ * 2 = 24 bits. */
 OP1(rcp_f16, F16, F16, 1.0f / a)
 OP1(sqrt_f16, F16, F16, sqrtf(a))
 OP1(rsq_f16, F16, F16, (float)(1.0 / sqrt((double)a)))

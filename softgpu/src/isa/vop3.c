@@ -190,8 +190,8 @@ static void mad_u64_u32(struct lanes *o) {
     }
 }
 
-/* The carry is bit 64 of the exact sum, that is, the sum's sign, which a wrapped 64-bit result
- * inverts. */
+/* Computes a product plus a 64-bit number, and the carry. The carry is bit 64 of the exact sum, and
+ * equals the sign of this sum. If the 64-bit result wraps, the result has the opposite sign. */
 VECTORISED static void mad_i64_i32(struct lanes *o) {
     uint32_t out[LANES], *d = o->d;
     const uint32_t *pa = o->a, *pb = o->b, *pc = o->c;

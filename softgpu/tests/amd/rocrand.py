@@ -4,8 +4,9 @@
     python -m softgpu.tests.amd.rocrand NAME...    # some programs, such as test_rocrand_basic
 
 Debian's librocrand1-tests contains these tests, for HIP 5.7.1 and 7.2.4. Each program has a time
-limit, because some programs generate gigabytes, which take a second on a GPU. If a program exceeds
-the limit, the tests that passed before the limit still count as passed.
+limit, because some programs generate gigabytes of numbers. A GPU generates these numbers in a
+second; the emulated device is much slower. If a program exceeds the limit, the tests that passed
+before the limit still count as passed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-/* Replaces Csmith's own csmith.h: makes a random program a kernel, and computes the CPU program's
- * checksum of the global variables. */
+/* Replaces Csmith's own csmith.h: turns a random program into a kernel or a CPU program that
+ * computes a checksum of the global variables. */
 #ifndef CSMITH_H
 #define CSMITH_H
 
@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdint.h>
 
-/* Csmith's programs print the checksum's progress on request, but kernels get no such request. */
+/* Csmith's programs can print the checksum's progress; a kernel prints nothing. */
 #define printf(...) ((void)0)
 #define platform_main_begin() ((void)0)
 #define platform_main_end(value, flag) ((void)(flag))

@@ -23,7 +23,7 @@ _HERE = Path(__file__).parent
 
 
 class Endless(Exception):
-    """Raised for a program that does not end on the CPU, as some of Csmith's programs do not."""
+    """Raised for a program that never ends on the CPU; Csmith generates some endless programs."""
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ def write(outcomes: Outcomes) -> None:
 
 
 def unexpected(outcomes: Outcomes) -> list[str]:
-    """Returns seeds with an unexpected wrong outcome, or with a right outcome although a failure is
-    expected."""
+    """Returns a line for each unexpected outcome: EXPECTED lacks a seed that is wrong, or contains
+    a seed that is right."""
     return [
         f"seed {seed} ({', '.join(map(str, place(seed)))}): {what} {words}".rstrip()
         for seed, (what, words) in sorted(outcomes.items())

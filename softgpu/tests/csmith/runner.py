@@ -104,6 +104,7 @@ def _launch(host: Host, made: Prepared) -> Outcome:
 
 
 def _first_words(text: str) -> str:
-    """Returns the device's message about a kernel, or else HIP's."""
+    """Returns the device's message about a kernel, or HIP's first line if the device printed no
+    message."""
     said = [line for line in without_chatter(text).splitlines() if line.strip()]
     return next((line for line in said if line.startswith("softgpu: ")), said[0])[:300]

@@ -25,8 +25,8 @@ def csmith() -> Csmith:
 
 
 def test_each_program_has_a_sum_of_its_own(csmith: Csmith, tmp_path: Path) -> None:
-    """Checks that the checksums differ: a device that computes nothing would give all programs one
-    checksum."""
+    """Checks that every program has a different checksum, so that a device that computes nothing
+    cannot pass the other tests."""
     sums = set()
     for seed in SAMPLE:
         source = tmp_path / f"seed_{seed}.c"

@@ -1,8 +1,8 @@
 """Compiles with libamd_comgr.so.2, in a process that the compiler cache's tests start.
 
 The script reads a JSON object: source, options, action, isa, logging, times, and optionally folder.
-The script prints a list with the status and the result of each compilation: a list of [kind, name,
-content in hex].
+The script prints a list with one entry for each compilation: [status, objects]. Each object is
+[kind, name, content in hex].
 """
 
 from __future__ import annotations

@@ -166,8 +166,8 @@ def test_another_library_misses(tmp_path: Path) -> None:
     ids=["include", "time", "option", "folder", "error"],
 )
 def test_a_result_with_other_inputs_is_not_kept(changes: dict, tmp_path: Path) -> None:
-    """Checks that the cache keeps no result that depends on inputs outside the request, and no
-    error."""
+    """Checks that the cache stores neither results that depend on inputs outside the request nor
+    failed compilations."""
     status, objects = compiled(tmp_path, **changes)
     assert files(tmp_path) == {}
     assert status == compiled(tmp_path, OFF, **changes)[0]
@@ -202,7 +202,7 @@ def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
 @pytest.mark.check
 def test_a_file_of_another_request_is_not_taken(tmp_path: Path) -> None:
     """Stores one request's result under the name of another request, with a checksum that matches.
-    Only the request's bytes in the file reveal this."""
+    Only the request's bytes in the file reveal that the result belongs to the first request."""
     first = compiled(tmp_path)
     (path,) = files(tmp_path)
     options = ["-O3", "-DVALUE=8"]

@@ -1,5 +1,5 @@
-"""Tests the copy engine at the limits of its commands, without HIP, because releases send different
-commands."""
+"""Tests the copy engine at the limits of its commands. The tests send the commands without HIP,
+because each ROCr release sends different commands."""
 
 from __future__ import annotations
 

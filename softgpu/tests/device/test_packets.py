@@ -39,6 +39,6 @@ def test_unknown_packets_are_refused(
 
 
 def test_a_dispatch_is_numbered_by_its_packet(packets: Callable[..., list[str]]) -> None:
-    """A dispatch's id is its packet's index: two of every three packets in this test are barriers,
-    which also count."""
+    """A dispatch's id is the index of the dispatch's packet among all packets. Two of every three
+    packets in this test are barriers."""
     assert packets("dispatch_ids") == ["0", "3", "6"]

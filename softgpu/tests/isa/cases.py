@@ -17,7 +17,7 @@ from .values import Value
 VECTOR = ("vop1", "vop2", "vop3", "vop3p", "vopc")
 SCALAR = ("sop1", "sop2", "sopc", "sopk")
 TWO = ("B64", "I64", "U64", "F64", "PF32", "PB32", "MASK")
-# The types for comparing results, where the tables contain only a width.
+# The types for comparing results of instructions for which the tables contain only a width.
 RESULTS = {"v_cvt_pkrtz_f16_f32": "pf16", "v_sat_pk_u8_i16": "b16"}
 KINDS = {"PF32": "p64", "PB32": "p64", "SLANE": "b32", "MASK": "b64", "B128": "b64"}
 SOURCES = (2, 6, 10)
@@ -99,8 +99,8 @@ class Case:
 
     @property
     def result(self) -> str:
-        """Returns the type as which the result is compared, so that floats are compared as
-        floats."""
+        """Returns the type for comparing the result: a float type for floats, and bits for most
+        other types."""
         kind = RESULTS.get(self.name, self.dst.lower())
         return (
             kind
@@ -209,8 +209,8 @@ def expected_scalar(case: Case, wave: Wave) -> Result:
 
 
 def expected_vector(case: Case, wave: Wave) -> Result:
-    """Returns the wave after a vector instruction, lane by lane. Inactive lanes preserve their
-    values, and their bits in a written mask become 0."""
+    """Returns the wave after a vector instruction, lane by lane. An inactive lane preserves its
+    value; if the instruction writes a mask, the bits of inactive lanes become 0."""
     row, flags = case.row, case.row.rest[4]
     masks = row.family == "vopc"
     vcc = Value("u", 64, wave.vcc)

@@ -1,5 +1,5 @@
-"""Lists the executed opcodes and the oracles that check each opcode: for the table, and for the
-test that every opcode is checked."""
+"""Lists the executed opcodes, and the oracles that check each opcode. The generated table contains
+this list, and a test requires an oracle for every executed opcode."""
 
 from __future__ import annotations
 

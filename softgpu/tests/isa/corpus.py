@@ -29,8 +29,8 @@ SETTINGS = (
     "oclc_wavefrontsize64_on",
     "oclc_abi_version_400",
 )
-# Device libraries 5.2.3 do not support gfx942, but a compiler for gfx942 can compile their gfx90a
-# code.
+# Device libraries 5.2.3 do not support gfx942, but a compiler for gfx942 can compile the libraries'
+# gfx90a code.
 KNOWN_AS = {"gfx942": "gfx90a"}
 # Matrix instructions that only some targets have.
 MATRICES = {
@@ -38,8 +38,8 @@ MATRICES = {
     "matrix_first": ("gfx908", "gfx90a"),
     "matrix_newer": ("gfx942",),
 }
-# AMDGPU has no f64 form of these operations, so LLVM fails on the few functions that merely forward
-# to them.
+# AMDGPU has no f64 form of these operations, so LLVM fails on the few functions that only call such
+# an operation.
 NO_F64 = re.compile(r"call [^\n]*@llvm\.(exp|exp2|exp10|log|log2|log10|sin|cos|pow)\.f64\(")
 DEFINE = re.compile(r"^define [^\n]*@([\w.]+)\(.*?^}$", re.M | re.S)
 

@@ -205,8 +205,8 @@ def flat(row: Row, f: Fields, segment: int) -> list[int]:
     saddr = f.rng.choice((0x7F, f.sgpr())) if segment else 0
     atomic = "ATOMIC" in row.meaning
     glc, address = f.flag(), f.vgpr()
-    # Before gfx942, a scratch address is a vector or a scalar register; on gfx942, a bit adds the
-    # vector register.
+    # Before gfx942, a scratch address is either a vector register or a scalar register. On gfx942,
+    # a bit of the encoding adds the vector register to the address.
     indexed = f.bits(1) if f.target == "gfx942" else saddr == 0x7F
     if segment == 1 and not indexed:
         address = 0

@@ -21,7 +21,7 @@ def decode(kind: tuple[int, int], code: int) -> float:
 
 
 def encode(kind: tuple[int, int], value: float) -> int:
-    """Returns the code nearest to a value; if two codes are equally near, the even code. Numbers
+    """Returns the code nearest to a value, or the even code if two codes are equally near. Numbers
     beyond all codes become NaN."""
     if not math.isfinite(value):
         return NAN

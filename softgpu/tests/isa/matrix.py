@@ -20,8 +20,8 @@ LANES = 64
 class Shape:
     """In each block, D (rows × rows) = A (rows × depth) B (depth × rows) + C.
 
-    The shape describes a matrix instruction; ``each`` is the number of elements along the depth in
-    a lane.
+    The shape describes a matrix instruction. A lane contains ``each`` elements of A and of B, which
+    are neighbours along the depth.
     """
 
     kind: str
@@ -173,7 +173,8 @@ class Pattern:
 def product(
     shape: Shape, a: np.ndarray, b: np.ndarray, c: np.ndarray, pattern: Pattern
 ) -> np.ndarray:
-    """Returns the lanes' results for the lanes' inputs: an array's rows are lanes."""
+    """Computes each lane's results from the lanes' inputs; in every array, row n belongs to lane
+    n."""
     wide = TYPES[shape.result]
     operand, result = shape.operand_at(), shape.result_at()
     blocks_a, blocks_b = (np.zeros((shape.blocks, shape.rows, shape.depth), wide) for _ in range(2))

@@ -107,7 +107,8 @@ class MemoryCase:
 
 
 def operands(row: Row) -> tuple[str, str]:
-    """Returns the registers of the loaded and of the stored values."""
+    """Returns the registers that receive the loaded values, and the registers that contain the
+    values to store."""
     loaded = register_of("v", 14, row.rest[0])
     return loaded, register_of("v", 2, row.rest[1])
 

@@ -44,8 +44,8 @@ class Comparison:
 
 
 def decoded(target: str, words: Path) -> dict[int, str]:
-    """Maps offsets to the text that the interpreter's decoder prints; an empty text means no
-    instruction."""
+    """Maps offsets to the text that the interpreter's decoder prints; the text is empty if the
+    bytes are not an instruction."""
     library()  # builds the tool, too
     lines = run(DECODER, target, words).splitlines()
     return {int(at, 16): text for at, text in (line.split("\t", 1) for line in lines)}

@@ -1,8 +1,8 @@
 """Translates the statements and expressions of AMD's instruction pseudocode to Python.
 
 `if S0.u32[i] == 1'1U then D0.i32 = c ? a : b endif` becomes Python over values.Value. If the
-pseudocode assigns only a part of a name, the name must exist beforehand, as bits without a
-width."""
+pseudocode assigns only a part of a variable, the caller must first define the variable, as bits of
+width 0."""
 
 from __future__ import annotations
 
@@ -162,8 +162,8 @@ class Expression:
         return first
 
     def statement(self) -> tuple[str, set[str]]:
-        """Translates an assignment or a call. Also returns the names of which the statement assigns
-        only a part."""
+        """Translates an assignment or a call. Also returns the variables that the statement changes
+        only in part."""
         targets, pieces, sign = [], set(), ""
         while True:
             text = self.ternary()
@@ -188,8 +188,8 @@ class Expression:
 
 
 def python(source: str) -> tuple[str, set[str]]:
-    """Returns Python text, and the names of which the text assigns only a part. These names must
-    exist beforehand."""
+    """Returns Python text, and the variables to which the text assigns only parts. The caller must
+    define these variables before the text runs."""
     lines: list[str] = []
     names: set[str] = set()
     depth = 0

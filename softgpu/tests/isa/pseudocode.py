@@ -21,7 +21,7 @@ from .values import Denormal, Special, Value, as_value, both, convert
 
 @lru_cache
 def texts() -> dict[str, str]:
-    """Returns the pseudocode by mnemonic."""
+    """Maps each mnemonic to the pseudocode of the instruction."""
     found: dict[str, str] = {}
     for op, text in PCODE.items():
         name = op.name.lower().removesuffix("_e32").removesuffix("_e64")

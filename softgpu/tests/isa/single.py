@@ -79,7 +79,7 @@ KERNEL = (
 
 @dataclass
 class Wave:
-    """The input of a wave; Result is the output."""
+    """The input of a wave; Result contains the output."""
 
     exec: int
     vcc: int
@@ -191,8 +191,8 @@ def value(rng: random.Random, width: int) -> int:
 
 
 def source(rng: random.Random, kind: str) -> int:
-    """Returns random register content for a type; bits that a 16-bit operand must not read are
-    random, too."""
+    """Returns random register content for a type; the bits that a 16-bit operand must not read are
+    also random."""
     width = int("".join(c for c in kind if c.isdigit()))
     if width == 64 and kind.startswith("p"):
         return value(rng, 32) | value(rng, 32) << 32
@@ -214,8 +214,8 @@ LIMITS[64] = (*LIMITS[32], *(x << 32 for x in LIMITS[32]), 2**63 - 1, 2**64 - 1)
 
 
 def limit(rng: random.Random, kind: str) -> int:
-    """Returns an integer at which a shift, width, selector or sum reaches its limit, or a special
-    float."""
+    """Returns a special float for a float type. For an integer type, returns an integer at which a
+    shift, width, selector or sum reaches a limit."""
     width = int("".join(c for c in kind if c.isdigit()))
     if kind[0] == "f":
         return rng.choice(SPECIAL[width])
@@ -229,7 +229,7 @@ def limit(rng: random.Random, kind: str) -> int:
 
 
 def limit_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
-    """Returns waves in which all lanes and scalars are at limits."""
+    """Returns waves in which `limit` provides all source operands of lanes and scalars."""
     waves = random_waves(rng, kinds)
     for wave in waves:
         wave.lanes = [

@@ -1,6 +1,6 @@
-"""Tests buffers at their bound: the bound applies to each dword separately, and the scalar
-register's offset counts, too. Dwords outside the bound load as 0 and are not stored, and atomics
-leave them unchanged."""
+"""Tests buffers at their bound: the bound applies to each dword separately, and to the sum of all
+offsets, including the scalar register's. A load of a dword outside the bound returns 0; stores and
+atomics leave such a dword unchanged."""
 
 from __future__ import annotations
 

@@ -103,7 +103,8 @@ def test_hints_change_nothing(target: str) -> None:
 
 @pytest.mark.parametrize("end", ("s_endpgm", "s_endpgm_saved"))
 def test_nothing_happens_after_the_end_of_a_wave(end: str) -> None:
-    """Checks that instructions before the wave's end take effect, and later instructions do not."""
+    """Checks that instructions before the wave's end take effect, and that later instructions have
+    no effect."""
     batch = Batch("gfx90a")
     batch.add("ends", f"global_store_dword v1, v0, s[10:11]\n{end}", "v_lshlrev_b32 v1, 4, v0")
     code = batch.load()

@@ -14,7 +14,8 @@ from .objdump import Comparison, compare, compare_encodings
 
 
 def agree(comparison: Comparison, record: pytest.FixtureRequest) -> None:
-    """Fails with the first differences; the report of `make check-isa` contains the counts."""
+    """Fails with the first differences, if any; otherwise prints the numbers of instructions and
+    mnemonics."""
     assert not comparison.differences, "\n".join(
         [f"{len(comparison.differences)} differences", *comparison.differences[:20]]
     )
@@ -51,8 +52,8 @@ def test_device_library_decodes_as_by_llvm(
 def test_every_row_of_the_tables_decodes_as_by_llvm(
     target: str, request: pytest.FixtureRequest
 ) -> None:
-    """Tests each opcode with random fields. Neither LLVM's decoder nor softgpu's accepts a long
-    form that does not exist."""
+    """Tests each opcode with random fields. LLVM's decoder and softgpu's decoder must reject the
+    long form of an opcode that has only a short form."""
     samples = list(encodings.samples(target, 6, random.Random(target)))
     comparison = compare_encodings(target, ((row.name, words) for row, words in samples))
     agree(comparison, request)

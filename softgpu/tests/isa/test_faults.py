@@ -122,7 +122,7 @@ def test_an_unimplemented_instruction_faults() -> None:
 
 
 def test_a_jump_out_of_the_code_faults() -> None:
-    """Checks that a jump out of mapped code causes a fault, too."""
+    """Checks that a jump out of mapped code causes a fault."""
     fault = fault_of("s_mov_b32 s10, 0\ns_mov_b32 s11, 0\ns_setpc_b64 s[10:11]")
     assert "jump to 0x0, where no code is" in str(fault)
 

@@ -1,5 +1,5 @@
-"""Tests instructions that gfx90a lacks: 8-bit floats, loads to workgroup memory, summed scratch
-addresses, bf16 atomics, f64 matrix signs."""
+"""Tests instructions that gfx90a lacks: 8-bit floats, xf32 matrices, loads to workgroup memory,
+scratch addresses that are sums, atomics on bf16, and negated f64 matrices."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def unit(number: o.Number) -> float:
 
 
 def test_float_modifiers_change_signs_and_scale() -> None:
-    """The operands contain no NaN, whose bits other tests compare."""
+    """The operands contain no NaN, because other tests compare the bits of NaNs."""
 
     cases = {
         "v_max_f32_e64 v14, |v2|, |v2|": floats(lambda x: abs(x[0])),
@@ -285,7 +285,8 @@ def ordinary(bits: int) -> int:
     return bits & 0xB7FFB7FF | 0x30003000
 
 
-# Exchanges between lanes by lane number, through the workgroup memory's crossbar.
+# Instructions that exchange values between lanes by lane number, through the crossbar of the
+# workgroup memory.
 def bpermute(offset: int) -> Expected:
     def expected(wave: Wave) -> list[int]:
         address, data = column(wave, 0), column(wave, 1)
@@ -422,8 +423,8 @@ def test_relative_pairs_of_scalars_may_overlap() -> None:
 
 
 def test_hardware_registers_are_read_and_written() -> None:
-    """Tests MODE as the kernel's descriptor sets it (denormals kept, IEEE, DX10 clamp), and after a
-    write of its rounding bits."""
+    """Tests the bits of MODE that the kernel's descriptor sets (keep denormals, IEEE, DX10 clamp),
+    and the rounding bits after the kernel has written MODE."""
     mode = 0xF0 | 1 << 8 | 1 << 9
     read = "s_getreg_b32 s34, hwreg(HW_REG_MODE, 0, 10)\nv_mov_b32 v14, s34"
     field = "s_getreg_b32 s34, hwreg(HW_REG_MODE, 4, 4)\nv_mov_b32 v14, s34"

@@ -57,8 +57,8 @@ OPERANDS = 16 * LANES
 
 
 def patterns(shape: Shape) -> list[Pattern]:
-    """Returns each pattern of B, combined with some patterns of A: no broadcast, and the first and
-    last block of each size."""
+    """Returns each pattern of B, combined with some patterns of A. These are no broadcast, and
+    broadcasts of block 1 and of the last block for each group size."""
     some = [(0, 0)]
     for cbsz in range(1, shape.blocks.bit_length()):
         some += [(cbsz, abid) for abid in sorted({1, 2**cbsz - 1})]

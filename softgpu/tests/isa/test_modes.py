@@ -1,4 +1,5 @@
-"""The MODE register changes results; results saturate; some constants differ from their text."""
+"""Tests how the MODE register changes results, how results saturate, and which bits of a float
+constant an integer instruction reads."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ def test_output_modifiers_scale_results_of_other_types() -> None:
 
 
 def classes(bits: int) -> int:
-    """Returns the class of an f32, as v_cmp_class numbers them."""
+    """Returns the class of an f32, as the bit that v_cmp_class uses for this class."""
     magnitude, negative = bits & 0x7FFFFFFF, bits >> 31
     if magnitude > 0x7F800000:
         return 1 << (bits >> 22 & 1)

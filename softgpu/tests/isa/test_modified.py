@@ -62,7 +62,8 @@ class Modified:
     place: Place | None = None
 
     def difference(self, wave: Wave, got: Result) -> str:
-        """Describes the first mistake in one wave; empty if there is none."""
+        """Describes the first mistake in one wave; returns an empty text if the wave has no
+        mistake."""
         case = self.case
         lanes = [(*(self.before(n, lane[n]) for n in range(3)), lane[3]) for lane in wave.lanes]
         seen = replace(wave, lanes=lanes)
@@ -147,8 +148,8 @@ def kind_of(case: Case, n: int) -> str:
 
 
 def signed(case: Case, signs: tuple[str, ...]) -> Modified:
-    """Puts `-`, `|` or both around each float source. The encoding of a second destination uses the
-    bits of `|`."""
+    """Gives each float source a sign: `-`, `|`, or `-` before `|`. An instruction with a second
+    destination has no `|`, because the destination uses the bits of `|`."""
     if "CARRY_OUT" in case.row.rest[4]:
         signs = tuple(sign.strip("|") for sign in signs)
 
@@ -200,7 +201,8 @@ def halved(case: Case, select: tuple[int, ...]) -> Modified:
 
 
 def paired(case: Case, rng: random.Random) -> Modified:
-    """VOP3P's modifiers select the sign and the half or dword for each half of the result."""
+    """For each half of the result, VOP3P's modifiers select one half or dword of each source, and
+    may negate this part."""
     count = len(case.sources)
     pairs = [kind in HALVES + WORDS for kind in case.sources]
     floats = [kind in ("PF16", "PF32") for kind in case.sources]
@@ -224,8 +226,8 @@ def paired(case: Case, rng: random.Random) -> Modified:
 
 
 def partial_words(case: Case, rng: random.Random) -> Modified:
-    """SDWA's modifiers select parts of the sources (with sign or extension) and of the
-    destination."""
+    """SDWA's modifiers select a part of each source and of the destination. A modifier may negate a
+    float source, make a float source absolute, or sign-extend an integer source."""
     selected = [rng.choice(list(PARTS)) for _ in range(2)]
     signs = []
     for n in range(2):
@@ -282,7 +284,7 @@ def without_denormals(case: Case) -> Modified:
 
 @ON_TARGETS
 def test_denormals_may_count_as_zeros(target: str) -> None:
-    """MODE may replace denormal sources and denormal results by zeros."""
+    """A setting of MODE replaces denormal sources and denormal results by zeros."""
     cases = (
         case
         for case in vector_cases(target, ("LITK", "ACC", "MIX"))

@@ -25,7 +25,7 @@ def loaded(target: str, cases: list[Case]) -> Loaded:
 
 
 def difference(case: Case, wave: Wave, got: Result) -> str:
-    """Describes the first mistake in one wave; empty if there is none."""
+    """Describes the first mistake in one wave; returns an empty text if the wave has no mistake."""
     vector = case.row.family in VECTOR
     want = expected_vector(case, wave) if vector else expected_scalar(case, wave)
     for name in ("exec", "vcc", "scc"):

@@ -45,7 +45,8 @@ class Sparse:
 
     @property
     def stored(self) -> int:
-        """Returns how many elements of A a lane holds; a lane holds twice as many of B."""
+        """Returns how many elements of A a lane holds; the lane holds twice as many elements of
+        B."""
         return self.rows * self.depth // LANES // 2
 
     @property
@@ -163,7 +164,7 @@ def any_indices(rng: np.random.Generator) -> np.ndarray:
 
 
 def ascending(rng: np.random.Generator) -> np.ndarray:
-    """Returns ascending indices, as a compressed matrix contains."""
+    """Returns ascending pairs of indices, as in a compressed matrix."""
     pairs = np.array([low | high << 2 for low in range(4) for high in range(low + 1, 4)])
     some = pairs[rng.integers(0, len(pairs), (LANES, 8))].astype(np.uint32)
     return np.bitwise_or.reduce(some << (4 * np.arange(8, dtype=np.uint32)), axis=1)

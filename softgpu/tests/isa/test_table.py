@@ -1,4 +1,5 @@
-"""The generated table is true: tests check each opcode that it marks as executed; others fault."""
+"""Checks the generated table: tests check each opcode that the table marks as executed, and every
+other opcode causes a fault."""
 
 from __future__ import annotations
 

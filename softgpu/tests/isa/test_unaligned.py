@@ -18,7 +18,8 @@ from .single import LANES, Batch, Wave
 LOADS = {"ubyte": 1, "ushort": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
 STORES = {"byte": 1, "short": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
 OFFSETS = (0, 1, 2, 3, 5, 6, 7, 14, 43, CELL - 16)
-# v12 is 0 to 3 and differs between lanes, so one instruction tests every alignment.
+# v12 contains a number from 0 to 3 that differs between lanes, so one instruction tests every
+# alignment.
 STEP = "\n  v_lshrrev_b32 v12, 6, v1\n  v_and_b32 v12, 3, v12"
 # The buffer descriptor of scratch that kernels receive, and the aperture through which flat
 # instructions access scratch.

@@ -1,6 +1,6 @@
 """Values of AMD's pseudocode: typed bits, which suffixes like `.f32` or `[15 : 0]` reinterpret.
 
-All values are exact: integers have their width, and each operation rounds floats once."""
+All values are exact: an integer wraps at its own width, and each float operation rounds once."""
 
 from __future__ import annotations
 
@@ -198,7 +198,8 @@ def as_value(x: Any) -> Value:
 
 
 def both(a: Any, b: Any) -> tuple[Value, Value]:
-    """Converts both operands to one type: a float if either is a float, of the wider width."""
+    """Converts both operands to one type: to the wider type, except that a float type takes
+    precedence over an integer type."""
     x, y = as_value(a), as_value(b)
     if x.kind == "f" or y.kind == "f":
         width = max(v.width for v in (x, y) if v.kind == "f")

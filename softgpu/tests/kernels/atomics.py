@@ -62,8 +62,8 @@ def _global(name: str, operation: str, kind: str) -> str:
 
 
 def _workgroup(name: str, operation: str, kind: str) -> str:
-    """Runs the atomics in workgroup memory; the first lanes initialise the cells and copy them
-    out."""
+    """Runs the atomics in workgroup memory; the first lanes load the cells before the atomics, and
+    store the cells afterwards."""
     local = f"memref<{CELLS}x{kind}, {WORKGROUP}>"
     return f"""
     gpu.func @{name}(%in: memref<?x{kind}>, %cells: memref<?x{kind}>)
@@ -154,7 +154,8 @@ for _kind in ("i32", "i64"):
       gpu.return
     }""")
 def exchange(rng: np.random.Generator) -> Launch:
-    """The exchanges return the cell's first value once, and each stored value but the last once."""
+    """The exchanges return the cell's first value once, and each stored value once, except the
+    value stored last."""
     return Launch(
         [np.full(1, ITEMS, np.int32), np.zeros(ITEMS + 1, np.int32)],
         {1: np.append(0, np.ones(ITEMS)).astype(np.int32)},
@@ -191,7 +192,8 @@ def _product(x: np.ndarray) -> np.ndarray:
 
 _LOOPS = {
     "muli": ("%new = arith.muli %now, %x : {t}", _product),
-    # Adds the square: the order does not matter, and no single instruction computes this.
+    # Adds the square of a value to the cell: the order of additions does not matter, and no atomic
+    # instruction adds a square.
     "add_square": (
         "%xx = arith.muli %x, %x : {t}\n%new = arith.addi %now, %xx : {t}",
         lambda x: _wrapping_sum(np.append(x[:-1] * x[:-1], x[-1])),

@@ -283,7 +283,7 @@ class _Writer:
         self.emit(kind, f"arith.{operation} {self.pick(kind)}, {self.pick(kind)} : {kind}")
 
     def vector_choice(self) -> None:
-        """Selects element by element."""
+        """Writes a vector select, whose condition compares two vectors element by element."""
         kind = self.random.choice([*VECTORS])
         element, count = VECTORS[kind]
         a, b = self.pick(kind), self.pick(kind)
@@ -330,7 +330,7 @@ class _Writer:
     # ---- control ---------------------------------------------------------------------------------
 
     def body(self, depth: int, kinds: list[str], seen: Sequence[tuple[str, str]] = ()) -> None:
-        """Writes the lines of a region, which ends with a yield of values of these types."""
+        """Writes the lines of a region, which ends with a yield of values of the types `kinds`."""
         self.region(depth, seen)
         values = ", ".join(self.pick(kind) for kind in kinds)
         self.lines.append(f"scf.yield {values} : {', '.join(kinds)}")
@@ -362,8 +362,8 @@ class _Writer:
         self.see_results(name, kinds)
 
     def loop(self, depth: int) -> None:
-        """Writes a loop of at most four rounds, whose number is constant or differs between
-        items."""
+        """Writes a loop of at most four rounds; the number of rounds is constant or differs between
+        work-items."""
         kinds = self.kinds()
         start = [self.pick(kind) for kind in kinds]
         if self.random.random() < 0.5:
@@ -442,7 +442,7 @@ class _Writer:
                 self.lines.append(f"memref.store {value}, %own_{kind}[{index}] : {memory}")
 
     def finish(self) -> None:
-        """Folds every visible value into an accumulator of its width."""
+        """Folds every visible value into the accumulator for the value's width."""
         values = {kind: list(names) for kind, names in self.scopes[0].items()}
         totals = {kind: self.number(kind, 7) for kind in INTEGERS}
         for kind, names in values.items():

@@ -245,7 +245,8 @@ def _reduce_kernel(name: str, operation: str, kind: str) -> str:
 
 
 def _reduced(formula: Callable, dtype: type, width: int, block: int, bound: float) -> Callable:
-    """Reduces each ``width`` neighbouring values to one value, which all of their lanes receive."""
+    """Returns a function that makes the data of a reduction: each group of ``width`` neighbouring
+    lanes receives the group's result."""
 
     def data(rng: np.random.Generator) -> Launch:
         count = 3 * block
@@ -275,7 +276,8 @@ for _kind, _type, _names in (
         REDUCTIONS.add(
             _name,
             _reduce_kernel(_name, f"gpu.all_reduce {_reduction} %x uniform {{}}", _kind),
-            # The lowering is correct only if the group consists of a power of two times 32 lanes.
+            # The lowering is correct only if the number of lanes in the group is 32 times a power
+            # of two.
             _reduced(_KINDS[_reduction], _type, 256, 256, 256),
         )
         # Reduces over the wave by exchanges between lanes, and over 32 lanes by shuffles.

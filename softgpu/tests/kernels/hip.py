@@ -72,7 +72,8 @@ class Hip:
         return address
 
     def start(self, function: ctypes.c_void_p, launch: Launch, arguments: bytes) -> None:
-        """Launches whole workgroups, or a number of work-items whose last group may be smaller."""
+        """Launches whole workgroups, or a given number of work-items; in this case the last
+        workgroup may be smaller."""
         block = _three(launch.block)
         buffer = ctypes.create_string_buffer(arguments, len(arguments))
         size = ctypes.c_size_t(len(arguments))

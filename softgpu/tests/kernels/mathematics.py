@@ -1,7 +1,7 @@
 """AMD's device library of mathematical functions, to which MLIR's math dialect is lowered.
 
-The error bounds are those that OpenCL defines for each type and that the library promises. The
-reference results come from NumPy or the C library, in a wider type.
+OpenCL defines the error bounds for each type, and the library promises these bounds. The reference
+results come from NumPy or the C library, in a wider type.
 """
 
 from __future__ import annotations

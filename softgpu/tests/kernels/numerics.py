@@ -200,6 +200,7 @@ def dot_f64(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def newton(rng: np.random.Generator) -> Launch:
-    """Computes square roots by a loop of divisions, which lanes leave at different rounds."""
+    """Computes square roots by a loop of divisions; lanes leave the loop after different numbers of
+    rounds."""
     x = rng.uniform(0.01, 1e4, 256)
     return Launch([x, np.zeros_like(x)], {1: np.sqrt(x)}, grid=(2,), block=(128,), ulp=4)

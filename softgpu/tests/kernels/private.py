@@ -66,8 +66,8 @@ def _mixed(x: np.ndarray, rounds: np.ndarray) -> np.ndarray:
       gpu.return
     }""")
 def called(rng: np.random.Generator) -> Launch:
-    """Calls a function that is not inlined and that makes two more calls, each with the lane's
-    number of rounds."""
+    """Calls a function that is not inlined and that calls another function twice. The lanes pass
+    different numbers of rounds."""
     x = rng.integers(-(2**31), 2**31, 256, np.int32)
     rounds = np.arange(256) % 7
     first = _mixed(x, rounds)
@@ -169,7 +169,8 @@ def narrow_array(rng: np.random.Generator) -> Launch:
 
 
 def _many_values(count: int) -> str:
-    """Needs more live values than the registers of a group of 1024 work-items can contain."""
+    """Returns a kernel with more live values than a work-item has registers in a group of 1024
+    work-items."""
     lines = []
     for n in range(count):
         lines += [

@@ -70,7 +70,8 @@ def module(name: str, programs: list[RandomProgram]) -> Module:
 
 
 def data(program: RandomProgram) -> Launch:
-    """A program's inputs come from its seed, and its expected results from the host processor."""
+    """Returns a launch whose inputs depend on the program's seed; the host processor computes the
+    expected results."""
     rng = np.random.default_rng(program.seed)
     inputs = [any_integers(rng, INTEGER_TYPES[kind], ITEMS) for kind in INTEGERS]
     inputs += [any_floats(rng, FLOAT_TYPES[kind], ITEMS) for kind in FLOATS]

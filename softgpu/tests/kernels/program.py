@@ -14,7 +14,8 @@ COUNT = 1000  # elements of an element-wise program: three whole blocks and a pa
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch, which passes arrays as memrefs of their shape and NumPy scalars by value.
+    """One launch, which passes each array as a memref of the array's shape, and each NumPy scalar
+    by value.
 
     ``expected`` maps argument numbers to expected arrays; the other arrays must stay unchanged,
     except those in ``scratch``. ``ulp`` is the permitted distance in units in the last place; 0
@@ -48,15 +49,15 @@ class Program:
     kernel: str
 
 
-# At O=0 a kernel without this attribute requests a queue for launching other kernels. HIP 5.2.3
+# At O=0 a kernel without these attributes requests a queue for launching other kernels. HIP 5.2.3
 # uses a null pointer if a kernel requests this queue.
 _UNQUEUED = '"amdgpu-no-default-queue", "amdgpu-no-completion-action"'
 _KERNEL = re.compile(r"\bkernel\s+(?:attributes \{(?P<attributes>[^{}]*)\}\s*)?\{")
 
 
 class Module:
-    """Programs that are lowered together, because another lowering takes longer than another kernel
-    in the same lowering."""
+    """Programs that are lowered together, because one lowering of many kernels is faster than a
+    lowering for each kernel."""
 
     def __init__(
         self, name: str, *, first: str = "", prelude: str = "", opt_level: int = 2
@@ -68,7 +69,7 @@ class Module:
         self.programs: dict[str, Program] = {}
 
     def add(self, name: str, text: str, data: Data, kernel: str | None = None) -> None:
-        """Adds a program; with an empty `text`, it launches a kernel of another program."""
+        """Adds a program; a program with an empty `text` launches a kernel of another program."""
         if name in self.programs:
             raise ValueError(f"{self.name} has two programs {name}")
         self.programs[name] = Program(name, text, data, kernel or name)

@@ -94,8 +94,8 @@ def _exists(module: Module, chip: str) -> bool:
 def _variants() -> Iterator[tuple[Module, str, bool]]:
     """Returns modules and targets, and whether each pair belongs to `make test` or to `make check`.
 
-    `make test` runs all programs for gfx90a and an unoptimised sample; `make check` runs samples
-    for older targets; make check-isa runs the rest.
+    `make test` runs all programs for gfx90a, and a sample without optimisation. `make check` runs a
+    sample for older targets, and `make check-isa` runs the rest.
     """
     for module in MODULES:
         if module is not matrix.NEWER:

@@ -51,7 +51,7 @@ static void copy(void *to, const void *from, uint32_t count) {
     put(words, 7);
 }
 
-/* Returns how many bytes at the start of `to` one copy with this count field changed. */
+/* Makes one copy with this count field, and returns how many bytes the copy wrote. */
 static uint64_t copied(uint32_t count, uint64_t room) {
     char *from = memory(room), *to = memory(room);
     memset(from, 1, room);

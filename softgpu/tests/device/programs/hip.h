@@ -1,5 +1,5 @@
-/* Declares the part of HIP that the device's tests use, and looks it up in libamdhip64 at run time,
- * without AMD's headers. The path of the HIP library is $MGPU_RT_HIP. */
+/* Declares the HIP functions that the device's tests use, without AMD's headers, and looks up these
+ * functions in libamdhip64 at run time. The path of the HIP library is $MGPU_RT_HIP. */
 #ifndef SOFTGPU_TEST_HIP_H
 #define SOFTGPU_TEST_HIP_H
 

@@ -1,4 +1,5 @@
-/* Tests interrupts: a kernel sets one of the driver's events and wakes the event's sleepers. */
+/* Tests interrupts: a kernel sets one of the driver's events and wakes the threads that wait for
+ * the event. */
 #include "cases.h"
 
 #include <hsakmt.h>
@@ -30,8 +31,8 @@ static void thunk_open(void) {
 #undef THUNK_LOAD
 }
 
-/* The message carries only the low byte of the event's number: among events with this byte, the
- * written mailbox selects the event. */
+/* The kernel's message contains only the low byte of the event's number. If several events share
+ * this byte, the mailbox that the kernel writes identifies the event. */
 static void wake(void) {
     HsaEvent *events[EVENTS];
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
@@ -53,7 +54,7 @@ struct sleeper {
     pthread_t thread;
     HsaEvent *events[2];
     HSAuint32 count;
-    long number; /* number of the thread, once the thread runs */
+    long number; /* id of the thread, which the running thread stores */
     HSAKMT_STATUS answer;
 };
 
@@ -83,7 +84,8 @@ static void start(struct sleeper *sleeper) {
         usleep(1000);
 }
 
-/* An auto-reset event wakes all its sleepers, as the driver's events do, and no later sleeper. */
+/* Checks that an auto-reset event wakes every thread that waits for the event, as the driver's
+ * events do. A thread that waits later must not wake. */
 static void wake_all(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
     struct sleeper sleepers[SLEEPERS];
@@ -102,8 +104,8 @@ static void wake_all(void) {
     EXPECT(call_hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
 }
 
-/* If a thread already waits for two events, an event that is set and reset counts for this wait.
- * The event counts for no later wait. */
+/* Checks that setting an auto-reset event satisfies the wait of a thread that already waits for two
+ * events, and satisfies no later wait. */
 static void wake_later(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
     struct sleeper sleeper = {.count = 2};

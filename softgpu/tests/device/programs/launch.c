@@ -181,8 +181,7 @@ static void meeting(void) {
     OK(hipStreamSynchronize(streams[1]));
 }
 
-/* Launches, with HIP 5.5 or later, as many workgroups at once as the device reports that it can
- * hold. */
+/* Makes a cooperative launch of four workgroups, which needs HIP 5.5 or later. */
 static void cooperative(void) {
     int (*start)(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                  unsigned, hipStream_t, void **);

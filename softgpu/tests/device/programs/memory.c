@@ -65,7 +65,8 @@ static void copy_sizes(const size_t *sizes, size_t count) {
     }
 }
 
-/* The sizes lie on both sides of the limits of an older and a newer copy engine's command. */
+/* Tests sizes around 4 MiB, the limit of one copy command on older copy engines, and a much larger
+ * size. */
 static void large_copies(void) {
     copy_sizes((size_t[]){(4u << 20) - 1, 4u << 20, (4u << 20) + 1, (64u << 20) + 1}, 4);
 }

@@ -93,8 +93,8 @@ static void expect_waiting(int64_t value, const char *what) {
     check(completion->value != value, what);
 }
 
-/* Writes four times as many packets as the ring holds. For each packet, rings the doorbell with the
- * index of this packet or of the next, or does not ring. */
+/* Writes four times as many packets as the ring holds. In turn, leaves the doorbell unchanged, or
+ * sets the doorbell to this packet's index or to the next packet's index. */
 static void wrap(void) {
     uint64_t words[8] = {0};
     completion->value = 4 * PACKETS;
@@ -211,7 +211,7 @@ static void refused(unsigned type, unsigned format) {
     printf("%#llx\n", (unsigned long long)inactive->value);
     check(completion->value != 1, "a packet that was refused completed");
     fflush(stdout);
-    _exit(0); /* exits first: the device aborts if no runtime reacts to the error */
+    _exit(0); /* exits before the device aborts: no runtime reacts to the error */
 }
 
 /* Runs a kernel that stores its dispatch id at its argument's address: s_store_dwordx2 s[2:3],

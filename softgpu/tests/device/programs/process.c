@@ -43,8 +43,8 @@ static void fork_before(void) {
     launch_and_wait();
 }
 
-/* A child that was forked after the first call may exit; a launch kills the child, as with the real
- * driver. */
+/* Checks that a child forked after the first call can exit normally, and that a launch ends the
+ * child, as with the real driver. */
 static void fork_after(void) {
     launch_and_wait();
     pid_t child = fork();

@@ -138,7 +138,8 @@ class Mgpu:
         return self.lib.mgpuModuleLoad(image, 0xBAD0BAD0BAD0)
 
     def function(self, module, name: str):
-        """Calls mgpuModuleGetFunction; the name is always at one address, as a constant is."""
+        """Calls mgpuModuleGetFunction; the name has the same address in every call, as a constant
+        has."""
         return self.lib.mgpuModuleGetFunction(module, self.name(name))
 
     @functools.cache  # noqa: B019 - one object a process

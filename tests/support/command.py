@@ -28,7 +28,7 @@ def command(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def invoke(*arguments: str, **env: str | None) -> Result:
-    """Runs a command in this process, if the command does not execute another program."""
+    """Runs a command in this process; the command must not execute another program."""
     clean = {name: None for name in os.environ if name.startswith("MGPU_RT_")}
     return CliRunner().invoke(main, arguments, env={**clean, "COLUMNS": "300", **env})
 

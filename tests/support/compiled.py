@@ -24,7 +24,7 @@ int main(void) {
 
 
 def compile_c(out: Path, source: str, *flags: str) -> Path:
-    """Compiles C from a string to a program, or to a library if the flags say so."""
+    """Compiles C source into a program, or into a library if the flags request a library."""
     command = ["cc", "-x", "c", "-", "-x", "none", *flags, "-o", str(out)]
     result = subprocess.run(command, input=source, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr

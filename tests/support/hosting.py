@@ -74,8 +74,8 @@ def bare_python() -> Path:
 
 
 def promptly(**changes: str) -> dict[str, str]:
-    """Returns an environment in which the manager starts at the first call, and prints its version
-    and process."""
+    """Returns an environment in which the manager starts at the first call, and the library prints
+    the manager's Python version and process id."""
     return environment(**{"MGPU_RT_VERBOSE": "1", "MGPU_RT_MANAGER": "delay=0", **changes})
 
 
@@ -132,8 +132,8 @@ def ends(process: int) -> bool:
 
 
 def managers(home: Path = ROOT, programs: set[int] | None = None) -> set[int]:
-    """Returns the process ids of a checkout's managers; with `programs`, only of the managers of
-    these processes."""
+    """Returns the process ids of a checkout's managers; `programs` restricts the result to the
+    managers of these processes."""
     found = set()
     for entry in os.listdir("/proc"):
         if entry.isdigit() and is_running(int(entry)):

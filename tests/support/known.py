@@ -1,4 +1,4 @@
-"""Helpers for the tests of known state: a kernel, and C programs that use the runtime."""
+"""Helpers for several tests of the runtime: a kernel, and C programs that use the runtime."""
 
 from __future__ import annotations
 

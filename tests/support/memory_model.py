@@ -2,9 +2,9 @@
 with a model.
 
 Each thread works on its own streams and buffers, and occasionally passes a buffer to another
-thread. Work on a buffer from another stream than the last one first waits for an event, as in
-MLIR's asynchronous lowering. The program makes no other waits. If the library reuses memory too
-early, or waits too late, a copy back has a wrong number.
+thread. Before work on a buffer starts on another stream than the last work, that stream waits for
+an event, as in MLIR's asynchronous lowering. The program makes no other waits. If the library
+reuses memory too early, or waits too late, a copy back has a wrong number.
 
 All data are float32 with small integer values: every operation on them is exact.
 """
@@ -26,7 +26,7 @@ COUNTS = (1, 60, 64, 300, 1000, 70_000)  # elements; several of the first share 
 HELD = 10  # buffers of a thread
 
 #: With the cache, a copy to pageable memory is complete when the call returns; without the cache,
-#: the stub's own copy is not.
+#: the stub's copy may still be pending.
 COMPLETE = os.environ.get("MGPU_RT_CACHE") != "off"
 
 
@@ -210,8 +210,8 @@ class Worker:
 
 
 def run(mgpu: Mgpu, seed: int, threads: int, streams: int, steps: int) -> int:
-    """Runs one program; returns how often contents were compared. Raises the exceptions of its
-    threads."""
+    """Runs one program; returns how often contents were compared. Raises the exceptions that the
+    threads of the program raised."""
     exchange = Exchange()
     workers = [Worker(mgpu, 1000 * seed + i, streams, exchange) for i in range(threads)]
     running = [threading.Thread(target=worker.run, args=(steps,)) for worker in workers]

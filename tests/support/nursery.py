@@ -1,10 +1,10 @@
-"""Starts the processes of tests by fork: 0.03 s of a core each, where a new Python takes 0.19 s.
+"""Starts the processes of tests by fork: a fork takes 0.03 s of a core, and a new Python 0.19 s.
 
 A nursery is a process that has imported the modules that every child needs and parsed cffi's
 declarations, but loaded neither the library nor HIP. A child is a fork of the nursery, with the
-environment and output that the test requests; it ends like any Python process. The dynamic loader
-and patience.py read variables when a process starts, so each value of these variables needs its own
-nursery.
+environment and output that the test requests; the child ends like any Python process. The dynamic
+loader and patience.py read variables when a process starts, so each value of these variables needs
+its own nursery.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Environment variables that are read before a program runs.
 AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON", "MGPU_RT_TEST_HANG")
 
-#: False if another command precedes each started program (tests/devices/rocm/plugin.py).
+#: False if the tests start each program through another command (tests/devices/rocm/plugin.py).
 forks = True
 
 
 class Nursery:
-    """In the tests' process: returns the nursery for an environment's values of the variables in
-    AT_START."""
+    """Starts a nursery, and requests children from this nursery, in the process of the tests."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.process = subprocess.Popen(

@@ -1,5 +1,5 @@
-"""Limits of a test's waits: until a condition holds, on a machine under any load, or until the test
-counts as hanging."""
+"""Limits for the waits of tests. A test waits for a condition on a machine under any load; a longer
+wait counts as a hang."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-#: Seconds after which a wait counts as hanging. Waits take a few seconds at most, so no load makes
-#: them fail. pytest's own limit (pyproject.toml) is longer. Tests with a library that hangs because
-#: it lacks a proof shorten the limit (variants.py).
+#: Seconds after which a wait counts as hanging. A wait normally takes a few seconds at most, so no
+#: load makes a wait fail. pytest's own limit (pyproject.toml) is longer. A library without a proof
+#: may hang; the tests of that library shorten the limit (variants.py).
 HANG = int(os.environ.get("MGPU_RT_TEST_HANG", "600"))
 
 

@@ -1,5 +1,5 @@
-"""The programs of bench/programs, lowered by real MLIR, linked, and run with the library in all
-ways."""
+"""Lowers the programs of bench/programs with real MLIR, links them, and runs them in each way of
+using the library."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def releases(program: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Way:
-    """A way of using a library: the library with which the program is linked, and the preloaded
-    one."""
+    """A way to run a program: the library with which the program is linked, and the library that is
+    preloaded."""
 
     linked: Path
     preload: Path | None = None
@@ -50,8 +50,8 @@ def ways() -> dict[str, Way]:
     return {
         "linked": Way(library()),
         "preloaded": Way(STOCK, preload=library()),
-        # Stock is also in the process: the program requests it by a name that our library does not
-        # have.
+        # Stock is also in the process, because the program requests stock by a name that our
+        # library does not have.
         "preloaded-22.1": Way(STOCK_22, preload=library()),
         # Without preloading, the name that the program requests is a link to our library.
         "named-22.1": Way(STOCK_22, search=BUILD / "lib"),

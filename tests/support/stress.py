@@ -2,12 +2,12 @@
 
     python -m tests.support.stress [RUNS] [TEST...] [--jobs N] [--check]
 
-Tests that rely on time fail under load. The loads in LOADS alternate from run to run. N runs
-proceed at once and load each other; a single run gets busy processes beside it. The output of a
-failed run is kept under build/stress. Without TEST the command repeats the tests of `make test`,
-with --check those of `make check`, and records each run in bench/results/suites/stress.json.
-CONTRIBUTING.md shows how many runs have passed since the last failure. build/stress/runs.json gets
-each run when it ends. Exit status 1 if anything failed.
+Tests that rely on time fail under load. The loads in LOADS alternate from run to run. With --jobs
+N, N runs proceed at once and slow each other down; for a single run, the command starts busy
+processes. The output of a failed run is kept under build/stress. Without TEST the command repeats
+the tests of `make test`, with --check those of `make check`, and records each run in
+bench/results/suites/stress.json. CONTRIBUTING.md shows how many runs have passed since the last
+failure. build/stress/runs.json gets each run when it ends. Exit status 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BEGIN, END = "<!-- make stress-tests -->\n", "<!-- end -->"
 RUNS = 20
 CORES = os.cpu_count() or 1
 
-#: No load outlives this process.
+#: The busy processes end when this process ends.
 SPIN = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
 #: Writes small files one after the other, with a sync to disk, in the folder that its argument
 #: names.
@@ -55,7 +55,7 @@ while os.getppid() == parent:
 
 @dataclass(frozen=True)
 class Load:
-    """Loads during a run of the tests, and their commands."""
+    """A load on the machine during a run of the tests, and the commands that cause the load."""
 
     name: str
     prefix: tuple[str, ...] = ()
@@ -153,7 +153,7 @@ def _commit() -> str:
 
 
 def stress(runs: int, target: str, tests: list[str], jobs: int, turn: int = 0) -> Iterator[Run]:
-    """Yields runs as they end; `turn` is the index in LOADS of the first run's load."""
+    """Yields each run when the run ends; `turn` is the index in LOADS of the first run's load."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     _commit()

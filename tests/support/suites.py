@@ -33,8 +33,8 @@ APART = (
     "softgpu/tests/isa/test_decoder.py",
 )
 
-#: The workers of `-n auto`. Tests wait for a third of their time: for a child process to start, or
-#: for a stream.
+#: The workers of `-n auto`. For a third of their time, tests only wait for a child process to
+#: start, or for a stream.
 CORES = len(os.sched_getaffinity(0))
 WORKERS = min(CORES + (CORES + 1) // 2, 12)
 
@@ -52,8 +52,8 @@ def pytest_configure() -> None:
 
 
 def in_check(values: Iterable, chosen: Callable[..., bool]) -> list[ParameterSet]:
-    """Returns parameters for a test; only `make check` runs the test with the parameters that
-    `chosen` selects."""
+    """Returns parameters for a test. For the parameters that `chosen` selects, only `make check`
+    runs the test."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     marks = pytest.mark.check
     return [pytest.param(*row, marks=marks if chosen(*row) else ()) for row in rows]

@@ -1,4 +1,5 @@
-"""The library compiled differently, or without a proof, for tests that run other tests with it."""
+"""Builds the library with other flags or without a proof, for tests that run other tests with that
+library."""
 
 from __future__ import annotations
 

@@ -309,8 +309,8 @@ WELL: tuple[sequences.Output, list[str]] = (sequences.Output(), [])
 
 
 def played(stock: list, library: list) -> right.Findings:
-    """Returns the findings about a sequence whose plays first end in the given ways, and then
-    succeed."""
+    """Plays a sequence, first with the given outcomes of each side and then with success; returns
+    the findings."""
     plays = {"stock": iter(stock), "library": iter(library)}
     return right.sequence_compared(lambda side, _=None: next(plays.get(side, iter(())), WELL))
 
@@ -461,7 +461,8 @@ def test_a_part_in_python_that_compares_nothing_is_wrong(monkeypatch: pytest.Mon
 def test_a_program_whose_calls_fail_is_wrong_with_stock_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Calls that fail after main's return are no fault if they also fail with stock's behaviour."""
+    """In a run with stock's behaviour, a call that fails before main's return is a fault; a later
+    failure is none."""
     found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
     failed = "'hipModuleLaunchKernel' failed with 'hipErrorInvalidValue'\n"
     read = Bundle({}, {"programs": {"22": ["forum"]}, "chips": []})

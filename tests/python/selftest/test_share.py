@@ -1,4 +1,5 @@
-"""The selftest reports libraries as wrong that handle external streams and graphs wrongly."""
+"""The selftest reports a library as wrong if the library handles external streams or graphs
+wrongly."""
 
 from __future__ import annotations
 

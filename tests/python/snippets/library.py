@@ -38,14 +38,15 @@ const char *hipGetErrorString(int error);
 
 
 def declarations() -> str:
-    """The stub's functions for cffi, from the table from which the stub is generated."""
+    """Returns the declarations of the stub's functions for cffi, from the table from which the stub
+    is generated."""
     table = (SOURCES / "functions.def").read_text()
     rows = re.findall(r"^HIP_CALL\((\w+), (\([^)]*\)),", table, re.MULTILINE)
     return _TYPES + "".join(f"int {name}{params};\n" for name, params in rows)
 
 
 def functions() -> list[str]:
-    """The names of all functions."""
+    """Returns the names of all functions."""
     return re.findall(r"\b(hip\w+)\(", declarations())
 
 
@@ -100,7 +101,7 @@ class Hip:
         return self.made("hipModuleGetFunction", "hipFunction_t", self.module(), name)
 
     def launch(self, stream=None, grid: int = 1, block: int = 1, function=None) -> int:
-        """A launch of the kernel that only ends."""
+        """Launches the function, by default a kernel that ends at once; returns HIP's code."""
         sizes = (grid, 1, 1, block, 1, 1)
         null = self.null
         return self.hipModuleLaunchKernel(

@@ -39,8 +39,8 @@ def hipDeviceGetName(hip: Hip) -> None:
 
 
 def hipGetDeviceProperties(hip: Hip) -> None:
-    """Checks only the target, which is at this offset of the structure in each release up to
-    7.2."""
+    """Checks only the target's name, which each release up to 7.2 stores at offset 396 of the
+    structure."""
     properties = hip.new("char[]", 4096)
     for device in (0, 7):
         hip.hipGetDeviceProperties(properties, device)

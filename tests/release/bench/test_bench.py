@@ -55,7 +55,8 @@ def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: 
 
 
 def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) -> None:
-    """The loop by hand, the rewritten program and the library make equal numbers of launches."""
+    """The hand-written loop, the rewritten program and the library make equal numbers of
+    launches."""
     for program in sides.BY_HAND:
         if program in (sides.SERIAL, "spin"):
             continue
@@ -219,7 +220,8 @@ def test_a_device_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 def test_earlier_figures_stay_where_a_later_benchmark_breaks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The machine disappears in the middle of a run, as one that is lent for minutes may."""
+    """The machine disappears in the middle of a run; a machine that is lent for minutes may do
+    so."""
 
     def measured(name: str, *_: object) -> Callable[[object], Result]:
         def measure(_step: object) -> Result:

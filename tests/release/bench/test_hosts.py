@@ -1,4 +1,5 @@
-"""Runs programs in foreign processes, as the harness starts them."""
+"""Tests programs in other hosts, such as Python and mlir-runner, as the harness starts these
+hosts."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def stub() -> device.Device:
 
 
 def test_every_host_runs_every_side(stub: device.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loop by hand also runs in a Python process, like the programs."""
+    """Like the programs, the hand-written loop also runs in a Python process."""
     monkeypatch.setattr(measured, "MOST", 3)
     result = measured.run(stub, 2, None, lambda _: None)
     taken = {(row["host"], row["side"]) for row in result.data if "us" in row}

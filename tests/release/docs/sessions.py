@@ -83,7 +83,7 @@ def fixed(lines: list[str]) -> Counter[str]:
 
 def missing(shown: list[str], printed: list[str]) -> list[str]:
     """Returns the lines that a page shows but the command has not printed. If the page omits no
-    lines, the result also has lines of the command that the page lacks."""
+    lines, also returns the lines that the command printed and the page lacks."""
     there = fixed(printed)
     wanted = fixed([line for line in shown if line.strip() != LEFT_OUT])
     lacking = wanted - there

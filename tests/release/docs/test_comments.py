@@ -12,7 +12,7 @@ from tests.support.child import ROOT
 
 #: A string, a character (either may look like a comment), or a comment.
 TOKEN = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|/\*(.*?)\*/", re.DOTALL)
-#: Marks of table columns, lists, code and headings.
+#: Matches lines that are no sentences: table columns, lists, code and headings.
 NO_SENTENCES = re.compile(r"\S {2,}\S|^(?:\s{4}|\s*[-*] |----)", re.MULTILINE)
 FILES = [
     str(path.relative_to(ROOT))
@@ -43,7 +43,8 @@ FUNCTION = re.compile(
     r"(?!typedef)[A-Za-z_][\w \t*]*?[\s*](?!__)(\w+)\s*\([^;{}#=]*?\)[^;{}()]*[;{]",
     re.DOTALL | re.MULTILINE,
 )
-#: A comment above a function without a result. Such a comment may begin with "Returns once".
+#: Matches a comment above a function that returns nothing; the comment may begin with "Returns
+#: once".
 NOTHING = re.compile(
     r"^/\*((?:(?!\*/).)*)\*/\n(?:static |inline |extern )*void (\w+)\(", re.DOTALL | re.MULTILINE
 )

@@ -156,8 +156,8 @@ def _shown(kind: str) -> str:
 
 
 def _span(kind: str, side: str, llvm: int, variant: str = "") -> str:
-    """Returns the least and the largest gain of a side over LLVM's own library, for all variants or
-    a single one."""
+    """Returns the least and the largest speedup of a side over LLVM's own library, for all variants
+    or for one variant."""
     results = json.loads((ROOT / _shown(kind)).read_text(encoding="utf-8"))
     data = results["benchmarks"][f"{kind}-cuda"]["data"]
     taken = {
@@ -190,8 +190,8 @@ COMMAND_LINE = re.compile(
     re.MULTILINE,
 )
 
-#: Commands that cannot run here unchanged, with another test of each, or the GPU suite that runs
-#: it.
+#: Maps each command that cannot run here unchanged to the tests that cover the command, such as the
+#: GPU suite.
 ELSEWHERE = {
     "mgpu-rt diff -- ./before -- ./after": "tests/python/cli/test_diff.py",
     'cc program.o -L"$RUNTIME" -Wl,-rpath,"$RUNTIME" -lmlir_rocm_runtime -o program': (
@@ -282,8 +282,8 @@ def test_a_command_runs(name: str, line: str, place: Path) -> None:
         result = subprocess.run(
             ["sh", "-c", line], cwd=place, env=surroundings(place), capture_output=True, text=True
         )
-    # MLIR's main returns no status, so the status of a program means nothing; the asserted statuses
-    # are those of mgpu-rt.
+    # MLIR's main returns no value, so the status of ./program is arbitrary: on its line, only 126
+    # and 127 are errors.
     of_command = (126, 127) if "./program" in line else range(1, 256)
     assert result.returncode >= 0 and result.returncode not in of_command, result.stderr
     assert "failed with" not in result.stderr and not result.stderr.startswith("usage:")

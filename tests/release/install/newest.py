@@ -1,5 +1,5 @@
-"""A Python host in which four threads load, launch and unload through a library whose manager then
-starts."""
+"""A Python host: four threads load, launch and unload through the library; then the host waits
+until the manager's start is over."""
 
 import ctypes
 import sys

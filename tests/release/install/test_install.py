@@ -1,4 +1,4 @@
-"""Installs from a copy of the sources that is removed before the programs run.
+"""Tests installations from a copy of the sources; the copy is removed before the programs run.
 
 `make test` runs a part: a wheel from this machine's compiler, in one environment, and failures.
 `make check-install` runs the other parts: the wheel for every Linux, the source archive, every
@@ -125,8 +125,8 @@ def test_the_installed_command_lowers_into_an_executable(
 
 
 def assert_is_report(page: str) -> None:
-    """Asserts that a page contains calls, and the style sheet, a file that an installation of only
-    Python files would lack."""
+    """Asserts that a page contains calls and the style sheet. An installation of only Python files
+    would lack the style sheet."""
     assert "prefers-color-scheme: dark" in page
     assert "hipModuleLaunchKernel" in page
 
@@ -187,8 +187,8 @@ def test_doctor_names_a_missing_package_of_python(wheel: Path, tmp_path: Path) -
 
 @pytest.mark.check
 def test_the_plain_wheel_reads_images(wheel: Path, installed: Installed, tmp_path: Path) -> None:
-    """The command and the API name the missing package; an installation without pip's dependencies
-    says what is missing."""
+    """In an installation without pip's dependencies, the command and the Python API print how to
+    install the missing packages."""
     image = tmp_path / "image"
     image.write_bytes(code_object("globals", None, "gfx90a"))
     words = ("inspect", "--no-device", image)
@@ -219,8 +219,8 @@ def test_a_user_without_a_home_can_run_programs(installed: Installed, folder: Pa
 
 @pytest.mark.check
 def test_missing_tools_are_named(tmp_path: Path) -> None:
-    """The search looks for files, not packages; the message names the variable that sets another
-    place."""
+    """The search looks for files, not packages; the message names the make variables that select
+    another tool or omit a part."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("sh", "tr", "id", "sed", "printf"):
@@ -311,7 +311,7 @@ def test_every_python_can_use_the_wheel(version: str, dist: Path, folder: Path) 
 
 @pytest.mark.check_install
 def test_the_python_examples_run_beside_a_wheel(dist: Path, folder: Path) -> None:
-    """The examples are copies, with NumPy installed beside the wheel."""
+    """The examples run as copies, in an environment that contains the wheel and NumPy."""
     (built,) = dist.glob("*.whl")
     wanted = ("-c", ROOT / "tests" / "requirements.lock", built, "numpy")
     place = machine.install(Path(sys.executable), folder / "numpy", *wanted)

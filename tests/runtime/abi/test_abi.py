@@ -97,7 +97,7 @@ def test_links_have_exactly_the_names_of_stock() -> None:
 
 @pytest.mark.parametrize("soname", [RUNTIME, *SONAME_LINKS])
 def test_a_program_linked_with_any_llvm_is_served(soname: str, tmp_path: Path) -> None:
-    """The program was linked with the library of any LLVM release."""
+    """The program is linked with a name that the library has in some LLVM release."""
     env = environment(
         LD_LIBRARY_PATH=str(LIB), MGPU_RT_MANAGER="off", HIPSTUB_LOG=str(tmp_path / "log")
     )

@@ -2,7 +2,7 @@
 
 Each test runs over the recording stub and over AMD's HIP 5.2.3 on the emulated device, with both
 policies. With -m gpu each test also runs on NVIDIA's GPU. Each test ends with a good launch,
-because the earlier mistake must not break anything.
+because bad input must not break later calls.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def test_an_unknown_kernel_name_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_a_truncated_image_is_refused(mgpu: Mgpu) -> None:
-    """The image is truncated at many places, and each time ends at the end of readable memory."""
+    """The test truncates the image at many places; each truncated image ends where readable memory
+    ends."""
     image = code_object("forum")
     for kept in (0, 4, 63, 64, 100, 1000, len(image) // 2, len(image) - 64, len(image) - 1):
         assert not mgpu.load(at_the_edge(mgpu, image[:kept])), kept
@@ -190,7 +191,7 @@ def test_a_stream_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_an_event_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
     """With AMD's HIP 6 and later, HIP has really destroyed the event and decides about its use.
-    Some releases crash, also with stock."""
+    With this use, some releases crash, under stock as well as under this library."""
     version = mgpu.stub_ffi.new("int *")
     assert mgpu.stub.hipRuntimeGetVersion(version) == 0
     if version[0] >= HIP_6:

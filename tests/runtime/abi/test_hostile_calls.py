@@ -94,8 +94,8 @@ def test_a_null_graph_crashes_no_function(mgpu: Mgpu) -> None:
     lib.mgpu_rt_graph_destroy(null)
 
 
-#: Names that a kernel may have, because HIP accepts any bytes except 0. The names are as long as
-#: the name that they replace.
+#: Names that a kernel may have, because HIP accepts any bytes except 0. Each name is as long as the
+#: kernel's original name.
 HOSTILE_NAMES = [b'k"]; \\\n\x1bx', b"\xff\xfe\xe2\x82\x80<&>'"]
 
 

@@ -1,4 +1,5 @@
-"""The traps of the mgpu* ABI: for each trap a test fails without the library's proof.
+"""Tests of the traps of the mgpu* ABI: if the library lacks the proof for a trap, a test of that
+trap fails.
 
 The numbers are those in docs/record/traps.md. tests/proofs/mutants removes one proof at a time, and
 checks that these tests fail.
@@ -41,7 +42,7 @@ def test_01_another_image_at_the_same_address_is_loaded(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_01_an_image_that_differs_in_one_byte_is_loaded(mgpu: Mgpu) -> None:
-    """A difference in the last byte counts as much as one in the first."""
+    """The test changes a byte in the middle of the image."""
     image = bytearray(code_object("forum"))
     buffer = mgpu.image(bytes(image))
     module = mgpu.load(buffer)
@@ -63,7 +64,8 @@ def test_01_same_bytes_at_two_addresses_are_one_module(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_01_a_module_that_is_held_serves_nobody_else(mgpu: Mgpu) -> None:
-    """Only the program knows how it uses its own handle: it may unload the module by HIP."""
+    """Only the program knows how it uses a handle that it holds: the program may unload the module
+    by calling HIP."""
     image = mgpu.image(code_object("forum"))
     first, second = mgpu.load(image), mgpu.load(image)
     assert first != second
@@ -166,8 +168,8 @@ def test_03_constants_are_shared_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_03_constants_are_not_shared_from_the_first_override_on(mgpu: Mgpu) -> None:
-    """By calling HIP, the override may set constants of a module that the program holds, or of the
-    next module."""
+    """By calling HIP, the override may set constants of modules that the program holds or will
+    load."""
     buffer = mgpu.image(exports_a_constant())
     held = mgpu.load(buffer)
     mgpu.ModuleUnload(mgpu.load(buffer))
@@ -277,8 +279,8 @@ def test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile(mgpu: Mgpu) -> N
 
 @in_child(HIPSTUB_ASYNC="0")
 def test_04_a_wait_does_not_cover_another_threads_first_launch(mgpu: Mgpu) -> None:
-    """Each thread launches for the first time: a wait for one thread's work proves nothing about
-    the other's."""
+    """Each thread launches for the first time. The end of one thread's work does not prove that the
+    other thread's work has ended."""
     ending = threading.Event()
     waits = [lambda: None, lambda: ending.wait(HANG)]
 
@@ -396,7 +398,8 @@ def test_06_a_free_on_a_destroyed_stream_waits_for_all(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_06_a_free_on_an_unknown_stream_waits_for_all(mgpu: Mgpu) -> None:
-    """HIP never gets the handle: it may be dead, and stock does not read it either."""
+    """The library never passes the handle to HIP, because the handle may be invalid; stock does not
+    read the handle either."""
     busy = mgpu.StreamCreate()
     block = mgpu.MemAlloc(4096, busy, False)
     mgpu.Memset32(block, 7, 1024, busy)
@@ -415,7 +418,8 @@ def test_06_work_on_the_null_stream_is_waited_for(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_08_a_stream_that_comes_back_keeps_its_memory_in_order(mgpu: Mgpu) -> None:
-    """The handle's next owner works on the same stream of HIP, so the memory may be reused."""
+    """The handle's new owner submits to the same HIP stream, so the order of that stream protects
+    the reused block."""
     stream = mgpu.StreamCreate()
     block = busy_free(mgpu, stream)
     mgpu.StreamSynchronize(stream)
@@ -450,7 +454,8 @@ def test_07_streams_have_the_default_flag(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
-    """A wait for the event would wait for the earlier owner's record."""
+    """A new owner who waits for the event would wait for the work that the earlier owner
+    recorded."""
     busy, event = busy_stream(mgpu), mgpu.EventCreate()
     mgpu.EventRecord(event, busy)
     mgpu.EventDestroy(event)
@@ -579,7 +584,8 @@ def test_15_sizes_of_zero_are_as_with_stock(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2")
 def test_16_each_thread_has_its_device(mgpu: Mgpu) -> None:
-    """Modules and streams belong to a device; the choice of one thread does not affect another."""
+    """Modules and streams belong to a device; if one thread changes its device, other threads keep
+    theirs."""
     buffer = mgpu.image(code_object("forum"))
     found: dict[int, set] = {0: set(), 1: set()}
     turns = threading.Barrier(2, timeout=HANG)

@@ -127,7 +127,8 @@ for _ in range(100):
 
 
 def test_a_refused_image_is_named_again_at_the_end() -> None:
-    """The last line counts refused loads and look-ups, and no failure with another cause."""
+    """The last line counts the failures that a refused image caused, and no failure with another
+    cause."""
     code = [sys.executable, "-c", REFUSED_EACH_TIME, library()]
     variables = environment(HIPSTUB_FAULT="hipModuleLoadData:*:209", PYTHONPATH=str(ROOT))
     result = subprocess.run(code, env=variables, capture_output=True, text=True, timeout=HANG)
@@ -352,7 +353,7 @@ def test_nobody_is_told_to_emulate_what_is_emulated(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION=HIP_6_4)
 def test_a_target_with_dashes_is_named_whole(mgpu: Mgpu) -> None:
-    """Generic targets of this kind are gfx9-generic and gfx90a:xnack-."""
+    """Some real targets contain dashes: gfx9-generic and gfx90a:xnack-."""
     image = _refused(code_object("forum", None, "gfx90a"))
     mgpu.load(mgpu.image(image.replace(b"--gfx90a", b"--gf9-x-")))
     (said,) = _advice(mgpu)

@@ -174,7 +174,7 @@ int main(int argc, char **argv) {
 
 def test_a_call_after_hips_exit_handlers_has_failed() -> None:
     """In this situation the library cannot make the call. A failed call that only releases an
-    object does not count."""
+    object does not change the exit status."""
     late = compile_c(folders.folder("failures") / "late", LATE)
     assert run(late, library(), MGPU_RT_ERRORS="fail").returncode == 1
     assert run(late, library(), "release", MGPU_RT_ERRORS="fail").returncode == 0

@@ -1,4 +1,4 @@
-"""Which HIP a program gets: an existing file, the newest version first."""
+"""Tests the search for HIP: the file must exist, and the newest version comes first."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def found(below: Path, **changes: str) -> list[tuple[str, str]]:
 
 
 def test_any_version_number_is_found(tmp_path: Path) -> None:
-    """The folders contain only versioned names, as in ROCm's wheels; an unknown number; lib64."""
+    """The folders contain only names with a version, as in ROCm's wheels. A version may be unknown,
+    and one folder is lib64."""
     lay(tmp_path / "lib", "libamdhip64.so.8")
     lay(tmp_path / "lib", "libamdhip64.so.11")
     lay(tmp_path / "lib64", "libamdhip64.so.9")

@@ -1,9 +1,9 @@
 """After each call, the thread's last error and the printed lines equal stock's.
 
-Each mgpu* function in each situation (tests/runtime/last_error/situations) leaves stock's error, on
-one release of HIP. Each situation is played with and without an earlier error of the program. The
-devices are the stub as HIP 5 and as HIP 7, AMD's HIP 5.2.3, and later releases in `make
-check-rocm`.
+Each mgpu* function, in each situation (tests/runtime/last_error/situations), leaves the error that
+stock leaves on the same release of HIP. Each situation is played with and without an earlier error
+of the program. The devices are the stub as HIP 5 and as HIP 7, AMD's HIP 5.2.3, and later releases
+in `make check-rocm`.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_stock(mgpu: Mgpu) ->
 
 @in_child(HIPSTUB_VERSION="70253211")
 def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_hip_7(mgpu: Mgpu) -> None:
-    """HIP 7 would read the object at a stream's handle, except in a launch."""
+    """In every call except a launch, HIP 7 would read the object at the stream's handle."""
     stream = mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     mgpu.Memset32(mgpu.MemAlloc(64, mgpu.null, False), 0, 16, stream)
@@ -204,7 +204,8 @@ def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_hip_7(mgpu: Mgpu) ->
 
 @in_child()
 def test_a_wait_for_a_destroyed_stream_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
-    """The wait succeeds, and up to HIP 6 clears the reported error."""
+    """The library waits for the stream's work; in HIP 6 and older, this successful wait would clear
+    the reported error."""
     stream = mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     mgpu.StreamSynchronize(stream)

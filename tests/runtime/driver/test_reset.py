@@ -19,7 +19,8 @@ def reset(mgpu: Mgpu, device: int) -> None:
 
 
 def fill_and_read(mgpu: Mgpu, block, size: int, stream, word: int) -> None:
-    """Fails if another caller has the block, or if it is no memory any longer."""
+    """Fills and reads a block; fails if another caller uses the block, or if HIP has freed the
+    block."""
     out = mgpu.ffi.new("uint32_t[]", size // 4)
     mgpu.Memset32(block, word, size // 4, stream)
     mgpu.Memcpy(out, block, size, stream)
@@ -146,7 +147,8 @@ def test_jobs_that_each_reset_do_not_pile_up_memory(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, MGPU_RT_STREAM_LIMIT="0", **TWO)
 def test_large_copies_of_several_devices_share_pinned_memory(mgpu: Mgpu) -> None:
-    """Each copy is made in pieces with an event each, and an event belongs to one device."""
+    """The library makes each copy in pieces. Each piece has an event, and an event belongs to one
+    device."""
     size = MIB
     for number in range(40):
         on(mgpu, number // 20)
@@ -156,8 +158,7 @@ def test_large_copies_of_several_devices_share_pinned_memory(mgpu: Mgpu) -> None
 
 @in_child(HIPSTUB_DEVICES="2")
 def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None:
-    """A thread keeps the stream that it used last; any thread may take the stream that it used
-    before."""
+    """A thread keeps the stream that the thread used last; any thread may take older streams."""
     for number in range(20):
         mgpu.SetDefaultDevice(number % 2)
         mgpu.StreamDestroy(mgpu.StreamCreate())
@@ -166,7 +167,8 @@ def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None
 
 @in_child(**TWO)
 def test_a_stream_that_hip_made_anew_on_another_device_serves_that_one(mgpu: Mgpu) -> None:
-    """The stream's handle is still in the queue of the device whose reset has ended the stream."""
+    """Device 1 gets a handle that is still in the queue of device 0, whose reset has destroyed the
+    stream."""
 
     def streams(device: int) -> None:
         on(mgpu, device)

@@ -5,9 +5,9 @@
 The program runs in the environment of a child (tests/support/child.py); with --single, no other
 threads are active.
 
-Streams, events, waits of the host and the null stream order a sequence, so it has only one result.
-The sequence's inputs are on the host, and differ for each replay. Other threads may be active
-during a sequence.
+A sequence has only one result, because its operations are ordered: by streams, events, waits of the
+host and the null stream. The sequence's inputs are on the host, and differ for each replay. Other
+threads may be active during a sequence.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ class Sequence:
         Run(self, random.Random(self.seed)).run()
 
     def results(self) -> list[bytes]:
-        """Returns the results as bits, because the bits of fills may be no number."""
+        """Returns the results as bytes, because the bits of a fill may be a NaN."""
         return [bytes(self.mgpu.ffi.buffer(array)) for array in self.outputs]
 
 
 class Run:
-    """One run of a sequence: the run knows the last user of each block, and waits for it."""
+    """One run of a sequence: for each block, the run stores the stream that used the block last,
+    and orders new work after it."""
 
     def __init__(self, sequence: Sequence, chance: random.Random) -> None:
         self.s, self.chance, self.mgpu = sequence, chance, sequence.mgpu

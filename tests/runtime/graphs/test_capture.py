@@ -215,8 +215,8 @@ def test_a_capture_has_hips_own_copies(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="60000000")
 def test_a_module_unloaded_in_a_capture_stays_loaded(mgpu: Mgpu) -> None:
-    """Other loads may use the module, so HIP does not unload it. HIP does not unload a module with
-    globals either, although no other load uses it."""
+    """Other loads may use the module, so HIP does not unload it. HIP also keeps a module with
+    globals loaded, although no other load uses that module."""
     capture = Capture(mgpu)
     kernels = {"forum": KERNEL, "globals": "count"}
     for program, kernel in kernels.items():

@@ -1,5 +1,5 @@
-"""`mgpu-rt lower --graph`: a lowered function that the library replays for arguments that it
-knows."""
+"""`mgpu-rt lower --graph`: the library replays a lowered function if the arguments equal those of
+earlier calls."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def compiled(names: tuple[str, ...], llvm: int) -> Path:
 
 
 class Functions:
-    """The functions of SOURCE with this process's library; those in `names` are replayed."""
+    """The functions of SOURCE with this process's library, which replays the functions in
+    `names`."""
 
     def __init__(self, *names: str, llvm: int = 22) -> None:
         self._scratch = tempfile.TemporaryDirectory()
@@ -139,7 +140,8 @@ def test_arguments_that_are_long_ago_give_way(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", HIPSTUB_MEMORY=str(1 << 20))
 def test_graphs_give_way_to_an_allocation(mgpu: Mgpu) -> None:
-    """Like cached memory, graphs must not take memory that the program could have without them."""
+    """The library frees graphs, like cached memory, if the program's allocation would otherwise
+    fail."""
     functions = Functions("scale")
     arrays = [functions.array() for _ in range(4)]
 
@@ -406,8 +408,8 @@ def test_a_function_runs_plainly_without_caches(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_threads_have_right_results(mgpu: Mgpu) -> None:
-    """One thread at a time replays the function's graph. On HIP before 6.3 no thread does while
-    other threads make calls."""
+    """One thread at a time replays the function's graph. On HIP before 6.3, no thread replays the
+    graph while other threads make calls."""
     functions = Functions("scale")
     wrong: list[BaseException] = []
 

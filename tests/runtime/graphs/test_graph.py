@@ -215,7 +215,8 @@ def edges(mgpu: Mgpu, graph) -> set[str]:
 
 
 def two_fills(mgpu: Mgpu, between) -> set[str]:
-    """Fills on two streams; in between, the test makes one call."""
+    """Builds a graph of two fills on two streams, with the calls of `between` after the first fill;
+    returns the graph's edges."""
     streams = [mgpu.StreamCreate() for _ in range(2)]
     block = mgpu.MemAlloc(KIB, streams[0], False)
     with built(mgpu) as graph:
@@ -430,8 +431,8 @@ def test_work_on_too_many_streams_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_EXCLUSIVE="on", HIPSTUB_PINS="1")
 def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu) -> None:
-    """HIP would read the pages that were mapped when the memory was registered. Nor does the
-    library find registered memory while it builds a graph."""
+    """HIP would read the pages that were mapped when the memory was registered. While the library
+    builds a graph, it does not look for registered memory either."""
     pages = mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     host = mgpu.ffi.from_buffer(pages)
     block, stream = mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.StreamCreate()
@@ -448,7 +449,7 @@ def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu
 
 @in_child(backends=BOTH, policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
-    """HIP 6 and 7 omit a copy to memory that the program has registered since."""
+    """HIP 6 and 7 omit a copy if the program has registered the memory after it built the graph."""
     stream, pages = mgpu.StreamCreate(), mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANON)
     host = mgpu.ffi.from_buffer(pages)
     block = mgpu.MemAlloc(KIB, stream, False)

@@ -124,7 +124,7 @@ def test_no_graph_is_begun_beside_an_override(mgpu: Mgpu) -> None:
 
 @in_child(backends=BOTH, **alone)
 def test_a_graph_in_python_is_refused_under_a_hook_or_runtime(mgpu: Mgpu) -> None:
-    """The program gets an exception, and its calls run immediately."""
+    """mgpu_rt.graph() raises an exception, and the later calls run immediately."""
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
     for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime):
         with mgpu_rt.intercept(kind()):
@@ -294,7 +294,7 @@ def test_nothing_is_put_off_that_an_override_may_see(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on", **alone)
 def test_an_override_ends_the_word_that_nobody_else_calls_hip(mgpu: Mgpu) -> None:
-    """A runtime in Python works in this way: it submits work by HIP's own functions."""
+    """The override submits work by calling HIP directly, as a runtime in Python does."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     with overridden(mgpu):

@@ -138,7 +138,7 @@ def test_a_graph_is_closed_while_no_thread_submits_it(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_a_child_of_fork_has_no_graph(mgpu: Mgpu) -> None:
-    """The forked child is also not blocked by a lock that a thread of its parent held."""
+    """A lock that another thread of the parent held does not block the forked child."""
     import mgpu_rt
 
     with mgpu_rt.graph() as graph:

@@ -40,7 +40,7 @@ def _long_symbols() -> bytes:
 
 
 def _shared_sections() -> bytes:
-    """Returns a host's file each of whose sections covers all of the file's bytes."""
+    """Returns an ELF file of the host in which each of 16,000 sections covers the whole content."""
     return elf_of(62, [(PROGBITS, elf.ALLOC, 0, SIZE // 2)] * 16_000, content=bytes(SIZE // 2))
 
 
@@ -121,7 +121,7 @@ def test_parameters_end_before_the_next_entry() -> None:
 
 
 def test_a_false_length_takes_no_memory() -> None:
-    """The note claims, at each depth, as many elements as it has bytes."""
+    """At each depth, the note claims to contain as many elements as the note has bytes."""
     metadata = b"\xdd\x00\x0f\xff\xff" * 500 + bytes(1 << 20)
     note = struct.pack("<III", 0, len(metadata), 32) + metadata
     code = elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], 1, note)

@@ -152,7 +152,7 @@ def test_a_bundle_has_its_entries(tmp_path: Path) -> None:
 
 
 def test_a_damaged_entry_of_a_bundle_is_named(tmp_path: Path) -> None:
-    """The driver may never read that entry, so the other entries are shown."""
+    """The driver may never read the damaged entry, so the reader returns the other entries."""
     content = bytearray(bundle(code_object("forum"), code_object("globals")))
     second = content.index(b"hipv4", content.index(b"hipv4") + 1)
     struct.pack_into("<QQ", content, second - 24, 1 << 40, 5000)

@@ -22,7 +22,8 @@ RUNTIME = native.RUNTIME.name
 #: memcmp and strcmp, which depend on the processor.
 BOUNDS = [(7, 374), (5, 282)]
 
-#: Bounds if image and name are no constants: they include the calls to memcmp and strcmp.
+#: Bounds for an image and a name that are no constants; these bounds include the calls to memcmp
+#: and strcmp.
 COPY_BOUNDS = [(7, 406), (5, 291)]
 
 #: Instructions of memcmp and strcmp over the image's 4.4 KB: at most 5 for each 16 bytes, and some
@@ -74,7 +75,8 @@ def test_writable_images_are_compared_once(calls: int) -> None:
 @needs_valgrind
 @pytest.mark.parametrize(("llvm", "bound"), [(19, 374), (22, 282)])
 def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
-    """The library caches 50 kernels of 5 modules at once: their bounds are those of one kernel.
+    """The library caches 50 kernels of 5 modules at once; the bounds equal the bounds for a single
+    kernel.
 
     Two names may hash to one slot: the second name is then in the next slot
     (function_probe_thread), which costs 130 more instructions. With the addresses that modules have
@@ -100,8 +102,8 @@ def test_memory_and_copies_keep_to_their_instructions(llvm: int, bound: int) -> 
     """One step of churn keeps to its bound of instructions: an allocation, two staged copies, a
     launch, a wait, a free.
 
-    Bounds are 4 % above the counts with GCC 12. If the source calls a function of a hit in a second
-    place, a hit costs more, because the compiler inlines less of that function."""
+    Bounds are 4 % above the counts with GCC 12. A function on the path of a hit should have one
+    caller: with a second caller, the compiler inlines less, and a hit costs more."""
     iterations = 4
     on = device.find("stub")
     env = {**on.environment, "MGPU_RT_MANAGER": "off", "MGPU_RT_EXCLUSIVE": "on"}
@@ -131,7 +133,7 @@ def test_a_hit_calls_nothing_slow(calls: int) -> None:
 
 @needs_valgrind
 def test_the_profile_shows_a_slow_path() -> None:
-    """The counts are those of the loop: with the cache off, the loop makes the calls that the cache
+    """With the cache off, the profile of the loop contains the calls that the cache otherwise
     avoids."""
     off = names(instructions.count(7, variables={"MGPU_RT_CACHE": "off"}))
     assert {"hipModuleLoadData", "load_slow"} <= off
@@ -141,7 +143,8 @@ def test_the_profile_shows_a_slow_path() -> None:
 @pytest.mark.parametrize("calls", [7, 5])
 @pytest.mark.parametrize("word", ["on", "off"])
 def test_a_hit_makes_only_the_necessary_driver_calls(calls: int, python: str, word: str) -> None:
-    """HIP gets a launch and a synchronise, and without MGPU_RT_EXCLUSIVE a query of the stream."""
+    """In each iteration, HIP gets a launch and a synchronise; without MGPU_RT_EXCLUSIVE, HIP also
+    gets queries of the stream's state and flags."""
     iterations = 10
     exclusive = {"MGPU_RT_EXCLUSIVE": word}
     env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_MANAGER=python, **exclusive)

@@ -122,8 +122,8 @@ def test_a_module_whose_global_was_asked_for_is_not_kept(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_module_whose_global_was_asked_for_leaves_the_table_of_images(mgpu: Mgpu) -> None:
-    """If the table kept the module and HIP returned its handle again, the image's chain would link
-    the entry to itself."""
+    """If the table of images kept the unloaded module and HIP reused the module's handle, the
+    table's entry would link to itself."""
     image = mgpu.image(code_object("forum"))
     first = mgpu.load(image)
     _global(mgpu, first, b"absent")
@@ -174,7 +174,7 @@ def test_hip_finds_the_kernels_of_a_module_that_is_shared(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_hip_finds_no_constant_that_is_the_images_own(mgpu: Mgpu) -> None:
-    """The library shares images that contain only such constants."""
+    """The library shares images whose constants HIP cannot find by name."""
     module = mgpu.load(mgpu.image(exports_a_constant()))
     address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     for name, found in ((b"factor", True), (b"own", False)):

@@ -1,5 +1,5 @@
-"""Copies: in the stream's order; at return, a source may be reused and a copy to the host is
-complete."""
+"""Tests copies, which run in the stream's order. When a call returns, the host may reuse the
+source, and a copy to the host is complete."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tests.support.images import code_object
 
 KIB, MIB = 1 << 10, 1 << 20
 
-#: Sizes of copies to the device: a staged one, the largest staged one, and one byte more. The sizes
-#: are odd, so that the last piece is incomplete.
+#: Sizes of copies to the device: two small staged sizes, the largest staged size, and a size one
+#: byte larger. Some sizes are odd, so that the last piece is incomplete.
 UP = [1, 4001, 512 * KIB, 512 * KIB + 1]
-#: Sizes of copies from the device: in one piece, in several pieces, the largest in pieces, and one
-#: byte more.
+#: Sizes of copies from the device: in one piece, in several pieces, the largest size in pieces, and
+#: a size one byte larger.
 DOWN = [1, 256 * KIB, 256 * KIB + 1, 3 * MIB + 7, 16 * MIB, 16 * MIB + 1]
 
 
@@ -124,8 +124,8 @@ def test_registered_memory_is_copied_directly(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_a_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
-    """A device that reaches pageable memory may read it early only if no kernel precedes the copy.
-    Work that was submitted since must not hide that kernel."""
+    """A device that can read pageable memory may read the source early only if no kernel precedes
+    the copy. Work that the program submits after that kernel must not hide the kernel."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -171,7 +171,8 @@ def test_hip_is_asked_once_about_a_pointer(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_hip_is_asked_about_memory_where_others_call_hip(mgpu: Mgpu) -> None:
-    """HIP makes copies of memory that the program has got from HIP itself, and no error remains."""
+    """HIP itself copies to and from memory that the program has allocated by calling HIP, and no
+    error remains."""
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipMalloc(own, KIB)
     foreign = mgpu.from_stub(own[0])

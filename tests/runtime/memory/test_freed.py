@@ -29,8 +29,8 @@ def at_work(mgpu: Mgpu, block, size: int):
 
 # ---- the walk of a free over the streams ----
 
-#: Each call frees blocks while there are three streams; before the first call, HIP freed the other
-#: blocks.
+#: The program creates and destroys GONE streams. Then, with three other streams, each iteration
+#: allocates and frees ten blocks.
 FREES = """
 #include <stdlib.h>
 void *mgpuStreamCreate(void);
@@ -68,7 +68,8 @@ def test_a_free_queries_no_stream_that_hip_destroyed(tmp_path: Path) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_wait_for_the_device_covers_streams_that_hip_destroyed(mgpu: Mgpu) -> None:
-    """The program has destroyed the streams by calling HIP, and a block waits for their work."""
+    """The program has destroyed the streams by calling HIP. The library reuses the block only after
+    a wait for the device, which covers these streams."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     others = [at_work(mgpu, block, KIB) for _ in range(3)]
@@ -102,8 +103,8 @@ def test_a_block_that_another_stream_works_on_waits_for_it(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_FAULT="hipDeviceSynchronize:*:900")
 def test_a_block_that_hip_cannot_wait_for_is_not_kept(mgpu: Mgpu) -> None:
-    """HIP refuses to wait while another thread captures, so the block is freed by HIP as in
-    stock."""
+    """While another thread captures, HIP refuses the wait, so the library frees the block by
+    hipFree, as stock does."""
     block = alloc(mgpu, KIB, mgpu.null)
     at_work(mgpu, block, KIB)
     mgpu.MemFree(block, mgpu.null)
@@ -191,9 +192,10 @@ def test_shared_memory_waits_for_every_stream_too(mgpu: Mgpu) -> None:
 
 
 def free_at_work(mgpu: Mgpu, other, end: Callable[[], object] | None = None) -> None:
-    """Frees a block on one stream while another stream works on it; that work may end before the
-    free. The cache does not hand out the block before it has waited for the device. HIP may have
-    reused the other stream's handle by now, so a wait for this handle proves nothing."""
+    """Frees a block on one stream while the stream `other` works on the block; `end` may end that
+    work before the free. The cache does not hand out the block before it has waited for the device.
+    HIP may have reused the other stream's handle by now, so a wait for this handle proves
+    nothing."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     mgpu.Memset32(block, 0x07070707, KIB // 4, other)

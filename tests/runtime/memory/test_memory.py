@@ -44,7 +44,8 @@ def test_a_block_is_never_split(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_many_blocks_of_one_size_are_all_reused(mgpu: Mgpu) -> None:
-    """There are more blocks than a set has ways: the others are chained, and none is lost."""
+    """The blocks outnumber the ways of a set in the cache; the library chains the surplus blocks,
+    and loses none."""
     stream = mgpu.StreamCreate()
     for _ in range(3):
         blocks = [alloc(mgpu, KIB, stream) for _ in range(50)]
@@ -118,8 +119,8 @@ def test_a_handle_that_comes_back_on_another_device_is_another_stream(mgpu: Mgpu
 @in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
 def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
     """The program has destroyed the stream by calling HIP, with pending work, and HIP did not wait
-    for that work. A new stream then has the handle, but its order does not cover memory freed on
-    the old stream."""
+    for that work. A new stream then has the handle, but does not wait for pending work on memory
+    that the program freed on the old stream."""
     first = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, first)
     mgpu.Memset32(block, 1, KIB // 4, first)
@@ -132,7 +133,8 @@ def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None
 
 @in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
 def test_a_lent_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
-    """The program named an external stream, and freed memory on it; that memory is reused too."""
+    """The program sets an external stream, frees memory on the stream, and destroys the stream. The
+    library's next stream then has the handle."""
     own = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipStreamCreate(own) == 0
     lent = mgpu.from_stub(own[0], "hipStream_t")
@@ -214,7 +216,7 @@ def shared(mgpu: Mgpu, size: int):
 
 @in_child()
 def test_the_shared_flag_counts_without_a_stream_only(mgpu: Mgpu) -> None:
-    """LLVM 17 and older pass garbage for the flag, but pass a stream."""
+    """LLVM 17 and older pass garbage for the flag, but these releases always pass a stream."""
     stream = mgpu.StreamCreate()
     free(mgpu, mgpu.MemAlloc(100, stream, True), stream)
     assert mgpu.counts("hipMalloc", "hipMallocManaged") == {"hipMalloc": 1, "hipMallocManaged": 0}
@@ -303,8 +305,8 @@ def test_shared_memory_is_forgotten_at_a_reset(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_smaller_shared_memory_at_the_same_address_is_another_block(mgpu: Mgpu) -> None:
-    """The program has freed the block by calling HIP; then it frees the block that HIP has put at
-    that address."""
+    """The program has freed the block by calling HIP, and HIP has put a smaller block at the
+    address. The program then frees the smaller block."""
     stream = mgpu.StreamCreate()
     block = shared(mgpu, 4 * KIB)
     assert mgpu.stub.hipFree(mgpu.for_stub(block)) == 0

@@ -99,7 +99,7 @@ def test_statistics_count_what_it_freed(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2", **SMALL)
 def test_memory_is_the_devices_that_it_leaves(mgpu: Mgpu) -> None:
-    """HIP allocates on the device that is then the thread's current one."""
+    """The function changes the thread's current device; HIP then allocates on the new device."""
     held = [alloc(mgpu, 600 * KIB)]
 
     def change_device(_device: int, _size: int) -> None:
@@ -184,7 +184,7 @@ def test_a_function_of_pythons_is_asked(mgpu: Mgpu) -> None:
 
 
 class Freeing(Runtime):
-    """A listener that frees the memory it holds when the library calls it."""
+    """A listener whose on_out_of_memory frees a block that the listener holds."""
 
     held: list[int]
 

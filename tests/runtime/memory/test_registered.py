@@ -1,7 +1,8 @@
 """Registrations of host memory that stay cached after their unregister (MGPU_RT_EXCLUSIVE=on).
 
-tests/support/hosts/registered contains the programs. The stub of HIP keeps the pages that it was
-given, as a GPU does. So a registration whose pages were replaced leads to wrong bytes.
+tests/support/hosts/registered contains the programs. Like a GPU, the stub of HIP keeps using the
+pages that were mapped at the registration. So a registration whose pages were replaced leads to
+wrong bytes.
 """
 
 from __future__ import annotations

@@ -98,7 +98,8 @@ def test_a_constant_is_not_taken_for_the_module_that_has_its_handle(mgpu: Mgpu) 
 
 @in_child(BUILTIN)
 def test_constants_of_the_program_are_not_copied(mgpu: Mgpu) -> None:
-    """HIP may read constants at any time; for all other images the module owns a copy."""
+    """HIP may read an image in constant memory at any time, so the module needs no copy. For every
+    other image, the module owns a copy."""
     words = _second_load(_program(), "allocated", HIPSTUB_MODE="fast")
     constant, data = map(int, words.split())
     assert constant < 1000

@@ -1,5 +1,5 @@
-"""Reading images: the library reads only existing memory. The library also refuses no image that
-HIP would accept.
+"""Tests how the library reads images: the library reads only existing memory, and accepts every
+image that HIP would accept.
 
 Tests run over the stub and over AMD's HIP 5.2.3 on the emulated device, with images at the end of
 readable memory.
@@ -29,8 +29,8 @@ def _load_and_unload(mgpu: Mgpu, image):
 
 
 def _tables_first(content: bytes, gap: int = 0) -> bytes:
-    """Returns the code object with its section headers before its string tables, as some linkers
-    leave them; `gap` bytes lie between the two."""
+    """Returns the code object with the section headers before the string tables, as some linkers
+    order them, and `gap` bytes between headers and tables."""
     image = bytearray(content)
     (at,) = struct.unpack_from("<Q", image, 40)
     size, count, names = struct.unpack_from("<HHH", image, 58)
@@ -73,8 +73,8 @@ def test_an_empty_bundle_entrys_offset_is_ignored(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_a_damaged_entry_for_another_gpu_is_ignored(mgpu: Mgpu) -> None:
-    """HIP still finds the entry for this GPU beside a damaged entry; only HIP knows which entry
-    that is."""
+    """HIP finds the entry for this GPU beside a damaged entry; only HIP knows which entry is for
+    this GPU."""
     image = bytearray(bundle(code_object("forum"), code_object("forum", None, "gfx1100")))
     second = image.index(b"hipv4-amdgcn", image.index(b"hipv4-amdgcn") + 1)
     image[second : second + 31] = b"hipv4-amdgcn-amd-amdhsa--gfx110"

@@ -19,15 +19,15 @@ class Mallinfo(ctypes.Structure):
 
 
 def allocated() -> int:
-    """Returns how many bytes malloc has handed out that were not freed."""
+    """Returns the number of bytes that malloc has allocated and nobody has freed."""
     libc = ctypes.CDLL(None)
     libc.mallinfo2.restype = Mallinfo
     return libc.mallinfo2().field7
 
 
 def load_many(mgpu: Mgpu, unload: bool) -> tuple[int, int]:
-    """Returns the bytes before and after loads of `COUNT` images that may change, so that each
-    module has a copy."""
+    """Loads `COUNT` images that may change, so that each module has a copy; returns the bytes
+    allocated before and after the loads."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     images = [mgpu.image(distinct(number)) for number in range(COUNT)]
     before = allocated()
@@ -56,7 +56,8 @@ def test_a_reset_frees_the_copies_of_modules_that_nobody_holds(mgpu: Mgpu) -> No
 
 @in_child()
 def test_a_reset_leaves_the_copy_of_a_module_that_the_program_holds(mgpu: Mgpu) -> None:
-    """Threads may be comparing the image, and at the end of the process HIP still reads it."""
+    """Threads may still compare the image, and HIP may still read the image at the end of the
+    process."""
     _, kept = load_many(mgpu, unload=False)
     mgpu.stub.hipDeviceReset()
     mgpu.StreamDestroy(mgpu.StreamCreate())  # notices it

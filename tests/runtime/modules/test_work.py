@@ -1,6 +1,6 @@
 """Images of 2 MB whose parts repeat each other: the library's readers must still end.
 
-Without their bounds each reader takes minutes to hours, and the test kills the child process.
+A reader without a bound takes minutes to hours, and the test then kills the child process.
 """
 
 from __future__ import annotations

@@ -135,7 +135,8 @@ int main(void) {
 def test_03_memory_that_a_destructor_unregisters_is_pageable_again(
     tmp_path: Path, backend: str, runtime: str
 ) -> None:
-    """HIP has read the memory when the copy returns; it would read registered memory later."""
+    """When the copy returns, HIP has already read the pageable memory; HIP would read registered
+    memory later."""
     at = STOCK if runtime == "stock" else library()
     path = program(tmp_path, REGISTERED, runtime=at)
     off = {"MGPU_RT_CACHE": "off"} if runtime == "off" else {}

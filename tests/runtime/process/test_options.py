@@ -1,4 +1,4 @@
-"""Values of the environment's variables, and programs that ignore the variables."""
+"""Tests values of environment variables, and programs that ignore these variables."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def test_valid_limits_are_taken(value: str, tmp_path: Path) -> None:
 NAMES = ("modules", "functions", "streams", "events", "memory", "registrations", "staging")
 WITH_A_WORD = {"registrations"}  # tests/runtime/memory/test_registered.py has them
 KERNEL = "test_func"
-#: The function of HIP that each cache calls once, instead of three times, in three rounds of all
-#: calls.
+#: Maps each cache to a function of HIP. Three rounds of calls call the function once with the
+#: cache, and three times without it.
 SAVED = {
     "modules": "hipModuleLoadData",
     "functions": "hipModuleGetFunction",
@@ -146,7 +146,7 @@ def _three_rounds(mgpu: Mgpu) -> None:
 
 
 def _once(mgpu: Mgpu) -> set[str]:
-    """Returns the caches that saved HIP's calls in the second and the third round."""
+    """Returns the caches that avoided calls to HIP in the second and the third round."""
     calls = mgpu.counts(*SAVED.values())
     assert set(calls.values()) <= {1, 3}, calls
     on = {cache for cache, function in SAVED.items() if calls[function] == 1}
@@ -180,8 +180,8 @@ def test_copies_of_pageable_memory_may_go_hips_way(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="modules,memory,events,staging")
 def test_single_caches_can_be_left_out(mgpu: Mgpu) -> None:
-    """The tests omit two caches, to check that each works without the other. The library stages no
-    copies if it does not cache streams."""
+    """The test omits the caches of functions and streams, to check that the other caches work
+    without these two. The library stages no copies if it does not cache streams."""
     _three_rounds(mgpu)
     assert _once(mgpu) == {"modules", "memory", "events"}
 

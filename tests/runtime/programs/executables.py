@@ -23,7 +23,7 @@ _KINDS = {
 
 
 def build(module: Module, name: str, launch: Launch, llvm: int, directory: Path) -> Path:
-    """Builds the executable, linked against stock; exceptions of the lowering are passed on."""
+    """Builds the executable, linked with stock; raises the exceptions that the lowering raises."""
     source = TEXTS / f"{module.name}-{name}-host.mlir"
     write_whole(source, host_program(module, name, launch))
     helper = print_library()

@@ -1,4 +1,5 @@
-"""MLIR's JIT in one process with HIP: two LLVMs meet, and the results are right.
+"""Tests MLIR's JIT in one process with HIP: the process contains two LLVMs, and the results are
+right.
 
 mlir-runner compiles the program that test_programs.py runs ahead of time: its output and its driver
 calls must be equal.
@@ -81,12 +82,13 @@ def good(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize(("program", "llvm"), in_check(PROGRAMS, lambda program, llvm: llvm < 22))
 def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
-    """The output, and how often each driver function is called, equal those of an executable.
+    """The program's output and the number of calls of each driver function equal those of an
+    executable.
 
     The test allows one difference between the calls. The runner runs global destructors before the
     process ends, so it unloads the module with globals while HIP still works. The library does not
-    cache that module; in an executable its unload comes too late (trap 10). The library caches the
-    other modules, and releases nothing at exit.
+    cache that module, and an executable unloads that module too late (trap 10). The library caches
+    modules without globals, and releases nothing at exit.
     """
     policy = "python" if llvm == 22 else "builtin"
     options = {"backend": "softgpu", "policy": policy, "iterations": rounds(program)}
@@ -102,8 +104,8 @@ def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
 
 
 def calls(outcome: Outcome) -> dict[str, int]:
-    """Returns how often each function of HIP was called, except queries whose number depends on the
-    device's state."""
+    """Returns how often each function of HIP was called, without the functions whose number of
+    calls depends on the device's state."""
     assert outcome.stats is not None
     counted = {name: counter["calls"] for name, counter in outcome.stats["hip"].items()}
     return {k: v for k, v in counted.items() if k not in ("hipStreamQuery", "hipGetLastError")}
@@ -217,8 +219,8 @@ def test_a_hip_without_a_compiler_may_be_kept_apart() -> None:
 
 
 def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
-    """In this case HIP cannot be kept apart, which one line reports. LLVM 19's runner has no
-    symbols that collide."""
+    """A foreign allocator prevents the library from separating HIP and the program; the library
+    prints one line about that. LLVM 19's runner has no symbols that collide."""
     allocator = compile_c(tmp_path / "liballocator.so", ALLOCATOR, "-shared", "-fPIC")
     outcome = jit("vecadd", 19, LD_PRELOAD=str(allocator))
     assert (outcome.signal, outcome.stdout) == (0, printed("vecadd", 19))

@@ -1,4 +1,5 @@
-"""The library, built so that it asserts the tables of shared/types.h, passes its tests."""
+"""The library passes its tests if it is built with the assertions about the tables of
+shared/types.h."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ pytestmark = pytest.mark.check
 FLAGS = (*PLAIN, "-DMGPU_RT_CHECK")
 SUITE = ("memory", "freed", "streams", "events", "modules", "copies", "reset")
 
-#: A file, a text in the file, the text's replacement, and a test that an assertion then ends.
+#: A file, a text in this file, the replacement of the text, and a test in which an assertion then
+#: ends the process.
 BROKEN = [
     ("blocks.c", "account->reserved - block->size", "account->reserved", "test_memory.py"),
     ("modules.c", "    module_cost_all -= module_cost(module);\n", "", "test_modules.py"),

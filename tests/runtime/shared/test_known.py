@@ -1,4 +1,4 @@
-"""Caches act only on what is known: no call of other code to HIP changes a result.
+"""The caches never rely on a guess: results stay right even if other code calls HIP.
 
 "Not in a table", "not seen so far" and "was mine once" prove nothing. Each test here, and in
 test_known_limits.py and test_known_hosts.py, runs a program that works with stock.
@@ -36,7 +36,7 @@ def test_01_device_memory_of_others_is_not_host_memory(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_01_a_modules_global_is_not_host_memory(mgpu: Mgpu) -> None:
-    """AMD's 5.2.3 calls the global's address an invalid pointer, as it calls an address of pageable
+    """AMD's 5.2.3 returns the same error for the global's address as for an address of pageable
     memory."""
     function, module = forum(mgpu), mgpu.load(mgpu.image(code_object("globals")))
     found, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
@@ -164,7 +164,8 @@ def test_06_a_foreign_module_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_06_a_stream_with_other_flags_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
-    """A stream that does not wait for the null stream is not handed out as one that waits."""
+    """The library does not cache a stream that ignores the null stream, because the streams of
+    mgpuStreamCreate wait for the null stream."""
     non_blocking = 1
     for held in (1, 2):  # the thread's last stream, or another one
         ours = mgpu.StreamCreate()
@@ -205,8 +206,8 @@ def test_06_on_hip_7_a_foreign_event_at_our_streams_address_is_an_event(mgpu: Mg
 
 @in_child(HIPSTUB_REUSE="2")
 def test_06_a_foreign_event_at_our_streams_address_is_an_event(mgpu: Mgpu) -> None:
-    """LLVM 22 passes a stream as an event; this handle is no such stream: the program has destroyed
-    the stream by HIP."""
+    """LLVM 22 may pass a stream in place of an event. This handle belongs to an event, because the
+    program has destroyed the stream by calling HIP."""
     an_event_at_an_address_of_our_stream(mgpu)
 
 
@@ -280,7 +281,8 @@ def test_11_a_smaller_block_at_the_same_address_is_another_block(mgpu: Mgpu) -> 
 
 @in_child()
 def test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours(mgpu: Mgpu) -> None:
-    """The lowered destroy has no effect on the library's stream that mgpu_rt_use_stream has set."""
+    """mgpuStreamDestroy in lowered code has no effect on a stream of the library that the program
+    has set by mgpu_rt_use_stream."""
     ours = mgpu.StreamCreate()
     assert mgpu.lib.mgpu_rt_use_stream(mgpu.ffi.cast("hipStream_t", ours)) == 0
     assert mgpu.StreamCreate() == ours

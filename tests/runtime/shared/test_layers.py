@@ -29,7 +29,7 @@ LAYERS = (
     *("shared", "driver", "modules/image", "telemetry", "process", ""),
 )
 
-#: Folders, and the folders whose headers they may include in addition to their own.
+#: For each folder: the other folders whose headers the files of this folder may include.
 TREES = {
     "csrc/runtime": {"csrc", "csrc/include"},
     "softgpu/src": {"softgpu/src/isa", "softgpu/src/check"},
@@ -39,7 +39,7 @@ TREES = {
     "csrc/cuhip": {"csrc"},
 }
 
-#: Folders whose objects make has already built, and where the objects are.
+#: Maps a folder to the place of its object files, which make has already built.
 OBJECTS = {"softgpu/src": BUILD / "softgpu" / "obj", "csrc/cuhip": BUILD / "cuhip" / "obj"}
 
 INCLUDE = re.compile(r'^#include "([^"]+\.h)"', re.MULTILINE)
@@ -125,7 +125,8 @@ def test_no_files_include_each_other_in_a_circle(tree: str) -> None:
 
 
 def symbols(objects: list[Path]) -> dict[str, tuple[set[str], set[str]]]:
-    """Returns the symbols that each object defines, and those that it uses from others."""
+    """Returns, for each object file, the symbols that the file defines and the symbols that it
+    needs from other files."""
     found: dict[str, tuple[set[str], set[str]]] = {str(path): (set(), set()) for path in objects}
     said = subprocess.run(["nm", "-A", *objects], capture_output=True, text=True, check=True)
     for line in said.stdout.splitlines():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-#: MLIR's names of the formats; positions and coordinates have 32 bits.
+#: MLIR's names for the formats; positions and coordinates have 32 bits.
 ENCODINGS = {
     "coo": "(d0 : compressed(nonunique), d1 : singleton(soa))",
     "csr": "(d0 : dense, d1 : compressed)",

@@ -165,7 +165,7 @@ def spmv(device: Device, shape: Shape, form: str, type: str, transposed: bool = 
 
 
 def compute_type(type: str) -> int:
-    """Returns the type in which products are summed: halves as floats."""
+    """Returns the type in which the library sums products; for halves, the type is float."""
     return TYPES["f32" if type in ("f16", "bf16") else type]
 
 

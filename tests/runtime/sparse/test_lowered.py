@@ -1,5 +1,5 @@
-"""Programs from MLIR's sparse compiler, from the source to the calls, and through AMD's hipSPARSE
-to values."""
+"""Tests programs from MLIR's sparse compiler: the calls of the lowered code, and the results with
+AMD's hipSPARSE."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Sparse matrices over the stub of hipSPARSE and cuSPARSE: the calls that the libraries get, and
-how failures are reported. test_sums.py tests with the real libraries that sums are right."""
+how failures are reported. test_sums.py tests the sums with the real libraries."""
 
 from __future__ import annotations
 
@@ -329,7 +329,8 @@ def test_a_lack_of_memory_empties_the_cache_and_tries_again(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_product_without_memory_is_not_begun_again(mgpu: Mgpu) -> None:
-    """Products add to their result: it is unknown how much was added before the failure."""
+    """A product adds to earlier results. After a failure the sum is unknown, so the library does
+    not repeat the product."""
     stub = SparseStub()
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)

@@ -1,5 +1,5 @@
-"""Threads that the program cancels (pthread_cancel), and threads that set an external stream in
-turn: other threads continue."""
+"""Tests that other threads continue if the program cancels a thread (pthread_cancel), or if threads
+set an external stream in turn."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ int main(void) {
 }
 """
 
-#: Cancels a thread while a function of mgpu_rt.h has opened a file: the program's fstat requests
-#: the cancellation.
+#: Cancels a thread while a function of mgpu_rt.h has a file open: the fstat of the program calls
+#: pthread_cancel.
 READING = """
 #include <dirent.h>
 #include <mgpu_rt_private.h>
@@ -156,8 +156,8 @@ def test_a_cancelled_thread_closes_the_file_that_it_reads(_: Mgpu) -> None:
 
 # ---- streams that are lent ----
 
-#: Each of several threads sets an external stream, creates one (the external one), destroys it, and
-#: ends the use.
+#: In a loop, each of several threads sets the external stream; mgpuStreamCreate returns this
+#: stream, and the thread destroys the stream and ends its use.
 LENDING = """
 #include <pthread.h>
 int mgpu_rt_use_stream(void *stream);

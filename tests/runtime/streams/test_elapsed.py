@@ -14,7 +14,8 @@ from tests.support.images import code_object
 from tests.support.known import program, run_program
 from tests.support.patience import HANG
 
-#: Calls both signatures by one symbol; prints whether both answers are equal, and are a time.
+#: Calls mgpuEventElapsedTime by both signatures; prints the error, whether the time is valid, and
+#: whether both times are equal.
 CLOCK = """
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -85,7 +86,7 @@ int mgpuEventElapsedTime(float *milliseconds, void *start, void *stop) {
 
 
 def flags_of_events(log: Path) -> list[int]:
-    """Returns the flags with which HIP created events, and how many events HIP destroyed."""
+    """Returns the flags with which HIP created events; asserts that the stub reports no misuse."""
     record = json.loads(log.read_text())
     made = [c["args"]["flags"] for c in record["calls"] if c["name"] == "hipEventCreateWithFlags"]
     assert record["misuse"] == []
@@ -109,7 +110,8 @@ def test_a_program_that_imports_it_has_times_in_both_signatures(
 
 
 def test_a_library_that_is_opened_later_may_ask(tmp_path: Path) -> None:
-    """An event that was cached before has no timing."""
+    """The library creates events without timing until the program opens a library that uses
+    mgpuEventElapsedTime."""
     (tmp_path / "image").write_bytes(code_object("forum"))
     linked = (str(library()), f"-Wl,-rpath,{library().parent}")
     late = compile_c(tmp_path / "late.so", ASKS, "-shared", "-fPIC", *linked)
@@ -125,8 +127,8 @@ def test_a_library_that_is_opened_later_may_ask(tmp_path: Path) -> None:
 
 
 def test_a_programs_own_function_answers_as_with_stock(tmp_path: Path) -> None:
-    """The program's function is called, although this library also defines one and comes before it:
-    mlir-air's clock prints."""
+    """This library comes first in the search order, and passes the call on to the program's
+    function, which prints like mlir-air's function."""
     stub = environment()["MGPU_RT_HIP"]
     own = compile_c(tmp_path / "own.so", OWN, "-shared", "-fPIC", stub)
     linked = ("-Wl,--no-as-needed", str(own))
@@ -222,7 +224,8 @@ def test_nothing_is_done_with_what_is_no_event(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70200000")
 def test_hip_7_has_times_too(mgpu: Mgpu) -> None:
-    """The library caches no events on HIP 7, so it has no idle events without timing to destroy."""
+    """On HIP 7 the library caches no events, so it need not destroy idle events that lack
+    timing."""
     mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)
     events = recorded(mgpu, mgpu.StreamCreate())
     assert mgpu.EventElapsedTime(mgpu.ffi.new("float *"), *events).error == 0

@@ -138,7 +138,8 @@ def test_hip_7s_events_are_kept_where_hip_need_not_be_asked(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211", MGPU_RT_EXCLUSIVE="on")
 def test_hip_7_is_not_asked_about_an_event_once_an_override_may_call_it(mgpu: Mgpu) -> None:
-    """The override may have recorded the event on a stream that it has since destroyed."""
+    """The override may have recorded the event on a stream that the override has since
+    destroyed."""
     mgpu.EventDestroy(mgpu.EventCreate())
     mgpu.passes_on("mgpuMemset16")
     mgpu.EventDestroy(mgpu.EventCreate())
@@ -184,7 +185,7 @@ def test_an_event_that_the_program_records_by_hip_itself_passes_no_mark(mgpu: Mg
 @in_child(HIPSTUB_REUSE="1")
 def test_hip_judges_an_event_that_a_reset_destroyed(mgpu: Mgpu) -> None:
     """A stream and an event of the program have handles that belonged to the library's objects. The
-    reset is detected at the stream, after the event was looked up."""
+    library detects the reset when it looks up the stream, after it has looked up the event."""
     event, stream = mgpu.EventCreate(), mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     mgpu.stub.hipDeviceReset()

@@ -1,5 +1,5 @@
-"""Streams that are passed between threads: none is handed out twice at once, or with pending
-work."""
+"""Tests streams that threads pass to each other: the library never hands out a stream to two
+threads at once, or with pending work."""
 
 from __future__ import annotations
 

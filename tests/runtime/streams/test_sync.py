@@ -166,7 +166,7 @@ def test_lazy_waits_where_memory_is_shared(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY)
 def test_lazy_waits_for_kernels_that_print(mgpu: Mgpu) -> None:
-    """The metadata of such kernels' images name HIP's buffer for printing."""
+    """If a kernel prints, the metadata of its image contain the name of HIP's print buffer."""
     image = code_object("forum") + b"hidden_hostcall_buffer"
     head = bytearray(image)
     note = image.find(b"amdhsa.")
@@ -240,8 +240,8 @@ def test_memory_of_a_deferred_wait_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_a_destroyed_stream_with_later_work_is_busy(mgpu: Mgpu) -> None:
-    """The wait was postponed, but more work was submitted since: a new owner must not wait for that
-    work."""
+    """The library postponed the wait, and the program then submitted more work: a new owner must
+    not wait for that work."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     mgpu.launch(function, stream)
     mgpu.StreamSynchronize(stream)

@@ -107,7 +107,8 @@ def by_loads(stats: dict) -> list[dict]:
 
 @in_child(policies=("builtin",), **COUNTED)
 def test_launches_of_foreign_functions_are_counted_as_others(mgpu: Mgpu) -> None:
-    """Foreign functions are HIP's own functions, and a kernel's symbol in the host code."""
+    """The two addresses stand for a hipFunction_t that HIP itself returned, and for the host symbol
+    of a kernel."""
     null = mgpu.ffi.NULL
     mgpu.launch(mgpu.ffi.cast("hipFunction_t", 0x1230))
     mgpu.LaunchKernelRT(mgpu.ffi.cast("void *", 0x4560), *[1] * 6, 0, null, null, null, 0)
@@ -190,7 +191,7 @@ def test_threads_count_together(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), MGPU_RT_TRACE="trace.json")
 @in_folder
 def test_a_miss_outside_the_abi_is_counted_for_no_call(mgpu: Mgpu) -> None:
-    """The allocation of a scratch buffer was a miss, and the load after it is a hit."""
+    """The allocation of a scratch buffer was a miss, and the load after the allocation is a hit."""
     image = mgpu.image(code_object("forum"))
     run_kernel(mgpu, image, FORUM)
     scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")

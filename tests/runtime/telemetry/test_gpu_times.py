@@ -86,7 +86,7 @@ def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
-    """The program also makes launches that find no free place."""
+    """The program also makes launches for which the ring has no free place."""
     function, stream, go_on = kernel(mgpu), mgpu.StreamCreate(), threading.Event()
     body = mgpu.ffi.callback("void(void **)", lambda _: go_on.wait() and None)
     mgpu.set_kernel(KERNEL, body)
@@ -105,7 +105,8 @@ def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_slow_stream_does_not_keep_out_others(mgpu: Mgpu) -> None:
-    """Work has no time only if its place in the ring still belongs to the slow stream's launch."""
+    """An operation loses its time only if its place in the ring still belongs to the slow stream's
+    launch."""
     function, go_on = kernel(mgpu), threading.Event()
     slow, fast = mgpu.StreamCreate(), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, fast, False)
@@ -137,7 +138,7 @@ def test_events_are_of_the_device_that_they_are_recorded_on(mgpu: Mgpu) -> None:
 @in_folder
 def test_a_device_that_was_reset_has_none_of_the_events(mgpu: Mgpu) -> None:
     """The library detects the reset when it times the memset, because the program requests no
-    cached object before."""
+    cached object before the memset."""
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
     mgpu.stub.hipDeviceReset()
     own = mgpu.stub_ffi.new("void *[2]")
@@ -197,7 +198,8 @@ def test_a_first_stream_that_waits_for_the_program_is_abandoned(mgpu: Mgpu) -> N
 @in_folder
 def test_no_thread_waits_for_another_that_reads_an_event(mgpu: Mgpu) -> None:
     """Two threads on two streams: the first thread waits for an event, the second makes it
-    complete. The kernel is a Python function, so it has ended before the interpreter ends."""
+    complete. The kernel is a Python function, so the test waits for the kernel before the
+    interpreter ends."""
     function, stream, other = kernel(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, stream, False)
     go_on = occupy(mgpu, function, stream)
@@ -216,7 +218,7 @@ def test_no_thread_waits_for_another_that_reads_an_event(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_FAULT="hipModuleLaunchKernel:1:98")
 @in_folder
 def test_timing_keeps_the_error_of_a_launch(mgpu: Mgpu) -> None:
-    """Up to HIP 6 a successful call clears the last error."""
+    """In HIP 6 and older, a successful call clears the last error."""
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
     assert mgpu.stub.hipGetLastError() == 98
     assert recorded(mgpu) == ([], 0)
@@ -254,8 +256,8 @@ def test_the_program_sees_no_error_without_an_event(mgpu: Mgpu) -> None:
 @in_child(**ON, backends=("softgpu",))
 @in_folder
 def test_a_function_that_hip_lacks_is_not_timed(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 lacks cooperative launches; recording an event around one would clear the last
-    error, up to HIP 6."""
+    """HIP 5.2.3 lacks cooperative launches. In HIP 6 and older, recording an event before or after
+    the launch would clear the last error."""
     stream = mgpu.StreamCreate()
     error = mgpu.stub.hipSetDevice(99)
     mgpu.LaunchKernelCooperative(mgpu.null, *[1] * 9, 0, stream, mgpu.null, mgpu.null)

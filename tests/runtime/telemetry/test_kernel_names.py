@@ -1,4 +1,4 @@
-"""In all counts, kernels with one name in several images are distinguished."""
+"""All counts distinguish kernels that have the same name in different images."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_name_that_one_image_has_stays_plain(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
 def test_images_of_the_same_bytes_share_a_row(mgpu: Mgpu) -> None:
-    """The images may come from several modules; the first module names the row."""
+    """Several modules may contain the image; the row shows the name of the first module."""
     folder = Path.cwd()
     launch_mark(
         mgpu,

@@ -1,4 +1,5 @@
-"""Memory that a program has not freed at its end: reported on demand, and left to the driver."""
+"""Memory that a program has not freed at its end: the library reports the memory on demand, and
+leaves it to the driver."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def run(held: int, tmp_path: Path, **env: str) -> tuple[subprocess.CompletedProc
 
 @pytest.mark.parametrize("python", [{}, {"MGPU_RT_MANAGER": "off"}], ids=["python", "builtin"])
 def test_cached_memory_is_not_freed_at_exit(python: dict[str, str], tmp_path: Path) -> None:
-    """A call that releases the memory would wait for the device, which may wait for the program."""
+    """To release the memory, the library would call a function that waits for the device, but the
+    device may wait for the program."""
     result, log = run(0, tmp_path, MGPU_RT_VERBOSE="1", **python)
     assert log["counts"]["hipMalloc"] == 3
     assert "hipFree" not in log["counts"]
@@ -89,8 +91,8 @@ runtime.mgpuStreamDestroy(streams[0])
 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_streams_destroyed_at_work_go_back_at_exit(cache: str, tmp_path: Path) -> None:
-    """Streams are destroyed once they are idle, as in stock: HIP 7 reports the signals of other
-    streams as leaked."""
+    """The library destroys streams once they are idle, as stock does: HIP 7 reports the signals of
+    streams that nobody destroyed as leaked."""
     log = tmp_path / "log.json"
     release = {"HIPSTUB_VERSION": "70000000"}
     env = environment(HIPSTUB_LOG=str(log), HIPSTUB_ASYNC="100000", MGPU_RT_CACHE=cache, **release)
@@ -107,7 +109,7 @@ def test_streams_destroyed_at_work_go_back_at_exit(cache: str, tmp_path: Path) -
 def test_a_peak_that_is_not_counted_is_not_shown(
     tmp_path: Path, counted: dict[str, str], peak: str
 ) -> None:
-    """A peak of 0 bytes beside allocated bytes would be wrong."""
+    """If the program has allocated bytes, a peak of 0 bytes would be wrong."""
     result, _ = run(2, tmp_path, **counted)
     row = re.search(r"^ +0  (.*)$", result.stdout, re.MULTILINE)
     assert row and re.split(r"\s{2,}", row[1].strip())[:2] == ["3.1 kB", peak]

@@ -1,5 +1,5 @@
-"""Files that another program has prepared: FIFOs, links, and files that others hold or have left
-behind."""
+"""Files that other programs have prepared: FIFOs, links, and files that other processes have locked
+or left behind."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_reader_that_leaves_ends_no_program(program: Path, tmp_path: Path) -> 
 
 
 def test_a_fifo_with_the_second_name_is_passed_over(program: Path, tmp_path: Path) -> None:
-    """A running process has the first name."""
+    """A running process uses the first name."""
     os.mkfifo(tmp_path / "stats.2.json")
     run(program, tmp_path, "exec", MGPU_RT_STATS="stats.json")
     assert names(tmp_path) == ["stats.2.json", "stats.3.json", "stats.json"]
@@ -439,7 +439,8 @@ def test_a_recording_is_locked(mgpu: Mgpu) -> None:
 @in_child(**FILES)
 @in_folder
 def test_a_program_that_calls_exec_leaves_its_recording(mgpu: Mgpu) -> None:
-    """The process is alive, but an exec has ended its mapping and so its lock."""
+    """The process still runs, but exec has removed the mapping of the recording, and so released
+    the lock."""
     child = os.fork()
     if not child:
         again = f"os.execv(sys.executable, [sys.executable, '-c', {OTHER!r}, sys.argv[1]])"

@@ -132,7 +132,8 @@ def test_a_trace_counts_device_memory(events: list[dict]) -> None:
     assert values[-1] == {"allocated": 0, "cached": 0}
 
 
-#: Results of the browser's own reader of traces: each row's name, and the names in it.
+#: Makes the browser's own reader of traces return each row's name, and the names of the row's
+#: entries.
 READ = """(async () => {
     const reader = await import("devtools://devtools/bundled/models/trace/trace.js");
     const model = reader.TraceModel.Model.createWithAllHandlers();
@@ -249,7 +250,7 @@ def test_the_newest_million_events_are_kept(threads: Path, tmp_path: Path) -> No
 @in_child(policies=("builtin",), HIPSTUB_MODE="fast", MGPU_RT_TRACE="trace.json")
 @in_folder
 def test_a_stream_beyond_the_last_row_has_none(mgpu: Mgpu) -> None:
-    """A stream without a row has no row at any of its calls, and shares no other stream's row."""
+    """A stream without a row never gets a row later, and never uses the row of another stream."""
     streams = [mgpu.StreamCreate() for _ in range(4500)]
     for _ in range(2):
         for stream in streams:
@@ -319,7 +320,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 def results(mgpu: Mgpu) -> list[str | None]:
-    """Returns the results of the program's copies, according to the trace."""
+    """Returns the `result` that the trace states for each copy of the program."""
     trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
     calls = [e for e in trace["traceEvents"] if e.get("cat") == "program"]
     return [call["args"].get("result") for call in calls if call["name"] == "mgpuMemcpy"]
@@ -343,8 +344,8 @@ def test_a_copy_shows_its_way(mgpu: Mgpu) -> None:
 @in_child(**TRACED)
 @in_folder
 def test_a_copy_without_pinned_memory_shows_no_way(mgpu: Mgpu) -> None:
-    """HIP makes the copies within the device, those from and to registered memory, and those within
-    the host."""
+    """HIP itself makes copies within the device, copies from and to registered memory, and copies
+    within the host."""
     stream = mgpu.StreamCreate()
     block, other = (mgpu.MemAlloc(KIB, stream, False) for _ in range(2))
     host = mgpu.ffi.new("char[]", KIB)

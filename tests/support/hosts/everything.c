@@ -1,6 +1,6 @@
 /* Calls every function of mgpu_rt.h and mgpu_rt_private.h, and mgpu* functions that fail, in
  * unusual situations. The situations: before the first call and after exit, in forked children, in
- * cancelled threads, with pointers to unmapped memory, and without free processes. Run it as
+ * cancelled threads, with pointers to unmapped memory, and at the process limit. Run it as
  * `everything MODE`; SIGALRM ends a run that hangs. */
 #define _GNU_SOURCE
 #include "mgpu_rt.h"

@@ -1,4 +1,4 @@
-/* A program without Python, for the tests of the manager's hosting: host LIBRARY IMAGE KERNEL MODE.
+/* A host program without Python, for tests of the manager: host LIBRARY IMAGE KERNEL MODE.
  *
  * Prints "ok" if every call succeeded. The program opens the library by dlopen, so one binary tests
  * every way of loading. */
@@ -142,7 +142,8 @@ static bool fork_while_busy(void) {
     return good;
 }
 
-/* Waits until the library's manager in Python serves, or will not start. */
+/* Waits until the manager's start is over; returns whether the statistics contain the wanted
+ * text. */
 static bool manager_is(const char *wanted) {
     for (;; usleep(5000)) {
         char *text = stats_json();
@@ -295,7 +296,8 @@ static bool all_threads_block(uint64_t set) {
     return threads > 1 && blocking == threads;
 }
 
-/* Counts signals; signals that every thread of the program blocks stay pending. */
+/* Counts the signals that arrive; a signal stays pending if every thread of the program blocks
+ * it. */
 static _Atomic int signals_taken;
 static void take_signal(int number) {
     (void)number;

@@ -3,7 +3,8 @@
  *     streams RUNTIME HIP SEED THREADS STEPS
  *
  * Prints "ok" if no stream was ever handed out while another thread held it, or while work was
- * pending. HIP is the library that the runtime uses: the program queries it for pending work. */
+ * pending. HIP is the library that the runtime uses; the program queries this library for pending
+ * work. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -131,8 +132,8 @@ int main(int argc, char **argv) {
     *(void **)&mgpu.MemFree = symbol(library, "mgpuMemFree");
     *(void **)&mgpu.Memset32 = symbol(library, "mgpuMemset32");
     *(void **)&hip_query = symbol(dlopen(argv[2], RTLD_NOW), "hipStreamQuery");
-    for (int round = 0; round < 2; round++) { /* the second round uses streams that ended threads
-                                               * left */
+    for (int round = 0; round < 2; round++) { /* the second round uses the streams of
+                                               * threads that have ended */
         for (int i = 0; i < count; i++)
             pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)(atoi(argv[3]) * 100 + i));
         for (int i = 0; i < count; i++)

@@ -54,7 +54,7 @@ def _played(path: Path, seed: int, count: int, env: dict[str, str]) -> str | Non
 
 
 def failures(path: Path, count: int, env: dict[str, str], seed: int = 1) -> list[str]:
-    """Plays this many programs on all cores; returns the faults."""
+    """Plays `count` programs on all cores; returns the faults."""
 
     def parts() -> Iterator[tuple[int, int]]:
         for first in range(0, count, MOST):

@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* MREMAP_DONTUNMAP moves the pages elsewhere and leaves the mapping, which then has other pages. */
+/* MREMAP_DONTUNMAP moves the pages elsewhere but keeps the old mapping, which then gets new
+ * pages. */
 static void case_moved(void) {
     const struct range at = {window, 2 * PAGE};
     map(at);
@@ -159,7 +160,7 @@ static void case_forked(void) {
     pass(at);
 }
 
-/* Unregisters while work is pending. */
+/* Unregisters memory while work on the memory is pending. */
 static void case_pending(void) {
     const struct range at = {window, 2 * PAGE};
     map(at);
@@ -167,8 +168,8 @@ static void case_pending(void) {
     check_wait(0);
 }
 
-/* Registers other bytes from an equal address, and a part: HIP would refuse these while it holds
- * the first registration. */
+/* Registers ranges that begin at the same address or overlap. HIP would refuse these ranges while
+ * HIP holds an earlier registration. */
 static void case_other_bytes(void) {
     map((struct range){window, 8 * PAGE});
     pass((struct range){window, 4 * PAGE});
@@ -197,7 +198,7 @@ static void case_errors(void) {
     mgpuMemHostUnregister(at.address);
 }
 
-/* Registers equal ranges each time: the library calls HIP once. */
+/* Registers two ranges again and again; the library calls HIP once for each range. */
 static void case_passes(void) {
     map((struct range){window, BYTES});
     for (int i = 0; i < 100; i++) {
@@ -224,7 +225,8 @@ static void case_exit(void) {
     atexit(pass_at_exit);
 }
 
-/* Two threads take turns at one address, or try at once: one of them gets it, as with HIP. */
+/* Registers and unregisters one page in a loop. Three threads run this function; as with HIP, only
+ * one thread at a time holds the page. */
 static void *contend(void *unused) {
     (void)unused;
     for (int i = 0; i < 300; i++) {

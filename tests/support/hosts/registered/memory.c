@@ -13,7 +13,7 @@ uint64_t seed;
 
 static bool mapped[PAGES];
 static struct range held[RANGES],
-    known[RANGES]; /* registered now; or registered recently, and to be registered again */
+    known[RANGES]; /* held: registered now; known: registered before, and to be used again */
 static int held_count, known_count;
 static char scratch[BYTES], before[BYTES];
 static uint64_t now = 1;
@@ -95,8 +95,7 @@ void map(struct range at) {
     fill(at.address, at.bytes);
 }
 
-/* The program reserves the address space, so that no other memory is mapped where it has
- * unmapped. */
+/* Unmaps a range, and reserves its address space, so that no other mapping takes the range. */
 void unmap(struct range at) {
     release_in(at.address, at.address + at.bytes);
     if (munmap(at.address, at.bytes) != 0 ||
@@ -131,7 +130,8 @@ static void move(struct range from, struct range to) {
     unmap((struct range){from.address, bytes});
 }
 
-/* Returns a range that was registered before, because programs do so, or a new range. */
+/* Returns a range of an earlier registration, because programs register ranges again, or a new
+ * range. */
 static struct range some_range(void) {
     if (known_count && below(3))
         return known[below((unsigned)known_count)];
@@ -149,8 +149,8 @@ void acquire(struct range at) {
     known[known_count < RANGES ? known_count++ : (int)below(RANGES)] = at;
 }
 
-/* Copies to the device, and back into unregistered memory: checks the values that the device
- * read. */
+/* Copies a range to the device, and back into unregistered memory: checks the values that the
+ * device read. */
 void check_up(const struct range *at) {
     mgpuMemcpy(block, at->address, at->bytes, stream);
     mgpuMemcpy(scratch, block, at->bytes, stream);
@@ -181,7 +181,7 @@ void check_wait(int which) {
         fail("work was pending after an unregister", at.address, at.bytes);
 }
 
-/* Checks that a copy from memory that is not registered has read the memory when it returns. */
+/* Checks that a copy from unregistered memory has read the memory when the copy's call returns. */
 void check_pageable(struct range at) {
     if (!is_mapped(at.address, at.address + at.bytes) || is_held(at.address, at.address + at.bytes))
         return;
@@ -196,7 +196,7 @@ void check_pageable(struct range at) {
 
 /* Writes in the parent while a child shares the pages: the parent may get copies of them. HIP and
  * the kernel decide about memory that is registered at that time; the library is responsible for
- * earlier registrations. */
+ * registrations that the program has ended. */
 void split(void) {
     int ends[2];
     char byte = 0;
@@ -271,8 +271,8 @@ void step(void) {
     }
 }
 
-/* Each program has its own addresses, because the library learns at which addresses registrations
- * do not pay. */
+/* Each program has its own addresses, because the library learns for which addresses cached
+ * registrations are useless. */
 void open_window(void) {
     static uintptr_t next = 0x200000000000;
     window = mmap((void *)next, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,

@@ -29,7 +29,7 @@ struct range {
     size_t bytes;
 };
 
-extern char *window;         /* PAGES pages without another owner */
+extern char *window;         /* PAGES pages that nothing else uses */
 extern void *stream, *block; /* device memory of BYTES bytes */
 extern uint64_t seed;        /* step of the random program; 0 outside */
 
@@ -53,7 +53,7 @@ void check_up(const struct range *at);
 void check_wait(int which);
 void check_pageable(struct range at);
 
-/* Registers, checks and unregisters. */
+/* Registers, checks and unregisters the range. */
 void pass(struct range at);
 
 /* Performs one of these steps, or moves memory, at random. */

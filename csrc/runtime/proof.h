@@ -8,8 +8,8 @@
  *
  * `make CFLAGS=-DWITHOUT=name` builds the library without one proof, and a test then fails
  * (tests/proofs/mutants). In every other build the macros expand to their arguments, and add
- * nothing. Only process/state.c contains the name, so that all other objects serve every such
- * build. */
+ * nothing. Only the object file of process/state.c contains the name; all builds without a proof
+ * share the other object files. */
 #ifndef MGPU_RT_PROOF_H
 #define MGPU_RT_PROOF_H
 

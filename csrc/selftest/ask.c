@@ -7,8 +7,9 @@
 
 /* ---- devices ---- */
 
-/* Finds a target such as "gfx90a:sramecc+:xnack-" in a device's properties after the name; its
- * offset depends on the release, so its form decides. Returns NULL if there is no target. */
+/* Finds a target such as "gfx90a:sramecc+:xnack-" in a device's properties, after the name. The
+ * target's offset depends on HIP's release, so this function searches for text of that form.
+ * Returns NULL if there is no target. */
 static const char *amd_target(const char *properties, size_t size) {
     for (size_t at = 256; at + 8 < size; ++at)
         if (memcmp(properties + at, "gfx", 3) == 0 && strspn(properties + at + 3, "0123456789") > 0)

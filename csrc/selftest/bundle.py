@@ -136,8 +136,8 @@ def kernels(chip: str) -> dict[str, bytes]:
 
 
 def sequences(drawn: Path | None, old: bundle.Bundle | None) -> dict[str, bytes]:
-    """Returns the random sequences in the folder `drawn`; without a folder, those of the old
-    bundle."""
+    """Returns the random sequences in the folder `drawn`; without a folder, the sequences of the
+    old bundle."""
     if drawn:
         return {
             f"sequences/{path.name}": path.read_bytes() for path in sorted(drawn.glob("*.json"))
@@ -167,7 +167,8 @@ def constants(name: str) -> bytes:
     return _assembled(lines, *(["-Wl,-z,nodelete"] if name == "constants" else []))
 
 
-#: The libraries that the programs open; comments in csrc/selftest/player explain their purpose.
+#: The libraries that the programs open; comments in csrc/selftest/player explain the purpose of
+#: these libraries.
 LIBRARIES: dict[str, tuple[str, ...]] = {
     # The program's constants contain an address, which the loader writes.
     "relocated": (
@@ -227,8 +228,8 @@ def _compiled() -> Iterator[tuple[str, bytes]]:
 
 
 def contents(old: bundle.Bundle | None, drawn: Path | None) -> Iterator[tuple[str, bytes]]:
-    """Returns all members of the bundle, by name. If an old bundle has equal inputs, the members
-    that LLVM built come from it."""
+    """Returns all members of the bundle, by name. If an old bundle has equal inputs, copies the
+    members that LLVM built from the old bundle."""
     manifest = {
         "inputs": inputs(),
         "programs": {str(llvm): bundle_programs(llvm) for llvm in toolchain.TESTED},

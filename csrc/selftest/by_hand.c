@@ -1,5 +1,5 @@
-/* Programs of bench/programs, written by hand for HIP. All calls that can precede a program's loop
- * do so. */
+/* Programs of bench/programs, written by hand for HIP. Each program makes as many of its calls as
+ * possible before its loop. */
 #include "hip.h"
 
 #include <stdio.h>

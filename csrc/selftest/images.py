@@ -1,9 +1,9 @@
 """The device images of the player's programs, lowered by MLIR 22 into build/random_driver/images.
 
 The kernels of each module add the module's number to every result, so that a mistaken module is
-noticed. Loads of one of the images `plain0` ... may share a module, except loads of the last, whose
-constant HIP knows by name. Each load of `cell0` ... has its own writable global, whose address a
-kernel reveals.
+noticed. All loads of an image `plain0`, `plain1` ... may share a module. The last of these images
+is an exception, because HIP can find its constant by name. Each load of `cell0` ... has its own
+writable global, whose address a kernel reveals.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mgpu_rt._lowering import lower
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "random_driver" / "images"
 
-#: The images by their number in a script, and the number that each module adds.
+#: The number that the kernels of each image add. A script numbers the images in this order.
 PLAIN = {f"plain{i}": 101 + 2 * i for i in range(6)}
 CELLS = {f"cell{i}": 1001 + 2 * i for i in range(3)}
 VALUES = PLAIN | CELLS

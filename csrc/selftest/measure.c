@@ -10,7 +10,7 @@
  *     measure questions                    what each question to HIP costs
  *
  * MGPU_RT_HIP names HIP. LIBRARY is the bundle's programs.so. LIBRARY calls the runtime with which
- * this program is linked; for its output LIBRARY calls functions of this file. */
+ * this program is linked, and prints by calling functions of this file. */
 #include "hip.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* Passes each line to a Python thread, which takes the GIL. A caller may hold any lock, and the
- * thread that holds the GIL may wait for that lock. So callers wait at most `patience_ms`. If a
- * wait has lasted that long, callers no longer wait, until Python requests the next line. */
+ * thread that holds the GIL may wait for that lock. Callers therefore wait at most `patience_ms`.
+ * After a wait of that length, lines go to stderr at once until Python requests the next line. */
 #include "process/lines.h"
 #include "atomics.h"
 #include "process/cancel.h"
@@ -11,9 +11,11 @@
 #include <string.h>
 #include <time.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* never held in a call of Python */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no thread holds this lock while it calls
+                                                          * Python */
 static pthread_cond_t changed;
-static bool is_open; /* the thread exists; written under the lock, as all members below */
+static bool is_open; /* the thread exists; this member and all members below are written under the
+                      * lock */
 static bool stuck;
 static unsigned offered, taken,
     answered; /* numbers of lines; if all are equal, no line is pending */

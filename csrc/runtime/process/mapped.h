@@ -11,21 +11,21 @@
 typedef int mapped_visit(const struct dl_phdr_info *info, void *data);
 int mapped_walk(mapped_visit *visit, void *data);
 
-/* Returns true if an object whose file name begins with `prefix` is mapped, except the file `but`.
- * Writes the library's path to `path`. */
+/* Returns true if an object whose file name begins with `prefix` is mapped; ignores the file `but`.
+ * Writes the object's path to `path`. */
 bool mapped_find(const char *prefix, const char *but, char *path, size_t size);
 
-/* Returns a handle (as of dlopen) on the first mapped library whose file name begins with `prefix`,
- * or NULL. Also finds libraries opened with RTLD_LOCAL, which dlsym(RTLD_DEFAULT) does not find.
- * Writes the library's path to `path`. */
+/* Returns a handle, as dlopen does, for the first mapped library whose file name begins with
+ * `prefix`, or NULL. Also finds libraries opened with RTLD_LOCAL, which dlsym(RTLD_DEFAULT) does
+ * not find. Writes the library's path to `path`. */
 void *mapped_library(const char *prefix, char *path, size_t size);
 
 /* Returns true if an object of the process imports a function whose name begins with `prefix`.
  * Costs 20 ns for each imported name. */
 bool mapped_imports(const char *prefix);
 
-/* Returns the function of this name in an object of the process other than a copy of this library;
- * NULL if there is none. Costs 0.1 µs an object. */
+/* Returns the function of this name in an object of the process; NULL if no object has the
+ * function. Ignores this library and copies of this library. Costs 0.1 µs an object. */
 typedef void (*mapped_code)(void);
 mapped_code mapped_function(const char *name);
 
@@ -39,17 +39,18 @@ bool mapped_home(char *path, size_t size);
 /* Returns true if these bytes stay unchanged, at their address, for the life of the process. Bytes
  * are constant in a segment that the loader mapped from a file and left read-only. The segment
  * belongs to the program itself, or to a library that is marked as never to be unloaded (-z
- * nodelete). Costs about 1 µs, so only misses call this function. Other libraries may be closed and
- * replaced at their address, so a hit has to compare their bytes. A program that makes its own
- * constants writable (mprotect) breaks this promise, as it breaks its compiler's assumption.
- * Returns false in a forked child: another thread may have held the loader's lock, which the child
- * then never gets. */
+ * nodelete). Costs about 1 µs, so only misses call this function. Any other library may be closed,
+ * and its addresses may then contain other bytes, so a hit has to compare the bytes. A program that
+ * makes its own constants writable (mprotect) breaks this promise, as it breaks its compiler's
+ * assumption. Returns false in a forked child: another thread may have held the loader's lock,
+ * which the child then never gets. */
 bool mapped_for_good(const void *data, size_t size);
 
 /* Finds the name of the constant at an address, in the symbol table of the mapped file. Returns
  * false if the file has no symbol table, was replaced, or has names of more than MAPPED_SYMBOL
  * bytes there. Also returns false in a forked child, and once the process has read 256 MiB of
- * tables. Reads the file, so only recorded calls use it, once for each image. */
+ * tables. Reads the file, so only calls that are recorded use this function, once for each image.
+ */
 enum { MAPPED_SYMBOL = 256 };
 bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]);
 

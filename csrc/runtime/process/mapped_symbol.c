@@ -1,5 +1,5 @@
-/* Finds the symbol at an address in the file that the loader has mapped there. Each read is
- * bounded, and so is the sum of all reads: any file may have replaced the mapped one. */
+/* Finds the symbol at an address in the file that the loader has mapped there. Limits the size of
+ * each read and of all reads together, because any file may have replaced the mapped file. */
 #include "atomics.h"
 #include "process/cancel.h"
 #include "process/mapped.h"
@@ -22,7 +22,7 @@ enum { MOST_SEGMENTS = 64, STEP = 256 };
 struct object {
     uintptr_t address; /* looked for */
     char path[PATH_MAX];
-    uintptr_t value; /* of the symbol: the address according to the file */
+    uintptr_t value; /* the symbol's address according to the file */
     bool is_code;    /* the address may point into the middle of the symbol */
     size_t offset;   /* from the begin of the symbol */
     size_t segments;

@@ -164,14 +164,14 @@ static unsigned read_caches(const char *value) {
     return caches;
 }
 
-static const char gpu_times[] = "gpu,"; /* words of a trace's value, before the path */
+static const char gpu_times[] = "gpu,"; /* a word of a trace's value, before the path */
 
 static bool has_gpu_times(const char *trace) {
     return strncmp(trace, gpu_times, sizeof gpu_times - 1) == 0;
 }
 
-static const char markers[] = "markers"; /* words of a trace's value, before the path or in its
-                                          * place */
+static const char markers[] = "markers"; /* a word of a trace's value, before a path or without a
+                                          * path */
 
 /* Removes the words in front of a trace's path. */
 static void read_trace_words(struct options *out) {
@@ -224,7 +224,7 @@ static void read_manager(struct options *out) {
     out->manager_off = is_off(out->python) || getauxval(AT_SECURE);
     if (strcmp(out->python, "on") == 0 || strcmp(out->python, "1") == 0 || is_off(out->python))
         out->python[0] = '\0';
-    out->manager_delay_ms = out->policy[0] ? 0 : -1; /* the user's policy decides everything */
+    out->manager_delay_ms = out->policy[0] ? 0 : -1; /* the user's policy takes all decisions */
     if (delay)
         out->manager_delay_ms = number("MGPU_RT_MANAGER", delay + sizeof delay_word - 1,
                                        out->manager_delay_ms, default_limit);

@@ -1,4 +1,5 @@
-/* The options of the environment: those of options.def, as read and as interpreted. */
+/* The options that the environment sets: each option of options.def as text, and the values that
+ * the library derives from these texts. */
 #ifndef MGPU_RT_OPTIONS_H
 #define MGPU_RT_OPTIONS_H
 

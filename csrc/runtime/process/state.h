@@ -1,5 +1,6 @@
-/* State that every part of the runtime may read and write. The state shows in which phase the
- * process is, holds the lock of the tables, and lets upper layers serve lower layers. */
+/* State that every part of the runtime may read and write. The state contains the phase of the
+ * process, the lock of the tables, and pointers by which lower layers call functions of upper
+ * layers. */
 #ifndef MGPU_RT_STATE_H
 #define MGPU_RT_STATE_H
 
@@ -33,9 +34,10 @@ static inline bool runtime_exiting(void) {
     return runtime_is(MODE_EXITING);
 }
 
-/* Returns true if a handle that the tables knew need not be released any longer. The process is
- * ending then, and HIP has destroyed the state from its first call, so a release may crash HIP
- * (llvm #190563). Memory of the program is an exception: the program continues to use it. */
+/* Returns true if the library must not release a handle from the tables, because the process is
+ * ending. By then HIP has destroyed the state that it created at its first call, so a release may
+ * crash HIP (llvm #190563). Memory of the program is an exception: the program continues to use
+ * that memory. */
 static inline bool runtime_leaves(const void *known) {
     return known != NULL && runtime_is(MODE_LATE);
 }
@@ -67,8 +69,9 @@ enum { ASKED_PROGRAM, ASKED_OVERRIDE, ASKED };
 extern void (*asked_for_memory[ASKED])(int device, size_t bytes);
 
 /* Registers the exit handler so that it runs before the handlers that HIP has registered so far;
- * lifecycle.c sets this function before HIP's first call. The function is called again after each
- * first use of a part of HIP, because exit handlers run last in, first out. */
+ * lifecycle.c sets this function before HIP's first call. The library calls the function again
+ * after the first use of each part of HIP, which may have registered exit handlers. The handler
+ * that was registered last runs first. */
 extern void (*register_exit)(void);
 
 /* Starts the manager if it is not running, when a cache has reached its limit or a device has no

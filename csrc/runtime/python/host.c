@@ -1,5 +1,5 @@
-/* One binary serves Python 3.10 to 3.13: PyPreConfig has one layout in all of these versions, and
- * all accept the flags from before 3.8. All functions are looked up by name, because nothing links
+/* One binary serves Python 3.10 to 3.13: all of these versions have the same layout of PyPreConfig,
+ * and accept the flags from before 3.8. All functions are looked up by name, because nothing links
  * to libpython. */
 #include "python/host.h"
 #include "manager/interpreter.h"
@@ -98,8 +98,8 @@ static const char *versioned_name(const char *real) {
                                                                                            : NULL;
 }
 
-/* Searches beside the interpreter, for a separate installation, and in the loader's directories.
- * Opens the library with RTLD_GLOBAL, because extension modules expect to find its symbols. */
+/* Opens libpython from the interpreter's own installation, or else from the loader's directories.
+ * Opens libpython with RTLD_GLOBAL, because extension modules expect to find its symbols. */
 static void *open_library(const char *real, const char *name) {
     char path[PATH_MAX + 64];
     const int folder = (int)(strrchr(real, '/') - real);
@@ -202,8 +202,9 @@ static bool find_own(unsigned long out[OWN]) {
     return self != NULL;
 }
 
-/* The package is the one that this library belongs to: its folder is searched first for the package
- * and last for the package's imports. sys.path is unchanged afterwards. */
+/* Imports the package mgpu_rt to which this library belongs. The package's folder is the first in
+ * sys.path while the package is imported, and the last while the package imports other modules.
+ * sys.path is unchanged afterwards. */
 static bool run_package(const struct python *py, const char *wanted, bool owned) {
     static const char code[] =
         "def _mgpu_rt(home, wanted):\n"

@@ -5,8 +5,8 @@
 #define MGPU_RT_PYTHON_HOST_H
 
 /* Creates the class that `wanted` names, which replaces this library's functions by its methods. On
- * failure, ends the program with status 1 and the reason: users who request a runtime want no run
- * without it. One thread at a time calls the function. */
+ * failure, prints the reason and ends the program with status 1. A user who requests a runtime does
+ * not want the program to run without that runtime. One thread at a time calls the function. */
 void python_host(const char *wanted);
 
 /* Releases the GIL if the calling thread holds it; python_take_back acquires the GIL again. */

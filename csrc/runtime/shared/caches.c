@@ -94,12 +94,13 @@ bool caches_make_room(hipError_t error) {
 /* ---- whether a device was reset ----
  *
  * hipDeviceReset releases the streams and the memory of the calling thread's device, and HIP reuses
- * their addresses. So a handle that exists again proves nothing. The library therefore allocates
- * memory on the device, and stores the number that HIP gives to this allocation. If HIP later
- * reports another number or none, the device was reset. Pinned and managed memory prove nothing,
- * because they survive the reset of one of several devices in 5.2.3, 5.7.1, 6.4.3 and 7.2.4. The
- * library allocates its memory by a HIP function that it calls nowhere else, so that the counts of
- * hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime as well.) */
+ * their addresses. A handle that HIP accepts may therefore belong to a newer object. To detect a
+ * reset, the library allocates memory on the device, and stores the number that HIP gives to this
+ * allocation. If HIP later reports a different number or no number for this memory, the device was
+ * reset. Pinned and managed memory prove nothing, because they survive the reset of one of several
+ * devices in 5.2.3, 5.7.1, 6.4.3 and 7.2.4. The library allocates its memory by a HIP function that
+ * it calls nowhere else, so that the counts of hipMalloc are the program's. (A reset of NVIDIA's
+ * devices ends LLVM's own runtime as well.) */
 static struct watch {
     bool claimed; /* a thread has allocated `memory`, or is doing so */
     void *memory;
@@ -113,7 +114,8 @@ static bool can_watch(int device) {
     return device < MOST_DEVICES && !cuda_present();
 }
 
-/* Without memory the device is not watched, but then little can be cached, either. */
+/* If the allocation fails, the library does not watch the device; but with so little memory, the
+ * caches can contain few objects. */
 void device_watch(int device) {
     struct watch *watch = can_watch(device) ? &watches[device] : NULL;
     void *memory = NULL;

@@ -63,7 +63,8 @@ int caches_trim(void);
 void caches_invalidate(int device);
 /* Invalidates all caches, for a thread that has detected a reset. Does nothing if another thread
  * has handled that reset: all entries since then are valid. `is_unseen` reports whether the reset
- * is new; while it runs, no other thread invalidates caches for a detected reset. */
+ * is new; during the call of `is_unseen`, no other thread invalidates caches for a detected reset.
+ */
 void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what);
 /* Resets the caches in a forked child: a thread of the parent may have been invalidating them. */
 void caches_forked(void);
@@ -88,9 +89,9 @@ bool caches_make_room(hipError_t error);
 
 /* ---- how much the caches may hold ---- */
 
-/* The most that the caches may hold in addition to what the program holds. Caches enforce these
- * limits themselves, least recently used first, with or without a manager. MGPU_RT_*_LIMIT and the
- * manager set the limits. */
+/* The most that the caches may contain in addition to what the program holds. Caches enforce these
+ * limits themselves, with or without a manager, and evict the least recently used object first.
+ * MGPU_RT_*_LIMIT and the manager set the limits. */
 struct cache_limits {
     _Atomic size_t module_bytes; /* the cost of all idle modules */
     _Atomic size_t streams;      /* the number of streams that the program does not hold */
@@ -117,9 +118,10 @@ void device_watch(int device);
 
 /* Returns true if no code has reset the device since device_watch. If the device was reset,
  * invalidates all objects that the caches hold on it. A cache calls this function before it looks
- * for an object of that device: all objects that it then finds are valid. A later call would be too
- * late: another thread may have detected the reset and watch the device again. On AMD's devices the
- * check costs a query to HIP (0.1 µs), unless no other code in the process calls HIP. */
+ * for an object of that device, so that all objects that the cache finds are valid. A call after
+ * the search would not suffice: another thread may have detected the reset, and may watch the
+ * device again by then. On AMD's devices the check costs a query to HIP (0.1 µs), unless no other
+ * code in the process calls HIP. */
 bool device_kept(int device);
 /* Calls device_kept for every device. */
 void device_ask_all(void);

@@ -20,8 +20,8 @@ static struct handle_table *table_new(unsigned bits) {
     return table;
 }
 
-/* Returns a table of twice the size if the map's table is half full; otherwise, or without memory,
- * NULL. */
+/* Returns a table of twice the size if the map's table is half full; NULL if it is not, or if there
+ * is no memory. */
 static struct handle_table *larger_table(const struct handle_map *map) {
     const struct handle_table *table = load_acquire(&map->table);
     if (table == &handle_no_table)
@@ -47,13 +47,14 @@ void *handle_insert(struct handle_map *map, const void *key) {
     fresh->key = key;
     struct handle_table *larger = larger_table(map);
     pthread_mutex_lock(&tables_lock);
-    if (larger && larger->mask > map->table->mask) { /* no other thread has created a table since */
+    if (larger && larger->mask > map->table->mask) { /* no other thread has created a table in
+                                                      * between */
         for (entry = map->all; entry; entry = entry->next)
             put_entry(larger, entry);
         store_release(&map->table, larger);
         larger = NULL;
     }
-    entry = handle_find(map, key); /* another thread may have inserted an entry since */
+    entry = handle_find(map, key); /* another thread may have inserted an entry in between */
     const bool is_full =           /* one place stays empty, where each search stops */
         map->table == &handle_no_table || DOUBT(table_is_full, map->count >= map->table->mask);
     if (!entry && !is_full) {

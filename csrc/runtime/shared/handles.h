@@ -6,9 +6,10 @@
  * that handle again, as allocators do, and then the entry is used again. An entry costs 64 to 256
  * bytes for each handle that ever existed.
  *
- * A table is an array of pointers, at most half full; a search starts at the key's place. A larger
- * table with all its entries replaces a table that is half full. The old table remains for late
- * readers, who find all entries that were inserted before they started. */
+ * A table is an array of pointers, at most half full; a search starts at the key's place. When a
+ * table is half full, a larger table replaces it and contains all entries of the smaller table. The
+ * old table remains for late readers, who find all entries that were inserted before they started.
+ */
 #ifndef MGPU_RT_HANDLES_H
 #define MGPU_RT_HANDLES_H
 
@@ -25,7 +26,8 @@ struct handle {
 };
 
 struct handle_table {
-    unsigned shift;           /* the shift from a key's product to its place */
+    unsigned shift;           /* the number of bits by which the key's product is shifted; the
+                               * result is the key's place */
     size_t mask;              /* number of places, minus one */
     struct handle *places[2]; /* or more */
 };

@@ -1,8 +1,8 @@
-/* A treap by address: a binary tree that is also a heap of the addresses' hashes. So the tree's
- * depth is logarithmic for any order of addresses. The nodes of the tree are parts of the entries
- * of blocks and of registered memory, which are never freed. So the tree allocates nothing, and
- * readers may traverse it without a lock. A sequence number shows readers whether the tree was
- * written during their search. */
+/* A treap by address: a binary tree that is also a heap of the addresses' hashes. The tree's depth
+ * is therefore logarithmic for any order of addresses. The nodes of the tree are parts of the
+ * entries of blocks and of registered memory, which are never freed. Therefore the tree allocates
+ * nothing, and readers may traverse the tree without a lock. A sequence number shows readers
+ * whether the tree was written during their search. */
 #include "shared/ranges.h"
 #include "process/state.h"
 
@@ -87,8 +87,8 @@ static void insert(struct range *fresh) {
     store_release(right, NULL);
 }
 
-/* Replaces the range by the nodes below it: of two nodes, the node of greater height always comes
- * on top. */
+/* Removes the range and joins its two subtrees in its place: a node of greater height always stays
+ * above a node of lower height. */
 static void lift_below(struct range **link) {
     struct range *left = (*link)->left, *right = (*link)->right;
     while (left && right) {

@@ -28,9 +28,9 @@ struct range {
     uintptr_t kind; /* enum range_kind */
 };
 
-/* Adds a range. The caller of ranges_add and ranges_remove holds tables_lock; neither allocates. A
- * new range removes older ranges that it overlaps: HIP returns or registers only bytes that are
- * free. */
+/* Adds a range. The caller of ranges_add and ranges_remove holds tables_lock; neither function
+ * allocates memory. A new range removes older ranges that it overlaps: HIP returns or registers
+ * only bytes that are free. */
 void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_kind kind);
 /* Removes the range that starts at `begin`, if there is one. */
 void ranges_remove(uintptr_t begin);
@@ -43,8 +43,8 @@ enum range_kind ranges_find(const void *address, size_t bytes);
  */
 void *ranges_begin(const void *address, size_t bytes);
 
-/* Counts the calls that may have changed the memory map: while the count is unchanged, HIP's answer
- * holds if no other code calls HIP. */
+/* Counts the calls that may have changed the memory map. While the count is unchanged, HIP's
+ * earlier answer remains valid if no other code calls HIP. */
 extern uint64_t ranges_changes;
 static inline uint64_t ranges_now(void) {
     return load_acquire(&ranges_changes);

@@ -14,7 +14,8 @@ enum { BLOCKS = 8192, DEVICE_SHIFT = 56 };
 static uint64_t blocks[BLOCKS]; /* addresses of the blocks that the program holds */
 static uint16_t rows[BLOCKS];   /* the places in the program that allocated the blocks */
 
-/* The symbol table of the file has the name, because a program's functions are seldom exported. */
+/* Looks the name up in the file's symbol table, because programs seldom export their functions, and
+ * dladdr finds only exported functions. */
 static void name_site(struct site_counter *site, const void *address) {
     char symbol[MAPPED_SYMBOL];
     size_t offset;

@@ -1,9 +1,9 @@
 /* A thread's tables of its latest modules and functions.
  *
- * Slots are in tables whose size is a power of two and doubles when they are half full, up to the
- * largest size. A key maps to a slot; that slot or one of the next three serves the key. Images and
- * names lie at regular distances in memory, so several keys map to one slot even if most slots are
- * empty. */
+ * The size of a table of slots is a power of two, and doubles when the table is half full, up to
+ * the largest size. A key maps to a slot; that slot or one of the next three serves the key. Images
+ * and names lie at regular distances in memory, so several keys map to one slot even if most slots
+ * are empty. */
 #ifndef MGPU_RT_SLOTS_H
 #define MGPU_RT_SLOTS_H
 
@@ -25,8 +25,9 @@ struct slot {
     hipModule_t of;             /* the module of the function; NULL for an image */
     struct module *module;      /* NULL: the slot was never filled */
     struct function *function;  /* the function; NULL for an image */
-    uint64_t version_and_state; /* the slot serves while the module's entry has this value: idle for
-                                 * a load, held by the program for a function */
+    uint64_t version_and_state; /* the slot is valid while the module's entry has this value. The
+                                 * state is idle for a load, and held by the program for a function
+                                 */
     bool constant;      /* the bytes at the key can neither change nor be unmapped: a hit skips the
                          * comparison */
     uint64_t unused[2]; /* padding to 64 bytes, so that one shift finds a slot's place */

@@ -27,7 +27,7 @@ struct thread {
     struct module *loaded;   /* the image that the thread loaded most recently */
     struct slots modules, functions;
     struct event *events[EVENT_SLOTS]; /* events that are idle unless another thread has taken them
-                                        * since */
+                                        * in between */
     unsigned event_count;
     struct host_slot hosts[HOST_SLOTS];
     unsigned next_host;

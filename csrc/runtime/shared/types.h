@@ -2,9 +2,10 @@
  *
  * All caches follow one pattern: an entry belongs to the thread that has changed its state by a
  * compare-and-swap. The other places that point to an entry (a thread's slot, a queue, a chain) are
- * hints. A thread that finds an entry by a hint acquires the entry by its state, or drops the hint.
- * State 0 is "gone": HIP or a reset released the handle, and nothing is known about it. Entries are
- * never freed, so that a stale hint is harmless. */
+ * hints. A thread that finds an entry by a hint must acquire the entry by changing its state;
+ * otherwise the thread drops the hint. State 0 is "gone": HIP or a reset released the handle, and
+ * the library knows nothing about the handle. Entries are never freed, so that a stale hint is
+ * harmless. */
 #ifndef MGPU_RT_TYPES_H
 #define MGPU_RT_TYPES_H
 
@@ -43,22 +44,23 @@ struct thread;
  *            LIVE, IDLE,    GONE
  *            RETIRED
  *
- * With these transitions, no handle starts its second use while a thread still works with the
- * handle's first use. If HIP returns the handle of a LOST stream, only HIP knows the new stream
- * (stream_insert). A stream is in a queue if and only if `queue` is set; a queued stream may
- * already be held again. stream_pool_total == the number of streams that are not GONE, LOST or
- * EXTERNAL. external_users == the number of threads that use a stream as their external stream.
- * fences_done <= fences. All submitted work is done if completed == submitted. */
+ * These transitions ensure that an entry begins to serve a new stream only after all threads have
+ * stopped using the entry for the old stream. If HIP returns the handle of a LOST stream for a new
+ * stream, the new stream gets no entry (stream_insert). A stream is in a queue if and only if
+ * `queue` is set; the program may already hold a queued stream again. stream_pool_total == the
+ * number of streams that are not GONE, LOST or EXTERNAL. external_users == the number of threads
+ * that use a stream as their external stream. fences_done <= fences. All submitted work is done if
+ * completed == submitted. */
 enum stream_state {
     STREAM_GONE,     /* HIP has destroyed the stream: nothing is known about the handle any longer
                       */
-    STREAM_LOST,     /* gone too, but the thread that had taken the stream before must still drop it
-                      */
+    STREAM_LOST,     /* a reset has ended the stream while a thread had taken it; that thread
+                      * changes the state to GONE */
     STREAM_IDLE,     /* idle, and may be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program has destroyed the stream, but work is pending */
-    STREAM_EXTERNAL, /* the program made the stream and named it by mgpu_rt_use_stream; or the entry
-                      * of a null stream or of untracked work */
+    STREAM_EXTERNAL, /* the program created the stream and passed it to mgpu_rt_use_stream, or this
+                      * is the entry of a null stream or of untracked work */
     STREAM_TAKEN,    /* a thread owns the stream and is moving it to another state */
 };
 
@@ -68,7 +70,8 @@ struct stream {
     int device;
     int state;                    /* enum stream_state */
     uint64_t submitted;           /* the name of the last submission (streams.h) */
-    uint64_t completed;           /* the value of `submitted` when the last finished wait started */
+    uint64_t completed;           /* the value that `submitted` had at the start of the last
+                                   * completed wait */
     unsigned external_users;      /* under tables_lock */
     bool has_waiters;             /* a block waits for a fence */
     uint64_t fences, fences_done; /* numbers of the last fence set, and of the last fence that is
@@ -81,7 +84,7 @@ struct stream {
     uint64_t asked, asked_fence;  /* `submitted` and the fence at the time when a thread began to
                                    * wait for the device; 0: no thread waits */
     struct stream *next_listed;   /* links the list of streams.h; written under tables_lock */
-    bool listed;                  /* the stream is in that list; under tables_lock */
+    bool listed;                  /* the list of streams.h contains the stream; under tables_lock */
     uint64_t put_off; /* the value of `submitted` at a postponed synchronise (lazy_sync.h) */
 } __attribute__((aligned(64)));
 
@@ -97,8 +100,8 @@ struct stream {
  * `fence` is done: until then the owner does not change. */
 enum { STAGING_PIECES = 4 /* pieces of a copy from the device that may be in flight at once */ };
 
-/* Pinned memory, used by one stream at a time; if all are in use, HIP makes the copies of further
- * streams. */
+/* A buffer of pinned memory, which one stream uses at a time. If all buffers are in use, HIP makes
+ * the copies of further streams. */
 struct staging {
     int taken;            /* set by a thread that is copying */
     struct stream *owner; /* the stream whose copies may be pending */
@@ -159,21 +162,21 @@ struct event {
  * never handed out a second time, because only the program knows how it uses the module. When HIP
  * returns the handle again, the entry serves the new module, under a new version. version is odd if
  * and only if HIP, as far as is known, holds the module that the entry serves. A release after the
- * module has ended changes the state from GONE to IDLE, and nothing else. A thread without
- * tables_lock acquires the module of the version that it expects, or no module, because version and
- * state share one word. So no thread owns a module that a reset has ended and whose handle HIP has
- * returned again. An unload changes only the state, without a look at the version: while the
- * program holds a module, HIP forbids a reset of the device. module_cost_all == the sum of
- * module_cost over all modules that are not GONE. */
+ * module has ended changes only the state, from GONE to IDLE. Version and state share one word, so
+ * a thread without tables_lock acquires a module only if the version is the expected one. Therefore
+ * no thread owns a module that a reset has ended and whose handle HIP has returned again. An unload
+ * changes the state and does not compare the version, because HIP forbids a reset of the device
+ * while the program holds a module. module_cost_all == the sum of module_cost over all modules that
+ * are not GONE. */
 enum module_state {
     MODULE_GONE,
     MODULE_IDLE, /* the program has unloaded the module, which stays loaded in the cache */
     MODULE_LIVE, /* the program has loaded the module once */
 };
 
-/* A kernel of a module. A stale slot of a thread may still read the function's name. When the
- * module's entry serves another module, the function's entry serves the kernel of that name there.
- */
+/* A kernel of a module. A thread with a stale slot may still read the function's name. When the
+ * module's entry serves another module, the function's entry serves that module's kernel of the
+ * same name. */
 struct function {
     hipFunction_t handle; /* NULL: HIP was not asked for the function yet */
     struct function *next;
@@ -186,7 +189,7 @@ struct module {
         uint64_t version_and_state; /* both */
         struct {
             uint32_t state;   /* enum module_state */
-            uint32_t version; /* changes when a module starts or stops being served */
+            uint32_t version; /* changes when the entry begins or ceases to serve a module */
         };
     };
     int device;
@@ -197,7 +200,7 @@ struct module {
     bool shared;         /* the module may be cached and handed out again (image.h says when) */
     uint64_t uses, last_use; /* the owner's */
     /* Under tables_lock. */
-    bool pinned;               /* no limit evicts this module */
+    bool pinned;               /* the caches never evict this module, even above a limit */
     unsigned graphs;           /* number of graphs that launch the module's kernels: HIP does not
                                 * unload the module while there are any */
     struct module *next_image; /* chain in the table of images */
@@ -234,9 +237,10 @@ enum block_state {
     BLOCK_GRAPH,  /* held, and a graph uses the block as long as the graph exists */
 };
 
-/* A fence is done once all work that the stream had at the free is done. */
+/* A fence is done once the stream has completed all work that was submitted before the block was
+ * freed. */
 struct fence {
-    struct stream *stream; /* NULL: the list ends before this fence */
+    struct stream *stream; /* NULL: this fence and those after it in the list are unused */
     uint64_t number;       /* the fence's number in its stream */
     struct fence *next;    /* fences are never freed, but reused */
 };
@@ -248,7 +252,7 @@ struct block {
     size_t size;
     int device;
     int state;       /* enum block_state */
-    bool shared;     /* managed memory, which the host can access, too */
+    bool shared;     /* managed memory, which the host can also access */
     bool booked;     /* the device's account and the ranges contain the block; under tables_lock
                       */
     bool outlives;   /* the block survives the reset that is in progress (invalidate_blocks) */
@@ -266,7 +270,7 @@ struct block {
 };
 
 /* The clock by which eviction finds the least recently used block. The clock counts the blocks that
- * HIP was asked for and, above the limit, the frees. */
+ * HIP has allocated; above the limit, the clock also counts the frees. */
 extern uint64_t block_clock;
 
 /* Idle blocks. A block is in one of `ways` or in one chain; the thread that removes the block owns

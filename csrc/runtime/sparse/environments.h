@@ -1,10 +1,10 @@
-/* Caches the environments of hipSPARSE and cuSPARSE (their handles): to create and destroy one
- * costs 1 ms and more, and device memory.
+/* Caches the environments of hipSPARSE and cuSPARSE (their handles). The creation and destruction
+ * of an environment take 1 ms or more, and an environment needs device memory.
  *
- * An environment owns device memory in which its kernels work, and has a stream for them. So an
- * environment serves one call at a time, and one stream for its whole life. The environment's later
- * work on that stream runs after its earlier work. Stock has one environment for the process, on
- * the null stream. */
+ * An environment owns device memory in which its kernels work, and the stream on which they run.
+ * Therefore an environment serves only one call at a time, and always the same stream. The
+ * environment's later work on that stream runs after its earlier work. Stock has one environment
+ * for the process, on the null stream. */
 #ifndef MGPU_RT_ENVIRONMENTS_H
 #define MGPU_RT_ENVIRONMENTS_H
 

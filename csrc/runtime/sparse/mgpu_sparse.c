@@ -17,8 +17,8 @@ enum { BASE_ZERO = 0 };
 static struct advice sparse_no_environment = {
     .text = "the program computes with sparse matrices before it has called mgpuCreateSparseEnv"};
 
-/* The number of environments that the program has created and not destroyed, as in stock: for the
- * whole process. */
+/* The number of environments that the program has created and not destroyed. One count serves all
+ * threads, as stock has one environment for the whole process. */
 static int environments_open;
 
 /* ---- the environment ---- */
@@ -95,7 +95,7 @@ void sparse_end(struct sparse_work *work, int status) {
             sparse_failed(expression, answer_, NULL);                                              \
     } while (0)
 
-/* Each of these functions has a stream as its parameter, and none uses it. */
+/* Each of these functions has a stream as a parameter, and ignores the stream. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 void *impl_mgpuCreateDnVec(intptr_t size, void *values, int32_t dtp, hipStream_t stream) {
@@ -109,7 +109,8 @@ void impl_mgpuDestroyDnVec(void *v, hipStream_t stream) {
     SPARSE_CALL(sparse.DestroyDnVec(v), "%1$sDestroyDnVec(vec)");
 }
 
-/* hipSPARSE or cuSPARSE answers this question only for an environment. */
+/* Returns the open library's number for the row order; finding the number requires an environment.
+ */
 static int row_order(void) {
     static int known = -1;
     int order = load_relaxed(&known), status;

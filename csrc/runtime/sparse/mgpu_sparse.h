@@ -24,8 +24,8 @@ bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expr
 /* Releases the environment, and reports the status if it is a failure. */
 void sparse_end(struct sparse_work *work, int status);
 
-/* Returns the address of a 1 of the type that has this number in cuSPARSE. Products pass this
- * address as alpha or beta. */
+/* Returns the address of a constant 1; `type` is the constant's type, as a cudaDataType_t. Products
+ * pass this address as alpha or beta. */
 const void *sparse_one(int type);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* The space for each of cuSPARSELt's objects: 11024 bytes in 0.4, which LLVM assumes, 13072 in 0.6,
- * fewer since. */
+/* The space for each of cuSPARSELt's objects. An object has 11024 bytes in 0.4, as LLVM assumes,
+ * 13072 bytes in 0.6, and fewer in later releases. */
 enum { OBJECT_BYTES = 16384, VALUE_ALIGNMENT = 16 };
 
 /* cusparseOrder_t, cusparseLtSparsity_t, cusparseLtMatmulAlg_t, cusparseLtMatmulAlgAttribute_t,
@@ -22,7 +22,8 @@ struct sparselt_object {
     _Alignas(16) unsigned char bytes[OBJECT_BYTES];
 };
 
-/* The handle is in the program's memory, where only an object of 0.4 fits. */
+/* The program allocates the handle, with space only for an object of cuSPARSELt 0.4. An object may
+ * be larger in later releases, so the handle contains a pointer to the object. */
 struct dense_handle {
     struct sparselt_object *matrix;
     void *values;
@@ -58,7 +59,8 @@ static bool succeeded(int status, const char *expression) {
     return status == SPARSE_SUCCESS;
 }
 
-/* Returns whether a handle has objects, and otherwise reports why the call fails. */
+/* Returns true if the library has allocated the handle's objects; otherwise reports that there was
+ * no memory. */
 static bool has_objects(const void *objects, const char *expression) {
     return succeeded(objects ? SPARSE_SUCCESS : SPARSE_NO_MEMORY, expression);
 }
@@ -145,14 +147,15 @@ void impl_mgpuDestroyCuSparseLtSpMat(void *sh, hipStream_t stream) {
 
 /* ---- the product ---- */
 
-/* cusparseComputeType by LLVM's numbers, which cuSPARSELt used up to 0.4. */
+/* The values of cusparseComputeType in LLVM and in cuSPARSELt 0.4. */
 enum { LLVM_16F = 0, LLVM_32I = 1 };
 
-/* The numbers of cuSPARSELt since 0.5. cuSPARSELt sums products of halves as floats. */
+/* The values of cusparseComputeType in cuSPARSELt 0.5 and later. cuSPARSELt sums products of halves
+ * as floats. */
 enum { FROM_0_5 = 500, COMPUTE_32I = 0, COMPUTE_32F = 2 };
 
-/* Returns the open library's number for the type that a lowered program passes. Stock passes the
- * program's number on, so a product of halves fails on a newer library. */
+/* Converts a compute type of a lowered program to the value that the open cuSPARSELt expects. Stock
+ * does not convert the type, so a product of halves fails with cuSPARSELt 0.5 and later. */
 static int compute_type(int type) {
     int version = 0;
     (void)sparselt.GetVersion(&environment, &version);

@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HIPSPARSE_3 = 300000 }; /* of ROCm 6, with cuSPARSE's numbers */
-enum { PATH_BYTES = 1024 };    /* a first call may run on a stack of 16 KB */
+/* ROCm 6 contains hipSPARSE 3, the first release with cuSPARSE's number for the row order. */
+enum { HIPSPARSE_3 = 300000 };
+enum { PATH_BYTES = 1024 }; /* a first call may run on a stack of 16 KB */
 
 static struct advice no_hipsparse = {
     .text = "hipSPARSE (libhipsparse) was not found, so nothing is computed with sparse matrices. "
@@ -140,7 +141,8 @@ static const char *hipsparse_name(void) {
     }
 }
 
-/* A library of another release has loaded its own HIP, which knows none of our streams. */
+/* Returns false if the library comes from another ROCm release: it has then loaded its own HIP,
+ * which does not know this library's streams. */
 static bool serves_this_hip(void) {
     char other[PATH_BYTES];
     if (!mapped_find("libamdhip64.so", hip_path(), other, sizeof other))

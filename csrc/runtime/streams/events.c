@@ -27,7 +27,7 @@
 enum event_kind {
     EVENT_OURS,      /* an event that the program holds */
     EVENT_FOREIGN,   /* an event that this library does not know: HIP judges it */
-    EVENT_STREAM,    /* a stream that this library knows and that HIP has */
+    EVENT_STREAM,    /* a stream that exists in HIP and that this library knows */
     EVENT_DESTROYED, /* an event that the program has destroyed and that HIP still has */
 };
 
@@ -96,9 +96,9 @@ void event_exclusive_ends(void) {
         store_relaxed(&slots, 0);
 }
 
-/* Returns false if MGPU_RT_CACHE excludes events. Also returns false on AMD's HIP from 6 on, which
- * cannot safely be asked whether the last record is complete. MGPU_RT_EXCLUSIVE=on needs no such
- * query. */
+/* Returns false if MGPU_RT_CACHE excludes events. Also returns false with AMD's HIP 6 and later,
+ * which cannot safely be queried whether an event's last record is complete. MGPU_RT_EXCLUSIVE=on
+ * needs no such query. */
 static inline bool cache_serves(void) {
     return load_relaxed(&slots) != 0;
 }
@@ -137,8 +137,8 @@ static const char timer[] = "mgpuEventElapsedTime";
 static unsigned flags = hipEventDisableTiming;
 
 /* Notes that the process asks for the time between events. From here on no event is cached: an idle
- * event either cannot measure time, or has the time of an earlier owner's record. So each event
- * costs two calls to HIP. */
+ * event either cannot measure time, or has the time of an earlier owner's record. Each event
+ * therefore costs two calls to HIP. */
 static void event_time_all(void) {
     if (exchange_relaxed(&flags, hipEventDefault) == hipEventDefault)
         return;
@@ -269,7 +269,8 @@ static __attribute__((noinline)) struct event_acquired create_event(int device) 
     return made;
 }
 
-/* Takes the thread's newest idle event, the common pool's oldest, or a new event of HIP's. */
+/* Takes the newest idle event of the thread, or else the oldest event of the common pool, or else a
+ * new event from HIP. */
 static inline struct event_acquired event_acquire(struct thread *thread, int device) {
     struct event *event = NULL;
     PROOF_STEP(reset_before_event_reuse, (void)device_kept(device));
@@ -369,8 +370,8 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
 }
 
 /* Does not mark as idle the stream on which this library recorded the event. The program may have
- * recorded the event on another stream since, by calling HIP. HIP does not report which record the
- * wait has covered. */
+ * called HIP to record the event again, on another stream. HIP does not report for which of these
+ * records the wait has waited. */
 void impl_mgpuEventSynchronize(hipEvent_t handle) {
     static const char expression[] = "hipEventSynchronize(event)";
     struct thread *thread = thread_get();
@@ -445,8 +446,8 @@ static struct mgpu_elapsed find_elapsed(void *first, void *second, void *third) 
 }
 
 /* Finds the program's definition of mgpuEventElapsedTime; returns NULL if the program has none.
- * Also returns NULL if the loader finds the program's function before this library's: then the
- * program's function got the call, and called this library's function. */
+ * Also returns NULL if the loader finds the program's function before this library's function. In
+ * that case the program's function was called first, and has called this library's function. */
 static elapsed_function *find_own_timer(void) {
     const mapped_code own = runtime_forked ? NULL : mapped_function(timer);
     void *first = own ? dlsym(RTLD_DEFAULT, timer) : NULL;
@@ -460,7 +461,7 @@ static elapsed_function *find_own_timer(void) {
 struct mgpu_elapsed impl_mgpuEventElapsedTime(void *first, void *second, void *late_third) {
     (void)thread_get();
     event_time_all();
-    if (!first && !second) /* two null pointers announce requests for times */
+    if (!first && !second) /* the program only announces that it will request times */
         return (struct mgpu_elapsed){.error = hipErrorInvalidHandle};
     elapsed_function *own = find_own_timer();
     return own ? own(first, second, late_third) : find_elapsed(first, second, late_third);
@@ -478,9 +479,9 @@ static void release_slots(struct thread *thread) {
         queue(thread->events[--thread->event_count]);
 }
 
-/* Each event is removed in a single step. Between two steps another thread could detect a reset.
- * The program could then create, destroy and create an event with that handle, and the newest event
- * would look like the removed one. */
+/* Each event is removed in a single step. Between two steps, another thread could detect a reset.
+ * The program could then create and destroy an event with the removed event's handle, and create
+ * another event with that handle. The second step would then remove that newest event. */
 static int trim_events(int device) {
     struct event *event;
     int count = 0;

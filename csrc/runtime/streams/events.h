@@ -21,14 +21,15 @@ struct event *event_held(hipEvent_t handle);
 /* Decides whether events are cached, before the first event is created. */
 void event_cache_open(void);
 
-/* Caches events from here on only if HIP can be queried about them, because MGPU_RT_EXCLUSIVE has
- * ended. */
+/* Handles the end of MGPU_RT_EXCLUSIVE. From then on, the library caches events only if HIP can
+ * safely be queried about an event. */
 void event_exclusive_ends(void);
 
 /* Returns the flags of a new event: hipEventDisableTiming as in stock, or hipEventDefault once the
- * process asks for the time between events. A process asks for times if an object of it imports
- * mgpuEventElapsedTime, defines one, or has called ours. Checks objects that are new since the last
- * call: 0.1 µs if there are none, or 20 ns for each name that an object imports. */
+ * process asks for the time between events. A process asks for times if its program or a library
+ * imports or defines mgpuEventElapsedTime, or has called mgpuEventElapsedTime of this library.
+ * Checks only objects that are new since the last call. This takes 0.1 µs if there are no new
+ * objects, or 20 ns for each name that a new object imports. */
 unsigned event_flags(void);
 
 /* Checks, when a module is new, whether the library that contains the module asks for times. */

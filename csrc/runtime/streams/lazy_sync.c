@@ -12,8 +12,8 @@
 
 bool lazy_pending;
 
-/* Under tables_lock. `round` counts the postponed synchronises: a wait that began before the latest
- * postponement does not cover it. */
+/* Under tables_lock. `round` counts the postponed synchronises: a wait settles them only if no
+ * thread has postponed a further synchronise after the wait began. */
 static struct stream *put_off;
 static uint64_t round;
 

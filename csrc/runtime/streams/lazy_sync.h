@@ -8,7 +8,7 @@
  * at a time.
  *
  * The program can notice two changes. Timers of the host measure only the submission. The next call
- * that waits, at the latest the exit, reports a kernel's fault. */
+ * that waits, or else the exit, reports a kernel's fault. */
 #ifndef MGPU_RT_LAZY_SYNC_H
 #define MGPU_RT_LAZY_SYNC_H
 
@@ -18,8 +18,8 @@
 /* Returns true if the library need not wait for the stream now. */
 bool lazy_put_off(struct stream *stream);
 
-/* Returns true if the stream was synchronised since its last submission, and that synchronise was
- * postponed. */
+/* Returns true if the library has postponed a synchronise of the stream, and no work was submitted
+ * to the stream after that synchronise. */
 static inline bool lazy_has_put_off(const struct stream *stream) {
     return load_relaxed(&stream->put_off) == load_acquire(&stream->submitted);
 }

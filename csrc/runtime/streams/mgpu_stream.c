@@ -83,7 +83,8 @@ static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStr
         (void)stream_invalidate(stream);
     } else if (stream_release(stream)) {
         return;
-    } else if (stream_is_cached(stream)) { /* if not cached, another stream may have the handle */
+    } else if (stream_is_cached(stream)) { /* if the stream is not cached, another stream may have
+                                            * its handle */
         REPORT(expression, refusal_of_stream(), &destroyed_twice, (void *)handle);
         return;
     }
@@ -128,7 +129,8 @@ static __attribute__((noinline)) void synchronize_slow(struct thread *thread, hi
     else if (UNLIKELY(!usable))
         PROOF_STEP(
             wait_leaves_the_error,
-            (void)refusal_of_stream()); /* up to HIP 6 the query has cleared the last error */
+            (void)refusal_of_stream()); /* in HIP 6 and older, the query has cleared the last error
+                                         */
 }
 
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {

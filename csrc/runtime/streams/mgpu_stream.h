@@ -27,7 +27,7 @@ static inline bool stream_usable(const struct thread *thread, hipStream_t handle
     return LIKELY(!*stream || stream_is_live(*stream)) || stream_report_dead(stream, expression);
 }
 
-/* Waits as mgpuStreamSynchronize does; a failure is reported as one of `expression`. */
+/* Waits as mgpuStreamSynchronize does; reports a failure as a failure of `expression`. */
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression);
 
 #endif

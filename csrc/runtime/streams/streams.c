@@ -132,8 +132,8 @@ bool stream_use_external(struct thread *thread, hipStream_t handle) {
     const int device = hip_current_device();
     if (!stream)
         return false;
-    /* One lock covers both steps, the change of state and the count of users, because another
-     * thread may end its own use in between. */
+    /* One lock covers both the change of state and the count of users. Otherwise another thread
+     * could end its own use of the stream between these two steps. */
     PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_lock(&tables_lock));
     if (stream_state(stream) == STREAM_GONE)
         begin_life(stream, device,
@@ -222,8 +222,9 @@ static bool any_at_work(void) {
     return false;
 }
 
-/* Each thread that calls this function waits for the device itself. Only one of these threads
- * records the work of the device's streams before the wait, and its completion afterwards. */
+/* Each thread that calls this function waits for the device. Only one thread at a time notes the
+ * submitted work of the device's streams before the wait. After the wait, the thread marks that
+ * work as completed. */
 hipError_t stream_wait_for_device(int device) {
     static bool noting;
     if (exclusive_hip() && !any_at_work())
@@ -242,8 +243,8 @@ hipError_t stream_wait_for_device(int device) {
     for (struct stream *stream = notes ? stream_first() : NULL; stream;
          stream = stream_next(stream)) {
         const uint64_t asked = load_relaxed(&stream->asked); /* 0 if the stream was created again */
-        const uint64_t fence = load_relaxed(&stream->asked_fence); /* written for an idle stream,
-                                                                    * too */
+        const uint64_t fence = load_relaxed(&stream->asked_fence); /* also written for an idle
+                                                                    * stream */
         if (error == hipSuccess && (asked || fence))
             PROOF_STEP(wait_for_the_device_completes_streams,
                        stream_complete(stream, asked, fence));

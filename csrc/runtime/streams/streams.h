@@ -1,8 +1,8 @@
 /* Manages the streams that mgpuStreamCreate hands out, and tracks how much of their work is done.
  *
  * One shared stream suffices while the program holds one stream at a time; a program that holds
- * several streams at once gets several. A stream is reused only when idle: new work never waits
- * behind another owner's. */
+ * several streams at once gets several. A stream is reused only when idle: new work never waits for
+ * another owner's work. */
 #ifndef MGPU_RT_STREAMS_H
 #define MGPU_RT_STREAMS_H
 
@@ -30,7 +30,7 @@ static inline int stream_state(const struct stream *stream) {
     return load_acquire(&stream->state);
 }
 
-/* Returns true for the transitions in the table of types.h that are a compare-and-swap. */
+/* Returns true if the table in types.h lists this transition as a compare-and-swap. */
 CHECKS bool stream_may_change(int from, int to) {
     switch (from) {
     case STREAM_LIVE:
@@ -51,7 +51,7 @@ static inline bool stream_change(struct stream *stream, int from, int to) {
     return cas_acq_rel(&stream->state, &from, to);
 }
 
-/* Returns true if nothing is known about the stream's handle. */
+/* Returns true if the library knows nothing about the stream's handle any longer. */
 static inline bool stream_is_gone(const struct stream *stream) {
     return stream_state(stream) <= STREAM_LOST;
 }
@@ -74,11 +74,11 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
  * The null stream of a device has its own entry, which is in no table and is never removed.
  *
  * Untracked work is work on a stream that has no entry. A stream has no entry if there was no
- * memory for one, or if the program created it by calling HIP. mgpu_rt_use_stream gives the stream
- * of a program an entry. Work that HIP may continue after it destroyed the stream is untracked,
- * too. HIP may use the handle of a stream with untracked work for another stream, without a call to
- * this library. So only a wait for the device proves that the work is done. For each device, one
- * entry represents all untracked work. */
+ * memory for one, or if the program created it by calling HIP. If the program passes its stream to
+ * mgpu_rt_use_stream, the stream gets an entry. Work is also untracked if HIP may continue the work
+ * after destroying the stream. HIP may use the handle of a stream with untracked work for another
+ * stream, without a call to this library. So only a wait for the device proves that the work is
+ * done. For each device, one entry represents all untracked work. */
 extern struct stream stream_null[MOST_DEVICES], stream_untracked[MOST_DEVICES];
 
 /* Returns the entry of the current device's null stream. Returns NULL if the device has no entry.
@@ -89,8 +89,8 @@ static inline bool stream_is_null(const struct stream *stream) {
     return stream >= stream_null && stream < stream_null + MOST_DEVICES;
 }
 
-/* Records that untracked work was submitted, or continues without its stream. The device of a
- * stream that the program created is unknown, so it counts as ALL_DEVICES. */
+/* Records that untracked work was submitted, or that work continues after the destruction of its
+ * stream. If the program created the stream, its device is unknown, and `device` is ALL_DEVICES. */
 void stream_note_untracked(int device);
 
 /* ---- whether a stream is idle ----
@@ -98,8 +98,8 @@ void stream_note_untracked(int device);
  * Each submission has a unique name, which is made from a thread's ticket. A thread that waits
  * reads the name of the last submission, waits, and then stores that name as completed. The stream
  * is idle while the name of the last submission is equal to the completed name. Threads may submit
- * and wait at once without a locked operation. A name that is overwritten, or completed late, never
- * makes these two names equal while work is pending. */
+ * and wait at once without a locked operation. Threads may overwrite each other's names, and may
+ * store a completed name late. Even then, the two names are never equal while work is pending. */
 
 /* Returns true if all submitted work is known to be done. The order of the two reads matters:
  * otherwise a wait for earlier work could seem to cover later work. */
@@ -124,7 +124,7 @@ static inline void stream_complete_all(struct stream *stream) {
  *
  * A fence covers all work that was submitted before the fence was set. Freed memory waits for the
  * stream's next fence. Each synchronise and each query sets a fence if a block waits for one. The
- * fence is done once HIP has answered. Fences become done in order. */
+ * fence is done once HIP has answered. Fences are completed in the order in which they were set. */
 
 /* Returns the fence that covers all work submitted so far. */
 static inline uint64_t stream_next_fence(struct stream *stream) {
@@ -133,7 +133,8 @@ static inline uint64_t stream_next_fence(struct stream *stream) {
     return load_seq_cst(&stream->fences) + PROOF_VALUE(next_fence_is_a_later_one, 1, 0);
 }
 
-/* Sets a fence, before HIP is asked to wait. Returns 0 if no block waits for a fence. */
+/* Sets a fence; the caller then calls HIP to wait or to query. Returns 0 if no block waits for a
+ * fence. */
 static inline uint64_t stream_set_fence(struct stream *stream) {
     return stream && load_acquire(&stream->has_waiters) ? add_fetch_seq_cst(&stream->fences, 1) : 0;
 }
@@ -175,9 +176,9 @@ static inline bool stream_has_kernels(const struct stream *stream) {
     return submitted != completed && submitted % 2;
 }
 
-/* Records a launch, after the launch was made. The record comes after the launch, so another
- * thread's synchronise may come in between. In that case the stream stays marked as busy, which
- * costs a query but never causes a wrong reuse. */
+/* Records a launch, after the launch was made. The record follows the launch, so another thread may
+ * synchronise between the launch and the record. In that case the stream stays marked as busy,
+ * which costs a query but never causes a wrong reuse. */
 static inline void stream_launched(struct thread *thread, struct stream *stream) {
     if (LIKELY(stream))
         PROOF_STEP(launch_marks_its_stream,
@@ -215,8 +216,8 @@ hipError_t stream_ask(struct stream *stream);
 extern struct advice stream_fault;
 
 /* All streams that are not gone, and some that are gone. Readers traverse the list without a lock.
- * A removed stream still links to the next, and a reinserted stream links to the first, so no
- * reader misses a stream that stays. */
+ * A removed stream still links to the next, and a reinserted stream links to the first. Therefore
+ * no reader misses a stream that stays in the list. */
 extern struct stream *stream_list;
 static inline struct stream *stream_first(void) {
     return load_acquire(&stream_list);
@@ -248,11 +249,12 @@ void stream_end_external(struct thread *thread);
 struct stream *stream_known(hipStream_t handle);
 
 /* Returns whether the runtime knows the handle as a stream, and HIP has a stream with this handle.
- * The program may have destroyed our stream by calling HIP, and an event may have its address now.
- */
+ * The program may have destroyed this library's stream by calling HIP, and HIP may have returned
+ * the stream's address for an event. */
 bool stream_is_here(hipStream_t handle);
 
-/* Waits for all work on a device, unless no work is known to be pending. */
+/* Waits until a device has completed all its work; returns at once if the library can tell that
+ * nothing is pending. */
 hipError_t stream_wait_for_device(int device);
 
 #endif

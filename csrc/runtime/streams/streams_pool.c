@@ -1,5 +1,5 @@
-/* Manages the streams that the program does not hold: which thread gets them next, and which of
- * them are destroyed. */
+/* Manages the streams that the program does not hold: decides which thread gets a stream next, and
+ * which streams HIP destroys. */
 #include "streams/streams_pool.h"
 #include "check.h"
 #include "driver/cuda.h"
@@ -20,10 +20,10 @@ enum { QUERIES_PER_CREATE = 2 };
 
 /* ---- the queues ----
  *
- * The streams that the program does not hold: those last known to be idle, and those destroyed with
- * pending work, oldest first. Under tables_lock. A thread takes its last stream without the lock,
- * so a queue may contain a held stream. A thread that finds a held stream in a queue removes it
- * from the queue. */
+ * The streams that the program does not hold, oldest first: one queue for idle streams, and one for
+ * streams that were destroyed with pending work. Under tables_lock. A thread takes its last stream
+ * without the lock, so a queue may contain a held stream. A thread that finds a held stream in a
+ * queue removes it from the queue. */
 
 struct stream_queue {
     struct stream *oldest, *newest;
@@ -97,8 +97,8 @@ static struct stream *queue_take(struct stream_queue *queue, int device, bool ne
     return NULL;
 }
 
-/* Takes the newest stream in the queue, or the last stream of a thread that does not hold it.
- */
+/* Takes the newest stream in the queue; if the queue has none, takes an idle stream that some
+ * thread used last. */
 static struct stream *take_idle(int device) {
     pthread_mutex_lock(&tables_lock);
     struct stream *found = queue_take(&idle, device, true);
@@ -146,8 +146,8 @@ bool stream_invalidate(struct stream *stream) {
     return false;
 }
 
-/* Removes a stream that the caller has taken. Returns false if a reset has ended the stream before.
- */
+/* Removes a stream that the caller has taken. Returns false if a reset has already ended the
+ * stream. */
 static bool invalidate_taken(void *taken) {
     struct stream *stream = taken;
     const bool known = move_taken(stream, STREAM_GONE);
@@ -194,9 +194,9 @@ static void enforce_limit(int device) {
     }
 }
 
-/* Queues the threads' idle last streams, so that the limit counts these streams, too: more streams
- * exist than may be idle. From now on each destroy puts its stream into a queue
- * (stream_stays_cached). */
+/* Queues the idle last streams of all threads, so that the limit also applies to these streams.
+ * Called when the number of streams first exceeds the limit of idle streams; from then on, each
+ * destroyed stream goes into a queue (stream_stays_cached). */
 static void queue_those_of_threads(void) {
     pthread_mutex_lock(&tables_lock);
     for (struct thread *thread = thread_list; thread; thread = thread->next) {

@@ -1,5 +1,5 @@
-/* Manages the streams that the program does not hold: which thread gets them next, and which are
- * destroyed. */
+/* Manages the streams that the program does not hold: decides which thread gets a stream next, and
+ * which streams HIP destroys. */
 #ifndef MGPU_RT_STREAMS_POOL_H
 #define MGPU_RT_STREAMS_POOL_H
 
@@ -17,8 +17,8 @@
 extern size_t stream_pool_total;
 
 /* Removes a stream from the table because HIP owns the handle again. A stream that the program
- * created by calling HIP stays in the table. Returns false for a stream that stays, and for a
- * stream that was removed before. */
+ * created by calling HIP stays in the table. Returns false if the stream stays in the table, or was
+ * already removed. */
 bool stream_invalidate(struct stream *stream);
 
 /* the stream for the program, or NULL and HIP's error */
@@ -33,16 +33,16 @@ struct stream_acquired {
  * for the device. */
 struct stream_acquired stream_acquire(struct thread *thread, int device);
 
-/* Puts a stream back that HIP reports as busy, or handles the reset if HIP reports the stream as
- * gone. Returns false. */
+/* Puts the stream back into its pool if HIP reports it as busy; handles the reset if HIP reports
+ * the stream as gone. Returns false. */
 bool stream_refuse(struct stream *stream, hipError_t error);
 
-/* Queries a stream that was just taken and that the library believes idle, because other code may
- * have used it. If the stream is not idle, it goes back to its pool.
+/* Checks that a stream which the caller has just taken is really idle, because other code may have
+ * used the stream. Returns a busy stream to its pool.
  *
- * NVIDIA's driver is not asked, because its answer takes 1.6 of a launch's 9 µs. The risk is small,
- * because only other code that destroys a stream without waiting can leave work on it. In that case
- * the other code's work runs before the next owner's work. */
+ * Does not query NVIDIA's driver: the query takes 1.6 µs, and a whole launch takes 9 µs. The risk
+ * is small, because only other code that destroys a stream without waiting can leave work on it. In
+ * that case the other code's work runs before the next owner's work. */
 static inline bool stream_confirm(struct stream *stream) {
     if (exclusive_hip() || cuda_present())
         return true;
@@ -67,9 +67,9 @@ static inline struct stream *stream_lookup_thread(struct thread *thread, int dev
                : NULL;
 }
 
-/* Returns true for the hit of a destroy. The stream is the thread's last, held by the program and
- * idle, and no more streams exist than may be idle. The stream becomes IDLE and remains the
- * thread's last stream. */
+/* Returns true if a destroy is a hit. For a hit, the stream must be idle, the thread's last stream,
+ * and held by the program. The number of streams must not exceed the limit of idle streams. After a
+ * hit, the stream is IDLE and remains the thread's last stream. */
 static inline bool stream_stays_cached(const struct stream *stream, hipStream_t handle) {
     return stream && stream_handle(stream) == handle &&
            PROOF(kept_stream_is_idle, stream_is_idle(stream)) &&
@@ -87,8 +87,8 @@ bool stream_release(struct stream *stream);
  * holds a null stream. Asks HIP. */
 bool stream_query_unheld(struct stream *stream);
 
-/* Returns true if no work is known to be pending. Asks HIP only about streams that were destroyed
- * with pending work. For streams that the program holds, the library's record decides. */
+/* Returns true if the library finds no pending work. Asks HIP only about streams that were
+ * destroyed with pending work. For streams that the program holds, the library's record decides. */
 bool stream_all_quiet(void);
 /* Destroys, at the end of the process, the idle streams that the program does not hold, even those
  * destroyed with pending work. Afterwards waits until HIP has released the resources of these

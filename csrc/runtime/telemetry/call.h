@@ -65,8 +65,7 @@ static inline void call_tell_held(int device, ptrdiff_t bytes) {
     call_now.held += bytes;
 }
 
-/* Records that the call failed. A call that was recorded as refused before stays recorded as
- * refused. */
+/* Records that the call failed. If the call is already recorded as refused, that record remains. */
 static inline void call_fail(hipError_t error) {
     call_now.error = error;
     if (PROOF(call_was_not_refused, call_now.how != CALL_REFUSED))
@@ -74,8 +73,9 @@ static inline void call_fail(hipError_t error) {
 }
 
 /* Begins *call as an inner call of the current call, and saves the current call in *call;
- * call_leave ends the inner call. If the inner and the outer call are of one function, an override
- * has passed the call on. The outer call then gets the outcome of the inner call. */
+ * call_leave ends the inner call. If the inner and the outer call have the same function, an
+ * override has forwarded its call to this library. The outer call then gets the outcome of the
+ * inner call. */
 static inline void call_enter(struct call *call) {
     const struct call outer = call_now;
     call_now = *call;

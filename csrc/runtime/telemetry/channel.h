@@ -71,19 +71,21 @@ enum channel_state { CHANNEL_STARTING, CHANNEL_SERVING, CHANNEL_FAILED };
 struct channel {
     uint32_t magic, layout;
     char version[32];
-    char reason[216]; /* the reason why there will be no manager, at an offset that Python knows
-                       * without cffi */
+    char reason[216]; /* the reason why no manager will run; the offset is fixed, so that Python can
+                       * write this text without cffi */
     uint32_t ready;   /* the library has set up all fields below */
     uint32_t state;   /* enum channel_state; written by the manager */
     char python[24];  /* the manager's version of Python; the manager sets it and `process` before
                        * `state` */
     int32_t process;
 
-    /* The library's thread and the manager each hold one mutex for life. The kernel releases a
-     * robust mutex when its holder ends in any way (exec, too). */
+    /* The library's thread holds the mutex `program`, and the manager holds the mutex `manager`,
+     * each until it ends. The kernel releases a robust mutex however its holder ends, even by exec.
+     */
     pthread_mutex_t program, manager;
 
-    /* The library or the manager rings it to wake the library's thread. */
+    /* The word on which the library's thread waits; the library or the manager wakes the thread by
+     * channel_ring. */
     uint32_t doorbell;
     uint32_t asked, answered; /* number of requests so far */
     struct {
@@ -99,9 +101,11 @@ struct channel {
     } memory;
     char text[CHANNEL_TEXT];
 
-    uint32_t heartbeat;                     /* number of looks for events, at least one a second */
+    uint32_t heartbeat;                     /* how often the manager has looked for events: at least
+                                             * once a second */
     uint32_t asleep;                        /* the manager is waiting for events */
-    uint64_t dropped_events[CHANNEL_KINDS]; /* number of events that found the ring full */
+    uint64_t dropped_events[CHANNEL_KINDS]; /* number of events that were lost because the ring was
+                                             * full */
     _Alignas(64) uint64_t next; /* number of the next event to write; any thread of the program may
                                  * write it */
     _Alignas(64) uint64_t read; /* number of the next event to read; written by the manager */

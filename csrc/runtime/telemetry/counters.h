@@ -75,8 +75,8 @@ struct graph_counter {
     uint64_t built, refused, launches, nodes, plain;
 };
 
-/* A kernel of an image; a kernel of that name in another image is a different one. Longer names are
- * cut off. */
+/* A kernel of an image; a kernel of the same name in another image is a different kernel. Longer
+ * names are cut off. */
 enum { MODULE_NAME = 112 };
 struct kernel_name {
     uint64_t image;           /* the image's hash; 0: unknown */
@@ -148,14 +148,16 @@ struct counts {
     struct copy_counter copies[COPY_WAYS];
     struct memory_account memory[MOST_DEVICES];
     uint64_t site_keys[SITES];            /* keys.h */
-    struct site_counter sites[SITES + 1]; /* the last row: all places that have no row */
+    struct site_counter sites[SITES + 1]; /* the last row counts all places without a row of their
+                                           * own */
     uint64_t site_devices[SITES + 1], site_held[MOST_DEVICES], site_peaks[MOST_DEVICES];
-    uint64_t site_grows[MOST_DEVICES]; /* 1: the current values of the sites are the peak so far */
+    uint64_t site_grows[MOST_DEVICES]; /* 1: the program holds the most memory so far now, and the
+                                        * sites' peak values are not stored yet */
     struct graph_counter graphs;
     struct kept_counter kept;
     uint64_t failure_keys[FAILURES], failures[FAILURES]; /* keys of failed calls (keys.h), and their
                                                           * counts */
-    uint64_t overridden; /* number of calls that functions of the user answered without this library
+    uint64_t overridden; /* number of calls that an override answered without calling this library
                           */
     struct counter other_kernels; /* number of launches of kernels without a row, such as a kernel
                                    * by host symbol, or a function that the program got from HIP */

@@ -1,6 +1,6 @@
 /* A bounded table of keys that are never removed. Two threads may insert keys concurrently, without
- * a lock or an allocation. A key that does not fit is not found.
- */
+ * a lock or an allocation. If all places of a key contain other keys, the table cannot store the
+ * key. */
 #ifndef MGPU_RT_KEYS_H
 #define MGPU_RT_KEYS_H
 

@@ -66,8 +66,8 @@ static void expand(char *path, size_t size, const char *pattern) {
     path[used] = '\0';
 }
 
-/* Inserts `word` before the extension of a path: stats.json, 2: stats.2.json. Returns false if the
- * path becomes too long. */
+/* Inserts `word` before the extension of a path; with the word 2, stats.json becomes stats.2.json.
+ * Returns false if the path becomes too long. */
 static bool insert_word(char *path, size_t size, const char *word) {
     char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
@@ -132,7 +132,8 @@ static enum output_place place_of(const char *path) {
     return S_ISREG(found.st_mode) ? OUTPUT_FILE : OUTPUT_DEVICE;
 }
 
-/* Finds the name for this process: the plain name, or its second, third and further variant. */
+/* Finds the name for this process: the plain name for `number` 1, otherwise the name with that
+ * number inserted. */
 static bool name_it(struct output *output, int number) {
     char word[24];
     choose_name(output->path, sizeof output->path, output->pattern, output->forked);
@@ -206,8 +207,8 @@ static void compose_head(char text[HEAD_TEXT], const char *kind) {
         (long)getpid(), started(getpid()), command);
 }
 
-/* Returns whether a live process still records there: this process, before an exec, holds no lock
- * on the file. */
+/* Returns true if the process that the file's head names still runs. A process that has called exec
+ * still runs, but no longer holds the lock of the file. */
 static bool is_of_the_living(int file) {
     char head[HEAD_TEXT] = "";
     long process;
@@ -222,8 +223,8 @@ static bool is_of_the_living(int file) {
 /* ---- taking a name ----
  *
  * A process holds the lock of the file in which it records, and of a file that it will replace. If
- * several processes start over an old file, one gets its name, and the others get the next names.
- * The lock belongs to the open file, which a mapping keeps open. */
+ * several processes start while an old file has the name, one process replaces the old file, and
+ * the others use the next names. The lock belongs to the open file, which a mapping keeps open. */
 
 static bool is_at(int file, const char *path) {
     struct stat open_file, named;
@@ -261,7 +262,8 @@ static enum taking replace_old(const struct output *output) {
     if (old < 0 && (errno == ELOOP || errno == ENXIO))
         return HELD;
     if (old < 0)
-        return rename_over(output); /* permitted to the folder's owner */
+        return rename_over(output); /* the folder's owner may replace a file that cannot be opened
+                                     */
     const enum taking result = replace_open(output, old);
     const int error = errno;
     close(old);
@@ -280,7 +282,8 @@ static enum taking take_name(const struct output *output) {
     return replace_old(output);
 }
 
-/* Renames the finished file to its name, or with a number to the first free name. */
+/* Renames the finished file to its name. If another process uses the name, inserts the first number
+ * that gives a free name. */
 static bool publish(struct output *output) {
     enum { MOST = 10000 };
     int number = 1;
@@ -318,7 +321,8 @@ static bool fill(int file, const char *kind, const void *content, size_t size) {
            (!content || write_all(file, content, size, OUTPUT_HEAD));
 }
 
-/* If `content` is given, the file is mapped over its pages, which nobody has touched before. */
+/* Maps the file. If `content` is not NULL, moves this mapping, which no thread has touched yet,
+ * over the pages at `content`. */
 static void *map(int file, void *content, size_t size) {
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, OUTPUT_HEAD);
     if (pages == MAP_FAILED)
@@ -336,8 +340,8 @@ static bool is_within_limit(size_t size) {
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= OUTPUT_HEAD + size;
 }
 
-/* Returns true if the recording got its name. A file that already has the name belongs to another
- * process. */
+/* Renames the recording to its final name, and stores its device and inode; returns false on
+ * failure. */
 static bool note_file(struct output *output, int file) {
     struct stat made;
     if (fstat(file, &made) != 0 || !publish(output))

@@ -54,8 +54,8 @@ void *output_record(struct output *output, const char *kind, void *content, size
 /* Stops writing to the output, because of this error. A message reports the error. */
 void output_give_up(struct output *output, int error);
 
-/* Returns the file to write at exit, which replaces the recording when it is closed completely.
- * Returns NULL if the file cannot be written; one message reports that. */
+/* Returns the file to write at exit; output_close replaces the recording by this file if the file
+ * is complete. Returns NULL if the file cannot be written; one message reports that. */
 FILE *output_open(struct output *output);
 void output_close(struct output *output, FILE *file);
 

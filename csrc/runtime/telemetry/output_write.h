@@ -12,9 +12,9 @@ struct output_write {
 /* Opens a stream over a descriptor; closing the stream closes the descriptor. On failure, returns
  * NULL, sets errno and closes the descriptor.
  *
- * A limit on file sizes and a reader that has gone are reported as errors, EFBIG and EPIPE, and not
- * as signals. A reader that reads nothing for OUTPUT_PATIENCE causes ETIMEDOUT, if the descriptor
- * was opened with O_NONBLOCK. */
+ * If a file exceeds the limit on file sizes, or a reader has gone, the write fails with EFBIG or
+ * EPIPE, and sends no signal. If the descriptor was opened with O_NONBLOCK, and a reader reads
+ * nothing for OUTPUT_PATIENCE, the write fails with ETIMEDOUT. */
 FILE *output_write_open(struct output_write *to, int file);
 
 enum { OUTPUT_PATIENCE = 10 }; /* seconds */

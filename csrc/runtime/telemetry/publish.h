@@ -1,4 +1,4 @@
-/* Sends the caches' messages to the manager: HIP created an object or released one.
+/* Sends the caches' messages to the manager: that HIP has created or released an object.
  *
  * Publishing never blocks and allocates nothing: it is a few stores into a bounded ring. If the
  * ring is full, the event is only counted by kind, and the manager reads the tables again

@@ -1,9 +1,9 @@
-/* MGPU_RT_TRACE: the time of each call of the program and of the driver; trace_json.c writes it for
- * ui.perfetto.dev.
+/* MGPU_RT_TRACE: the time of each call by the program and of each call to the driver; trace_json.c
+ * writes these times for ui.perfetto.dev.
  *
- * Costs as much as statistics (about 80 ns a call, for the clock) and 48 MiB of the file: a ring of
- * the newest events. Times are those of CLOCK_MONOTONIC, so that traces of several processes on a
- * machine fit together. */
+ * A trace takes as much time as statistics, about 80 ns a call to read the clock. The trace's file
+ * contains a ring of the newest events, which has 48 MiB. Times are those of CLOCK_MONOTONIC, so
+ * that traces of several processes on a machine fit together. */
 #ifndef MGPU_RT_TRACE_H
 #define MGPU_RT_TRACE_H
 
@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 enum trace_kind {
-    TRACE_PROGRAM, /* a call of the program: function is an abi_index, detail an enum call_how */
-    TRACE_DRIVER,  /* a call of the driver: function is a hip_index */
+    TRACE_PROGRAM, /* a call by the program: function is an abi_index, detail an enum call_how */
+    TRACE_DRIVER,  /* a call to the driver: function is a hip_index */
     TRACE_GPU,     /* work of the GPU: function is the hip_index of the call that submitted it */
     TRACE_START,   /* HIP's start */
     TRACE_GRAPH,   /* a launch of a graph; bytes is the number of its nodes */
@@ -55,8 +55,8 @@ static inline bool trace_on(void) {
  * one. */
 void trace_add(const struct trace_event *event);
 
-/* Adds events to this trace, which has new pages, from now on. NULL: adds events to no trace, as in
- * a forked child. */
+/* Makes trace_add add all later events to this trace, whose pages are new. NULL: trace_add drops
+ * all events, as in a forked child. */
 void trace_into(struct trace *trace);
 
 #endif

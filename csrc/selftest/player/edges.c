@@ -218,8 +218,8 @@ static size_t count_wrong_blocks(void **handles, size_t count, void *stream) {
     return wrong;
 }
 
-/* uncrowd WHO KIND STREAM: destroys the handles of the step crowd; if WHO is 1, every second one
- * through HIP */
+/* uncrowd WHO KIND STREAM: destroys the handles of the step crowd; if WHO is 1, destroys every
+ * second handle through HIP */
 static void play_uncrowd(const struct step *step) {
     static const char *const names[] = {"hipEventDestroy", "hipStreamDestroy", "hipFree"};
     const long long kind = ARGUMENT(1);

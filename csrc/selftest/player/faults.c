@@ -110,8 +110,8 @@ static void play_bad(const struct step *step) {
 
 enum refused { NO_BLOCK, NO_MODULE, NO_FUNCTION, NO_STREAM, NO_EVENT, NO_FILL, NO_RECORD };
 
-/* The faults of the stub of HIP by kind, each as FUNCTION:CALL:ERROR. The player sets CALL to *,
- * which means every call. */
+/* The text FUNCTION:CALL:ERROR that makes the stub of HIP fail, for each kind of fault. The player
+ * sets CALL to *, which means every call. */
 static const char *const faults[] = {
     [NO_BLOCK] = "hipMalloc:%1$s:2",
     [NO_MODULE] = "hipModuleLoadData:%1$s:2",
@@ -168,9 +168,9 @@ static void give_back(const struct step *step, void *thing) {
         mgpuEventDestroy(thing);
 }
 
-/* refused KIND OBJECT STREAM BYTES: prints what the call returned, and the thread's last error. A
- * runtime with an idle object of this kind may hand out that object even if HIP would refuse
- * (sequences.py). */
+/* refused KIND OBJECT STREAM BYTES: prints what the call returned, and the thread's last error. If
+ * the runtime has an idle object of this kind, it may hand out that object, and then does not call
+ * HIP (sequences.py). */
 static void play_refused(const struct step *step) {
     char text[160];
     snprintf(text, sizeof text, faults[ARGUMENT(0)], "*");

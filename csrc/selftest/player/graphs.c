@@ -110,7 +110,7 @@ static void play_order(const struct step *step) {
     free(dot);
 }
 
-/* scratch KIB STREAM: grows an owner's buffer to that size, then further */
+/* scratch KIB STREAM: grows a scratch buffer to KIB KiB, then to twice that size */
 static void play_scratch(const struct step *step) {
     static struct mgpu_rt_scratch scratch;
     scratch.stream = STREAM(1);

@@ -17,7 +17,7 @@ static char *map(char *at, size_t bytes) {
     return found;
 }
 
-/* pages BUFFER COUNT FILE: maps pages; of a file in memory if FILE is 1 */
+/* pages BUFFER COUNT FILE: maps COUNT pages; if FILE is 1, maps them from a file in memory */
 static void play_pages(const struct step *step) {
     const size_t bytes = (size_t)ARGUMENT(1) * PAGE;
     BUFFER(0) = map(NULL, bytes);
@@ -54,8 +54,8 @@ static void play_replace(const struct step *step) {
     char *at = BUFFER(0);
     const size_t bytes = (size_t)ARGUMENT(1) * PAGE;
     switch (ARGUMENT(2)) {
-    case UNMAPPED: /* done in a single call, because one of HIP's threads may take an address that
-                    * is free */
+    case UNMAPPED: /* a single call replaces the pages, because one of HIP's threads may map memory
+                    * at a free address */
         map(at, bytes);
         break;
     case MOVED:

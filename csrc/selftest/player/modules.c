@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The place of an image when it is loaded. An image may always lie at an address of its own. The
- * image may also be in one of two buffers that all images share, as a JIT's images do, or in newly
- * mapped pages. The image may also be a constant of a library (csrc/selftest/bundle.py) that stays
- * open, may be closed, or was relocated by the loader. */
+/* The place of an image when it is loaded. An image may have its own address, which never changes.
+ * The image may also be in one of two buffers that all images share, as a JIT's images do, or in
+ * newly mapped pages. The image may also be a constant of a library (csrc/selftest/bundle.py) that
+ * stays open, may be closed, or was relocated by the loader. */
 enum {
     IMAGE_FIXED,
     IMAGE_FIRST,
@@ -105,8 +105,8 @@ static void play_global(const struct step *step) {
 enum { KERNEL_MIX, KERNEL_SLOW, KERNEL_COPY, KERNEL_BUMP, KERNEL_WHERE };
 static const char *const kernel_names[] = {"mix", "slow", "copy", "bump", "where", "missing"};
 
-/* function WHO FUNCTION MODULE KERNEL PLACE: the name is a constant, or text that is always at one
- * address */
+/* function WHO FUNCTION MODULE KERNEL PLACE: if PLACE is 0, the name is a constant; otherwise the
+ * name is in the thread's buffer */
 static void play_function(const struct step *step) {
     static _Thread_local char room[16];
     const char *name = kernel_names[ARGUMENT(3)];

@@ -1,7 +1,6 @@
 /* Steps of memory, copies, streams and events, and the table of all steps. The first argument of
- * most steps says who calls: 0 is the program, by mgpu* functions; other numbers are the foreign
- * user, by HIP's.
- */
+ * most steps is the caller. 0 is the program, which calls mgpu* functions; other numbers are the
+ * foreign user, who calls HIP's functions. */
 #include "steps.h"
 
 #include <dlfcn.h>
@@ -392,8 +391,8 @@ typedef struct elapsed {
 enum clock { CLOCK_FOUND, CLOCK_IMPORTED, CLOCK_OWN, CLOCK_WRAPPED };
 
 /* Finds the function mgpuEventElapsedTime that this call uses. A JIT finds the function by its
- * name, and a library may import the function. A library may also define the function itself, or
- * define a function of this name that calls the runtime's function. LLVM's own library lacks the
+ * name, and a library may import the function. A library may also define its own function of this
+ * name, which calls HIP's function or the runtime's function. LLVM's own library lacks the
  * function. */
 static elapsed_function *clock_of(enum clock clock) {
     static const char name[] = "mgpuEventElapsedTime", runtime[] = "libmlir_rocm_runtime.so";
@@ -434,8 +433,8 @@ static void play_elapsed(const struct step *step) {
 
 /* ---- errors ---- */
 
-/* lasterror SAY: reads and clears the thread's last error; 1 prints the error, 2 prints whether
- * there is one */
+/* lasterror SAY: clears the thread's last error; prints the error if SAY is 1, or whether there is
+ * an error if SAY is 2 */
 static void play_lasterror(const struct step *step) {
     const int error = HIP(hipGetLastError, void)();
     if (ARGUMENT(0) == 1)
@@ -444,8 +443,7 @@ static void play_lasterror(const struct step *step) {
         say(step, "%s", error != 0 ? "an error" : "no error");
 }
 
-/* error: prints what mgpu_rt_take_error returns: the name of the thread's last error, which the
- * call clears */
+/* error: prints the name of the thread's last error, which mgpu_rt_take_error returns and clears */
 static void play_error(const struct step *step) {
     const char *name = mgpu_rt_take_error();
     say(step, "%s", name != NULL ? name : "none");

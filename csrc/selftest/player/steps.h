@@ -35,7 +35,8 @@ extern const char *mgpu_rt_take_error(void) __attribute__((weak));
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))foreign(#name))
 void (*foreign(const char *name))(void);
 
-/* Prints a failure of the foreign user as a result; no correct runtime has such a result. */
+/* Prints the error if a call of the foreign user has failed; with a correct runtime, these calls do
+ * not fail. */
 void check(const struct step *step, int error);
 
 /* Launches the kernel "mix" over words of a block. */

@@ -3,7 +3,7 @@ docs/proofs.md.
 
 With stock's behaviour each program succeeds, and its results are known. A held stream runs no work
 until the program releases the stream. After a time limit the stream continues even without a
-release, because a call of stock may wait for the stream before the release.
+release, because the stock runtime may wait for the stream before the release.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from csrc.selftest.programs.script import Group
 
 
 def groups() -> list[Group]:
-    """Returns all groups; each is played by a process of its own."""
+    """Returns all groups; a separate process plays each group."""
     parts = (modules, memory, streams, graphs, captures, overrides, registered, times, devices)
     found = [x for part in parts for x in vars(part).values() if isinstance(x, Group)]
     return list({group.name: group for group in found}.values())

@@ -70,8 +70,8 @@ def memory_freed_in_a_capture_is_nobody_elses(p: Script) -> None:
 
 @captures
 def memory_of_a_capture_is_nobody_elses(p: Script) -> None:
-    """The program frees the block during the capture, or later, on the external stream or on one of
-    the library's."""
+    """The program frees one block during the capture, and later two blocks: one on the external
+    stream, and one on a stream of the library."""
     stream, ours = lend(p), p.new("stream")
     kept = p.alloc(stream)
     p.free(kept, stream)

@@ -210,7 +210,8 @@ def large_copies_share_pinned_memory(p: Script) -> None:
 
 
 def firsts(p: Script) -> list:
-    """Calls that hand out an object, each of which may be the first call after a reset."""
+    """Returns one function for each kind of object: each function creates and uses an object, and
+    may make the first call after a reset."""
 
     def module() -> None:
         made = p.load("plain0")

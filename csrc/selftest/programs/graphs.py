@@ -354,7 +354,7 @@ def call(p: Script, host: int, seed: int, k: int, image: int = 0, inner: int = 0
 
 @functions
 def a_function_is_right_at_each_call(p: Script) -> None:
-    """The calls use other words and other arguments, in any order."""
+    """The program calls the function with changing words and changing arguments."""
     first, second = host_buffers(p, 2)
     for number in range(5):
         call(p, first, number, 2)

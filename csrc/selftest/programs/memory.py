@@ -186,7 +186,7 @@ def the_host_shares_what_was_asked_for_so(p: Script) -> None:
     stream = p.stream()
     for _ in range(2):
         asked, plain = p.alloc(NULL, shared=True), p.alloc(stream)
-        # If LLVM 17 and older pass a stream, the argument `shared` is garbage.
+        # A program from LLVM 17 or older that passes a stream passes no defined value for `shared`.
         garbage = p.alloc(stream, shared=True)
         p.step("managed", asked, says="managed")
         p.step("managed", plain, says="not managed")

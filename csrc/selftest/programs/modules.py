@@ -27,12 +27,12 @@ overridden = Group("modules-overridden", ("exclusive",), known=True)
 handles = Group("modules-handles", alone=True, known=True)
 
 #: The places of an image when it is loaded: one place for all images, or new memory each time. The
-#: image may also be a constant of a library that stays open, or of one that may be closed.
+#: image may also be a constant of a library that stays open, or of a library that may be closed.
 FIRST, MAPPED, CONSTANT, CLOSABLE, RELOCATED = 1, 3, 4, 5, 6
 
 
 def run(p: Script, function: int, image: str, kernel: str = "mix") -> None:
-    """Launches, and returns the result of the image's kernel for known words."""
+    """Launches a kernel of the image on known words, and checks the result."""
     stream = p.stream()
     block = p.alloc(stream)
     p.up(block, 5, stream)
@@ -74,8 +74,8 @@ def an_image_may_go_before_its_kernel_is_asked_for(p: Script) -> None:
 
 @modules
 def a_name_counts_in_its_module(p: Script) -> None:
-    """All these modules have a function of one name, and the program always passes the name at one
-    address."""
+    """All these modules have a function of the same name, and the program always passes the same
+    pointer to that name."""
     held = [(p.load(image), image) for image in (*images.PLAIN, *images.CELLS) * 3]
     for _ in range(2):
         for module, image in held:
@@ -138,8 +138,8 @@ def an_image_that_claims_to_have_no_end_is_loaded_each_time(p: Script) -> None:
 
 @limited
 def a_question_leaves_no_error(p: Script) -> None:
-    """To keep to its limit for modules, the library asks HIP whether the destroyed stream is done.
-    The question must leave no last error."""
+    """When the modules exceed their limit, the library queries HIP whether the destroyed stream is
+    idle. The result of this query must not become the last error."""
     stream, block = p.stream(), p.alloc(NULL)
     module = p.load("plain0")
     held = p.hold(stream)

@@ -23,7 +23,7 @@ LONG_MS = 5_000  # where no call waits for it until it is released
 
 
 def content(words: Sequence[int]) -> str:
-    """Returns the player's text for words that the player has read."""
+    """Returns the text that the player prints after it has read these words."""
     words = [word % (1 << 32) for word in words]
     total = sum(word * (2 * i + 1) for i, word in enumerate(words)) % (1 << 64)
     return f"{words[0]} {total:x}"
@@ -39,7 +39,7 @@ def pattern(seed: int, count: int = WORDS) -> list[int]:
 
 
 def mixed(words: Iterable[int], image: str, k: int) -> list[int]:
-    """Returns the words that the kernel "mix" of an image makes of `words`."""
+    """Returns the words that the image's kernel "mix" computes from `words`."""
     return [3 * word + k + images.VALUES[image] for word in words]
 
 
@@ -127,16 +127,16 @@ class Script:
         self.step("same", kind, first, second, says=says)
 
     def name(self, kind: int, old: int, to: int | None = None, offset: int = 0) -> int:
-        """Gives a second number to a handle; the number remains when a step removes the first
-        one."""
+        """Gives a second number to a handle; the second number remains when a step removes the
+        first number."""
         to = kind if to is None else to
         new = self.new(KINDS[to])
         self.step("name", to, new, kind, old, offset)
         return new
 
     def again(self, kind: int, old: int, how: int = 0) -> int:
-        """Creates an object of the foreign user; it gets the handle of an old object if HIP
-        permits."""
+        """Creates an object of the foreign user; the new object gets the handle of the old object
+        if HIP permits."""
         new = self.new(KINDS[kind])
         self.step("again", kind, new, old, how)
         return new
@@ -167,8 +167,8 @@ class Script:
         self.step("copy", who, to, 0, source, 0, count, stream)
 
     def pinned(self, words: int = WORDS) -> int:
-        """Allocates host memory through HIP, and fills the memory with other words than those that
-        the program copies there."""
+        """Allocates host memory through HIP, and fills the memory with words that differ from those
+        that the program later copies to this memory."""
         made = self.new("buffer")
         self.step("malloc", PINNED, made, 4 * words, NULL, 0, says="ok")
         self.step("hostset", made, words, 5)

@@ -1,4 +1,5 @@
-"""Streams and events: which caller gets a destroyed one, and which work a wait covers."""
+"""Streams and events: which caller gets a destroyed stream or event, and which work a wait
+covers."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ others = Group("streams-others")
 #: The library does not ask NVIDIA's driver whether other code left a stream busy
 #: (streams/streams_pool.h).
 left_busy = Group("streams-left-busy", amd=True)
-#: HIP might mistake one object's handle for another's; the library distinguishes them.
+#: HIP might mistake the handle of one object for the handle of another object; the library
+#: distinguishes these handles.
 handles = Group("handles", alone=True, known=True)
 #: From HIP 6 on, the library caches events only if no other code calls HIP. Otherwise HIP itself
 #: detects wrong event handles.
@@ -151,8 +153,8 @@ def a_stream_of_the_librarys_that_is_lent_stays(p: Script) -> None:
 
 @others
 def a_stream_with_other_flags_is_another_one(p: Script) -> None:
-    """HIP may have given a stream with other flags the handle of a stream that the program
-    destroyed by calling HIP."""
+    """The program destroys a stream by calling HIP. HIP may then return its handle for a new stream
+    with other flags."""
     for kept in (0, 1):
         ours = p.stream()
         more = p.streams(kept)

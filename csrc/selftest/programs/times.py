@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from csrc.selftest.programs.script import NULL, Group, Script
 
-#: A process begins to ask for times only once. If no other code calls HIP, the library caches
-#: events with every release of HIP.
+#: Each group has its own process, because a process cannot cease to ask for times. If no other code
+#: calls HIP, the library caches events with every release of HIP.
 SIDES = ("exclusive",)
 found = Group("times", SIDES, known=True)
 imported = Group("times-imported", SIDES)

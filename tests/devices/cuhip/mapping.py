@@ -284,7 +284,7 @@ REFUSED = [
     ("hipPointerGetAttributes", (0, TO), 1),
 ]
 
-#: Driver errors without an equal number in HIP, and the nearest error of HIP.
+#: Driver errors whose numbers HIP does not have, and for each the nearest error of HIP.
 NEAREST = {
     34: 35, 36: 35, 46: 101, 102: 101, 220: 214, 221: 303, 222: 218, 223: 801, 224: 801, 225: 801,
     226: 719, 402: 999, 703: 719, 711: 999, 714: 719, 715: 719, 716: 719, 717: 719, 718: 719,

@@ -37,7 +37,7 @@ LOADS = ("cuModuleLoadData", "cuModuleLoadDataEx")
 
 
 def _calls(stub: CuStub, *symbols: str) -> list[str]:
-    """Returns the recorded calls of some functions since the last query, including their notes."""
+    """Returns the recorded calls of some functions since the last query, each with its notes."""
     lines, wanted = [], False
     for line in stub.take():
         if not line.startswith(" "):
@@ -65,7 +65,8 @@ def _jit(mgpu: Mgpu, text: bytes, level: int = 2):
 
 @in_child(backends=("custub",))
 def test_ptx_is_compiled_once(mgpu: Mgpu) -> None:
-    """Several images and calls load equal PTX; the optimisation level of the first load remains."""
+    """Several images contain equal PTX: the library compiles the PTX once, at the optimisation
+    level of the first load."""
     stub = CuStub()
     first = _jit(mgpu, PLAIN, 3)
     assert first
@@ -124,7 +125,8 @@ def test_lazy_recognises_ptx_by_any_beginning(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_shorter_ptx_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """A JIT may reuse an image's address for a shorter image, behind which memory may end."""
+    """A JIT may reuse an image's address for a shorter image, and the memory behind the shorter
+    image may be unmapped."""
     longer = at_the_edge(mgpu, PLAIN)
     first = mgpu.lib.mgpuModuleLoadJIT(longer, 2, 0)
     short = PLAIN[: PLAIN.index(b".visible")] + b"\0"
@@ -202,8 +204,8 @@ def test_a_launch_passes_its_clusters_to_the_driver(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_a_tensor_map_describes_its_memref(mgpu: Mgpu) -> None:
-    """The driver call has the fastest dimension first and strides in bytes, and the map is then
-    copied to the device."""
+    """The library passes the dimensions to the driver in reverse order, with strides in bytes, and
+    then copies the tensor map to the device."""
     stub, float16 = CuStub(), 6
     numbers = mgpu.ffi.new("int64_t[]", [0x1000, 0x2000, 8, 10, 20, 30, 2048, 64, 1])
     memref = mgpu.ffi.cast("struct mgpu_memref *", numbers)

@@ -130,7 +130,8 @@ def _hip_errors() -> set[int]:
 
 
 def test_errors_become_those_of_hip(driver: Driver) -> None:
-    """The library returns the driver's error number if HIP has it, else a fixed HIP error."""
+    """The library returns the driver's error number if HIP has this number; otherwise the library
+    returns a fixed HIP error."""
     try:
         for error in sorted(_hip_errors() | set(NEAREST)):
             driver.stub.fail("cuStreamSynchronize", error)
@@ -198,7 +199,8 @@ def test_the_context_is_made_current_once_a_thread(driver: Driver) -> None:
 
 
 def test_set_device_changes_the_context_at_the_next_call(driver: Driver) -> None:
-    """If the device has changed, the next call that needs a context changes the context."""
+    """After hipSetDevice has selected another device, the next call that needs a context switches
+    to that device's context."""
     assert driver.call("hipSetDevice", 1) == 0
     assert driver.stub.take() == []
     driver.call("hipStreamQuery", STREAM)

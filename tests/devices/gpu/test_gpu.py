@@ -168,8 +168,8 @@ def test_a_kernel_runs_in_clusters(mgpu: Mgpu) -> None:
 
 @on_gpu
 def test_both_forms_of_a_tensor_map_are_equal(mgpu: Mgpu) -> None:
-    """Both functions encode the same tensor map. The memref function takes the dimensions in
-    reverse order, and copies the map to the device."""
+    """mgpuTensorMapEncodeTiledMemref and mgpuTensorMapEncodeTiled encode the same tensor map. The
+    memref function takes the dimensions in reverse order, and copies the map to the device."""
     float32, ffi = 7, mgpu.ffi
     tensor = mgpu.MemAlloc(64 * 32 * 4, mgpu.null, False)
     begin = int(ffi.cast("uintptr_t", tensor))
@@ -196,7 +196,8 @@ def test_both_forms_of_a_tensor_map_are_equal(mgpu: Mgpu) -> None:
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_the_tensor_memory_accelerator_loads_the_right_tile(image: str, tmp_path: Path) -> None:
-    """MLIR's tensor map works on the GPU: the box at row 32, column 8 of a 64 by 32 matrix."""
+    """The box at row 32, column 8 of a 64 by 32 matrix arrives through MLIR's tensor map on the
+    GPU."""
     helper = print_library()
     program = object_files.link(
         [tensormap(image)],

@@ -13,8 +13,8 @@ struct mark {
     struct ihipStream_t *stream;
 };
 
-/* Records the time, unless the event was recorded again, or its handle belongs to another event.
- */
+/* Stores the time in the event, unless the event was recorded again or was destroyed and replaced
+ * by another event. */
 static void note_time(struct operation *operation) {
     struct mark *mark = (struct mark *)operation;
     struct timespec now;

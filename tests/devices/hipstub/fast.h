@@ -1,4 +1,5 @@
-/* The functions in fast mode, which do almost no work, without a lock or a shared cache line. */
+/* The functions for fast mode do almost no work. No function takes a lock or writes to a shared
+ * cache line. */
 #ifndef HIPSTUB_FAST_H
 #define HIPSTUB_FAST_H
 
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 
 /* Each thread allocates handles from its own range of 2^36 addresses, so all handles are unique.
- * The stub never dereferences these handles: the range is not mapped. */
+ * The range is not mapped, and the stub never dereferences these handles. */
 static _Atomic uintptr_t fast_ranges = 1;
 static _Thread_local uintptr_t fast_next;
 
@@ -42,7 +43,7 @@ static inline hipError_t fast_malloc(void **address, size_t bytes) {
     return hipSuccess;
 }
 
-/* Returns memory from malloc, because the host may write to pinned memory. */
+/* Allocates the memory with malloc, because the host may write to pinned memory. */
 static inline hipError_t fast_host_malloc(void **address, size_t bytes) {
     *address = bytes == 0 ? NULL : malloc(bytes);
     return *address != NULL || bytes == 0 ? hipSuccess : hipErrorOutOfMemory;

@@ -10,7 +10,7 @@ struct hipGraphNode {
     struct ihipGraph *graph;
     struct hipGraphNode **after;
     size_t after_count;
-    unsigned long long done; /* the last launch of the graph that has executed this node */
+    unsigned long long done; /* the graph's last launch that has executed this node */
 };
 
 struct ihipGraph {
@@ -108,7 +108,7 @@ hipError_t emu_hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph,
     struct operation *operation = NULL;
     hipError_t error = check("hipGraphAddKernelNode", graph, after, count);
     if (error == hipSuccess && (params->kernelParams == NULL) == (params->extra == NULL))
-        error = hipErrorInvalidValue; /* AMD's 5.2.3 and 5.7.1 return this error too */
+        error = hipErrorInvalidValue; /* AMD's 5.2.3 and 5.7.1 also return this error */
     if (error == hipSuccess)
         error = launch_operation(params, &operation);
     if (error == hipSuccess)

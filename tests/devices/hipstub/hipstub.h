@@ -1,4 +1,5 @@
-/* A stand-in for libamdhip64: functions for tests, in addition to HIP's functions.
+/* A stand-in for libamdhip64. In addition to HIP's functions, the stub defines the functions for
+ * tests below.
  *
  * Environment variables, which the library reads once when it is loaded:
  *
@@ -40,7 +41,7 @@
  * The stub intentionally differs from AMD's HIP, and is stricter. The stub does not reuse handles
  * and device addresses after they are destroyed or freed, unless HIPSTUB_REUSE is set. A use of a
  * destroyed handle or of freed memory is an error, and the stub counts it as misuse. New device
- * memory contains the bytes 0xA5, and freed memory 0xDB.
+ * memory contains the bytes 0xA5; freed memory contains the bytes 0xDB.
  *
  * Any thread may call the functions below, which work only in record mode. */
 #ifndef HIPSTUB_H
@@ -83,7 +84,7 @@ char *hipstub_json(void);
 int hipstub_set_fault(const char *text);
 int hipstub_set_delay(const char *text);
 
-/* Makes calls of a function wait until the given number of calls have begun, on different threads.
+/* Holds each call of a function until the given number of calls have begun on different threads.
  * Returns 0, or -1 for an unknown function. */
 int hipstub_set_meeting(const char *function, unsigned calls);
 
@@ -94,7 +95,8 @@ int hipstub_set_meeting(const char *function, unsigned calls);
 void hipstub_set_kernel(const char *name, void (*body)(void **params), const size_t *sizes,
                         unsigned count);
 
-/* Passes a kernel's body the grid and block sizes (x, y, z each), or a global of its module. */
+/* Gives a kernel's body the sizes of the grid and the block (x, y, z of each), or the address of a
+ * global in the kernel's module. */
 void hipstub_launch_size(unsigned size[6]);
 void *hipstub_global(const char *name);
 

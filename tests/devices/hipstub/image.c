@@ -119,7 +119,7 @@ bool image_has_kernel(const unsigned char *image, size_t bytes, const char *name
 
 bool image_global(const unsigned char *image, size_t bytes, unsigned table, const char *name,
                   size_t *size, const unsigned char **value) {
-    /* In a bundle, this finds the first code object after the table. */
+    /* In a bundle, memmem finds the first code object after the table. */
     const unsigned char *elf = memmem(image, bytes, ELFMAG, SELFMAG);
     if (elf == NULL || elf_size(elf) == 0)
         return false;

@@ -207,7 +207,7 @@ hipError_t emu_hipFree(void *address) {
         return hipErrorInvalidValue;
     if (graph_forbids())
         return hipErrorStreamCaptureUnsupported;
-    stream_wait_all(false); /* AMD's HIP waits too; the wait unlocks, so check the block again */
+    stream_wait_all(false); /* AMD's HIP also waits; the wait unlocks, so check the block again */
     struct block *block = releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED);
     if (block == NULL)
         return hipErrorInvalidValue;
@@ -268,7 +268,7 @@ hipError_t emu_hipHostRegister(void *address, size_t bytes, unsigned flags) {
     if (address == NULL)
         return hipErrorInvalidValue;
     if (bytes == 0)
-        return hipErrorOutOfMemory; /* AMD's 5.2.3 returns this error too */
+        return hipErrorOutOfMemory; /* AMD's 5.2.3 also returns this error */
     const char *from = address, *to = from + bytes;
     for (size_t i = 0; i < block_count; ++i)
         if (blocks[i].kind == MEMORY_REGISTERED && from < blocks[i].address + blocks[i].bytes &&

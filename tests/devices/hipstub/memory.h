@@ -31,11 +31,11 @@ struct block {
 /* Returns the block that contains an address, or NULL. */
 const struct block *memory_find(const void *address);
 
-/* Returns 1 if a device may access the range, 0 for pageable memory, and -1 for a freed or overrun
- * block, a misuse of `function`. */
+/* Returns 1 if a device may access the range, 0 for pageable memory, and -1 for a freed block or a
+ * range beyond its block. For -1, counts a misuse of `function`. */
 int memory_check(const char *function, const void *address, size_t bytes);
 
-/* Copies as a device does, which accesses registered memory by its pinned pages. Takes the lock. */
+/* Copies like a device, and accesses registered memory through its pinned pages. Takes the lock. */
 void memory_copy(void *to, const void *from, size_t bytes);
 
 /* Creates and frees the zeroed memory of a module's global, which counts as no allocation. */

@@ -51,8 +51,8 @@ static void register_teardown(void) {
 }
 
 void stub_check_teardown(const char *function) {
-    /* The first call of HIP creates static objects. Their exit handler runs after handlers that
-     * were registered later, and before the destructors of the program. */
+    /* The first call of HIP creates static objects. The exit handler of these objects runs before
+     * the program's destructors, but after exit handlers that were registered later. */
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (teardown_wanted)
         pthread_once(&once, register_teardown);
@@ -62,7 +62,8 @@ void stub_check_teardown(const char *function) {
     }
 }
 
-/* Aborts on an invalid setting, with which a test would pass without proving anything. */
+/* Aborts because of an invalid setting. If the stub ignored the setting, a test would pass without
+ * proving anything. */
 static void refuse(const char *name, const char *value) {
     fprintf(stderr, "hipstub: %s=%s makes no sense\n", name, value);
     abort();

@@ -24,7 +24,7 @@ struct stub_pace {
     unsigned waiters; /* as soon as this many threads wait for the operation */
 };
 
-/* Returns the pace of the stream that was created as the nth. */
+/* Returns the pace of the nth stream, in the order of creation. */
 struct stub_pace stub_pace_of(unsigned nth);
 
 /* Aborts, in record mode, if a call comes after HIP's end, and prints the function's name. The

@@ -140,6 +140,6 @@ hipError_t emu_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
 }
 
 hipError_t emu_hipFuncSetAttribute(const void *function, int attribute, int value) {
-    (void)function, (void)attribute, (void)value; /* AMD's HIP ignores all three arguments too */
+    (void)function, (void)attribute, (void)value; /* AMD's HIP also ignores all three arguments */
     return hipSuccess;
 }

@@ -1,8 +1,8 @@
 /* The object behind each HIP handle in record mode, and the table of all handles ever created.
  *
- * A handle is the address of its object. Objects are never freed, so no handle is reused, and dead
- * handles differ from unknown ones. With HIPSTUB_REUSE, the next object of a kind reuses the handle
- * of a dead one. Callers of these functions hold the stub's lock. */
+ * A handle is the address of its object. The stub never frees an object, so it reuses no handle,
+ * and a dead handle differs from an unknown handle. With HIPSTUB_REUSE, the next object of a kind
+ * reuses the handle of a dead object. Callers of these functions hold the stub's lock. */
 #ifndef HIPSTUB_OBJECTS_H
 #define HIPSTUB_OBJECTS_H
 
@@ -75,11 +75,13 @@ struct ihipModuleSymbol_t {
 /* Creates a live object of `bytes` zeroed bytes, and adds it to the table. */
 void *object_new(enum kind kind, size_t bytes);
 
-/* Makes the object of this kind that died last live again, on the current device and with its old
- * content. Returns NULL without HIPSTUB_REUSE, or if no such object exists. */
+/* Revives the object of this kind that was destroyed most recently. The object is then on the
+ * current device, and has its old content. Returns NULL without HIPSTUB_REUSE, or if no such object
+ * exists. */
 void *object_again(enum kind kind);
 
-/* Turns a live, unused object into a zeroed object of another kind whose size is not larger. */
+/* Turns a live, unused object into an object of another kind, and zeroes the object. The new kind
+ * is not larger than the old kind. */
 void *object_turn(struct object *object, enum kind kind, size_t bytes);
 
 /* Returns a live object of a kind on a device, or NULL. */
@@ -100,7 +102,7 @@ bool object_check(const char *function, enum kind kind, const void *handle);
  * that accept any handle. */
 bool object_is(enum kind kind, const void *handle);
 
-/* The names that hipstub_live accepts, terminated by NULL; callers of stub_live hold the lock. */
+/* The names that hipstub_live accepts, followed by NULL. Callers of stub_live hold the lock. */
 extern const char *const stub_live_words[];
 int64_t stub_live(const char *what);
 

@@ -44,7 +44,7 @@ struct pins *pins_open(const void *address, size_t bytes) {
     open_pipe(pins->copy, pins->bytes);
     for (uintptr_t at = pins->begin; at < end; at += PAGE) {
         *(volatile char *)at +=
-            0; /* a write makes the page private to the process, as a write by a device does */
+            0; /* this write makes the page private to the process, as a device's write would */
         struct iovec page = {(void *)at, PAGE};
         if (vmsplice(pins->pages[1], &page, 1, 0) != PAGE)
             die("hipstub: vmsplice");

@@ -258,7 +258,7 @@ hipError_t emu_hipStreamDestroy(hipStream_t stream) {
         return hipErrorContextIsDestroyed;
     object_end(&stream->object);
     if (!stub_destroy_returns)
-        stream_wait(stream, stream->submitted); /* AMD's HIP waits too */
+        stream_wait(stream, stream->submitted); /* AMD's HIP also waits */
     stream->ended = true;
     object_release(&stream->object);
     pthread_cond_broadcast(&progress);

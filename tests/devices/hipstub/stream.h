@@ -24,7 +24,8 @@ struct operation {
 /* Returns the null stream of the current device. */
 struct ihipStream_t *stream_null(void);
 
-/* Reuses, with HIPSTUB_REUSE=2, a dead stream's handle for a new event; NULL if none is dead. */
+/* Returns a new event that reuses the handle of a dead stream (HIPSTUB_REUSE=2), or NULL if no
+ * stream is dead. */
 hipEvent_t stream_as_event(void);
 
 /* Returns the live stream of a handle; otherwise counts a misuse and returns NULL. */
@@ -33,9 +34,9 @@ struct ihipStream_t *stream_of(const char *function, hipStream_t handle);
 /* Delays the operation until the given stream has completed the operation with this ticket. */
 void operation_wait(struct operation *operation, struct ihipStream_t *stream, uint64_t ticket);
 
-/* Passes a malloc'ed operation to a stream, which frees it after execution, or to the graph that
- * the stream captures. Orders the operation against the null stream, as HIP does for streams
- * without hipStreamNonBlocking. Returns the operation's ticket. */
+/* Submits an operation from malloc to a stream, which frees the operation after execution. A
+ * capturing stream passes the operation to its graph instead. Orders the operation against the null
+ * stream, as HIP does for streams without hipStreamNonBlocking. Returns the operation's ticket. */
 uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation);
 
 /* Frees an operation that was not submitted to a stream. */

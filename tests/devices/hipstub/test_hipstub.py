@@ -206,7 +206,8 @@ def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
 
 # ---- fork ----------------------------------------------------------------------------------------
 
-#: A thread's first call pauses while the record grows, until the fork is over or a timeout expires.
+#: The first call of a thread pauses while the record grows, until the fork ends or a timeout
+#: expires.
 FORK_IN_A_CALL = """
 #include <pthread.h>
 #include <stdatomic.h>

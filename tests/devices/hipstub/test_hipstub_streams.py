@@ -1,4 +1,5 @@
-"""Asynchronous streams of the stub: their waits, and the time at which they read memory."""
+"""Asynchronous streams of the stub: the waits of streams, and the time at which streams read
+memory."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ def test_streams_run_by_themselves(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_ASYNC="held")
 def test_held_streams_do_what_is_waited_for(hip: Stub) -> None:
-    """A wait for a stream also makes other held streams execute the work on which the awaited work
-    depends. An event record counts as work."""
+    """If the program waits for a stream that depends on another stream, the stub also executes that
+    stream's work up to the dependency. An event record counts as work."""
     first, second, idle, event = hip.stream(), hip.stream(), hip.stream(), hip.event()
     marked, mark = hip.stream(), hip.event()
     hip.hipEventRecord(mark, marked)

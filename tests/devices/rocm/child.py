@@ -1,7 +1,7 @@
 """Replaces tests.support.child on another release of HIP.
 
-Messages of DTIF's loader do not count as the program's output. Tests for the stub run here too if
-they only query counts of HIP calls, which the library also counts.
+Messages of DTIF's loader do not count as the program's output. A test that needs the stub only for
+the counts of HIP calls runs here, because the library also counts these calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def _count(mgpu: child.Mgpu, function: str) -> int:
 
 
 class _NoStub:
-    """HIP in place of the stub: the first call of a function of the stub skips the test."""
+    """HIP instead of the stub. If a test accesses a function that only the stub has, the test is
+    skipped."""
 
     def __init__(self, hip: object) -> None:
         self.hip = hip

@@ -1,7 +1,7 @@
 """Tests that pass on HIP 5.2.3 but not on a later release, with reasons, which the matrix shows.
 
-If programs can notice how a later release differs, a test in test_release.py shows the release's
-behaviour.
+If a program can notice a difference between releases, a test in test_release.py shows the behaviour
+of the later release.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def _words(why: str) -> str:
 
 
 def replace(hip: str, suite: str, chip: str, new: list[dict]) -> None:
-    """Replaces the rows of a suite for a release."""
+    """Replaces the old results of a suite on this release and chip by the rows in `new`."""
     results = load() if RESULTS.exists() else {"rows": []}
 
     def is_old(row: dict) -> bool:

@@ -17,7 +17,7 @@ from tests.support.command import invoke
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
-#: A C library of the far future, as far as a linker reads it.
+#: An imaginary C library that is newer than all others; only a linker reads this library.
 NEWER_LIBC = "long __isoc23_strtol(void) { return 0; } int strlen(void) { return 0; } int %s;"
 VERSIONS = "GLIBC_2.2.5 { strlen; }; GLIBC_2.99 { __isoc23_strtol; novelty; } GLIBC_2.2.5;"
 

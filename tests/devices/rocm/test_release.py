@@ -74,7 +74,7 @@ def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
 
 def test_the_stand_in_for_the_driver_is_recognised(here: Surroundings) -> None:
     """An installed HIP can use the emulated device only if mgpu_rt recognises the library through
-    which this HIP calls the driver."""
+    which that HIP calls the driver."""
     assert _hip_search.seams(str(here.hip)) == [here.release.seam]
     assert softgpu.serves(str(here.hip))
 
@@ -182,8 +182,8 @@ int main(void) {
 def test_signals_that_hip_calls_leaked_are_its_own_or_of_kept_events(
     run: Run, tmp_path: Path
 ) -> None:
-    """HIP 7 reports one leak at the end of each program, and would report 90 leaks for a stream
-    that is not destroyed."""
+    """HIP 7 reports one leak at the end of each program. If the library left a busy stream
+    undestroyed, HIP 7 would report 90 leaks."""
     flags = [str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}", "-ldl"]
     program = compile_c(tmp_path / "program", DESTROYED_AT_WORK, *flags)
 

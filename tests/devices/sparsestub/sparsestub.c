@@ -97,8 +97,8 @@ int sparsestub_type(void) {
 int sparsestub_index(int i) {
     return last_indices[i];
 }
-/* Returns how often a call used a destroyed object, shared one environment with a concurrent call,
- * or used one environment on two streams. */
+/* Returns the number of violations: uses of a destroyed object, concurrent uses of one environment,
+ * and uses of one environment on two streams. */
 int sparsestub_violations(void) {
     return violations;
 }

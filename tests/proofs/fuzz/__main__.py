@@ -1,7 +1,7 @@
 """Runs the fuzzers: `python -m tests.proofs.fuzz [--seconds N] [--jobs N] READER ...` (make fuzz).
 
-Writes the results to build/fuzz/results.json. Also writes bench/results/suites and README.md's
-table if every reader ran for the ten minutes that README.md shows.
+Writes the results to build/fuzz/results.json. If every reader ran for the ten minutes that
+README.md shows, also writes bench/results/suites and README.md's table.
 """
 
 from __future__ import annotations

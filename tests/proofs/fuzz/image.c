@@ -1,5 +1,5 @@
-/* Fuzzes the readers of images. The fuzzer reads all memory that the readers declare readable, and
- * compares it with itself. */
+/* Fuzzes the readers of images. The fuzzer reads all bytes that the readers declare readable, and
+ * compares the bytes with a copy. */
 #include "modules/image/image.h"
 #include "edge.h"
 
@@ -13,7 +13,7 @@ static void list_names(const struct image *image) {
     HOLDS(strlen(image_undefined_names(image, names, sizeof names)) < sizeof names);
 }
 
-/* Uses an image of known size in the ways in which the library does. */
+/* Uses an image of known size like the library. */
 static void use(const struct image *image) {
     unsigned char *copy = malloc(image->size);
     HOLDS(copy);

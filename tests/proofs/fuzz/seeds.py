@@ -94,7 +94,7 @@ def files_of_images() -> list[bytes]:
 
 
 def shared_notes(description: bytes) -> bytes:
-    """Returns a code object whose segments share a sequence of notes that ends with the
+    """Returns a code object whose segments all contain the same notes; the last note is the
     metadata."""
     padded = description + bytes(-len(description) % 4)
     metadata = struct.pack("<III", 0, len(description), 32) + padded

@@ -1,5 +1,5 @@
-/* Fuzzes the reader of symbols with a file that differs from the mapped file, except in its
- * segments. The first 8 bytes of the input are the requested address. */
+/* Fuzzes the reader of symbols. The file on disk has the segments of the mapped file, but may
+ * differ elsewhere. The first 8 bytes of the input are the requested address. */
 #include "edge.h"
 
 #include <stdlib.h>
@@ -9,15 +9,15 @@
 
 static ssize_t counted_pread(int file, void *to, size_t size, off_t offset);
 
-/* This file includes the source, because mapped_symbol.c limits the bytes that a whole process
- * reads. Each input needs its own limit. */
+/* mapped_symbol.c limits the bytes that a whole process reads, but the fuzzer needs a limit for
+ * each input. This file therefore includes mapped_symbol.c. */
 #define pread counted_pread
 #include "process/mapped_symbol.c"
 #undef pread
 
 enum {
     ROOM = 1 << 14
-}; /* more than a file from a linker needs, less than some files claim to need */
+}; /* more than a linker's file needs, but less than the sizes in some files */
 
 static uint64_t bytes_read;
 

@@ -1,4 +1,4 @@
-/* Two blocks of the program, on two busy streams, and blocks that the host shares with graphs. */
+/* The program owns two blocks, on two busy streams. The host shares other blocks with graphs. */
 #include "shared/types.h"
 #define POOL_WAYS 1
 #include "memory/blocks.c"
@@ -61,7 +61,7 @@ static void end_graph(void) {
     world.graph_ends = false;
 }
 
-/* A captured graph begins with the allocation of its block. */
+/* Captures a graph, which begins with the allocation of the graph's block. */
 static void capture(unsigned object) {
     hipError_t error;
     if (world.graph)
@@ -268,7 +268,8 @@ static void check_between(void) {
     }
 }
 
-/* The program owns object 0, on which stream 1 works; stream 0's pool contains another block. */
+/* The program owns object 0, and work on stream 1 uses this object. The pool of stream 0 contains
+ * another block. */
 static void set_up(bool exclusive) {
     model_start(2, exclusive);
     void *first = impl_mgpuMemAlloc(BYTES, model_stream(0), false);

@@ -1,4 +1,4 @@
-/* Two events of the program on two streams; both may be owned at once. */
+/* Two events on two streams; the program may own both events at once. */
 #include "streams/events.c"
 
 #include "program.h"

@@ -180,7 +180,8 @@ static int next_thread(struct frame *frame) {
     return frame->thread;
 }
 
-/* Counts all ways from a state; returns -1 if one of them showed that more memory is shared. */
+/* Counts all paths from a state. Returns -1 if the exploration found memory that is shared but was
+ * not yet counted as shared. */
 static double explore(const struct saved *first) {
     double ways = 0;
     threads_restore(first);

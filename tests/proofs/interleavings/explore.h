@@ -1,8 +1,9 @@
 /* Explores all interleavings of a few threads that run the runtime's own code.
  *
  * The compiler option -fsanitize=thread makes the runtime call this scheduler at each memory
- * access. The threads are coroutines. At each access to shared memory, lock or call of HIP, the
- * scheduler continues with each thread in turn. The scheduler does not examine a state twice. */
+ * access. The threads are coroutines. The scheduler explores every choice of the next thread at
+ * each access to shared memory, each use of a lock and each call of HIP. The scheduler does not
+ * examine a state twice. */
 #ifndef EXPLORE_H
 #define EXPLORE_H
 
@@ -23,8 +24,8 @@ struct scenario {
     const char *const *names;         /* the names of the operations */
 };
 
-/* A scenario with this file's functions `set_up`, `check` and `check_between`, and the given
- * function and list of names. */
+/* A scenario with the functions `set_up`, `check` and `check_between` of this file, and with the
+ * given function `plays` and list of names. */
 #define SCENARIO(title, asks, count, plays, list)                                                  \
     {.name = title,                                                                                \
      .operations = count,                                                                          \
@@ -47,9 +48,9 @@ unsigned explore_choose(unsigned count);
 /* Abandons the run of the calling thread, because no valid program would reach this point. */
 void explore_prune(void);
 
-/* Returns a nonzero number if no other thread is inside an operation. Two calls within one
- * operation return equal nonzero numbers only if no other thread was inside an operation between
- * the calls. */
+/* Returns a nonzero number if no other thread is inside an operation. If two calls within one
+ * operation return the same nonzero number, no other thread was inside an operation between the
+ * calls. */
 unsigned explore_lone(void);
 
 /* Ends the exploration if the condition is false, and prints the steps that led to the state. */

@@ -263,7 +263,7 @@ static hipError_t module_unload(hipModule_t module) {
     return hipSuccess;
 }
 
-/* Returns a different function for each load of the module. */
+/* Returns a function that differs for each load of the module. */
 static hipError_t module_function(hipFunction_t *function, hipModule_t module, const char *name) {
     (void)name;
     explore_point();

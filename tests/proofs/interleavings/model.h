@@ -54,9 +54,9 @@ struct world {
         bool alive;
         unsigned char bytes[PINNED_BYTES];
     } pinned[MOST_PINNED];
-    /* Unfinished copies through pinned memory. A copy to the device must find its thread's value in
-     * the pinned memory. A copy from the device writes the content of its block to the pinned
-     * memory. */
+    /* Unfinished copies through pinned memory. When a copy to the device ends, the pinned memory
+     * must still contain the thread's value. A copy from the device writes the content of its block
+     * to the pinned memory. */
     struct transfer {
         unsigned stream, work; /* 0: none */
         unsigned char *place, value;
@@ -77,7 +77,7 @@ struct world {
     bool reset;        /* a thread has reset the device */
     int resets;        /* the device that a thread is now resetting; 0: none */
     unsigned hands;    /* operations of the library's own thread; a reset does not wait for them */
-    bool hand_under;   /* the library's own thread is in an operation from before a reset */
+    bool hand_under;   /* the library's own thread is in an operation that began before a reset */
     bool hand_between; /* the library's own thread worked between a reset and its detection */
 };
 
@@ -111,8 +111,8 @@ unsigned char model_content(const void *address);
 /* Returns whether a copy on the stream still reads this pinned memory. */
 bool model_reads(unsigned stream, const char *pinned);
 
-/* Checks that streams with pending work do not count as idle. Checks that a fence does not count as
- * done before all operations that the fence covers. */
+/* Checks that streams with pending work do not count as idle. Checks that a fence is done only
+ * after all operations that the fence covers are done. */
 void model_check_fences(void);
 
 #endif

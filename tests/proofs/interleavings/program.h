@@ -11,10 +11,11 @@ void program_launch(hipStream_t stream);
 void program_launch_on(hipStream_t stream, void *address);
 
 /* Notes that a thread invalidates all caches; prunes the run if a thread uses a handle of the
- * program. From then on only HIP knows some objects, and no fence covers their pending work. */
+ * program. Afterwards, some objects exist in HIP but in no cache, and no fence covers the pending
+ * work of these objects. */
 void program_forgets(void);
-/* Checks that all objects are gone, unless another thread ran since explore_lone() returned `lone`.
- */
+/* Checks `all_gone`, unless another thread has been inside an operation since explore_lone()
+ * returned `lone`. */
 void program_require_gone(bool all_gone, unsigned lone);
 
 /* Resets the device while no thread of the program is inside a call. All objects then cease to
@@ -31,8 +32,9 @@ bool program_reset_is_unseen(void);
 /* Begins or ends an operation of the library's own thread. */
 void program_hand(bool begins);
 
-/* Returns the object with this number, for the calling thread. Prunes the run if the object is in
- * another state or a thread uses it, because no valid program would make the operation. */
+/* Returns the object with this number, for the calling thread. Prunes the run if the object's state
+ * is not `state`, or if another thread uses the object. No valid program makes this call in that
+ * case. */
 struct held *program_hold(unsigned object, int state);
 /* Returns an object of the program that other threads may use at the same time. */
 struct held *program_use(unsigned object);

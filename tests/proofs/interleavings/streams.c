@@ -3,7 +3,7 @@
 
 #include "program.h"
 
-/* The stream that the program created in HIP: the one with the highest number. */
+/* The stream that the program created by calling HIP; it has the highest number. */
 enum { OWN = MOST_STREAMS - 1 };
 
 static void create(unsigned object) {
@@ -169,8 +169,8 @@ enum moved_operation { SERVE_ELSEWHERE, SERVE_AND_END, SERVE_HERE, RETURN_ALL, M
 static const char *const moved_names[] = {"create the one anew on another device, and destroy it",
                                           "the same, and the thread ends", "create 1", "give back"};
 
-/* Acts as a thread whose current device is 1: creates and destroys stream 1. A run does this only
- * once. */
+/* Acts as a thread whose current device is 1: creates and destroys stream 1. A run contains this
+ * operation only once. */
 static void serve_elsewhere(void) {
     struct held *held = program_hold(0, NOT_HELD);
     const hipStream_t handle = model_stream(1); /* the stream that HIP created second */
@@ -276,7 +276,8 @@ static void check_between(void) {
     explore_require(known == stream_pool_total, "the total counts all that are kept");
 }
 
-/* The program owns object 0, which needs fences; a queue contains another stream, idle or busy. */
+/* The program owns object 0, which needs fences. A queue contains another stream, which is idle or
+ * busy. */
 static void set_up(bool exclusive) {
     model_start(1, exclusive);
     model_own_stream(OWN);
@@ -302,7 +303,8 @@ static void set_up_reset(bool exclusive) {
     release_of_thread(thread_get());
 }
 
-/* The program owns no stream; a reset has destroyed the newer of the two streams in the queue. */
+/* The program owns no stream. The queue contains two streams; a reset has destroyed the newer
+ * stream. */
 static void set_up_moved(bool exclusive) {
     model_start(0, exclusive);
     const hipStream_t first = impl_mgpuStreamCreate(), second = impl_mgpuStreamCreate();

@@ -111,7 +111,8 @@ struct name threads_name(const struct saved *saved) {
     const size_t fixed = saved->bytes - saved->lines * LINE;
     mix(&name, saved->content, fixed);
     const char *content = saved->content + fixed;
-    /* A line with its content from before the threads began does not affect the state's name. */
+    /* A line that still has its content from before the threads began does not affect the state's
+     * name. */
     for (uint64_t line = 0; line < saved->lines; line++, content += LINE)
         if (memcmp(content, lines[line].before, LINE) != 0) {
             mix(&name, (const char *)&line, sizeof line);

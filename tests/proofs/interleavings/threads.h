@@ -1,8 +1,9 @@
 /* The explored threads: coroutines that run the runtime's code, and their states.
  *
  * A state contains the threads' stacks, all lines of memory that a thread has ever written,
- * `world`, and the fields below. The first write to a line adds the line to all later states. In a
- * state that lacks the line, the line has its content from before the threads began. */
+ * `world`, and the fields below. The first write to a line adds the line to all later states. If a
+ * state does not contain a line, the line still has its initial content, from before the threads
+ * began. */
 #ifndef THREADS_H
 #define THREADS_H
 

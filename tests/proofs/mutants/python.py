@@ -12,7 +12,7 @@ from tests.proofs.mutants.table import MARK
 from tests.support.child import BUILD, ROOT
 from tests.support.variants import NAME
 
-#: folders that stay unchanged, because they contain no proofs
+#: folders that the checkout shares, because these folders contain no proofs
 SHARED = ("bench", "csrc", "docs", "examples", "pyproject.toml", "Makefile")
 
 
@@ -45,7 +45,7 @@ def python_without(proof: str, file: str) -> Iterator[Path]:
         shutil.copytree(ROOT / name, home / name, copy_function=os.link, symlinks=True, ignore=skip)
     path = home / file
     text = left_out(path.read_text(encoding="utf-8"), proof)
-    path.unlink()  # the file belongs to this checkout, too
+    path.unlink()  # the file also belongs to this checkout
     path.write_text(text, encoding="utf-8")
     try:
         yield home / "build" / "lib" / NAME

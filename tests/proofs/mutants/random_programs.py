@@ -1,8 +1,7 @@
 """Random programs that detect a library without one of its proofs.
 
-Programs on one device that exit normally detect early reuse of freed memory. The other kinds of
-programs detect faults that only unusual programs show (tests/proofs/random/edges.py, Ending in
-model.py).
+Programs on one device that exit normally detect early reuse of freed memory. All other programs
+detect faults that affect only unusual programs (tests/proofs/random/edges.py, Ending in model.py).
 """
 
 from __future__ import annotations
@@ -29,7 +28,8 @@ def _program(source: random.Random) -> programs.Bytes:
 
 
 def _several(device: runner.Device, fails: bool = False) -> Cases:
-    """Generates cases of several programs; with `fails`, one allocation fails in each process."""
+    """Generates cases of several programs; with `fails`, one of the library's allocations fails in
+    each process."""
     source = random.Random(12)
     for number in range(PROGRAMS // AT_ONCE):
         drawn = [_program(source) for _ in range(AT_ONCE)]
@@ -46,7 +46,7 @@ def _ends(device: runner.Device, ending: model.Ending) -> Cases:
         yield plan.case()
 
 
-#: For each name in the table: the device, and the programs.
+#: for each kind of programs: the device, and the function that generates the cases
 KINDS: dict[str, tuple[runner.Device, Callable[[], Cases]]] = {
     # Streams work only when a thread waits for them, so timing does not matter.
     "held": (runner.HELD, lambda: _several(runner.HELD)),
@@ -58,7 +58,8 @@ KINDS: dict[str, tuple[runner.Device, Callable[[], Cases]]] = {
 
 
 def notice(kind: str, library: Path) -> None:
-    """Requires that a program of this kind has another result than with LLVM's own library."""
+    """Requires that a program of this kind prints other results with the library than with
+    stock."""
     device, cases = KINDS[kind]
     images.write("gfx90a")
     side = dataclasses.replace(runner.SIDES[0], library=str(library.parent))

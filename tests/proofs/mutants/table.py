@@ -13,7 +13,7 @@ PAGE = ROOT / "docs" / "proofs.md"
 NAMED = re.compile(r"\b(?:PROOF|DOUBT|PROOF_STEP|PROOF_VALUE)\(\s*\"?(\w+)\b")
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 #: The mark of a proof in Python, above its line: `# proof: name, else `code``. Without the proof,
-#: the quoted code replaces the line. Without quoted code, `pass` replaces the line.
+#: the quoted code replaces the line. If the mark contains no quoted code, `pass` replaces the line.
 MARK = re.compile(r"^ *# proof: (\w+)(?:, else `(.+)`)?$")
 TEST = re.compile(r"`([^`]+)`( exclusive)?")
 #: A heading that names a shortcut. The row below contains the shortcut's proof, and the question

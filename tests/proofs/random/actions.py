@@ -68,7 +68,8 @@ def _range(buffer: Buffer, byte: int) -> tuple[int, int]:
 
 
 def _target(buffer: Buffer, byte: int) -> tuple[int, int]:
-    """Returns offset and count of words to write, such that the known words stay contiguous."""
+    """Returns the offset and the number of words to write, so that the known words stay
+    contiguous."""
     offset = (0, 0, 0, buffer.known // 2, buffer.known)[byte % 5] % len(buffer.content)
     left = len(buffer.content) - offset
     return offset, (left, left, (left + 1) // 2)[byte // 5 % 3]
@@ -326,8 +327,8 @@ def load(program: Program, thread: int, b: Bytes) -> None:
 def unload(program: Program, thread: int, b: Bytes) -> None:
     module = program.pick(program.modules, b[0])
     if module is not None:
-        # Unloads a module: the foreign user unloads only its own modules, and mgpuModuleUnload
-        # unloads any module.
+        # Unloads a module. The foreign user unloads only modules that the foreign user loaded;
+        # mgpuModuleUnload unloads any module.
         program.unload(thread, module, MGPU if b[1] % 2 else module.who)
 
 
@@ -477,8 +478,8 @@ def _work(
 
 @action(4)
 def learn(program: Program, thread: int, b: Bytes) -> None:
-    """Launches a kernel that stores the address of a module's global. From then on, actions use the
-    global as a buffer."""
+    """Launches a kernel that stores the address of a module's global. Afterwards, actions may use
+    the global as a buffer."""
     cells = [m for m in program.modules if m.cell is not None and m.cell not in program.buffers]
     module = program.pick(cells, b[0])
     room = [x for x in program.buffers if x.kind in (ALLOCATED, MALLOC) and len(x.content) > 1]

@@ -59,8 +59,8 @@ def far_wait(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def far_end(program: Program, thread: int, b: Bytes) -> None:
-    """Destroys a block, event or stream of another device, after its work, on a thread whose
-    current device differs."""
+    """Waits for the work of an object (block, event or stream) of another device, and destroys the
+    object while a different device is current."""
     here = program.device
     for there in program.others():
         program.enter(thread, there, b[1] % 2)
@@ -144,7 +144,8 @@ REFUSED = ("block", "module", "function", "stream", "event", "fill", "record")
 
 @action(3)
 def refused(program: Program, thread: int, b: Bytes) -> None:
-    """Makes a call that HIP refuses, and releases the object if the call succeeds."""
+    """Calls the library while a function of HIP fails. If the library returns an object from a
+    cache, the program releases the object."""
     kind = b[0] % len(REFUSED)
     if program.threads > 1 or thread >= THREAD_END:
         return
@@ -166,7 +167,8 @@ def refused(program: Program, thread: int, b: Bytes) -> None:
 
 @action(2)
 def hoard(program: Program, thread: int, b: Bytes) -> None:
-    """The foreign user allocates all memory of a device that has little."""
+    """On a device with little memory, the foreign user allocates all memory; then the program
+    requests more."""
     if program.threads == 1 and program.memory and thread < THREAD_END:
         own = program.pick(program.streams, b[2])
         program.prepare(thread, own)
@@ -178,8 +180,8 @@ def hoard(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def held_back(program: Program, thread: int, b: Bytes) -> None:
-    """Makes a stream wait for a host function, while the program continues with calls in which
-    stock does not wait."""
+    """Makes a stream wait for a host function. Until the host function returns, the program makes
+    only calls in which stock does not wait."""
     streams = [one for one in program.streams[1:] if one.who == MGPU or b[4] % 2]
     stream = program.pick(streams, b[0])
     if stream is None or program.threads > 1 or thread >= THREAD_END:

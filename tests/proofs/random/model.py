@@ -2,12 +2,12 @@
 
 All calls of a program are defined both under stock and in HIP. Every access to memory is ordered
 after the previous access, by its stream, by an event or by a wait of the host. Clocks that count
-the operations of each stream detect whether two accesses are ordered. If they are not ordered, the
-model inserts a wait of a random kind. The library requires more of programs than HIP
+the operations of each stream detect whether two accesses are ordered. If two accesses are not
+ordered, the model inserts a wait of a random kind. The library requires more of programs than HIP
 (docs/stock.md), so random programs follow two rules. Work on an allocation is ordered after the
-allocation. mgpuMemFree on a stream is ordered after all work on the memory, except work that the
-program submitted through the library. Programs pass handles and pointers between the library and
-the foreign user, but never use destroyed ones.
+allocation. On a stream, mgpuMemFree is ordered after all work that the program submitted by calling
+HIP. Other work on the memory may still be pending. Programs pass handles and pointers between the
+library and the foreign user, but never use destroyed ones.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 
 MOST_OBJECTS = 500  # of one kind in a program; player.h
 
-#: For each kind of line with a caller, the position of the caller among the line's arguments
-#: (steps.c).
+#: Some kinds of lines have an argument that selects the caller (MGPU or HIP). The table contains
+#: the position of that argument (steps.c).
 CALLER = {
     **dict.fromkeys(("up", "down", "copy", "sync", "stream", "unstream", "device"), 0),
     **dict.fromkeys(("event", "record", "waitevent", "eventsync", "unevent", "uncrowd"), 0),
@@ -54,7 +54,8 @@ class Ending(enum.Enum):
 
     @property
     def word(self) -> str:
-        """Returns the ending's name, as in a device's list of actions that the device lacks."""
+        """Returns the name under which lists of excluded actions (`without`) contain this
+        ending."""
         return f"end-{self.value}"
 
     @property
@@ -154,7 +155,7 @@ class Script:
 
 
 def os_thread(thread: int) -> int:
-    """Returns the OS thread that plays the lines of a script's thread."""
+    """Returns the OS thread that plays a script's thread."""
     return 0 if thread >= EXIT_LATE else thread % THREAD_END
 
 
@@ -271,7 +272,8 @@ class Program:
     # ---- order on the host ----
 
     def touch(self, thread: int, *objects: Object) -> None:
-        """Orders a thread's next line after the uses of the objects by other threads."""
+        """Ensures that other threads' earlier uses of the objects precede the thread's next
+        line."""
         for thing in objects:
             if thing.thread == thread:
                 continue
@@ -303,7 +305,8 @@ class Program:
     # ---- order on the device ----
 
     def prepare(self, thread: int, stream: Stream) -> None:
-        """Orders a stream's next operation after all operations that the host knows to be done."""
+        """Orders a stream's next operation after all operations for whose end the thread has
+        waited."""
         self.touch(thread, stream)
         join(stream.clock, self.clock(thread))
 
@@ -370,8 +373,8 @@ class Program:
     def submit(
         self, stream: Stream, *buffers: Buffer, real: bool = True, seen: bool = False
     ) -> None:
-        """Records an operation on the stream as the last operation on the buffers. If `real` is
-        false, stock submits nothing for this operation."""
+        """Adds an operation to the stream, and marks this operation as the last operation on the
+        buffers. If `real` is false, stock submits nothing for this operation."""
         if real:
             join(stream.clock, self._implied(stream))
         stream.count += 1
@@ -425,7 +428,8 @@ class Program:
         return buffer.kind == ALLOCATED and buffer.seen
 
     def release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:
-        """Frees a buffer: mgpuMemFree in stream order, any other free after a wait for all work."""
+        """Frees a buffer. mgpuMemFree frees in stream order; every other function needs a wait for
+        all work on the buffer."""
         if buffer.kind == GLOBAL:
             return
         self.touch(thread, buffer)
@@ -509,7 +513,7 @@ class Program:
             if not leaves:
                 self._give_all_back(thread)
         self.last_error(thread)
-        self._await_all(thread)  # another thread's refused call is a misuse, too
+        self._await_all(thread)  # another thread's refused call is also a misuse
         self.ask(None, thread, "misuse")
         self._end()
 

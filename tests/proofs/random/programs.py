@@ -18,7 +18,8 @@ _ACTIONS = st.lists(
 )
 _PROGRAM = st.tuples(st.binary(min_size=4, max_size=4), _ACTIONS)
 
-#: The library's allocations that fail: usually none, sometimes one, or one and all later ones.
+#: The library's allocations that fail: usually none, sometimes a single allocation, sometimes an
+#: allocation and all later allocations.
 _FAILS = st.one_of(
     *(st.just(""),) * 6,
     st.integers(1, 120).map(str),
@@ -77,8 +78,8 @@ def plans(
     exits: bool = False,
     without: Sequence[str] = (),
 ):
-    """Returns a strategy of plans for a device: with many programs per process, or with one that
-    continues while the process exits."""
+    """Returns a strategy for plans for a device. A process runs many programs, or with `exits` one
+    program that continues while the process exits."""
     sides = [side for side in sides if not (exits and "exits" in side.lacks)]
     most, least = (1, 1) if exits else (24, 6)
     return st.builds(
@@ -99,8 +100,8 @@ class Wrong(AssertionError):
 
 
 def check(plan: Plan) -> int:
-    """Plays a plan. Returns its number of programs, or 0 if stock failed on a device on which stock
-    is known to fail. Raises Wrong."""
+    """Plays a plan. Returns the number of programs in the plan, or 0 if stock failed on a device on
+    which stock is known to fail. Raises Wrong."""
     case = plan.case()
     found = runner.problems(case, plan.device, plan.sides)
     if "stock" in found and plan.device.stock_fails:

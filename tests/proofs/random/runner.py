@@ -72,18 +72,20 @@ ALL = (*SIDES, *EXCLUSIVE, OFF)
 def _in_python(
     name: str, runtime: str, *, lacks: tuple[str, ...] = (), copies_wait: bool = False
 ) -> Side:
-    """Makes a side whose runtime is written in Python. The runtime calls HIP directly, unless it
-    passes all calls on to the runtime in C."""
+    """Makes a side whose runtime is written in Python. Each runtime calls HIP directly, except
+    PassAll, which passes all calls on to the runtime in C."""
     options = (("MGPU_RT_RUNTIME", runtime), ("MGPU_RT_MANAGER", "off"))
     return Side(name, options=options, lacks=lacks, fails=False, copies_wait=copies_wait)
 
 
-#: Runtimes in Python (mgpu_rt/runtime), which run fewer programs.
+#: Sides with a runtime in Python (mgpu_rt/runtime); these sides support fewer programs than the
+#: library in C.
 IN_PYTHON = (
     _in_python("to C", "tests.python.runtime.runtimes:PassAll", copies_wait=True),
     _in_python("PlainRuntime", "mgpu_rt.runtime:PlainRuntime"),
     _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime"),
-    # Singleton has one stream, so programs must not destroy it through HIP, nor use it at exit.
+    # Singleton has only one stream. Programs must not destroy this stream by calling HIP, and must
+    # not use this stream at exit.
     _in_python(
         "Singleton",
         "mgpu_rt.runtime:Singleton",

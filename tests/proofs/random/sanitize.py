@@ -50,7 +50,8 @@ OPTIONS = (
     ("TSAN_OPTIONS", "ignore_noninstrumented_modules=1:halt_on_error=1:second_deadlock_stack=1"),
     ("MGPU_RT_TEST_SYMBOLS", "shared"),
 )
-#: The thread sanitizer cannot run with AMD's whole HIP, which needs the address space.
+#: The thread sanitizer does not work with AMD's whole HIP, because AMD's HIP needs the address
+#: space.
 DEVICES = {
     "address": (runner.STUB, runner.REUSE, runner.SMALL, runner.TWO, runner.SOFTGPU),
     "thread": (runner.STUB, runner.REUSE, runner.TWO),

@@ -31,7 +31,8 @@ from tests.proofs.random import programs, runner, table
 RESULTS = records.SUITES / "random.json"
 EXAMPLES = 10  # number of cases for a seed
 
-#: The devices of 20 successive seeds, and whether the program continues while the process exits.
+#: The devices of 20 successive seeds. The flag selects programs that continue while the process
+#: exits.
 Share = tuple[runner.Device, bool]
 SHARES: tuple[Share, ...] = (
     *((runner.STUB, False),) * 3,

@@ -34,7 +34,8 @@ def _case(seed: int, device: runner.Device = runner.STUB) -> runner.Case:
 
 @pytest.mark.parametrize("device", [runner.STUB, runner.REUSE, runner.TWO, runner.SOFTGPU])
 def test_stock_does_what_the_model_says(device: runner.Device) -> None:
-    """A program that is well defined has one result, with any delays of the streams."""
+    """Stock returns the model's result for every valid program, even if the stub delays the
+    streams."""
     case = _case(1, device)
     assert runner.differences(runner.play(case, runner.STOCK, device), case, None) == []
 
@@ -81,7 +82,7 @@ def test_a_missing_wait_is_seen() -> None:
 
 
 def test_the_end_of_a_process_is_seen() -> None:
-    """The driver detects a crash, and a failure that stock does not report."""
+    """The driver detects a crash, and a failure that the run with stock does not report."""
     case = runner.Case(images.NAMES, {1: 1}, {1: ["0 hostset 1 1 1"]}, {1: {}})
     found = runner.differences(runner.play(case, runner.STOCK, runner.STUB), case, None)
     assert found[0] == "status -11, in program 1"

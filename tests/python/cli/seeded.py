@@ -35,8 +35,9 @@ _EXP, _SHARE = "%result = math.exp %scaled : f32", "%result = arith.divf %a, %b 
 
 @dataclass(frozen=True)
 class Seed:
-    """A fault in one operation of a model, which becomes one kernel; operations are numbered from
-    1. MLIR passes constants as kernel arguments, so a wrong constant is a wrong input."""
+    """A fault in one operation of a model; MLIR compiles each operation to one kernel. Operations
+    are numbered from 1. MLIR passes constants as kernel arguments, so a wrong constant is a wrong
+    input."""
 
     name: str
     model: str

@@ -382,7 +382,8 @@ assert not hasattr(runtime, "hipInit")
 
 
 def test_a_shell_is_set_up_by_config(tmp_path: Path) -> None:
-    """The shell's programs run as under `mgpu-rt run`, and repeating the set-up changes nothing."""
+    """A program that the shell runs gets the environment of `mgpu-rt run`. A repeated set-up of the
+    shell changes nothing."""
     before = environment(MGPU_RT_HIP="", HIP_VISIBLE_DEVICES="1", XDG_DATA_HOME="/it's/here")
     code = "import json, os; print(json.dumps(dict(os.environ)))"
     words = "mgpu-rt config --env --device gfx90a"

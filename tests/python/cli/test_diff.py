@@ -245,7 +245,8 @@ def test_a_hash_is_of_all_bytes(size: int) -> None:
 
 
 def test_each_piece_counts_in_its_place() -> None:
-    """The buffer has more pieces than are in flight; each changed piece changes the hash."""
+    """The buffer has more pieces than the threads hash at once; a change in any piece changes the
+    hash."""
     size = 40 * PIECE
     held = ctypes.create_string_buffer(size)
     buffer = Buffer(Memory(), ctypes.addressof(held), size)

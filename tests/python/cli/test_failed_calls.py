@@ -1,4 +1,5 @@
-"""`compare`, `report` and `stats` list failed calls first; `run` returns their status."""
+"""`compare`, `report` and `stats` list failed calls first; `run` reports failed calls by its exit
+status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`mgpu-rt inspect` prints an error message or a description for real images with changed bytes."""
+"""Fuzzes `mgpu-rt inspect` with changed bytes in real images: the command prints either a
+description or an error message."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def files() -> list[bytes]:
     return [*corpus.kinds(), unoptimised, holder, build("forum", 22, 1, STOCK).read_bytes()]
 
 
-#: Headers and tables, which are most of the bytes that are read, lie at the start and at the end.
+#: Most of the bytes that `inspect` reads are headers and tables, which lie at the start and at the
+#: end of an image.
 _NEAR = st.integers(0, 700)
 _PLACES = st.one_of(_NEAR, _NEAR.map(lambda at: -1 - at), st.integers(0, 40_000))
 _BYTES = st.one_of(

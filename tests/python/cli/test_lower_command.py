@@ -76,7 +76,7 @@ def test_an_executable_runs(tmp_path: Path) -> None:
     assert f"=> {LIB}/libmlir_rocm_runtime.so" in linked
 
 
-#: A program whose loop launches two kernels per iteration, and that prints a number.
+#: A program that prints a number, and whose loop launches two kernels per iteration.
 LAUNCHES = """
 module {
   func.func private @printF32(f32)
@@ -191,7 +191,8 @@ def test_an_error_of_mlirs_is_shown(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
-    """All tools' errors name lines of the user's file, even with another number of iterations."""
+    """The errors of all tools name lines of the user's file, even if --iterations changes the
+    program."""
     program = tmp_path / "mine.mlir"
     out = ("-o", tmp_path / "x")
     program.write_text(FORUM.read_text().replace("gpu.return", "gpu.nonsense"))

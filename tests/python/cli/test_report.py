@@ -44,7 +44,7 @@ def report(folder: Path, **contents: Any) -> Page:
 
 
 def read(folder: Path, **contents: Any) -> inputs.Run:
-    """Returns the last run that files with these contents describe."""
+    """Writes files with these contents, and returns the last run that the files describe."""
     return inputs.of_files(files(folder, **contents))[-1]
 
 
@@ -122,8 +122,8 @@ def test_a_slower_run_is_called_slower(tmp_path: Path) -> None:
 
 
 def test_the_headline_says_how_far_the_ratio_varies(tmp_path: Path) -> None:
-    """For two traces with equal calls the page shows a range; otherwise the page only reports that
-    each side ran once."""
+    """The page shows that each side ran once. If the two traces contain equal calls, the page also
+    shows the range of ratios."""
     begun = [call("mgpuLaunchKernel", 100 * n, 40) for n in range(18)]
     slow = recorded.trace(*begun, *(call("mgpuLaunchKernel", 2000 + 100 * n, 80) for n in range(2)))
     fast = recorded.trace(*(call("mgpuLaunchKernel", 50 * n, 20) for n in range(20)))
@@ -196,7 +196,7 @@ def test_a_page_has_kernels_copies_and_modules(tmp_path: Path) -> None:
 
 
 def test_peaks_of_devices_are_added_up(tmp_path: Path) -> None:
-    """A counted value of 0 differs from a value that was not counted."""
+    """The page distinguishes a counter with value 0 from a missing counter."""
     keys = ("allocated", "peak_allocated", "reserved", "blocks", "cached_blocks")
     device = {**dict.fromkeys(keys, 0), "peak_reserved": 2_000_000}
     shown = report(tmp_path, a=recorded.statistics(memory={"0": device, "1": device}))
@@ -271,7 +271,8 @@ def test_a_trace_without_memory_says_so(tmp_path: Path) -> None:
 
 
 def test_the_start_of_hip_is_in_no_call(tmp_path: Path) -> None:
-    """Statistics contain the time of HIP's start, and so does a trace without statistics."""
+    """Statistics contain the time of HIP's start; a trace without statistics also contains this
+    time."""
     before = recorded.stock(start={"ns": 299_000_000})
     after = recorded.statistics(start={"ns": 250_000_000})
     shown = report(tmp_path, a=before, b=after)
@@ -392,7 +393,8 @@ def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
 
 
 def test_a_longer_call_has_its_reason(tmp_path: Path) -> None:
-    """If one function takes longer, another function may have become shorter by that time."""
+    """If one function takes longer after a change, the reason may be that another function takes
+    less time by the same amount."""
     wait, destroy = "mgpuStreamSynchronize", "mgpuStreamDestroy"
     before, after = recorded.stock(), recorded.statistics()
     before["abi"] |= {wait: {"calls": 9, "ns": 100}, destroy: {"calls": 9, "ns": 900_000}}

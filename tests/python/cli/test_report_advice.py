@@ -24,7 +24,7 @@ def with_modules(**changes: Any) -> dict[str, Any]:
 
 
 def evicted(again: bool, evictions: int = 10) -> dict[str, Any]:
-    """Returns a run that freed ten blocks in the driver, before or after the last allocation."""
+    """Returns a run in which the driver freed ten blocks, before or after the last allocation."""
     whole = counted("cache", "memory", hits=0, misses=11, evictions=evictions)
     last = 1000 if again else 1
     calls = [call("hipFree", 10 + n, 1, "driver") for n in range(10)]
@@ -34,7 +34,8 @@ def evicted(again: bool, evictions: int = 10) -> dict[str, Any]:
 COPY = [call("mgpuMemcpy", n, bytes=1 << 20, result="bypass") for n in range(10)]
 
 FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    # the title; files that prove the finding; files that almost prove it
+    # the title; files that contain the evidence for the finding; files whose evidence falls just
+    # short
     ("No cache was in use", {"s": recorded.stock()}, {"s": recorded.statistics()}),
     (
         "A module is loaded 100 times: writable globals",
@@ -114,7 +115,8 @@ def test_near_evidence_gives_no_advice(nearly: dict[str, Any], tmp_path: Path) -
 
 
 def copies(size: int, *, behind: bool = False) -> dict[str, Any]:
-    """Returns ten copies that a cache passed to the driver, each after a wait or a launch."""
+    """Returns a run with ten copies that bypassed the cache. Before each copy, the program waits,
+    and with `behind` also launches a kernel."""
     events = []
     for n in range(10):
         copied = call("mgpuMemcpy", 10 * n + 2, bytes=size, result="bypass", stream=1)
@@ -144,7 +146,8 @@ def test_no_copy_advice_for_stock_runs(tmp_path: Path) -> None:
 
 
 def test_advice_on_streams_tells_why(tmp_path: Path) -> None:
-    """The advice distinguishes streams that the program keeps from streams that are busy."""
+    """The advice depends on the reason: the program did not destroy the streams, or the streams
+    were busy."""
     whole = counted("cache", "streams", hits=0, misses=100, evictions=0)
     (busy,) = advice(read(tmp_path, s=whole))
     assert "still had work" in busy.step
@@ -164,7 +167,7 @@ def test_a_good_run_gets_no_advice(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_process_gets_advice(tmp_path: Path) -> None:
-    """A child process of multiprocessing ends by _exit, which need not be a fault."""
+    """A child process of multiprocessing ends by calling _exit, so this ending may be correct."""
     shown = report(tmp_path, s=recorded.statistics(process=recorded.process(ended="unfinished")))
     assert "forum, process 7, was killed, ended by _exit or exec, or still runs." in shown.text
     assert "process 7, not ended by exit, or still running" in shown.text

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 STYLE = ROOT / "mgpu_rt" / "_cli" / "report" / "style.css"
 
-#: the width and dark mode of a phone and of a desktop
+#: for each screen: the width, and whether the browser uses the dark mode
 SCREENS = [(390, False), (1100, False), (1100, True)]
 
 

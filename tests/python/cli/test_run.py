@@ -61,7 +61,8 @@ def test_a_program_without_a_call_is_named(words: tuple[str, ...], tmp_path: Pat
 
 
 def test_a_program_without_a_call_is_named_after_a_search_for_hip(tmp_path: Path) -> None:
-    """The command then has had a child process, which counts as one of the program's."""
+    """The command searches for HIP in a child process. The library does not mistake this process
+    for a child process of the program."""
     os.symlink(STUB, tmp_path / "libamdhip64.so.6")
     variables = environment(LD_LIBRARY_PATH=str(tmp_path))
     del variables["MGPU_RT_HIP"]
@@ -71,7 +72,8 @@ def test_a_program_without_a_call_is_named_after_a_search_for_hip(tmp_path: Path
 
 
 def test_only_the_process_that_was_started_is_named(program: Path) -> None:
-    """The command prints no line if children may have made the calls, or without an option."""
+    """The command prints no line if the program's children may have called the library, or if the
+    user passed no option."""
     for words in (
         ("run", "--", "true"),
         ("run", "--stats", "--", "sh", "-c", "true; cat /dev/null; :"),
@@ -560,7 +562,7 @@ def test_a_hip_that_is_no_library_is_refused(device: str, tmp_path: Path) -> Non
 
 
 def test_device_hip_without_a_hip_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dynamic loader may find a HIP by its bare name, which the search does not find."""
+    """The dynamic loader may find a HIP by its bare name even if `mgpu-rt` finds none."""
     monkeypatch.setattr(preload._hip_search, "find", lambda _: [])
     result = invoke("run", "--device", "hip", "true")
     assert result.exit_code == 2

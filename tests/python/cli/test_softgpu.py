@@ -1,4 +1,5 @@
-"""mgpu_rt._cli.softgpu sets the environment of a child process, and names missing parts."""
+"""mgpu_rt._cli.softgpu sets the environment of a child process. If a part of softgpu is missing,
+the message names this part."""
 
 from __future__ import annotations
 
@@ -123,8 +124,8 @@ def _lay(folder: Path, name: str, knows: str) -> Path:
 def test_a_device_that_hip_does_not_know_wants_another_hip(
     build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """softgpu uses the HIP that `mgpu-rt doctor --install` downloaded, but only for the emulated
-    device that needs it."""
+    """If the installed HIP does not support the emulated device, softgpu uses the HIP that `mgpu-rt
+    doctor --install` downloaded."""
     old = _lay(tmp_path / "old", "libamdhip64.so.5", "gfx906 gfx90a")
     monkeypatch.setattr(_hip_search, "find", lambda _: [_hip_search.Hip("/opt/rocm", str(old))])
     (build / "softgpu" / "libhsakmt.so.1").touch()

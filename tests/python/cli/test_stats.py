@@ -87,7 +87,7 @@ def test_stats_shows_memory(tmp_path: Path) -> None:
 
 
 def test_values_that_were_not_counted_are_never_0(files: tuple[Path, Path]) -> None:
-    """Stock's behaviour uses no cache."""
+    """With stock's behaviour the library uses no cache, so the rows show no numbers."""
     assert all(line.split()[1:] == ["–"] * 4 for line in tail(files[0]))
 
 
@@ -110,7 +110,8 @@ def test_stats_shows_kernels_copies_and_images(tmp_path: Path) -> None:
     assert any("process" in line and "ended by exit" in line for line in lines)
 
 
-#: This library depends on the runtime, so its destructor runs just before the runtime's.
+#: This library depends on the runtime, so the loader runs this library's destructor just before the
+#: runtime's destructors.
 KILL_AT_EXIT = """
 #include <signal.h>
 extern const char *mgpu_rt_version(void);
@@ -187,7 +188,8 @@ def test_compare_json_has_ratios(files: tuple[Path, Path]) -> None:
 
 
 def test_hips_start_is_a_row_of_its_own_and_in_no_ratio(tmp_path: Path) -> None:
-    """HIP's start takes longer than all calls, and its length differs between the sides."""
+    """The start of HIP takes longer than all calls together, and takes a different time on each
+    side."""
     runs = [recorded.stock(start={"ns": 299_000_000}), recorded.statistics(start={"ns": 0})]
     paths = [tmp_path / "stock.json", tmp_path / "ours.json"]
     for path, run in zip(paths, runs, strict=True):
@@ -383,8 +385,8 @@ def test_caches_of_processes_are_added_up() -> None:
 
 
 def test_processes_that_met_different_kernels_of_one_name_are_added_up() -> None:
-    """If a process has only one kernel `mark`, its statistics show the plain name and the
-    module."""
+    """If a process runs only one kernel with the name `mark`, the process's statistics show the
+    plain name and the module."""
     plain = {"mark": {"launches": 2, "ns": 20, "module": "first"}}
     full = {
         "first::mark": {"launches": 1, "ns": 10, "module": "first"},

@@ -89,8 +89,8 @@ def test_memrefs_without_a_rank_are_passed(host: mgpu_rt.Library) -> None:
 
 
 def test_an_offset_of_the_type_is_kept(host: mgpu_rt.Library) -> None:
-    """The first element of the array is the first of the memref, for any way in which lowered code
-    computes its address."""
+    """The first element of the array is the first element of the memref, however the lowered code
+    computes the element's address."""
     numbers = numpy.arange(20, dtype="f4")
     assert host.at_offset(numbers[3:11:2]) == 5
 

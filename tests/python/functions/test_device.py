@@ -184,7 +184,8 @@ def test_arrays_may_end_while_a_graph_is_built(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_STATS="stats.json")
 @in_folder
 def test_functions_run_beside_other_features(mgpu: Mgpu) -> None:
-    """Functions work with a hook, as a replayed graph, and with a device array in InOut."""
+    """Functions work while a hook is installed, in a replayed graph, and with a device array in
+    InOut."""
     array, host = mgpu_rt.to_device(numbers()), numbers()
     held = allocated()
     replayed = device_library(mgpu, graph=["scale"])

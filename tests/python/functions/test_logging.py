@@ -203,7 +203,8 @@ void wait_with_the_gil(void) {
 
 @on_stub
 def test_a_lock_of_the_caller_and_the_gil_are_no_deadlock(mgpu: Mgpu) -> None:
-    """If Python has already received the line, the handler logs the line once the lock is free."""
+    """If Python has already received the line, the handler still logs the line when the lock is
+    free."""
     with tempfile.TemporaryDirectory() as folder, handler(patience=50) as seen:
         runtime = mgpu_rt.load()
         path = compile_c(Path(folder) / "crossed.so", CROSSED, "-shared", "-fPIC", runtime.path)

@@ -97,7 +97,8 @@ def test_the_functions_of_a_program_are_found() -> None:
 
 
 def test_types_survive_the_linker(tmp_path: Path) -> None:
-    """The library is linked from two objects and stripped. Names contain quotes and non-ASCII."""
+    """The library is linked from two objects and stripped. Names contain quotes and characters
+    outside ASCII."""
     functions = (
         {"a": "() -> i1", 'q"\\uote\n': "() -> ()"},
         {"naïve": "(i32) -> i32", "b": "() -> ()"},

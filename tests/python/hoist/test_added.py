@@ -14,7 +14,7 @@ from tests.support.compiled import compile_c
 from tests.support.hoisted import RELEASES, hoist
 from tests.support.patience import HANG
 
-#: Each handle is a new number, and the output of a wait or destruction names the stream.
+#: Each new handle has a new number. The lines for a wait and for a destruction name the stream.
 RUNTIME = r"""
 #include <pthread.h>
 #include <stdatomic.h>
@@ -137,8 +137,8 @@ def test_more_streams_than_are_kept_are_destroyed(tmp_path: Path) -> None:
 
 
 def test_threads_have_streams_of_their_own_and_one_module(tmp_path: Path) -> None:
-    """If two threads used one stream at the same time, both would release it and both would destroy
-    it."""
+    """If two threads used one stream at the same time, each thread would release the stream and
+    each would destroy the stream."""
     main = """
     static pthread_barrier_t barrier;
     static void meet(void) { pthread_barrier_wait(&barrier); }
@@ -165,7 +165,8 @@ def test_threads_have_streams_of_their_own_and_one_module(tmp_path: Path) -> Non
     # All threads launch concurrently, so each thread needs its own stream.
     assert calls["create"] == calls["destroy"] == 8
     assert len({line for line in said if line.startswith("destroy")}) == 8
-    # The thread that finishes loading second unloads its module, and uses the first module.
+    # If two threads load the module, the slower thread unloads its own module and uses the other
+    # thread's module.
     assert calls["load"] == calls["unload"]
     assert len({line.split()[1] for line in said if line.startswith("launch")}) == 1
 

@@ -20,7 +20,7 @@ from tests.support.suites import in_check
 PROGRAMS = in_check(
     [(name, llvm) for name in PRINTED for llvm in RELEASES], lambda name, llvm: llvm < 22
 )
-#: program, iterations, and numbers of calls: each iteration of the program's loop launches once
+#: program; launches in each iteration of its loop; numbers of modules, kernels and streams
 COUNTED = [("forum", 1, 1, 1, 1), ("many", 50, 5, 50, 1), ("overlap", 2, 1, 1, 2)]
 
 

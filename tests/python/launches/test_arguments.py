@@ -236,7 +236,7 @@ def test_none_is_the_null_pointer() -> None:
 
 @pytest.mark.parametrize(("device", "stream"), [(2, STREAM), (10, STREAM), (13, STREAM)])
 def test_dlpack_gets_the_stream_of_use(device: int, stream: int) -> None:
-    """DLPack tells the array's owner the stream that will use the array."""
+    """The library passes the launch's stream to the array's owner, through DLPack."""
     array = numpy.zeros((3, 4), "f")
     tensor = Tensor(array[1:], device)
     assert number(tensor) == array.ctypes.data + 16
@@ -244,7 +244,8 @@ def test_dlpack_gets_the_stream_of_use(device: int, stream: int) -> None:
 
 
 def test_dlpack_without_strides_is_dense() -> None:
-    """The tensor has an offset but no strides (C's order); NumPy's has strides but no offset."""
+    """The tensor has an offset but no strides, so its elements are in C's order. A DLPack tensor
+    from NumPy has strides but no offset."""
 
     class Terse(Tensor):
         def __dlpack__(self, *, stream: Any) -> Any:
@@ -297,7 +298,8 @@ def test_dlpack_on_the_host_is_copied() -> None:
 
 
 def test_a_launch_waits_for_the_owners_stream() -> None:
-    """A launch waits once for each stream; in the interface, 1 means the null stream."""
+    """A launch waits once for each distinct stream of the arrays; the number 1 in
+    __cuda_array_interface__ means the null stream."""
     arrays = [Interface(64, (3,), stream=stream) for stream in (0x77, 0x77, 1, STREAM, None)]
     given, device = passed([POINTER] * 5, *arrays)
     given.to_device()
@@ -394,7 +396,8 @@ def test_any_buffer_is_copied() -> None:
 
 
 class Picture:
-    """An image like PIL's, which creates its bytes on request, without strides or itemsize."""
+    """An image that creates its bytes on request, without strides or itemsize, as PIL's images
+    do."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

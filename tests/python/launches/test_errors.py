@@ -62,7 +62,8 @@ def scale(module: mgpu_rt.Module, array: Any, **options: Any) -> None:
 
 
 def fails(mgpu: Mgpu, fault: str, words: str, name: str, array: Any = None) -> None:
-    """Launches with an injected fault, which leaves no trace: the next launch runs."""
+    """Launches a kernel with an injected fault. The fault has no later effect: the next launch
+    succeeds."""
     module = kernels()
     scale(module, numpy.zeros(8, "f"))
     mgpu.stub.hipstub_set_fault(fault.encode())

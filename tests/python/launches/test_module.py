@@ -115,7 +115,8 @@ def test_modules_load_on_nvidias_driver(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_CACHE="off")
 def test_modules_work_without_caches(mgpu: Mgpu) -> None:
-    """Without the cache HIP receives the original image, which is freed afterwards."""
+    """If the cache is off, HIP receives the original image, and the test frees this image
+    afterwards."""
     large = bytearray(bundle(image(), bytes(1 << 22)))  # its memory goes back to the system
     module = mgpu_rt.Module(large)
     large[:] = bytes(len(large))

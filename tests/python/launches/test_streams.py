@@ -157,8 +157,8 @@ def test_launches_go_to_the_stream(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), HIPSTUB_ASYNC="held")
 def test_host_arrays_are_waited_for(mgpu: Mgpu) -> None:
-    """Launches with host arrays wait for the kernel on any stream. HIP's copies from and to
-    registered memory do not wait."""
+    """A launch with host arrays waits until its kernel is done, on every stream. HIP's copies from
+    and to registered memory do not wait."""
     module = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))
     stream, array = mgpu.StreamCreate(), numpy.zeros(8, "f")
     mgpu.lib.mgpuMemHostRegister(mgpu.ffi.from_buffer(array), array.nbytes)

@@ -180,7 +180,8 @@ def test_every_loop_of_the_programs_can_be_set() -> None:
 def test_a_missing_tool_is_named_with_its_package(
     name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message shows an apt-get command, or without apt-get Debian's package names."""
+    """The message shows an apt-get command. If apt-get is missing, the message shows the names of
+    Debian's packages."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(toolchain.ToolchainMissing) as missing:
         toolchain.tool(name, 99)
@@ -353,8 +354,8 @@ def test_print_library_brings_nothing_along(
 def test_forums_command_needs_a_namespace(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld; if unshare is missing too, the message says
-    how to install unshare."""
+    """LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If this linker and unshare are missing, the
+    message says how to install unshare."""
     if Path("/opt/rocm/llvm/bin/ld.lld").exists():
         pytest.skip("this machine has ROCm's own linker")
     monkeypatch.setattr(shutil, "which", lambda _name: None)
@@ -373,7 +374,7 @@ def test_ptx_is_made_for_nvidia() -> None:
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_ptx_ends_with_a_0(llvm: int) -> None:
-    """Images of both formats end with a 0; otherwise the driver would read on behind the PTX."""
+    """Each image ends with a 0 byte, because the driver reads PTX up to a 0 byte."""
     host = lower.lower(FORUM, llvm=llvm, chip="sm_90", image="isa").read_bytes()
     ptx = lower.code_object(FORUM, "sm_90", image="isa").rstrip(b"\0")
     assert host[host.index(ptx) + len(ptx)] == 0

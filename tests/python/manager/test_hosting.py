@@ -92,7 +92,8 @@ def when_needed(**changes: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("mode", ["served", "threads", "fork-after"])
 def test_a_program_within_its_limits_has_no_manager(mode: str) -> None:
-    """The library starts no thread either: in mode `served` the program finds none."""
+    """In mode `served`, the program finds no thread of the library, because the library starts
+    none."""
     result = run_host(mode, when_needed())
     assert (result.stdout == "ok\n") == (mode != "served"), result.stderr
     assert "manager" not in result.stderr
@@ -194,7 +195,8 @@ def test_main_may_end_before_other_threads() -> None:
 
 
 def test_a_program_that_adopts_orphans_has_no_manager() -> None:
-    """The manager would become the program's child, so none starts, and a line tells why."""
+    """In this program, the manager would become the program's child. The library therefore starts
+    no manager, and prints the reason."""
     said = good("reaper")
     assert "this process adopts orphans" in only_line(said)
 
@@ -222,13 +224,13 @@ def odd_locales() -> Path:
     "locale", ["ka_GE", "hy_AM", "ja_JP.eucjp", "zh_CN.gbk", "tg_TJ.koi8t", "nowhere.NOTHING"]
 )
 def test_any_locale_is_served(locale: str, odd_locales: Path) -> None:
-    """In such a locale, Python once terminated the program."""
+    """In each of these locales, an earlier version let Python terminate the program."""
     good("served", LC_ALL=locale, LOCPATH=str(odd_locales))
 
 
 def test_a_directory_as_standard_input_is_served() -> None:
-    """An interpreter inside the program would end the program, because the standard input is a
-    directory."""
+    """The standard input is a directory. With this input, an interpreter in the program's process
+    would end the program."""
     with open_directory("/") as descriptor:
         result = run_host("served", promptly(), stdin=descriptor)
     assert result.stdout == "ok\n", result.stderr
@@ -372,7 +374,8 @@ def test_the_manager_is_not_preloaded() -> None:
 
 
 def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
-    """-I excludes the user's packages; the manager searches them if cffi is not elsewhere."""
+    """The manager's Python starts with -I, which excludes the user's packages. If cffi is missing
+    elsewhere, the manager also searches the user's packages."""
     python = bare_python()
     version = "python{}.{}".format(*sys.version_info)
     packages = tmp_path / ".local" / "lib" / version / "site-packages"
@@ -415,7 +418,7 @@ def run_from(lib: Path, mode: str, **env: str) -> subprocess.CompletedProcess[st
 
 def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
     """Order of search: the interpreter of mgpu-rt run, the installation's, VIRTUAL_ENV,
-    CONDA_PREFIX, PATH; the library reports each that fails.
+    CONDA_PREFIX, PATH. The library reports each interpreter that fails.
 
     If neither the user nor the library's environment selected the interpreter, the library prints a
     line.
@@ -500,7 +503,8 @@ def test_an_uncalled_library_starts_nothing() -> None:
 
 
 def test_an_exit_handler_may_launch() -> None:
-    """A handler that runs after HIP's receives an error; the manager has already ended."""
+    """An exit handler may call the library after the exit handlers of HIP; the library returns an
+    error, because the manager has already ended."""
     result = run_host("late", promptly())
     assert result.returncode == 0
     assert "late ok" in result.stdout or "after HIP's exit handlers" in result.stderr
@@ -511,8 +515,9 @@ def test_an_exit_handler_may_launch() -> None:
 def test_exit_gives_back_at_most_idle_streams(
     mode: str, version: str, destroyed: int, tmp_path: Path
 ) -> None:
-    """Destroying other objects might wait for the device, which stock does not do; before HIP 7
-    this applies to idle streams too."""
+    """At exit, the library destroys only idle streams, and only from HIP 7 on. If the library
+    destroyed other objects, the exit might wait for the device; with stock the exit does not
+    wait."""
     log = tmp_path / "log"
     good(mode, HIPSTUB_LOG=str(log), HIPSTUB_VERSION=version)
     found = counts(log)

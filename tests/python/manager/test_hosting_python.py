@@ -24,7 +24,7 @@ from tests.support.hosting import (
     run_program,
 )
 
-#: The library through ctypes, and unique images, for every Python from 2.7 on.
+#: Code for every Python since 2.7: loads the library through ctypes, and creates unique images.
 PRELUDE = """
 import ctypes, itertools, json, os, sys, threading, time
 lib = ctypes.CDLL(sys.argv[1])
@@ -118,8 +118,8 @@ def test_a_host_without_cffi_is_served() -> None:
 
 
 def test_children_of_multiprocessing_are_served() -> None:
-    """With fork, spawn and forkserver, the library works in the children, and each child has its
-    own manager or none."""
+    """With fork, spawn and forkserver, the library works in each child process. A child process has
+    its own manager or no manager."""
     script = """
     import multiprocessing
     def child(results):
@@ -291,7 +291,8 @@ def gil() -> Path:
 def test_the_gil_is_held_throughout(gil: Path) -> None:
     """A thread that loads modules does not need the GIL, before or after the first call.
 
-    No thread that calls mgpu* enters the interpreter, because here it could not acquire the GIL.
+    No thread that calls mgpu* enters the interpreter, because the holder of the GIL would block the
+    thread.
     """
     python(f"""
     holder = ctypes.PyDLL({str(gil)!r})

@@ -40,7 +40,8 @@ def test_threads_do_not_race(mode: str, policy: str, library: Path, tmp_path: Pa
 
 
 def suppressions() -> Path:
-    """Suppresses races in the stub, whose accesses are invisible: it is built without TSan."""
+    """Writes a file that suppresses reports of races in the stub. The accesses of the stub are
+    invisible, because the stub is built without ThreadSanitizer."""
     out = folder("hosting") / "tsan.suppressions"
     # read_path reads the loader's list, but the loader is not built with ThreadSanitizer, so its
     # locks are invisible.

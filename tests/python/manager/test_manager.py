@@ -155,7 +155,8 @@ def test_a_policy_may_evict_everything(tmp_path: Path) -> None:
 
 
 def test_an_eviction_spoils_no_capture(tmp_path: Path) -> None:
-    """During a capture in global mode, another thread may free memory only in relaxed mode."""
+    """During a capture in global mode, another thread may free memory only if that thread is in
+    relaxed mode."""
     with Program(tmp_path, "EvictAll") as program:
         program.do("hip, to = ctypes.CDLL(os.environ['MGPU_RT_HIP']), ctypes.byref")
         program.do("own, graph = ctypes.c_void_p(), ctypes.c_void_p()")
@@ -275,7 +276,8 @@ def test_the_manager_calls_no_hip_after_its_end(tmp_path: Path) -> None:
 
 
 def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
-    """A forked child has no manager; the parent's manager must not receive its calls."""
+    """A forked child has no manager, and the parent's manager must not receive the child's
+    calls."""
     with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)

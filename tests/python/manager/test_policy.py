@@ -280,8 +280,8 @@ def test_running_kernel_keeps_its_module(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="1")
 def test_evicted_image_is_loaded_again(mgpu: Mgpu) -> None:
-    """The image has the address and the bytes of the evicted module's image, but the library must
-    not use the slot that caches that module."""
+    """The new image has the address and the content of the evicted module's image, but the library
+    must load a new module."""
     buffers = [mgpu.image(variant(number)) for number in range(4)]
     for _ in range(3):
         for buffer in buffers:

@@ -83,7 +83,8 @@ def test_a_container_with_an_init_has_a_manager() -> None:
 
 
 #: The system calls of the library's own thread and of the process that becomes the manager, with
-#: their numbers on x86-64. The flag says whether a manager runs even if the call is refused.
+#: their numbers on x86-64. For each call, the flag tells whether a manager still runs if a sandbox
+#: refuses the call.
 REFUSED = {
     "clone": (56, False),
     "dup": (32, False),

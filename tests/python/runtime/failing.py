@@ -166,7 +166,7 @@ class CallsItself(Runtime):
 
 
 class Forks(Runtime):
-    """The forked child continues with the library's own functions."""
+    """After the fork, the child's calls go to the library in C, and no longer to this runtime."""
 
     def stream_create(self) -> int:
         if child := os.fork():
@@ -176,7 +176,7 @@ class Forks(Runtime):
 
 
 class Number(int):
-    """A number like NumPy's, which is no int."""
+    """An integer that is not exactly an int, similar to NumPy's integers."""
 
 
 class ReturnsNumber(Runtime):

@@ -13,7 +13,7 @@ from mgpu_rt.runtime._base import METHODS
 
 
 class PassAll(Runtime):
-    """Passes every function through Python and back."""
+    """A hook through which every call goes, without a change."""
 
 
 def _pass(method: str) -> Any:
@@ -46,7 +46,7 @@ class Forgets(Names):
 
 
 class Both(Names, CachedRuntime):
-    """Combines a hook and the caches."""
+    """A runtime that is a hook and also uses the caches."""
 
 
 class SlowToMake(PlainRuntime):

@@ -23,7 +23,7 @@ from tests.support.patience import HANG
 pytestmark = pytest.mark.check  # a whole model with hooks
 
 BLOCK = next(model for model in MODELS if model.name == "block")
-#: With these inputs, both normalisations have a positive number under the square root.
+#: With these inputs, the two normalisations of the block take the square root of a positive number.
 SMALL = "%small = arith.constant 1.000000e-05 : f32"
 BELOW_ZERO = "%small = arith.constant -1.000000e+06 : f32"
 
@@ -86,7 +86,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_matrix_product_replays_with_the_same_result(recording: Path) -> None:
-    """The kernel multiplies 32x64 by 64x64 elements into 32x64, without other kernels."""
+    """The recording contains one launch. The kernel multiplies a 32x64 matrix by a 64x64 matrix,
+    and changes only the block with the result."""
     (launch,) = launches_of(recording)
     assert launch["not_recorded"] == []
     changed = [block["before"] != block["after"] for block in launch["blocks"]]

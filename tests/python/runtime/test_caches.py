@@ -74,8 +74,9 @@ def test_functions_of_a_module_that_hip_has_back_are_forgotten(mgpu: Mgpu) -> No
 @in_child(HIPSTUB_REUSE="1", **alone)
 def test_a_handle_that_hip_hands_out_anew_is_unknown(mgpu: Mgpu) -> None:
     """The program has unloaded the runtime's module by calling HIP. The next load gets the handle
-    of the unloaded module. At first the handle belongs to an equal image, whose functions differ.
-    Later the handle belongs to an image to which kernels write, and which may not be shared."""
+    of the unloaded module. After the first reload, the handle belongs to a module of the same
+    image, but the handles of the functions differ. After the second reload, the handle belongs to
+    an image with globals to which kernels write, so the runtime must not share that module."""
     first, second = (mgpu.image(code_object(name)) for name in ("forum", "globals"))
     with mgpu_rt.intercept(CachedRuntime()):
         module = mgpu.load(first)
@@ -155,8 +156,8 @@ def test_a_singleton_serves_all(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_singleton_makes_one_stream_for_threads_that_begin_at_once(mgpu: Mgpu) -> None:
-    """Before the fix, each thread created a runtime, and threads that lost the race released theirs
-    while others used it."""
+    """An earlier version created one runtime in each thread. All threads but one then released
+    their runtimes while other threads still used these runtimes."""
     mgpu.stub.hipstub_set_delay(b"hipStreamCreate:20000")
     with mgpu_rt.intercept(Singleton()):
         threads = [threading.Thread(target=mgpu.StreamCreate) for _ in range(4)]
@@ -281,8 +282,8 @@ def test_a_free_without_a_stream_goes_to_hip(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_memory_that_hip_handed_out_anew_is_not_kept(mgpu: Mgpu) -> None:
-    """The program has freed the block by HIP, and has got other memory at its address, with a new
-    number."""
+    """The program has freed the block by calling hipFree, and HIP has allocated other memory at the
+    block's address. This memory has a new buffer number."""
     with mgpu_rt.intercept(CachedRuntime()) as runtime:
         stream = mgpu.StreamCreate()
         block = mgpu.MemAlloc(64, stream, False)
@@ -309,7 +310,7 @@ def test_kept_blocks_go_back_where_memory_is_short(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_handle_given_up_twice_serves_one_owner(mgpu: Mgpu) -> None:
-    """The runtime refuses the second free, in stock's words."""
+    """The runtime refuses the second release of an object, and prints stock's message."""
     image = mgpu.image(code_object("forum"))
 
     def streams() -> tuple:
@@ -354,8 +355,8 @@ def test_handles_from_before_a_reset_are_forgotten(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_threads_share_one_runtime(mgpu: Mgpu) -> None:
-    """Four threads need at most four streams, and no two threads get one stream at once. While HIP
-    answers a query, other threads run."""
+    """Four threads need at most four streams, and no stream belongs to two threads at once. While
+    HIP answers a query, other threads run."""
     held: set[int] = set()
     twice: list[int] = []
     mgpu.stub.hipstub_set_delay(b"hipStreamQuery:200")

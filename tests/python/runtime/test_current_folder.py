@@ -1,5 +1,5 @@
 """The current folder contains files with the names of modules. No Python that the package starts
-runs these files, unless the user has named one."""
+runs these files, except a module that the user has named."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ os.execv(command[0], command)
 
 @pytest.mark.parametrize("version", ["", "3.10", "3.13"])
 def test_a_child_takes_the_package_that_started_it(planted: Path, version: str) -> None:
-    """A Python without an installed mgpu_rt also uses the checkout's package."""
+    """Each child process imports the checkout's package, even if mgpu_rt is not installed in the
+    child's Python."""
     python = python_with_cffi(version) if version else sys.executable
     if python is None:
         pytest.skip(f"no Python {version} here")
@@ -96,7 +97,8 @@ def test_replay_runs_nothing_of_the_current_folder(planted: Path, tmp_path: Path
 
 @pytest.mark.parametrize("hook", ["trace", "nan", "mine:Trace", "trace:Trace"])
 def test_a_hook_runs_nothing_else_of_the_current_folder(planted: Path, hook: str) -> None:
-    """The named module may be in the current folder, even under the name of a module of Python."""
+    """The module that the user names may be in the current folder, even if Python has a module of
+    that name."""
     done = run(
         planted, [str(COMMAND), "run", "--device", "hip", "--hook", hook, "--", *HOST, "plain"]
     )
@@ -129,7 +131,8 @@ def test_the_manager_runs_nothing_else_of_the_current_folder(planted: Path, poli
 
 
 def test_the_package_starts_python_in_no_other_way() -> None:
-    """Python starts with -I, through _interpreter.py, or with its explicit path."""
+    """The package starts Python with -I, except in _interpreter.py and isolated.py, which change
+    sys.path themselves."""
     others = {"_interpreter": {"*_FLAGS"}, "isolated": {'"-c", _START'}}
     for path in ROOT.glob("mgpu_rt/**/*.py"):
         started = re.findall(r"\[sys\.executable, (\"-c\", \w+|.*?),", path.read_text())

@@ -1,5 +1,5 @@
-"""A kernel runs in blocks of its compiled size, even if a launch requests another size. So a hook
-cannot set another block size, and the message names the compiled size."""
+"""A kernel runs in blocks of its compiled size, even if a launch requests another size. A hook
+therefore cannot set another block size, and the message names the compiled size."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def launch_of(content: bytes) -> Launch:
 
 @functools.cache
 def ptx(directive: bytes) -> bytes:
-    """Returns PTX as NVVM writes it, with another directive for the block's size."""
+    """Returns the PTX that NVVM writes, but with another directive for the block's size."""
     return lower.code_object(EXACT, CHIP, image="isa").replace(b".maxntid 64, 1, 1", directive)
 
 

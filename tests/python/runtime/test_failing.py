@@ -1,5 +1,5 @@
-"""A faulty hook or runtime ends the program with a status that means failure. The program never
-continues after a call was lost."""
+"""A faulty hook or runtime ends the program with a status that means failure. If a call was lost,
+the program never continues."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ def test_a_status_of_the_programs_own_stays() -> None:
     [("CallsItself", 1, 2), ("Forks", 3, 4), ("ReturnsNumber", 1, 0)],
 )
 def test_a_program_goes_on(name: str, out: int, asked_for: int) -> None:
-    """A forked child continues as the program does. The program forks twice, and no child forks
-    again."""
+    """A forked child of the program also runs to its end. The program forks twice, and no child
+    forks again."""
     done = run(f"failing:{name}")
     assert (done.returncode, done.stdout) == (0, "ok\n" * out), done.stderr
     assert done.stderr.count("asked") == asked_for
@@ -161,7 +161,8 @@ def test_a_stream_that_cannot_be_written_changes_no_ending(
 @pytest.mark.parametrize("hook", ["Trace", "Time"])
 @pytest.mark.parametrize(("redirected", "status"), [("2>&-", 0), ("2>/dev/full", 1)])
 def test_a_hook_that_ships_lets_the_program_go_on(hook: str, redirected: str, status: int) -> None:
-    """The hook's lines are lost; the exit status reports that if a user may have wanted them."""
+    """The hook cannot print its lines. The exit status is 1 if stderr is full, but 0 if the user
+    closed stderr."""
     done = run_redirected(f"mgpu_rt.hooks:{hook}", redirected)
     assert (done.returncode, done.stdout) == (status, "ok\n")
 
@@ -247,7 +248,8 @@ def test_a_launch_without_params_has_no_arguments_to_look_at() -> None:
 
 @in_child(**alone)
 def test_intercept_leaves_all_as_it_was_if_it_cannot_install(mgpu: Mgpu) -> None:
-    """A property may raise an exception, and so may a class that defines no methods."""
+    """`intercept` cannot install a runtime if a property raises an exception, or if a method is
+    None or async."""
     for kind in (failing.RaisingProperty, failing.NoMethod, failing.AsyncStream):
         with pytest.raises((ZeroDivisionError, TypeError)), mgpu_rt.intercept(kind()):
             pass
@@ -332,7 +334,8 @@ def go():
 
 
 def test_python_without_room_to_say_how_it_failed_ends_the_program() -> None:
-    """At the recursion limit, neither a method nor the handler of its exception can be called."""
+    """At the recursion limit, Python can call neither the runtime's method nor the code that prints
+    the method's exception."""
     env = asked("runtimes:PassAll", LIBRARY=str(library()))
     done = run_program([sys.executable, "-c", f"{DEEP}go(); print('went on')"], env)
     assert (done.returncode, done.stdout) == (1, "")

@@ -63,7 +63,7 @@ def test_a_folder_of_others_is_refused(planted: str, tmp_path: Path) -> None:
 
 
 def test_no_link_in_it_is_followed(tmp_path: Path) -> None:
-    """A link that replaces the opened folder is not followed either."""
+    """The library follows no link, even if a link replaces the opened folder."""
     out, secret = tmp_path / "recording", tmp_path / "secret"
     secret.write_bytes(b"secret\n")
     with Folder(out) as made:
@@ -151,7 +151,7 @@ def appending(out: Path, count: int) -> subprocess.Popen[bytes]:
 
 
 def test_processes_that_record_in_one_folder_lose_no_launch(tmp_path: Path) -> None:
-    """Ranks of MPI record into one folder in this way."""
+    """The ranks of an MPI job record into one folder concurrently."""
     processes = [appending(tmp_path / "recording", 50) for _ in range(4)]
     assert [process.wait(HANG) for process in processes] == [0] * 4
     *whole, end = lines(tmp_path / "recording")
@@ -179,8 +179,8 @@ def test_a_process_that_is_killed_leaves_what_was_complete(tmp_path: Path) -> No
 def test_processes_that_enter_launches_are_waited_for(
     entering: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process waits for the lock as long as other processes append launches; it gives up if they
-    append nothing."""
+    """A process waits for the lock as long as other processes append launches, and gives up if the
+    other processes append nothing."""
     looks = itertools.count()
     with Folder(tmp_path / "recording") as made:
         made.append(b"first")

@@ -83,7 +83,7 @@ def test_a_wrong_option_is_named(words: tuple[str, ...], sentence: str) -> None:
 
 
 def test_the_hook_of_the_page_counts_launches_by_their_grid(tmp_path: Path) -> None:
-    """A class is named as a hook, and --kernel and --nth also apply to it."""
+    """The user names a class as a hook. The options --kernel and --nth also apply to this hook."""
     blocks = (ROOT / "docs" / "write-a-runtime.md").read_text().split("```python\n")
     (text,) = (block.partition("```")[0] for block in blocks if "class Grids" in block)
     (tmp_path / "mine.py").write_text(text)

@@ -1,4 +1,4 @@
-"""A runtime in Python that MGPU_RT_RUNTIME names, in programs that do not know Python."""
+"""MGPU_RT_RUNTIME names a runtime in Python; the programs themselves do not use Python."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def counts(tmp_path: Path, runtime: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("runtime", ["", *RUNTIMES])
 def test_a_caching_runtime_asks_hip_once(runtime: str, tmp_path: Path) -> None:
-    """The program launches twice: a caching runtime loads and creates once, a plain runtime
-    twice."""
+    """The program launches a kernel twice. A caching runtime loads the module and creates a stream
+    once; a plain runtime loads and creates for each launch."""
     found = counts(tmp_path, runtime)
     times = 2 if runtime.endswith("PlainRuntime") else 1
     for function in ("hipModuleLoadData", "hipModuleGetFunction", "hipStreamCreate"):
@@ -107,7 +107,8 @@ def test_calls_are_counted_once(tmp_path: Path) -> None:
 def test_statistics_tell_of_calls_of_the_driver_that_were_not_counted(
     runtime: str, tmp_path: Path
 ) -> None:
-    """A hook passes its calls on to the library, which counts its driver calls."""
+    """A hook passes its calls on to the library; the statistics include the driver calls that
+    result."""
     path = tmp_path / "stats.json"
     done = run(runtime, MGPU_RT_STATS=f"1,{path}")
     stats = json.loads(path.read_text())
@@ -147,8 +148,8 @@ def test_no_python_is_loaded_unless_asked_for(tmp_path: Path) -> None:
 
 
 def test_first_calls_of_threads_wait_for_the_runtime() -> None:
-    """Every first call waits for the runtime, and the runtime gets all nine: 8 threads and the main
-    thread each create a stream."""
+    """8 threads and the main thread each create a stream. All nine first calls wait until the
+    runtime exists, and then reach the runtime."""
     done = run("runtimes:SlowToMake", "threads")
     assert (done.returncode, done.stderr.count("asked")) == (0, 9)
 

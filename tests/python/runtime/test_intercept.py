@@ -58,8 +58,8 @@ def test_the_inner_runtime_ends_first(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_threads_may_leave_in_any_order(mgpu: Mgpu) -> None:
-    """The program removes the first runtime first: the second runtime stays until the program
-    removes it too."""
+    """The program removes the first runtime before the second runtime. The second runtime stays
+    installed until its own removal."""
     first, second = mgpu_rt.intercept(Streams()), mgpu_rt.intercept(Streams())
     outer, inner = first.__enter__(), second.__enter__()
     first.__exit__(None, None, None)
@@ -298,7 +298,8 @@ lib.override(b"mgpuStreamCreate", True)
 
 
 def test_a_method_outside_of_a_program_does_nothing() -> None:
-    """The method does nothing, and prints so once."""
+    """The method does nothing. The first such call prints one line, and later calls print
+    nothing."""
     code = [sys.executable, "-c", BY_ITSELF]
     done = subprocess.run(code, capture_output=True, text=True, env=environment(), timeout=HANG)
     assert (done.returncode, done.stdout) == (0, "0 0 ('', '')\n0 None None\n"), done.stderr

@@ -141,7 +141,7 @@ def test_arguments_that_do_not_fit_are_named(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """HIP would read missing arguments from beyond the given ones."""
+    """If arguments were missing, HIP would read past the end of the given arguments."""
     folder = changed(recorded, tmp_path / "copy", change)
     assert_refused(folder, "", words, capfd)
 

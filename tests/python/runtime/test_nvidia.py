@@ -75,7 +75,8 @@ def test_a_nan_is_named(mgpu: Mgpu) -> None:
 @pytest.mark.gpu
 @in_child(policies=("builtin",), backends=("cuda",))
 def test_a_recording_replays_with_the_same_result(mgpu: Mgpu) -> None:
-    """A replay with another block size gives equal results; a changed kernel does not."""
+    """A replay with another block size has equal results; a replay with a changed kernel has
+    different results."""
     for image in ("bin", "isa"):
         with TemporaryDirectory() as folder:
             with mgpu_rt.intercept(Record(output=folder, kernel="halve")):

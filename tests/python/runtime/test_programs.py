@@ -1,5 +1,5 @@
-"""Over each runtime in Python, the output of the programs in bench/programs equals the
-library's."""
+"""The programs in bench/programs print the same output over each runtime in Python as over the
+library."""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ NOT_RECORDED = {
 
 
 def record_with_faults(mgpu: Mgpu) -> None:
-    """Records launches, the first of which cannot be recorded. A copy that the hook makes does not
-    count as a call of the program."""
+    """Makes several launches; the hook cannot record the first launch. A copy that the hook makes
+    does not count as a call of the program."""
     for fault, words in NOT_RECORDED.items():
         with TemporaryDirectory() as folder:
             mgpu.stub.hipstub_reset()

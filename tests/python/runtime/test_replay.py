@@ -97,7 +97,7 @@ def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Pa
 
 
 def test_a_kernels_name_is_only_a_name(tmp_path: Path) -> None:
-    """The lines of hooks, record, replay and inspect show the text as a mere name."""
+    """Hooks, record, replay and inspect print control characters in a kernel's name as escapes."""
     evil, shown = tmp_path / "evil", r"\u001b\u000a\u009bh"
     evil.write_bytes(program().read_bytes().replace(b"halve", b"\x1b\n\xc2\x9bh"))
     evil.chmod(0o755)

@@ -1,4 +1,5 @@
-"""Finds the proofs without which the selftest reports the library as wrong, on the emulated device.
+"""Removes each proof from the library and finds the selftest's check that detects the removal, on
+the emulated device.
 
     python -m tests.python.selftest.share [--rest] [PROOF ...]
 
@@ -57,15 +58,16 @@ def _one(found: Machine) -> Machine:
 
 
 def _pins(found: Machine) -> Machine:
-    """Returns the stub of HIP that copies from and to the registered pages, as a GPU may."""
+    """Returns the stub of HIP with HIPSTUB_PINS: this stub copies through the registered pages, as
+    a GPU may."""
     stub = environment("stub", HIPSTUB_PINS="1")
     search = found.environment["LD_LIBRARY_PATH"].partition(":")[0]
     return dataclasses.replace(found, environment={**stub, "LD_LIBRARY_PATH": search}, both=None)
 
 
 def calls_wrong(check: right.Check) -> bool:
-    """Returns whether a check reports the library as wrong. This library also runs the side with
-    stock's behaviour."""
+    """Returns whether a check reports the library as wrong. The check runs the same library for the
+    side with stock's behaviour."""
     parts: list[Part] = []
     right.perform([check], parts, math.inf, lambda text: None, "")
     return any(wrong.side != HIP for wrong in parts[0].wrong)
@@ -79,7 +81,8 @@ def noticed_by(library: Path) -> str:
 
 
 def write(proof: str, check: str) -> None:
-    """Writes a witness into the row of a proof, or keeps the reason why there is none."""
+    """Writes a witness into the row of a proof. If there is no witness, the row keeps the
+    reason."""
     text = table.PAGE.read_text(encoding="utf-8")
     row = _row(text, proof)
     reason = REASON.search(row)

@@ -46,14 +46,14 @@ struct reference {
 static struct work ring[RING];
 static size_t next; /* the place that was used least recently */
 
-/* Guards these. While this lock is held, HIP is asked only for the time between completed events.
- */
+/* Guards the two arrays below. A thread that holds this lock calls HIP only for the time between
+ * completed events. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reference references[MOST_DEVICES];
 static unsigned generations[MOST_DEVICES]; /* increases when HIP has invalidated the events */
 
-/* Returns whether a call of HIP succeeded. If hipErrorNotReady becomes the last error, it stays so
- * only for a moment, because the program's call to HIP follows. */
+/* Returns whether a call of HIP succeeded. Does not clear hipErrorNotReady: if this result becomes
+ * the last error, the program's call to HIP follows and replaces the last error. */
 static bool works(hipError_t error) {
     if (error != hipSuccess && error != hipErrorNotReady)
         PROOF_STEP(timing_leaves_no_error, device_clear_error(error));
@@ -99,8 +99,8 @@ static bool have_both(struct work *work, int device) {
 
 /* ---- the first event of a device ---- */
 
-/* Records an event; its time is the time at which the host learned of its completion. Returns false
- * if the completion does not come soon. */
+/* Records an event, and stores in *time when the host saw that the event was complete. Returns
+ * false if the event does not complete soon. */
 static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time) {
     const uint64_t end = clock_ns() + patience;
     if (!works(hip_untimed.EventRecord(event, stream)))
@@ -113,9 +113,9 @@ static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time)
     return works(error);
 }
 
-/* Records two events, of which only the second counts. The first event waits for the stream's
- * earlier work, the second for almost nothing, so that no kernel seems to start before its launch.
- */
+/* Records an event twice; only the second record counts. The first record waits for the stream's
+ * earlier work, so the second completes almost at once, and no kernel seems to start before its
+ * launch. */
 static bool find_reference(struct reference *reference, int device, hipStream_t stream) {
     const unsigned generation = load_acquire(&generations[device]);
     hipEvent_t event = NULL;
@@ -197,9 +197,10 @@ static void record_times(struct work *work) {
                                     .stream = work->stream});
 }
 
-/* Returns whether the work is done, and its times were read or can never be known. Learns from
- * hipEventElapsedTime whether the work is done. In 6.4.3 and 7.2.4, hipEventQuery would read the
- * stream on which the event was recorded, and that stream may be destroyed. */
+/* Returns true if the work is done and its times were read, or if HIP can no longer report its
+ * times. Calls hipEventElapsedTime to find out whether the work is done. In 6.4.3 and 7.2.4,
+ * hipEventQuery would read the stream on which the event was recorded, and that stream may be
+ * destroyed. */
 static bool is_read(struct work *work) {
     if (is_invalid(work)) {
         note_lost();
@@ -236,7 +237,8 @@ static bool is_timeable(hipStream_t stream) {
 }
 
 /* Returns the ring's next place for work. Returns NULL if the oldest work is still running; the
- * next submission uses the next place. So one slow stream does not block the others. */
+ * next submission uses the next place. Therefore one slow stream does not block the other streams.
+ */
 static struct work *next_place(void) {
     const size_t place =
         PROOF_VALUE(slow_stream_holds_one_place, fetch_add_relaxed(&next, 1), load_relaxed(&next));
@@ -281,7 +283,8 @@ struct work *gpu_times_before(enum hip_index function, hipStream_t stream, size_
     return work;
 }
 
-/* A call that HIP has refused has no times, and up to HIP 6 its error is the last error. */
+/* If HIP has refused the call, there is nothing to time. In HIP 6 and older, recording an event
+ * would also clear the call's last error. */
 hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t error) {
     if (!work)
         return error;

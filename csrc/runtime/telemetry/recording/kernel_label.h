@@ -11,14 +11,14 @@
 enum apart { APART_BY_NAME, APART_BY_MODULE, APART_BY_IMAGE };
 
 struct kernel_labels {
-    const struct kernel_name *names; /* KERNELS names, which must outlive this struct */
+    const struct kernel_name *names; /* an array of KERNELS names, which must outlive this struct */
     uint8_t apart[KERNELS];          /* enum apart */
 };
 void kernel_labels(struct kernel_labels *labels, const struct kernel_name names[KERNELS]);
 
-/* Returns a kernel's name for output: the plain name itself, or a longer name in `text`. An image
- * without a module's name, or with a name that another image has, is named by the first 8 digits of
- * its hash. */
+/* Returns a kernel's name for output: the plain name itself, or a longer name in `text`. If an
+ * image has no module's name, or shares the name with another image, the label contains the first 8
+ * digits of the image's hash. */
 struct kernel_text {
     char text[sizeof(struct kernel_name)];
 };

@@ -21,8 +21,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The current meaning of a handle of HIP: 1 + its row or number, 0 if it has none. If HIP returns a
- * handle again for a new object, the new meaning replaces the old one. */
+/* The current meaning of a handle of HIP: 1 + the row or the number of its object; 0 if the handle
+ * has no meaning. If HIP returns a handle again for a new object, the new meaning replaces the old
+ * one. */
 enum { HANDLES = 4096 };
 struct meanings {
     uint64_t handles[HANDLES];

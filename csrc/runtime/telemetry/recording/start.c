@@ -47,7 +47,7 @@ void start_device(void) {
     int device = 0;
     if (LIKELY(load_relaxed(&device_known)) || exchange_relaxed(&device_known, true))
         return;
-    (void)thread_get(); /* this also selects the device */
+    (void)thread_get(); /* thread_get also selects the device */
     const uint64_t begin = clock_ns();
     const hipError_t error = make_ready();
     const uint64_t nanoseconds = clock_ns() - begin;

@@ -1,13 +1,13 @@
-/* HIP's own start: each process pays it once, also if other code calls HIP first. The start is
- * timed separately, so that no call's time includes it, with or without a cache. */
+/* Times HIP's own start, which happens once in each process, whether this library or other code
+ * calls HIP first. The start is timed separately, so that no call's time includes the start. */
 #ifndef MGPU_RT_START_H
 #define MGPU_RT_START_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Records that hipInit was called at the clock_ns time `begin`; `version` is
- * hipRuntimeGetVersion's, 0 if HIP does not report it. Under start_lock. */
+/* Records that hipInit was called at the clock_ns time `begin`; `version` is the result of
+ * hipRuntimeGetVersion; 0 if HIP reports no version. Under start_lock. */
 void start_initialised(uint64_t begin, uint64_t nanoseconds, int version);
 
 /* Initialises the current device and records its number. Called once in a process, before the first

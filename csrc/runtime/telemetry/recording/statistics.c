@@ -1,4 +1,5 @@
-/* Prints the counts and times of the program's calls, of the driver's and of kernels. */
+/* Prints counts and times of three kinds: the program's calls, the calls to the driver, and the
+ * kernels. */
 #include "telemetry/recording/statistics.h"
 #include "driver/hip.h"
 #include "mgpu.h"

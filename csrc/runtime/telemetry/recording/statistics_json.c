@@ -100,8 +100,8 @@ static bool have_one_label(const struct kernel_labels *labels, size_t one, size_
            strcmp(kernel_label(labels, one, &text), kernel_label(labels, other, &other_text)) == 0;
 }
 
-/* Several rows may show one name if the names of their kernels were cut off. The launches of such
- * rows are summed in the first row; the other rows have 0 calls. */
+/* Several rows may show the same name if the names of their kernels were cut off. The launches of
+ * such rows are summed in the first row; the other rows have 0 calls. */
 static struct counter launches_of(const struct counts *record, const struct kernel_labels *labels,
                                   size_t row) {
     struct counter sum = {0, 0};

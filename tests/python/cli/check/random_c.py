@@ -3,8 +3,8 @@
     python -m tests.python.cli.check.random_c              # seeds 0 to 1159, a quarter of an hour
     python -m tests.python.cli.check.random_c 17 4711      # some, by their seeds
 
-Each program is one kernel with one work-item (softgpu/tests/csmith), which check reads as a
-recording. test_random_c.py runs a sample.
+Each program is one kernel with one work-item (softgpu/tests/csmith). `mgpu-rt check` reads each
+program as a recording. test_random_c.py runs a sample.
 """
 
 from __future__ import annotations

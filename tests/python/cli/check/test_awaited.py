@@ -1,8 +1,8 @@
 """`mgpu-rt check` finds two faults of LLVM's own lowering, which passes streams in place of events.
 
-LLVM 22 lowers a gpu.wait on a loop's token with this fault. Some builds recorded no event behind a
-launch in an async.execute (llvm #170833). Debian's LLVM 22 records this event, so the test removes
-it.
+LLVM 22 lowers a gpu.wait on a loop's token with this fault. Some builds of LLVM recorded no event
+after a launch in an async.execute (llvm #170833). Debian's LLVM 22 records this event, so the test
+removes it.
 """
 
 from __future__ import annotations

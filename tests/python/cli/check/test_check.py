@@ -99,7 +99,7 @@ def test_a_report_says_where_and_whose() -> None:
     assert "loads 4 bytes at 0x" in done.stderr and "4 bytes before allocation 1 [" in done.stderr
 
 
-#: for each access of a kernel and each call, its operations in MLIR
+#: for each kind of access and each call, the operations in MLIR that cause the access or the call
 OPERATIONS = {
     "load": ("memref.load", "memref.atomic_rmw"),
     "store": ("memref.store", "llvm.store"),
@@ -250,7 +250,8 @@ def test_programs_have_no_fault(name: str) -> None:
     if name == "cluster":
         pytest.skip("its target is not emulated")
     done = check("--", programs.build(name, 22, None, library(), "softgpu"))
-    # the program events waits for one stream only through an event, and never destroys the stream
+    # the program `events` waits for one stream only through an event, and never destroys that
+    # stream
     left = name == "events"
     assert ("warning: stream 3 is never destroyed [never-destroyed]" in done.stderr) is left
     assert done.stderr.count("[") == left

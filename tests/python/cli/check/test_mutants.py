@@ -24,7 +24,7 @@ def test_a_seeded_fault_is_found(mutant: Mutant) -> None:
 
 
 def table() -> str:
-    """Returns the table of docs/check.md: how many faults of each class the groups contain."""
+    """Returns the table of docs/check.md: the number of faults of each class in each group."""
     groups = {
         "20 kernels": kernels.MUTANTS,
         "streams and waves": (*streams.MUTANTS, *waves.MUTANTS),

@@ -1,4 +1,5 @@
-"""`mgpu-rt check` reports races within a launch, but no ordered or atomic accesses."""
+"""`mgpu-rt check` reports races within a launch, and reports no accesses that are ordered or
+atomic."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from tests.python.runtime.hooked import program
 
 HERE = Path(__file__).parent
 
-#: The races in races.mlir: the kernel, the two accesses in either order, and the memory.
+#: The races in races.mlir: the kernel, the two accesses, and the memory. Either access may come
+#: first.
 RACES = [
     ("no_barrier", {"memref.load %tile", "memref.store %x, %tile"}, "workgroup"),
     ("barrier_too_few", {"memref.load %tile", "memref.store %z, %tile"}, "workgroup"),

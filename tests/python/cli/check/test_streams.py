@@ -29,7 +29,8 @@ def test_work_in_order_is_no_race() -> None:
     assert (done.returncode, done.stderr) == (0, "mgpu-rt: found no fault\n")
 
 
-#: A copy on another stream overwrites the host memory while it is being copied to the device.
+#: While a stream copies host memory to the device, a copy on another stream overwrites this host
+#: memory.
 REUSED = """
 func.func @main() -> i32 {{
   %zero = arith.constant 0 : i32

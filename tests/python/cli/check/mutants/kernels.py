@@ -50,7 +50,7 @@ def _of(
 
 # ---- the host's code ----
 
-#: the allocation of each array, up to the next operation's token
+#: for each array, the start of the operation that allocates the array
 ALLOCATED = {
     "in": "%t1 = gpu.alloc async [%t0] (%count)",
     "out": "%t3 = gpu.alloc async [%t2] (%count)",

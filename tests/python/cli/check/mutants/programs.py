@@ -13,7 +13,7 @@ from tests.python.cli.check.mutants.form import Mutant
 
 @dataclass(frozen=True)
 class ProgramMutant(Mutant):
-    """A fault in a program, which is shortened to two iterations."""
+    """A fault in a program. The program is shortened to two iterations."""
 
     def original(self) -> str:
         return (
@@ -25,7 +25,7 @@ class ProgramMutant(Mutant):
 
 @dataclass(frozen=True)
 class ModelMutant(Mutant):
-    """A fault in a model, which is shortened to one pass."""
+    """A fault in a model. The model is shortened to one pass."""
 
     def original(self) -> str:
         return seeded.source(self.source)
@@ -67,7 +67,7 @@ def _fill_left_out(model: str, filled: str) -> Mutant:
 
 
 def _result(text: str) -> str:
-    """Returns the text that copies the result of a model."""
+    """Returns the operands of the operation that copies a model's result to the host."""
     found = re.findall(r"gpu.memcpy async \[%\w+\] (%host_\w+, %\w+) :", text)
     return next(each for each in found if each.startswith("%host_t"))
 

@@ -86,7 +86,7 @@ MUTANTS = (
         "%dx =",
         _LEAK,
     ),
-    # Faults in orders by waits of the host.
+    # Faults in waits of the host.
     _without_wait("waits", "gpu.wait [%first] // one", "memref.store %value"),
     _without_wait("waits", "gpu.wait [%second] // two", "%third = gpu.memset"),
     _without_wait("waits", "gpu.wait [%third] // three", "%fourth = gpu.memcpy"),

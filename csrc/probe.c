@@ -2,9 +2,9 @@
  * would run any other program, to see what really happens; the library prints further facts
  * (MGPU_RT_VERBOSE). With the argument --hip the probe prints which HIP libraries a program would
  * find, and opens none. With --manager the probe waits as long as the manager is starting. With
- * --image the probe prints why loads must not share the image on its standard input, or nothing if
- * they may. With --pages the probe prints why registered memory cannot stay registered on this
- * machine, or nothing if it can. */
+ * --image the probe reads an image from its standard input, and prints why loads must not share
+ * this image. With --pages the probe prints why memory cannot stay registered on this machine. If
+ * there is no such reason, the probe prints nothing. */
 #include "memory/page_watch.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"

@@ -54,8 +54,8 @@ static void release(struct exported *exported) {
     free(exported);
 }
 
-/* Releases memory that its consumer no longer uses. Once the interpreter has ended, the process's
- * end frees the memory. */
+/* Releases memory that its consumer no longer uses. Does nothing after the end of the interpreter:
+ * the memory is then freed with the process. */
 static void release_consumed(void *exported) {
     if (!Py_IsInitialized())
         return;
@@ -72,7 +72,7 @@ static void delete_versioned(struct versioned *versioned) {
     release_consumed(versioned);
 }
 
-/* Called at the end of a capsule: only a capsule that nobody consumed still owns the memory. */
+/* Releases the memory at the end of a capsule, unless a consumer has taken the memory over. */
 static void end_capsule(PyObject *capsule) {
     const char *name = PyCapsule_GetName(capsule);
     if (name == plain_name || name == versioned_name)

@@ -1,4 +1,4 @@
-/* Maps HIP's current device of a thread to the driver's current context. */
+/* Makes the context of a thread's current HIP device the driver's current context. */
 #include "cuhip.h"
 
 enum { MOST_DEVICES = 64 };

@@ -112,8 +112,8 @@ extern struct cuda_functions cuda;
 /* The devices that the driver reports; valid once driver_start has returned hipSuccess. */
 extern int cuda_device_count;
 
-/* Opens libcuda and initialises it, once. Returns hipErrorInsufficientDriver if there is no
- * libcuda, with a line on stderr; later calls return the first answer. A later call costs one load.
+/* Opens and initialises libcuda, once. If there is no libcuda, prints a line on stderr and returns
+ * hipErrorInsufficientDriver. Later calls return the result of the first call, and cost one load.
  */
 hipError_t driver_start(void);
 

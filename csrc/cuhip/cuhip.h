@@ -31,8 +31,8 @@ struct thread_state {
     hipError_t last;
 };
 
-/* The initial-exec model needs one load, where the default model of a shared library calls
- * __tls_get_addr. */
+/* With the initial-exec model an access costs one load; with the default model of a shared library
+ * it would call __tls_get_addr. */
 extern __thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
 
 /* Makes the thread's device current. Keeps a context that another library has made current, unless

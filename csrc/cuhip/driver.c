@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The lock is held only for short code of this file, never during a call to the loader or the
+/* A thread holds the lock only for a few instructions, never during a call to the loader or the
  * driver. Otherwise a thread that holds the loader's lock (a constructor under dlopen) and a thread
  * that waits for that lock could deadlock. So several threads may open the driver concurrently,
  * which is harmless. */

@@ -24,10 +24,10 @@ struct ihipStream_t; /* hipStream_t is a pointer to this type */
  * ends. Returns 0, or -1 if memory ran out. */
 int mgpu_rt_use_stream(struct ihipStream_t *stream);
 
-/* Returns HIP's name of the error of the calling thread's last mgpu* call that failed, such as
- * "hipErrorInvalidValue", and clears it. Returns NULL if no call has failed since the last call of
- * this function. Static. Serves callers of functions that return nothing, as most mgpu* functions
- * do. Each failure is also printed on stderr, and HIP's last error is unchanged. */
+/* Returns and clears the error of the calling thread's last mgpu* call that failed, by HIP's name
+ * for the error, such as "hipErrorInvalidValue". Returns NULL if no call has failed since the last
+ * call of this function. Static. Serves callers of functions that return nothing, as most mgpu*
+ * functions do. Each failure is also printed on stderr, and HIP's last error is unchanged. */
 const char *mgpu_rt_take_error(void);
 
 /* Makes HIP release all cached objects that are not in use: modules that the program does not hold,
@@ -35,16 +35,16 @@ const char *mgpu_rt_take_error(void);
  * number of released driver objects. */
 int mgpu_rt_empty_cache(void);
 
-/* Registers `make_room`, which the library calls before mgpuMemAlloc fails for lack of device
- * memory, and then tries once more. `make_room` gets the device and the requested bytes; the
+/* Registers `make_room`. If mgpuMemAlloc finds no device memory, the library calls `make_room`, and
+ * then tries the allocation once more. `make_room` gets the device and the requested bytes; the
  * library's caches are empty by then. If the second try also fails, the call fails as in stock.
  * NULL removes the function.
  *
  * `make_room` runs on the thread that allocates, so it may run on several threads at once.
  * `make_room` may free memory by mgpuMemFree or HIP, and must return with the thread's current
- * device unchanged. `make_room` is not called for its own allocations, nor for the memory of a
- * graph. If a function of mgpu_rt_intercept makes the allocation, the library itself handles the
- * calls of `make_room`. A forked child also calls `make_room`. */
+ * device unchanged. The library calls `make_room` neither for allocations that `make_room` makes
+ * nor for a graph's memory. If a function of mgpu_rt_intercept makes the allocation, the library
+ * itself handles the calls of `make_room`. A forked child also calls `make_room`. */
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
 
 /* Returns the statistics so far as JSON; the caller frees it with free(). Returns NULL if memory
@@ -104,10 +104,10 @@ struct mgpu_rt_scratch {
     size_t capacity;             /* bytes at data */
 };
 
-/* Returns device memory of at least `bytes` bytes, whose content is undefined after it has grown.
- * New work must not use earlier pointers into the buffer (pending work may still use them). Returns
- * NULL if there is no memory: the owner's buffer is then unchanged. For 0 bytes the function
- * returns the current buffer. */
+/* Returns device memory of at least `bytes` bytes. If the buffer has grown, its content is
+ * undefined. New work must not use earlier pointers into the buffer (pending work may still use
+ * them). Returns NULL if there is no memory: the owner's buffer is then unchanged. For 0 bytes the
+ * function returns the current buffer. */
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 
 /* Releases the buffer in its stream's order. The owner is then empty and may be used again. */
@@ -133,24 +133,23 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  * Host code between begin and end runs once, while the graph is built: this code must only submit
  * work. A node stores its values: the addresses of device memory, of both ends of a copy, and the
  * values of a kernel's arguments. A copy from or to the host accesses host memory each time the
- * graph runs. The program must therefore keep that host memory allocated, and leave it registered
- * or unregistered as it was. A copy to the host is complete once the program has waited for the
- * stream.
+ * graph runs. The program must therefore not free, register or unregister this host memory. A copy
+ * to the host is complete once the program has waited for the stream.
  *
  * Memory that is allocated between begin and end belongs to the graph: no other caller gets it
  * while the graph exists. A module stays loaded as long as a graph launches its kernels.
  *
- * A graph cannot contain: memory that host and device share, registered memory, cooperative
- * launches, kernels by host symbol, sparse matrices, a call that fails. Nor can a graph load or
+ * A graph cannot contain memory that host and device share, registered memory, cooperative
+ * launches, kernels by host symbol, sparse matrices, or a call that fails. Nor can a graph load or
  * unload a module with writable globals, use an event created before begin, or free memory
  * allocated before begin. If a call cannot be part of the graph, a line on stderr names the call.
- * After a call that a graph cannot contain, no more work runs until the end, and no graph is
- * built. */
+ * After a call that a graph cannot contain, no more work runs until the end, and no graph is built.
+ */
 struct mgpu_rt_graph;
 
 /* Begins a graph: from here on the calling thread builds it on its current device. Returns 0; or
  * -1, with a line on stderr, if the thread is already building a graph, or cannot build one. No
- * thread can build a graph without caches, nor while a function of the user overrides calls
+ * thread can build a graph if the caches are off, or while a function of the user overrides calls
  * (mgpu_rt_intercept). If the thread ends before mgpu_rt_graph_end, no graph is built. */
 int mgpu_rt_graph_begin(void);
 
@@ -167,8 +166,8 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
 
 /* Destroys a graph (NULL: does nothing); no thread may use it afterwards. Waits for the device if
- * the graph was ever launched: afterwards other callers may get its memory. Memory that the program
- * has not freed still belongs to the program. */
+ * the graph was ever launched: afterwards other callers may get the graph's memory. Memory that the
+ * program has not freed still belongs to the program. */
 void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
 
 /* Returns the number of the graph's nodes; 0 for NULL. */
@@ -180,10 +179,10 @@ char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
 
 /* ---- functions of `mgpu-rt lower --graph` ----
  *
- * For objects that `mgpu-rt lower --graph` writes: each wrapped function asks at its begin how to
- * run the current call. A call whose arguments equal an earlier call's builds a graph, and later
- * calls with these arguments replay the graph. The library remembers the arguments of four calls.
- * Concurrent and recursive calls run without the graph. */
+ * `mgpu-rt lower --graph` wraps functions. Each wrapped function first calls mgpu_rt_graph_enter,
+ * which decides how the current call runs. A call whose arguments equal an earlier call's builds a
+ * graph, and later calls with these arguments replay the graph. The library remembers the arguments
+ * of four calls. Concurrent and recursive calls run without the graph. */
 struct mgpu_rt_graph_function {
     const char *name; /* for messages */
     void *state;      /* the library's state for the function; NULL at first */
@@ -213,8 +212,8 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
  *
  * The library itself handles the creation and destruction of an external stream
  * (mgpu_rt_use_stream). While an external stream is captured, the library itself handles all calls
- * of the thread that uses the stream. No graph is built while overrides are set. The replay of a
- * graph that was built before bypasses overrides. */
+ * of the thread that uses the stream. No graph is built while overrides are set. A graph that was
+ * built earlier is replayed without calls to the overrides. */
 typedef void (*mgpu_rt_function)(void); /* has the type of the mgpu* function of that name */
 
 /* Returns this library's own function of a name ("mgpuStreamCreate"), even if an override has
@@ -222,15 +221,16 @@ typedef void (*mgpu_rt_function)(void); /* has the type of the mgpu* function of
  * function, only the program's call. */
 mgpu_rt_function mgpu_rt_native(const char *name);
 
-/* Makes `instead` handle the program's calls of a function from now on; NULL: the library handles
- * them again. The function for "end" is called without arguments when the process ends and HIP
- * still works. The function for "out_of_memory" is called as mgpu_rt_on_out_of_memory describes,
- * after the program's function. In a forked child there is no override. A call in progress finishes
- * in the function in which it began. Returns 0, or -1 if there is no such function. */
+/* Makes `instead` handle the program's calls of a function from now on; with NULL, the library
+ * handles these calls again. The function for "end" is called without arguments when the process
+ * ends and HIP still works. The function for "out_of_memory" is called as mgpu_rt_on_out_of_memory
+ * describes, after the program's function. In a forked child there is no override. A call in
+ * progress finishes in the function in which it began. Returns 0, or -1 if there is no such
+ * function. */
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
 
-/* Prints LLVM's line for a call to HIP that failed with a hipError_t, and stores the error as the
- * thread's last (mgpu_rt_take_error). */
+/* Prints, in stock's words, that a call to HIP failed with this hipError_t, and stores the error
+ * for mgpu_rt_take_error. */
 void mgpu_rt_report(const char *call, int error);
 
 /* Returns "major.minor.patch"; static. */

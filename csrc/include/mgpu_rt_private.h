@@ -9,18 +9,18 @@
 
 #pragma GCC visibility push(default)
 
-/* Returns the JSON of mgpu_rt_stats_json, or of a trace, from the recording at a path. A process
- * with MGPU_RT_STATS or MGPU_RT_TRACE leaves such a recording if it does not end by exit. The
- * caller frees the text with free(). Returns NULL and sets errno: EBADMSG if the file is no
- * complete recording of this version.
- */
+/* Reads the recording at a path. Returns the recorded statistics, as mgpu_rt_stats_json does, or
+ * the recorded trace as JSON. A process with MGPU_RT_STATS or MGPU_RT_TRACE leaves a recording if
+ * the process does not end by exit. The caller frees the text with free(). After a failure returns
+ * NULL and sets errno; EBADMSG means that the file is no complete recording of this version. */
 char *mgpu_rt_recording_json(const char *path);
 
-/* Finds the hash and the name of an image, by which statistics distinguish kernels that have one
- * name. Copies the name of the image's gpu.module to `name`, cut off at `size` bytes including its
- * 0. The symbol table of the image's file contains the name, as a part of the name of the constant
- * that contains the image. An unknown name is "". Returns the hash of the image; 0 if the image's
- * size is unknown. Reads the image's file, which takes milliseconds. */
+/* Finds the hash and the name of an image. By the hash and the name, the statistics distinguish
+ * kernels whose names are equal. Copies the name of the image's gpu.module to `name`, cut off at
+ * `size` bytes including its 0. MLIR makes the image a constant of the program, and derives the
+ * constant's name from the gpu.module's name. The function finds the constant's name in the symbol
+ * table of the file. An unknown name is "". Returns the hash of the image; 0 if the image's size is
+ * unknown. Reads the image's file, which takes milliseconds. */
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
 
 /* Returns the path of the HIP library that this library uses; "" before the first call, or if none
@@ -28,9 +28,9 @@ unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size
 const char *mgpu_rt_hip_path(void);
 
 /* Returns the flags with which mgpuEventCreate creates events: hipEventDisableTiming (2), or
- * hipEventDefault (0) once the process asks for the time between events. A process asks for times
- * if an object of it imports or defines mgpuEventElapsedTime, or if it has called this library's
- * function. */
+ * hipEventDefault (0) once the process needs the time between events. A process needs this time if
+ * its program or a library imports or defines mgpuEventElapsedTime, or if the process has called
+ * this library's function. */
 unsigned mgpu_rt_event_flags(void);
 
 /* Returns the HIP libraries of this machine in the order in which the first call tries them. The
@@ -39,27 +39,27 @@ unsigned mgpu_rt_event_flags(void);
  * path. Opens none. The caller frees the text with free(). Returns NULL if memory ran out. */
 char *mgpu_rt_find_hip(void);
 
-/* Returns a number that changes at each reset of the current device. A reset ends the device's
- * handles and memory. */
+/* Returns a number that changes at each reset of the current device. A reset invalidates the
+ * device's handles and memory. */
 unsigned long long mgpu_rt_epoch(void);
 
-/* Returns 1 while the handles and memory are valid that the program got when mgpu_rt_epoch returned
- * this number. Returns 0 after a reset of the device: HIP may have reused the addresses of those
- * handles and that memory. */
+/* Returns 1 if the device was not reset since mgpu_rt_epoch returned this number: handles and
+ * memory that the program got then are still valid. Returns 0 after a reset: HIP may have reused
+ * the addresses of earlier handles and memory. */
 int mgpu_rt_epoch_lasts(unsigned long long epoch);
 
 /* ---- lines for Python's logging ----
  *
  * One thread of a Python program requests the lines that the library would write to stderr. */
 
-/* Begins that. `holds_gil` is PyGILState_Check: lines of threads that hold the GIL still go to
- * stderr. Also, a line that the thread has not taken after `patience_ms` milliseconds goes to
- * stderr. Returns 1; or 0 if another thread already requests lines. */
+/* Begins to pass lines to the thread. `holds_gil` is PyGILState_Check: lines of threads that hold
+ * the GIL still go to stderr. Also, a line that the thread has not taken after `patience_ms`
+ * milliseconds goes to stderr. Returns 1; or 0 if another thread already requests lines. */
 int mgpu_rt_lines_begin(int (*holds_gil)(void), int patience_ms);
 
 /* Waits for the next line and copies the line, with its final 0 byte, to `line`, cut off at `size`
- * bytes. `logged` tells whether Python has logged the previous line: if not, that line goes to
- * stderr now. Returns the line's level, as Python's logging numbers it; 0 at the end. */
+ * bytes. If `logged` is 0, Python has not logged the previous line, so the function writes that
+ * line to stderr. Returns the line's level, as Python's logging numbers it; 0 at the end. */
 int mgpu_rt_lines_next(int logged, char *line, size_t size);
 
 /* Ends the logging: from now on lines go to stderr. */

@@ -16,7 +16,8 @@ _Static_assert(sizeof(struct mgpu_cached) == sizeof(struct channel_cached), "one
 
 enum {
     GLANCE = 100, /* ms between two checks that the program is alive, until the channel is set up */
-    ROUND = 10000, /* ms after which a waiter reads its word again without being woken */
+    ROUND = 10000, /* ms after which a waiting thread reads its word again, even if nothing has
+                    * woken the thread */
 };
 
 static struct channel *channel;

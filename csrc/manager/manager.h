@@ -21,10 +21,10 @@ struct mgpu_cached {
     int32_t device, held;
 };
 
-/* Makes this process the manager of the program that has started it. `version` is the package's,
- * `python` the interpreter's; `program` is the program's process id, 0 if unknown. Returns NULL, or
- * the reason why this process cannot be the manager. If the channel is ready, the library gets the
- * reason, too. */
+/* Makes this process the manager of the program that has started it. `version` is the version of
+ * the package mgpu_rt, `python` a text about the interpreter; `program` is the program's process
+ * id, 0 if unknown. Returns NULL, or the reason why this process cannot be the manager. If the
+ * channel is ready, the function also passes the reason to the library. */
 const char *mgpu_attach(const char *version, const char *python, int program);
 
 /* Tells the library that no manager will serve the program. Does nothing before mgpu_attach has
@@ -32,8 +32,8 @@ const char *mgpu_attach(const char *version, const char *python, int program);
 void mgpu_give_up(const char *reason);
 
 /* Waits at most `milliseconds` for an event. Stores up to `room` events, oldest first, and returns
- * their number. Adds to *dropped_events how many events the library has dropped since the last
- * call, because the ring was full. */
+ * their number. The library drops events while the ring is full: adds the number of events dropped
+ * since the last call to *dropped_events. */
 size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds, uint64_t *dropped_events);
 
 /* Sends one request (enum channel_request), and returns the library's answer. Any thread. */

@@ -36,8 +36,8 @@
 #define add_fetch_seq_cst(at, value) __atomic_add_fetch(at, value, __ATOMIC_SEQ_CST)
 
 /* Compares and swaps: returns true if *at was *expected and now is `value`. If the macro returns
- * false, *expected is the word's value, read relaxed or with the second order in the macro's name.
- * A weak form may fail without cause. */
+ * false, *expected is the word's value: the read is relaxed, or has the second order in the macro's
+ * name. A weak form may fail without cause. */
 #define cas_acq_rel(at, expected, value)                                                           \
     __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 #define cas_acq_rel_acquire(at, expected, value)                                                   \

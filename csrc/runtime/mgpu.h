@@ -40,8 +40,8 @@ struct mgpu_memref_int32 {
     int64_t offset, size, stride;
 };
 
-/* Each member is returned in a register, xmm0 and rax: callers of mgpuEventElapsedTime read one or
- * the other. */
+/* milliseconds is returned in xmm0, error in rax: a caller of mgpuEventElapsedTime reads only one
+ * of the two registers. */
 struct mgpu_elapsed {
     float milliseconds;
     int64_t error; /* hipError_t */

@@ -113,8 +113,8 @@ static void end_slow(const struct call *outer, const void *result) {
 #undef MGPU_FN
 #undef MGPU_VOID
 
-/* Provides this library's functions for the user's runtime. The user's runtimes get the slow entry:
- * with a second caller of the implementations, the compiler would inline less of the fast path. */
+/* Provides this library's functions for the user's runtime. These functions use the slow entry: if
+ * the implementations had a second caller, the compiler would inline less of the fast path. */
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     static result native_##name params {                                                           \
         const bool before = override_inside;                                                       \

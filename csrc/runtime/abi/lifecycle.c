@@ -93,8 +93,8 @@ static void in_child(void) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Runs before any call. Otherwise a child could wait for start_lock for ever, which another
- * thread's first call holds during the fork. */
+/* Runs before any call. Otherwise a forked child could wait for start_lock for ever, if another
+ * thread of the parent held start_lock during its first call. */
 __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(before_fork, in_parent, in_child);
 }
@@ -116,11 +116,12 @@ static void report_held(void) {
 }
 
 /* Runs before the exit handlers that HIP has registered since the library first called HIP.
- * Destroys only idle streams, and only on HIP 7, which reports signals of other streams as leaked
- * and waits at its end anyway. hipFree waits for the device, even for work that waits for the
- * program. Before HIP 7 hipStreamDestroy waits for the stream's queue, which other streams share.
- * No thread can query HIP whether a device is idle. The driver frees all streams and blocks when
- * the process ends, as with stock. From here on every call behaves as in stock. */
+ * Destroys streams only on HIP 7, and only idle streams. HIP 7 reports the signals of the remaining
+ * streams as leaked, and waits for these streams when HIP ends. hipFree waits for the device, even
+ * for work that waits for the program. Before HIP 7 hipStreamDestroy waits for the stream's queue,
+ * which other streams share. No thread can query HIP whether a device is idle. The driver frees all
+ * streams and blocks when the process ends, as with stock. From here on every call behaves as in
+ * stock. */
 static void run_exit(void) {
     static bool ran;
     if (ran)
@@ -153,8 +154,9 @@ static void note_end_of_hip(void) {
     fetch_or_release(&runtime_mode, MODE_LATE | MODE_OVER);
 }
 
-/* The process for which `mgpu-rt run` requests statistics, a trace or a hook, and the page faults
- * of its child processes before the program started. process is 0 if the user requests nothing. */
+/* process: the process for which `mgpu-rt run` requests statistics, a trace or a hook; 0 if there
+ * is none. faults_of_children: the page faults that child processes of `mgpu-rt run` had before the
+ * program started. */
 static struct {
     long process, faults_of_children;
 } asked_of;
@@ -217,9 +219,9 @@ static bool open_hip(struct hip_library *library, const char *wanted, bool silen
 }
 
 /* A program that imports mgpu* functions will call them, perhaps as late as in its destructors.
- * With stock, HIP is mapped before main and so ends after those destructors. The library opens HIP
- * before main, so that HIP ends after the destructors here, too. A program into which this library
- * was merely preloaded pays only for the check of its imports. */
+ * With stock, HIP is mapped before main, and so ends after the program's destructors. The library
+ * opens HIP before main to get this order. A program into which this library was merely preloaded
+ * pays only for the check of its imports. */
 __attribute__((constructor)) static void open_early(void) {
     const char *wanted = options_path_variable("MGPU_RT_HIP");
     const char *verbose = options_path_variable("MGPU_RT_VERBOSE");
@@ -274,7 +276,7 @@ static void report_found(const char *path, int devices) {
 static void install(const struct hip_library *library, struct found found) {
     start_initialised(found.begin, found.nanoseconds, found.version);
     if (!options.caches)
-        found = nothing_found; /* as in stock, which does not ask HIP */
+        found = nothing_found; /* discards HIP's answers, because stock makes no such queries */
     limits_set();
     hip_device_count = found.devices > 0 ? found.devices : 1;
     hip_no_device = found.devices == 0;
@@ -314,9 +316,8 @@ static __attribute__((noinline)) void find_on_stack(void) {
     find_into(&library);
 }
 
-/* The path is on the heap, because it is too large for a thread with a stack of 16 KB. The path is
- * on the stack if the heap has no memory.
- */
+/* Allocates the path on the heap, because a path is too large for a thread with a stack of 16 KB.
+ * If the heap has no memory, the path is on the stack after all. */
 static void find_and_install(void) {
     struct hip_library *library = malloc(sizeof *library);
     if (library)

@@ -1,4 +1,4 @@
-/* The life of the library in a process. */
+/* Starts the library in a process, and ends it. */
 #ifndef MGPU_RT_LIFECYCLE_H
 #define MGPU_RT_LIFECYCLE_H
 

@@ -92,9 +92,9 @@ static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and its object was not creat
 static bool begun;
 static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* All first calls wait here, so that no call bypasses the override. A thread waits without the GIL,
- * which the thread that starts Python may be waiting for. A module that Python imports for the
- * override may call mgpu* functions. */
+/* All first calls wait here, so that no call bypasses the override. A thread releases the GIL
+ * before it waits, because the thread that starts Python may need the GIL. A module that Python
+ * imports for the override may call mgpu* functions. */
 static void host(void) {
     void *const gil = python_let_go();
     pthread_mutex_lock(&host_lock);
@@ -249,7 +249,8 @@ static void answer_alone(void) {
     set_room(NULL);
 }
 
-/* If the parent had not started Python, a forked child may. */
+/* Ends the overrides in a forked child, unless the parent had yet to create the runtime of
+ * MGPU_RT_RUNTIME: the child may then create this runtime. */
 void override_forked(void) {
     host_lock = overrides_lock =
         (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread of the parent held the locks */

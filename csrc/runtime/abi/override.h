@@ -1,5 +1,5 @@
-/* Finds what answers a call in place of this library's implementation: an override, a function of
- * the user's (mgpu_rt_intercept), or a graph. MGPU_RT_RUNTIME names a class in Python, whose
+/* Finds what answers a call in place of this library's implementation: an override (a function that
+ * the user has set by mgpu_rt_intercept) or a graph. MGPU_RT_RUNTIME names a class in Python, whose
  * overrides the first call sets.
  *
  * The table costs nothing until an override is set. MODE_OVERRIDE, MODE_GRAPH and MODE_EXTERNAL are
@@ -24,8 +24,8 @@ mgpu_rt_function override_find(enum abi_index function);
 /* Sets the override of a function, or of "end", as mgpu_rt_intercept does. */
 int override_set(const char *name, mgpu_rt_function instead);
 
-/* Returns the function that answers a call in place of its implementation; NULL: the implementation
- * does. The order:
+/* Returns the function that answers a call in place of the call's implementation; NULL if the
+ * implementation answers. The order:
  *
  *     1. The graph that the calling thread builds answers. An override is not asked; a call that it
  * would answer ends the building.
@@ -35,16 +35,17 @@ int override_set(const char *name, mgpu_rt_function instead);
  *     3. An override.
  *     4. The capture of another thread's external stream.
  *
- * Rows 1 and 4 and the implementations answer calls that an override makes. The first override ends
- * MGPU_RT_EXCLUSIVE, and with it MGPU_RT_SYNC=lazy: overrides may call HIP, or read memory. */
+ * A call that an override makes is answered by row 1, by row 4 or by the implementation. The first
+ * override ends MGPU_RT_EXCLUSIVE, and with it MGPU_RT_SYNC=lazy: overrides may call HIP, or read
+ * memory. */
 static inline mgpu_rt_function override_answer(enum abi_index function) {
     return UNLIKELY(runtime_is(MODE_OVERRIDE | MODE_GRAPH | MODE_EXTERNAL))
                ? override_find(function)
                : NULL;
 }
 
-/* Records which image an override has loaded in the current call, because no other code of the
- * library may have read the image. */
+/* Records which image an override has loaded in the current call: perhaps no other code of the
+ * library has read the image. */
 void override_answered(void);
 
 /* Returns true if any function has an override. Creates the runtime that MGPU_RT_RUNTIME names. */

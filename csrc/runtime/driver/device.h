@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Returns true if kernels of the device can access pageable host memory (XNACK, HMM), or if HIP
- * does not say. HIP is asked once for each device. */
+ * does not report this. The library queries HIP once for each device. */
 bool device_reaches_pageable(int device);
 
 /* Writes the targets of all devices ("gfx90a:sramecc+:xnack-"), each once, separated by ", ", as
@@ -22,12 +22,12 @@ void device_targets(char *text, size_t size);
  * default.) */
 void device_choose(void);
 
-/* Removes the error of the runtime's own query from the thread's last error, which the program may
- * read. Up to HIP 6 a successful call clears the last error anyway, so the thread is in the state
- * after stock's own call. */
+/* Clears the thread's last error after a query by the runtime has failed, because the program may
+ * read the last error. In HIP 6 and older each successful call clears the last error, so a
+ * successful call of stock would have the same effect. */
 void device_clear_error(hipError_t error);
 
-/* Returns true if a query was answered by hipSuccess; otherwise clears its error. */
+/* Returns true if the result of a query is hipSuccess; otherwise clears the query's error. */
 bool device_answered(hipError_t error);
 
 /* Finds the number that HIP gives to an allocation of any kind and never reuses. Returns false if

@@ -17,8 +17,9 @@ struct hip_functions {
     const char *(*GetErrorName)(hipError_t error);
 };
 
-/* Callable at any time: before hip_install, and without HIP, each function returns
- * hipErrorSharedObjectInitFailed; a missing optional function returns hipErrorNotSupported. */
+/* Callable at any time. Before hip_install, or in a process without HIP, each function returns
+ * hipErrorSharedObjectInitFailed. If HIP lacks an optional function, that function returns
+ * hipErrorNotSupported. */
 extern struct hip_functions hip;
 
 /* A library that is used as HIP. */
@@ -42,14 +43,14 @@ const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]);
  * driver_calls_watch adds the timing to the functions of `hip`. */
 extern struct hip_functions hip_untimed;
 
-/* The number of devices, for which HIP is asked once; 1 if HIP does not say. With one device, calls
+/* The number of devices, queried once; 1 if HIP did not report the number. With one device, calls
  * need not query the current device. */
 extern int hip_device_count;
 
 /* Set if HIP has reported that there is no device at all. */
 extern bool hip_no_device;
 
-/* HIP's release; 0 if HIP was not asked (MGPU_RT_CACHE=off). */
+/* HIP's release; 0 if HIP did not report the release, or with MGPU_RT_CACHE=off. */
 extern int hip_version;
 
 /* Returns the calling thread's current device. Costs nothing with one device. With several devices

@@ -115,7 +115,8 @@ static bool try_name(struct hip_library *library, const char *name, struct attem
     }
     void *handle = dlopen(name, symbols_flags(attempts->own));
     if (!handle) {
-        /* If the file is absent, the list needs only its name, which the loader would repeat. */
+        /* If the file is absent, the list contains only the file's name, because the loader's
+         * message would just repeat the name. */
         const char *error = dlerror();
         const bool absent = error && strstr(error, "No such file");
         note(attempts, name, absent ? NULL : error);

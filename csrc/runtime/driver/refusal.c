@@ -7,8 +7,8 @@
 /* An address that is no handle, no device memory and no image; HIP may read it. */
 static char unknown[4096];
 
-/* Returns HIP's answer. If the library did not ask HIP, or HIP accepted the argument, returns HIP's
- * usual error. */
+/* Returns HIP's answer. If the library did not query HIP, or if HIP accepted the argument, returns
+ * the error that HIP usually reports. */
 static hipError_t or_known(hipError_t answer, hipError_t known) {
     call_tell(CALL_REFUSED);
     return answer != hipSuccess ? answer : known;

@@ -1,11 +1,12 @@
 /* Finds out how HIP answers handles and images that it does not know.
  *
- * The runtime caches objects that the program has released. HIP still knows such an object; with
- * stock it would not. So the library asks HIP about a handle that HIP has never handed out. HIP's
- * answer is the error that this release reports for such a handle. The query also makes that error
- * the thread's last error, as stock's call does. Each function of this file makes its query so that
- * HIP 5.2.3 to 7.2.4 refuse the query before they access any memory. NVIDIA's driver keeps no last
- * error, and may access memory before it checks, so the library does not ask it. */
+ * The runtime caches objects that the program has released. HIP still knows these objects; with
+ * stock, HIP would no longer know them. So the library asks HIP about a handle that HIP has never
+ * handed out. HIP's answer is the error that this release reports for such a handle. The query also
+ * makes that error the thread's last error, as stock's call does. Each function of this file makes
+ * its query so that HIP 5.2.3 to 7.2.4 refuse the query before they access any memory. NVIDIA's
+ * driver keeps no last error, and may access memory before a check, so the library makes no such
+ * query to NVIDIA's driver. */
 #ifndef MGPU_RT_REFUSAL_H
 #define MGPU_RT_REFUSAL_H
 
@@ -16,8 +17,8 @@ hipError_t refusal_of_event(void);
 hipError_t refusal_of_module(void);
 hipError_t refusal_of_block(void);
 
-/* Refuses an image at this address that HIP would read beyond its end, as HIP refuses bytes that
- * are no image. */
+/* Refuses the image at this address, because HIP would read beyond the image's end. Returns the
+ * error that HIP reports for bytes that are no image. */
 hipError_t refusal_of_image(const void *data);
 
 #endif

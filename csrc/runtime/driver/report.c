@@ -62,7 +62,7 @@ static unsigned explained; /* bits of enum consequence */
 
 /* ---- the first cause of other failures, printed at the end too ---- */
 
-enum { SCREEN = 24 };              /* this many lines leave the first one visible */
+enum { SCREEN = 24 }; /* lines on a screen: with more failures, the cause scrolls away */
 static const struct advice *cause; /* NULL: no message has named a cause */
 static char *cause_line;           /* NULL: not printed yet, or no memory */
 static unsigned failures_since;
@@ -107,8 +107,8 @@ static bool lacks_device(hipError_t error) {
            DOUBT(hip_has_no_device, error == hipErrorInvalidDevice && hip_no_device);
 }
 
-/* Returns the advice for an error that any call returns, else the advice of the call. Advice to
- * emulate a device helps no user who already emulates one. */
+/* Returns the advice for the error if every call can return this error; otherwise returns the
+ * advice for the call. Advice to emulate a device helps no user who already emulates one. */
 static struct advice *advice_for(hipError_t error, struct advice *of_call) {
     if (error == hipErrorInsufficientDriver)
         return &no_driver;

@@ -5,7 +5,8 @@
 #include "likely.h"
 #include "mgpu.h"
 
-/* Failures that follow from others: once the first was explained, the later ones need no advice. */
+/* Kinds of failures that follow from an earlier failure. Once the library has explained the earlier
+ * failure, the later failures need no advice. */
 enum consequence {
     NOTHING_RUNS = 1,
     NULL_MODULE = 2,
@@ -19,7 +20,8 @@ struct advice {
     unsigned leads_to, follows; /* bits of enum consequence */
 };
 
-/* Prints stock's line, which tools look for, and then the advice unless it was given before:
+/* Prints the line that stock would print, because tools look for this line. Then prints the advice,
+ * unless an earlier call has printed it:
  *
  *     'hipFree(ptr)' failed with 'hipErrorInvalidValue'
  *     mgpu_rt: ...
@@ -37,7 +39,8 @@ void report_failure_in(const char *library, const char *expression, const char *
 /* Returns and clears the error of the calling thread's last failure; hipSuccess if none is left. */
 hipError_t report_take_error(void);
 
-/* The advice that there is no device: report_failure uses it if HIP has said so. */
+/* The advice for a process without a device; report_failure prints this advice if HIP has reported
+ * that there is no device. */
 extern struct advice report_no_device;
 
 /* Prints only the advice, once, for a call that works, but not as the program expects. */
@@ -46,7 +49,8 @@ void report_once(struct advice *advice, ...);
 /* Prints only the advice, once, for a call that was not made and counts as failed. */
 void report_not_made(hipError_t error, struct advice *advice);
 
-/* Repeats at the end why nothing has run, if many failures were reported after the cause. */
+/* Repeats the first cause when the process ends, if many failures were reported after that cause.
+ */
 void report_cause_again(void);
 
 /* Prints one line on stderr, prefixed. */

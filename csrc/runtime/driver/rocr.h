@@ -4,8 +4,8 @@
 
 /* Waits until ROCr's thread has run the code for all commands that have finished so far. HIP's code
  * frees the resources of the commands: streams, kernels, modules. Returns after at most a second,
- * because the thread may be in a callback of the program. Returns at once if there is no ROCr, as
- * over NVIDIA's driver. For exit only: not thread-safe. */
+ * because the thread may be in a callback of the program. Returns at once if there is no ROCr, for
+ * example over NVIDIA's driver. For exit only: not thread-safe. */
 void rocr_catch_up(void);
 
 #endif

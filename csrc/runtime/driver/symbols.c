@@ -27,7 +27,7 @@ static bool llvm_in_sight(void) {
     return false;
 }
 
-/* Returns the file of the allocator in use; NULL if it is libc's. A sanitizer also brings an
+/* Returns the file of the allocator in use; NULL if it is libc's. A sanitizer also replaces libc's
  * allocator, and ends the program at a dlopen with RTLD_DEEPBIND. */
 static const char *foreign_allocator(void) {
     Dl_info info;
@@ -96,9 +96,9 @@ static int search_library(const struct dl_phdr_info *info, void *data) {
     return 1;
 }
 
-/* Finds the file that HIP's own dlopen would open: the loader matches open files by name, so it
- * would use any other file instead. `path` is the bare name if no folder of HIP's search contains
- * the file. */
+/* Finds the file that HIP's own dlopen would open. If this library opened another file of that
+ * name, HIP's dlopen would return the other file, because the loader matches open files by name.
+ * `path` is the bare name if no folder of HIP's search contains the file. */
 static void find_compiler_file(void *library, const char *name, char *path, size_t size) {
     Dl_serinfo head;
     snprintf(path, size, "%s", name);

@@ -1,12 +1,12 @@
 /* Keeps HIP's compiler apart from the LLVM of the program.
  *
  * HIP loads a compiler, libamd_comgr, and Debian's is linked with a shared LLVM 15. A JIT such as
- * mlir-runner has its own LLVM whose C++ symbols are global, and unversioned in libMLIR's case. The
- * loader binds HIP's compiler to the program's LLVM symbols, too, and the process crashes at its
- * first stream. RTLD_LOCAL does not help: it hides HIP's symbols from the program, not the
- * program's from HIP. Opening only HIP with RTLD_DEEPBIND does not help either: HIP opens its
- * compiler later, without that flag. So this library opens the compiler before HIP does, with
- * RTLD_DEEPBIND.
+ * mlir-runner has an LLVM of its own, whose C++ symbols are global; libMLIR's symbols have no
+ * versions. The loader binds HIP's compiler to the program's LLVM symbols, and the process crashes
+ * at its first stream. RTLD_LOCAL does not help: it hides HIP's symbols from the program, but does
+ * not hide the program's symbols from HIP. Opening only HIP with RTLD_DEEPBIND does not help
+ * either: HIP opens its compiler later, without that flag. So this library opens the compiler
+ * before HIP does, with RTLD_DEEPBIND.
  *
  * A separate namespace (dlmopen) would also keep the symbols apart, but has disadvantages. A
  * namespace has a second libc, whose buffered output (printf of kernels) is lost at exit and whose
@@ -30,8 +30,9 @@ bool symbols_own(void);
 /* Returns the flags for opening HIP. */
 int symbols_flags(bool own);
 
-/* Opens the compiler that HIP will load, bound within itself, after HIP was opened or found in the
- * process. Does nothing if HIP has already loaded a compiler, or uses none. */
+/* Opens the compiler that HIP will load, and binds the compiler's symbols within the compiler. The
+ * caller must first have opened HIP, or found HIP in the process. Does nothing if HIP has already
+ * loaded a compiler, or uses none. */
 void symbols_open_compiler(void *library);
 
 #endif

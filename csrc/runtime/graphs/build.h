@@ -1,9 +1,9 @@
 /* A graph while it is being built: its nodes, and the predecessors of each node.
  *
- * The work of a stream is a chain. An event, a wait by the host, or memory that is reused makes one
- * chain follow another. A vector clock contains, for each stream, the last node that is done, with
- * all nodes before it. One thread builds a graph, and no other thread accesses it until it is
- * ended. */
+ * The work of a stream is a chain. A node may also follow nodes of another chain, because of an
+ * event, a wait by the host, or reused memory. A vector clock contains, for each stream, the last
+ * node that is done. One thread builds a graph, and no other thread accesses it until it is ended.
+ */
 #ifndef MGPU_RT_GRAPH_BUILD_H
 #define MGPU_RT_GRAPH_BUILD_H
 
@@ -15,7 +15,8 @@
 
 enum { GRAPH_STREAMS = 32 };
 
-/* The number of the last node of each stream that the clock covers, counted from 1; 0: none. */
+/* A point in the order of a graph's nodes: for each stream, the number of the last node before this
+ * point, counted from 1. 0: no node of the stream is before this point. */
 struct vector_clock {
     int node[GRAPH_STREAMS];
 };
@@ -50,8 +51,9 @@ struct graph_memory {
     void *address;
     uint64_t number; /* HIP's number of the allocation or registration that contains the memory; 0:
                       * none */
-    const struct block *block; /* the cache's block at this address; NULL: none, or the graph is of
-                                * a function, whose arguments show what the program holds */
+    const struct block *block; /* the cache's block at this address; NULL if there is none, or in a
+                                * function's graph: there the arguments show what the program
+                                * holds */
     uint64_t uses;             /* how often the block had been handed out when the graph used it */
 };
 
@@ -79,8 +81,8 @@ struct mgpu_rt_graph {
     int node_count, node_room;
     struct graph_stream streams[GRAPH_STREAMS];
     int stream_count;
-    struct vector_clock host; /* every new node follows these nodes: the host has waited for
-                               * them, or they are of the null stream */
+    struct vector_clock host; /* every new node follows these nodes: the host has waited for them,
+                               * or they belong to the null stream */
     void *events, *blocks, *memory, *modules; /* lists of graph_event and of the other entries */
     struct mgpu_rt_graph *next;               /* list of all graphs that were built; under
                                                * tables_lock */
@@ -89,8 +91,8 @@ struct mgpu_rt_graph {
 /* The graph that the calling thread is building; NULL: none. */
 extern __thread struct mgpu_rt_graph *graph_building __attribute__((tls_model("initial-exec")));
 
-/* Serialises HIP's calls for graphs: when two threads make them, 5.2.3 deadlocks and 7.2 builds
- * wrong graphs. */
+/* Serialises HIP's calls for graphs: when two threads make such calls at once, HIP 5.2.3 deadlocks
+ * and HIP 7.2 builds wrong graphs. */
 extern pthread_mutex_t graph_lock;
 
 /* Reports once why the graph cannot be built, and marks the graph as failed. */
@@ -137,8 +139,8 @@ struct graph_place graph_place(struct graph_stream *stream);
 void graph_add(struct graph_stream *stream, const struct graph_place *place, hipGraphNode_t node,
                const char *label);
 
-/* Returns the function that answers a call of the building thread: it adds a node or an edge, or
- * ends the graph. Returns NULL if the call's implementation answers. */
+/* Returns the function that answers a call of the building thread: this function adds a node or an
+ * edge, or ends the graph. Returns NULL if the usual implementation answers the call. */
 mgpu_rt_function graph_call(enum abi_index function);
 
 #endif

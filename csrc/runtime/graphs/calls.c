@@ -152,7 +152,8 @@ static void built_free(void *address, hipStream_t stream) {
     block->clock = graph_now();
 }
 
-/* Creates a node of a stream by a function of HIP and that function's last arguments. */
+/* Creates a node of a stream by a call of HIP's `function`; the further arguments are the last
+ * arguments of this call. */
 #define ADD_NODE(stream, expression, label, function, ...)                                         \
     do {                                                                                           \
         hipGraphNode_t node_ = NULL;                                                               \

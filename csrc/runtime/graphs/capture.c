@@ -150,8 +150,8 @@ static void *captured_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
     return address;
 }
 
-/* The graph uses the block whenever it is launched, so no other caller may get the block. No HIP
- * reliably reports when the graph is destroyed (docs/graphs.md, "Graphs of others"). */
+/* Each launch of the graph uses the block, so no other caller may get the block. No release of HIP
+ * reliably reports when a graph is destroyed (docs/graphs.md, "Graphs of others"). */
 static void captured_free(void *address, hipStream_t handle) {
     struct capture capture = capture_of_handle(handle);
     if (!handle)

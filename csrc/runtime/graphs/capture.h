@@ -3,21 +3,21 @@
  *
  * HIP reports whether a stream captures; the library asks only about external streams. The recorded
  * calls run later and repeatedly, without a call to this library. So from then on no other caller
- * gets a block that is used in the graph. During a capture, calls make no wait, and no query to HIP
- * that would end the capture. */
+ * gets a block that is used in the graph. During a capture, the library neither waits nor makes a
+ * query to HIP that would end the capture. */
 #ifndef MGPU_RT_GRAPH_CAPTURE_H
 #define MGPU_RT_GRAPH_CAPTURE_H
 
 #include "mgpu.h"
 #include "mgpu_rt.h"
 
-/* For each function: the function that answers it while a thread uses an external stream; NULL: its
- * implementation does. */
+/* For each function of the ABI, the function that answers calls while a thread uses an external
+ * stream. NULL: the usual implementation answers the calls. */
 extern const mgpu_rt_function capture_calls[ABI_COUNT];
 
 /* Returns whether the calling thread's external stream is being captured. capture_on_stream returns
- * whether the given stream is being captured, or false if that stream is no thread's external
- * stream. */
+ * whether the given stream is being captured; for a stream that no thread uses as its external
+ * stream, capture_on_stream returns false. */
 bool capture_on_thread(void);
 bool capture_on_stream(hipStream_t handle);
 

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A graph that was replayed fewer times than PAYS did not pay. The next graph then needs twice as
- * many calls with equal arguments. */
+/* If a graph was replayed fewer than PAYS times, it has cost more time than it saved. The library
+ * then builds the next graph only after twice as many calls with equal arguments. */
 enum { PAYS = 16, MOST_WANTED = 1024 };
 
 /* Programs swap two buffers at each step, or rotate three buffers: each order gets a graph. */
@@ -40,7 +40,7 @@ struct replayed {
                     * run without a graph */
     unsigned calls;
     unsigned wanted;  /* this many calls with equal arguments lead to a graph */
-    unsigned unknown; /* successive calls whose arguments no earlier call had */
+    unsigned unknown; /* successive calls whose arguments are not in `known` */
     bool refused;     /* the function's calls cannot be part of a graph */
     size_t bytes;     /* size of the call's arguments */
     struct known_call known[ORDERS], *built; /* built: the last entry for which a graph was begun */

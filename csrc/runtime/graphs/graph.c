@@ -208,8 +208,8 @@ static const char *memory_change(const struct graph_memory *memory) {
                : NULL;
 }
 
-/* Returns what has changed about the first memory that differs since the graph was built; NULL if
- * none differs. */
+/* Finds the first memory that has changed since the graph was built. Returns the kind of change in
+ * words; NULL if no memory has changed. */
 static const char *changed_memory(const struct mgpu_rt_graph *graph, void **address) {
     if (DOUBT(graph_copies_idle_memory,
               load_relaxed(

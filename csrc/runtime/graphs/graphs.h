@@ -32,8 +32,8 @@ extern const struct cache graph_cache;
 
 /* ---- functions, once the runtime has started ---- */
 
-/* Enters a function whose calls may become a graph. `overridden`: functions of the user override
- * calls, and must get all these calls. */
+/* Enters a function whose calls may become a graph. If `overridden`, the function runs without a
+ * graph, because overrides of the user must get every call. */
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                                    size_t bytes, bool overridden);
 /* Leaves a function that graph_enter has entered. Returns false if the function must still run,

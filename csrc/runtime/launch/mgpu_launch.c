@@ -72,8 +72,8 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
 
 /* ---- a launch that the driver refuses ---- */
 
-/* Reports that the driver refused a launch. The report adds whether the block is larger than the
- * kernel was compiled for. The report does not call HIP. */
+/* Reports that the driver refused a launch. The report also tells whether the block has more
+ * threads than the kernel was compiled for. The report does not call HIP. */
 static void advise_launch(const char *expression, hipError_t error, const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
     char kernel[256] = "";

@@ -43,7 +43,7 @@ static int64_t element_bytes(int type) {
     return type >= 0 && (size_t)type < sizeof bytes ? bytes[type] : 0;
 }
 
-/* Copies the tensor map to device memory, which the program never frees, as stock does. */
+/* Copies the tensor map to device memory. The program never frees this memory, as with stock. */
 static void *map_on_device(const void *map) {
     void *address = NULL;
     REPORT("cuMemAlloc(&dTensorMap, sizeof(CUtensorMap))", hip.Malloc(&address, MAP_BYTES), NULL);

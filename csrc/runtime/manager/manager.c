@@ -33,7 +33,8 @@ enum {
     GLANCE = 20,     /* ms between two checks that the manager has started */
     BEGIN = 60000,   /* ms in which the manager has to start */
     SLOW = 30000,    /* ms without a heartbeat after which the manager counts as slow */
-    JOIN = 50000000, /* ns that the exit waits for the thread, which may be starting a process */
+    JOIN = 50000000, /* ns: the longest wait for the thread at exit; the thread may be starting a
+                      * process */
     STACK = 1 << 20,
     TRIED = 768,
 };
@@ -79,7 +80,7 @@ static void rest(uint64_t milliseconds) {
         channel_wait(&stop_doorbell, 0, (end - now) / 1000000 + 1);
 }
 
-/* Waits until the doorbell rings after `heard` was read, or until the time is over. */
+/* Waits until the doorbell's number is no longer `heard`, or until `milliseconds` have passed. */
 static void wait_for_doorbell(struct channel *to, uint32_t heard, uint64_t milliseconds) {
     if (!is_stopping())
         channel_wait(&to->doorbell, heard, milliseconds);
@@ -111,7 +112,7 @@ static void set_up_channel(struct channel *fresh) {
     channel_ring(&fresh->ready);
 }
 
-/* The manager holds its mutex as long as it lives. */
+/* Returns whether the manager's process still runs: the process holds its mutex until the end. */
 static bool is_alive(struct channel *of) {
     return pthread_mutex_trylock(&of->manager) == EBUSY;
 }
@@ -205,7 +206,7 @@ static struct channel *begin(const struct interpreter *interpreter, char *reason
     set_up_channel(fresh);
     if (begins(fresh, spawn.pid, reason, size))
         return fresh;
-    pthread_mutex_unlock(&fresh->program); /* stops the manager if it still lives */
+    pthread_mutex_unlock(&fresh->program); /* stops the manager if its process still runs */
     munmap(fresh, sizeof *fresh);
     return NULL;
 }
@@ -297,7 +298,8 @@ static void serve(struct channel *from) {
             continue;
         }
         if (!PROOF(manager_lives, is_alive(from))) {
-            if (from->state == CHANNEL_SERVING) /* else the manager has reported why it ended */
+            if (from->state == CHANNEL_SERVING) /* in another state, the manager has reported why
+                                                 * the manager ended */
                 report_once(&manager_gone);
             return;
         }
@@ -356,7 +358,7 @@ static bool create_thread(void) {
     return created;
 }
 
-/* Another thread may be in the exit, which closes the gate for ever. */
+/* Another thread may be in the exit handler, which closes the gate for ever. */
 void manager_start(void) {
     if (load_acquire(&started) || !load_acquire(&prepared) || runtime_forked)
         return;

@@ -1,7 +1,7 @@
 /* Carries out the manager's requests: the only way by which Python reaches the caches or HIP.
  *
- * Runs on the library's own thread. The code checks every value from the channel: handles are only
- * compared with a table's, and numbers are bounded. */
+ * Runs on the library's own thread. The code checks every value from the channel: a handle is only
+ * looked up in a table, and a number is bounded. */
 #include "manager/services.h"
 #include "driver/hip.h"
 #include "driver/report.h"

@@ -86,8 +86,8 @@ static bool is_init(const struct first *first) {
 
 /* Returns true if process 1 is known to wait for every orphan that it adopts, so that no zombie
  * remains. Process 1 waits for orphans if it is the machine's init, ignores SIGCHLD, or sleeps with
- * SIGCHLD and SIGTERM blocked, as a container's init does. An application as process 1 may wait
- * only for its own children. */
+ * SIGCHLD and SIGTERM blocked, as a container's init does. If process 1 is an application, it may
+ * wait only for its own children. */
 static bool adopter_waits(void) {
     if (is_link_to("/proc/self/ns/pid", machines_namespace))
         return true;
@@ -114,8 +114,8 @@ enum { STACK = 64 << 10, NICER = 10, MOST_DESCRIPTORS = 1 << 16 };
 #define WATCHED 0
 #endif
 
-/* ThreadSanitizer would count calls that never return, and mistake a clone for a fork, after which
- * it ignores the thread. */
+/* ThreadSanitizer would count calls that never return. ThreadSanitizer would also mistake a clone
+ * for a fork, and ignore the thread from then on. */
 #if WATCHED
 #define UNWATCHED __attribute__((no_sanitize("thread")))
 extern __typeof__(clone) __clone;

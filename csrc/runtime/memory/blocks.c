@@ -19,8 +19,8 @@
 
 #include <stdlib.h>
 
-/* At most WAITING_MOST blocks of a device have several fences, because a search visits all such
- * blocks of one size. */
+/* At most WAITING_MOST blocks of a device have several fences, because a search visits all blocks
+ * of its size that have several fences. */
 enum { POOLS_PER_SEARCH = 8, WAITING_MOST = 256 };
 enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
 
@@ -92,9 +92,9 @@ static __attribute__((noinline)) bool add_other_fences(struct block *block) {
 }
 
 /* Returns whether the next work of `stream` may use a block: each fence is done or belongs to that
- * stream. If not, *holder becomes a stream that the block waits for. A caller that does not own the
- * block must call this function again as its owner, because another thread may have reused the
- * block. */
+ * stream. If a fence is not done, sets *holder to the stream of that fence. If the caller does not
+ * own the block, another thread may have reused the block. Such a caller must take the block and
+ * call this function again. */
 static bool is_ready(const struct block *block, const struct stream *stream,
                      struct stream **holder) {
     const struct fence *fence =
@@ -126,15 +126,16 @@ static struct block_pool *pool_on(const struct stream *stream, int device) {
     return pool;
 }
 
-/* Handles the creation of a stream, whose handle HIP may have used before on another device. The
- * blocks of the older stream remain with the older device. */
+/* Handles the creation of a stream. HIP may have used the stream's handle before, for a stream of
+ * another device. The blocks of that earlier stream remain in the pool of its device. */
 static void stream_enters(struct stream *stream) {
     struct block_pool *pool = load_acquire(&stream->pool);
     if (DOUBT(handle_moved_to_another_device, !pool || pool->device != stream->device))
         cas_acq_rel(&stream->pool, &pool, pool_on(stream, stream->device));
 }
 
-/* Returns a stream's pool, which the first free on the stream creates; NULL without memory. */
+/* Returns a stream's pool, which the first free on the stream creates; NULL if there is no memory
+ * for the pool. */
 static __attribute__((noinline)) struct block_pool *make_pool(struct stream *stream, int device) {
     struct block_pool *pool = NULL;
     struct block_pool *fresh = calloc(1, sizeof *fresh);
@@ -345,9 +346,9 @@ struct block *block_around(const void *address) {
     return block && block->state != BLOCK_GONE ? block : NULL;
 }
 
-/* Asks HIP whether the block still exists as the library handed it out. The program may have freed
- * the block by calling HIP, or have reset the device. NVIDIA's driver does not report where managed
- * memory begins, but gives each allocation a number. */
+/* Queries HIP whether the block's memory is still the allocation that the library handed out. The
+ * program may have freed the block by calling HIP, or have reset the device. NVIDIA's driver does
+ * not report where managed memory begins, but gives each allocation a number. */
 static bool hip_has(const struct block *block) {
     void *begin = NULL;
     size_t size = 0;
@@ -398,8 +399,9 @@ size_t block_reserved(int device) {
 
 /* ---- the limit ----
  *
- * The limit bounds the idle blocks, which the program has freed. Frees enforce the limit, because
- * stock's hipFree also waits for the device. An allocation evicts blocks only if HIP has no memory.
+ * The limit bounds the idle blocks, which the program has freed. The library enforces the limit
+ * when the program frees a block, because stock's hipFree also waits for the device. An allocation
+ * evicts blocks only if HIP has no memory.
  *
  * While a device holds no more of HIP's memory than the limit, the library counts nothing. Above
  * the limit, the library sums the sizes of freed blocks. When the sum reaches the limit, the
@@ -467,8 +469,8 @@ static size_t bytes_above(int device, uint64_t rank) {
 }
 
 /* Evicts all idle blocks below a rank, and at most `most` bytes of the blocks with exactly that
- * rank. Returns the number of evicted blocks. hipFree waits for the device, so a block with pending
- * work may be evicted, too. */
+ * rank. Returns the number of evicted blocks. hipFree waits for the device, so even a block with
+ * pending work may be evicted. */
 static int evict_up_to(int device, uint64_t rank, size_t most) {
     int count = 0;
     hipError_t error;
@@ -516,8 +518,8 @@ static void enforce_memory_limit(int device, size_t size) {
                store_relaxed(&freed[device], evict_oldest(device, limit - limit / 8)));
 }
 
-/* Handles a request to HIP for more memory: if the device is over its limit now, frees are summed
- * from here on. */
+/* Handles a request to HIP for more memory. If the device is now over its limit, the library sums
+ * the sizes of freed blocks from here on. */
 static void note_reserved(int device, size_t size) {
     const size_t limit = limit_of(device), now = block_reserved(device);
     if (now <= limit)
@@ -564,10 +566,10 @@ static struct block *take_after_asking(struct block_pool *pool, size_t size,
     return block;
 }
 
-/* Takes a block of this size, device memory or shared, that is ready for work in the order of
- * `stream`; NULL stands for any order. Searches the pools of the stream, of the device and of 8
- * other streams; the next search starts behind those 8. Queries the streams that no thread holds.
- * Returns NULL if no block is ready. */
+/* Takes a block of this size that is ready for the next work of `stream`, or with NULL for work on
+ * any stream. If `shared`, the block is shared memory. Searches the pools of the stream, of the
+ * device and of 8 other streams; the next search starts behind those 8. Queries the streams that no
+ * thread holds. Returns NULL if no block is ready. */
 static struct block *search_pools(int device, size_t size, struct stream *stream, bool shared) {
     struct block_pool *own = stream ? load_acquire(&stream->pool) : NULL, *pool;
     struct block *block = NULL;
@@ -601,15 +603,16 @@ bool block_serves(uint64_t bytes, int device) {
 
 /* LLVM's own library for CUDA allocates managed memory for host_shared since LLVM 19. HIP offers
  * managed memory on every device; where pages cannot move, it is pinned host memory. hipFree frees
- * managed memory, which is coherent without a flag. On ROCm, stock returns device memory for
- * host_shared, which the host may be unable to access. */
+ * managed memory, which is coherent without a flag. On ROCm, a stock program gets device memory for
+ * host_shared, and the host may be unable to access this memory. */
 static hipError_t ask_hip(void **address, size_t size, bool shared) {
     return shared ? hip.MallocManaged(address, size, hipMemAttachGlobal)
                   : hip.Malloc(address, size);
 }
 
-/* The library evicts no block for a request that is larger than the device. HIP is not asked for
- * that size here, because a successful call would clear the error that the program must see. */
+/* The library evicts no block for a request that exceeds the device's memory. The library does not
+ * query the size of this memory here, because a successful call would clear the error that the
+ * program must see. */
 static void *allocate_new(size_t size, int device, bool shared, hipError_t *error) {
     const size_t total = load_relaxed(&totals[device]);
     void *address = NULL;
@@ -622,8 +625,8 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
     stats_miss(CACHE_MEMORY);
     device_watch(device);
     struct block *block = block_insert(address, size, device, shared ? BLOCK_SHARED : BLOCK_LIVE);
-    if (block && shared && !exclusive_hip() && /* block is NULL without memory for an entry:
-                                                * the program's free then calls hipFree */
+    if (block && shared && !exclusive_hip() && /* block is NULL if there is no memory for an entry:
+                                                * then mgpuMemFree calls hipFree */
         !device_memory_number(address, &block->number))
         block->number = 0;
     publish_event(BLOCK_ALLOCATED, address, size, device);
@@ -709,9 +712,9 @@ void block_put_done(struct block *block) {
     enforce_memory_limit(device, size);
 }
 
-/* Waits for the device if no fence shows when the block is idle. No fence shows when the block is
- * idle if the program named the null stream, a destroyed or unknown stream, or one of another
- * device. The free also waits if too many blocks have several fences. */
+/* Waits for the device if no fence can show when the block is idle. A fence is impossible on the
+ * null stream, a destroyed or unknown stream, or another device's stream. The free also waits if
+ * too many blocks have several fences. */
 struct block_freed block_free(void *address, struct stream *stream) {
     struct block *block = block_find(address);
     struct block_freed freed = {FREE_DONE, hipSuccess};

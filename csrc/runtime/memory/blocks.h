@@ -1,14 +1,14 @@
 /* Manages the blocks of device memory that mgpuMemAlloc hands out: from HIP or the pools to the
  * program, and back.
  *
- * A stream runs its work in order, so the next work of a stream may use a block that was freed on
- * it at once. Work on other streams may use a block once the block's fences are done. Stock's
- * hipFree waits for the whole device, so stock permits a free on a stream that does not follow all
- * work on the block. So a block also has one fence for each other stream that had pending work at
- * the free.
+ * A stream runs its work in order, so a block that was freed on a stream is at once free for the
+ * stream's next work. Work on other streams may use a block once the block's fences are done. The
+ * stock hipFree waits for the whole device, so with stock a program may free a block on any stream,
+ * although other streams use it. So a block also has one fence for each other stream that had
+ * pending work at the free.
  *
  * Sizes are rounded up to 256 bytes, and a block serves only its exact size. A block is never
- * split, so no piece in use keeps the rest from being freed.
+ * split, so the library never has to keep a whole block because of a small piece in use.
  *
  * A hit takes one compare-and-swap to allocate and two to free: no lock, no allocation, no call to
  * HIP. */
@@ -142,10 +142,10 @@ static inline struct block *block_reuse(uint64_t bytes, int device, struct strea
     return block;
 }
 
-/* Allocates after block_reuse found no block: returns a ready block of any pool, else a new one of
- * HIP's. The block's next work follows `order`, a stream of the device; NULL: work on any stream. A
- * shared block is managed memory, which host and device both see. The host may write to a shared
- * block at once, so the block is reused only after all work on it, and has no stream. */
+/* Allocates after block_reuse found no block: returns a ready block from any pool, otherwise a new
+ * block from HIP. The block's next work follows `order`, a stream of the device; NULL: work on any
+ * stream. A shared block is managed memory, which host and device both see. The host may write to a
+ * shared block at once, so the block is reused only after all work on it, and has no stream. */
 struct block_allocated block_search(uint64_t bytes, int device, struct stream *order, bool shared);
 
 /* Allocates on the calling thread's device, for work on any stream. */
@@ -174,8 +174,9 @@ void block_put_done(struct block *block);
 
 /* ---- for graphs ---- */
 
-/* Leaves a block to a graph that still uses it: no other caller gets the block. The program frees
- * the block on a stream (NULL: not known). Returns false if the program does not hold the block. */
+/* Leaves a block to a graph that still uses it: no other caller gets the block. `stream` is the
+ * stream on which the program frees the block; NULL: unknown. Returns false if the program does not
+ * hold the block. */
 bool block_leave_to_graph(struct block *block, struct stream *stream);
 
 /* Transfers a block that the program holds to a graph. block_serve_graph lets the graph use a block
@@ -194,7 +195,7 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
 
 /* ---- accounts ---- */
 
-/* Records that the program gets a block by this call (1), or loses the block (-1). */
+/* Records that the program gets a block by this call (sign 1), or frees a block (sign -1). */
 static inline void block_tell(const struct block *block, int sign) {
     if (!block)
         return;

@@ -1,14 +1,14 @@
 /* mgpuMemcpy, mgpuMemset16, mgpuMemset32.
  *
- * A copy has the same effect as stock's copy. The copy runs in the stream's order. When the call
+ * A copy runs in the stream's order, and has the effect that it has with stock. When the call
  * returns, pageable source memory has been read and pageable target memory has been written. Copies
  * between pageable memory and a block of this library go through pinned memory (staging.h); HIP
  * makes all others.
  *
- * An address in no table does not count as host memory: it may be a module's global, another
- * library's, managed or mapped memory. The library asks HIP only where the answer matters: for a
- * copy that would be staged. If no other code calls HIP, HIP's answer stays valid until a call of
- * this library changes the memory map. */
+ * An address in no table does not count as host memory. The address may be in a module's global, in
+ * another library's memory, or in managed or mapped memory. The library asks HIP only where the
+ * answer matters: for a copy that would be staged. If no other code calls HIP, HIP's answer stays
+ * valid until a call of this library changes the memory map. */
 #include "atomics.h"
 #include "driver/cuda.h"
 #include "driver/device.h"
@@ -76,8 +76,8 @@ static bool is_block(const void *address, size_t bytes) {
     return ranges_find(address, bytes) == RANGE_DEVICE;
 }
 
-/* Returns whether no work that writes memory is pending on a stream or on the null stream, for
- * which the stream waits. */
+/* Returns true if no pending work can write memory: neither work on this stream, nor work on the
+ * null stream, for which every stream waits. */
 static bool is_quiet(struct stream *stream) {
     if (stream_has_kernels(stream) || stream_state(stream) != STREAM_LIVE)
         return false;
@@ -86,11 +86,11 @@ static bool is_quiet(struct stream *stream) {
     return device_answered(hip.StreamQuery(NULL)) && stream_ask(stream) == hipSuccess;
 }
 
-/* Returns true if the source has its final value already, so that it may be read now. No work
- * before the copy in the stream's order can write to it. NVIDIA's driver knows which memory its
- * kernels may write. AMD's HIP calls a module's global an invalid pointer, as it calls pageable
- * memory, so there the stream must have no pending work. The stream must also have no pending work
- * if kernels reach pageable memory. */
+/* Returns true if the host may read the source now, because no earlier work of the stream can still
+ * write to the source. NVIDIA's driver reports all memory that its kernels may write. AMD's HIP
+ * reports a module's global as an invalid pointer, and pageable memory too, so on AMD's GPUs the
+ * stream must have no pending work. The stream must also have no pending work if kernels can access
+ * pageable memory. */
 static bool is_settled(struct stream *stream) {
     return (cuda_present() && !device_reaches_pageable(stream->device)) ||
            PROOF(source_has_its_last_value, is_quiet(stream));
@@ -115,8 +115,8 @@ static bool hip_takes_at_once(size_t bytes) {
     return cuda_present() && bytes <= STAGING_CUDA_TAKES;
 }
 
-/* Copies to a block. Even a copy that HIP makes writes no host memory then, wherever its source
- * lies. Returns true if the bytes were copied through pinned memory. */
+/* Copies to a block. The target is device memory, so the copy writes no host memory, even if HIP
+ * makes the copy. Returns true if the bytes were copied through pinned memory. */
 static bool copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;
     if (!hip_takes_at_once(copy->bytes) && copy->bytes <= STAGING_UP_LIMIT &&
@@ -163,8 +163,8 @@ void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
     (void)copy_bytes(dst, src, sizeBytes, handle);
 }
 
-/* Records a copy between a block and unpinned memory: a hit if the copy went through pinned memory,
- * a bypass if it could have. */
+/* Records a copy between a block and unpinned memory. A staged copy is a hit; a copy that could
+ * have been staged is a bypass. */
 void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
     const bool staged = copy_bytes(dst, src, sizeBytes, handle);
     const enum range_kind to = ranges_find(dst, sizeBytes), from = ranges_find(src, sizeBytes);

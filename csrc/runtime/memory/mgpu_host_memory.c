@@ -1,8 +1,8 @@
 /* mgpuMemHostRegister and related functions: host memory that a kernel can reach.
  *
- * A registration outlives its unregister only where its pages can be watched, and only if nobody
- * else in the process calls HIP (memory/registrations.h). Otherwise pages would stay pinned after
- * the program has unmapped them, and new memory at their address would not be pinned. */
+ * After an unregister by the program, HIP keeps a registration only if the library can watch the
+ * pages and no other code calls HIP (memory/registrations.h). Otherwise pages would stay pinned
+ * after the program has unmapped them, and new memory at their address would not be pinned. */
 #include "driver/hip.h"
 #include "driver/report.h"
 #include "memory/registrations.h"

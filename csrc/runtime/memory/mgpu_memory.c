@@ -1,7 +1,8 @@
 /* mgpuMemAlloc, mgpuMemFree.
  *
- * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. In this library a
- * freed block goes to the pool of its stream, and the next allocation reuses the block (blocks.h).
+ * The stock functions call hipMalloc and hipFree, and hipFree waits for the whole device. In this
+ * library a freed block goes to the pool of its stream, and the next allocation reuses the block
+ * (blocks.h).
  *
  * Unless no other code in the process calls HIP (exclusive.h), the library asks HIP whether a freed
  * block is still its own. The program may have freed the block by hipFree, and HIP may have
@@ -56,8 +57,8 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t
     /* LLVM 17 and older pass garbage in the flag, but never a null stream. */
     const bool shared = host_shared && PROOF(flag_was_passed, !handle);
     struct block_allocated made;
-    int device; /* the device of the memory; asking HIP for it after a failure would clear HIP's
-                 * error */
+    int device; /* the device of the memory, read before the allocation: a query after a failure
+                 * would clear HIP's error */
     for (bool again = false;; again = true) {
         device = hip_current_device();
         if (again)

@@ -124,9 +124,9 @@ void page_watch_remove(uintptr_t begin, size_t bytes) {
         (void)ioctl(events, UFFDIO_UNREGISTER, &range);
 }
 
-/* An ioctl that changes page tables returns EAGAIN before it checks its arguments, while a mapping
- * changes or its event is unread. A call for zero bytes tests for pending changes: EINVAL means
- * that there are none. (Linux: userfaultfd_writeprotect, mmap_changing.) */
+/* While a mapping changes, or the event of the change is unread, an ioctl that changes page tables
+ * returns EAGAIN before it checks its arguments. A call for zero bytes tests for pending changes:
+ * EINVAL means that there are none. (Linux: userfaultfd_writeprotect, mmap_changing.) */
 bool page_watch_settled(void) {
     struct uffdio_writeprotect nothing = {.mode = 0};
     const uint64_t before = load_seq_cst(&reads);

@@ -38,7 +38,7 @@ void page_watch_forked(void);
 
 /* Returns whether all these bytes lie in private memory of the process that does not map a file.
  * Pages of files and of shared memory are replaced without an event. When a file is truncated, the
- * private copies of its pages are dropped without an event, too. */
+ * kernel also drops private copies of the file's pages without an event. */
 bool pages_are_private(const void *address, size_t bytes);
 
 static const size_t page_bytes = 4096; /* x86-64 */

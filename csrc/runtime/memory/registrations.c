@@ -35,10 +35,10 @@
  * A registration is in the table of ranges unless it is GONE. registrations_idle equals the bytes
  * of all registrations that are IDLE, or TAKEN from IDLE. The thread that reads events sets `stale`
  * in any state, and so does a fork. A thread that makes a registration IDLE checks `stale`
- * afterwards. The thread that set `stale` visits the IDLE registrations afterwards. So one of the
- * two threads trims the registration. */
+ * afterwards. The thread that set `stale` visits the IDLE registrations afterwards. So the thread
+ * that made the registration IDLE, or the thread that set `stale`, trims the registration. */
 enum registration_state {
-    REGISTRATION_GONE, /* HIP does not hold the registration, as far as is known */
+    REGISTRATION_GONE, /* HIP does not hold the registration, as far as the library knows */
     REGISTRATION_HELD, /* registered by the program */
     REGISTRATION_IDLE, /* the program has unregistered the memory, but HIP still holds the
                         * registration */
@@ -52,7 +52,7 @@ struct registration {
     int device;      /* the thread's current device when HIP registered the memory */
     int state;       /* enum registration_state */
     bool stale;      /* the pages at the address may have been replaced */
-    bool watched;    /* `stale` records every replacement of pages since before HIP pinned them */
+    bool watched;    /* the watch of the pages began before HIP pinned the pages */
     unsigned wasted; /* how often the registration became stale since its last reuse */
     uint64_t last_use;
 };
@@ -114,8 +114,8 @@ static void end(struct registration *registration) {
     store_seq_cst(&registration->state, REGISTRATION_GONE);
 }
 
-/* Counts the bytes of a registration that becomes idle; the caller passes a negative number when
- * the registration is no longer idle. */
+/* Adds a registration's bytes to the counts when the registration becomes idle. The caller passes a
+ * negative number when the registration is no longer idle. */
 static void count_idle(ptrdiff_t bytes) {
     (void)fetch_add_relaxed(&registrations_idle, (size_t)bytes);
     (void)fetch_add_relaxed(&counts.kept.ranges, bytes > 0 ? 1 : -1);
@@ -284,8 +284,8 @@ static bool may_watch(void) {
 
 /* ---- the limit ---- */
 
-/* Returns whether the kernel counts HIP's pinned memory against RLIMIT_MEMLOCK, once something is
- * registered. */
+/* Returns whether the kernel counts HIP's pinned memory against RLIMIT_MEMLOCK; valid once memory
+ * is registered. */
 static bool pins_count_as_locked(void) {
     char line[128];
     unsigned long kilobytes = 0;
@@ -298,8 +298,8 @@ static bool pins_count_as_locked(void) {
     return kilobytes != 0;
 }
 
-/* Applies the fraction in MGPU_RT_MEMORY_LIMIT to the machine's memory; if pinned memory counts
- * against RLIMIT_MEMLOCK, the result is at most half of it. */
+/* Returns the bytes that MGPU_RT_MEMORY_LIMIT names, or its fraction of the machine's memory. If
+ * pinned memory counts against RLIMIT_MEMLOCK, the result is at most half of RLIMIT_MEMLOCK. */
 static size_t find_limit(void) {
     struct rlimit locked;
     size_t most = options.memory_limit_bytes;
@@ -390,7 +390,8 @@ static hipError_t register_by_hip(void *address, size_t bytes) {
 }
 
 /* Makes HIP register the memory that the thread has taken, and watches the memory's pages before
- * HIP pins them. Returns false if another registration has the bytes: then HIP's answer decides. */
+ * HIP pins them. Returns false if another registration contains some of these bytes: then HIP's
+ * answer decides. */
 static bool register_watched(struct registration *registration, size_t bytes, hipError_t *error) {
     void *const address = address_of(registration);
     const bool watch = registration->wasted < MOST_WASTED && may_watch();

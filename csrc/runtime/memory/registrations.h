@@ -5,8 +5,8 @@
  * proves that no page was replaced since before HIP pinned the pages. Without MGPU_RT_EXCLUSIVE=on,
  * and where pages cannot be watched, HIP handles every call.
  *
- * HIP calls the memory of an idle registration pinned, while it is pageable for the program. So the
- * library releases an idle registration before HIP gets an address of its memory. */
+ * For the program the memory of an idle registration is pageable, but HIP reports this memory as
+ * pinned. So the library releases an idle registration before HIP gets an address of its memory. */
 #ifndef MGPU_RT_REGISTRATIONS_H
 #define MGPU_RT_REGISTRATIONS_H
 

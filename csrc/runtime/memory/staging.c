@@ -34,8 +34,8 @@ static bool is_free(const struct staging *staging) {
                  !owner || !staging->used || stream_fence_done(owner, staging->fence));
 }
 
-/* Returns the least recently used memory whose copies are done, now taken for this stream; NULL if
- * there is none. */
+/* Takes the least recently used pinned memory whose copies are done, and makes the stream its
+ * owner. Returns NULL if there is no such memory. */
 static struct staging *take_oldest(struct stream *stream) {
     struct staging *best = NULL;
     if (!device_kept(stream->device))
@@ -240,8 +240,8 @@ static int trim_staging(int device) {
     return 0; /* not counted by the caches */
 }
 
-/* Only this library's pinned memory can be at this address, because with several devices no reset
- * releases that memory. */
+/* Returns true if HIP has no memory at this address. With several devices no reset releases pinned
+ * memory, so memory at this address is still this library's. */
 static bool is_gone(void *pinned) {
     uint64_t number;
     return !pinned || !device_memory_number(pinned, &number);

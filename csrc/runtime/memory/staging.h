@@ -2,8 +2,8 @@
  *
  * For pageable memory, HIP blocks the host: it copies through its own buffer or pins the pages.
  * From memory that is already pinned, a copy to the device is submitted and the host continues. A
- * copy from the device waits for the stream once, so the program's synchronise need not wait again.
- */
+ * copy from the device waits for the stream once, so the program's next synchronisation need not
+ * wait again. */
 #ifndef MGPU_RT_STAGING_H
 #define MGPU_RT_STAGING_H
 
@@ -14,12 +14,11 @@
 
 struct cache;
 
-/* Measured on an H100 (driver 580, a kernel between two copies): a copy of pageable memory and a
- * staged copy, in µs. The times are 19.8 and 16.3 for 4 KB, 82.6 and 36.9 for 64 KB. For 256 KB
- * they are 123 and 58, and for 1 MB 342 and 235. Copies to the device gain nothing from staging
- * beyond 512 KB. Copies from the device, in overlapped pieces of 256 KB, gain up to 16 MB. Such a
- * copy takes 129 and 95 µs for 1 MB, 473 and 424 for 4 MB, 1922 and 1660 for 16 MB. At 64 MB a
- * staged copy is slower (7.3 ms) than a copy of pageable memory (6.6 ms). */
+/* Times of a copy of pageable memory and of a staged copy, in µs, on an H100 (driver 580, a kernel
+ * between two copies). 4 KB: 19.8 and 16.3; 64 KB: 82.6 and 36.9; 256 KB: 123 and 58; 1 MB: 342 and
+ * 235. Copies to the device gain nothing from staging beyond 512 KB. Copies from the device, in
+ * overlapped pieces of 256 KB, gain up to 16 MB. 1 MB: 129 and 95; 4 MB: 473 and 424; 16 MB: 1922
+ * and 1660. At 64 MB a staged copy is slower (7.3 ms) than a copy of pageable memory (6.6 ms). */
 enum {
     STAGING_UP = 1 << 20,         /* pieces in the ring of a stream's copies to the device */
     STAGING_UP_LIMIT = 1 << 19,   /* the largest staged copy to the device */

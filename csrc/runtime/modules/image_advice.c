@@ -84,7 +84,7 @@ static bool lists_processor(const char *targets, const char *device) {
     return false;
 }
 
-/* Returns true if an image is for none of the devices' processors. A generic target stands for
+/* Returns true if an image fits none of the devices' processors. A generic target stands for
  * several processors. */
 static bool is_for_others(const struct image *image, const char *targets, const char *devices) {
     if (image->machine == EM_CUDA)
@@ -101,8 +101,8 @@ static bool is_of_other_version(const struct image *image) {
            (version < versions_taken()->first || version > versions_taken()->last);
 }
 
-/* Finds the reason why AMD's HIP refuses an image, as far as the image's bytes show it, and the way
- * out. */
+/* Finds the reason why AMD's HIP refuses an image, as far as the image's bytes show it, and a
+ * remedy. */
 static void explain_refusal(const struct image *image, const char *targets, const char *devices,
                             char *text, size_t size) {
     char names[TARGETS];

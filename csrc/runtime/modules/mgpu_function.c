@@ -57,8 +57,8 @@ static inline bool function_slot_serves(const struct slot *slot, hipModule_t han
             PROOF(function_has_the_name, strcmp(slot->function->name, name) == 0));
 }
 
-/* Returns the hit of a look-up: the thread's latest look-up in this slot. Returns NULL if the slot
- * has another function. */
+/* Returns the function from the thread's slot for this look-up; NULL if the slot has another
+ * function. */
 static inline hipFunction_t function_lookup_thread(const struct thread *thread, hipModule_t handle,
                                                    const char *name) {
     const struct slot *slot = slot_home(&thread->functions, handle, name);
@@ -67,7 +67,7 @@ static inline hipFunction_t function_lookup_thread(const struct thread *thread, 
                : NULL;
 }
 
-/* Continues a look-up that the thread's first slot does not serve. */
+/* A look-up that the thread's first slot does not serve. */
 struct lookup {
     struct thread *thread;
     const char *name;
@@ -111,7 +111,7 @@ static struct function *find_function(const struct module *module, const char *n
     return function;
 }
 
-/* Returns HIP's earlier answer; NULL if HIP was not asked before. */
+/* Returns HIP's answer to an earlier look-up; NULL if there was no such look-up. */
 static hipFunction_t function_lookup_table(const struct lookup *lookup) {
     pthread_mutex_lock(&tables_lock);
     struct function *function = find_function(lookup->module, lookup->name);

@@ -17,8 +17,9 @@ static struct advice inquiry_of_unloaded = {
 static struct advice no_such_global = {
     .text = "module %p has no global '%s' that the host can reach: is it external in its image?"};
 
-/* The program may write to the returned address, even if the image calls the global constant. So no
- * other load may use the module: HIP unloads the module when the program does. */
+/* The program may write to the returned address, even if the image declares the global as a
+ * constant. So no other load may use the module, and HIP unloads the module when the program
+ * unloads it. */
 void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
     (void)thread_get();
     const char *text = name ? name : "(null)";
@@ -39,8 +40,8 @@ void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, 
            (void *)module, text);
 }
 
-/* Returns the most workgroups of one size that one multiprocessor (compute unit) runs at once; 0
- * after a failure. */
+/* Returns how many workgroups of blockThreads threads a multiprocessor (compute unit) can run at
+ * once; 0 after a failure. */
 int32_t impl_mgpuModuleOccupancyMaxActiveBlocks(void *image, const char *name, int32_t blockThreads,
                                                 int32_t smem) {
     int blocks = 0;

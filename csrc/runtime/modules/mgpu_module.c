@@ -1,5 +1,5 @@
-/* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT: a thread's slots, the table of images, or
- * HIP serves each call. */
+/* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT. A call is served by the thread's slots, by
+ * the table of images, or by HIP. */
 #include "modules/mgpu_module.h"
 #include "driver/cuda.h"
 #include "driver/hip.h"
@@ -50,8 +50,8 @@ static struct advice null_unload = {
 
 /* HIP reads the image as long as the module lives, but a JIT may free its image earlier. So the
  * module owns a copy of the image, aligned to pages as a loader would align it. An image that never
- * changes needs no copy. If HIP needs a different image than the program's, that image follows in
- * the same block. Returns false if there is no memory. */
+ * changes needs no copy. If HIP needs a changed image, the changed image follows in the same block.
+ * Returns false if there is no memory. */
 static bool copy_image(struct load *load) {
     struct image *image = &load->image;
     const size_t room = module_pages(image->size);
@@ -136,8 +136,8 @@ static struct load module_load(struct thread *thread, const void *data) {
 
 /* ---- the name of an image ---- */
 
-/* MLIR adds these affixes to the name: the first since LLVM 20, the second up to 17, the third
- * between them. */
+/* MLIR adds a suffix to the name: `_gpubin_cst` in LLVM 17 and older, `_bin_cst` in LLVM 18 and 19,
+ * `_binary` in LLVM 20 and later. */
 static const char *const endings[] = {"_binary", "_gpubin_cst", "_bin_cst"};
 
 static void drop_ending(char *symbol) {
@@ -171,9 +171,9 @@ static enum unshared why_unshared(const struct image *image) {
     return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
 }
 
-/* Fills an image's row once; the row's bytes are stored last. The name is read before the lock is
- * taken: reading takes the loader's lock, and under that lock a library's constructor may load a
- * module. */
+/* Fills an image's row once; the row's bytes are stored last. The function reads the name before it
+ * takes tables_lock, because reading takes the loader's lock. A library's constructor may load a
+ * module under the loader's lock, and wait for tables_lock. */
 static void fill_row(struct module_counter *row, const struct image *image) {
     char name[MODULE_NAME];
     image_module_name(call_now.image, name, sizeof name);
@@ -316,9 +316,9 @@ void impl_mgpuModuleUnload(hipModule_t handle) {
         unload_slow(handle);
 }
 
-/* NVIDIA's driver compiles PTX when it loads it, so over NVIDIA's driver a compiled module stays
- * cached like any other. A later load finds the module by its text, so the optimisation level of
- * the first compilation remains. */
+/* NVIDIA's driver compiles PTX during a load. So over this driver the library caches a compiled
+ * module like other modules. A later load finds the module by its text, so the optimisation level
+ * of the first compilation remains. */
 hipModule_t told_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
     if (cuda_present()) {
         cuda.jit_level(level);

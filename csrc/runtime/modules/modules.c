@@ -79,7 +79,7 @@ static bool has_image(const struct module *module, const struct image *image, in
            memcmp(module->image.bytes, image->bytes, image->size) == 0;
 }
 
-/* Only idle modules are compared, because a program may hold hundreds of modules of one image. */
+/* Compares only idle modules, because a program may hold hundreds of modules of a single image. */
 static struct module *take_image(const struct load *load) {
     struct module *module = images[load->image.hash % IMAGE_BUCKETS];
     while (module && !(module_state(module) == MODULE_IDLE &&

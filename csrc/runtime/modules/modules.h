@@ -23,16 +23,16 @@
 
 extern struct handle_map module_map;
 
-/* The count of misses is the clock by which eviction finds the least recently used module: hits
- * read it, only misses write it. Under tables_lock. */
+/* The clock by which eviction finds the least recently used module. The clock counts misses: hits
+ * read the clock, and only misses write it. Under tables_lock. */
 extern uint64_t module_clock;
 
 static inline hipModule_t module_handle(const struct module *module) {
     return (hipModule_t)module->handle.key;
 }
 
-/* Returns the device of a module that the caller has not acquired: the entry may already serve
- * another module. */
+/* Returns the device of the entry's module. If the caller has not acquired the module, the entry
+ * may already serve another module. */
 static inline int module_device(const struct module *module) {
     return load_acquire(&module->device);
 }
@@ -70,15 +70,16 @@ static inline void module_note_use(struct module *module) {
     store_relaxed(&module->last_use, load_relaxed(&module_clock));
 }
 
-/* Acquires a module that the program does not hold: the caller owns it until module_release. Called
- * under tables_lock, because another thread could otherwise give the entry to another module. */
+/* Acquires a module that the program does not hold: the caller owns it until module_release. The
+ * caller holds tables_lock, because another thread could otherwise give the entry to another
+ * module. */
 static inline bool module_acquire(struct module *module) {
     uint32_t expected = MODULE_IDLE;
     return PROOF(known_module_is_taken_once, cas_acq_rel(&module->state, &expected, MODULE_LIVE));
 }
 
-/* Changes the version and state of an entry from `from` to `to`; returns false if they were not
- * `from`. */
+/* Changes the version and state of an entry from `from` to `to`. Returns false, and changes
+ * nothing, if the entry's version and state differ from `from`. */
 static inline bool module_change(struct module *module, uint64_t from, uint64_t to) {
     return PROOF(slots_module_is_taken_once, cas_acq_rel(&module->version_and_state, &from, to));
 }
@@ -90,8 +91,9 @@ static inline void module_release(struct module *module) {
 /* Acquires the slot's module for a load that the module serves; NULL if the module does not serve
  * the load. The thread acquires the module, by the slot's version, before it reads the bytes: from
  * then on no thread can evict the module. An insertion changes `version_and_state` before the
- * device, so the device that the thread has read is the device of the slot's version. A module of
- * another device is never read, because that device may be reset at any time. */
+ * device. So if the slot's version is still current, the device that the thread has read belongs to
+ * that version. A module of another device is never read, because that device may be reset at any
+ * time. */
 static inline struct module *module_of_slot(struct thread *thread, const struct slot *slot,
                                             const void *image) {
     const uint64_t taken = MODULE_LIVE - MODULE_IDLE;
@@ -123,7 +125,7 @@ static inline struct module *module_lookup_thread(struct thread *thread, const v
     return module_of_slot(thread, slot_home(&thread->modules, NULL, image), image);
 }
 
-/* Returns a hit from the other slots that the image may use. */
+/* Does the work of module_lookup_thread for the other slots in which the image's module may be. */
 struct module *module_probe_thread(struct thread *thread, const void *image);
 
 /* A load that the image's first slot does not serve, and the outcome of the load. */
@@ -140,18 +142,18 @@ struct load {
     const void *for_hip; /* the image that HIP is to load */
 };
 
-/* Returns true if one module may serve all loads of an image in turn: otherwise the next load would
- * see the last load's changes. */
+/* Returns true if one module may serve all loads of an image, one load after another. If not, a
+ * load would see the changes that the program has made to the globals after an earlier load. */
 bool module_may_share(const struct image *image);
 
-/* Returns an idle module with the load's bytes, on the load's device; from now on the program holds
+/* Returns an idle module of the load's image on the load's device; from now on the program holds
  * the module. The function serves an image at a new address, or an image whose module another
  * thread used. Returns NULL if there is no such module. */
 struct module *module_lookup_table(const struct load *load);
 
 /* Invalidates the entry of a handle that HIP has just returned for a module that does not enter the
- * table. The program has unloaded the handle's earlier module by calling HIP, so that entry is
- * invalid. */
+ * table. The program has unloaded the handle's earlier module by calling HIP, so the entry of the
+ * earlier module is invalid. */
 void module_invalidate(hipModule_t handle);
 
 /* Inserts the module that HIP has just loaded for the program. Takes ownership of load->copy.
@@ -187,8 +189,8 @@ void module_make_private(struct module *module);
  * the module until module_let_go was called as often as module_hold. */
 void module_hold(struct module *module);
 void module_let_go(struct module *module);
-/* Does the work of module_hold for the module that contains this function. Returns NULL if no
- * module that the program holds is known to contain the function. */
+/* Does the work of module_hold for the module that contains this function. Returns NULL if the
+ * library knows no module with this function that the program holds. */
 struct module *module_hold_function(hipFunction_t function);
 /* Finds the name of a function that a graph launches. */
 void module_function_name(hipFunction_t function, char *name, size_t room);
@@ -196,9 +198,10 @@ void module_function_name(hipFunction_t function, char *name, size_t room);
 /* Removes all modules of a device that was reset, or all modules when HIP ends. */
 void module_invalidate_all(int device);
 
-/* The cost in bytes of all modules that HIP holds for the library, and the cost of one: its image's
- * copy and HIP's own part. Both costs are read under tables_lock; the thread that has acquired a
- * module may read the module's cost without the lock. */
+/* module_cost_all is the cost in bytes of all modules that HIP holds for the library. The cost of a
+ * module consists of the copy of its image and of HIP's memory for the module. A thread reads costs
+ * under tables_lock; the thread that has acquired a module may read the module's cost without the
+ * lock. */
 extern size_t module_cost_all;
 size_t module_cost(const struct module *module);
 

@@ -1,10 +1,10 @@
 /* Evicts modules.
  *
- * Stock unloads a module when the program unloads it, right after the launch in programs of LLVM 20
- * and older. The library unloads the module later, so kernels are at no greater risk. But the
- * library's unload may wait for work where stock would not wait. So modules are evicted while no
- * stream has pending work; if idle modules hold twice the limit, they are evicted at once, as with
- * stock. */
+ * With stock, HIP unloads a module when the program unloads the module; programs from LLVM 20 and
+ * older do so right after the launch. The library unloads the module later, so a running kernel is
+ * at no greater risk than with stock. But an unload by the library may wait for work at a time when
+ * stock would not wait. So the library evicts modules only while no stream has pending work. If the
+ * idle modules hold twice the limit, the library evicts modules at once. */
 #include "modules/modules_limit.h"
 #include "atomics.h"
 #include "driver/hip.h"

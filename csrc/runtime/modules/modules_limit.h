@@ -6,13 +6,12 @@
 
 struct cache;
 
-/* Unloads idle modules beyond the limit, after a miss for an image of this hash. An image that is
- * evicted at the limit and soon loaded again counts against the limit. If evictions repeatedly
- * cause an image to be loaded again, the library doubles the limit, and reports the new limit once.
- */
+/* Unloads idle modules beyond the limit, after a miss for an image of this hash. If evictions at
+ * the limit repeatedly cause an image to be loaded again soon, the library doubles the limit, and
+ * reports the new limit once. */
 void module_enforce_limit(uint64_t missed);
 
-/* Pins a module: no limit evicts it, only the manager and mgpu_rt_empty_cache. */
+/* Pins a module: no limit evicts the module, but the manager and mgpu_rt_empty_cache still can. */
 void module_pin(void *handle, int pinned);
 
 /* Stops the sharing of modules whose image has constants, and unloads those that are idle, because

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The process that `failures` belong to: a forked child inherits the handlers, but not the
+/* The process that has made the failed calls: a forked child inherits the handlers, but not the
  * failures. */
 static pid_t failing;
 static unsigned failures;
@@ -39,7 +39,8 @@ static void at_quick(void *nothing, int status) {
         quick_exit(EXIT_FAILURE);
 }
 
-/* Handlers that are registered while others run are called next, so late failures count. */
+/* Counts a failed call. A handler that is registered while other exit handlers run is called next,
+ * so a failure in an exit handler also counts. */
 void exit_status_fails(void) {
     if (!options.errors_fail)
         return;

@@ -116,8 +116,8 @@ bool image_is_compressed(struct view *view) {
 
 /* The header: magic (4 bytes), version and method (2 bytes each). The file's size and the unpacked
  * size follow: 4 bytes each in version 2, 8 bytes each in version 3. Images of other versions do
- * not store their size, or store it elsewhere: then HIP judges the image. This reader would have to
- * unpack the image to look for writable globals, so it assumes that there are some. */
+ * not store their size, or store it elsewhere: then HIP judges the image. The reader does not
+ * unpack the image, so it assumes that the image has writable globals. */
 void image_describe_compressed(struct image *image, struct view *view) {
     uint16_t version;
     uint64_t size = 0;

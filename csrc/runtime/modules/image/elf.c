@@ -24,7 +24,7 @@ static uint64_t segments_size(const Elf64_Ehdr *header) {
     return (uint64_t)header->e_phnum * sizeof(Elf64_Phdr);
 }
 
-/* Returns the end of a part of the file; UINT64_MAX if the end exceeds any file's size. */
+/* Returns the end of a part of the file; UINT64_MAX if the sum overflows. */
 static uint64_t end_of(uint64_t offset, uint64_t size) {
     uint64_t end;
     return __builtin_add_overflow(offset, size, &end) ? UINT64_MAX : end;
@@ -43,8 +43,9 @@ static uint64_t section_end(const Elf64_Shdr *section) {
     return section->sh_type == SHT_NOBITS ? 0 : end_of(section->sh_offset, section->sh_size);
 }
 
-/* Returns how many bytes HIP reads of a code object of unknown size: to the end of the section that
- * begins last (amd::Elf::getElfSize). HIP would crash on unreadable bytes. */
+/* Returns the number of bytes that HIP reads if HIP gets no size for a code object. HIP reads up to
+ * the end of the section that begins last (amd::Elf::getElfSize). HIP would crash on unreadable
+ * bytes. */
 static uint64_t size_to_hip(const unsigned char *bytes, const Elf64_Ehdr *header) {
     uint64_t last = header->e_shoff, end = end_of(last, sections_size(header));
     for (unsigned i = 0; i < header->e_shnum; i++) {
@@ -89,8 +90,8 @@ static struct names names_at(const struct image *image, const Elf64_Ehdr *header
     return (struct names){text, table.sh_size};
 }
 
-/* Returns whether a section has a name that marks it as read-only for kernels, though the loader
- * may write to it. .nv.shared is workgroup memory. */
+/* Returns whether a section's name shows that kernels only read the section, though the loader may
+ * write to the section. .nv.shared is workgroup memory. */
 static bool is_loaders(const char *name) {
     static const char *const loaders[] = {".dynamic", ".relro_padding", ".got", ".got.plt"};
     for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++)
@@ -215,13 +216,13 @@ void image_describe_elf(struct image *image, struct view *view) {
     }
     memcpy(&header, view->bytes, sizeof header);
     image->machine = header.e_machine;
-    /* AMD's HIP accepts none of these files, and up to HIP 6 crashes on some: a stripped program,
-     * for example. */
+    /* AMD's HIP accepts none of these files. HIP 6 and older even crash on some of them, for
+     * example on a stripped program. */
     if (image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) {
         image->damage = "it is an ELF for another machine (x86-64?), not for a GPU";
         return;
     }
-    /* AMD's HIP crashes on a 32-bit ELF; on an ELF without sections, HIP up to 6 crashes, and HIP 7
+    /* AMD's HIP crashes on a 32-bit ELF. On an ELF without sections, HIP 6 and older crash; HIP 7
      * refuses the file. */
     if (image->machine == MACHINE_AMDGPU &&
         DOUBT(elf_crashes_hip, header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)) {
@@ -238,7 +239,8 @@ void image_describe_elf(struct image *image, struct view *view) {
     const bool has_segments = view_holds(view, header.e_phoff, segments_size(&header));
     const uint64_t size = has_segments ? whole_size(view->bytes, &header) : 0;
     if (!has_segments || !PROOF(whole_elf_is_readable, view_holds(view, 0, size))) {
-        /* AMD's HIP may never read the missing part; NVIDIA's driver would read it and crash. */
+        /* AMD's HIP may never read the part that is missing. NVIDIA's driver would read there, and
+         * crash. */
         if (image->machine == MACHINE_CUDA)
             image->damage = "its headers point outside it: it is truncated or overwritten";
         return;

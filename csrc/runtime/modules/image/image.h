@@ -37,8 +37,8 @@ struct image {
     bool writable;        /* contains device globals that a kernel can write, or may contain some */
     bool settable;        /* no kernel writes to globals, but the host can set constants by name */
     bool opaque;          /* parts of the image are compressed, or of an unsupported kind */
-    const char *damage;   /* the reason why no driver can load the image and some crash on it; NULL:
-                           * no such reason is known */
+    const char *damage;   /* why no driver can load the image; some drivers would crash. NULL: no
+                           * reason is known */
 };
 
 /* Reads the image at `data`. Reads only readable memory, however damaged the image is. Costs a few
@@ -48,8 +48,8 @@ struct image image_describe(const void *data);
 /* Does the work of image_lies_at for images whose head does not contain their size. */
 bool image_lies_at_by_parts(const struct image *image, const void *data);
 
-/* Returns true if `data` points to the image's bytes. Compares the heads first: if the head at
- * `data` equals the image's head, as many bytes are readable at `data` as the image has. */
+/* Returns true if `data` points to the image's bytes. Compares the heads first. A head contains the
+ * image's size, so after equal heads all bytes to compare are readable. */
 static inline bool image_lies_at(const struct image *image, const void *data) {
     if (__builtin_expect(image->sized_by_tables, 0))
         return image_lies_at_by_parts(image, data);

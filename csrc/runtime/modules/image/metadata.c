@@ -92,7 +92,8 @@ static bool note_at(const unsigned char *segment, size_t size, size_t at, struct
     return true;
 }
 
-/* Closes the gaps between a segment's notes as they shrink; returns their new length. */
+/* Rewrites a segment's notes, and closes the gaps that shorter notes leave. Returns the new length
+ * of all notes. */
 static size_t rewrite_notes(unsigned char *segment, size_t size) {
     size_t used = 0, at = 0;
     struct note note;

@@ -61,9 +61,8 @@ bool msgpack_array(struct msgpack *rest, uint32_t *values) {
     return take_count(rest, FIXARRAY, ARRAY_16, values);
 }
 
-/* Reads bytes after their count of 1, 2 or 4 bytes; the first byte's distance from `first_kind`
- * tells the count's width.
- */
+/* Reads a value that consists of a count and that many bytes. The count has 1, 2 or 4 bytes: the
+ * first byte minus `first_kind` is 0, 1 or 2. */
 static bool take_bytes(struct msgpack *rest, unsigned first_kind, size_t extra, size_t *length) {
     struct msgpack after = *rest;
     uint64_t number;

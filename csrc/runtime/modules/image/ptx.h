@@ -5,12 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns true if the text declares variables by this directive: ".global", which kernels can
- * write, or ".const". Also returns true for a text that may declare such variables. */
+/* Returns true if the text declares, or may declare, variables by this directive: ".global", for
+ * variables that kernels can write, or ".const". */
 bool ptx_has(const char *text, const char *directive);
 
-/* Returns the next kernel's name, not terminated, at or after *position, and *length; *position
- * then points behind the name. Returns NULL if there is no further name. */
+/* Finds the first kernel's name from *position on. Returns a pointer to the name, which is not
+ * terminated, stores the name's length in *length, and moves *position behind the name. Returns
+ * NULL if there is no further name. */
 const char *ptx_next_kernel(const char **position, int *length);
 
 #endif

@@ -161,7 +161,7 @@ def summary(releases: Mapping[int, Mapping[Side, Outcome]]) -> str:
         rows.append((f"LLVM {llvm}", *times, created, loaded))
     lines = [*columns(rows)]
     if any("under " in cell for row in rows for cell in row):
-        lines.append("under 20 µs: the time is too short for this measurement, and may be far less")
+        lines.append('"under": the time is too short for this measurement, and may be far less')
     return "\n".join(lines)
 
 

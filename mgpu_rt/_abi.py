@@ -147,7 +147,7 @@ def parse(text: str) -> list[Function]:
     ]
     expected = len(re.findall(r"^MGPU_(?:FN|VOID)\(", text, re.MULTILINE))
     if len(functions) != expected:
-        raise ValueError(f"abi.def: {expected} lines, but {len(functions)} understood")
+        raise ValueError(f"abi.def has {expected} lines, but only {len(functions)} can be parsed")
     return functions
 
 

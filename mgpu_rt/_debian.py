@@ -42,7 +42,7 @@ def unpack(
     """
     for tool in ("apt-get", "dpkg-deb"):
         if not shutil.which(tool):
-            raise PackagesMissing(f"this comes as Debian packages, and {tool} is missing")
+            raise PackagesMissing(f"Debian packages are needed, but {tool} is missing")
     root.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root.parent, prefix=f"{root.name}.") as scratch:
         work, fresh = Path(scratch, "apt"), Path(scratch, "root")

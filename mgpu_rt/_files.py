@@ -24,7 +24,7 @@ def read(path: Name) -> bytes:
     with open(number, "rb") as file:
         mode = os.fstat(number).st_mode
         if (stat.S_ISCHR(mode) and not _has_an_end(number)) or stat.S_ISBLK(mode):
-            raise OSError(errno.ENODEV, "it is a device, which may have no end", os.fspath(path))
+            raise OSError(errno.ENODEV, "a device's file may have no end", os.fspath(path))
         begin = _begin(number, path) if stat.S_ISFIFO(mode) else b""
         os.set_blocking(number, True)
         return begin + file.read()

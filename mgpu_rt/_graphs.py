@@ -39,7 +39,7 @@ class Graph:
         """Returns the lock. Raises ValueError in a forked child, because a thread of the parent may
         hold the lock."""
         if os.getpid() != self._process:
-            raise ValueError("the graph is the parent process's")
+            raise ValueError("the graph belongs to the parent process")
         return self._lock
 
     def _alive(self) -> Any:

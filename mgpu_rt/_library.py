@@ -268,7 +268,7 @@ def _taking_numbers(ffi: Any, function: Any) -> Callable[..., Any]:
         except TypeError:
             return argument  # cffi reports the fault
         if not 0 <= number < 1 << 64:
-            raise ValueError(f"{number} is no address")
+            raise ValueError(f"{number} is not an address")
         return ffi.cast(kind, number)
 
     def call(*arguments: Any) -> Any:

@@ -31,7 +31,7 @@ class Device:
 
     def __init__(self, number: int = 0) -> None:
         if number < 0:
-            raise ValueError(f"{number} is no number of a device")
+            raise ValueError(f"{number} is not a number of a device")
         self.number = number
         self._nested = _Nested()
 
@@ -211,5 +211,5 @@ class Event(_Handle):
         `timing`, and are complete. Raises HipError."""
         self._library.take_error()
         elapsed = self._library.mgpuEventElapsedTime(start.handle, self.handle, None)
-        self._library.check("there is no time between the events")
+        self._library.check("the time between the events is not known")
         return elapsed.milliseconds

@@ -181,8 +181,8 @@ class NanCheck(LaunchHook):
             fresh = (self._nans(buffer, launch) & ~before[buffer.address]).nonzero()[0]
             if len(fresh):
                 raise FloatingPointError(
-                    f"{launch}, launch {launch.number} of this kernel: it has written "
-                    f"{len(fresh)} NaNs, first [{fresh[0]}] of argument {number}, {buffer}"
+                    f"{launch} (launch {launch.number} of this kernel) wrote {len(fresh)} NaNs, "
+                    f"first [{fresh[0]}] of argument {number}, {buffer}"
                 )
 
     def _say_once(self, text: str) -> None:
@@ -335,8 +335,8 @@ class Faults(Runtime):
         known = function in self.CALLS and error in self.CODES
         if not known or not re.fullmatch("[1-9][0-9]*", number or "1"):
             raise ValueError(
-                f"'{self.fault}' is no fault: write FUNCTION:NUMBER[:ERROR], with a function out "
-                f"of {', '.join(self.CALLS)} and an error out of {', '.join(self.CODES)}"
+                f"'{self.fault}' is not a fault: write FUNCTION:NUMBER[:ERROR], with a function "
+                f"out of {', '.join(self.CALLS)} and an error out of {', '.join(self.CODES)}"
             )
         self._calls, self._chosen = itertools.count(1), int(number or 1)
         self._error = HipError(self.CALLS[function], self.CODES[error], error)

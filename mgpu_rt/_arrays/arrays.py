@@ -117,7 +117,9 @@ class Array:
 
         where = self.__dlpack_device__()
         if copy or (dl_device is not None and tuple(dl_device) != where):
-            raise BufferError(f"{self!r} is handed out as it is: copy it to where it has to be")
+            raise BufferError(
+                f"DLPack cannot copy {self!r}, nor move it to another device: copy the array first"
+            )
         self._wait_on(stream)
         steps = tuple(stride // self.itemsize for stride in self.strides)
         code, bits = _TYPES[self._kind][3], 8 * self.itemsize
@@ -222,7 +224,7 @@ class DeviceArray(Array):
         given = _given(array)
         if given.shape != self.shape or given.type != self._kind:
             raise ValueError(
-                f"{self!r} takes an array of its shape and type, and got "
+                f"{self!r} takes only an array of equal shape and type, but got "
                 f"{given.type or 'elements of an unknown type'}, shape {given.shape}"
             )
         if not (
@@ -264,10 +266,10 @@ def _given(array: Any) -> Given:
     library = load()
     found = array_of(array, library.chosen_stream or 0)
     if found is None:
-        raise TypeError(f"a {type(array).__name__} is no array")
+        raise TypeError(f"a {type(array).__name__} is not an array")
     if found.type not in _TYPES:
         kind = f"the type '{found.type}'" if found.type else "an unknown type"
-        raise TypeError(f"its elements have {kind}, which no device array has")
+        raise TypeError(f"the elements have {kind}, which no device array has")
     if found.stream is not None:
         library.mgpuStreamSynchronize(library.ffi.cast("hipStream_t", found.stream))
     return found
@@ -294,7 +296,7 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     kind = _BY_NAME.get(name.removeprefix("torch."), name)
     if kind not in _TYPES:
-        raise TypeError(f"'{name}' is no type of a device array: {', '.join(_BY_NAME)}")
+        raise TypeError(f"'{name}' is not a type of a device array: {', '.join(_BY_NAME)}")
     owner = memory.allocate(math.prod(sizes) * _TYPES[kind][2])
     return DeviceArray(owner, owner.address, kind, sizes, device=owner.device)
 

@@ -36,7 +36,7 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     search = base.get("PATH", os.defpath)
     found = shutil.which(program, path=search)
     if no_program := _no_program(found or program):
-        raise CommandError(f"'{program}' is no program yet: {no_program}", 126)
+        raise CommandError(f"'{program}' is not a program yet: {no_program}", 126)
     if found:
         return found
     # If a file is not executable, a shell returns status 126.
@@ -148,7 +148,7 @@ def check(program: str, *, as_shell: bool = False) -> None:
             raise
         raise CommandError(str(error)) from None
     if reason:
-        raise CommandError(f"'{program}' cannot be given mgpu_rt: {reason}")
+        raise CommandError(f"mgpu_rt cannot be preloaded into '{program}': {reason}")
 
 
 def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> NoReturn:

@@ -91,12 +91,12 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     "graphs",
     multiple=True,
     metavar="FUNCTION",
-    help="Replay this function as a graph. The library builds one at the second call with the same "
-    "arguments, and replays it at later ones. It keeps graphs of up to four arguments, as for "
-    "double buffers; a function whose arguments always change runs without a graph. You promise "
-    "that its host code only submits work: it reads no memory that kernels or copies write, "
-    "copies from and to host memory that lives on, and returns nothing. `mgpu-rt run --stats` "
-    "counts the replays. May be given several times.",
+    help="Replay this function as a graph. The library builds a graph at the second call with "
+    "equal arguments, and replays it at later calls. It keeps graphs for up to four sets of "
+    "arguments, as for double buffers; a function whose arguments always change runs without a "
+    "graph. You promise that the function's host code only submits work: it reads no memory that "
+    "kernels or copies write, copies only from and to host memory that lives on, and returns "
+    "nothing. `mgpu-rt run --stats` counts the replays. May be given several times.",
 )
 @click.option(
     "--dry-run",

@@ -161,7 +161,7 @@ def run(
         click.echo(f"mgpu-rt: {sentence}", err=True)
     if lazy and not exclusive:
         raise CommandError(
-            "--lazy takes --exclusive: another user of HIP could see that a wait was postponed"
+            "--lazy needs --exclusive: another user of HIP could see that a wait was postponed"
         )
     times = "gpu," if trace and trace.startswith("gpu,") else ""
     trace = trace and trace.removeprefix("gpu,")
@@ -191,7 +191,9 @@ def run(
     environment |= overrides.environment(runtime, hooks, kernel, nth)
     reason = executable.obstacle(executable.find(program))
     if reason and fail_on_error:
-        raise CommandError(f"'{program}' cannot be given mgpu_rt, which sees what fails: {reason}")
+        raise CommandError(
+            f"mgpu_rt detects failures, but cannot be preloaded into '{program}': {reason}"
+        )
     if reason:
         click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
     if stats or stats_json or trace or fail_on_error or runtime or hooks:
@@ -200,17 +202,20 @@ def run(
 
 
 @main.command()
-@click.option("--libs", is_flag=True, help="Print the linker's flags, with the path for programs.")
+@click.option("--libs", is_flag=True, help="Print the linker's flags, with programs' run path.")
 @click.option("--cflags", is_flag=True, help="Print the compiler's flags, for mgpu_rt.h.")
 @click.option("--cmakedir", is_flag=True, help="Print the folder for CMake's mgpu_rt_DIR.")
 @click.option("--path", is_flag=True, help="Print the library's folder, for LD_PRELOAD and -L.")
 @click.option(
-    "--abi", is_flag=True, help="Show each function that programs call, and what serves it."
+    "--abi",
+    is_flag=True,
+    help="Show each function that programs call, and the part of mgpu_rt that serves the function.",
 )
 @click.option(
     "--env",
     is_flag=True,
-    help="Print commands for a shell, whose programs then run as by `mgpu-rt run --device DEVICE`: "
+    help="Print shell commands, after which the shell runs programs as `mgpu-rt run --device "
+    "DEVICE` does: "
     'eval "$(mgpu-rt config --env --device softgpu)".',
 )
 @parameters.device("The device of --env.")
@@ -228,7 +233,7 @@ def config(
     """Show every option, how to build with the library, or the functions that the library
     implements."""
     if device != "auto" and not env:
-        raise CommandError(f"--device {device} is for --env: add that")
+        raise CommandError(f"--device {device} needs --env: add --env")
     asked = (libs, cflags, cmakedir)
     wanted = [flags for flags, wish in zip(_building(), asked, strict=True) if wish]
     if as_json:
@@ -319,9 +324,9 @@ def _show_options() -> None:
     "version",
     metavar="VERSION",
     help="Fetch HIP of VERSION (5.7, 6.4 or 7.2) into your folder first, from Debian's packages "
-    "(60 MB); root is not needed. --device softgpu takes it for devices that this machine's "
-    "HIP does not know; set MGPU_RT_HIP to it for all devices. Then doctor makes no trial "
-    "run.",
+    "(60 MB); root is not needed. --device softgpu uses this HIP for devices that the "
+    "machine's own HIP does not know; set MGPU_RT_HIP to this HIP for all devices. Then doctor "
+    "makes no trial run.",
 )
 def doctor(device: str, as_json: bool, version: str | None) -> None:
     """Make a trial run and print what a real run would do.
@@ -356,8 +361,8 @@ def doctor(device: str, as_json: bool, version: str | None) -> None:
 @click.option(
     "--llvm",
     type=click.IntRange(min=19),
-    help="The LLVM release that made IN and reads OUT; by default that of the mlir-opt on PATH, "
-    "else the newest installed one.",
+    help="The LLVM release that made IN and reads OUT. [default: the release of mlir-opt on "
+    "PATH, or the newest installed release]",
 )
 def hoist(program: str, out: str, llvm: int | None) -> None:
     """Move module loads, look-ups and streams out of the launches of IN, for use without mgpu_rt.

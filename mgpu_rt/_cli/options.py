@@ -40,7 +40,7 @@ def parse(text: str) -> list[Option]:
     options = [Option(**match.groupdict()) for match in _LINE.finditer(text)]
     expected = len(re.findall(r"^OPTION\(", text, re.MULTILINE))
     if len(options) != expected:
-        raise ValueError(f"options.def: {expected} lines, but {len(options)} understood")
+        raise ValueError(f"options.def has {expected} lines, but only {len(options)} can be parsed")
     return options
 
 

@@ -146,7 +146,7 @@ def runtime() -> str:
         raise CommandError(str(error)) from None
     if ":" in path or ";" in path:
         raise CommandError(
-            f"the loader cannot be told '{path}': install mgpu_rt in a path without ':' and ';'"
+            f"LD_PRELOAD cannot contain '{path}': install mgpu_rt in a path without ':' and ';'"
         )
     return path
 

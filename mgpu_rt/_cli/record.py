@@ -16,6 +16,6 @@ def claim(out: str, program: str) -> None:
     try:
         _folder.claim(os.path.abspath(out))
     except FileExistsError:
-        raise CommandError(f"'{out}' is there already: name another folder") from None
+        raise CommandError(f"'{out}' exists already: name another folder") from None
     except OSError as error:
         raise files.unwritable(out, error) from None

@@ -89,7 +89,7 @@ def replay(
         raise CommandError(f"--tolerance {options['tolerance']}: name a number from 0 up")
     if not os.path.isdir(recording):
         raise CommandError(
-            f"'{recording}' is no folder: name a folder that `mgpu-rt run --record` has written"
+            f"'{recording}' is not a folder: name a folder that `mgpu-rt run --record` has written"
         )
     if image:
         files.read(image, "name a file that holds an image with the kernel")

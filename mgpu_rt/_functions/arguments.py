@@ -53,7 +53,7 @@ class Arguments:
         inner = value.array if is_wrapped else value
         array = array_of(inner, self.lent, gaps=not is_wrapped)
         if array is None:
-            raise TypeError(f"a {type(inner).__name__} is no array")
+            raise TypeError(f"a {type(inner).__name__} is not an array")
         self._arrays.append(array)
         place: Array | Copy = array
         if is_wrapped and not array.on_device:
@@ -61,7 +61,9 @@ class Arguments:
                 self._copies = Copies(self._library, self._stream())
             place = self._copies.of(value, array)
         elif array.readonly and not array.on_device:
-            raise ValueError("it is read-only, and the function may write there: pass a copy of it")
+            raise ValueError(
+                "the array is read-only, and the function may write to it: pass a copy"
+            )
         _describe(0, array, kind)  # raises
         return place, array, value
 

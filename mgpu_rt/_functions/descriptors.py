@@ -69,20 +69,22 @@ def _check_element(array: Array, element: str) -> None:
     if array.type in signless(element):
         return
     if not array.itemsize:
-        raise TypeError("its owner says neither type nor shape: pass it by DLPack")
+        raise TypeError("the array's owner gives neither type nor shape: pass the array by DLPack")
     if array.type.startswith(">"):
-        raise TypeError(f"its elements are big-endian ('{array.type}'): convert it")
-    raise TypeError(f"its elements are {array.type or 'of an unknown type'}")
+        raise TypeError(f"the elements are big-endian ('{array.type}'): convert the array")
+    raise TypeError(f"the elements are {array.type or 'of an unknown type'}")
 
 
 def _check_shape(array: Array, kind: types.MemRefType) -> None:
     if len(array.shape) != kind.rank or any(
         wanted not in (None, size) for wanted, size in zip(kind.shape, array.shape, strict=True)
     ):
-        raise ValueError(f"its shape is {array.shape}")
+        raise ValueError(f"the array's shape is {array.shape}")
     # An element of 16 bytes is a complex number, which has the alignment of its halves.
     if array.address % min(array.itemsize, 8) and 0 not in array.shape:
-        raise ValueError(f"its elements are not aligned to {min(array.itemsize, 8)} bytes: copy it")
+        raise ValueError(
+            f"the elements are not aligned to {min(array.itemsize, 8)} bytes: copy the array"
+        )
 
 
 def _strides(array: Array, kind: types.MemRefType) -> tuple[int, ...]:
@@ -95,13 +97,13 @@ def _strides(array: Array, kind: types.MemRefType) -> tuple[int, ...]:
             for size, stride, step in zip(array.shape, array.strides, dense, strict=True)
         ):
             raise ValueError(
-                "its elements do not lie one after the other: pass numpy.ascontiguousarray of it"
+                "the array has gaps between its elements: pass numpy.ascontiguousarray(array)"
             )
         return dense
     steps = []
     for size, step, own, wanted in zip(array.shape, array.steps, dense, kind.strides, strict=True):
         used = size > 1 and 0 not in array.shape
         if used and wanted not in (None, step):
-            raise ValueError(f"its strides are {array.steps} elements")
+            raise ValueError(f"the array's strides are {array.steps} elements")
         steps.append(step if used else own if wanted is None else wanted)
     return tuple(steps)

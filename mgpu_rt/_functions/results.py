@@ -72,8 +72,8 @@ class Reader:
         owner = self._owner(found.allocated or 0, address)
         if isinstance(owner, Copy):
             raise ValueError(
-                "it lies in the copy of an argument that was passed as In, Out or InOut. The copy "
-                "ends with the call: pass mgpu_rt.to_device of the array instead"
+                "the result lies in the copy of an argument that was passed as In, Out or "
+                "InOut, and the copy ends with the call: pass mgpu_rt.to_device(array) instead"
             )
         if not isinstance(owner, Memory):  # an argument's memory
             on_device = memory.device_of(address)

@@ -45,13 +45,13 @@ def read(path: Path) -> dict[str, str]:
             section = ELFFile(file).get_section_by_name(SECTION)
             content = section.data() if section else b""
         except ELFError as error:
-            raise ValueError(f"'{path}' is no ELF file ({error})") from None
+            raise ValueError(f"'{path}' is not an ELF file ({error})") from None
     functions: dict[str, str] = {}
     try:
         for line in content.replace(b"\0", b"").splitlines():
             functions.update(json.loads(line)["functions"])
     except (ValueError, KeyError, TypeError):
         raise ValueError(
-            f"'{path}' has types of functions that cannot be read: lower it again"
+            f"the function types in '{path}' cannot be read: lower the program again"
         ) from None
     return functions

@@ -92,7 +92,7 @@ def function(text: str) -> Function:
     end = _closing(text) if text.startswith("(") else -1
     arrow, _, results = text[end + 1 :].partition("->")
     if end < 0 or arrow.strip() or not results.strip():
-        raise ValueError(f"'{text}' is no type of a function: write (memref<?xf32>, i32) -> f32")
+        raise ValueError(f"'{text}' is not a type of a function: write (memref<?xf32>, i32) -> f32")
     results = results.strip()
     if results.startswith("(") and _closing(results) == len(results) - 1:
         results = results[1:-1]

@@ -73,7 +73,7 @@ def encode(value: Any, kind: Scalar) -> Any:
     if isinstance(value, ctypes._SimpleCData):
         value = value.value
     if getattr(value, "shape", ()) != () or isinstance(value, (str, bytes)):
-        raise TypeError(f"a {type(value).__name__} is no number")
+        raise TypeError(f"a {type(value).__name__} is not a number")
     content = _float(value, kind) if kind.is_float else _integer(value, kind)
     register = register_type(kind)
     return register.from_buffer_copy(content.ljust(ctypes.sizeof(register), b"\0"))
@@ -84,7 +84,7 @@ def _integer(value: Any, kind: Scalar) -> bytes:
     try:
         number = int(bool(value)) if is_truth else operator.index(value)
     except TypeError:
-        raise TypeError(f"a {type(value).__name__} is no integer") from None
+        raise TypeError(f"a {type(value).__name__} is not an integer") from None
     bits = 1 if kind.text == "i1" else 8 * kind.size
     lowest = 0 if kind.text.startswith("u") or bits == 1 else -(1 << (bits - 1))
     highest = (1 << (bits - 1 if kind.text.startswith("s") else bits)) - 1
@@ -97,7 +97,7 @@ def _float(value: Any, kind: Scalar) -> bytes:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise TypeError(f"a {type(value).__name__} is no number") from None
+        raise TypeError(f"a {type(value).__name__} is not a number") from None
     try:
         if kind.text == "bf16":
             return _bfloat16(number)

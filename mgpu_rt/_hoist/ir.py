@@ -195,4 +195,4 @@ def _is_private(line: str) -> bool:
 
 
 def _misread(line: str) -> Refused:
-    return Refused(f"this operation is not understood, nothing was hoisted: {line.strip()[:100]}")
+    return Refused(f"an operation cannot be parsed, so nothing was hoisted: {line.strip()[:100]}")

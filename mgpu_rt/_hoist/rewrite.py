@@ -44,7 +44,7 @@ def hoist(given: bytes, tools: Tools) -> Hoisted:
     # proof: hoisted_program_is_unchanged, else `if False:`
     if any(name.startswith(templates.PREFIX) for name in (*program.functions, *program.globals)):
         raise Refused(
-            "it was hoisted before and changed since: hoist the program that it came from"
+            "the program was hoisted before and changed since: hoist the original program"
         )
     counts = len(modules.modules), len(modules.functions)
     plan.added.append(templates.common(*counts, kept_streams > 0, program.functions))

@@ -105,7 +105,7 @@ def _must(command: list[str | Path], given: bytes) -> bytes:
         error = _ERROR.search(complaint)
         first = error["message"] if error else complaint.splitlines()[0]
         name = Path(command[0]).name
-        raise Refused(f"{name} cannot read what was made of it: {first}") from None
+        raise Refused(f"{name} cannot read the rewritten program: {first}") from None
 
 
 def _sentence(complaint: str, tool_name: str) -> str:

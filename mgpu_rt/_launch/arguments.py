@@ -57,7 +57,7 @@ def _bytes_of(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, ctypes.py_object) or getattr(getattr(value, "dtype", 0), "hasobject", 0):
-        raise TypeError("a Python object is no argument: pass a number, an array, or bytes")
+        raise TypeError("a Python object is not an argument: pass a number, an array, or bytes")
     if isinstance(value, FFI.CData):
         return int(FFI().cast("uintptr_t", value)).to_bytes(_POINTER, "little")
     return value.tobytes() if hasattr(value, "tobytes") else bytes(value)
@@ -71,7 +71,7 @@ def _integer(value: int, size: int) -> bytes:
     try:
         return value.to_bytes(size, "little", signed=value < 0)
     except OverflowError:
-        raise ValueError(f"{value} does not fit in its {size} bytes") from None
+        raise ValueError(f"{value} does not fit in the parameter's {size} bytes") from None
 
 
 def _float(value: float, size: int) -> bytes:
@@ -80,7 +80,7 @@ def _float(value: float, size: int) -> bytes:
     try:
         return struct.pack(_FLOATS[size], value)
     except OverflowError:
-        raise ValueError(f"{value} does not fit in its {size} bytes") from None
+        raise ValueError(f"{value} does not fit in the parameter's {size} bytes") from None
 
 
 def _encode(value: Any, parameter: Argument) -> bytes:
@@ -93,11 +93,12 @@ def _encode(value: Any, parameter: Argument) -> bytes:
         return content
     if not isinstance(value, (int, float)):
         raise TypeError(
-            f"a {type(value).__name__} is no argument: pass a number, an array, or bytes"
+            f"a {type(value).__name__} is not an argument: pass a number, an array, or bytes"
         )
     if size is None:
         raise TypeError(
-            f"the image does not say its size: pass {value} as numpy.int32, numpy.float32 ..."
+            f"the image does not give the parameter's size: pass {value} as numpy.int32, "
+            f"numpy.float32 ..."
         )
     if isinstance(value, int):
         return _integer(int(value), size)
@@ -186,7 +187,9 @@ class Passed:
             return
         pointer, array = self._resolved(argument.array)
         if array is None or not array.itemsize:
-            raise TypeError(f"a {type(argument.array).__name__} has no shape to make a memref of")
+            raise TypeError(
+                f"a {type(argument.array).__name__} has no shape, so no memref can describe it"
+            )
         yield from (pointer, pointer, index(0), *map(index, (*array.shape, *array.steps)))
 
     def _resolved(self, value: Any) -> tuple[Any, Array | None]:

@@ -40,8 +40,8 @@ class Array:
         for size, stride in zip(self.shape, self.strides, strict=True):
             if size > 1 and stride % self.itemsize:
                 raise ValueError(
-                    f"its elements are {stride} bytes apart, no multiple of their {self.itemsize}: "
-                    "copy it, so that they lie one after the other"
+                    f"the elements are {stride} bytes apart, which is not a multiple of their "
+                    f"size ({self.itemsize}): copy the array, so that its elements are contiguous"
                 )
             steps.append(stride // self.itemsize)
         return tuple(steps)
@@ -123,7 +123,7 @@ def _names_objects(fields: Any) -> bool:
 
 
 def _objects() -> TypeError:
-    return TypeError("an array of Python objects is no argument: give it a type of numbers")
+    return TypeError("an array of Python objects is not an argument: give it a type of numbers")
 
 
 # ---- on the device ----
@@ -186,8 +186,8 @@ def _by_dlpack(value: Any, stream: int, *, gaps: bool) -> Array:
     on_host = device == _DLPACK_CPU
     if not on_host and device not in _ON_DEVICE:
         raise TypeError(
-            f"a {type(value).__name__} on DLPack's device {device} is no argument: move it to the "
-            "GPU, or to the host"
+            f"a {type(value).__name__} on DLPack's device {device} is not an argument: move it to "
+            "the GPU, or to the host"
         )
     if on_host:
         capsule = value.__dlpack__(stream=None)
@@ -282,8 +282,8 @@ def _by_array_interface(value: Any, interface: dict[str, Any], *, gaps: bool) ->
     )
     if not 0 <= offset <= view.nbytes - array.nbytes:
         raise ValueError(
-            f"a {type(value).__name__} says that it has {array.nbytes:,} bytes from {offset:,} on, "
-            f"and its buffer has {view.nbytes:,}"
+            f"a {type(value).__name__} claims {array.nbytes:,} bytes from offset {offset:,}, but "
+            f"its buffer has {view.nbytes:,}"
         )
     return array
 
@@ -300,6 +300,6 @@ def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -
 
 def _gaps(value: Any) -> ValueError:
     return ValueError(
-        f"a {type(value).__name__} with gaps between its elements is no argument: pass "
+        f"a {type(value).__name__} with gaps between its elements is not an argument: pass "
         "numpy.ascontiguousarray of it"
     )

@@ -57,7 +57,7 @@ class Copy:
             or theirs.address + theirs.nbytes <= mine.address
         )
         if not apart and (self.to_host or other.to_host):
-            raise ValueError("it overlaps another array of this launch: copy one of them")
+            raise ValueError("the array overlaps another array of this launch: copy one of the two")
         return False
 
 

@@ -141,7 +141,7 @@ def _bytes_of(image: Any) -> bytes:
         return image if isinstance(image, bytes) else memoryview(image).tobytes()
     except TypeError:
         raise TypeError(
-            f"a {type(image).__name__} is no image: give bytes, or the path of a file that holds it"
+            f"a {type(image).__name__} is not an image: give bytes, or the path of an image's file"
         ) from None
 
 
@@ -198,7 +198,7 @@ class Kernel:
         """
         library, sizes = self.module._library, self._sizes(grid, block)
         if not 0 <= operator.index(shared) <= _MOST_SHARED:
-            raise ValueError(f"kernel '{self.name}': shared={shared} is no number of bytes")
+            raise ValueError(f"kernel '{self.name}': shared={shared} is not a number of bytes")
         function = self.module._function(self.name)
         given = library.chosen_stream if stream is None else handle_of(stream)
         library.take_error()
@@ -253,8 +253,8 @@ class Kernel:
             listed = []
         if not 1 <= len(listed) <= 3 or not all(1 <= size <= _MOST for size in listed):
             raise ValueError(
-                f"kernel '{self.name}': the {what} is {sizes!r}, and has to be one to three sizes "
-                "from 1 up"
+                f"kernel '{self.name}': the {what} is {sizes!r}, but must be one to three sizes "
+                f"from 1 up"
             )
         x, y, z = [*listed, 1, 1][:3]
         return x, y, z

@@ -24,9 +24,9 @@ def handle_of(stream: Any) -> int:
     try:
         handle = operator.index(found)
     except TypeError:
-        raise TypeError(f"{stream!r} is no stream: give {_TAKEN}") from None
+        raise TypeError(f"{stream!r} is not a stream: give {_TAKEN}") from None
     if isinstance(found, bool) or not 0 <= handle < 1 << 64:
-        raise ValueError(f"{stream!r} is no stream: {found!r} is no handle")
+        raise ValueError(f"{stream!r} is not a stream: {found!r} is not a handle")
     return handle
 
 

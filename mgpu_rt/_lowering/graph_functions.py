@@ -62,8 +62,8 @@ def check(text: str, functions: Iterable[str]) -> None:
         found = re.search(rf'@"?{re.escape(function)}"?\(([^{{]*)', text)
         if found and "memref<*" in found[1]:
             raise ValueError(
-                f"--graph {function}: it takes a memref without a rank, whose address does not say "
-                "what memory it is"
+                f"--graph {function}: the function takes a memref without a rank, so the "
+                f"memory's size is not known"
             )
 
 
@@ -108,9 +108,11 @@ def _wrap(ir: str, function: str) -> str:
         raise ValueError(f"--graph {function}: the program defines no function of that name")
     head, parameters = found["head"], found["parameters"]
     if not re.search(r"\bvoid $", head) or re.search(r"\bsret\b", parameters):
-        raise ValueError(f"--graph {function}: it returns a value, and a replay has none")
+        raise ValueError(
+            f"--graph {function}: the function returns a value, but a replay returns none"
+        )
     if re.search(r"\bbyval\b", parameters) or "..." in parameters:
-        raise ValueError(f"--graph {function}: its arguments are not all plain values")
+        raise ValueError(f"--graph {function}: some of its arguments are not plain values")
     values = [_value(parameter) for parameter in _split(parameters)]
     types = ", ".join(kind for kind, _ in values) or "i8"
     named = [f"{kind} {name}" for kind, name in values]

@@ -28,9 +28,9 @@ def with_iterations(text: str, iterations: int | None) -> str:
     loops = [] if count else _outermost_loops(lines)
     if len(loops) != 1:
         raise ValueError(
-            f"the program defines %iterations {count} times, not once, and {len(loops)} of its "
-            "host's loops (scf.for) are outermost ones: name the number of one `%iterations = "
-            "arith.constant N : index`"
+            f"the program defines %iterations {count} times instead of once, and the host code "
+            f"has {len(loops)} outermost loops (scf.for): define one `%iterations = "
+            f"arith.constant N : index`"
         )
     number, loop = loops[0]
     kind = _TYPE.search(loop["rest"])

@@ -173,7 +173,7 @@ def pipeline(
     is gfx906, as in the forum's report. Raises ValueError if the release has no pipeline for these
     arguments."""
     if llvm not in toolchain.RELEASES:
-        raise ValueError(f"no recipe for LLVM {llvm}: there are 15, and 19 to 23")
+        raise ValueError(f"no recipe for LLVM {llvm}: name 15, or 19 to 23")
     if llvm == 15 and _is_nvidia(chip or ""):
         raise ValueError("LLVM 15 lowers by the forum's command, which is for AMD's GPUs")
     chip = chip or (FORUM_CHIP if llvm == 15 else DEFAULT_CHIP)

@@ -69,9 +69,9 @@ def find(
     chip = chip_of(gpu.target)
     if chip not in bundle.chips:
         raise CommandError(
-            f"there are no kernels for {gpu.target} here: in a checkout, with an LLVM that "
-            f"knows it, `python -m csrc.selftest.bundle --chip {chip} kernels.tar.xz` "
-            "makes them; then name that file: --image kernels.tar.xz"
+            f"there are no kernels for {gpu.target} here. In a checkout, with an LLVM that knows "
+            f"{gpu.target}, write them with `python -m csrc.selftest.bundle --chip {chip} "
+            f"kernels.tar.xz`; then name the file: --image kernels.tar.xz"
         )
     others = [other for other in gpus if other != gpu and not other.shows]
     alone = _only(kind, environment, gpu)
@@ -79,8 +79,9 @@ def find(
     free, total = int(memory["free"]), int(memory["total"])
     if free // SHARE < NEEDED:
         raise CommandError(
-            f"{free >> 20} MB of the device's memory are free: the tests take up to "
-            f"{NEEDED >> 20} MB and no more than a tenth; end other programs on it first"
+            f"only {free >> 20} MB of the device's memory are free: the tests take up to "
+            f"{NEEDED >> 20} MB, and at most a tenth of the free memory; end other programs on "
+            f"the device first"
         )
     both = _only(kind, environment, gpu, others[0]) if others else None
     release = _release(kind, int(values["hip"]))
@@ -111,7 +112,7 @@ def _ask(question: str, environment: Mapping[str, str]) -> str:
     ended = children.run([str(MEASURE), question], environment, START)
     if ended.status != 0:
         said = (ended.err.strip().splitlines() or [ended.how])[-1]
-        raise CommandError(f"HIP cannot be asked: {said}; `mgpu-rt doctor` says more")
+        raise CommandError(f"HIP did not answer: {said}; `mgpu-rt doctor` says more")
     return ended.out
 
 
@@ -150,8 +151,8 @@ def _choose(gpus: list[Gpu], number: int | None) -> Gpu:
     dark = [gpu for gpu in gpus if not gpu.shows]
     if not dark:
         raise CommandError(
-            f"a screen is connected to {gpus[0].name}, which is left alone unless you name it: "
-            f"--gpu {gpus[0].number}"
+            f"a screen is connected to {gpus[0].name}, so selftest does not use this GPU unless "
+            f"you name it: --gpu {gpus[0].number}"
         )
     return dark[0]
 

@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=float,
         default=300.0,
         metavar="SECONDS",
-        help="The time of a program or a marked test that names none (default: 300).",
+        help="The time limit of a program, or of a marked test that names no limit (default: 300).",
     )
 
 

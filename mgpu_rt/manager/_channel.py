@@ -100,7 +100,7 @@ class Channel:
                 return self._ask(PIN, handle=handle, value=int(pinned))
             case Limit(kind, value, device):
                 return self._ask(LIMIT, kind=Kind(kind), device=device, value=value)
-        raise TypeError(f"{decision!r} is no decision: Evict, Pin and Limit are")
+        raise TypeError(f"{decision!r} is not a decision: use Evict, Pin or Limit")
 
     def modules(self) -> list[CachedObject]:
         return self._list(Kind.MODULE)

@@ -62,7 +62,7 @@ def read(path: str | os.PathLike[str]) -> list[Event]:
             fields = json.loads(line[begin:])
             found.append(Event(**{**fields, "what": EventKind[fields["what"]]}))
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{os.fspath(path)}:{number} is no event: {error!r}") from None
+            raise ValueError(f"{os.fspath(path)}:{number} is not an event: {error!r}") from None
     return found
 
 

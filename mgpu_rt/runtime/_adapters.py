@@ -28,9 +28,13 @@ def check(runtime: Runtime) -> None:
             if not hasattr(Runtime, name) and name != "on_launch":
                 continue
             if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
-                raise TypeError(f"{kind.__name__}.{name} is async, and nobody would wait for it")
+                raise TypeError(
+                    f"{kind.__name__}.{name} is async, but the library does not await it"
+                )
             if inspect.isgeneratorfunction(method):
-                raise TypeError(f"{kind.__name__}.{name} has a yield, so a call would not run it")
+                raise TypeError(
+                    f"{kind.__name__}.{name} contains yield, so a call would not run it"
+                )
 
 
 def _load(runtime: Runtime) -> Callable[..., int]:
@@ -110,7 +114,7 @@ def nothing(answer: object) -> int:
     """Returns 1, which C takes as success of a method without a result. Raises TypeError if the
     method has returned a value, such as a coroutine or a generator that has not run."""
     if answer is not None:
-        raise TypeError(f"the method has returned {answer!r}: it has to return nothing")
+        raise TypeError(f"the method returned {answer!r}, but must return nothing")
     return 1
 
 
@@ -210,7 +214,7 @@ def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
         method = getattr(runtime, _method_of(name))
         if not callable(method):
             kind = type(runtime).__name__
-            raise TypeError(f"{kind}.{_method_of(name)} is no method: {method!r}")
+            raise TypeError(f"{kind}.{_method_of(name)} is not a method: {method!r}")
         result = "void" if name in _OTHERS else ffi.typeof(getattr(lib, name)).result.cname
         if name in _ADAPTERS:
             method = _ADAPTERS[name](runtime)

@@ -46,7 +46,7 @@ class Difference:
 def check(tolerance: float | None, dtype: str) -> None:
     """Raises ValueError for values that `differences` does not accept."""
     if dtype not in DTYPES:
-        raise ValueError(f"'{dtype}' is no type of numbers: name one of {', '.join(DTYPES)}")
+        raise ValueError(f"'{dtype}' is not a type of numbers: name one of {', '.join(DTYPES)}")
     if tolerance is not None and not 0 <= tolerance < math.inf:
         raise ValueError(f"the tolerance {tolerance} is not possible: name a number from 0 up")
     if tolerance is not None:

@@ -29,11 +29,11 @@ def claim(path: str) -> None:
     try:
         number = _make(path)
     except NotADirectoryError:
-        raise FileExistsError(errno.EEXIST, "it is no folder", path) from None
+        raise FileExistsError(errno.EEXIST, "the path is not a folder", path) from None
     held = set(os.listdir(number))
     os.close(number)
     if held - {BLOBS} or (held and os.listdir(os.path.join(path, BLOBS))):
-        raise FileExistsError(errno.EEXIST, "something is in it", path)
+        raise FileExistsError(errno.EEXIST, "the folder is not empty", path)
 
 
 class Folder:
@@ -106,7 +106,7 @@ def _open(path: str, within: int | None = None) -> int:
     with suppress(FileExistsError):
         os.mkdir(path, 0o700, dir_fd=within)
     if stat.S_ISLNK(os.stat(path, dir_fd=within, follow_symlinks=False).st_mode):
-        raise OSError(errno.ELOOP, "it is a symbolic link", path)
+        raise OSError(errno.ELOOP, "the path is a symbolic link", path)
     number = os.open(
         path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=within
     )

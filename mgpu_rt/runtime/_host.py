@@ -128,7 +128,7 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
     """Implements mgpu_rt.intercept, which has the documentation."""
     if not isinstance(runtime, Runtime):
         raise TypeError(
-            f"{runtime!r} is no Runtime: pass an object of a class that derives from it"
+            f"{runtime!r} is not a Runtime: pass an object of a class that derives from it"
         )
     _adapters.check(runtime)
     atexit.register(remove)  # no call may enter an interpreter that has ended
@@ -196,7 +196,7 @@ def _converted(kind: type, name: str, value: str) -> Any:
         return type(default)(value) if isinstance(default, (int, float)) else value
     except (KeyError, ValueError):
         wanted = type(default).__name__
-        raise ValueError(f"the setting {name}={value} is no {wanted}") from None
+        raise ValueError(f"the setting {name}={value} is not of type {wanted}") from None
 
 
 def _named_paths() -> list[str]:
@@ -223,7 +223,7 @@ def make(wanted: str) -> Runtime:
     kinds = [_loading.load_class(name.strip(), paths) for name in names.split(",")]
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, Runtime)):
-            raise TypeError(f"{kind!r} is no class that derives from mgpu_rt.runtime.Runtime")
+            raise TypeError(f"{kind!r} is not a class that derives from mgpu_rt.runtime.Runtime")
     whole = kinds[0] if len(kinds) == 1 else type("Runtimes", tuple(kinds), {})
     given = {name: _converted(whole, name, value) for name, value in _settings(settings).items()}
     # Settings are attributes of a class, because a user's __init__ need not accept them.

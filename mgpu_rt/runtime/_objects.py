@@ -179,7 +179,7 @@ def _sizes_of(name: str) -> Any:
         if sizes is not None or name != "_cluster":
             sizes = tuple(map(operator.index, sizes))
             if len(sizes) != 3 or not all(0 <= size < 1 << 32 for size in sizes):
-                raise ValueError(f"launch.{name[1:]} = {sizes}: give three sizes of up to 32 bits")
+                raise ValueError(f"launch.{name[1:]} = {sizes}: give three sizes below 2**32")
         if name == "_block" and sizes != launch.block:
             launch._check_block(launch.function, sizes, f"launch.block = {sizes}")
         setattr(launch, name, sizes)
@@ -250,7 +250,7 @@ class Launch:
     @shared.setter
     def shared(self, size: int) -> None:
         if not 0 <= operator.index(size) < 1 << 31:
-            raise ValueError(f"launch.shared = {size!r}: give bytes, up to 31 bits")
+            raise ValueError(f"launch.shared = {size!r}: give a number of bytes below 2**31")
         self._shared = operator.index(size)
 
     @property

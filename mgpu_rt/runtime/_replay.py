@@ -116,7 +116,7 @@ class Recording:
         """
         launch = self._launch(number)
         if iterations < 1:
-            raise ValueError(f"{iterations} iterations: make it one or more")
+            raise ValueError(f"{iterations} iterations are not possible: name 1 or more")
         _difference.check(tolerance, dtype)
         launch = replace(
             launch,
@@ -182,13 +182,13 @@ def _three(what: str, sizes: Sequence[int]) -> Sizes:
     """Returns one to three sizes as a triple. Raises ValueError."""
     x, y, z, *more = [*map(operator.index, sizes), 1, 1, 1][: max(3, len(sizes))]
     if more or not sizes or not all(0 < size < 1 << 32 for size in (x, y, z)):
-        raise ValueError(f"the {what} is {sizes}, and has to be one to three sizes from 1 up")
+        raise ValueError(f"the {what} is {sizes}, but must be one to three sizes from 1 up")
     return x, y, z
 
 
 def _bytes(shared: int) -> int:
     if not 0 <= shared < 1 << 31:
-        raise ValueError(f"{shared} is no number of bytes of dynamic memory")
+        raise ValueError(f"{shared} is not a number of bytes of dynamic memory")
     return shared
 
 
@@ -209,7 +209,7 @@ def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
     theirs, ours = [p.size for p in taken], [len(a.content) for a in launch.arguments]
     if theirs != ours:
         raise ValueError(
-            f"kernel '{name}' takes {_sizes(theirs)}, and {_sizes(ours)} were recorded"
+            f"kernel '{name}' takes {_sizes(theirs)}, but the recording has {_sizes(ours)}"
         )
     for number, (argument, parameter) in enumerate(zip(launch.arguments, taken, strict=True)):
         if argument.block is not None and not (may_point(parameter) and parameter.size == POINTER):
@@ -217,8 +217,8 @@ def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
         if argument.block is None and parameter.kind in POINTERS and any(argument.content):
             address = int.from_bytes(argument.content, "little")
             raise ValueError(
-                f"argument {number} of kernel '{name}' points to {address:#x}, and what is there "
-                "was not recorded"
+                f"argument {number} of kernel '{name}' points to {address:#x}, and the recording "
+                f"lacks the memory there"
             )
     return kernel
 

@@ -123,9 +123,8 @@ static uintptr_t find_floor(void) {
     return known && inside ? (uintptr_t)lowest + ROOM : 0;
 }
 
-static struct advice no_room = {
-    .text = "a thread has less than 256 KB of stack, too little for Python: its calls bypass the "
-            "runtime"};
+static struct advice no_room = {.text = "a thread has less than 256 KB of stack, too little for "
+                                        "Python: calls of this thread bypass the runtime"};
 
 static bool has_room(void) {
     static __thread uintptr_t floor = UINTPTR_MAX;

@@ -18,12 +18,13 @@ static struct advice not_found = {
             "run --device softgpu -- PROGRAM`; on NVIDIA's GPUs: --device cuda",
     .leads_to = NOTHING_RUNS};
 static struct advice not_as_named = {
-    .text = "no HIP library, so nothing runs on a GPU: MGPU_RT_HIP names %s. Set it to the path of "
-            "a libamdhip64, or unset it, and HIP is searched for",
+    .text = "no HIP library, so nothing runs on a GPU: MGPU_RT_HIP names %s. Set MGPU_RT_HIP to "
+            "the path of a libamdhip64, or unset it, so that mgpu_rt searches for HIP",
     .leads_to = NOTHING_RUNS};
 static struct advice two_of_them = {
-    .text = "this process has two HIP libraries: the program uses %s, and mgpu_rt uses %s. Neither "
-            "knows the streams and memory of the other: unset MGPU_RT_HIP, or name the first"};
+    .text = "this process has two HIP libraries: the program uses %s, and mgpu_rt uses %s. Each "
+            "library knows only its own streams and memory: unset MGPU_RT_HIP, or set it to the "
+            "first path"};
 static struct advice lacks_function = {
     .text = "%s has no function %s: calls of that function return hipErrorNotSupported"};
 
@@ -141,7 +142,7 @@ static bool try_all(struct hip_library *library, struct attempts *attempts) {
     for (size_t i = 0; i < found.count && !opened; i++) {
         opened = try_name(library, found.list[i].path, attempts);
         if (opened)
-            report_verbose("chose the %s of %zu HIPs, found by %s", i ? "next" : "first",
+            report_verbose("chose the %s of %zu HIP libraries, found by %s", i ? "next" : "first",
                            found.count, found.list[i].place);
     }
     if (!found.count)

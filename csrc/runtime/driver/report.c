@@ -47,15 +47,15 @@ struct advice report_no_device = {
     .leads_to = NOTHING_RUNS};
 
 static struct advice no_emulated_device = {
-    .text = "HIP finds none of the GPUs that MGPU_RT_SOFTGPU names, so nothing runs: a line of "
-            "softgpu's says why, or HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES hides them",
+    .text = "HIP finds none of the GPUs that MGPU_RT_SOFTGPU names, so nothing runs: softgpu "
+            "printed the reason above, or HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES hides them",
     .leads_to = NOTHING_RUNS};
 
 static unsigned explained; /* bits of enum consequence */
 
 static struct advice no_driver = {
-    .text = "HIP finds no driver of the GPU, or one that is too old, so nothing runs: `mgpu-rt "
-            "doctor`, with --device cuda for NVIDIA's GPUs, shows what is missing",
+    .text = "HIP finds no driver for the GPU, or the driver is too old, so nothing runs: `mgpu-rt "
+            "doctor` shows what is missing (for NVIDIA's GPUs: mgpu-rt doctor --device cuda)",
     .leads_to = NOTHING_RUNS};
 
 static unsigned explained; /* bits of enum consequence */

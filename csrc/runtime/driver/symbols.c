@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 static struct advice allocator_forbids = {
-    .text = "this program contains LLVM, whose functions HIP's compiler may call in place of its "
-            "own, and an allocator (%s), with which the library cannot separate the two: HIP may "
-            "crash. Run the program without that allocator"};
+    .text = "this program contains LLVM, and HIP's compiler may call the program's LLVM instead of "
+            "its own. The library cannot prevent this with the allocator %s, so HIP may crash. Run "
+            "the program without that allocator"};
 
 /* The symbols that every LLVM exports, those that MLIR adds, and those of the C interface of
  * Python's bindings. */

@@ -86,8 +86,8 @@ static void release_state(struct replayed *state) {
 }
 
 static struct advice beside_others = {
-    .text = "'%s' runs without a graph while other threads make calls: HIP before 6.3 may run it "
-            "with their arguments"};
+    .text = "'%s' runs without a graph while other threads make calls: HIP before 6.3 may launch "
+            "the graph with arguments of these threads"};
 
 /* Before HIP 6.3, a graph may fail while another thread launches one of its kernels. */
 static bool may_replay(const char *name) {
@@ -167,9 +167,8 @@ static void refuse(struct replayed *state, const char *name) {
 /* ---- arguments ---- */
 
 static struct advice changing = {
-    .text =
-        "'%s' has run without a graph, as each of %d calls had other arguments: a graph has the "
-        "arguments of the call that built it"};
+    .text = "'%s' ran without a graph: each of its %d calls had other arguments, and a graph keeps "
+            "the arguments of the call that built it"};
 
 /* Finds the entry for calls with these arguments on the current device. The first call with new
  * arguments replaces the arguments that were used longest ago. */

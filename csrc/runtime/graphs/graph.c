@@ -25,14 +25,14 @@
 
 static const char launch_expression[] = "hipGraphLaunch(graph, stream)";
 static struct advice other_device = {
-    .text = "the graph was built on device %d, and is launched on a stream of device %d: launch it "
-            "on a stream of its own device"};
+    .text = "the graph was built on device %d, and is launched on a stream of device %d: launch "
+            "the graph on a stream of the first device"};
 static struct advice other_graph = {
-    .text = "stream %p is being captured: a graph of this library cannot be launched there, as the "
-            "captured graph could use its memory after its end"};
+    .text = "stream %p is being captured: it cannot launch a graph of this library, because the "
+            "captured graph could use the memory of this graph after mgpu_rt_graph_destroy"};
 static struct advice memory_changed = {
-    .text = "%p, which the graph copies or fills, was %s since the graph was built, and HIP may "
-            "copy as if the old memory were there: end the graph, and build it again"};
+    .text = "the graph copies or fills %p, which was %s after the graph was built, so HIP may "
+            "access the old memory: destroy the graph, and build it again"};
 
 /* ---- all graphs ---- */
 

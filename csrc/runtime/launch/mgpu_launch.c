@@ -32,19 +32,17 @@ static struct advice bad_launch = {
             "compiled for (gpu.known_block_size) and never more than 1024, and the memory must "
             "fit"};
 static struct advice unknown_symbol = {
-    .text =
-        "%p is no kernel's host symbol, or its grid of %ld x %ld x %ld does not fit: the object "
-        "that registers the kernel (__hipRegisterFunction) must be linked in"};
+    .text = "%p is not the host symbol of a kernel, or its grid of %ld x %ld x %ld does not fit: "
+            "link the object that registers the kernel (__hipRegisterFunction)"};
 static struct advice no_clusters = {
-    .text =
-        "this GPU has no workgroup clusters, or this HIP cannot launch them (AMD's have them from "
-        "gfx1250 on, with HIP 7): the kernel was not launched. Lower without `clusters in`"};
+    .text = "this GPU has no workgroup clusters, or this HIP cannot launch them (AMD's GPUs have "
+            "clusters from gfx1250 on, with HIP 7): the kernel was not launched. Lower without "
+            "`clusters in`"};
 
 static struct advice bad_cluster = {
-    .text =
-        "clusters of %u x %u x %u in a grid of %u x %u x %u: the GPU has to have them (sm_90 or "
-        "gfx1250, and later), each size of the grid has to be a multiple of the cluster's, and "
-        "a cluster holds at most 8 workgroups (gfx1250: 16)"};
+    .text = "clusters of %u x %u x %u in a grid of %u x %u x %u: the GPU must have clusters (sm_90 "
+            "or gfx1250, and later), each size of the grid must be a multiple of the cluster's "
+            "size, and a cluster has at most 8 workgroups (gfx1250: 16)"};
 
 static const char launch_expression[] =
     "hipModuleLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream, "

@@ -57,8 +57,8 @@ static struct advice manager_gone = {
     .text = "the manager in Python has ended: the library itself evicts what was used least "
             "recently"};
 static struct advice manager_slow = {
-    .text = "the manager in Python has not looked at the caches for half a minute: until it does, "
-            "the library goes on without it"};
+    .text = "the manager in Python has not looked at the caches for half a minute: the library "
+            "goes on without the manager until the manager answers"};
 static struct advice too_late = {
     .text = "MGPU_RT_POLICY=%s: the program ended before this policy took effect, which takes some "
             "tenths of a second: run a longer program"};
@@ -368,7 +368,8 @@ void manager_start(void) {
         store_release(&state, MANAGER_STARTING);
         if (!create_thread()) {
             store_release(&state, MANAGER_NONE);
-            report_verbose("no thread for the manager: the library goes on without it");
+            report_verbose(
+                "the manager's thread could not be started: the library goes on without a manager");
         }
         store_release(&started, true);
     }

@@ -16,8 +16,8 @@ static struct advice not_registered = {
 static struct advice not_unregistered = {
     .text = "host memory at %p could not be unregistered: it was not registered from this address"};
 static struct advice strided = {
-    .text = "a memref of rank %lld is not contiguous. As stock does, the library registers as many "
-            "bytes as it has elements: kernels cannot reach the rest"};
+    .text = "a memref of rank %lld is not contiguous. Like stock, the library registers only the "
+            "number of bytes that the elements take: kernels cannot access elements beyond"};
 static struct advice no_device_pointer = {
     .text = "host memory at %p has no device address: gpu.host_register it first"};
 

@@ -18,8 +18,9 @@ enum { HIP_MAJOR = 10000000, HIP_MINOR = 100000 };
 static struct advice refused_by_amd = {.text = "HIP%s refused the image at %p, which is %s%s%s. %s",
                                        .leads_to = NULL_MODULE | NULL_FUNCTION};
 static struct advice refused_by_nvidia = {
-    .text = "NVIDIA's driver refused the image at %p, which is %s. Compile it for this GPU%s: "
-            "nvidia-smi or `mgpu-rt doctor --device cuda` names them",
+    .text =
+        "NVIDIA's driver refused the image at %p, which is %s. Compile the image for this GPU%s: "
+        "nvidia-smi or `mgpu-rt doctor --device cuda` shows the GPU and the driver",
     .leads_to = NULL_MODULE | NULL_FUNCTION};
 static const char definitions[] =
     "define that in the gpu.module, or link bitcode that does (l=FILE of rocdl-attach-target)";

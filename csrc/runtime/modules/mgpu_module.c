@@ -32,12 +32,12 @@ static const char load_expression[] = "hipModuleLoadData(&module, data)";
 static const char unload_expression[] = "hipModuleUnload(module)";
 
 static struct advice damaged_image = {
-    .text = "the image at %p cannot be loaded: %s. Was the object that holds it built and linked "
-            "completely, for a GPU?",
+    .text = "the image at %p cannot be loaded: %s. Check that the object file with this image was "
+            "built and linked completely, for a GPU",
     .leads_to = NULL_MODULE | NULL_FUNCTION};
 static struct advice unknown_unload = {
-    .text = "mgpuModuleUnload was given %p, which no mgpuModuleLoad returned or which was unloaded "
-            "before"};
+    .text = "mgpuModuleUnload was given %p: no mgpuModuleLoad returned this module, or the program "
+            "unloaded it before"};
 static struct advice no_jit = {
     .text = "mgpuModuleLoadJIT was given %s: HIP cannot compile it when the program runs. Lower "
             "with gpu-module-to-binary{format=bin}",

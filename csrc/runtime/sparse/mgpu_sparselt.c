@@ -42,8 +42,8 @@ _Static_assert(sizeof(struct dense_handle) <= 11032 && sizeof(struct sparse_hand
                "what lowered programs allocate");
 
 static struct advice not_two_to_four = {
-    .text = "a matrix that the program calls 2:4 sparse has more than two values in four: the "
-            "product will be wrong"};
+    .text = "the program declares a matrix as 2:4 sparse, but four neighbouring values contain "
+            "more than two nonzero ones: the product will be wrong"};
 
 static struct sparselt_object environment; /* one for the process, as in stock */
 

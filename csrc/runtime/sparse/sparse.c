@@ -16,20 +16,18 @@ enum { PATH_BYTES = 1024 }; /* a first call may run on a stack of 16 KB */
 
 static struct advice no_hipsparse = {
     .text = "hipSPARSE (libhipsparse) was not found, so nothing is computed with sparse matrices. "
-            "Install it from the same ROCm as HIP: the package hipsparse, on Debian libhipsparse0; "
-            "or name its folder in LD_LIBRARY_PATH"};
+            "Install the package hipsparse of the same ROCm as HIP (Debian's package is "
+            "libhipsparse0), or add its folder to LD_LIBRARY_PATH"};
 static struct advice no_cusparse = {
-    .text =
-        "cuSPARSE (libcusparse) was not found, so nothing is computed with sparse matrices. "
-        "Install libcusparse of CUDA's packages or nvidia-cusparse of Python's, or add its folder "
-        "to LD_LIBRARY_PATH"};
+    .text = "cuSPARSE (libcusparse) was not found, so nothing is computed with sparse matrices. "
+            "Install CUDA's package libcusparse or Python's package nvidia-cusparse, or add the "
+            "library's folder to LD_LIBRARY_PATH"};
 static struct advice no_cusparselt = {
     .text = "cuSPARSELt (libcusparseLt) was not found, so no 2:4 sparse matrix is multiplied. "
-            "Install libcusparselt0 of CUDA's packages or nvidia-cusparselt-cu12 or -cu13 of "
-            "Python's, or "
-            "add its folder to LD_LIBRARY_PATH"};
+            "Install CUDA's package libcusparselt0 or Python's package nvidia-cusparselt-cu12 or "
+            "-cu13, or add the library's folder to LD_LIBRARY_PATH"};
 static struct advice not_on_amd = {
-    .text = "only NVIDIA's cuSPARSELt multiplies 2:4 sparse matrices, and this HIP is AMD's: the "
+    .text = "only NVIDIA's cuSPARSELt multiplies 2:4 sparse matrices, but this is AMD's HIP: the "
             "product is not computed. Lower without 2:4 encodings"};
 static struct advice needs_another_hip = {
     .text =

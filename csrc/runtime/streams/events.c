@@ -48,8 +48,8 @@ static struct advice stream_as_event = {
     .text = "stream %p was passed as an event; give the token of a gpu.wait that returns one"};
 static struct advice stream_served = {
     .text =
-        "stream %p was passed to mgpuEventSynchronize or mgpuEventDestroy, as LLVM 22 and older "
-        "do (llvm #170833): taken as mgpuStreamSynchronize and mgpuStreamDestroy"};
+        "stream %p was passed to mgpuEventSynchronize or mgpuEventDestroy, as LLVM 22 and older do "
+        "(llvm #170833): the library calls mgpuStreamSynchronize or mgpuStreamDestroy instead"};
 static struct advice destroyed_event = {
     .text = "event %p was destroyed before; HIP may have given its handle to another event"};
 
@@ -416,9 +416,9 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {
 
 static const char elapsed_expression[] = "hipEventElapsedTime(&milliseconds, start, stop)";
 static struct advice no_time = {
-    .text = "there is no time between events %p and %p. Both must be recorded, and created after "
-            "the process first asked for times: link with mgpuEventElapsedTime, or call it with "
-            "null pointers before (docs/stock.md)"};
+    .text = "the time between events %p and %p is not known. Record both events, and create them "
+            "after the process has first asked for times: link with mgpuEventElapsedTime, or call "
+            "it with null pointers first (docs/stock.md)"};
 
 typedef struct mgpu_elapsed elapsed_function(void *, void *, void *);
 

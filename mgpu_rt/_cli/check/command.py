@@ -69,7 +69,7 @@ def check(
         program, *words = recordings.command(recording, launch)
         arguments = tuple(words)
     elif launch:
-        raise CommandError(f"'{program}' is no recording, and --launch is for one")
+        raise CommandError(f"'{program}' is not a recording: --launch is only for recordings")
     executable.check(program)
     if json_file:
         files.check_writable(json_file)

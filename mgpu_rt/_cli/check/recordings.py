@@ -53,7 +53,7 @@ def device(recording: str, launch: int | None, wanted: str, arguments: Sequence[
     device. Raises CommandError."""
     if arguments:
         raise CommandError(
-            f"'{recording}' is a recording, and takes no arguments: options stand before it"
+            f"'{recording}' is a recording and takes no arguments: put options before it"
         )
     if wanted in ("hip", "cuda"):
         raise CommandError(f"a recording is checked on an emulated device: not --device {wanted}")

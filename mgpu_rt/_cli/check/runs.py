@@ -25,7 +25,9 @@ CALLS = "libmgpu_rt_check.so"
 def environment(device: str, output: Path, uninitialised: bool) -> dict[str, str]:
     """Returns the environment of a program whose reports go to a file. Raises CommandError."""
     if named := os.environ.get("MGPU_RT_RUNTIME"):
-        raise CommandError(f"MGPU_RT_RUNTIME={named} answers the calls that check sees: unset it")
+        raise CommandError(
+            f"MGPU_RT_RUNTIME={named} answers the calls that check examines: unset MGPU_RT_RUNTIME"
+        )
     result = _calls_only(device) if device in ("hip", "cuda") else _emulated(device)
     result.setdefault("MGPU_RT_ERRORS", "fail")  # work that a failed call left out was not checked
     return result | {OUTPUT: str(output)} | ({} if uninitialised else NOT_UNINITIALISED)
@@ -43,7 +45,7 @@ def _calls_only(device: str) -> dict[str, str]:
     result = preload.environment(device)
     checker = str(_checker(CALLS))
     if any(letter in checker for letter in " :;"):
-        raise CommandError(f"the loader cannot be told '{checker}': its path has a space or colon")
+        raise CommandError(f"LD_PRELOAD cannot contain '{checker}': the path has a space or colon")
     # The loader runs the first preloaded library's constructor last: by then the runtime may have
     # opened HIP.
     return result | {"LD_PRELOAD": f"{checker}:{result['LD_PRELOAD']}"}
@@ -60,8 +62,8 @@ def _emulated(device: str) -> dict[str, str]:
     checker = _checker(softgpu.DRIVER)
     if softgpu.DRIVER not in _hip_search.seams(result["MGPU_RT_HIP"]):
         raise CommandError(
-            f"check runs HIP 5 only, and {result['MGPU_RT_HIP']} is a later one: set MGPU_RT_HIP "
-            "to the path of another"
+            f"check runs only HIP 5, but {result['MGPU_RT_HIP']} is a later release: set "
+            f"MGPU_RT_HIP to the path of HIP 5"
         )
     # With this setting the driver makes each allocation separately, without neighbours, and never
     # reuses an allocation's memory.

@@ -30,7 +30,8 @@ def _bytes(_context: object, _option: object, text: str) -> int:
     default="auto",
     show_default=True,
     metavar="DEVICE[,DEVICE]",
-    help="The device of both sides, or A,B: one for each. Names as for `mgpu-rt run`.",
+    help="The device for both programs, or A,B: one for each. The names are those of `mgpu-rt "
+    "run`.",
 )
 @click.option("--tolerance", type=float, help="Allow this absolute error of an element.")
 @click.option(
@@ -48,8 +49,8 @@ def _bytes(_context: object, _option: object, text: str) -> int:
     type=click.Choice(["auto", "name", "position"]),
     default="auto",
     show_default=True,
-    help="Pair launches by kernel and count, or by position; auto: by position where names differ "
-    "and there are as many launches.",
+    help="Pair launches by the kernel's name and the launch's number, or by position. auto: by "
+    "position if the names differ and both programs make equally many launches.",
 )
 @click.option(
     "--repeat",
@@ -118,7 +119,7 @@ def diff(
     try:
         _folder.claim(os.path.abspath(out))
     except FileExistsError:
-        raise CommandError(f"'{out}' is there already: name another folder with -o") from None
+        raise CommandError(f"'{out}' exists already: name another folder with -o") from None
     except OSError as error:
         raise files.unwritable(out, error) from None
     try:
@@ -152,7 +153,9 @@ def _programs(words: list[str], device: str) -> tuple[list[str], list[str]]:
     if len(names) > 2 or not before or (at < len(words) and not after):
         raise CommandError(_HOW)
     if not after and len(names) == 1:
-        raise CommandError("name a second program, as -- BEFORE -- AFTER, or two devices: A,B")
+        raise CommandError(
+            "name a second program (-- BEFORE -- AFTER), or two devices (--device A,B)"
+        )
     return before, after or before
 
 

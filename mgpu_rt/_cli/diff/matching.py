@@ -41,8 +41,8 @@ def matched(before: Launches, after: Launches, by: str) -> tuple[list[Pair], str
         launch.label for launch in after
     }:
         raise CommandError(
-            f"the programs launch no kernel of one name: {_names(before)} before, {_names(after)} "
-            "after; --match position pairs launches whatever their names"
+            f"the programs launch no kernels of equal names: {_names(before)} before, "
+            f"{_names(after)} after; --match position ignores the names"
         )
     if by != "position" and _keys(before) == _keys(after):
         there = {(launch.label, launch.number): launch for launch in after}

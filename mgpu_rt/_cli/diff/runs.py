@@ -57,7 +57,7 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
     base = {name: value for name, value in os.environ.items() if name != "MGPU_RT_TRACE"}
     if named := base.get("MGPU_RT_RUNTIME"):
         raise CommandError(
-            f"MGPU_RT_RUNTIME={named} answers the calls that diff looks at: unset it"
+            f"MGPU_RT_RUNTIME={named} answers the calls that diff records: unset MGPU_RT_RUNTIME"
         )
     device = preload.announced(device)
     executable.check(command[0])

@@ -156,9 +156,7 @@ def read_traces(files: Mapping[str, Any]) -> Trace:
             trace.kept += checked_count(other.get("kept", 0))
             trace.lost += checked_count(other.get("lost", 0))
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
-            raise CommandError(
-                f"'{path}' holds other JSON than a trace: {HOW_TO_GET_TRACE}"
-            ) from None
+            raise CommandError(f"'{path}' is JSON, but no trace: {HOW_TO_GET_TRACE}") from None
         if not any(trace.layers.values()):
             raise CommandError(
                 f"'{path}' is a trace without calls: trace a program that MLIR lowered"
@@ -253,7 +251,7 @@ def details_of(statistics: Statistics, path: str) -> Details:
         )
     except (KeyError, TypeError, AttributeError, ValueError):
         raise CommandError(
-            f"'{path}' holds other JSON than statistics: {HOW_TO_GET_STATISTICS}"
+            f"'{path}' is JSON, but no statistics: {HOW_TO_GET_STATISTICS}"
         ) from None
 
 

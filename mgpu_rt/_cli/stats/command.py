@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     "--out",
     type=parameters.PATH,
     metavar="OUT",
-    help="If FILE is of `mgpu-rt run --trace FILE` and the program was killed: write its Chrome "
-    "trace to OUT (- for stdout), for ui.perfetto.dev. A program that exits writes the "
-    "Chrome trace itself.",
+    help="If FILE comes from `mgpu-rt run --trace FILE`, and the program was killed: write its "
+    "Chrome trace to OUT (- for stdout), for ui.perfetto.dev. A program that exits writes "
+    "the Chrome trace itself.",
 )
 @parameters.as_json
 def stats(file: str, out: str | None, as_json: bool) -> None:
@@ -50,8 +50,8 @@ def stats(file: str, out: str | None, as_json: bool) -> None:
 @click.option(
     "--exclusive",
     is_flag=True,
-    help="Your word that nothing else in the process calls HIP. Runs PROGRAM twice more, "
-    "--exclusive and --exclusive --lazy, and compares what it prints.",
+    help="You declare that nothing else in the process calls HIP. Runs PROGRAM twice more, with "
+    "--exclusive and with --exclusive --lazy, and compares the outputs.",
 )
 @click.option(
     "--report",
@@ -86,7 +86,7 @@ def compare(
     if bool(program) == bool(files) or (files and not page and len(files) != 2):
         raise click.UsageError("name two statistics files, or -- and a program", ctx)
     if exclusive and (page or not program):
-        raise click.UsageError("--exclusive takes -- and a program, and writes no page", ctx)
+        raise click.UsageError("--exclusive needs -- and a program, and writes no page", ctx)
     shown = write_report(program, files, device, page) if page else []
     if page == "-" or len(shown) == 1:
         return

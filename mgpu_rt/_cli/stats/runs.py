@@ -92,9 +92,9 @@ def _each(
             _run(command, {**environment, **changes}, side, Path(folder) if keep_output else None)
             if not any(Path(folder).glob(f"*{ENDING}")):
                 raise CommandError(
-                    f"'{command[0]}' has left no statistics: unless a line above says why, it "
-                    "called none of the library's functions. Name a program that MLIR lowered for "
-                    "a GPU"
+                    f"'{command[0]}' wrote no statistics: it called none of the library's "
+                    f"functions, or a line above says why. Name a program that MLIR lowered for "
+                    f"a GPU"
                 )
             return read(Path(folder))
 

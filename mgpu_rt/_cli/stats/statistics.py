@@ -260,7 +260,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             raw=raw,
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, OSError):
-        raise CommandError(f"'{path}' holds other JSON than statistics: {HOW_TO_GET}") from None
+        raise CommandError(f"'{path}' is JSON, but no statistics: {HOW_TO_GET}") from None
 
 
 #: The value for a file from an older library.
@@ -400,7 +400,7 @@ def recording_json(path: str | Path, content: bytes) -> bytes:
         library = mgpu_rt.load()
     except (ImportError, OSError) as error:
         raise CommandError(
-            f"'{path}' is a recording; to read it takes the library: {error}"
+            f"'{path}' is a recording, which only the library can read: {error}"
         ) from None
     try:
         return library.recording_json(path)
@@ -439,5 +439,5 @@ def _trace_json(file: str) -> bytes:
     if kind is None and b"traceEvents" in content[:64]:
         raise CommandError(f"'{file}' is a Chrome trace already: open it in ui.perfetto.dev")
     if kind is None:
-        raise CommandError(f"'{file}' is no recording of a trace: {HOW_TO_GET_TRACE}")
+        raise CommandError(f"'{file}' is not a recording of a trace: {HOW_TO_GET_TRACE}")
     return recording_json(file, content)

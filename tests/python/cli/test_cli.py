@@ -54,7 +54,7 @@ def test_config_fits_a_terminal() -> None:
 
 
 def test_an_option_that_is_not_understood_is_an_error() -> None:
-    with pytest.raises(ValueError, match="1 lines, but 0 understood"):
+    with pytest.raises(ValueError, match="has 1 lines, but only 0 can be"):
         options.parse('OPTION(new, "MGPU_RT_NEW")\n')
 
 
@@ -202,7 +202,7 @@ def test_doctor_names_the_way_to_a_hip_that_is_none(tmp_path: Path) -> None:
     status, report = doctor(MGPU_RT_HIP=str(hip))
     assert status == 1
     assert f"MGPU_RT_HIP names {hip} (" in line(report, "HIP")
-    assert ": set it to the path of a libamdhip64, or unset it" in line(report, "HIP")
+    assert ": set MGPU_RT_HIP to the path of a libamdhip64, or unset it" in line(report, "HIP")
     assert not report["possible"]
 
 
@@ -403,7 +403,7 @@ def test_a_device_is_for_env() -> None:
     result = invoke("config", "--device", "softgpu", "--libs")
     assert (result.exit_code, result.stderr) == (
         2,
-        "mgpu-rt: --device softgpu is for --env: add that\n",
+        "mgpu-rt: --device softgpu needs --env: add --env\n",
     )
 
 

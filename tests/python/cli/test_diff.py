@@ -99,7 +99,7 @@ def test_equal_programs_leave_nothing(tmp_path: Path) -> None:
         (("./a", "./b"), "'./a' needs -- before it: name two programs, as -- BEFORE -- AFTER"),
         (("--device", "gfx90a,fx", "--", "a"), "'fx' is none of auto, hip, softgpu, cuda"),
         (("--tolerance", "-1", "--", "a", "--", "b"), "the tolerance -1.0 is not possible"),
-        (("--dtype", "f33", "--", "a", "--", "b"), "'f33' is no type of numbers"),
+        (("--dtype", "f33", "--", "a", "--", "b"), "'f33' is not a type of numbers"),
         (("--", "./none", "--", "./none"), "'./none' was not found"),
         (("--", "true", "--", "true"), "before, no launch of 'true' was made through this library"),
     ],
@@ -118,7 +118,7 @@ def test_a_crash_and_another_runtime_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir(0o700)
     (tmp_path / "full" / "file").touch()
     done = diff(tmp_path / "full", "--", "true", "--", "true")
-    assert_sentence(done.returncode, done.stderr, "is there already: name another folder with -o")
+    assert_sentence(done.returncode, done.stderr, "exists already: name another folder with -o")
     words = ("diff", "-o", tmp_path / "out", "--device", "softgpu", "--", "true", "--", "true")
     done = command(*words, **hip(), MGPU_RT_RUNTIME="mine:Trace")
     assert_sentence(done.returncode, done.stderr, "MGPU_RT_RUNTIME=mine:Trace answers the calls")
@@ -178,7 +178,9 @@ def test_launches_are_paired(before: str, after: str, by: str, pairs: int, words
 
 
 def test_other_programs_are_named() -> None:
-    with pytest.raises(CommandError, match="launch no kernel of one name: a, b before, c after; "):
+    with pytest.raises(
+        CommandError, match="launch no kernels of equal names: a, b before, c after; "
+    ):
         matched(launches("ab"), launches("c"), "auto")
 
 

@@ -110,7 +110,7 @@ def _write_late(pipe: int, content: bytes) -> None:
 )
 def test_a_device_without_an_end_is_refused(words: tuple[str, ...]) -> None:
     result = invoke(*words, "/dev/zero")
-    assert_sentence(result.exit_code, result.stderr, "it is a device, which may have no end")
+    assert_sentence(result.exit_code, result.stderr, "a device's file may have no end")
 
 
 def test_a_fifo_is_no_program(place: Path) -> None:

@@ -316,7 +316,7 @@ def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise PermissionError(13, "Permission denied")
 
     endless = command("inspect", "/dev/zero")
-    assert_sentence(endless.returncode, endless.stderr, "is a device, which may have no end")
+    assert_sentence(endless.returncode, endless.stderr, "a device's file may have no end")
     (tmp_path / "closed").touch()
     monkeypatch.setattr(_files, "read", refuse)
     closed = invoke("inspect", str(tmp_path / "closed"))

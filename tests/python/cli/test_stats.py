@@ -262,7 +262,7 @@ def test_compare_shows_what_one_word_gains(forum: Path) -> None:
     again = json.loads(command("compare", "--exclusive", "--json", "--", forum).stdout)
     assert again["word"]["--exclusive"]["same_output"]
     files = invoke("compare", "--exclusive", "a", "b")
-    assert (files.exit_code, "takes -- and a program" in files.stderr) == (2, True)
+    assert (files.exit_code, "needs -- and a program" in files.stderr) == (2, True)
 
 
 def split(line: str) -> list[str]:
@@ -324,21 +324,30 @@ def test_compare_wants_two_files_or_a_program() -> None:
         (b'{"abi": {"mgpuModuleLo', "is damaged or truncated"),
         (b"\xff\xfe", "is not text"),
         (b"[" * 100_000, "is damaged or truncated"),
-        (b"[1, 2]", "holds other JSON than statistics"),
-        (b'{"abi": {}, "hip": {}}', "holds other JSON than statistics"),
-        (b'{"abi": {"f": {"calls": -1, "ns": 1}}, "hip": {}, "cache": {}}', "holds other JSON"),
-        (b'{"abi": {"f": {"calls": "1", "ns": 1}}, "hip": {}, "cache": {}}', "holds other JSON"),
+        (b"[1, 2]", "is JSON, but no statistics"),
+        (b'{"abi": {}, "hip": {}}', "is JSON, but no statistics"),
+        (
+            b'{"abi": {"f": {"calls": -1, "ns": 1}}, "hip": {}, "cache": {}}',
+            "is JSON, but no statistics",
+        ),
+        (
+            b'{"abi": {"f": {"calls": "1", "ns": 1}}, "hip": {}, "cache": {}}',
+            "is JSON, but no statistics",
+        ),
         (
             b'{"abi": {"f": {"calls": 1, "ns": 1%s}}, "hip": {}, "cache": {}}' % (b"0" * 20),
-            "other JSON",
+            "is JSON, but no statistics",
         ),
-        (b'{"abi": {}, "hip": {}, "cache": {}, "memory": {"0": {}}}', "holds other JSON"),
-        (b'{"abi": {}, "hip": {}, "cache": {}, "kernels": {"k": {"calls": 1}}}', "other JSON"),
-        (b'{"abi": {}, "hip": {}, "cache": {}, "copies": []}', "other JSON"),
-        (b'{"abi": {}, "hip": {}, "cache": {}, "modules": [{}]}', "other JSON"),
-        (b'{"abi": {}, "hip": {}, "cache": {}, "process": {}}', "other JSON"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "memory": {"0": {}}}', "is JSON, but no statistics"),
+        (
+            b'{"abi": {}, "hip": {}, "cache": {}, "kernels": {"k": {"calls": 1}}}',
+            "is JSON, but no statistics",
+        ),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "copies": []}', "is JSON, but no statistics"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "modules": [{}]}', "is JSON, but no statistics"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "process": {}}', "is JSON, but no statistics"),
         (b"mgpu_rt 1 recording of statistics", "mgpu_rt 1 has recorded it, and this is"),
-        (b'{"abi": {}, "hip": {}, "cache": {}, "rendered": 5}', "other JSON"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "rendered": 5}', "is JSON, but no statistics"),
         (b'{"traceEvents": []}', "is a trace: open it in ui.perfetto.dev"),
     ],
 )
@@ -417,7 +426,7 @@ def test_programs_that_cannot_be_compared_are_named(tmp_path: Path) -> None:
     for program, words in [
         (tmp_path / "none", "was not found"),
         (tmp_path, "is a directory"),
-        (static, "cannot be given mgpu_rt: it is statically linked: link it dynamically"),
+        (static, "it is statically linked: link it dynamically"),
         (foreign, "it is a program for AArch64, and this machine is "),
         (plain, "called none of the library's functions"),
         (

@@ -198,39 +198,44 @@ _LATER = numpy.zeros(17, "u1")[1:].view("f4")
     [
         ("double", (), TypeError, r"double takes 1 arguments, \(memref<\?xf32>\), and got 0"),
         ("double", (ROW, ROW), TypeError, "and got 2"),
-        ("double", (3,), TypeError, "a int is no array"),
-        ("double", ([1.0],), TypeError, "a list is no array"),
-        ("double", (None,), TypeError, "a NoneType is no array"),
-        ("double", (ARRAY,), ValueError, r"its shape is \(3, 4\)"),
-        ("double", (ROW.astype("f8"),), TypeError, "its elements are f64"),
-        ("double", (ROW.astype("i4"),), TypeError, "its elements are si32"),
-        ("double", (ROW.astype(">f4"),), TypeError, r"big-endian \('>f4'\): convert it"),
-        ("double", (ROW.astype("c8"),), TypeError, "its elements are complex<f32>"),
+        ("double", (3,), TypeError, "a int is not an array"),
+        ("double", ([1.0],), TypeError, "a list is not an array"),
+        ("double", (None,), TypeError, "a NoneType is not an array"),
+        ("double", (ARRAY,), ValueError, r"the array's shape is \(3, 4\)"),
+        ("double", (ROW.astype("f8"),), TypeError, "the elements are f64"),
+        ("double", (ROW.astype("i4"),), TypeError, "the elements are si32"),
+        ("double", (ROW.astype(">f4"),), TypeError, r"big-endian \('>f4'\): convert the array"),
+        ("double", (ROW.astype("c8"),), TypeError, "the elements are complex<f32>"),
         ("double", (ROW.astype(object),), TypeError, "an array of Python objects"),
-        ("double", (ROW.astype("M8[s]"),), TypeError, "its elements are <M8"),
-        ("double", (numpy.zeros(4, "f4,f4"),), TypeError, "its elements are |V8"),
-        ("double", (ROW[::2],), ValueError, "do not lie one after the other"),
-        ("double", (ROW[::-1],), ValueError, "do not lie one after the other"),
+        ("double", (ROW.astype("M8[s]"),), TypeError, "the elements are <M8"),
+        ("double", (numpy.zeros(4, "f4,f4"),), TypeError, "the elements are |V8"),
+        ("double", (ROW[::2],), ValueError, "the array has gaps between its elements"),
+        ("double", (ROW[::-1],), ValueError, "the array has gaps between its elements"),
         ("double", (numpy.broadcast_to(numpy.float32(1), 4),), ValueError, "read-only"),
-        ("double", (_READ_ONLY,), ValueError, "it is read-only, and the function may write there"),
+        (
+            "double",
+            (_READ_ONLY,),
+            ValueError,
+            "the array is read-only, and the function may write to it",
+        ),
         ("double", (b"abcd",), ValueError, "read-only"),
-        ("double", (_LATER,), ValueError, "not aligned to 4 bytes: copy it"),
-        ("double", (mgpu_rt.In(3),), TypeError, "a int is no array"),
+        ("double", (_LATER,), ValueError, "not aligned to 4 bytes: copy the array"),
+        ("double", (mgpu_rt.In(3),), TypeError, "a int is not an array"),
         ("double", (mgpu_rt.InOut(ROW[::2]),), ValueError, "with gaps between its elements"),
-        ("double", (mgpu_rt.MemRef(ROW),), TypeError, "a MemRef is no array"),
-        ("fixed", (ARRAY,) * 4, TypeError, r"fixed, argument 1 \(memref<2x3xi32>\): its elements"),
-        ("fixed", (numpy.zeros((3, 2), "i4"),) * 4, ValueError, r"its shape is \(3, 2\)"),
-        ("at_offset", (ROW[:4],), ValueError, r"its strides are \(1,\) elements"),
-        ("rank", (ROW[::2],), ValueError, "do not lie one after the other"),
+        ("double", (mgpu_rt.MemRef(ROW),), TypeError, "a MemRef is not an array"),
+        ("fixed", (ARRAY,) * 4, TypeError, r"fixed, argument 1 \(memref<2x3xi32>\): the elements"),
+        ("fixed", (numpy.zeros((3, 2), "i4"),) * 4, ValueError, r"the array's shape is \(3, 2\)"),
+        ("at_offset", (ROW[:4],), ValueError, r"the array's strides are \(1,\) elements"),
+        ("rank", (ROW[::2],), ValueError, "the array has gaps between its elements"),
         ("flip", (2,), ValueError, r"flip, argument 1 \(i1\): 2 does not fit: it takes 0 to 1"),
-        ("flip", (0.5,), TypeError, "a float is no integer"),
+        ("flip", (0.5,), TypeError, "a float is not an integer"),
         ("weigh", (256, 0, 0, 0, 0, 0, 0), ValueError, "takes -128 to 255"),
         ("weigh", (0, 0, 0, 1 << 64, 0, 0, 0), ValueError, r"argument 4 \(i64\)"),
-        ("weigh", ("1", 0, 0, 0, 0, 0, 0), TypeError, "a str is no number"),
+        ("weigh", ("1", 0, 0, 0, 0, 0, 0), TypeError, "a str is not a number"),
         ("weigh", (0, 0, 0, 0, 0, 1e60, 0), ValueError, "does not fit in an f32"),
         ("half", (70000,), ValueError, "does not fit in an f16"),
-        ("half", (ROW,), TypeError, "a ndarray is no number"),
-        ("half", (1j,), TypeError, "a complex is no number"),
+        ("half", (ROW,), TypeError, "a ndarray is not a number"),
+        ("half", (1j,), TypeError, "a complex is not a number"),
         ("takes_vector", (ROW,), TypeError, "Python cannot pass this type"),
     ],
 )
@@ -283,7 +288,7 @@ def test_another_library_needs_the_types(tmp_path: Path) -> None:
         assert known.cos(0) == 1.0
         with pytest.raises(AttributeError, match="defines no 'nope'"):
             _ = known.nope
-    with pytest.raises(ValueError, match="'f64' is no type of a function"):
+    with pytest.raises(ValueError, match="'f64' is not a type of a function"):
         mgpu_rt.Library(path, functions={"cos": "f64"})
 
 
@@ -301,7 +306,7 @@ def test_types_come_from_a_program_too(tmp_path: Path) -> None:
 def test_files_that_are_no_library_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         mgpu_rt.Library(tmp_path / "none.so")
-    with pytest.raises(ValueError, match="is no ELF file"):
+    with pytest.raises(ValueError, match="is not an ELF file"):
         mgpu_rt.Library(HOST)
     compiled, command = tmp_path / "x.o", ("cc", "-c", "-x", "c", "-", "-o")
     subprocess.run([*command, compiled], input=b"int x;", check=True)

@@ -102,6 +102,6 @@ def test_numbers_serve_as_pointers(mgpu: Mgpu) -> None:
         with pytest.raises(TypeError):
             runtime.mgpuStreamDestroy(*wrong)
     for wrong in (-1, 1 << 64):
-        with pytest.raises(ValueError, match="is no address"):
+        with pytest.raises(ValueError, match="is not an address"):
             runtime.mgpuStreamDestroy(wrong)
     assert mgpu.stderr() == ""

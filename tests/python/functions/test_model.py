@@ -44,7 +44,7 @@ def test_a_model_is_called_from_numpy(mgpu: Mgpu) -> None:
         output[:] = 0
         model.forward(*WEIGHTS, INPUT, output)
         assert numpy.allclose(output, reference.output(MODEL), rtol=1e-4, atol=1e-5)
-    with pytest.raises(ValueError, match=r"its shape is \(8, 783\)"):
+    with pytest.raises(ValueError, match=r"the array's shape is \(8, 783\)"):
         model.forward(*WEIGHTS, numpy.ascontiguousarray(INPUT[:, 1:]), output)
     assert mgpu.stderr() == ""
 
@@ -104,7 +104,7 @@ def test_a_model_is_called_from_pytorch_on_a_gpu() -> None:
     pytest.importorskip("torch")
     result = on_gpu(TORCH, lowered(CHAIN, CHIP, "isa"))
     assert result.returncode == 0, result.stderr
-    assert "forward, argument" in result.stdout and "its elements are f64" in result.stdout
+    assert "forward, argument" in result.stdout and "the elements are f64" in result.stdout
     assert "failed with" not in result.stderr
 
 

@@ -91,7 +91,7 @@ def test_events_order_streams_and_have_times(mgpu: Mgpu) -> None:
     end.synchronize()
     assert (array.to_host() == 6 * numpy.arange(1000)).all()
     assert end.milliseconds_since(start) >= 0
-    with pytest.raises(mgpu_rt.HipError, match="there is no time between the events"):
+    with pytest.raises(mgpu_rt.HipError, match="the time between the events is not known"):
         mgpu_rt.Event().milliseconds_since(start)  # the event was never recorded
     first.synchronize()
 
@@ -110,7 +110,7 @@ def test_a_device_is_the_threads_within_with(mgpu: Mgpu) -> None:
     with pytest.raises(mgpu_rt.HipError, match="device 7 cannot be used"), mgpu_rt.Device(7):
         pass
     assert mgpu_rt.Device.current() == first
-    with pytest.raises(ValueError, match="-1 is no number of a device"):
+    with pytest.raises(ValueError, match="-1 is not a number of a device"):
         mgpu_rt.Device(-1)
     assert len({first, mgpu_rt.Device(0), second}) == 2 and repr(second) == "mgpu_rt.Device(1)"
 

@@ -221,7 +221,7 @@ def test_tools_of_different_releases_are_named(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     result = CliRunner().invoke(main, ["hoist", "-"], input="module {}")
     assert result.exit_code == 2
-    said = "mgpu-rt: stdin: mlir-translate cannot read what was made of it: no such thing\n"
+    said = "mgpu-rt: stdin: mlir-translate cannot read the rewritten program: no such thing\n"
     assert result.stderr == said
 
 

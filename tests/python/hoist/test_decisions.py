@@ -358,7 +358,7 @@ def test_a_hoisted_program_that_was_changed_is_refused() -> None:
     once = hoist(before_21(), 22).program.decode()
     more = before_21().replace("@launch", "@launch_more")
     body = more[more.index("llvm.func @launch_more") : more.rindex("}")]
-    with pytest.raises(Refused, match="it was hoisted before and changed since"):
+    with pytest.raises(Refused, match="the program was hoisted before and changed since"):
         hoist(once[: once.rindex("}")] + body + "}", 22)
 
 

@@ -129,17 +129,17 @@ def test_values_with_a_size_keep_their_bytes() -> None:
 @pytest.mark.parametrize(
     ("parameter", "argument", "error", "words"),
     [
-        (value(4), 1 << 32, ValueError, "4294967296 does not fit in its 4 bytes"),
-        (value(1), -129, ValueError, "-129 does not fit in its 1 bytes"),
-        (value(4), 1e40, ValueError, "does not fit in its 4 bytes"),
+        (value(4), 1 << 32, ValueError, "4294967296 does not fit in the parameter's 4 bytes"),
+        (value(1), -129, ValueError, "-129 does not fit in the parameter's 1 bytes"),
+        (value(4), 1e40, ValueError, "does not fit in the parameter's 4 bytes"),
         (value(1), 1.5, TypeError, "1.5 is a float; the kernel takes 1 bytes"),
         (value(12), 3, TypeError, "3 is an int; the kernel takes 12 bytes: pass bytes"),
         (value(4), numpy.float64(1), TypeError, "has 8 bytes; the kernel takes 4"),
         (value(12), b"three", TypeError, "has 5 bytes; the kernel takes 12"),
         (value(8), numpy.zeros(2), TypeError, "takes 8 bytes by value, no array"),
         (value(4), None, TypeError, "takes 4 bytes by value, no array"),
-        (value(4), "text", TypeError, "a str is no argument"),
-        (value(4), {}, TypeError, "a dict is no argument"),
+        (value(4), "text", TypeError, "a str is not an argument"),
+        (value(4), {}, TypeError, "a dict is not an argument"),
         (POINTER, 1.5, TypeError, "1.5 is a float; the kernel takes a pointer"),
         (POINTER, numpy.zeros(4)[::2], ValueError, "numpy.ascontiguousarray"),
         (POINTER, numpy.zeros(4, "f4,i2")["f0"], ValueError, "numpy.ascontiguousarray"),
@@ -149,13 +149,13 @@ def test_values_with_a_size_keep_their_bytes() -> None:
         (POINTER, numpy.zeros(3, [("in", RECORD, 2)]), TypeError, "array of Python objects"),
         (POINTER, memoryview(numpy.zeros(3, RECORD)), TypeError, "array of Python objects"),
         (POINTER, (ctypes.py_object * 3)(), TypeError, "array of Python objects"),
-        (value(8), ctypes.py_object(), TypeError, "Python object is no argument"),
-        (value(12), numpy.zeros(1, RECORD)[0], TypeError, "Python object is no argument"),
+        (value(8), ctypes.py_object(), TypeError, "Python object is not an argument"),
+        (value(12), numpy.zeros(1, RECORD)[0], TypeError, "Python object is not an argument"),
         (POINTER, SimpleNamespace(__array_interface__=SHORT), ValueError, "its buffer has 3"),
         (POINTER, SimpleNamespace(__array_interface__=BITS), TypeError, r"type '\|t8' are no"),
         (POINTER, memoryview(b"abcd"), ValueError, r"read-only: pass mgpu_rt.In\(array\)"),
         (POINTER, In(3), TypeError, "In takes an array, not 3"),
-        (POINTER, MemRef(3), TypeError, "has no shape to make a memref of"),
+        (POINTER, MemRef(3), TypeError, "has no shape, so no memref"),
     ],
 )
 def test_values_that_do_not_fit_are_refused(
@@ -184,7 +184,7 @@ def test_without_a_description_values_state_their_sizes() -> None:
     given, device = passed(None, numpy.int16(3), MemRef(numpy.zeros(3)), ctypes.c_float(1.5))
     assert len(given.params) == 7
     assert bytes(device.ffi.buffer(given.params[4], 8)) == struct.pack("<q", 3)
-    with pytest.raises(TypeError, match="argument 2: the image does not say its size: pass 3 as"):
+    with pytest.raises(TypeError, match="argument 2: the image does not give the parameter's size"):
         passed(None, 0.5 * numpy.float32(1), 3)
 
 
@@ -334,7 +334,9 @@ def test_a_field_of_records_on_the_device_has_its_stride() -> None:
     """A field has a single address, but a memref needs strides in whole elements."""
     field = Interface(64, (4,), strides=(6,))
     assert number(field) == 64
-    with pytest.raises(ValueError, match="argument 1: its elements are 6 bytes apart, no multiple"):
+    with pytest.raises(
+        ValueError, match="argument 1: the elements are 6 bytes apart, which is not a multiple"
+    ):
         memref(field, 1)
     assert memref(Interface(64, (1,), strides=(6,)), 1) == (64, 64, 0, 1, 1)
 
@@ -378,7 +380,7 @@ def test_one_array_twice_is_one_copy() -> None:
 
 def test_overlapping_arrays_are_refused() -> None:
     data = numpy.arange(8, dtype="f")
-    with pytest.raises(ValueError, match="argument 2: it overlaps another array"):
+    with pytest.raises(ValueError, match="argument 2: the array overlaps another array"):
         passed([POINTER] * 2, In(data[:5]), data[4:])
     assert len(moved(In(data[:5]), In(data[4:]))) == 6
     assert len(moved(data[:4], data[4:])) == 8

@@ -103,7 +103,9 @@ def test_modules_load_on_nvidias_driver(mgpu: Mgpu) -> None:
     module = mgpu_rt.Module(lower.lower(KERNELS, llvm=22, chip="sm_90", image="isa"))
     with pytest.raises(TypeError, match="'scale' takes 7 arguments, and got 6"):
         module["scale"](1, 1, *[64] * 6)
-    with pytest.raises(ValueError, match="argument 6: 4294967296 does not fit in its 4 bytes"):
+    with pytest.raises(
+        ValueError, match="argument 6: 4294967296 does not fit in the parameter's 4 "
+    ):
         module["scale"](1, 1, 64, 64, 0, 10, 1, 1 << 32, 10)
     module["scale"]((2, 3), 8, 64, 64, 0, 10, 1, 2.0, 10, shared=128, stream=0x77)
     driver = ctypes.CDLL(os.environ["MGPU_RT_CUDA"])
@@ -182,8 +184,8 @@ def test_holding_chooses_one_of_several_images(mgpu: Mgpu) -> None:
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
-        (3, TypeError, "a int is no image: give bytes, or the path"),
-        (None, TypeError, "a NoneType is no image"),
+        (3, TypeError, "a int is not an image: give bytes, or the path"),
+        (None, TypeError, "a NoneType is not an image"),
         ("/nowhere/kernels.hsaco", FileNotFoundError, "/nowhere/kernels.hsaco"),
         (b"", ValueError, "the image is empty"),
         (b"\x7fELF", ValueError, "^the image"),
@@ -226,9 +228,9 @@ def test_wrong_launches_are_refused(mgpu: Mgpu) -> None:
     with pytest.raises(ValueError, match="was compiled for blocks of at most 256 threads"):
         kernel(1, (64, 8), *zeros)
     for shared in (-1, 1 << 31):
-        with pytest.raises(ValueError, match=f"shared={shared} is no number of bytes"):
+        with pytest.raises(ValueError, match=f"shared={shared} is not a number of bytes"):
             kernel(1, 1, *zeros, shared=shared)
-    with pytest.raises(TypeError, match="is no stream"):
+    with pytest.raises(TypeError, match="is not a stream"):
         kernel(1, 1, *zeros, stream="x")
     with pytest.raises(TypeError, match="'scale' takes 7 arguments, and got 6"):
         kernel(1, 1, *zeros[1:])

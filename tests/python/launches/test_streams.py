@@ -56,7 +56,7 @@ def test_streams_of_other_libraries_have_handles(stream: Any, handle: int) -> No
     ],
 )
 def test_other_objects_are_refused_as_streams(stream: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match="is no stream"):
+    with pytest.raises(error, match="is not a stream"):
         handle_of(stream)
 
 

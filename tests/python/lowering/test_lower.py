@@ -147,7 +147,7 @@ def test_iterations_without_a_name_are_those_of_the_hosts_loop() -> None:
     )
     typed = HOST.replace(" {", "  : i32 {")
     assert f"{ours} = arith.constant 7 : i32 scf.for" in lower.with_iterations(typed, 7)
-    with pytest.raises(ValueError, match="and 2 of its host's loops"):
+    with pytest.raises(ValueError, match="and the host code has 2 outermost loops"):
         lower.with_iterations(HOST + HOST, 7)
 
 

@@ -302,7 +302,7 @@ def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
     [
         ("RaisesAtOnce", "ValueError: no policy today"),
         ("RaisesLater", "ZeroDivisionError: what is one by nothing?"),
-        ("Nonsense", "TypeError: 'evict everything' is no decision"),
+        ("Nonsense", "TypeError: 'evict everything' is not a decision"),
         ("Exits", "SystemExit: 3"),
         ("nowhere:Policy", "goes on: there is no module 'nowhere' in /"),
         ("policies:Nobody", "'policies' has no class 'Nobody'; it has PinAll, EvictAll, "),

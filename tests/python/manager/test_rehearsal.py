@@ -96,7 +96,7 @@ def test_the_policy_that_ships_goes_by_the_time_of_the_events() -> None:
 def test_a_damaged_event_is_named(tmp_path: Path) -> None:
     path = tmp_path / "events"
     path.write_text('mgpu_rt: hello\nmgpu_rt: {"what": "NOTHING", "handle": 1}\n')
-    with pytest.raises(ValueError, match="events:2 is no event"):
+    with pytest.raises(ValueError, match="events:2 is not an event"):
         read(path)
 
 

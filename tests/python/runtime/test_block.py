@@ -61,7 +61,7 @@ def test_a_nan_in_one_kernel_is_named() -> None:
     done = run(f"{first}{SMALL}{between}{BELOW_ZERO}{last}", "run", "--hook", "nan=f32")
     assert (done.returncode, done.stdout) == (1, ""), done.stderr
     said = done.stderr.splitlines()[-1]
-    assert "it has written 2048 NaNs, first [0] of argument" in said
+    assert "wrote 2048 NaNs, first [0] of argument" in said
     assert "the 8192 bytes at" in said
 
 

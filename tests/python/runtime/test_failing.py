@@ -32,12 +32,12 @@ ENDS = {
     "AsyncStatic": (1, "Mine.launch_kernel is async"),
     "AsyncWithin": (1, "Mine.launch_kernel is async"),
     "AsyncEnd": (1, "Mine.end is async"),
-    "GeneratorHook": (1, "Mine.on_launch has a yield"),
-    "HiddenHook": (1, "has returned <coroutine object _coroutine"),
-    "HiddenLaunch": (1, "has returned <coroutine object _coroutine"),
-    "HiddenSync": (1, "has returned <coroutine object _coroutine"),
-    "NoMethod": (1, "Mine.stream_synchronize is no method: None"),
-    "NoLaunch": (1, "Mine.launch_kernel is no method: 3"),
+    "GeneratorHook": (1, "Mine.on_launch contains yield"),
+    "HiddenHook": (1, "method returned <coroutine object _coroutine"),
+    "HiddenLaunch": (1, "method returned <coroutine object _coroutine"),
+    "HiddenSync": (1, "method returned <coroutine object _coroutine"),
+    "NoMethod": (1, "Mine.stream_synchronize is not a method: None"),
+    "NoLaunch": (1, "Mine.launch_kernel is not a method: 3"),
     "TakesNothing": (1, "takes 1 positional argument but 2 were given"),
     "RaisingProperty": (1, "ZeroDivisionError"),
     "RaisingStatic": (1, "ZeroDivisionError"),
@@ -48,9 +48,9 @@ ENDS = {
     "ReturnsNegative": (1, "can't convert negative number to unsigned"),
     "ReturnsHuge": (1, "too big to convert"),
     "ReturnsPointer": (1, "does not fit stream_create(self) -> int"),
-    "ReturnsFromLaunch": (1, "has returned 0: it has to return nothing"),
-    "ReturnsFromWait": (1, "has returned 0: it has to return nothing"),
-    "GridOf64Bits": (1, "launch.grid = (18446744073709551616, 1, 1): give three sizes of up to 32"),
+    "ReturnsFromLaunch": (1, "method returned 0, but must return nothing"),
+    "ReturnsFromWait": (1, "method returned 0, but must return nothing"),
+    "GridOf64Bits": (1, "launch.grid = (18446744073709551616, 1, 1): give three sizes below 2**32"),
     "GridOf33Bits": (1, "launch.grid = (1, 4294967296, 1): give three sizes"),
     "GridBelow": (1, "launch.grid = (-1, 1, 1): give three sizes"),
     "GridOfFloats": (1, "'float' object cannot be interpreted as an integer"),
@@ -58,8 +58,8 @@ ENDS = {
     "GridOfNone": (1, "TypeError: 'NoneType'"),
     "GridOfNothing": (1, "launch.grid = (): give three sizes"),
     "BlockOf33Bits": (1, "launch.block = (1, 1, 4294967296): give three sizes"),
-    "SharedOf40Bits": (1, "launch.shared = 1099511627776: give bytes"),
-    "SharedBelow": (1, "launch.shared = -1: give bytes"),
+    "SharedOf40Bits": (1, "launch.shared = 1099511627776: give a number of bytes"),
+    "SharedBelow": (1, "launch.shared = -1: give a number of bytes"),
     "SharedText": (1, "TypeError: 'str'"),
     "RawTooLong": (1, "test_func takes arguments of [] bytes, not [1]"),
     "RawOfNumbers": (1, "TypeError: memoryview"),
@@ -181,7 +181,7 @@ def test_a_type_without_nan_is_named(dtype: str) -> None:
 def test_a_setting_of_another_type_is_named(setting: str) -> None:
     done = run(f"runtimes:Set?{setting}")
     assert done.returncode == 1
-    assert f"the setting {setting} is no " in done.stderr
+    assert f"the setting {setting} is not of type " in done.stderr
 
 
 def test_a_fault_that_did_not_come_is_named() -> None:

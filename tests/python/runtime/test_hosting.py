@@ -157,7 +157,7 @@ def test_first_calls_of_threads_wait_for_the_runtime() -> None:
 def test_calls_on_a_small_stack_pass_by_the_runtime_with_a_warning() -> None:
     done = run("runtimes:Names", "small-stack")
     assert done.stdout == "ok\n"
-    assert done.stderr.count("its calls bypass the runtime") == 1
+    assert done.stderr.count("calls of this thread bypass the runtime") == 1
     assert KERNEL not in done.stderr
 
 
@@ -172,7 +172,7 @@ def test_calls_on_a_small_stack_pass_by_the_runtime_with_a_warning() -> None:
         ("runtimes:Nothing", "'runtimes' has no class 'Nothing'; it has "),
         ("runtimes:Forgets", "call super().__init__() in the __init__ of Forgets"),
         ("./runtimes.py:Names", "name the module and not its file: runtimes:Names"),
-        ("runtimes:NoRuntime", "no class that derives from mgpu_rt.runtime.Runtime"),
+        ("runtimes:NoRuntime", "not a class that derives from mgpu_rt.runtime.Runtime"),
         ("runtimes:Names,nowhere:Class", "there is no module 'nowhere' in /"),
     ],
 )

@@ -108,14 +108,14 @@ def test_a_whole_launch_is_taken(tmp_path: Path) -> None:
             lambda launch: launch["arguments"].pop(),
             "kernel 'halve' takes 5 arguments of 8, 8, 8, 8,",
         ),
-        (lambda launch: launch["arguments"].clear(), "8 bytes, and 0 arguments were recorded"),
+        (lambda launch: launch["arguments"].clear(), "8 bytes, but the recording has 0 arguments"),
         (
             lambda launch: launch["arguments"].append({"content": "", "block": None}),
-            "and 6 arguments of ",
+            "has 6 arguments of ",
         ),
         (
             lambda launch: launch["arguments"][4].update(content="00"),
-            "and 5 arguments of 8, 8, 8, 8, 1",
+            "has 5 arguments of 8, 8, 8, 8, 1",
         ),
         (
             lambda launch: launch["arguments"][4].update(block=0, offset=0),
@@ -149,15 +149,15 @@ def test_arguments_that_do_not_fit_are_named(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"grid": [0]}, "the grid is [0], and has to be one to three sizes from 1 up"),
-        ({"grid": [1, 1, 1, 1]}, "and has to be one to three sizes"),
-        ({"block": []}, "and has to be one to three sizes"),
-        ({"block": [1 << 32]}, "and has to be one to three sizes"),
-        ({"shared": 1 << 31}, "is no number of bytes"),
-        ({"iterations": 0}, "0 iterations: make it one or more"),
+        ({"grid": [0]}, "the grid is [0], but must be one to three sizes from 1 up"),
+        ({"grid": [1, 1, 1, 1]}, "but must be one to three sizes"),
+        ({"block": []}, "but must be one to three sizes"),
+        ({"block": [1 << 32]}, "but must be one to three sizes"),
+        ({"shared": 1 << 31}, "is not a number of bytes"),
+        ({"iterations": 0}, "0 iterations are not possible: name 1 or more"),
         ({"tolerance": float("nan")}, "the tolerance nan is not possible"),
         ({"tolerance": -1.0}, "the tolerance -1.0 is not possible"),
-        ({"dtype": "f33"}, "'f33' is no type of numbers"),
+        ({"dtype": "f33"}, "'f33' is not a type of numbers"),
     ],
 )
 def test_an_option_that_cannot_be_is_named(

@@ -67,7 +67,7 @@ def _spoiled(mgpu: Mgpu, image: str) -> None:
 @in_child(policies=("builtin",), backends=("cuda",))
 def test_a_nan_is_named(mgpu: Mgpu) -> None:
     for image in ("bin", "isa"):
-        words = r"spoil<1, 1>.*has written 1 NaNs, first \[5\] of argument 0"
+        words = r"spoil<1, 1>.*wrote 1 NaNs, first \[5\] of argument 0"
         with pytest.raises(FloatingPointError, match=words), mgpu_rt.intercept(NanCheck()):
             _spoiled(mgpu, image)
 

@@ -146,12 +146,12 @@ def test_a_recording_with_other_results_differs(recorded: Path, tmp_path: Path) 
 
 def test_an_unknown_type_is_named(recorded: Path) -> None:
     done = replay(recorded, "--tolerance", 1, "--dtype", "f33")
-    assert_sentence(done.returncode, done.stderr, "'f33' is no type of numbers: name one of f16")
+    assert_sentence(done.returncode, done.stderr, "'f33' is not a type of numbers: name one of f16")
 
 
 def test_a_folder_that_is_no_recording_is_named(recorded: Path, tmp_path: Path) -> None:
     done = replay(tmp_path / "nothing")
-    assert_sentence(done.returncode, done.stderr, "is no folder")
+    assert_sentence(done.returncode, done.stderr, "is not a folder")
     done = replay(tmp_path)
     assert_sentence(done.returncode, done.stderr, "holds no launch: no recording in it is complete")
     (tmp_path / "before").symlink_to(recorded)

@@ -142,8 +142,8 @@ def test_a_missing_driver_is_named_once() -> None:
     """The library gives no advice about the calls that fail for this reason."""
     lines = _lines(2, HIPSTUB_FAULT="hipStreamCreate:*:35")
     assert [line for line in lines if line.startswith("mgpu_rt: ")] == [
-        "mgpu_rt: HIP finds no driver of the GPU, or one that is too old, so nothing runs: "
-        "`mgpu-rt doctor`, with --device cuda for NVIDIA's GPUs, shows what is missing"
+        "mgpu_rt: HIP finds no driver for the GPU, or the driver is too old, so nothing runs: "
+        "`mgpu-rt doctor` shows what is missing (for NVIDIA's GPUs: mgpu-rt doctor --device cuda)"
     ]
 
 

@@ -272,7 +272,7 @@ def test_arguments_that_always_change_run_plainly(mgpu: Mgpu) -> None:
         functions.check(array, call, 2 + call % 5)
     assert counted(mgpu) == (0, 0, 100)
     (said,) = mgpu.stderr().splitlines()
-    assert "'scale' has run without a graph, as each of 16 calls had other arguments" in said
+    assert "'scale' ran without a graph: each of its 16 calls had other arguments" in said
 
 
 @in_child(**COUNTED)
@@ -568,7 +568,7 @@ def test_a_trace_and_inspect_show_graphs(tmp_path: Path) -> None:
     ("function", "words"),
     [
         ("nothing", "the program defines no function of that name"),
-        ("sum", "it returns a value"),
+        ("sum", "the function returns a value"),
         ("unranked", "a memref without a rank"),
         ("_mlir_ciface_scale", "name scale, which it calls"),
     ],

@@ -204,7 +204,7 @@ def test_statistics_count_no_miss_where_nothing_is_kept(path: Path, tmp_path: Pa
     "variables, reason",
     [
         ({}, "is cached: it stays registered after"),
-        ({"exclusive": "off"}, "is not cached: this takes MGPU_RT_EXCLUSIVE=on"),
+        ({"exclusive": "off"}, "is not cached: the cache needs MGPU_RT_EXCLUSIVE=on"),
         ({"MGPU_RT_CACHE": "memory"}, "is not cached: MGPU_RT_CACHE leaves out registrations"),
     ],
 )

@@ -443,7 +443,7 @@ def test_files_that_are_no_traces_are_refused(tmp_path: Path) -> None:
         ("none", "was not found: `mgpu-rt run --trace"),
         ("", "is a directory"),
         ("json", "is a Chrome trace already: open it in ui.perfetto.dev"),
-        ("empty", "is no recording of a trace"),
+        ("empty", "is not a recording of a trace"),
     ]:
         result = invoke("stats", "-o", "-", str(tmp_path / name))
         assert_sentence(result.exit_code, result.stderr, words)

@@ -192,7 +192,7 @@ def test_a_program_that_cannot_be_checked_is_named(words: tuple[str, ...], messa
 
 def test_another_runtime_in_python_is_refused() -> None:
     done = check("--", "true", MGPU_RT_RUNTIME="mgpu_rt.hooks:Trace")
-    assert_sentence(done.returncode, done.stderr, "unset it")
+    assert_sentence(done.returncode, done.stderr, "unset MGPU_RT_RUNTIME")
 
 
 def test_text_names_places_without_a_symbol() -> None:

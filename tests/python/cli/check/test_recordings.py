@@ -97,7 +97,7 @@ def test_a_damaged_recording_is_named(right: Path, tmp_path: Path) -> None:
     done = check(right, "argument")
     assert_sentence(done.returncode, done.stderr, "takes no arguments")
     done = check("--launch", 1, "--", "true")
-    assert_sentence(done.returncode, done.stderr, "is no recording")
+    assert_sentence(done.returncode, done.stderr, "is not a recording")
 
 
 def test_a_hostile_name_is_a_name(faulty: Path, tmp_path: Path) -> None:

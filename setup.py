@@ -1,12 +1,12 @@
-"""Builds the compiled files by csrc/build.mk, and copies them into the package.
+"""Builds the compiled files with csrc/build.mk, and copies them into the package.
 
 In a checkout (editable installs) the compiled files stay in build/, where make finds them. In a
 wheel and in pip's installs the compiled files are in mgpu_rt/. For a wheel or an install, make
-compiles a copy of the sources below the build folder. No compiled file contains the build folder's
+compiles a copy of the sources in the build folder. No compiled file contains the build folder's
 path, so a second build gives equal bytes.
 
-CC, CFLAGS, LDFLAGS and SOURCE_DATE_EPOCH are honoured, and make's other variables through
-MAKEFLAGS (MAKEFLAGS="SOFTGPU=no").
+make uses CC, CFLAGS, LDFLAGS and SOURCE_DATE_EPOCH from the environment, and its other variables
+from MAKEFLAGS (MAKEFLAGS="SOFTGPU=no").
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
 
 def need(*names: str) -> list[str]:
-    """Returns which of the given tools are missing on this machine; csrc/packaging/need.sh can find
-    the tools."""
+    """Returns the given tools that csrc/packaging/need.sh does not find on this machine."""
     command = ["sh", "csrc/packaging/need.sh", "--list", *names]
     environment = {**os.environ, "PYTHON": sys.executable}
     result = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
@@ -110,7 +109,7 @@ class SourceArchive(sdist):
 
 
 class NativeDistribution(Distribution):
-    """A distribution with compiled files, although setuptools compiles none."""
+    """A distribution that contains compiled files, although setuptools compiles none of them."""
 
     def has_ext_modules(self) -> bool:
         return True

@@ -104,7 +104,8 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
 
 
 class Progress:
-    """Shows the current measurement: in place on a terminal, otherwise by an occasional line."""
+    """Shows the current measurement: on a terminal in one changing line, elsewhere in occasional
+    lines."""
 
     def __init__(self, console: Console, total: int) -> None:
         self._console, self._total, self._done = console, total, 0
@@ -234,7 +235,7 @@ def plot(results: tuple[Path, ...]) -> None:
 
 @main.command()
 def tables() -> None:
-    """Update the documents' tables from the results that they name."""
+    """Update the documents' tables from the results that the tables name."""
     for name in table.SHOWN_IN:
         path = native.ROOT / name
         path.write_text(table.refreshed(path.read_text(encoding="utf-8"), native.ROOT), "utf-8")

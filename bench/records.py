@@ -21,7 +21,7 @@ def load(path: Path) -> Any:
 
 
 def save(content: Any, path: Path) -> None:
-    """Writes the file, and replaces an older file."""
+    """Writes the file; a new file replaces an older file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_text(content) + "\n", encoding="utf-8")
 

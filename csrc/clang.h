@@ -1,5 +1,5 @@
 /* Clang accepts __atomic builtins only on plain objects; gcc accepts them on _Atomic objects too.
- * When clang compiles, this file is included before all others (csrc/runtime/build.mk). */
+ * When clang compiles, this file is included before all other files (csrc/runtime/build.mk). */
 #define MGPU_PLAIN(pointer) ((__typeof__(((void)0, *(pointer))) *)(pointer))
 
 #define __atomic_load_n(pointer, order) __atomic_load_n(MGPU_PLAIN(pointer), order)

@@ -1,10 +1,10 @@
 /* mgpu-rt-probe: the smallest program that uses the library. `mgpu-rt doctor` runs the probe as it
  * would run any other program, to see what really happens; the library prints further facts
  * (MGPU_RT_VERBOSE). With the argument --hip the probe prints which HIP libraries a program would
- * find, and opens none. With --manager the probe waits as long as the manager is starting. With
- * --image the probe reads an image from its standard input, and prints why loads must not share
- * this image. With --pages the probe prints why memory cannot stay registered on this machine. If
- * there is no such reason, the probe prints nothing. */
+ * find, and opens none. With --manager the probe waits while the manager is starting. With --image
+ * the probe reads an image from its standard input, and prints why loads must not share this image.
+ * With --pages the probe prints why memory cannot stay registered on this machine. If there is no
+ * such reason, the probe prints nothing. */
 #include "memory/page_watch.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
@@ -19,7 +19,7 @@ void *mgpuStreamCreate(void);
 void mgpuStreamSynchronize(void *stream);
 void mgpuStreamDestroy(void *stream);
 
-/* Waits as long as the manager is starting. */
+/* Waits while the manager is starting. */
 static void wait_for_manager(void) {
     for (int starting = 1; starting; usleep(5000)) {
         char *text = mgpu_rt_stats_json();

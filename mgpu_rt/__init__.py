@@ -75,7 +75,7 @@ __version__ = "0.1.0"
 def library_path() -> str:
     """Returns the path of libmlir_rocm_runtime.so, in mgpu_rt/lib or in a checkout's build/lib.
 
-    Raises FileNotFoundError, whose message says how to build the library, if it was not built.
+    Raises FileNotFoundError if the library was not built; the message says how to build it.
     """
     from mgpu_rt import _library
 
@@ -152,9 +152,9 @@ def empty_cache() -> int:
 
 
 def memory_history() -> str:
-    """Returns a table of the device memory at its peak, by the code that allocated it. Requires
-    that MGPU_RT_STATS was set before the first call. Loads the library if necessary, as `load`
-    does."""
+    """Returns a table of the device memory at its peak, grouped by the code that allocated it.
+    Requires that MGPU_RT_STATS was set before the first call. Loads the library if necessary, as
+    `load` does."""
     return load().memory_history()
 
 

@@ -84,8 +84,8 @@ FORKS = {
 
 _NVIDIA = "NVIDIA's driver; on AMD an error"
 
-#: The vendor library that serves a section's functions, by the beginning of the section's comment
-#: in abi.def; HIP by default.
+#: The vendor library that serves a section's functions, keyed by the beginning of the section's
+#: comment in abi.def; HIP by default.
 _SECTIONS = {
     "Tensor maps": _NVIDIA,
     "Sparse matrices": "hipSPARSE or cuSPARSE",
@@ -122,7 +122,8 @@ class Function:
 
 
 def _served_by(text: str, match: re.Match[str]) -> str:
-    """Returns the runtimes that have a function, by the comment above its section."""
+    """Returns the vendor library that serves a function, found by the comment above the function's
+    section."""
     if match["name"] == "mgpuModuleLoadJIT":
         return _NVIDIA
     section = re.findall(r"^/\* (.*)", text[: match.start()], re.MULTILINE)[-1:]

@@ -1,10 +1,10 @@
 """Downloads Debian's packages and unpacks them into a folder, without root and without installing
 them.
 
-apt-get resolves and verifies the packages as on the machine, but with a separate configuration.
-This configuration has an empty list of installed packages, the machine's keys, and a source for
-each suite. The sources have the address of the machine's own Debian source. apt-get therefore
-checks every package against a list that Debian has signed.
+apt-get resolves and verifies the packages as for an installation on the machine, but with a
+separate configuration. This configuration has an empty list of installed packages, the machine's
+keys, and a source for each suite. The sources have the address of the machine's own Debian source.
+apt-get therefore checks every package against a list that Debian has signed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def unpack(
     newest: Sequence[str] = (),
     dependencies: bool = True,
 ) -> None:
-    """Unpacks packages from some of Debian's suites, preferring the first suite, into a new folder.
+    """Unpacks packages from the given Debian suites into a new folder. The first suite has
+    precedence.
 
     ``newest`` names packages that come from the last suite, even if an earlier suite has these
     packages. The packages' dependencies are unpacked too, unless ``dependencies`` is false. The
@@ -73,7 +74,7 @@ def _mirror() -> str:
 
 
 def _configure(work: Path, suites: Sequence[str], newest: Sequence[str]) -> Path:
-    """Writes a configuration for apt that leaves the machine's configuration unchanged."""
+    """Writes a separate configuration for apt; the machine's configuration is unchanged."""
     for folder in ("state/lists/partial", "cache/archives/partial"):
         (work / folder).mkdir(parents=True, exist_ok=True)
     (work / "status").touch()
@@ -140,8 +141,7 @@ def _reason(said: str) -> str:
 
 
 def _point_home(root: Path) -> None:
-    """Redirects absolute links within packages to the unpacked files, away from the machine's
-    files."""
+    """Redirects absolute links within packages from the machine's files to the unpacked files."""
     for path in root.rglob("*"):
         if path.is_symlink() and os.readlink(path).startswith("/"):
             target = root / os.readlink(path).lstrip("/")

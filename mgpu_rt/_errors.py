@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 class HipError(RuntimeError):
-    """HIP refused a call. `function` is the called function, `code` its hipError_t, and `name`
-    HIP's name for the error.
+    """HIP refused a call. `function` is the called function, `code` is the hipError_t, and `name`
+    is HIP's name for the error.
 
-    A runtime in Python raises HipError, and the library prints the error as stock's line. If
-    stock's line is already on stderr, this package raises HipError with a text, an empty `function`
-    and `code` 0.
+    A runtime in Python raises HipError, and the library prints the line that stock prints for this
+    error. If the library has already printed this line on stderr, this package raises HipError with
+    a text, an empty `function` and `code` 0.
     """
 
     def __init__(self, function: str, code: int, name: str, text: str = "") -> None:
@@ -17,7 +17,8 @@ class HipError(RuntimeError):
         super().__init__(text or f"'{self.call}' failed with '{name}'")
 
     def __reduce__(self) -> tuple[type[HipError], tuple[str, int, str, str]]:
-        """Makes the exception picklable, so that a process of multiprocessing can pass it on."""
+        """Makes the exception picklable, so that multiprocessing can pass the exception to another
+        process."""
         return type(self), (self.function, self.code, self.name, str(self))
 
     @property

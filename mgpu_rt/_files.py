@@ -18,8 +18,8 @@ Name = str | os.PathLike[str]
 
 
 def read(path: Name) -> bytes:
-    """Reads a file or a pipe to its end. Raises OSError, also if the file is a device that may have
-    no end, or a FIFO that gets no writer within WAIT seconds."""
+    """Reads a file or a pipe to its end. Raises OSError; for example, if the file is a device that
+    may have no end, or a FIFO that gets no writer within WAIT seconds."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with open(number, "rb") as file:
         mode = os.fstat(number).st_mode
@@ -53,8 +53,8 @@ def _begin(number: int, path: Name) -> bytes:
 
 
 def write(path: Name, content: bytes) -> None:
-    """Writes a file completely or not at all. Raises OSError, also if a FIFO gets no reader within
-    WAIT seconds."""
+    """Writes a file completely or not at all. Raises OSError; for example, if a FIFO gets no reader
+    within WAIT seconds."""
     number = _open_to_write(path)
     try:
         with open(number, "wb", closefd=True) as file:
@@ -67,8 +67,8 @@ def write(path: Name, content: bytes) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Writes a file that other processes may be reading: they read either the old content or all of
-    the new."""
+    """Writes a file that other processes may be reading: these processes read either the whole old
+    content or the whole new content."""
     if isinstance(content, str):
         content = content.encode()
     if path.exists() and path.read_bytes() == content:

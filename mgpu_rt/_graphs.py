@@ -115,7 +115,7 @@ def _destroy(library: RuntimeLibrary, handle: Any, process: int) -> None:
 
 @contextmanager
 def graph() -> Iterator[Graph]:
-    """Implements mgpu_rt.graph, which has the documentation."""
+    """Implements mgpu_rt.graph; mgpu_rt/__init__.py documents the function."""
     library = load()
     with library.giving_back_later():
         yield from _build(library)
@@ -123,8 +123,8 @@ def graph() -> Iterator[Graph]:
 
 def _build(library: RuntimeLibrary) -> Iterator[Graph]:
     found = Graph(library)
-    # Calls C's functions directly: inside a Python wrapper a signal handler may raise an exception,
-    # and the thread would then continue to build the graph.
+    # Calls the C functions without a Python wrapper. In a wrapper a signal handler could raise an
+    # exception, and the thread would continue to build the graph.
     begin, end = library.native.mgpu_rt_graph_begin, library.native.mgpu_rt_graph_end
     begun, handle = True, None
     try:

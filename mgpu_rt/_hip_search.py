@@ -19,10 +19,10 @@ HSA = "libhsa-runtime64.so.1"
 #: or in HIP's folder.
 LOADERS_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
 
-#: The libraries that emulate AMD's driver, each with a string: a ROCr that contains this string
-#: loads the library. ROCr up to 6.1 contains the name of its driver library. ROCr 7.2 and later
-#: contain the name of a function, which ROCr looks up in libdtif.so if HSA_ENABLE_DTIF=1. (The name
-#: libdtif.so is too short to be found as text.)
+#: A string for each library that emulates AMD's driver. A ROCr that contains the string loads the
+#: library. ROCr up to 6.1 contains the name of its driver library. ROCr 7.2 and later contain the
+#: name of a function, which ROCr looks up in libdtif.so if HSA_ENABLE_DTIF=1. (The name libdtif.so
+#: is too short to be found as text.)
 SEAMS = {"libhsakmt.so.1": b"libhsakmt.so.1", "libdtif.so": b"hsaKmtQueueRingDoorbell"}
 
 
@@ -35,7 +35,7 @@ class Hip:
 
 
 def probe() -> str:
-    """Returns the path of the program that prints the HIP libraries which the library finds."""
+    """Returns the path of the program that prints which HIP libraries the C library finds."""
     return str(_layout.PREFIX / "lib" / PROBE)
 
 
@@ -65,10 +65,10 @@ def why_not(path: str) -> str:
 
 
 def find(base: Mapping[str, str]) -> list[Hip]:
-    """Returns the libraries that a program would try in this environment, in order
+    """Returns, in order, the HIP libraries that a program would try in this environment
     (csrc/runtime/driver/hip_search.h). A child process lists the libraries, because the loader
-    reads LD_LIBRARY_PATH only when a process starts. If the child's program is missing, the
-    function searches the loader's folders. Raises NoProcess if no process can be started."""
+    reads LD_LIBRARY_PATH only when a process starts. If the child's program is missing, this
+    function itself searches the loader's folders. Raises NoProcess if no process can be started."""
     if not Path(probe()).exists():
         found = (path for folder in LOADERS_FOLDERS for path in sorted(folder.glob(HIP)))
         return [Hip(str(path.parent), str(path)) for path in found]
@@ -90,7 +90,7 @@ def find(base: Mapping[str, str]) -> list[Hip]:
 
 
 def seams(hip: str) -> list[str]:
-    """Returns the names of those libraries in SEAMS that the ROCr of a HIP library loads."""
+    """Returns the libraries of SEAMS that the ROCr of a HIP library loads."""
     content = _rocr(hip)
     return [name for name, mark in SEAMS.items() if mark in content]
 

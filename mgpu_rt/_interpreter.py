@@ -9,7 +9,8 @@ import sys
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 #: Removes the current folder from sys.path. Python 3.13 imports modules before it runs the code of
-#: -c, so _BEGIN would be too late. Python 3.10 has no -P, and imports no module before that code.
+#: -c, so _BEGIN would be too late. Python 3.10 has no -P, and imports no module before it runs the
+#: code of -c.
 _FLAGS = ["-P"] if sys.version_info >= (3, 11) else []
 
 #: Precedes the code of each child process, so that the child imports the caller's package and no

@@ -27,7 +27,7 @@ def path() -> str:
 
 
 def why_not_loaded(error: OSError) -> str:
-    """Returns the reason why the loader refuses the library, and what to do."""
+    """Returns the reason why the loader refuses the library, and the remedy."""
     text = str(error)
     anew = "python -m pip install --force-reinstall --no-binary mgpu_rt mgpu_rt"
     if "GLIBC_" in text:
@@ -38,8 +38,8 @@ def why_not_loaded(error: OSError) -> str:
 
 
 class Life(NamedTuple):
-    """The lifetime of a library object: it ends with the object's process, or with a reset of its
-    device."""
+    """The lifetime of a library object. The lifetime ends with the object's process, or with a
+    reset of the object's device."""
 
     process: int
     epoch: int | None  # None: the object survives a reset
@@ -49,8 +49,8 @@ class RuntimeLibrary:
     """The functions of the library. Each function of the ABI is an attribute:
     `library.mgpuStreamCreate()`.
 
-    Pointers are cffi's, made by `library.ffi`; an address as int, such as NumPy's
-    `array.ctypes.data`, is also accepted, and None is null.
+    Pointers are cffi's, made by `library.ffi`. The functions also accept an address as int, such as
+    NumPy's `array.ctypes.data`, and None as a null pointer.
     """
 
     def __init__(self, path: str) -> None:
@@ -86,7 +86,8 @@ class RuntimeLibrary:
     def stats(self) -> dict[str, Any]:
         """Returns the statistics so far, as mgpu_rt.h describes them.
 
-        Calls, times and hits are 0 unless the first call found MGPU_RT_STATS or MGPU_RT_TRACE set.
+        Calls, times and hits are 0 if neither MGPU_RT_STATS nor MGPU_RT_TRACE was set at the first
+        call.
         """
         text = self.native.mgpu_rt_stats_json()
         if not text:
@@ -100,7 +101,7 @@ class RuntimeLibrary:
         """Returns the JSON of the recording that a killed process left at the path in MGPU_RT_STATS
         or MGPU_RT_TRACE.
 
-        Raises OSError; with EBADMSG if the file is no complete recording by this version.
+        Raises OSError; the error is EBADMSG if the file is no complete recording by this version.
         """
         text = self.native.mgpu_rt_recording_json(os.fsencode(path))
         if not text:
@@ -133,7 +134,7 @@ class RuntimeLibrary:
 
     @contextlib.contextmanager
     def giving_back_later(self) -> Iterator[None]:
-        """Delays the releases that are requested on this thread to the end of a `with`."""
+        """Delays, until the end of the `with`, the releases that this thread requests."""
         outer = getattr(self._thread, "later", None)
         mine: list[tuple[Life, Callable[..., object], tuple[Any, ...]]] = []
         self._thread.later = mine
@@ -177,20 +178,21 @@ class RuntimeLibrary:
 
     def use_logging(self, on: bool = True) -> None:
         """Passes the library's messages to the logger mgpu_rt of Python's logging. Failed calls are
-        logged as errors, advice as a warning, lines of MGPU_RT_VERBOSE as information. False ends
-        the logging.
+        logged as errors, advice as warnings, and lines of MGPU_RT_VERBOSE as information. False
+        ends the logging.
 
         A thread logs the messages, and the call that wrote a message waits until the message is
-        logged. Messages still go to stderr while logging is not configured, from threads that hold
-        the GIL, and once Python ends. A forked child writes to stderr until the child itself calls
-        this function.
+        logged. Messages still go to stderr while logging is not configured, if the calling thread
+        holds the GIL, and once Python ends. A forked child writes to stderr until the child itself
+        calls this function.
         """
         from mgpu_rt import _logging
 
         _logging.use(self.native, self.ffi, on)
 
     def memory_summary(self) -> str:
-        """Returns a table of device memory by device, in bytes, with blocks and the cache's hits.
+        """Returns a table with the bytes and blocks of device memory on each device, and the
+        cache's hits.
 
         The program holds the allocated bytes, and the library holds the reserved bytes. The table
         also contains the peak of each number.
@@ -202,7 +204,7 @@ class RuntimeLibrary:
 
     def memory_history(self) -> str:
         """Returns a table of the places in the program that held device memory at its peak, with
-        each place's bytes by device.
+        the bytes of each place on each device.
 
         A place is the return address of a call of mgpuMemAlloc. The table shows the function with
         that address, and the address as an offset in a file, for addr2line. For JIT-compiled code
@@ -212,8 +214,8 @@ class RuntimeLibrary:
         return Table(_memory_table.memory_history(self.stats()))
 
     def scratch(self, stream: Any = 0) -> Scratch:
-        """Returns a buffer of device memory that persists between uses, in the order of `stream`, a
-        hipStream_t as int or cffi pointer."""
+        """Returns a buffer of device memory that persists between uses. `stream` orders the uses,
+        and is a hipStream_t as int or cffi pointer."""
         return Scratch(self, stream)
 
     def use_stream(self, stream: int) -> None:
@@ -239,8 +241,9 @@ class RuntimeLibrary:
         self._thread.stream = stream
 
     def take_error(self) -> str | None:
-        """Returns HIP's name of the error of this thread's last failed mgpu* call, and clears the
-        error. Returns None if no call has failed since the error was last cleared."""
+        """Returns HIP's name for the error of the last mgpu* call that failed on this thread, and
+        clears the error. Returns None if no call has failed since the last clearing of the
+        error."""
         name = self.native.mgpu_rt_take_error()
         return self.ffi.string(name).decode() if name else None
 

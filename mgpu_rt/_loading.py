@@ -1,5 +1,5 @@
-"""Loads classes that a user names, for the manager and for runtimes, and describes errors in
-them."""
+"""Loads classes that a user names, for the manager and for runtimes, and describes errors in these
+classes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class NotFound(ImportError):
 def load_class(name: str, paths: Iterable[str] = ()) -> Any:
     """Returns the class that "package.module:Class" names.
 
-    The module is searched for in `paths` first, so it may have the name of a standard module. The
-    module's own imports search `paths` last, because `paths` are appended to sys.path. Raises
-    NotFound, and the exceptions of the module's import.
+    The search for the module begins in `paths`, so the module may have the name of a standard
+    module. The module's own imports search `paths` last, because `paths` are appended to sys.path.
+    Raises NotFound, and the exceptions of the module's import.
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
@@ -68,14 +68,14 @@ def _import_from(paths: list[str], name: str) -> None:
 
 
 def _classes(found: Any, module: str) -> str:
-    """Returns the classes that a module defines, for a message."""
+    """Returns the names of the classes that a module defines, as a part of a message."""
     kinds = [kind for kind in vars(found).values() if isinstance(kind, type)]
     names = [kind.__name__ for kind in kinds if kind.__module__ == module]
     return f"; it has {', '.join(names)}" if names else ""
 
 
 def location(traceback: TracebackType | None) -> str:
-    """Returns the innermost line of an exception."""
+    """Returns, in brackets, the file and the line in which an exception was raised."""
     while traceback and traceback.tb_next:
         traceback = traceback.tb_next
     if not traceback:

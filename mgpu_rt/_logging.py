@@ -8,7 +8,7 @@ import logging
 import threading
 from typing import Any
 
-#: The time for which a thread of the library waits for Python to take its message.
+#: The longest time for which a thread of the library waits for Python to take the thread's message.
 PATIENCE_MS = 5000
 _SIZE = 2048
 
@@ -17,7 +17,7 @@ _wanted = threading.Event()
 
 def use(native: Any, ffi: Any, on: bool) -> None:
     """Starts or ends the logging of the library's messages. A process needs one thread for logging,
-    and a forked child needs its own."""
+    and a forked child needs its own thread."""
     if not on:
         _wanted.clear()
         return
@@ -40,8 +40,8 @@ def _serve(native: Any, ffi: Any) -> None:
 
 
 def _log(level: int, line: str) -> bool:
-    """Returns whether a handler got the line. Looks for handlers at each message, because a program
-    may configure its logging at any time."""
+    """Returns whether a handler received the line. Looks for handlers at each message, because a
+    program may configure its logging at any time."""
     logger = logging.getLogger("mgpu_rt")
     if not _wanted.is_set() or not logger.hasHandlers():
         return False

@@ -33,7 +33,7 @@ def memory_summary(stats: dict[str, Any]) -> str:
 
 
 def _site(row: dict[str, Any]) -> str:
-    """Names a place by its symbol, and by its file for addr2line."""
+    """Names a place by its symbol, and by its file and offset for addr2line."""
     file, offset = row["file"], f"{row['offset']:#x}"
     place = f"{shown(os.path.basename(file))}+{offset}" if file else offset
     if row["symbol"]:

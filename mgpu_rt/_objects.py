@@ -1,4 +1,5 @@
-"""Devices, streams and events as objects, which can be passed wherever their handles can."""
+"""Devices, streams and events as objects. A function that accepts a handle also accepts the
+object."""
 
 from __future__ import annotations
 
@@ -131,7 +132,7 @@ class Stream(_Handle):
             lowered_function(...)
         stream.synchronize()
 
-    PyTorch and CuPy accept the stream as an external one, by its handle or by __cuda_stream__.
+    PyTorch and CuPy accept the stream as an external stream, by its handle or by __cuda_stream__.
     """
 
     _KIND = "Stream"
@@ -159,7 +160,7 @@ class Stream(_Handle):
         self._library.check("the work on the stream failed")
 
     def record(self, event: Event | None = None) -> Event:
-        """Records the given event, or a new one, after the stream's current work."""
+        """Records the given event, or a new event, after the stream's current work."""
         event = event or Event()
         event.record(self)
         return event
@@ -193,8 +194,8 @@ class Event(_Handle):
         self.close()
 
     def record(self, stream: Any = None) -> None:
-        """Records the event after a stream's current work: by default the thread's external stream,
-        or else the null stream."""
+        """Records the event after a stream's current work. The default is the thread's external
+        stream, or the null stream if there is no external stream."""
         handle = (self._library.chosen_stream or 0) if stream is None else handle_of(stream)
         self._library.take_error()
         self._library.mgpuEventRecord(self.handle, handle)

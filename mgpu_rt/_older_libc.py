@@ -3,7 +3,7 @@
 A newer library names a version for each function that it uses from the C library. The loader
 refuses the library if the C library lacks that version. Few functions have a new version. Since
 glibc 2.38, programs for C23 call __isoc23_strtol, which accepts binary constants, and a new version
-of fmod lacks SVID's error handling. `fit` changes the versions that a library requires to those
+of fmod lacks SVID's error handling. `fit` replaces the versions that a library requires by versions
 that every x86-64 glibc has.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-#: The files of glibc's package, which are not installed: a process has one C library.
+#: The files of glibc's package. These files are not installed, because a process has one C library.
 ITS_FILES = frozenset(
     f"lib{name}"
     for name in (
@@ -103,7 +103,8 @@ def _own() -> tuple[int, ...]:
 
 
 def _has(library: str, function: str) -> bool:
-    """Returns True if a part of the C library provides the oldest version of a function."""
+    """Returns True if `library`, a part of the C library, provides the oldest version of a
+    function."""
     find = ctypes.CDLL(None).dlvsym
     find.restype, find.argtypes = (
         ctypes.c_void_p,

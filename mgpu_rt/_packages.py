@@ -1,4 +1,4 @@
-"""How to install packages with the system's package manager."""
+"""Advice on how to install packages with the system's package manager."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 
 def how_to_install(debian: str, elsewhere: str = "") -> str:
     """Returns the command that installs packages by their names in Debian and Ubuntu. If apt-get is
-    missing, returns the advice in the argument `elsewhere`, or by default the advice to install
+    missing, returns the advice `elsewhere`. If `elsewhere` is empty, returns the advice to install
     these packages."""
     if shutil.which("apt-get"):
         return f"apt-get install {debian}"

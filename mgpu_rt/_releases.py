@@ -68,7 +68,7 @@ def folder() -> Path:
 
 
 def installed() -> Iterator[Path]:
-    """Returns the HIP libraries of the installed releases, the newest first."""
+    """Yields the HIP libraries of the installed releases, the newest first."""
     for release in reversed(RELEASES):
         library = folder() / release.name / release.library
         if library.exists():

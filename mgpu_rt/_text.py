@@ -1,4 +1,4 @@
-"""Formats tables and paragraphs for a terminal, and names of untrusted origin."""
+"""Formats tables, paragraphs and untrusted names for a terminal."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ NARROWEST = 20  # columns for the last cell, on any terminal
 
 NAME = 160  # letters of a name; compilers make longer ones
 
-#: Characters that control a terminal, that are invisible, that change the text's direction, or that
-#: UTF-8 cannot encode.
+#: Matches characters that control a terminal, are invisible, change the text's direction, or cannot
+#: be encoded in UTF-8.
 _UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
     "\U000e0000-\U000e0fff]"
@@ -25,23 +25,23 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, longest: int = NAME) -> str:
-    """Returns a text shortened to fit its column; the start and the end, which say most, are
-    kept."""
+    """Returns a text with an ellipsis in place of its middle, if the text is longer than
+    `longest`."""
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]}…{text[-longest // 2 :]}"
 
 
 def shown(text: str) -> str:
-    """Returns a name in a form that a terminal can show, even a hostile name."""
+    """Returns an untrusted name, escaped and shortened for a terminal."""
     return shortened(printable(text))
 
 
 def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
     """Returns a block of lines for each row; the cells of all rows are aligned in columns.
 
-    The last cell of a row is wrapped to `width`, by default the terminal's width; line ends in the
-    cell remain. Other cells are padded to the width of their column.
+    The last cell of a row is wrapped to fit `width`, by default the terminal's width; the cell's
+    own line ends remain. Other cells are padded to the width of their column.
     """
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)][:-1]
     indent = sum(widths) + 2 * len(widths)
@@ -61,12 +61,13 @@ def indented(text: str) -> str:
 
 
 def _fold(text: str, room: int) -> list[str]:
-    # Hyphens and slashes belong to options and paths, which users copy, so no line is broken there.
+    # Hyphens and slashes belong to options and paths, which users copy, so lines do not break
+    # there.
     return textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]
 
 
 def size(count: float) -> str:
-    """Formats bytes with a unit: 4.2 GB."""
+    """Formats a number of bytes with a unit: 4.2 GB."""
     if count < 1000:
         return f"{count:.0f} bytes"
     for unit in ("kB", "MB", "GB"):

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 
 class LaunchHook(Runtime):
-    """Observes launches: override `on_launch`, which continues the launch by super().
+    """Observes launches: override `on_launch`, and call super() to make the launch.
 
-    `kernel` is a shell's pattern of names, plain or with the gpu.module before them: 'softmax*',
-    'main_kernel_0::*'. `nth`, from 1, selects one launch of each matching kernel; 0 selects all.
-    `launch.number` is the launch's count, from 1. `on_launch` is called only for launches that
-    `kernel` and `nth` select. A launch that a stream captures into a graph does not call the hook
-    either, because that launch does not run yet.
+    `kernel` is a shell pattern, which is matched to the kernel's name with and without its
+    gpu.module: 'softmax*', 'main_kernel_0::*'. `nth` selects one launch of each matching kernel,
+    counted from 1; 0 selects all launches. `launch.number` counts the kernel's launches, from 1.
+    `on_launch` is called only for launches that `kernel` and `nth` select. `on_launch` is not
+    called for a launch that a stream captures into a graph, because that launch does not run yet.
     """
 
     kernel: str = "*"
@@ -70,7 +70,8 @@ class LaunchHook(Runtime):
         """Called for each selected launch.
 
         Before super() you can read and change the launch. After super() and `launch.finish()`,
-        which waits, you can read the launch's results. Without super() the launch is not made."""
+        which waits, you can read the launch's results. If the method does not call super(), the
+        kernel is not launched."""
         return super().launch_kernel(launch)
 
     def end(self) -> None:
@@ -101,8 +102,8 @@ class LaunchHook(Runtime):
 
 
 def say(text: str) -> None:
-    """Writes a line to stderr at once, with control characters as escapes. A line that cannot be
-    written is lost, as in C. If the program has configured Python's logging, the line goes to the
+    """Writes a line to stderr at once, with control characters as escapes. Drops a line that cannot
+    be written, as C does. If the program has configured Python's logging, the line goes to the
     logger mgpu_rt."""
     logging = sys.modules.get("logging")
     if logging is not None and (logger := logging.getLogger("mgpu_rt")).hasHandlers():
@@ -140,15 +141,15 @@ class Time(LaunchHook):
         super().end()
 
 
-#: NumPy's names of MLIR's types.
+#: NumPy's names for MLIR's types.
 _NUMPY = {"f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"}
 
 
 class NanCheck(LaunchHook):
     """Stops at the first kernel that writes a NaN to a place that contained none.
 
-    A code object does not contain the type of its buffers: pass it as `dtype` (f16, bf16, f32 or
-    f64). Needs NumPy.
+    A code object does not contain the type of its buffers: pass the type as `dtype` (f16, bf16, f32
+    or f64). Needs NumPy.
     """
 
     dtype: str = "f32"
@@ -255,7 +256,8 @@ class Record(LaunchHook):
 
 
 class Trace(LaunchHook):
-    """Prints every call with its arguments; with `kernel` or `nth`, only launches."""
+    """Prints every call with its arguments; if `kernel` or `nth` is set, prints only the selected
+    launches."""
 
     def on_launch(self, launch: Launch) -> None:
         say(str(launch))
@@ -290,12 +292,12 @@ for _method in set(METHODS.values()) - {"launch_kernel"}:
 
 
 class Faults(Runtime):
-    """Makes one call fail: `fault` is mgpuMemAlloc:3 for the third call of mgpuMemAlloc. The error
-    is hipErrorOutOfMemory by default, or the error in mgpuMemAlloc:3:hipErrorNoDevice."""
+    """Makes one call fail: mgpuMemAlloc:3 in `fault` selects the third call of mgpuMemAlloc. The
+    error is hipErrorOutOfMemory by default; mgpuMemAlloc:3:hipErrorNoDevice names another error."""
 
     fault: str = "mgpuMemAlloc:1"
 
-    #: For each function of the runtime: the function of HIP that LLVM's own library calls.
+    #: Maps each function of the runtime to the function of HIP that LLVM's own library calls.
     CALLS: ClassVar[dict[str, str]] = {
         "mgpuModuleLoad": "hipModuleLoadData",
         "mgpuModuleUnload": "hipModuleUnload",

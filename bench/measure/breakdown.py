@@ -24,7 +24,7 @@ EACH = ("hipModuleLaunchKernel", "hipStreamSynchronize")
 
 
 def run(device: Device, step: Step) -> Result:
-    """Counts the calls of the programs forum and churn."""
+    """Counts the calls of two programs, forum and churn."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, None) if side.name in (STOCK, OURS)]
     figures: list[Figure] = []
@@ -45,8 +45,8 @@ def run(device: Device, step: Step) -> Result:
 def _statistics(
     device: Device, side: Side, program: str, llvm: int, calls: int
 ) -> list[dict[str, Any]]:
-    """Returns the statistics of a process twice: after main's first call, which loads and creates
-    all objects, and after ``calls`` more calls."""
+    """Returns the statistics of a process twice: after the first call of main, which loads and
+    creates all objects, and after ``calls`` more calls."""
     command = side.command(program, llvm, device)
     assert command is not None
     environment = {**side.environment, "MGPU_RT_STATS": os.devnull}

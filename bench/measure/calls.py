@@ -1,4 +1,5 @@
-"""Measures the cost of one launch's mgpu* calls, without the launch and the synchronise themselves.
+"""Measures the cost of the mgpu* calls of one launch, without the launch and the synchronise
+themselves.
 
 HIP is a stub whose functions return at once, so that only the runtime's own time counts.
 """
@@ -22,8 +23,8 @@ METHOD = (
     "creations cost nothing."
 )
 
-#: The number of calls for a launch, the LLVM releases whose programs make that many, and the target
-#: in ns.
+#: The number of calls for a launch, the LLVM releases whose programs make this number of calls, and
+#: the target in ns.
 LOOPS = ((7, "LLVM 13 to 20 (7 calls)", 60), (5, "LLVM 21 to 24 (5 calls)", 40))
 #: Other runtimes: this library in four configurations (default, without instrumentation, with
 #: statistics, without caches), and the plain runtime.

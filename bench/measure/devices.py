@@ -1,5 +1,5 @@
-"""Measures threads on one and on several devices that load, allocate, copy, launch and free
-concurrently."""
+"""Measures threads that load, allocate, copy, launch and free concurrently, on one device and on
+several devices."""
 
 from __future__ import annotations
 

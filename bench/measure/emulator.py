@@ -1,4 +1,4 @@
-"""The speed of the emulator of GPU code, under AMD's HIP."""
+"""Measures the speed of the emulator of GPU code, which AMD's HIP uses as its device."""
 
 from __future__ import annotations
 

@@ -52,9 +52,9 @@ WITHIN = 1.03
 #: For the block, with every release: the permitted ratio of our graph's time to the time of the
 #: pass by hand. The pass by hand runs without a graph.
 OF_BY_HAND = {CHAIN.name: 0.82, WAITS.name: 0.37, COPIED.name: 0.85}
-#: For the block: how many times as fast as LLVM's own library our graph must be.
+#: For the block: the required ratio of the time of LLVM's own library to our graph's time.
 GAINS = {(CHAIN.name, 19): 10.0, (WAITS.name, 19): 12.0, (WAITS.name, 22): 4.5}
-#: The permitted microseconds of a launch of the forum's kernel in our graph.
+#: The most microseconds that a launch of the forum's kernel in our graph may take.
 LAUNCH = 1.1
 
 
@@ -114,7 +114,7 @@ def _passes(device: Device) -> list[Pass]:
 
 
 def _building(each: Pass, side: Side) -> float:
-    """Returns the microseconds to build the graph, in a process of its own."""
+    """Returns the microseconds to build the graph, measured in a separate process."""
     runner = Runner([str(each.executable)], side.environment)
     try:
         taken = runner.round(1) / 1e3

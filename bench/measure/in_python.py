@@ -1,4 +1,4 @@
-"""Measures the cost of runtimes in Python for a launch of the forum's program. The runtimes range
+"""Measures the cost of a launch of the forum's program with runtimes in Python. The runtimes range
 from a hook on launches to a runtime that handles all calls."""
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ METHOD = (
     "runtime in Python. What is beyond is the difference of the same round."
 )
 
-#: For each title, the runtime's class and a target in µs. On the stub a launch may take at most
-#: this time longer than with the C library.
+#: For each title, the runtime's class and a target in µs. On the stub, a launch with the runtime
+#: may exceed a launch with the C library by at most this target.
 RUNTIMES = {
     "a hook on launch": ("bench.runtimes:OnLaunch", 3.0),
     "a hook on launch that knows the kernel": ("bench.runtimes:OnKernel", None),

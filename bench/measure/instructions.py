@@ -30,8 +30,8 @@ class Profile:
 
     iterations: int
     system_calls: int = 0
-    #: The instructions by (file of the library or program, function). A function's count excludes
-    #: its callees.
+    #: The number of instructions for each pair: the file of the library or program, and the
+    #: function. A function's count excludes its callees.
     instructions: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property
@@ -40,8 +40,8 @@ class Profile:
         return {function for (_, function), count in self.instructions.items() if count}
 
     def per_iteration(self, library: str = "") -> float:
-        """Returns the instructions of an iteration, in all libraries or in those whose file name
-        begins with a prefix."""
+        """Returns the instructions of an iteration, in all libraries or in the libraries whose file
+        name begins with ``library``."""
         total = sum(n for (name, _), n in self.instructions.items() if name.startswith(library))
         return total / self.iterations
 
@@ -102,7 +102,7 @@ def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> 
     """Profiles a lowered program (bench/native/lowered.c) whose loop has `iterations` iterations.
 
     Counts the third call of the program's main, as the difference between runs of three calls and
-    of two.
+    runs of two calls.
     """
 
     def whole(calls: int) -> Profile:

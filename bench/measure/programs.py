@@ -1,4 +1,4 @@
-"""Measures the lowered programs over all runtimes: the time of an iteration, and the runtimes'
+"""Measures the lowered programs with all runtimes: the time of an iteration, and the runtimes'
 ratios.
 
 Each runtime has its own process, which runs several rounds. A round runs in each process in turn,
@@ -75,7 +75,7 @@ class Target:
     releases: Sequence[int] = RELEASES
 
 
-#: If LLVM's own library is available, this library represents stock.
+#: LLVM's own library represents stock, if LLVM's own library is available.
 TARGETS = (
     Target("forum", EXCLUSIVE, HOISTED, at_most=1.03),
     Target("many", EXCLUSIVE, HOISTED, at_most=1.03),

@@ -30,7 +30,7 @@ WAYS = {"mgpu_rt": "mgpu_rt", "stock": "hipMalloc and hipFree", "async": "hipMal
 
 
 def run(device: Device, rounds: int, step: Step) -> Result:
-    """Replays every trace in ``rounds`` rounds of each way, in turn."""
+    """Replays every trace in ``rounds`` rounds; in each round the three ways take turns."""
     native.need(native.RUNTIME)
     figures = _pairs(device, rounds) if device.name == "stub" else []
     data = []
@@ -80,7 +80,7 @@ def steps(calls: list[dict[str, Any]]) -> list[str]:
 
 
 def record(program: str) -> list[str]:
-    """Runs a program over the stub and returns its trace."""
+    """Runs a program on the stub and returns its trace."""
     iterations = None if program == "vecadd" else ITERATIONS
     executable = build.executable(program, 22, "gfx90a", iterations)
     with tempfile.TemporaryDirectory() as directory:

@@ -1,4 +1,4 @@
-"""Processes that stay alive and run a program in rounds, with the runtimes in turn.
+"""Processes that stay alive and run a program in rounds, one runtime after the other.
 
 The runtimes take turns, so a disturbance of the machine affects all of them.
 """

@@ -1,4 +1,4 @@
-"""The library's one-time costs for a process: when it is loaded, at its first launch, in memory."""
+"""The library's one-time costs for a process: the loading, the first launch, and memory."""
 
 from __future__ import annotations
 

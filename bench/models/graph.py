@@ -65,7 +65,7 @@ class Graph:
         return buffer
 
     def compute(self, values: dict[Buffer, np.ndarray]) -> np.ndarray:
-        """Computes the output by NumPy, from the values of the input and the weights."""
+        """Computes the output with NumPy, from the values of the input and the weights."""
         values = dict(values)
         for result, operands, step in self._steps:
             values[result] = step(*(values[operand] for operand in operands))
@@ -84,7 +84,7 @@ class Graph:
     ) -> Buffer:
         """Adds an elementwise operation, or a reduction if it has an initial value.
 
-        The letters beside an operand name the loops that index the operand; the letters of
+        Each letter beside an operand stands for a loop that indexes the operand; the letters of
         ``result`` index the result. In the body, the operands' elements are %a, %b, %c ... and the
         result's old element is %old. The body's last line is the new element's value; without a
         body, the value is %a.
@@ -138,8 +138,8 @@ class Graph:
         self, buffer: Buffer, groups: Sequence[Sequence[int]], shape: tuple[int, ...]
     ) -> Buffer:
         """Returns a view of the memory with fewer or more dimensions, without a kernel. Each group
-        lists dimensions of the shape with more dimensions; together these dimensions form one
-        dimension of the other shape."""
+        lists dimensions of the larger shape that together form one dimension of the smaller
+        shape."""
         view = Buffer(self._name(), shape)
         indices = [list(group) for group in groups]
         if len(shape) < len(buffer.shape):

@@ -30,8 +30,8 @@ def dense(graph: Graph, x: Buffer, width: int, scale: float | None = None) -> Bu
 
 
 def dense_relu(graph: Graph, x: Buffer, width: int) -> Buffer:
-    """Adds three kernels, the last with the rectifier. The weights are scaled so that numbers keep
-    their size through many layers."""
+    """Adds three kernels, the last of which applies the rectifier. The weights are scaled so that
+    numbers keep their size through many layers."""
     w = graph.weight((x.shape[1], width), math.sqrt(6 / x.shape[1]))
     b = graph.weight((width,), BIAS)
     y = matmul(graph, x, w)
@@ -118,7 +118,7 @@ math.exp %scaled : f32"""
 
 
 def attention(graph: Graph, x: Buffer, heads: int) -> Buffer:
-    """Adds attention of x to itself, as 26 kernels."""
+    """Adds self-attention of x, as 26 kernels."""
     length, width = x.shape
     each = width // heads
     query, key, value = (_by_head(graph, dense(graph, x, width), heads) for _ in range(3))

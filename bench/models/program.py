@@ -168,8 +168,8 @@ class _Program:
     # ---- memory ----
 
     def _device_operation(self, operation: str, result: str = "") -> None:
-        """Adds an operation of the device. Unless the variant is chained, also adds waits; in a
-        chained variant the pass gpu-async-region adds the waits later."""
+        """Adds an operation that the device executes. Also adds waits, unless the variant is
+        chained: then the pass gpu-async-region adds the waits later."""
         head, _, tail = operation.partition(" ")
         results = f"{result} = " if result else ""
         if self._variant.chained:

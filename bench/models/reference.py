@@ -1,4 +1,4 @@
-"""Computes the results of a model by NumPy."""
+"""Computes the results of a model with NumPy."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from bench.models.graph import Graph
 
 @dataclass(frozen=True)
 class Model:
-    """A model. The forward pass repeats the operations of ``graph`` ``repeated`` times, each time
-    with other weights."""
+    """A model. The forward pass repeats the operations of ``graph``; each of the ``repeated``
+    repetitions has its own weights."""
 
     name: str
     title: str

@@ -6,10 +6,10 @@
  *     calls count HIP ITERATIONS LOOP SIDE [copy]     runs `measured` once, for callgrind
  *     calls record HIP ITERATIONS LOOP SIDE           JSON: calls of HIP in the loop, by function
  *
- * A SIDE is NAME,PATH or NAME,PATH,VARIABLE=VALUE: a runtime, and the environment that it reads at
- * its first call. LOOP is 7, 5 or 2: the number of calls in the loop. Two sides of one library need
- * two copies of the file, because the loader opens a file only once. With `copy`, the image and the
- * kernel's name are on the heap, as in a JIT, and not in the program's constants. */
+ * A SIDE is NAME,PATH or NAME,PATH,VARIABLE=VALUE: a runtime, and the environment that the runtime
+ * reads at its first call. LOOP is 7, 5 or 2: the number of calls in the loop. Two sides of one
+ * library need two copies of the file, because the loader opens a file only once. With `copy`, the
+ * image and the kernel's name are on the heap, as in a JIT, and not in the program's constants. */
 #include "forum.h"
 
 #include <sched.h>

@@ -5,7 +5,7 @@
  *
  * A RUNTIME of "-" means the loop by hand on HIP: everything except copies, launch and synchronise
  * is hoisted. Thread n uses device n modulo DEVICES. A round lasts from the begin of its first
- * thread to the end of its last. */
+ * thread to the end of its last thread. */
 #include "forum.h"
 #include "hip.h"
 

@@ -1,4 +1,4 @@
-"""Runs a program by MLIR's ExecutionEngine, in a Python process with PyTorch on the same device.
+"""Runs a program with MLIR's ExecutionEngine, in a Python process with PyTorch on the same device.
 
     python engine.py PROGRAM.mlir LIBRARY...
 

@@ -1,5 +1,5 @@
-/* Runs the forum's loop over any runtime, as a lowered program does: with one call site for each
- * function, and with the image in the program's read-only data.
+/* Runs the forum's loop with any runtime, as a lowered program does: each function has one call
+ * site, and the image is read-only data.
  *
  * IMAGE_FILE is the path of the code object, and KERNEL is the name of a kernel in this file. */
 #ifndef BENCH_FORUM_H

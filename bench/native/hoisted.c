@@ -4,9 +4,9 @@
  *     hoisted HIP PROGRAM ITERATIONS IMAGE... -- ARGUMENTS
  *
  * HIP is the path of HIP's library, or of NVIDIA's libcuda.so, which the program then calls
- * directly. The ARGUMENTS are those of rounds.h; a call makes ITERATIONS iterations. The images
- * belong to the program's modules, in the modules' order. Copies use pageable memory, as in the
- * lowered programs, unless the program registers the memory. */
+ * directly. rounds.h describes the ARGUMENTS; a call makes ITERATIONS iterations. The images belong
+ * to the program's modules, in the modules' order. Copies use pageable memory, as in the lowered
+ * programs, unless the program registers the memory. */
 #include "hip.h"
 #include "libcuda.h"
 #include "rounds.h"

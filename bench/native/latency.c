@@ -1,5 +1,5 @@
-/* Measures the delay between a synchronise and the begin of the next kernel, and between the end of
- * a kernel and the return of the synchronise.
+/* Measures two delays: between a synchronise and the begin of the next kernel, and between a
+ * kernel's end and the synchronise's return.
  *
  *     latency HIP RUNTIME PTX CALLS ITERATIONS
  *

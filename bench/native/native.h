@@ -35,7 +35,7 @@ static inline void *symbol(void *library, const char *name) {
     return address;
 }
 
-/* Returns a file's bytes, followed by a 0 as at the end of a text. */
+/* Returns a file's bytes and a terminating 0. */
 static inline char *read_file(const char *path) {
     FILE *file = fopen(path, "rb");
     if (!file)

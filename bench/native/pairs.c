@@ -3,8 +3,8 @@
  *
  *     pairs RUNTIME ROUNDS
  *
- * Prints JSON with the ns of a pair in each round: for one thread, for two threads that run
- * concurrently on two streams, and for two empty calls. */
+ * Prints JSON with a pair's ns in each round: for one thread, for two concurrent threads on two
+ * streams, and for two empty calls. */
 #include "native.h"
 
 #include <pthread.h>

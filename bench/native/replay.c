@@ -3,8 +3,8 @@
  *
  *     replay HIP RUNTIME ROUNDS REPEATS TRACE
  *
- * Prints JSON: for each way, the µs of one replay of the trace, by round. A trace has lines of `a
- * SLOT BYTES`, `f SLOT` and `s`: allocate, free, synchronise. */
+ * Prints JSON: for each way and each round, the µs of one replay of the trace. A trace has lines of
+ * `a SLOT BYTES`, `f SLOT` and `s`: allocate, free, synchronise. */
 #include "native.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* The mgpu* functions of a runtime that a lowered launch calls, looked up by name. */
+/* The mgpu* functions that a lowered launch calls, looked up by name in a runtime. */
 #ifndef BENCH_RUNTIME_H
 #define BENCH_RUNTIME_H
 

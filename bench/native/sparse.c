@@ -1,4 +1,5 @@
-/* Multiplies a sparse (CSR, f32) by a dense matrix in a loop, on an NVIDIA GPU, in three ways:
+/* Multiplies a sparse matrix (CSR, f32) by a dense matrix in a loop, on an NVIDIA GPU, in three
+ * ways:
  *
  *     lowered   calls the mgpu* functions of LIBRARY, as MLIR's lowering does: each iteration makes
  *               and destroys the stream, environment, descriptors and buffer

@@ -67,7 +67,7 @@ def is_newer(result: Path, inputs: Iterable[Path]) -> bool:
 
 
 def link(compiled: Path, result: Path, frame: Sequence[object] = (FRAME[0],)) -> None:
-    """Links a program, with its main renamed, into a frame of source files and compiler options."""
+    """Links a program, whose main is renamed, with a frame: source files and compiler options."""
     result.parent.mkdir(parents=True, exist_ok=True)
     renamed = result.with_name(f"{result.name}.{os.getpid()}.o")
     try:
@@ -107,8 +107,8 @@ def images(program: str, chip: str) -> list[Path]:
     return paths
 
 
-#: The test in each exported function for the fast path. Statistics, the first call and calls after
-#: exit take the slow entry instead.
+#: The test that each exported function makes for the fast path. Statistics, the first call and
+#: calls after exit take the slow entry instead.
 _TEST = "LIKELY(load_acquire(&runtime_mode) == 0)"
 
 

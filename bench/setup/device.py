@@ -31,11 +31,11 @@ class Device:
     chip: str  # to lower for
     environment: Mapping[str, str]
     driver: str = ""
-    #: Returns the iterations of a program's loop by the program's name; an emulated device runs
-    #: few.
+    #: For each program's name, the iterations of the program's loop; few on an emulated device.
     iterations: Mapping[str, int] = field(default_factory=dict)
     repetitions: int = 20
-    count: int = 1  # NVIDIA's own library, if the device is NVIDIA's.
+    count: int = 1
+    #: The name or path of libcuda, if the device is NVIDIA's.
     driver_library: str = ""
 
     @property
@@ -112,7 +112,7 @@ def _hip() -> Device:
 
 
 def _query(*command: str, lines: bool = False) -> str:
-    """Returns the output of a tool, its first line or all of it; empty if the tool is missing or
+    """Returns the first line of a tool's output, or all lines; empty if the tool is missing or
     fails."""
     if shutil.which(command[0]) is None:
         return ""
@@ -126,8 +126,8 @@ _MAKERS = {"stub": _stub, "softgpu": _softgpu, "cuda": _cuda, "hip": _hip}
 
 
 def find(name: str) -> Device:
-    """Returns the device with a name. Raises Unavailable, or native.Failed if a file was not
-    built."""
+    """Returns the device with a name. Raises Unavailable if the device is missing, and
+    native.Failed if a file was not built."""
     return _MAKERS[name]()
 
 

@@ -66,7 +66,8 @@ def by_hand(host: str, program: str, device: Device) -> list[str] | None:
 
 
 def missing(host: str) -> str | None:
-    """Returns the reason why a host process cannot be measured on this machine; None if it can."""
+    """Returns the reason why a host process cannot be measured on this machine; None if it can be
+    measured."""
     try:
         if host == RUNNER:
             toolchain.runner(RELEASES[RUNNER][0])

@@ -57,7 +57,8 @@ def need(*libraries: Path) -> None:
 
 
 def program(name: str, chip: str = pipelines.DEFAULT_CHIP, *, shared: bool = False) -> Path:
-    """Compiles ``bench/native/<name>.c`` if the result is older, and returns the result's path.
+    """Compiles ``bench/native/<name>.c`` if the result is older than its sources, and returns the
+    result's path.
 
     If ``shared``, builds a library for a process that calls the program's main. The program
     contains the forum's code object for ``chip``. Without a compiler, a packed file is used

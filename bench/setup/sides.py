@@ -1,4 +1,4 @@
-"""The sides of a comparison: one program, run over different runtimes."""
+"""The sides of a comparison: one program, run with different runtimes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TITLES = {
 #: The library and function that wait for all work of a program that calls NVIDIA's driver directly.
 ON_LIBCUDA = "libcuda.so.1,cuCtxSynchronize"
 
-#: The programs of which bench/native/hoisted.c contains a hand-written version.
+#: The programs that have a version written by hand in bench/native/hoisted.c.
 BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
 
 #: `mgpu-rt hoist` leaves this program unchanged, because the program itself chooses its device.
@@ -58,7 +58,8 @@ class Side:
 
     @property
     def runtime(self) -> str:
-        """Returns the runtime library of this side, for a process that opens one by its path."""
+        """Returns the runtime library of this side, for a process that opens the library by its
+        path."""
         return self.environment.get("LD_PRELOAD", str(native.RUNTIME))
 
     def command(self, program: str, llvm: int, device: Device) -> list[str] | None:

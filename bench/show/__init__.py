@@ -1,1 +1,1 @@
-"""Shows results to people: tables, plots, and files of a run."""
+"""Shows results as tables, plots, and files of a run."""

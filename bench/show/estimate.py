@@ -1,4 +1,4 @@
-"""Writes a time, measured a few times, with only the digits that the measurements support."""
+"""Writes a measured time with only the digits that the measurements support."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Figure:
 
     @property
     def target(self) -> str:
-        """The target in words; empty without one."""
+        """The target in words; empty without a target."""
         if self.at_most is not None:
             return f"≤ {self.at_most:g}"
         if self.at_least is not None:

@@ -154,7 +154,7 @@ def path_in(directory: Path, devices: Sequence[Device]) -> Path:
 
 
 def write(results: Sequence[Result], devices: Sequence[Device], path: Path) -> None:
-    """Writes the file, and replaces an earlier file."""
+    """Writes the file; a new file replaces an earlier file."""
     records.save(as_json(results, devices), path)
 
 

@@ -90,7 +90,7 @@ def hosts(results: dict[str, Any], device: str) -> str:
 
 
 def devices(results: dict[str, Any], device: str) -> str:
-    """Shows threads on one device and on several, by side."""
+    """Shows threads on one device and on several devices, by side."""
     return _by_side(
         results,
         f"devices-{device}",
@@ -277,7 +277,7 @@ def in_python(results: dict[str, Any], device: str) -> str:
 
 
 def sparse(results: dict[str, Any], device: str) -> str:
-    """Shows the product of a sparse matrix and a dense one, in three ways."""
+    """Shows the times of three ways to multiply a sparse matrix by a dense matrix."""
     benchmark = results["benchmarks"][f"sparse-{device}"]
     values = {figure["name"]: figure["value"] for figure in benchmark["figures"]}
     lines = [

@@ -1,4 +1,5 @@
-/* The functions of HIP that these runtimes call, so that they build without HIP's headers. */
+/* The functions of HIP that these runtimes call, so that the runtimes build without HIP's
+ * headers. */
 #ifndef STOCK_HIP_H
 #define STOCK_HIP_H
 

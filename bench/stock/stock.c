@@ -20,7 +20,8 @@ static void report(hipError_t error, const char *expression) {
     fprintf(stderr, "'%s' failed with '%s'\n", expression, name != NULL ? name : "<unknown>");
 }
 
-/* The expressions in failure lines are LLVM's C++ expressions, because tools search for them. */
+/* The expressions in failure lines are LLVM's C++ expressions, because tools search for these
+ * expressions. */
 #define CHECK(call) report((call), #call)
 #define CHECK_AS(call, text) report((call), text)
 

@@ -8,12 +8,12 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* Sets the optimisation level (0 to 4) for the next PTX modules of the calling thread; any other
- * number: the driver's default. */
+ * number selects the driver's default. */
 EXPORT void mgpu_cuhip_jit_level(int level);
 
-/* Returns the driver's type of the memory at an address, without touching the last error. Returns
- * CU_MEMORYTYPE_HOST, _DEVICE ..., or 0 if the driver does not know the address (pageable host
- * memory). Costs half as much as hipPointerGetAttributes. */
+/* Returns the driver's type of the memory at an address, and leaves the last error unchanged.
+ * Returns CU_MEMORYTYPE_HOST, _DEVICE ..., or 0 if the driver does not know the address (pageable
+ * host memory). Costs half as much as hipPointerGetAttributes. */
 EXPORT int mgpu_cuhip_memory_type(const void *address);
 
 /* Launches in clusters of workgroups (sm_90 and later); if `cooperative`, all clusters run at once.
@@ -23,7 +23,7 @@ EXPORT hipError_t mgpu_cuhip_launch_cluster(hipFunction_t function, dim3 cluster
                                             hipStream_t stream, void **params, void **extra);
 
 /* Encodes a tensor map of 128 bytes, aligned to 64, for the tensor memory accelerator (sm_90 and
- * later). The numbers are those of the driver's enums; the lists have `rank` elements (the strides
+ * later). The numbers come from the driver's enums; the lists have `rank` elements (the strides
  * have rank - 1), the fastest dimension first. */
 EXPORT hipError_t mgpu_cuhip_tensor_map(void *map, int type, uint32_t rank, void *address,
                                         const uint64_t *sizes, const uint64_t *strides,

@@ -16,7 +16,7 @@ hipError_t copy_async(void *to, const void *from, size_t bytes, int kind, hipStr
     return from_cuda(cuda.MemcpyAsync(to, from, bytes, stream));
 }
 
-/* For a copy within the device, the driver's synchronous copy returns early. */
+/* The driver's synchronous copy returns before a copy within the device is complete. */
 hipError_t copy(void *to, const void *from, size_t bytes, int kind) {
     const hipError_t error = copy_async(to, from, bytes, kind, NULL);
     return bytes ? then_wait(error, NULL) : error;

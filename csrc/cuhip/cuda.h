@@ -5,11 +5,11 @@
 
 #include "../hip_abi.h"
 
-/* Event flags: the driver's, and AMD's flags for the flushing of caches. */
+/* Event flags: the driver's flags, and AMD's flags that flush caches. */
 enum { EVENT_FLAGS_OF_CUDA = 1 | 2 | 4 };
 #define EVENT_FLAGS_OF_AMD 0xE0000000u
 
-/* Host allocation flags: the driver's (portable, mapped, write-combined), and AMD's. */
+/* Host allocation flags: the driver's flags (portable, mapped, write-combined), and AMD's flags. */
 enum { HOST_FLAGS_OF_CUDA = 1 | 2 | 4 };
 #define HOST_FLAGS_OF_AMD 0xE0000000u
 

@@ -11,7 +11,7 @@
 
 /* ---- messages and errors ---- */
 
-/* Prints one line on stderr, prefixed. */
+/* Prints one line on stderr, with a prefix. */
 void cuhip_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Returns the HIP error for an error of the driver. Most errors have the same number in HIP and in
@@ -31,8 +31,8 @@ struct thread_state {
     hipError_t last;
 };
 
-/* With the initial-exec model an access costs one load; with the default model of a shared library
- * it would call __tls_get_addr. */
+/* With the initial-exec model an access costs one load; with a shared library's default model each
+ * access would call __tls_get_addr. */
 extern __thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
 
 /* Makes the thread's device current. Keeps a context that another library has made current, unless

@@ -97,7 +97,8 @@ hipError_t device_capability(int *major, int *minor, int device) {
     return error ? error : device_attribute(minor, MINOR, device);
 }
 
-/* Stores each of HIP's attributes in an int; an attribute that the driver does not know stays 0. */
+/* An attribute of HIP, and the int that stores its value; an attribute that the driver does not
+ * know stays 0. */
 struct wish {
     int attribute;
     int *value;

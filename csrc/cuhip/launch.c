@@ -1,5 +1,5 @@
-/* Launches. A launch costs one test in addition to the driver's call; with dynamic workgroup memory
- * it also looks up the function's permission. */
+/* Launches. A launch costs one test in addition to the driver's call; a launch with dynamic
+ * workgroup memory also looks up the function's permission. */
 #include "cuhip.h"
 
 #include <stdatomic.h>

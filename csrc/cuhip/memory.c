@@ -38,7 +38,7 @@ hipError_t memory_allocate_async(void **address, size_t bytes, hipStream_t strea
     return from_cuda(cuda.MemAllocAsync(address, bytes, stream));
 }
 
-/* Returns the type of the memory at an address: 0 if the driver does not know it. */
+/* Returns the type of the memory at an address: 0 if the driver does not know the address. */
 static int memory_type(const void *address) {
     unsigned type = 0;
     const int attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
@@ -51,7 +51,7 @@ int mgpu_cuhip_memory_type(const void *address) {
     return context_enter() == hipSuccess ? memory_type(address) : 0;
 }
 
-/* Both hipFree and hipHostFree free memory of both kinds. */
+/* hipFree and hipHostFree accept both device memory and host memory. */
 hipError_t memory_free(void *address) {
     if (!address)
         return hipSuccess;
@@ -104,7 +104,7 @@ hipError_t memory_range(void **base, size_t *bytes, void *address) {
     return result == CUDA_ERROR_NOT_FOUND ? hipErrorInvalidDevicePointer : from_cuda(result);
 }
 
-/* HIP's numbers of attributes equal the driver's. */
+/* HIP and the driver have equal numbers for these attributes. */
 hipError_t memory_attribute(void *value, int attribute, const void *address) {
     if (!value || !memory_type(address))
         return hipErrorInvalidValue;

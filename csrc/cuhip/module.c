@@ -1,4 +1,4 @@
-/* Modules: cubins and fatbins are loaded unchanged, PTX through the driver's compiler. */
+/* Modules: cubins and fatbins are loaded unchanged; PTX goes through the driver's compiler. */
 #include "beyond.h"
 #include "cuhip.h"
 
@@ -13,7 +13,7 @@ void mgpu_cuhip_jit_level(int level) {
     jit_level = level;
 }
 
-/* PTX begins with text; an ELF, a fatbin or a bundle has a byte near its begin that is not text. */
+/* PTX begins with text; the first bytes of an ELF, a fatbin or a bundle are not all text. */
 static bool is_text(const unsigned char *bytes) {
     for (int i = 0; i < 4 && bytes[i]; i++)
         if (bytes[i] >= 127 || (bytes[i] < 32 && (bytes[i] < '\t' || bytes[i] > '\r')))
@@ -40,7 +40,7 @@ hipError_t module_load(hipModule_t *module, const void *image) {
     return is_text(image) ? compile(module, image) : from_cuda(cuda.ModuleLoadData(module, image));
 }
 
-/* HIP's options have the driver's numbers. */
+/* HIP and the driver have equal numbers for options. */
 hipError_t module_load_with(hipModule_t *module, const void *image, unsigned count, int *options,
                             void **values) {
     if (!module || !image)

@@ -1,5 +1,5 @@
-/* Streams and events. HIP's default flags equal the driver's: a stream is ordered with the null
- * stream. */
+/* Streams and events. HIP's default flags equal the driver's default flags: a stream is ordered
+ * with the null stream. */
 #include "cuhip.h"
 
 hipError_t stream_create(hipStream_t *stream, unsigned flags) {

@@ -1,6 +1,6 @@
-/* A library under another of LLVM's names that forwards to libmlir_rocm_runtime.so, for packages
- * that cannot contain links. In a wheel each link would be a copy, and a process with two copies
- * would have two runtimes.
+/* Forwards calls from another library name of LLVM's to libmlir_rocm_runtime.so, for packages that
+ * cannot contain links. In a wheel each link would be a copy, and a process with two copies would
+ * have two runtimes.
  *
  * This library is a filter (DT_FILTER): the loader opens libmlir_rocm_runtime.so in the same folder
  * and takes every function from there. The functions below exist so that a linker finds the names;

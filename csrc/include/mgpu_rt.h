@@ -1,8 +1,8 @@
 /* mgpu_rt.h: the functions of mgpu_rt's libmlir_rocm_runtime.so in addition to the mgpu* ABI.
  *
- * All functions are thread-safe unless they say otherwise, may be called before any mgpu* function,
- * and never throw or exit. A program that may also run with LLVM's own library should look these
- * functions up with dlsym, and do without them if they are missing. */
+ * All functions are thread-safe unless a comment says otherwise; they may be called before any
+ * mgpu* function, and never throw or exit. A program that may also run with LLVM's own library
+ * should look these functions up with dlsym, and work without the functions that are missing. */
 #ifndef MGPU_RT_H
 #define MGPU_RT_H
 
@@ -24,8 +24,8 @@ struct ihipStream_t; /* hipStream_t is a pointer to this type */
  * ends. Returns 0, or -1 if memory ran out. */
 int mgpu_rt_use_stream(struct ihipStream_t *stream);
 
-/* Returns and clears the error of the calling thread's last mgpu* call that failed, by HIP's name
- * for the error, such as "hipErrorInvalidValue". Returns NULL if no call has failed since the last
+/* Returns HIP's name for the error of the calling thread's last failed mgpu* call, such as
+ * "hipErrorInvalidValue", and clears the error. Returns NULL if no call has failed since the last
  * call of this function. Static. Serves callers of functions that return nothing, as most mgpu*
  * functions do. Each failure is also printed on stderr, and HIP's last error is unchanged. */
 const char *mgpu_rt_take_error(void);
@@ -43,12 +43,12 @@ int mgpu_rt_empty_cache(void);
  * `make_room` runs on the thread that allocates, so it may run on several threads at once.
  * `make_room` may free memory by mgpuMemFree or HIP, and must return with the thread's current
  * device unchanged. The library calls `make_room` neither for allocations that `make_room` makes
- * nor for a graph's memory. If a function of mgpu_rt_intercept makes the allocation, the library
+ * nor for a graph's memory. If an override (mgpu_rt_intercept) makes the allocation, the library
  * itself handles the calls of `make_room`. A forked child also calls `make_room`. */
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
 
-/* Returns the statistics so far as JSON; the caller frees it with free(). Returns NULL if memory
- * ran out.
+/* Returns the present statistics as JSON; the caller frees the text with free(). Returns NULL if
+ * memory ran out.
  *
  *     process    pid, rank (null without MPI), program, ended ("exit", "unfinished"), seconds since
  *                the first call, date of that in seconds since 1970
@@ -131,7 +131,7 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  * Between begin and end the mgpu* calls of the calling thread become nodes: launches, fills,
  * copies. Streams and events become edges (on AMD's HIP 6 and 7 a chain), and waits are omitted.
  * Host code between begin and end runs once, while the graph is built: this code must only submit
- * work. A node stores its values: the addresses of device memory, of both ends of a copy, and the
+ * work. A node stores addresses of device memory, the source and destination of a copy, and the
  * values of a kernel's arguments. A copy from or to the host accesses host memory each time the
  * graph runs. The program must therefore not free, register or unregister this host memory. A copy
  * to the host is complete once the program has waited for the stream.
@@ -140,17 +140,18 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  * while the graph exists. A module stays loaded as long as a graph launches its kernels.
  *
  * A graph cannot contain memory that host and device share, registered memory, cooperative
- * launches, kernels by host symbol, sparse matrices, or a call that fails. Nor can a graph load or
- * unload a module with writable globals, use an event created before begin, or free memory
+ * launches, kernels by host symbol, sparse matrices, or a call that fails. A graph also cannot load
+ * or unload a module with writable globals, use an event created before begin, or free memory
  * allocated before begin. If a call cannot be part of the graph, a line on stderr names the call.
- * After a call that a graph cannot contain, no more work runs until the end, and no graph is built.
- */
+ * After a call that a graph cannot contain, no more work runs until the end, and no graph is
+ * built. */
 struct mgpu_rt_graph;
 
-/* Begins a graph: from here on the calling thread builds it on its current device. Returns 0; or
- * -1, with a line on stderr, if the thread is already building a graph, or cannot build one. No
- * thread can build a graph if the caches are off, or while a function of the user overrides calls
- * (mgpu_rt_intercept). If the thread ends before mgpu_rt_graph_end, no graph is built. */
+/* Begins a graph: from here on the calling thread builds the graph on the thread's current device.
+ * Returns 0; or -1, with a line on stderr, if the thread is already building a graph, or cannot
+ * build one. No thread can build a graph if the caches are off, or while a function of the user
+ * overrides calls (mgpu_rt_intercept). If the thread ends before mgpu_rt_graph_end, no graph is
+ * built. */
 int mgpu_rt_graph_begin(void);
 
 /* Returns the graph that the calling thread has built, and that the caller now owns; NULL if there
@@ -160,9 +161,9 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 /* Submits a graph to a stream of its device, even while an earlier launch of the graph runs: the
  * launches run one after the other. Another device may be current. Returns 0; or -1, with a line on
  * stderr, if the launch fails: then no work runs. A launch fails if the graph is NULL, the stream
- * is another device's, HIP refuses the launch, or the device was reset. A launch also fails if the
- * program has registered, unregistered, freed or reallocated memory that the graph copies or fills.
- * The library asks HIP about that memory, once for each allocation. */
+ * belongs to another device, HIP refuses the launch, or the device was reset. A launch also fails
+ * if the program has registered, unregistered, freed or reallocated memory that the graph copies or
+ * fills. The library asks HIP about that memory, once for each allocation. */
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
 
 /* Destroys a graph (NULL: does nothing); no thread may use it afterwards. Waits for the device if
@@ -173,14 +174,14 @@ void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
 /* Returns the number of the graph's nodes; 0 for NULL. */
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
 
-/* Returns a drawing of the graph in Graphviz's language; the caller frees it with free(). Returns
- * NULL if memory ran out, or if the graph is NULL. */
+/* Returns a drawing of the graph in Graphviz's language; the caller frees the text with free().
+ * Returns NULL if memory ran out, or if the graph is NULL. */
 char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
 
 /* ---- functions of `mgpu-rt lower --graph` ----
  *
  * `mgpu-rt lower --graph` wraps functions. Each wrapped function first calls mgpu_rt_graph_enter,
- * which decides how the current call runs. A call whose arguments equal an earlier call's builds a
+ * which decides how the current call runs. A call with the arguments of an earlier call builds a
  * graph, and later calls with these arguments replay the graph. The library remembers the arguments
  * of four calls. Concurrent and recursive calls run without the graph. */
 struct mgpu_rt_graph_function {
@@ -206,9 +207,9 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 
 /* ---- a runtime of your own ----
  *
- * Functions that replace single mgpu* functions in the path of the program's calls. Overrides:
- * MGPU_RT_RUNTIME uses them for a runtime in Python. While an override is set, other calls cost
- * some 10 ns more; without overrides they cost nothing.
+ * Overrides: functions that replace single mgpu* functions for the program's calls. MGPU_RT_RUNTIME
+ * uses overrides for a runtime in Python. While an override is set, every other call costs some 10
+ * ns more; without overrides this cost is zero.
  *
  * The library itself handles the creation and destruction of an external stream
  * (mgpu_rt_use_stream). While an external stream is captured, the library itself handles all calls
@@ -216,17 +217,16 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
  * built earlier is replayed without calls to the overrides. */
 typedef void (*mgpu_rt_function)(void); /* has the type of the mgpu* function of that name */
 
-/* Returns this library's own function of a name ("mgpuStreamCreate"), even if an override has
+/* Returns this library's own function with a name ("mgpuStreamCreate"), even if an override has
  * replaced it; NULL if no function has that name. Statistics do not count calls of the returned
  * function, only the program's call. */
 mgpu_rt_function mgpu_rt_native(const char *name);
 
 /* Makes `instead` handle the program's calls of a function from now on; with NULL, the library
  * handles these calls again. The function for "end" is called without arguments when the process
- * ends and HIP still works. The function for "out_of_memory" is called as mgpu_rt_on_out_of_memory
- * describes, after the program's function. In a forked child there is no override. A call in
- * progress finishes in the function in which it began. Returns 0, or -1 if there is no such
- * function. */
+ * ends and HIP still works. The library calls the function for "out_of_memory" like `make_room`,
+ * and after `make_room`. In a forked child there is no override. A call in progress finishes in the
+ * function in which it began. Returns 0, or -1 if there is no such function. */
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
 
 /* Prints, in stock's words, that a call to HIP failed with this hipError_t, and stores the error

@@ -1,4 +1,4 @@
-/* The functions for mgpu_rt's own Python, for mgpu-rt-probe and for the tests.
+/* The functions for mgpu_rt's Python package, for mgpu-rt-probe and for the tests.
  *
  * This header is not installed: a release may change it. All functions are thread-safe, as in
  * mgpu_rt.h. */
@@ -15,16 +15,16 @@
  * NULL and sets errno; EBADMSG means that the file is no complete recording of this version. */
 char *mgpu_rt_recording_json(const char *path);
 
-/* Finds the hash and the name of an image. By the hash and the name, the statistics distinguish
+/* Finds the hash and the name of an image. In the statistics, the hash and the name distinguish
  * kernels whose names are equal. Copies the name of the image's gpu.module to `name`, cut off at
- * `size` bytes including its 0. MLIR makes the image a constant of the program, and derives the
- * constant's name from the gpu.module's name. The function finds the constant's name in the symbol
- * table of the file. An unknown name is "". Returns the hash of the image; 0 if the image's size is
- * unknown. Reads the image's file, which takes milliseconds. */
+ * `size` bytes including the final 0. MLIR makes the image a constant of the program, and derives
+ * the constant's name from the gpu.module's name. The function finds the constant's name in the
+ * symbol table of the file. An unknown name is "". Returns the hash of the image; 0 if the image's
+ * size is unknown. Reads the image's file, which takes milliseconds. */
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
 
-/* Returns the path of the HIP library that this library uses; "" before the first call, or if none
- * was found. */
+/* Returns the path of the HIP library that this library uses; "" before the first call, or if no
+ * library was found. */
 const char *mgpu_rt_hip_path(void);
 
 /* Returns the flags with which mgpuEventCreate creates events: hipEventDisableTiming (2), or

@@ -122,7 +122,7 @@ static uint64_t take_dropped_events(void) {
     return count;
 }
 
-/* Marks the manager asleep before the last look at the ring, so that a later writer finds the
+/* Marks the manager as asleep before the last look at the ring, so that a later writer finds the
  * manager asleep. */
 static void sleep_until_event(int milliseconds) {
     __atomic_store_n(&channel->asleep, 1, __ATOMIC_SEQ_CST);

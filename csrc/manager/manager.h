@@ -1,6 +1,6 @@
-/* The requests that the manager can send to the library in the program. Both the C compiler and
- * cffi read this file, cffi without its preprocessor lines. One thread calls these functions at a
- * time, unless a comment says otherwise.
+/* The requests that the manager can send to the library in the program. The C compiler and cffi
+ * read this file; cffi reads it without the preprocessor lines. One thread calls these functions at
+ * a time, unless a comment says otherwise.
  *
  * When the program ends, calls exec or stops its manager, this process ends at once, even in the
  * middle of its work.
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The values repeat those of csrc/runtime/telemetry/channel.h; the compiler compares both. */
+/* The values equal the values in csrc/runtime/telemetry/channel.h; the compiler checks this. */
 struct mgpu_event {
     uint64_t time, handle, bytes;
     int32_t kind, device;
@@ -22,7 +22,7 @@ struct mgpu_cached {
 };
 
 /* Makes this process the manager of the program that has started it. `version` is the version of
- * the package mgpu_rt, `python` a text about the interpreter; `program` is the program's process
+ * the package mgpu_rt; `python` is a text about the interpreter; `program` is the program's process
  * id, 0 if unknown. Returns NULL, or the reason why this process cannot be the manager. If the
  * channel is ready, the function also passes the reason to the library. */
 const char *mgpu_attach(const char *version, const char *python, int program);
@@ -32,8 +32,8 @@ const char *mgpu_attach(const char *version, const char *python, int program);
 void mgpu_give_up(const char *reason);
 
 /* Waits at most `milliseconds` for an event. Stores up to `room` events, oldest first, and returns
- * their number. The library drops events while the ring is full: adds the number of events dropped
- * since the last call to *dropped_events. */
+ * their number. Adds to *dropped_events the number of events that the library dropped since the
+ * last call, because the ring was full. */
 size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds, uint64_t *dropped_events);
 
 /* Sends one request (enum channel_request), and returns the library's answer. Any thread. */

@@ -1,8 +1,8 @@
-/* Atomic operations, each with its memory order in its name.
+/* Atomic operations, whose names contain their memory orders.
  *
  * The memory orders are used as follows. Relaxed: counters and hints. Acquire and release: one
- * thread publishes to another. seq_cst: two threads each write one word and read the other's. These
- * are macros, because they access words of every type. */
+ * thread publishes to another. seq_cst: two threads each write one word and read the other thread's
+ * word. These are macros, because they access words of every type. */
 #ifndef MGPU_RT_ATOMICS_H
 #define MGPU_RT_ATOMICS_H
 

@@ -4,7 +4,7 @@
  *     PROOF(name, condition)              has to hold; without the proof it always does
  *     DOUBT(name, condition)              must not hold; without the proof it never does
  *     PROOF_STEP(name, statement)         without the proof it is left out
- *     PROOF_VALUE(name, value, without)   `without` the proof the other value
+ *     PROOF_VALUE(name, value, without)   without the proof the value is `without`
  *
  * `make CFLAGS=-DWITHOUT=name` builds the library without one proof, and a test then fails
  * (tests/proofs/mutants). In every other build the macros expand to their arguments, and add

@@ -22,8 +22,7 @@ static void print_device(int device) {
     char name[256] = "", bus[64] = "";
     enum {
         KERNEL_EXEC_TIMEOUT = 18
-    }; /* exists since HIP 5; NVIDIA limits the time for GPUs with a
-        * display */
+    }; /* exists since HIP 5; NVIDIA limits the time of kernels on GPUs with a display */
     int major = 0, minor = 0, watched = 0;
     HIP(DeviceGetName, char *, int, int)(name, sizeof name, device);
     HIP(DeviceGetPCIBusId, char *, int, int)(bus, sizeof bus, device);

@@ -6,8 +6,8 @@
 The bundle contains the programs of bench/programs with their host code as LLVM 22, 19 and 15 lower
 it. The bundle also contains the kernels of these programs for every chip, and sequences from the
 tests' random driver. Further programs give wrong results if the library lacks a proof of
-docs/proofs.md. git contains the bundle, because builders of the wheel have no LLVM: test_bundle.py
-compares it with the sources.
+docs/proofs.md. git contains the bundle, because builders of the wheel have no LLVM; test_bundle.py
+compares the bundle with the sources.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PROGRAMS: dict[str, int | None] = {
     "events": None,
     "vecadd": None,
 }
-#: The programs that the bundle contains as LLVM 15 lowers them.
+#: The programs that the bundle also contains as lowered by LLVM 15.
 BY_15 = ("forum", "loopargs", "globals", "samename")
 
 AMD = (
@@ -57,7 +57,7 @@ AMD = (
     *("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"),
     *("gfx1200", "gfx1201", "gfx1250", "gfx1251"),
 )
-#: Lowers to PTX, which every later GPU of NVIDIA's also accepts.
+#: The chip of the PTX, which every later NVIDIA GPU also accepts.
 NVIDIA = (bundle.PTX,)
 CHIPS = (*AMD, *NVIDIA)
 
@@ -228,8 +228,8 @@ def _compiled() -> Iterator[tuple[str, bytes]]:
 
 
 def contents(old: bundle.Bundle | None, drawn: Path | None) -> Iterator[tuple[str, bytes]]:
-    """Returns all members of the bundle, by name. If an old bundle has equal inputs, copies the
-    members that LLVM built from the old bundle."""
+    """Returns all members of the bundle, by name. If an old bundle has equal inputs, the old bundle
+    provides the members that LLVM builds."""
     manifest = {
         "inputs": inputs(),
         "programs": {str(llvm): bundle_programs(llvm) for llvm in toolchain.TESTED},

@@ -27,10 +27,10 @@ static void check(int error, const char *what) {
 }
 #define CHECK(call) check((call), #call)
 
-/* Returns the stream that mgpuStreamCreate gives a function compiled by MLIR. */
+/* Returns the stream that mgpuStreamCreate gives to a function compiled by MLIR. */
 static hipStream_t stream_of_mlir(void) {
     const hipStream_t stream = mgpuStreamCreate();
-    mgpuStreamDestroy(stream); /* keeps the program's stream: only HIP destroys it */
+    mgpuStreamDestroy(stream); /* does not destroy the program's stream */
     return stream;
 }
 

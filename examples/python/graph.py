@@ -1,5 +1,5 @@
-"""Turns a lowered function into a graph: builds the graph once, then replays it by one call with
-other numbers.
+"""Turns a lowered function into a graph: builds the graph once, then replays the graph with other
+numbers.
 
 mgpu-rt run --device softgpu -- python graph.py
 """

@@ -1,4 +1,4 @@
-"""Calls a lowered function on a NumPy array by MLIR's ExecutionEngine.
+"""Calls a lowered function on a NumPy array through MLIR's ExecutionEngine.
 
     mgpu-rt run --device softgpu -- python jit.py
 

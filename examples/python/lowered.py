@@ -36,7 +36,8 @@ def llvm_dialect() -> str:
 
 
 def shared_library() -> Path:
-    """Returns the library of the functions, for ctypes; loading this library loads the kernels."""
+    """Returns a shared library of the host functions, for ctypes; loading this library loads the
+    kernels."""
     out = Path(_folder.name, "kernels.so")
     flags = subprocess.run((*COMMAND, "config", "--libs"), check=True, capture_output=True)
     link = ("cc", "-shared", object_file(), *shlex.split(flags.stdout.decode()), "-o", out)

@@ -1,4 +1,4 @@
-"""Computes c = a + b by a kernel compiled by MLIR, launched from Python on NumPy arrays.
+"""Computes c = a + b with a kernel compiled by MLIR, launched from Python on NumPy arrays.
 
 mgpu-rt run --device softgpu -- python vecadd.py
 """

@@ -1,2 +1,2 @@
-"""Arrays in memory that this package or a lowered function allocated: the memory's owner (memory),
-and zero-copy access for other packages (arrays)."""
+"""Arrays that this package or a lowered function allocated: `memory` defines the memory's owner,
+and `arrays` gives other packages access without a copy."""

@@ -58,7 +58,7 @@ class Array:
 
     @property
     def dtype(self) -> str:
-        """Returns the name of the elements' type, such as "float32"."""
+        """Returns the name of the element type, such as "float32"."""
         return _TYPES[self._kind][0]
 
     @property
@@ -169,7 +169,7 @@ class DeviceArray(Array):
 
     @property
     def device(self) -> int:
-        """Returns the number of the array's device."""
+        """Returns the device number of the array."""
         return self._device
 
     def fill_on(self, stream: int) -> None:
@@ -206,8 +206,8 @@ class DeviceArray(Array):
         library.mgpuStreamWaitEvent(library.ffi.cast("hipStream_t", handle), self._filled)
 
     def to_host(self) -> numpy.ndarray:
-        """Copies the array to a new NumPy array, after the work that fills this array. Raises
-        HipError."""
+        """Waits for the work that fills this array, and copies this array to a new NumPy array.
+        Raises HipError."""
         import numpy
 
         if not self._is_contiguous():
@@ -245,8 +245,8 @@ def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: i
 
 
 def _copy(to: int, source: int, size: int) -> None:
-    """Copies `size` bytes on this thread's external stream, or else on a stream of the library, and
-    waits for the copy."""
+    """Copies `size` bytes on this thread's external stream, or on a stream of the library if there
+    is no external stream. Waits for the copy."""
     library = load()
     library.take_error()
     stream = library.ffi.cast("hipStream_t", library.chosen_stream or 0)
@@ -276,7 +276,7 @@ def _given(array: Any) -> Given:
 
 
 def _numpy_type(kind: str) -> Any:
-    """NumPy's type. Raises ImportError for bfloat16 without ml_dtypes."""
+    """NumPy's type. Raises ImportError for bfloat16 if ml_dtypes is missing."""
     import numpy
 
     if kind != "bf16":
@@ -287,7 +287,7 @@ def _numpy_type(kind: str) -> Any:
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
-    """Implements mgpu_rt.empty, which has the documentation."""
+    """Implements mgpu_rt.empty; mgpu_rt/__init__.py documents the function."""
     import operator
 
     sizes = tuple(map(operator.index, shape if isinstance(shape, Sequence) else (shape,)))
@@ -302,7 +302,7 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
 
 
 def to_device(array: Any) -> DeviceArray:
-    """Implements mgpu_rt.to_device, which has the documentation."""
+    """Implements mgpu_rt.to_device; mgpu_rt/__init__.py documents the function."""
     given = _given(array)
     made = empty(given.shape, _TYPES[given.type][0])
     made.copy_from(array)

@@ -1,4 +1,5 @@
-"""Defines the owner of an allocation, which is freed when its last array is gone."""
+"""Defines the owner of an allocation; the owner frees the allocation when the last array is
+gone."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ _C.free.argtypes = (ctypes.c_void_p,)
 
 
 class Memory:
-    """Memory of the host or the device that is freed when the last reference to this object is
-    gone. At exit the process frees the memory, because another package's array may still use it."""
+    """Memory of the host or of the device. The memory is freed when the last reference to this
+    object is gone. At exit this object does not free the memory, because another package's array
+    may still use the memory."""
 
     def __init__(self, address: int, *, on_device: bool, device: int = 0) -> None:
         self.address, self.on_device, self.device = address, on_device, device
@@ -40,11 +42,11 @@ def _free_on_host(address: int) -> None:
     _C.free(address)
 
 
-# ---- questions to HIP ----
+# ---- queries to HIP ----
 
 
 class _Attributes(ctypes.Structure):
-    """hipPointerAttribute_t. HIP 6 and later use other values of the first member than earlier
+    """hipPointerAttribute_t. The first member has other values in HIP 6 and later than in earlier
     releases."""
 
     _fields_ = (

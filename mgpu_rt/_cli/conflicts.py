@@ -17,8 +17,8 @@ def _libraries(directory: str, name: str) -> set[str]:
 
 
 def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Finds another preloaded runtime. Our library comes first, but the constructors of both
-    libraries run."""
+    """Finds another preloaded runtime. Our library is loaded first, but the other library's
+    constructors run, too."""
     ours = os.path.realpath(preload.runtime())
     for path in environment.get("LD_PRELOAD", "").split(":"):
         # A name without a folder is our library: preload.with_library adds the folder to
@@ -29,7 +29,7 @@ def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Finds another runtime in LD_LIBRARY_PATH, which programs without mgpu-rt would load."""
+    """Finds another runtime that programs without mgpu-rt would load from LD_LIBRARY_PATH."""
     ours = _libraries(os.path.dirname(preload.runtime()), LIBRARY)  # ours under LLVM's other names
     for directory in environment.get("LD_LIBRARY_PATH", "").split(":"):
         for path in sorted(_libraries(directory, LIBRARY) - ours if directory else ()):
@@ -41,7 +41,7 @@ def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
-    """Finds another HIP that a program was linked with: the process would contain two HIP
+    """Finds another HIP library with which a program was linked: the process would contain two HIP
     libraries."""
     for other in _hip_search.find(environment):
         same = os.path.realpath(other.path) == os.path.realpath(hip)
@@ -54,8 +54,8 @@ def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]
 
 
 def find(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
-    """Returns each conflict in the environment of a run that uses the library `hip`, and its
-    remedy."""
+    """Yields each conflict in the environment of a run with the HIP library `hip`, and the
+    conflict's remedy."""
     yield from _preloaded(environment)
     yield from _searched(environment)
     if hip:

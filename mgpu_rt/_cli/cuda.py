@@ -1,8 +1,8 @@
 """Prepares processes that run programs lowered to NVVM, with HIP over NVIDIA's driver.
 
-The library under ``cuhip`` (layout.DEVICES) implements HIP's functions over NVIDIA's libcuda. The
-cuhip library opens libcuda at its first call. Programs call the same mgpu* functions on AMD's and
-NVIDIA's GPUs.
+The library in the folder ``cuhip`` (layout.DEVICES) implements HIP's functions over NVIDIA's
+libcuda. The cuhip library opens libcuda at its first call. Programs call the same mgpu* functions
+on AMD's and NVIDIA's GPUs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mgpu_rt import _layout
 BUILD = _layout.DEVICES
 HIP = "libamdhip64.so"
 
-#: The driver library's names, and its paths in folders outside the loader's configuration
-#: (csrc/cuhip/driver.c).
+#: The name of the driver library, and the library's paths in folders that the loader does not
+#: search by default (csrc/cuhip/driver.c).
 DRIVERS = (
     "libcuda.so.1",
     "/usr/local/nvidia/lib64/libcuda.so.1",
@@ -37,7 +37,7 @@ def hip(build: Path | None = None) -> Path:
     return library
 
 
-#: The device files of NVIDIA's GPUs: for Linux, for Windows' subsystem for Linux, and for Tegra.
+#: The device files of NVIDIA's GPUs: for Linux, for the Windows Subsystem for Linux, and for Tegra.
 GPUS = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/nvhost-gpu"))
 
 
@@ -54,8 +54,8 @@ def present(base: Mapping[str, str]) -> bool:
 
 
 def driver(base: Mapping[str, str] | None = None) -> str:
-    """Returns NVIDIA's driver library as the loader finds it, or ``MGPU_RT_CUDA``. Raises
-    CudaUnavailable.
+    """Returns the library that ``MGPU_RT_CUDA`` names, or by default NVIDIA's driver library as the
+    loader finds it. Raises CudaUnavailable.
 
     Opening the driver library starts no driver. Only the driver's first call shows whether the
     machine has a GPU.

@@ -1,9 +1,9 @@
 """Implements `mgpu-rt doctor`, which makes a trial run and reports what a real run would do.
 
-`mgpu-rt doctor` runs a small C program (csrc/probe.c) as `mgpu-rt run` would run any program. The
-library in the probe's process reports its findings and decisions (MGPU_RT_VERBOSE). Another child
-process lists HIP's devices: if a broken driver hangs or crashes the child, the doctor can still
-report the failure.
+`mgpu-rt doctor` runs a small C program (csrc/probe.c) as `mgpu-rt run` would run any program. In
+the probe's process the library prints the library's findings and decisions (MGPU_RT_VERBOSE).
+Another child process lists HIP's devices: if a broken driver hangs or crashes the child, the doctor
+can still report the failure.
 """
 
 from __future__ import annotations
@@ -76,8 +76,7 @@ def _library(checklist: Checklist) -> bool:
 
 
 def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
-    """Checks the drivers of AMD's and NVIDIA's GPUs, and the emulating libraries that replace
-    them."""
+    """Checks the drivers of AMD's and NVIDIA's GPUs, and the libraries that emulate a driver."""
     kfd = preload.KFD
     state = FAILURE if checklist.device == "hip" and not os.environ.get("MGPU_RT_HIP") else NOTE
     if not kfd.exists():
@@ -122,7 +121,7 @@ def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _at_once(manager: str) -> str:
-    """Returns MGPU_RT_MANAGER without a start delay, unless the variable names a delay."""
+    """Returns the value of MGPU_RT_MANAGER; adds a delay of 0 if the value names no delay."""
     return manager if "delay=" in manager else ",".join(filter(None, (manager, "delay=0")))
 
 
@@ -214,7 +213,8 @@ def _same(left: str, right: str) -> bool:
 
 
 def _seam(checklist: Checklist) -> None:
-    """Checks for the library that emulates AMD's driver for this release of HIP."""
+    """Checks that the installation has a library that emulates AMD's driver for this release of
+    HIP."""
     folder = preload.softgpu.driver().parent
     names = [name for name in _hip_search.seams(checklist.hip) if (folder / name).exists()]
     checklist.add(
@@ -263,7 +263,7 @@ def _hip(
     checklist.add("a program", FAILURE, text)
 
 
-#: The variables that hide devices from HIP, and NVIDIA's devices from NVIDIA's driver.
+#: The variables that hide devices from HIP or from NVIDIA's driver.
 _HIDING = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 

@@ -1,5 +1,5 @@
-"""Defines the commands' earlier names, which stay for one release. Each earlier name prints its
-replacement, and runs the replacement."""
+"""Defines the earlier names of commands, which this release still accepts. Each earlier name prints
+its replacement, and runs the replacement."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ MACHINES = {
 
 def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     """Returns the file that a shell would run for this name. Raises CommandError with the exit
-    status of a shell."""
+    status that a shell would return."""
     search = base.get("PATH", os.defpath)
     found = shutil.which(program, path=search)
     if no_program := _no_program(found or program):
@@ -52,7 +52,8 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
 
 
 def _head(path: str) -> bytes:
-    """Returns the first bytes of an ELF file; empty for any other file, or an unreadable one."""
+    """Returns the first bytes of an ELF file; empty for any other file, or for an unreadable
+    file."""
     if not os.path.isfile(path):
         return b""  # a FIFO, which the kernel refuses, must not block
     try:
@@ -64,7 +65,8 @@ def _head(path: str) -> bytes:
 
 
 def _no_program(path: str) -> str:
-    """Returns the way to a program from MLIR, an object file or a library; empty for all else."""
+    """Returns how to make a program from MLIR or from an object file, or how to call a library;
+    empty for any other file."""
     head = _head(path)
     if not head and path.endswith(".mlir") and os.path.isfile(path):
         return f"lower it by mgpu-rt lower --emit executable '{path}' -o PROGRAM"
@@ -96,8 +98,8 @@ def _foreign(head: bytes) -> str | None:
 
 
 def _is_static(head: bytes) -> bool:
-    """Returns True if a 64-bit ELF file names no loader in its first bytes, as a static program
-    does."""
+    """Returns True if the first bytes of a 64-bit ELF file name no loader, as in a static
+    program."""
     offset, size, count = struct.unpack_from("<Q14xHH", head, 32)
     if size == 0 or offset + size * count > len(head):
         return False  # damaged, or unusual: the kernel decides
@@ -164,7 +166,7 @@ def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> N
 
 
 def why_not(path: str, error: OSError) -> str:
-    """Returns why the kernel did not execute a file."""
+    """Returns the reason why the kernel did not execute a file."""
     reason = error.strerror or str(error)
     if error.errno == errno.ENOENT:
         return "the interpreter or loader that it names is missing"

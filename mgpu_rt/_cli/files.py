@@ -61,8 +61,8 @@ def unwritable(path: str | Path, error: OSError) -> CommandError:
 
 
 def check_writable(path: str | Path) -> None:
-    """Checks, before the work starts, that a file can be written, by opening it without changing
-    its content. Raises CommandError."""
+    """Checks that a file can be written: opens the file before the work starts, and leaves the
+    file's content unchanged. Raises CommandError."""
     existed = os.path.lexists(path)
     kind = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:

@@ -1,5 +1,5 @@
-"""Implements `mgpu-rt doctor --install VERSION`, which installs a HIP for the software GPU in the
-user's folder."""
+"""Implements `mgpu-rt doctor --install VERSION`, which installs a HIP in the user's folder, for the
+software GPU."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ def _write(out: str, content: bytes, *, executable: bool) -> None:
 
 
 def _without(absent: list[ToolchainMissing]) -> CommandError:
-    """Returns an error with LLVM's missing tools, the way to install the tools, and the releases
+    """Returns an error that names LLVM's missing tools, how to install the tools, and the releases
     whose tools are complete."""
     from mgpu_rt._lowering import object_files, pipelines, toolchain
     from mgpu_rt._packages import how_to_install
@@ -297,7 +297,7 @@ def _refusal(failed: LoweringFailed, program: str, text: str, pipeline: Pipeline
         )
         return CommandError("; ".join([told, *ways]))
     if why := dialects.advice(text, failed.complaint):
-        # mlir-opt prints no lines of the source, unless it is asked to.
+        # By default mlir-opt prints no lines of the source.
         lines = "; for -g, mlir-opt needs --mlir-print-debuginfo too" if pipeline.lines else ""
         return CommandError(f"{told}; {why}{lines}")
     return CommandError(told)

@@ -150,10 +150,10 @@ def run(
 ) -> None:
     """Run PROGRAM with mgpu_rt preloaded.
 
-    The program replaces this command's process: its exit status is the result, and signals reach
-    the program. The program's child processes have mgpu_rt preloaded too. Status 2: the command
-    could not prepare the run; the message gives the reason. Status 127 and 126, as from a shell:
-    PROGRAM is missing, or cannot be executed.
+    The program replaces this command's process: the command returns the program's exit status, and
+    signals reach the program. The program's child processes have mgpu_rt preloaded too. Status 2:
+    the command could not prepare the run; the message gives the reason. Status 127 and 126, as from
+    a shell: PROGRAM is missing, or cannot be executed.
     """
     from mgpu_rt._cli import executable, files, options, overrides, preload
 
@@ -367,9 +367,8 @@ def doctor(device: str, as_json: bool, version: str | None) -> None:
 def hoist(program: str, out: str, llvm: int | None) -> None:
     """Move module loads, look-ups and streams out of the launches of IN, for use without mgpu_rt.
 
-    IN is a program in the LLVM dialect; - means stdin. hoist prints on stderr the operations that
-    it moved, and the operations that it left, with the reason. If hoist moves no operation, OUT
-    equals IN.
+    IN is a program in the LLVM dialect; - means stdin. On stderr hoist lists the moved operations,
+    and the unmoved operations with the reason. If hoist moves no operation, OUT equals IN.
     """
     from mgpu_rt._cli.hoist import write
 

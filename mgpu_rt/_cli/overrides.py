@@ -55,7 +55,8 @@ def environment(
 
 
 def variable(names: Sequence[str], settings: Mapping[str, object], *words: str) -> str:
-    """Returns MGPU_RT_RUNTIME for the classes, their settings, and further settings as words."""
+    """Returns the value of MGPU_RT_RUNTIME for the classes `names`, with `settings` and the further
+    settings `words`."""
     assigned = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
     wanted = " ".join(filter(None, (*assigned, *words)))
     return f"{','.join(names)}?{wanted}" if wanted else ",".join(names)

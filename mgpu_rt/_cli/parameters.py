@@ -1,6 +1,7 @@
 """Defines parameters that several commands share: --device, --json, the hooks, -- PROGRAM.
 
-Every start imports every command, so a command imports its other modules only when it runs.
+Every start of mgpu-rt imports every command, so a command imports other modules only when the
+command runs.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class _Path(click.Path):
-    """A path. Refuses an empty text, which a shell script passes for an unset variable. For an
-    option, refuses the next option in the path's place, which click would accept."""
+    """A path. Refuses an empty text, which a shell script passes for an unset variable. Refuses
+    another option as an option's path; click would accept the other option as a path."""
 
     name = "path"
 
@@ -69,7 +70,8 @@ def device(help_text: str) -> Callable[[Any], Any]:
 
 
 def _text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """Refuses an option in place of an option's value, which click would accept."""
+    """Refuses another option as an option's value; click would accept the other option as a
+    value."""
     values = value if isinstance(value, tuple) else (value,)
     if wrong := [each for each in values if str(each).startswith("--")]:
         raise click.BadParameter(f"a value is missing before {wrong[0]}", ctx, param)
@@ -119,7 +121,7 @@ def show_json(values: Any) -> None:
 
 class FilesOrProgram(click.Command):
     """Parses all words after -- as a program with its arguments, since click does not report
-    whether a -- was present."""
+    whether the command line contained a --."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)

@@ -22,7 +22,8 @@ KFD = Path("/dev/kfd")
 STARTED_BY = "MGPU_RT_RUN_PYTHON"
 
 #: The variable with the program's process id, a colon, and the minor page faults of the process's
-#: children before the program starts. In this process the library reports a run without calls.
+#: children before the program starts. In the process with this id, the library reports if the
+#: program called none of the library's functions.
 _SHOWN_OF = "MGPU_RT_RUN_PROCESS"
 
 
@@ -88,13 +89,13 @@ def automatic(base: Mapping[str, str]) -> tuple[str, str]:
 
 
 def choose(device: str, base: Mapping[str, str]) -> str:
-    """Returns the device itself, or the device that `auto` selects. Raises CommandError if the
-    machine has no device."""
+    """Returns `device`, or the device that `auto` selects. Raises CommandError if the machine has
+    no device."""
     return device if device != "auto" else automatic(base)[0]
 
 
 def announced(device: str) -> str:
-    """Returns `choose`'s result, and prints on stderr which device `auto` selected, with the
+    """Returns the result of `choose`. Prints on stderr the device that `auto` selected, and the
     reason."""
     if device != "auto" or os.environ.get("MGPU_RT_HIP"):
         return choose(device, os.environ)
@@ -175,8 +176,8 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def shown_of_this_process() -> dict[str, str]:
-    """Returns the variable by which the library reports that this process called none of its
-    functions. This process must start no child process between this call and exec."""
+    """Returns the variable that makes the library report if this process calls none of the
+    library's functions. This process must start no child process between this call and exec."""
     faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
     return {_SHOWN_OF: f"{os.getpid()}:{faults}"}
 

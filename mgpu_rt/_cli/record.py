@@ -11,7 +11,8 @@ from mgpu_rt.runtime import _folder
 
 
 def claim(out: str, program: str) -> None:
-    """Creates the folder of a recording. Raises CommandError, also if the program cannot run."""
+    """Creates the folder of a recording. Raises CommandError if the folder cannot be created, or if
+    the program cannot run."""
     executable.check(program, as_shell=True)
     try:
         _folder.claim(os.path.abspath(out))

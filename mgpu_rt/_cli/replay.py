@@ -18,7 +18,7 @@ from mgpu_rt._cli.errors import CommandError, tolerate_encodings
 if TYPE_CHECKING:
     from mgpu_rt.runtime import Recording
 
-#: The exceptions of a launch that cannot be repeated.
+#: The exceptions that mean that a launch cannot be repeated.
 FAILURES = (ImportError, OSError, ValueError, IndexError, RuntimeError, MemoryError)
 
 _MOST, _MOST_SHARED, _MOST_ERROR = (1 << 32) - 1, (1 << 31) - 1, float("inf")
@@ -75,7 +75,8 @@ def _is_size(word: str) -> bool:
 def replay(
     device: str, recording: str, image: str | None, script: str | None, **options: Any
 ) -> None:
-    """Make a recorded launch again, without its program, and report whether it leaves equal memory.
+    """Repeat a recorded launch without its program, and report whether the memory is equal
+    afterwards.
 
     Exit status 0: the memory is equal; 1: the memory differs, and the lines name each place; 2: the
     launch could not be repeated.
@@ -159,7 +160,7 @@ def make(
 
 
 def _image_in(path: str, kernel: str) -> bytes:
-    """Returns the image in a file that has the kernel. Raises ValueError or OSError."""
+    """Returns, from a file, the image that contains the kernel. Raises ValueError or OSError."""
     from mgpu_rt._launch.modules import choose
 
     return choose(path, kernel)[1].loaded

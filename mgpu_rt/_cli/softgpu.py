@@ -1,7 +1,7 @@
 """Prepares processes that run AMD's HIP without a GPU, on the software device.
 
 AMD's libamdhip64 calls ROCr, and ROCr calls the kernel driver through the driver's user-space
-library. The libraries below ``softgpu`` (layout.DEVICES) emulate the devices in
+library. The libraries in the folder ``softgpu`` (layout.DEVICES) emulate the devices in
 ``MGPU_RT_SOFTGPU``; if a process finds these libraries first, AMD's runtime uses the emulated
 devices.
 """
@@ -28,7 +28,8 @@ TARGETS = {
     "gfx942": "MI300A, MI300X",
 }
 
-#: The settings in ``MGPU_RT_SOFTGPU`` besides the devices (softgpu/src/settings.h).
+#: The settings that ``MGPU_RT_SOFTGPU`` may contain in addition to devices
+#: (softgpu/src/settings.h).
 SETTINGS = ("memory", "threads", "copies", "budget", "barrier_budget", "compiler_cache")
 
 #: The first HIP release that supports all emulated devices.
@@ -48,8 +49,8 @@ def driver(build: Path | None = None) -> Path:
 
 
 def serves(hip: str, build: Path | None = None, seam: str = "") -> bool:
-    """Returns True if this HIP can run on the software device, with the driver library `seam` if
-    given."""
+    """Returns True if this HIP can run on the software device. If `seam` names a driver library,
+    HIP must load this library."""
     folder = (build or BUILD) / "softgpu"
     names = _hip_search.seams(hip)
     return any((folder / name).exists() for name in names if seam in ("", name))
@@ -147,7 +148,6 @@ def environment(
     result.setdefault("MGPU_RT_SOFTGPU", DEFAULT_TARGETS)
     if Path(directory, DTIF).exists():
         result.setdefault("HSA_ENABLE_DTIF", "1")
-        # HIP 7's memory pools need programs that manage virtual memory; softgpu does not support
-        # this.
+        # By default HIP 7's memory pools manage virtual memory, which softgpu does not support.
         result.setdefault("DEBUG_HIP_MEM_POOL_VMHEAP", "0")
     return result

@@ -1,2 +1,3 @@
-"""Calls lowered host functions from Python: defines their types (types, sidecar), arguments and
-results in memory (values, descriptors, results), and their library (library)."""
+"""Calls lowered host functions from Python: defines the functions' types (types, sidecar),
+arguments and results in memory (values, descriptors, results), and libraries of functions
+(library)."""

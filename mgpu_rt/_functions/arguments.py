@@ -13,10 +13,10 @@ from mgpu_rt._library import RuntimeLibrary
 
 
 class Arguments:
-    """Arguments, checked against the function's types, for this order of calls: `to_device`, the
-    call with `registers` or `pointers`, `to_host`, `release`.
+    """The arguments of a call, checked against the function's types. The order of use is:
+    `to_device`, the call with `registers` or `pointers`, `to_host`, `release`.
 
-    Raises TypeError or ValueError, whose message names the function and the argument.
+    Raises TypeError or ValueError with a message that names the function and the argument.
     """
 
     def __init__(
@@ -34,7 +34,8 @@ class Arguments:
         self._arrays: list[Array] = []
         self._copies: Copies | None = None
         self._parts: list[tuple[types.Type, Any]] = []  # a value, or an array with its address
-        #: The owners of the arrays, by the pointer that the function receives as `allocated`.
+        #: The owner of each array, by the pointer that the function receives as the array's
+        #: `allocated`.
         self.owners: dict[int, object] = {}
         for number, (kind, value) in enumerate(zip(kinds, given, strict=True), 1):
             try:

@@ -1,4 +1,4 @@
-"""Memref descriptors, by which MLIR's lowered code describes an array."""
+"""Memref descriptors, with which MLIR's lowered code describes arrays."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def describe(address: int, array: Array, kind: types.MemRefType) -> Any:
     _check_shape(array, kind)
     strides = _strides(array, kind)
     made = structure(kind.rank)()
-    # Lowered code adds the offset in the memref's type, without reading the descriptor's offset.
+    # Lowered code takes the offset from the memref's type, and does not read the descriptor's
+    # offset.
     offset = kind.offset or 0
     made.allocated = made.aligned = address - offset * array.itemsize
     made.offset = offset
@@ -88,7 +89,7 @@ def _check_shape(array: Array, kind: types.MemRefType) -> None:
 
 
 def _strides(array: Array, kind: types.MemRefType) -> tuple[int, ...]:
-    """Returns the strides in elements. Dimensions of size 0 or 1 get MLIR's strides, which no code
+    """Returns the strides in elements. A dimension of size 0 or 1 gets MLIR's stride, which no code
     uses."""
     dense = types.dense_strides(array.shape)
     if kind.strides is None:

@@ -32,8 +32,8 @@ class Library:
     `with`, at exit, and when no reference to the library or its functions is left. Work on an
     external stream must be complete before the library is unloaded.
 
-    Raises OSError if the file cannot be loaded, HipError if HIP refuses the device code, ValueError
-    or TypeError if the file is no lowered library.
+    Raises OSError if the file cannot be loaded, and HipError if HIP refuses the device code. Raises
+    ValueError or TypeError if the file is no lowered library.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Library:
         return self._loaded is None
 
     def close(self) -> None:
-        """Unloads the library once none of its functions is referenced or running."""
+        """Unloads the library once no function of the library is referenced or runs."""
         self._loaded = None
         self._functions = {}
 
@@ -115,8 +115,8 @@ class Library:
 def _texts(
     path: Path, functions: Mapping[str, str] | None, source: str | os.PathLike[str] | None
 ) -> dict[str, str]:
-    """Returns the functions' types: from the library, from its MLIR program, or as the caller gives
-    them. Raises ValueError or OSError."""
+    """Returns the functions' types: from the library, from the library's MLIR program, and from the
+    argument `functions`. Raises ValueError or OSError."""
     texts = sidecar.read(path)
     if source is not None:
         from mgpu_rt._lowering.function_types import function_types
@@ -126,7 +126,7 @@ def _texts(
 
 
 class _Loaded:
-    """The loaded library, which is unloaded with the last reference."""
+    """The loaded library, which is unloaded when the last reference to this object is gone."""
 
     def __init__(self, path: str) -> None:
         runtime = load()
@@ -196,8 +196,8 @@ class Function:
         - In, Out and InOut pass a copy of a host array in device memory.
 
         Returns a number, a NumPy array in memory that the function has allocated, a DeviceArray, or
-        a tuple of these. Raises TypeError or ValueError for arguments that do not fit, HipError if
-        HIP refuses a call that the function makes.
+        a tuple of these. Raises TypeError or ValueError for arguments that do not fit, and HipError
+        if HIP refuses a call that the function makes.
         """
         runtime = load()
         passed = Arguments(runtime, self.name, self.type.arguments, arguments)
@@ -259,7 +259,7 @@ def _result(name: str, kinds: tuple[types.Type, ...], *, c_interface: bool) -> t
 
 
 def _integers(kind: types.Type) -> int:
-    """Returns the number of integers that hold a result."""
+    """Returns how many integers a result occupies."""
     if isinstance(kind, types.MemRefType):
         return 3 + 2 * kind.rank
     return 2 if isinstance(kind, types.Unranked) else int(not getattr(kind, "is_float", False))

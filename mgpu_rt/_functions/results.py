@@ -12,7 +12,8 @@ from mgpu_rt._arrays.memory import Memory
 from mgpu_rt._functions import descriptors, types, values
 from mgpu_rt._launch.copies import Copy
 
-#: MLIR's value of the allocated pointer in a memref that is a constant of the program.
+#: The allocated pointer that MLIR writes into the descriptor of a memref that is a constant of the
+#: program.
 _CONSTANT = 0xDEADBEEF
 
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-#: The bytes of an element or a scalar, by its type. MLIR's index has 64 bits in lowered programs.
+#: The size in bytes of an element or a scalar, by type. MLIR's index has 64 bits in lowered
+#: programs.
 SIZES = {
     **dict.fromkeys(("i1", "i8", "si8", "ui8"), 1),
     **dict.fromkeys(("i16", "si16", "ui16", "f16", "bf16"), 2),

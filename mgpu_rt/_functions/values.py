@@ -1,7 +1,7 @@
 """Converts numbers to and from the form in which lowered functions pass them.
 
 A value is a ctypes object with the bits that the function reads. ctypes passes a value object
-unchanged, and returns an object of this module's class with the returned bits.
+unchanged. A result is an object of one of this module's classes, with the returned bits.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Double(ctypes.c_double):
 
 
 class _Boolean(ctypes.c_uint8):
-    """A register of which only the lowest bit counts."""
+    """A register in which only the lowest bit is valid."""
 
 
 _SIGNED = {1: _Byte, 2: _Word, 4: _Integer, 8: _Long}

@@ -22,7 +22,8 @@ _OPERATION = re.compile(rf"    (?:(%\w+) = )?({_STRING})\(([^()]*)\)(.*)")
 _BLOCK = re.compile(r"  \^\w+.*:")
 _SYMBOL = re.compile(rf"@({_STRING}|[\w$.-]+)")
 _QUOTED = re.compile(rf"(@?){_STRING}")
-#: How the lines before and after a module's content begin; an empty module has a block label.
+#: The beginnings of the lines before and after a module's content. Only an empty module has the
+#: block label.
 _AROUND = ('"builtin.module"', "^bb0:", "}")
 
 
@@ -60,7 +61,7 @@ class Operation:
 
 
 class Function:
-    """A function with its operations in order; a declaration has none."""
+    """A function with its operations in order; a declaration has no operations."""
 
     def __init__(self, name: str, operations: list[Operation]) -> None:
         self.name, self.operations = name, operations

@@ -83,7 +83,7 @@ class Modules:
         return looks_up or use.callee == UNLOAD
 
     def _module(self, function: Function, load: Operation) -> int:
-        """Returns the number of the module that a load returns."""
+        """Returns the number of the module that the operation `load` loads."""
         sources = [function.definition(value) for value in dict.fromkeys(load.operands)]
         definitions = [source for source in sources if source]
         key = (load.callee, *(definition.rest for definition in definitions))
@@ -176,7 +176,8 @@ def _is_constant(function: Function, value: str) -> bool:
 
 
 def _only_reads(use: Operation, address: Operation, writes: bool) -> bool:
-    """Returns True for a load from the address, and for a constructor's store to the address."""
+    """Returns True if the operation loads from the address, or if a constructor stores to the
+    address."""
     if use.name == "llvm.load":
         return True
     # proof: variables_address_stays_here, else `stored = use.name == "llvm.store"`

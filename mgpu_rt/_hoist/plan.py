@@ -21,7 +21,7 @@ class Plan:
     program: Program
     added: list[str] = field(default_factory=list)
     #: The numbers of moved objects, by function and object, and of unchanged objects, by function,
-    #: object and reason; in order of appearance.
+    #: object and reason. The counters keep the order in which the plan counted the objects.
     moved: Counter[tuple[str, str]] = field(default_factory=Counter)
     left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     _lines: dict[int, str | None] = field(default_factory=dict)

@@ -25,8 +25,8 @@ class Hoisted:
 
 
 def hoist(given: bytes, tools: Tools) -> Hoisted:
-    """Hoists a program in the LLVM dialect; if nothing is moved, the program is unchanged, to the
-    byte.
+    """Hoists a program in the LLVM dialect; if nothing is moved, each byte of the program is
+    unchanged.
 
     Raises Refused or NotBuilt.
     """
@@ -68,7 +68,7 @@ def _obstacle(program: Program) -> str | None:
 
 
 def _find_other_forms(plan: Plan) -> None:
-    """Notes the movable functions that the program uses in other ways than by direct calls."""
+    """Adds notes about the movable functions that the program uses without a direct call."""
     for function in plan.functions():
         for operation in function.operations:
             if operation.callee is None:

@@ -64,8 +64,8 @@ def _is_known(use: Operation, stream: str) -> bool:
 
 
 def _was_waited_for(uses: list[Operation], destruction: Operation) -> bool:
-    """Returns True if the stream's last earlier use in the destruction's block is a wait, so that
-    no work is pending."""
+    """Returns True if a wait is the last use of the stream before the destruction, in the block of
+    the destruction. Then no work is pending."""
     # proof: wait_is_in_its_block, else `before = [u for u in uses if u.line < destruction.line]`
     before = [u for u in uses if u.block == destruction.block and u.line < destruction.line]
     # proof: last_use_is_a_wait, else `return bool(before)`

@@ -1,8 +1,9 @@
 """The text that hoisting adds to a program, in the LLVM dialect as releases 19 to 22 print it.
 
-The added code creates each module, function and stream at the first use instead of before main. The
-program may thus first choose its device, or fork. An exit handler releases the objects. The handler
-runs before HIP's own handlers; a destructor in the program would run after them.
+The added code creates each module, function and stream at the first use instead of before main.
+Before the first use the program may therefore choose its device, or fork. An exit handler releases
+the objects. The handler runs before HIP's own handlers; a destructor in the program would run after
+them.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _KNOWN = """\
     llvm.cond_br %missing, ^make, ^done(%known : !llvm.ptr)
   ^make:"""
 
-# Two threads may load a module at once: then the second thread unloads its copy.
+# Two threads may load a module at once. Then the second thread unloads its own copy.
 _MODULE = Template(f"""
   llvm.func internal @${{prefix}}_module_$index() -> !llvm.ptr {{
 {_KNOWN}

@@ -99,7 +99,7 @@ def machine_of(data: bytes, at: int = 0) -> int | None:
 
 
 def extent(data: bytes, at: int = 0, budget: Budget | None = None) -> int | None:
-    """Returns the length of a GPU's ELF up to the last byte that its headers name; None for an
+    """Returns the length of a GPU's ELF file up to the last byte that the headers name; None for an
     unknown form.
 
     Raises Damaged if the ELF extends beyond the end of `data`, or if no driver accepts the file;
@@ -191,8 +191,8 @@ def _notes(file: ELFFile) -> list[tuple[int, bytes]]:
 def _symbols(
     file: ELFFile, data: bytes, sections: list[Section], budget: Budget
 ) -> tuple[list[Symbol], list[str]]:
-    """Returns the symbols, and the undefined names. Reads the symbols by struct: a program may have
-    a million, and pyelftools takes 30 µs for each."""
+    """Returns the symbols, and the undefined names. Reads the symbols with `struct`, because a
+    program may have a million symbols, and pyelftools takes 30 µs for each."""
     named = {section.name: section for section in reversed(sections)}
     table = named.get(".symtab") or named.get(".dynsym")
     if table is None or file.elfclass != 64 or not file.little_endian:

@@ -169,7 +169,7 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
 
 
 def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[ImageDescription]:
-    """Returns the images between two offsets; skips bytes that only resemble an image."""
+    """Yields the images between two offsets; skips bytes that only resemble an image."""
     while match := _SIGNATURES.search(data, begin, end):
         start = match.start()
         found = _ptx_at(data, start, end) if match[0][:1] == b"." else image.at(data, start, budget)
@@ -187,8 +187,8 @@ def _is_plausible(found: ImageDescription) -> bool:
 
 
 def _ptx_at(data: bytes, at: int, end: int) -> ImageDescription | None:
-    """Returns the PTX whose .version is between two offsets, with the text before the .version, and
-    up to the terminating 0."""
+    """Returns the PTX text whose .version is between two offsets. The text also contains the
+    characters before the .version, and ends at the terminating 0."""
     match = image.PTX_BEGIN.search(data, at, end)
     if not match:
         return None

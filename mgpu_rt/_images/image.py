@@ -209,12 +209,12 @@ _READERS: dict[bytes, Callable[[bytes, Budget, int], ImageDescription | None]] =
 }
 
 
-# ---- in memory, where nothing says how long they are ----
+# ---- images of unknown length in memory ----
 
 
 def size_of(room: memoryview) -> int:
-    """Returns the size of the image at the start of `room`, from its headers; 0 if the headers do
-    not contain the size.
+    """Returns the size of the image at the start of `room`, from the image's headers; 0 if the
+    headers do not contain the size.
 
     `room` is memory that begins with the image. The function reads only the image's headers and
     tables.

@@ -27,8 +27,8 @@ def module_of(symbol: str) -> str:
 
 
 def full_name(module: str, kernel: str) -> str:
-    """Returns the full name; without a module, the kernel's name. Only this function creates full
-    names."""
+    """Returns the full name of a kernel; without a module, only the kernel's name. Only this
+    function creates full names."""
     return f"{module}::{kernel}" if module else kernel
 
 

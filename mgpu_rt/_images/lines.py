@@ -1,4 +1,4 @@
-"""Line tables: find the place in the source for an address in an ELF file."""
+"""Reads line tables, which map an address in an ELF file to a place in the source."""
 
 from __future__ import annotations
 

@@ -158,7 +158,8 @@ def _declared(parameters: bytes) -> list[Argument]:
 
 
 def _bytes(bits: bytes, dimensions: bytes) -> int | None:
-    """Returns the size of a variable; None if only its initial value determines the size."""
+    """Returns the size of a variable; None if only the variable's initial value determines the
+    size."""
     size = int(bits) // 8
     for dimension in re.findall(rb"\[(\d*)\]", dimensions):
         if not dimension:

@@ -1,11 +1,11 @@
-"""Finds the variables that kernels can write in a code object or a cubin, by name."""
+"""Finds, in a code object or a cubin, the variables that kernels can write."""
 
 from __future__ import annotations
 
 from mgpu_rt._images.elf import ALLOC, WRITE, Elf, Section
 from mgpu_rt._images.model import Global
 
-#: Sections that a running kernel cannot write, though the loader may.
+#: Sections that the loader may write, but that a running kernel cannot write.
 _LOADERS = (".dynamic", ".relro_padding", ".got", ".got.plt")
 _WORKGROUP_MEMORY = ".nv.shared"
 

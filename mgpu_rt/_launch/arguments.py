@@ -1,4 +1,5 @@
-"""A kernel's arguments: values of stated sizes, addresses, and copies of host arrays."""
+"""A kernel's arguments: values with the sizes that the image states, addresses, and copies of host
+arrays."""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ def parameters_of(kernel: KernelDescription) -> tuple[Argument, ...] | None:
 
 
 def _is_scalar(value: Any) -> bool:
-    """Returns True for a value that has a size of its own: NumPy's and ctypes' values, cffi's
-    pointers, bytes."""
+    """Returns True if the value's type determines the value's size: values of NumPy and ctypes,
+    pointers of cffi, and bytes."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return True
@@ -84,7 +85,8 @@ def _float(value: float, size: int) -> bytes:
 
 
 def _encode(value: Any, parameter: Argument) -> bytes:
-    """Returns the bytes of a value that is no array, in the parameter's size."""
+    """Returns the bytes of a value that is no array; the number of bytes is the parameter's
+    size."""
     size = parameter.size
     if type(value) not in _NUMBERS and _is_scalar(value):
         content = _bytes_of(value)
@@ -136,7 +138,8 @@ class Passed:
     """The arguments of one launch on a stream: first `to_device`, then the launch with `params`,
     then `to_host`, finally `release`.
 
-    Raises TypeError or ValueError, with the kernel and the argument, before any work is submitted.
+    Raises TypeError or ValueError, which names the kernel and the argument, before any work is
+    submitted.
     """
 
     def __init__(
@@ -181,7 +184,7 @@ class Passed:
         return parts
 
     def _parts(self, argument: Any, index: type) -> Iterator[Any]:
-        """Returns the parts of an argument: the argument itself, or the parts of a memref."""
+        """Yields the parts of an argument: the argument itself, or the parts of a memref."""
         if not isinstance(argument, MemRef):
             yield self._resolved(argument)[0]
             return
@@ -212,12 +215,12 @@ class Passed:
 
     @property
     def on_host(self) -> bool:
-        """Returns True if an argument is a host array, into which the caller expects the
-        results."""
+        """Returns True if an argument is a host array; then the caller expects the results in the
+        array."""
         return bool(self._copies)
 
     def to_device(self) -> None:
-        """Makes the stream wait for the owners of device arrays, and copies host arrays to the
+        """Makes the stream wait for the streams of device arrays, and copies host arrays to the
         device."""
         for stream in {array.stream for array in self._arrays} - {None, self._handle}:
             wait_for(self._library, self._stream, self._ffi.cast("hipStream_t", stream))

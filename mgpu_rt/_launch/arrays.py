@@ -53,7 +53,7 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
 
     Raises TypeError or ValueError for arrays that no kernel can use.
     """
-    # PyTorch's host tensors have the attribute, but reading it raises AttributeError.
+    # PyTorch's host tensors have the attribute, but a read of the attribute raises AttributeError.
     if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
         return _by_interface(value, interface)
     if (host := _host(value, gaps=gaps)) is not None:
@@ -82,7 +82,8 @@ _LETTER = 4  # bytes of a letter, in which text types count
 
 
 def _itemsize(interface: dict[str, Any]) -> int:
-    """Returns the bytes of an element. Raises TypeError for types that no kernel can use."""
+    """Returns the size of an element in bytes. Raises TypeError for types that no kernel can
+    use."""
     if match := _NAME.fullmatch(interface["typestr"]):
         return int(match[1]) // 8
     if interface["typestr"] in _CHARACTERS:
@@ -177,7 +178,7 @@ _pointer_of.restype = ctypes.c_void_p
 _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-#: The beginnings of MLIR's type names, by DLPack's code of the type.
+#: The prefix of MLIR's type names for each type code of DLPack.
 _DLPACK_KINDS = {0: "si", 1: "ui", 2: "f", 4: "bf", 5: "complex<f", 6: "bool"}
 
 
@@ -241,7 +242,7 @@ def _host(value: Any, *, gaps: bool) -> Array | None:
     )
 
 
-#: The kinds of types by their letters in a buffer's format.
+#: The kind of type for each letter in a buffer's format.
 _LETTERS = {
     **dict.fromkeys("bhilqn", "si"),
     **dict.fromkeys("BHILQN", "ui"),

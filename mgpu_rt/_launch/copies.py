@@ -73,7 +73,7 @@ class Copies:
         return bool(self._all)
 
     def of(self, given: Any, array: Array) -> Copy:
-        """Returns the copy of a host array that was passed plainly or as In, Out or InOut.
+        """Returns the copy of a host array that was passed as a plain array or as In, Out or InOut.
         Arguments that pass one array share one copy. Raises ValueError."""
         if array.readonly and not isinstance(given, In):
             raise ValueError("the array is read-only: pass mgpu_rt.In(array)")

@@ -34,10 +34,11 @@ class Module:
     shows: "main_kernel_0::main_kernel".
 
     The bytes are copied. close() unloads the module. The module is also unloaded at the end of
-    `with`, at exit, and when no reference to it or its kernels is left. The work of the module's
-    kernels must be complete before the module is unloaded.
+    `with`, at exit, and when no reference to the module or its kernels is left. The work of the
+    module's kernels must be complete before the module is unloaded.
 
-    Raises ValueError, TypeError or OSError if there is no image, HipError if HIP refuses the image.
+    Raises ValueError, TypeError or OSError if there is no image, and HipError if HIP refuses the
+    image.
     """
 
     def __init__(self, image: Any, *, holding: str | None = None) -> None:
@@ -193,8 +194,8 @@ class Kernel:
         stream (use_stream), the call waits only if an argument is a host array. Without a stream
         the kernel runs on one of the library's streams, and is complete on return.
 
-        Raises ValueError or TypeError for arguments that do not fit, HipError if HIP refuses the
-        launch.
+        Raises ValueError or TypeError for arguments that do not fit, and HipError if HIP refuses
+        the launch.
         """
         library, sizes = self.module._library, self._sizes(grid, block)
         if not 0 <= operator.index(shared) <= _MOST_SHARED:

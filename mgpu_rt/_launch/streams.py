@@ -50,7 +50,7 @@ def _handle(stream: Any) -> Any:
 
 @contextlib.contextmanager
 def use_stream(stream: Any) -> Iterator[None]:
-    """Implements mgpu_rt.use_stream, which has the documentation."""
+    """Implements mgpu_rt.use_stream; mgpu_rt/__init__.py documents the function."""
     library = load()
     outer, handle = library.chosen_stream, None if stream is None else handle_of(stream)
     try:

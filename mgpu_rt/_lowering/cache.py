@@ -1,6 +1,6 @@
 """Caches the results of lowering, by the content of their inputs.
 
-A repeated request costs a hash (under 1 ms) in place of a lowering (0.2 s).
+A repeated request costs a hash (under 1 ms) instead of a lowering (0.2 s).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mgpu_rt._lowering.toolchain import ToolchainMissing
 
 
 def _folder() -> Path:
-    """Returns the folder of the cache: in the checkout, or for an installed package in the user's
-    home."""
+    """Returns the folder of the cache: in the checkout, or in the user's home for an installed
+    package."""
     if not _layout.INSTALLED:
         return _layout.CHECKOUT / "build" / "objects"
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")

@@ -20,7 +20,7 @@ PASSES = {
     "vector": "convert-vector-to-llvm",
 }
 
-#: The dialects that `pipelines` does not lower: the user must run their passes.
+#: The dialects that `pipelines` does not lower: the user must run the dialects' passes.
 _YOURS = ("affine", "async", "index", "linalg", "math", "vector")
 _OPERATION = re.compile(rf'(?<![\w#!.@%"])({"|".join(_YOURS)})\.\w')
 #: gpu-to-llvm accepts these operations only within a chain of tokens.
@@ -30,7 +30,7 @@ _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\
 
 def left_to_the_caller(text: str) -> dict[str, str]:
     """Returns the passes that the user must run before the program is lowered. A key names the
-    operations that need the pass, and their first line: "linalg.* (line 3)"."""
+    operations that need the pass, and the line of the first such operation: "linalg.* (line 3)"."""
     found = {match[1]: match for match in reversed([*_OPERATION.finditer(text)])}
     passes = {
         f"{dialect}.* ({_line(text, found[dialect])})": PASSES[dialect]
@@ -46,10 +46,10 @@ def left_to_the_caller(text: str) -> dict[str, str]:
 
 
 def advice(text: str, complaint: str) -> str:
-    """Returns the passes to run before, if a tool's complaint about a program shows that the
-    program needs them; empty for other complaints."""
+    """Returns advice about the passes to run first, if a tool's complaint shows that the program
+    needs these passes; empty for other complaints."""
     passes = left_to_the_caller(text)
-    # An operation that stays can leave casts, and LLVM then names only these.
+    # An operation that is not lowered can leave casts, and then LLVM names only the casts.
     unclear = "unrealized_conversion_cast" in complaint
     named = [each for each in passes if each.split()[0].rstrip("*") in complaint]
     if not (left := named or (list(passes) if unclear else [])):

@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable
 
-#: The library's functions, by the first words of their declarations in programs.
+#: The declarations of the library's functions, by the text that a call or a declaration contains.
 _CALLS = {
     "@mgpu_rt_graph_enter(": "declare extern_weak i32 @mgpu_rt_graph_enter(ptr, ptr, i64)\n",
     "@mgpu_rt_graph_leave(": "declare extern_weak i32 @mgpu_rt_graph_leave(ptr)\n",

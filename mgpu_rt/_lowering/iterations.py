@@ -17,7 +17,8 @@ def with_iterations(text: str, iterations: int | None) -> str:
 
     If mlir-opt has dropped the name, the function replaces the upper bound of the only outermost
     ``scf.for`` of the host code. Raises ValueError if the program defines the name more than once.
-    Without the name, raises ValueError unless exactly one loop is outermost.
+    If the program lacks the name, also raises ValueError if the number of outermost loops is not
+    one.
     """
     if iterations is None:
         return text
@@ -41,7 +42,7 @@ def with_iterations(text: str, iterations: int | None) -> str:
 
 
 def _outermost_loops(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
-    """Returns the outermost loops of the host code; mlir-opt prints one operation a line."""
+    """Returns the outermost loops of the host code; mlir-opt prints one operation per line."""
     loops, depth = [], 0
     within: int | None = None  # the depth of the present loop or gpu.module
     for number, line in enumerate(lines):

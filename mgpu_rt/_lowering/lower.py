@@ -77,7 +77,7 @@ def code_objects(
     first: str = "",
     image: str | None = None,
 ) -> dict[str, bytes]:
-    """Returns the device images that LLVM 22 compiles from a program, by the name of their
+    """Returns the device images that LLVM 22 compiles from a program, by the name of the
     gpu.module. Raises the exceptions of lower()."""
     text = program.read_text()
     pipeline = pipelines.pipeline(22, chip, image=image, opt_level=opt_level, first=first)
@@ -99,7 +99,8 @@ def code_object(
     module: str | None = None,
     image: str | None = None,
 ) -> bytes:
-    """Returns one device image of a program: the only one, or the image of the named gpu.module."""
+    """Returns one device image of a program: the only image, or the image of the named
+    gpu.module."""
     images = code_objects(program, chip, opt_level=opt_level, image=image)
     if module is not None:
         return images[module]

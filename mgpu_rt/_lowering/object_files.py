@@ -86,8 +86,7 @@ def _compile_steps(llvm: int, graphs_of: Sequence[str], types: Types | None = No
 
 
 def device_images(device_part: str) -> dict[str, bytes]:
-    """Returns the images in the result of Pipeline.device_part(), by the name of their
-    gpu.module."""
+    """Returns the images in the result of Pipeline.device_part(), by the name of the gpu.module."""
     return {name: unescape(code) for name, code in _BINARY.findall(device_part)}
 
 
@@ -115,13 +114,13 @@ def link_command(
     *,
     shared: bool = False,
 ) -> list[Path | str]:
-    """Returns the command that links objects into an executable, or a shared library, against
-    shared libraries given by their files. ``others`` are further arguments of the linker, between
-    the objects and the libraries.
+    """Returns the command that links objects into an executable or a shared library. `libraries`
+    are the files of the shared libraries to link against. ``others`` are further arguments of the
+    linker, between the objects and the libraries.
 
-    The executable names each library by its SONAME and searches LD_LIBRARY_PATH for it, then
-    ``rpath``. The linker does not search for the libraries' own dependencies: a library that was
-    linked against one HIP may run over another. Raises ToolchainMissing.
+    The executable names each library by SONAME. The loader searches LD_LIBRARY_PATH for the
+    library, and then ``rpath``. The linker does not search for the libraries' own dependencies: a
+    library that was linked against one HIP may run over another. Raises ToolchainMissing.
     """
     command: list[Path | str] = [toolchain.compiler(), *objects, *others, *libraries]
     command += ["-shared", "-Wl,-z,defs"] if shared else []
@@ -131,7 +130,7 @@ def link_command(
 
 
 def undefined(path: Path) -> set[str]:
-    """Returns the undefined functions that an object file calls."""
+    """Returns the undefined symbols of an object file."""
     from elftools.elf.elffile import ELFFile
 
     with path.open("rb") as file:

@@ -15,8 +15,8 @@ from mgpu_rt._lowering.toolchain import Tool
 DEFAULT_CHIP = "gfx90a"
 FORUM_CHIP = "gfx906"
 
-# Increased whenever the command lines below change, so that no old result is returned for a new
-# command.
+# Increase this number when the command lines below change, so that the cache returns no old result
+# for a new command.
 RECIPE = 5
 
 # Kernels in a gpu.launch are outlined first; a program without gpu.launch is unchanged. Code object
@@ -52,7 +52,7 @@ FORUM_PASSES = (
     "-reconcile-unrealized-casts",
 )
 
-#: The variables by which mlir-opt finds CUDA, and CUDA's usual folders.
+#: The variables in which mlir-opt looks up CUDA's folder, and CUDA's usual folders.
 CUDA_VARIABLES = ("CUDA_ROOT", "CUDA_HOME", "CUDA_PATH")
 CUDA_HOMES = ("/usr/local/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit")
 
@@ -61,7 +61,7 @@ _ASSEMBLY = re.compile(r'(\bassembly = "(?:[^"\\]|\\.)*)"')
 
 @dataclass(frozen=True)
 class Pipeline:
-    """One way to lower a program; `pipeline` creates all of them.
+    """A way to lower a program; the function `pipeline` creates each object of this class.
 
     ``image`` is the form of the device code: bin, or isa (PTX), which is only for NVIDIA's chips.
     ``first`` are passes that run before the pipeline's passes (not for 15), for operations that the
@@ -114,8 +114,8 @@ class Pipeline:
         return [*named, self._device_step(), *([_ENDED_PTX] if self.nvidia else []), host]
 
     def _naming_steps(self) -> list[Step]:
-        """Writes each operation's line into the program, because a tool that reads stdin has no
-        file name."""
+        """Returns the steps that write each operation's file and line into the program, because a
+        tool that reads stdin knows no file name."""
         if not self.lines:
             return []
         name = re.sub(r'[\\"]', r"\\\g<0>", self.lines)
@@ -183,7 +183,7 @@ def pipeline(
 
 
 def unknown_chip(pipeline: Pipeline) -> str:
-    """Returns the message that LLVM does not know the pipeline's GPU."""
+    """Returns a message which says that LLVM does not know the pipeline's GPU."""
     return (
         f"chip {pipeline.chip}: LLVM {pipeline.device_llvm} knows no such GPU: give the name that "
         "`rocminfo` shows, such as gfx90a (MI200) or gfx942 (MI300)"
@@ -195,17 +195,17 @@ def _is_nvidia(chip: str) -> bool:
 
 
 def _form(chip: str, image: str | None) -> str:
-    """Returns the form of the device code: the requested one, or a binary if its assembler is
-    installed."""
+    """Returns the form of the device code: the requested form, or isa for an NVIDIA chip if ptxas
+    is missing, otherwise bin."""
     if image not in (None, "bin", "isa") or (image == "isa" and not _is_nvidia(chip)):
         raise ValueError(f"no recipe for an image of the form {image} for {chip}")
     return image or ("isa" if _is_nvidia(chip) and not shutil.which("ptxas") else "bin")
 
 
 def _cuda() -> dict[str, str]:
-    """Returns the variable by which mlir-opt finds NVIDIA's device library, which a kernel with an
-    exponential needs. A variable names CUDA's folder; otherwise the folder is one of NVIDIA's and
-    Debian's usual folders."""
+    """Returns the variable with CUDA's folder. In this folder mlir-opt finds the device library,
+    which a kernel with an exponential needs. Returns no variable if the environment already has
+    such a variable. Otherwise the folder is one of CUDA's usual folders."""
     if any(name in os.environ for name in CUDA_VARIABLES):
         return {}
     found = (home for home in CUDA_HOMES if Path(home, "nvvm", "libdevice").exists())
@@ -228,7 +228,8 @@ def _forum_command(chip: str) -> list[Path | str]:
             f"ln -s {linker} /opt/rocm/llvm/bin/ld.lld && "
             f'ln -s {toolchain.device_libraries()} /opt/rocm/amdgcn && exec "$@"'
         )
-        # Without root, a user namespace gives the privilege to mount, if the system permits it.
+        # Without root, a user namespace gives the privilege to mount, if the system permits user
+        # namespaces.
         as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
         unshare = toolchain.other("unshare", "util-linux")
         command = [unshare, "--mount", *as_root, "sh", "-c", prepare, "sh", *command]

@@ -1,4 +1,4 @@
-"""Lowers programs to shared libraries from Python, and caches them."""
+"""Lowers programs to shared libraries from Python, and caches the libraries."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def lower(
     graph: Sequence[str] = (),
     first: str = "",
 ) -> Path:
-    """Implements mgpu_rt.lower, which has the documentation. ``first`` are passes that run before
-    the pipeline's passes."""
+    """Implements mgpu_rt.lower; mgpu_rt/__init__.py documents the function. ``first`` are passes
+    that run before the pipeline's passes."""
     text, stem = _read(source)
     pipeline = pipelines.pipeline(llvm, chip, image=image, first=first)
     runtime = _layout.PREFIX / "lib" / _layout.LIBRARY

@@ -45,7 +45,8 @@ def _run(step: Step, content: bytes) -> bytes:
 
 
 def _rocm_parts(llvm: int) -> dict[str, Path]:
-    """Returns the files that mlir-opt expects below ROCM_PATH, by their paths there."""
+    """Returns the files that mlir-opt expects in ROCM_PATH, by their paths relative to
+    ROCM_PATH."""
     return {
         "llvm/bin/ld.lld": toolchain.tool("ld.lld", llvm).resolve(),
         "amdgcn": toolchain.device_libraries(),
@@ -54,7 +55,7 @@ def _rocm_parts(llvm: int) -> dict[str, Path]:
 
 @contextmanager
 def _rocm(llvm: int) -> Iterator[Path]:
-    """Makes a directory with the layout that mlir-opt expects of ROCm."""
+    """Makes a directory with the layout of ROCm that mlir-opt expects."""
     with tempfile.TemporaryDirectory() as scratch:
         for place, part in _rocm_parts(llvm).items():
             link = Path(scratch, place)
@@ -64,7 +65,8 @@ def _rocm(llvm: int) -> Iterator[Path]:
 
 
 def script(steps: Sequence[Step], source: str, out: str) -> str:
-    """Returns the steps as shell commands, from a file to a file; "-" is stdin or stdout."""
+    """Returns the steps as shell commands that read a file and write a file; "-" is stdin or
+    stdout."""
     lines = []
     rocm = next((step.rocm for step in steps if step.rocm), 0)
     if rocm:

@@ -19,7 +19,7 @@ TESTED = (22, 19, 15)
 #: The name and the release of one of LLVM's tools.
 Tool = tuple[str, int]
 
-#: AMD's device libraries, as Debian and as ROCm install them.
+#: The folders in which Debian and ROCm install AMD's device libraries.
 DEVICE_LIBRARIES = (Path("/usr/lib/x86_64-linux-gnu/amdgcn"), Path("/opt/rocm/amdgcn"))
 
 #: For an unknown chip LLVM prints a warning, and then crashes or writes an image that no GPU
@@ -30,8 +30,8 @@ _VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")
 
 
 class ToolchainMissing(RuntimeError):
-    """Raised if a tool is not installed. ``tool`` is the tool's name, ``package`` its package in
-    Debian."""
+    """Raised if a tool is not installed. ``tool`` is the tool's name, and ``package`` is the tool's
+    package in Debian."""
 
     def __init__(self, tool: str, package: str, otherwise: str = "put it in PATH") -> None:
         super().__init__(f"{tool} is missing: {how_to_install(package)}, or {otherwise}")
@@ -40,8 +40,8 @@ class ToolchainMissing(RuntimeError):
 
 
 class LoweringFailed(RuntimeError):
-    """Raised if a tool refuses a program. ``complaint`` is the tool's own message;
-    ``reads_source``: the tool reads the program itself, and not another tool's output."""
+    """Raised if a tool refuses a program. ``complaint`` is the tool's own message; ``reads_source``
+    is True if the tool reads the program itself, and not another tool's output."""
 
     reads_source = False
 
@@ -52,7 +52,7 @@ class LoweringFailed(RuntimeError):
         self.complaint = complaint
 
     def with_advice(self, advice: str) -> LoweringFailed:
-        """Returns a copy whose message ends with the way out."""
+        """Returns a copy of this error whose message ends with the advice."""
         return LoweringFailed(self.command, self.status, f"{self.complaint}\n{advice}")
 
 
@@ -95,8 +95,8 @@ def _package(name: str, llvm: int) -> str:
 
 def library(name: str, llvm: int) -> Path | None:
     """Returns a shared library such as mlir_c_runner_utils, if possible from the named release.
-    Another release's library serves as well, because all releases have equal functions in the
-    library. Returns None if no release provides the library."""
+    Another release's library is as good, because the library has equal functions in all releases.
+    Returns None if no release provides the library."""
     for release in (llvm, *RELEASES):
         try:
             folder = tool("mlir-opt", release).resolve().parent.parent / "lib"
@@ -107,7 +107,7 @@ def library(name: str, llvm: int) -> Path | None:
     return None
 
 
-#: LLVM's libraries with functions that lowered programs call.
+#: The libraries of LLVM whose functions lowered programs call.
 SUPPORT = (
     *("mlir_c_runner_utils", "mlir_runner_utils", "mlir_async_runtime", "mlir_float16_utils"),
     *("mlir_apfloat_wrappers", "mlir_arm_runner_utils"),
@@ -115,8 +115,8 @@ SUPPORT = (
 
 
 def defining(functions: Iterable[str], llvm: int) -> tuple[list[str], set[str]]:
-    """Returns the names of LLVM's libraries that define these functions, and the undefined
-    functions."""
+    """Returns the names of LLVM's libraries that define these functions, and the functions that no
+    library defines."""
     from elftools.elf.elffile import ELFFile
 
     left, found = set(functions), []
@@ -157,7 +157,7 @@ def other(name: str, package: str) -> Path:
 
 
 def compiler() -> Path:
-    """Returns the C compiler, which also links. Raises ToolchainMissing."""
+    """Returns the C compiler, which also runs the linker. Raises ToolchainMissing."""
     return other("cc", "gcc libc6-dev")
 
 
@@ -177,8 +177,8 @@ def run(
     env: dict[str, str] | None = None,
     folder: str | None = None,
 ) -> bytes:
-    """Runs a tool in a given folder, or in the current one, and returns its standard output. Raises
-    LoweringFailed."""
+    """Runs a tool in a given folder, or in the current folder, and returns the tool's standard
+    output. Raises LoweringFailed."""
     arguments = [str(word) for word in command]
     try:
         done = subprocess.run(arguments, input=stdin, capture_output=True, env=env, cwd=folder)

@@ -1,7 +1,7 @@
 """The bundle in the wheel: lowered programs, their kernels by chip, saved sequences.
 
-csrc/selftest/bundle.py builds the bundle. Each LLVM release has its own host code of a program,
-with space for the images; `Bundle.lay_out` inserts a chip's images.
+csrc/selftest/bundle.py builds the bundle. Each program has separate host code for each LLVM
+release, with space for the images; `Bundle.lay_out` inserts a chip's images.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def marker(program: str, module: str) -> bytes:
     return f"mgpu_rt selftest image of {program}.{module};".encode()
 
 
-#: Images that are derived from others, for AMD's chips. The first image is cell0 in an offload
+#: Images for AMD's chips that are made from other images. The first image is cell0 in an offload
 #: bundle. The second image is plain0 with a section named hostcall, a name that occurs in images of
 #: kernels that print. The third image is plain0 with a section whose size is far too large.
 OFFLOAD, PRINTING, ENDLESS = MADE = ("offload-cell0", "printing-plain0", "endless-plain0")
 AMDGCN = "amdgcn-amd-amdhsa"
 
-#: The libraries that contain the sequences' images as constants, and the images in the order of
-#: their numbers. Sequences can close all libraries except the first.
+#: The libraries that contain the sequences' images as constants. Each library has a list of its
+#: images, in the order of the images' numbers. Sequences can close all libraries except the first.
 CONSTANTS = {
     "constants": [*(f"plain{i}" for i in range(6)), *(f"cell{i}" for i in range(3))],
     "closable0": ["plain0"],
@@ -42,13 +42,14 @@ CONSTANTS = {
 
 
 def library_name(llvm: str | int) -> str:
-    """Returns the path of the library with a release's programs, within the bundle or within the
-    folder of the unpacked bundle."""
+    """Returns the path of the library with an LLVM release's programs. The path is relative to the
+    bundle, or to the folder of the unpacked bundle."""
     return f"programs/{llvm}.so"
 
 
 def chip_of(target: str) -> str:
-    """Returns the bundle's chip for a device, "gfx90a:sramecc+:xnack-" or "sm_90"."""
+    """Returns the bundle's chip for a device's target, such as "gfx90a:sramecc+:xnack-" or
+    "sm_90"."""
     return PTX if target.startswith("sm_") else target.partition(":")[0]
 
 
@@ -70,7 +71,7 @@ class Bundle:
         return self.manifest["chips"]
 
     def sequences(self, kind: str) -> dict[str, bytes]:
-        """Returns cases of a kind, "calm" or "harsh", by name."""
+        """Returns the cases of a kind ("calm" or "harsh") by name."""
         return {
             name.removeprefix("sequences/").removesuffix(".json"): content
             for name, content in self.members.items()
@@ -78,8 +79,8 @@ class Bundle:
         }
 
     def kernels(self, chip: str) -> dict[str, bytes]:
-        """Returns a chip's images by name: "forum.test_func" of a program, "plain0" of the
-        sequences."""
+        """Returns a chip's images by name. The name is "forum.test_func" for a program's image, or
+        "plain0" for an image of the sequences."""
         start = f"kernels/{chip}/"
         return {n.removeprefix(start): c for n, c in self.members.items() if n.startswith(start)}
 

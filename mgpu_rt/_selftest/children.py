@@ -1,4 +1,5 @@
-"""Runs processes with a time limit: if a GPU hangs, the process that waits for it is abandoned."""
+"""Runs processes with a time limit: if a GPU hangs, the selftest abandons the process that waits
+for the GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Compares the memory after each kernel on the emulated device with the memory on this GPU."""
+"""Runs each kernel on the emulated device and on this GPU, and compares the memory after the
+kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from mgpu_rt._selftest.bundle import Bundle, library_name
 from mgpu_rt._selftest.machine import MEASURE, Machine
 from mgpu_rt._selftest.result import EMULATOR, HIP
 
-#: The LLVM releases whose programs have kernels that write to memory of their arguments.
+#: The LLVM releases in whose programs kernels write to the memory of arguments.
 LLVMS = ("22", "19")
 #: The program whose kernel writes to a variable of its module, which diff cannot compare.
 WITH_VARIABLES = "globals"
@@ -21,9 +22,8 @@ LIMIT = 240.0  # in seconds: both devices run the programs twice if something di
 
 
 def commands(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Returns a name and a command `mgpu-rt diff` for each LLVM release, without the option -o.
-    Returns None if the GPU is not AMD's, this machine cannot emulate the chip, or NumPy is
-    missing."""
+    """Yields, for each LLVM release, a name and the arguments of `mgpu-rt diff` except -o. Yields
+    nothing if the GPU is not AMD's, this machine cannot emulate the chip, or NumPy is missing."""
     if machine.kind != "hip" or machine.chip not in softgpu.TARGETS or not _can_compare():
         return
     for llvm in LLVMS:

@@ -1,5 +1,5 @@
-"""Measures the library's gain on this machine: loops in five ways in turn, and the cost of queries
-to HIP."""
+"""Measures the library's gain on this machine: times loops in five modes in turn, and times the
+runtime's queries to HIP."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SIDES: dict[str, dict[str, str]] = {
     "lazy": {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
     HAND: {},
 }
-#: For each loop: the program, its LLVM release, its iterations per call, and the module that the
-#: handwritten loop loads.
+#: For each loop: the program, the program's LLVM release, the iterations per call, and the module
+#: that the handwritten loop loads.
 LOOPS = (
     ("forum", 19, 20, "test_func"),
     ("forum", 22, 20, "test_func"),
@@ -181,7 +181,7 @@ def _rounds(
 
 
 def _questions(machine: Machine) -> dict[str, float]:
-    """Returns the nanoseconds of each query that the runtime makes to HIP."""
+    """Returns the nanoseconds of each query that the runtime sends to HIP."""
     ended = children.run([str(MEASURE), "questions"], machine.environment, ANSWER)
     if ended.status is None:
         raise Hung("the questions to HIP: their process did not end")

@@ -63,7 +63,7 @@ class Mixer:
         self.words[0:COUNT] = range(first, first + COUNT)
 
     def wrong(self, first: int) -> Iterator[str]:
-        """Returns all faults, once the work is done."""
+        """Waits for the work, and yields all faults."""
         self.runtime.mgpuStreamSynchronize(self.stream)
         self.compared += 1
         found = [i for i in range(COUNT) if self.words[i] != mixed(first + i)]
@@ -79,7 +79,7 @@ class Mixer:
 
 
 def graph(mixer: Mixer) -> Iterator[str]:
-    """Builds a graph once, and replays it with other words each time."""
+    """Builds a graph once, and replays the graph several times, each time with other words."""
     with mgpu_rt.graph() as built:
         mixer.submit()
     if len(built) != len(STEPS) + 2:
@@ -92,7 +92,7 @@ def graph(mixer: Mixer) -> Iterator[str]:
 
 
 class Seen(LaunchHook):
-    """A hook that counts launches, and passes them on."""
+    """A hook that counts each launch, and passes the launch on."""
 
     launches = 0
 

@@ -60,7 +60,7 @@ def find(
     library: Path | None = None,
     base: Mapping[str, str] = os.environ,
 ) -> Machine:
-    """Finds the GPU to test: the GPU with the given number, or the first without a screen.
+    """Finds the GPU to test: the GPU with the given number, or the first GPU without a screen.
     `library` replaces this installation's library. Raises CommandError."""
     kind, base = preload.kind(preload.choose(device, base), base)
     environment = _environment(kind, base, library)
@@ -92,8 +92,8 @@ def find(
 
 
 def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> dict[str, str]:
-    """Returns the children's environment: the device's settings, the library first, and none of the
-    user's other options."""
+    """Returns the children's environment: the device's settings, a search path that begins with the
+    library's folder, and none of the user's other options."""
     kept = ("MGPU_RT_HIP", "MGPU_RT_CUDA", "MGPU_RT_SOFTGPU")
     unwanted = ("MGPU_RT_", "LD_PRELOAD", "DRIVER_")
     clean = {n: v for n, v in base.items() if n in kept or not n.startswith(unwanted)}
@@ -199,5 +199,5 @@ def processor() -> str:
 
 
 def private_folder() -> tempfile.TemporaryDirectory[str]:
-    """Creates a folder for the programs and images of a run, to which no other user may write."""
+    """Creates a folder for a run's programs and images; no other user may write to the folder."""
     return tempfile.TemporaryDirectory(prefix="mgpu_rt-selftest-")

@@ -1,7 +1,7 @@
 """The findings of a selftest, and the form of the file that contains them.
 
-`schema` defines the form. A file does not reveal who ran the selftest or where: it has no host,
-user or path.
+`schema` defines the form. A file does not reveal who ran the selftest or where: the file names no
+host, user or path.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Wrong:
 
 @dataclass
 class Part:
-    """The number of checks of a kind, and how many of them were made."""
+    """The number of checks of a kind, and how many of these checks were made."""
 
     name: str
     total: int
@@ -108,7 +108,7 @@ class Result:
 
 
 def verdict(parts: list[dict[str, Any]]) -> str:
-    """Returns the verdict that follows from a document's `right`."""
+    """Returns the verdict that follows from `right` in a document."""
     sides = {wrong["side"] for part in parts for wrong in part["wrong"]}
     if sides - {STOCK, *OTHERS}:
         return NO
@@ -163,7 +163,7 @@ schema: dict[str, Any] = {
 
 def faults(document: Any) -> list[str]:
     """Returns the places where a document, which may come from any source, violates the schema. The
-    document's verdict and its counts must follow from its other parts."""
+    verdict and the counts must follow from the document's other parts."""
     found = _unlike(document, schema, "")
     if found:
         return found
@@ -224,7 +224,7 @@ def _names() -> list[str]:
 
 
 def _without_names(value: Any, names: list[str] | None = None) -> Any:
-    """Returns the value with paths, user and machine names hidden in its texts."""
+    """Returns the value; hides paths, user names and machine names in the value's texts."""
     names = _names() if names is None else names
     if isinstance(value, str):
         text = _PATH.sub("(path)", value)

@@ -67,7 +67,7 @@ class Findings:
     wrong: dict[str, list[str]] = field(default_factory=dict)  # by side, or HIP
 
     def add(self, side: str, wrong: list[str]) -> None:
-        """Adds a side that was compared."""
+        """Adds the faults of a side that was compared."""
         self.compared.append(side)
         if wrong:
             self.wrong[side] = wrong
@@ -109,10 +109,10 @@ def checks(
 def perform(
     found: Sequence[Check], parts: list[Part], until: float, step: Callable[[str], None], how: str
 ) -> str:
-    """Makes the checks in turn until time.monotonic() exceeds `until`. The findings of each check
-    are stored at once, so the findings remain even if a later check ends the run. `how` is the
-    beginning of the command that repeats a check. Returns the reason why the run ended early, or
-    ""."""
+    """Makes one check after the other until time.monotonic() exceeds `until`. The findings of each
+    check are stored at once, so the findings remain even if a later check ends the run. `how` is
+    the beginning of the command that repeats a check. Returns the reason why the run ended early,
+    or ""."""
     totals = Counter(check.part for check in found)
     by_name = {name: Part(name, total) for name, total in totals.items()}
     parts += by_name.values()
@@ -249,7 +249,7 @@ def _python_check(part: str, machine: Machine, image: Path) -> Check:
 
 # ---- sequences ----
 
-#: Plays a sequence on a side, and returns its faults relative to stock's output.
+#: Plays a sequence on a side. Returns the output, and the faults relative to stock's output.
 Play = Callable[..., tuple[Output, list[str]]]
 
 
@@ -283,7 +283,7 @@ def known_compared(play: Play, sides: Sequence[str]) -> Findings:
 def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Findings:
     """Returns the faults of a sequence, by side. Occasionally HIP itself ends the process. If HIP
     also ends the process with stock's behaviour, the failure is HIP's. The comparison with a side
-    is complete if a second play of the sequence on that side reaches the end."""
+    is complete if one repetition of the sequence on that side has no fault."""
     found = Findings()
     stock, wrong = play(STOCK)
     for number in range(AGAIN):
@@ -339,7 +339,7 @@ def _played(
     case: Case, machine: Machine, images: Path, options: Mapping[str, str], stock: Output | None
 ) -> tuple[Output, list[str]]:
     """Returns the player's lines, and the faults among them. A driver's line on stderr is no fault
-    if stock's behaviour prints it too; if stock is not played, its lines are unknown."""
+    if stock's behaviour prints it too, or if the sequence is not played with stock's behaviour."""
     said = _play(case, machine, images, options)
     usual = {_without_numbers(line) for line in (said if case.known else stock or said).other}
     return said, differences(

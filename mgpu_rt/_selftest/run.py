@@ -15,8 +15,8 @@ from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._selftest import bundle, fast, machine, right
 from mgpu_rt._selftest.result import YES, Result
 
-#: The largest share of the selftest's time that timing may use, and the least number of seconds for
-#: timing.
+#: The largest share of the selftest's time that the timing may take, and the least number of
+#: seconds for the timing.
 TIMING, LEAST_TIMING = 0.25, 10.0
 TIME = "time"
 INTERRUPTED = "interrupted"
@@ -36,20 +36,20 @@ class Request:
 
     @property
     def checks(self) -> bool:
-        """Returns whether anything is to be checked, rather than only timed."""
+        """Returns whether the user requested a check, and not only timing."""
         return set(self.only) != {TIME}
 
     @property
     def command(self) -> str:
-        """Returns the command-line arguments that select this machine's device again."""
+        """Returns the beginning of the command that repeats a check on this device."""
         words = ["mgpu-rt selftest", f"--device {self.device}"]
         words += [f"--gpu {self.gpu}"] if self.gpu is not None else []
         return " ".join([*words, *(["--harsh"] if self.harsh else [])])
 
 
 def run(asked: Request, step: Callable[[str], None]) -> Result:
-    """Checks and measures. Ctrl-C, a GPU that hangs or a full disk ends the run early; the result
-    then contains the findings so far. Raises CommandError."""
+    """Runs the checks and the measurements. Ctrl-C, a GPU that hangs or a full disk ends the run
+    early; the result then contains the findings so far. Raises CommandError."""
     begin = time.monotonic()
     step("looking for a GPU")
     read = _read(asked.image)

@@ -1,9 +1,9 @@
-"""Sequences of calls that csrc/selftest/player plays, and the comparison of its output.
+"""Sequences of calls that csrc/selftest/player plays, and the comparison of the player's output.
 
-A case contains sequences for one process. The tests' random driver writes the sequences, with the
-answers that its model expects. All other results must equal stock's: null or not, the thread's last
-error, the lines of failures, and the process's end. Lines that begin with `mgpu_rt:` are advice,
-and are not compared.
+A case contains sequences for one process. The random driver of the tests writes the sequences, and
+the results that the driver's model expects. All other results must equal stock's: null or not, the
+thread's last error, the lines of failures, and the process's end. Lines that begin with `mgpu_rt:`
+are advice, and are not compared.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _FAILURE = re.compile(r"'.*' failed with '.*'")
 #: The first failure after NVIDIA's driver has ended. The number of later failures is random: a
 #: thread may still make calls when main returns.
 _ENDED = "failed with 'hipErrorDeinitialized'"
-#: Threads of the player: exit handlers that run after NVIDIA's driver's own, and destructors
-#: (csrc/selftest/player/player.c).
+#: The player's threads that run after the exit handlers of NVIDIA's driver: a late exit handler and
+#: a destructor (csrc/selftest/player/player.c).
 _AFTER_NVIDIAS_END = ("21", "22")
 #: Lines that may occur between results and failures.
 _ADVICE = re.compile(r"mgpu_rt: |$")
@@ -150,8 +150,8 @@ def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
 
 
 def _is_had_at_hand(have: str | None, want: str | None) -> bool:
-    """Returns True if the runtime returned an idle object in a call that HIP refuses. The runtime
-    then prints no failure, and sets no error."""
+    """Returns True if the runtime returned an idle object from a call that HIP would refuse. The
+    runtime then prints no failure, and sets no error."""
     return have == "had 0" and (want or "").startswith("refused ")
 
 

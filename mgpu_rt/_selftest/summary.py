@@ -32,7 +32,8 @@ def verdict(result: Result) -> str:
 
 
 def _failed(result: Result) -> str:
-    """Returns a count, in words, of the faults that are not the library's; "" if there are none."""
+    """Returns a text with the numbers of HIP's and the emulated device's faults; "" if there are
+    none."""
     sides = [wrong.side for wrong in result.failed]
     hip, emulator = sides.count(HIP), sides.count(EMULATOR)
     said = f"; HIP itself failed in {hip}" if hip else ""
@@ -61,7 +62,7 @@ def lines(result: Result, file: str = "") -> list[str]:
 
 
 def blamed(wrong: Wrong) -> str:
-    """Returns the check and the side with the fault."""
+    """Returns a text that names the check, and the side with the fault."""
     if wrong.side == HIP:
         return f"{wrong.name}: HIP failed, not the library"
     if wrong.side == EMULATOR:

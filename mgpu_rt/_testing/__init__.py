@@ -66,7 +66,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skips a marked test on a device that it does not name."""
+    """Skips a marked test if the mark does not name this device."""
     if item.get_closest_marker("mgpu") is not None:
         from mgpu_rt._testing import device
 

@@ -72,7 +72,8 @@ def _is_set_up() -> bool:
 
 
 def named(config: pytest.Config) -> Device:
-    """Returns the result of `of`; ends the session with a message if the device is missing."""
+    """Returns the result of the function `of`; ends the session with a message if the device is
+    missing."""
     try:
         return of(config)
     except CommandError as error:
@@ -80,7 +81,7 @@ def named(config: pytest.Config) -> Device:
 
 
 def here(config: pytest.Config) -> Device:
-    """Returns the result of `of`; fails the test if the device is missing."""
+    """Returns the result of the function `of`; fails the test if the device is missing."""
     try:
         return of(config)
     except CommandError as error:

@@ -1,6 +1,6 @@
-"""Runs each marked test in a process of its own, on the device.
+"""Runs each marked test on the device, in a separate process.
 
-The loader reads the device's LD_LIBRARY_PATH and LD_PRELOAD at a process's start only. So one
+The loader reads the device's LD_LIBRARY_PATH and LD_PRELOAD only at a process's start. So one
 server (server.py) starts in that environment, collects the tests again, and forks for each test. A
 fault of the GPU ends only the fork of its test.
 """
@@ -59,7 +59,8 @@ def _torn_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.T
 
 
 def _reports(item: pytest.Item) -> list[pytest.TestReport]:
-    """Returns a test's reports: those of its process, or a report about how the process ended."""
+    """Returns the reports that a test's process returned, or a report about how the process
+    ended."""
     limit, errors = _settings(item)
     server = _server(item.config)
     start = time.time()
@@ -123,7 +124,7 @@ def _failed(
 
 
 class _Answer:
-    """The reports of a test, or the way in which its process ended, with the output."""
+    """The reports of a test, or how the test's process ended, and the output."""
 
     def __init__(
         self, reports: list[Any] | None, status: int, said: tuple[str, str], ending: str = ""
@@ -219,7 +220,7 @@ def _server(config: pytest.Config) -> _Server:
 
 
 def _description(config: pytest.Config) -> dict[str, Any]:
-    """Returns the session's description, by which the server collects the session's tests."""
+    """Returns a description of the session, with which the server collects the session's tests."""
     options: dict[str, Any] = {}
     for name, value in vars(config.option).items():
         try:

@@ -1,4 +1,4 @@
-"""The fixture `mgpu`: runs programs, and fails the test if a program has failed."""
+"""Defines the fixture `mgpu`, which runs programs, and fails the test if a program fails."""
 
 from __future__ import annotations
 

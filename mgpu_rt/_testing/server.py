@@ -1,5 +1,5 @@
-"""The process that runs marked tests: collects a session's tests, and forks for each requested test
-(isolated.py)."""
+"""The process that runs marked tests (isolated.py): collects the session's tests, and forks a child
+for each requested test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> NoReturn:
-    """Serves the session whose pipe is the first argument, until the session closes that pipe."""
+    """Serves a session through the pipe that the first argument names, until the session closes the
+    pipe."""
     _end_with_parent()
     connection = Connection(int(sys.argv[1]))
     sys.argv[1:] = []
@@ -111,14 +112,14 @@ def _in_child(item: pytest.Item, file: Path) -> NoReturn:
 
 
 def _lead(pid: int) -> None:
-    """Makes a process the leader of a group, so that the whole group can be ended. Both the parent
-    and the child process call this function."""
+    """Makes a process the leader of its own group, so that a signal can end the whole group. Both
+    the parent and the child process call this function."""
     with contextlib.suppress(OSError):
         os.setpgid(pid, pid)
 
 
 def _captured(config: pytest.Config) -> tuple[str, str]:
-    """Returns the text that pytest had captured when a test's process ended."""
+    """Returns the output of a test's process, as far as pytest has captured it."""
     manager: Any = config.pluginmanager.getplugin("capturemanager")
     return (
         tuple(manager.read_global_capture())

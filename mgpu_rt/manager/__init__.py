@@ -20,7 +20,7 @@ from mgpu_rt.manager._protocol import (
     Policy,
 )
 
-#: The earlier names of three of these classes, for one release.
+#: Earlier names of three of these classes, which are kept for one release.
 Cached, Shipped, What = CachedObject, DefaultPolicy, EventKind
 
 __all__ = [

@@ -2,9 +2,9 @@
 
     python mgpu_rt/manager/_build.py OUT.c
 
-`_manager.abi3.so` is an API-mode cffi module of the functions in csrc/manager/manager.h, which
-csrc/python.mk compiles. The library itself has no Python: it runs mgpu_rt/manager/_manager.py,
-which imports this module.
+`_manager.abi3.so` is an API-mode cffi module with the functions of csrc/manager/manager.h;
+csrc/python.mk compiles the module. The library itself contains no Python code: it starts
+mgpu_rt/manager/_manager.py, which imports this module.
 """
 
 from __future__ import annotations

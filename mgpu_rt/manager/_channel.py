@@ -20,7 +20,7 @@ from mgpu_rt.manager._protocol import (
     Pin,
 )
 
-#: enum channel_request of csrc/runtime/telemetry/channel.h
+#: The values of enum channel_request in csrc/runtime/telemetry/channel.h.
 LIST, EVICT, PIN, LIMITS, LIMIT, MEMORY, SAY, WARN = range(8)
 
 ROOM = 4096  # events read at once: as many as the ring has room for
@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 class Channel:
-    """The requests of `mgpu_rt.manager.Caches`, the events, and the decisions."""
+    """Exchanges events, decisions and the requests of `mgpu_rt.manager.Caches` with the library."""
 
     def __init__(self, program: int = 0) -> None:
         """``program`` is the program's process id, 0 if unknown. Raises Refused."""
@@ -47,8 +47,8 @@ class Channel:
         self._told: set[int] | None = None  # handles that first_events reported; None: not called
 
     def first_events(self) -> tuple[list[Event], bool]:
-        """Returns an arrival for each object that existed before the first event, then the later
-        events.
+        """Returns an arrival event for each object that existed before the first event, then the
+        later events.
 
         The second result is False if some events are missing. The manager calls this method before
         `events`."""
@@ -133,7 +133,8 @@ class Channel:
         self._ask(WARN, text=text)
 
     def give_up(self) -> None:
-        """Leaves the caches to the library from now on, without a message."""
+        """Gives up without a message: from now on the library manages the caches without the
+        manager."""
         lib.mgpu_give_up(b"")
 
     def _list(self, kind: Kind) -> list[CachedObject]:

@@ -12,9 +12,10 @@ from mgpu_rt.manager._protocol import Caches, Decision, Event
 class DefaultPolicy:
     """Decides through two caches, which mirror the library's caches of modules and of memory.
 
-    The library itself enforces its limits, in the order of last use. The policy adds two decisions
-    that take longer. Modules in repeated use survive a flood of modules that are used only once.
-    Long unused blocks are evicted if their device is short of memory.
+    The library itself enforces its limits, and evicts the least recently used objects first. The
+    policy adds two decisions that take longer. Modules in repeated use survive a flood of modules
+    that are used only once. Blocks that were unused for a long time are evicted if their device is
+    short of memory.
     """
 
     def __init__(self, caches: Caches) -> None:
@@ -22,7 +23,7 @@ class DefaultPolicy:
         self.memory = MemoryCache(caches)
 
     def set_clock(self, clock: Callable[[], float]) -> None:
-        """Sets the clock, which returns seconds; by default time.monotonic."""
+        """Sets the function that returns the time in seconds, by default time.monotonic."""
         for cache in (self.modules, self.memory):
             cache.clock = clock
 

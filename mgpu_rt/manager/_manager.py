@@ -1,8 +1,8 @@
-"""The manager: a process that the library starts beside a program, to manage its caches.
+"""The manager: a process that the library starts beside a program, to manage the library's caches.
 
 The library reports the caches' events to the manager. The manager consults a policy, and the
 library carries out the policy's decisions. The library runs this file by its path, because the
-interpreter may have another package of this name. The manager ends with the program.
+interpreter may find another package with this name. The manager ends with the program.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ WAIT = 1.0  # seconds between two turns if nothing happens
 GAP = 0.02  # the least between two turns: one turn takes all events of a burst
 
 
-#: The channel's file descriptor, then the offset and the size of the text in the channel that
-#: states why there is no manager (csrc/runtime/telemetry/channel.h).
+#: The channel's file descriptor. CHANNEL_REASON_SIZE bytes at CHANNEL_REASON in the channel state
+#: why there is no manager (csrc/runtime/telemetry/channel.h).
 CHANNEL_FD, CHANNEL_REASON, CHANNEL_REASON_SIZE = 3, 40, 215
 
 
 def leave_reason(reason: str) -> None:
-    """Writes the reason for the library; does not need cffi, which may be missing."""
+    """Writes for the library why there is no manager; does not need cffi, which may be missing."""
     with contextlib.suppress(OSError):
         if not os.readlink(f"/proc/self/fd/{CHANNEL_FD}").startswith("/memfd:mgpu_rt"):
             return  # started by hand
@@ -50,7 +50,8 @@ def import_package() -> None:
 
 
 def find_cffi() -> None:
-    """Adds the user's own packages, which -I excludes and which may contain cffi."""
+    """Makes the user's own packages importable: -I excludes these packages, but cffi may be among
+    them."""
     if importlib.util.find_spec("_cffi_backend") is None:
         # proof: users_packages_hold_cffi
         site.addsitedir(site.getusersitepackages())
@@ -86,7 +87,7 @@ def policy_paths() -> list[str]:
 
 
 def manage(channel: Channel, policy: Policy) -> None:
-    """Manages the caches for ever: the process ends when the program ends."""
+    """Manages the caches in an endless loop; the process ends with the program."""
     events, complete = channel.first_events()
     while True:
         for decision in policy.decide(events, complete) or ():
@@ -96,7 +97,7 @@ def manage(channel: Channel, policy: Policy) -> None:
 
 
 def serve(channel: Channel, name: str, paths: list[str]) -> None:
-    """Runs the policy class `name`, which is searched for in `paths`. Runs the default policy if no
+    """Runs the policy class `name`, which is loaded from `paths`. Runs the default policy if no
     policy was named, or if the named policy fails."""
     from mgpu_rt import _loading
     from mgpu_rt.manager import DefaultPolicy

@@ -11,8 +11,8 @@ from mgpu_rt.manager._protocol import CachedObject, Event, Kind
 class Entry:
     """An object of HIP that the library owns.
 
-    `uses`, `held` and `last_use` change only when the mirror reads the library's list, because a
-    hit causes no event.
+    `uses`, `held` and `last_use` change only when the mirror reads the library's list, because hits
+    cause no events.
     """
 
     __slots__ = ("bytes", "device", "handle", "heat", "held", "last_use", "pinned", "uses")

@@ -2,7 +2,7 @@
 
 A policy is a class that `MGPU_RT_POLICY=package.module:Class` names. The policy runs in the
 manager, a separate process (docs/python.md), so it may take its time. While the policy decides, the
-C library serves the program's calls, and enforces its limits in the order of last use.
+C library serves the program's calls, and evicts the least recently used objects beyond its limits.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ class Memory(NamedTuple):
 
 
 class Caches(Protocol):
-    """The library in the program. Each call queries the library: 20 µs, more for long lists."""
+    """The library in the program. Each call queries the library, which takes 20 µs, or more for
+    long lists."""
 
     def modules(self) -> list[CachedObject]: ...
     def streams(self) -> list[CachedObject]: ...

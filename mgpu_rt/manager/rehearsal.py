@@ -128,7 +128,8 @@ class _Library:
 
 
 def _turns(events: Sequence[Event], after: int) -> Iterator[tuple[int, list[Event]]]:
-    """Yields the turns, at least one for each second: a time, and the events up to that time."""
+    """Yields turns, at least one for each second; a turn is a time and the new events up to that
+    time."""
     if not events:
         return
     now, rest = events[0].time, list(events)
@@ -152,7 +153,7 @@ def rehearse(
 ) -> list[tuple[float, Decision]]:
     """Returns a policy's decisions in order, each with the seconds since the first event.
 
-    A default policy's clock shows the time of the events. The program permanently holds the handles
+    The clock of a DefaultPolicy shows the events' times. The program permanently holds the handles
     in `held`. An eviction of any other object succeeds, and causes an event. Hits are unknown, so
     `uses` is 0. `memory` maps each device to its memory. The policy continues for `seconds_after`
     seconds after the last event. Raises the exceptions of the policy.

@@ -1,4 +1,4 @@
-"""Runtimes that are written in Python, and that handle a program's mgpu* calls.
+"""Runtimes in Python, which handle a program's mgpu* calls.
 
     class Trace(mgpu_rt.runtime.Runtime):
         def launch_kernel(self, launch):
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel, MemRefDescriptor
     from mgpu_rt.runtime._replay import Recording
 
-#: The module that defines each name. Code that builds the compiled part, or runs without HIP,
-#: cannot import the modules.
+#: The module that defines each name. The modules are imported on first use: code that builds the
+#: compiled part, or runs without HIP, cannot import them.
 _ELSEWHERE = {
     "Buffer": "objects",
     "CachedRuntime": "cached",

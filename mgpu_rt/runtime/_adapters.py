@@ -1,4 +1,4 @@
-"""Calls a runtime's methods for the functions of the ABI, with the methods' arguments."""
+"""Adapts the functions of the ABI to a runtime's methods, and converts the arguments."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def _launch_cluster(runtime: Runtime) -> Callable[..., int]:
 
 
 def nothing(answer: object) -> int:
-    """Returns 1, which C takes as success of a method without a result. Raises TypeError if the
-    method has returned a value, such as a coroutine or a generator that has not run."""
+    """Returns 1, which tells C that a method without a result has succeeded. Raises TypeError if
+    the method has returned a value, such as a coroutine or a generator that has not run."""
     if answer is not None:
         raise TypeError(f"the method returned {answer!r}, but must return nothing")
     return 1
@@ -136,8 +136,8 @@ def end(runtime: Runtime) -> Callable[[], int]:
 
 
 def _allocate(runtime: Runtime) -> Callable[..., int]:
-    # Programs from before LLVM 18 pass no flag, so the value is garbage; those programs never pass
-    # a null stream.
+    # Programs from before LLVM 18 do not pass `shared`, so its value is garbage; those programs
+    # never pass a null stream.
     serve = runtime.mem_alloc
     asks = _overrides(runtime, "on_out_of_memory")
 
@@ -160,7 +160,7 @@ def _make_room(runtime: Runtime) -> Callable[..., int]:
 
 UNKNOWN = 999  # HIP's error
 
-#: Functions whose methods take arguments other than the ABI's.
+#: Functions of the ABI whose methods take different arguments.
 _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
     "end": end,
     "out_of_memory": _make_room,
@@ -174,10 +174,10 @@ _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
     "mgpuMemAlloc": _allocate,
 }
 
-#: Methods that correspond to no function of the ABI, by the library's names.
+#: Methods for which the ABI has no function, by the library's names.
 _OTHERS = {"end": "end", "out_of_memory": "on_out_of_memory"}
 
-#: Methods that must see a call so that a launch knows its kernel.
+#: Functions whose calls the runtime must see, so that a launch knows its kernel.
 _KERNELS = ("mgpuModuleLoad", "mgpuModuleLoadJIT", "mgpuModuleGetFunction")
 
 
@@ -195,8 +195,8 @@ def _method_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """The method that replaces a function of the ABI, and the handler of the method's exceptions. C
-    gets `lost` if the handler fails, too."""
+    """The method that replaces a function of the ABI, and the handler of the method's exceptions.
+    If the handler also fails, C gets `lost`."""
 
     method: Callable[..., Any]
     handler: Callable[..., Any]
@@ -226,8 +226,8 @@ def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
 
 
 def _results(kind: str) -> tuple[Any, Any]:
-    """Returns two values of a result type: the result of a failed call, and the result if the
-    handler of the failure also failed (build.py)."""
+    """Returns the result of a failed call, and the result if the exception's handler also fails
+    (build.py)."""
     if kind == "void":
         return 1, 0
     if kind == "struct mgpu_elapsed":
@@ -238,12 +238,12 @@ def _results(kind: str) -> tuple[Any, Any]:
 
 
 def _handler(runtime: Runtime, function: str, failed: Any, fail: Fail) -> Callable[..., Any]:
-    """Returns a handler for an exception, after which the call returns `failed`."""
+    """Returns a handler that reports an exception, and returns `failed` as the call's result."""
 
     def handle(_kind: Any, error: BaseException, trace: Any) -> Any:
         if trace is None and isinstance(error, (TypeError, OverflowError)):
-            # The exception has no line in the method: C code failed to call the method, or to
-            # convert its result.
+            # Without a traceback, the exception comes from C code, which could not call the method,
+            # or could not convert its result.
             method = _method_of(function)
             words = f"{method}{inspect.signature(getattr(Runtime, method))}".replace("'", "")
             error = TypeError(f"{type(runtime).__name__}.{method} does not fit {words}: {error}")

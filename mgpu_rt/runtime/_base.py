@@ -2,7 +2,7 @@
 
 The library calls a method in place of the corresponding function, with handles and addresses as
 ints. super() calls the next class's method, and finally the C library's function. Python is called
-only for overridden methods: all others stay in the C library, at its speed.
+only for overridden methods: all other calls stay in the C library, at its speed.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ class Runtime:
     """The class that runtimes and hooks derive from. One object serves all threads of a program at
     once.
 
-    Settings are class attributes: `NanCheck(dtype="f8")` sets one, as does dtype=f8 after the
-    question mark in MGPU_RT_RUNTIME.
+    Settings are class attributes: `NanCheck(dtype="f8")` sets one, and so does `?dtype=f8` in
+    MGPU_RT_RUNTIME.
 
-    HipError in a method makes the call fail: stock's line on stderr, and the result 0. Any other
-    exception is printed and ends the program; `with intercept(...)` raises the exception instead.
+    A HipError in a method makes the call fail: the library prints stock's line on stderr, and the
+    call returns 0. Any other exception is printed and ends the program; `with intercept(...)`
+    raises the exception instead.
     """
 
-    #: The C library's functions by their names; they bypass all runtimes.
+    #: The C library's functions, by name; calls of these functions bypass all runtimes.
     native: ClassVar[Any] = lib
-    #: False: the runtime does not need kernels' names and images, so a hook on launches costs less.
+    #: False if the runtime does not need kernels' names and images; a hook on launches then costs
+    #: less.
     knows_kernels: ClassVar[bool] = True
     _is_made = False  # until __init__ has run
 
@@ -73,7 +75,8 @@ class Runtime:
     # ---- launches ----
 
     def launch_kernel(self, launch: Launch) -> None:
-        """Implements mgpuLaunchKernel, ...Cooperative, mgpuLaunchClusterKernel and ...RT."""
+        """Implements mgpuLaunchKernel, mgpuLaunchKernelCooperative, mgpuLaunchClusterKernel and
+        mgpuLaunchKernelRT."""
         if not (launch.symbol or launch.cooperative or launch.cluster):  # nearly all, so at once
             lib.mgpuLaunchKernel(
                 launch.function,
@@ -148,12 +151,12 @@ class Runtime:
     def set_default_device(self, device: int) -> None:
         lib.mgpuSetDefaultDevice(device)
 
-    # Functions with memrefs, tensor maps and sparse matrices also have methods, with the ABI's
-    # arguments: see below.
+    # Functions with memrefs, tensor maps and sparse matrices also have methods, which take the
+    # ABI's arguments: see below.
 
     def on_out_of_memory(self, device: int, size: int) -> None:
-        """Called before an allocation of `size` bytes fails for lack of device memory; a repeated
-        attempt may use memory that the method frees.
+        """Called when device memory is too short for an allocation of `size` bytes. The allocation
+        is then repeated, and may use memory that the method has freed.
 
         The method runs on the thread that allocates. Allocations in the method do not call the
         method.
@@ -162,7 +165,7 @@ class Runtime:
     def end(self) -> None:
         """Called when the program ends, while HIP still works."""
 
-    # ---- for those who override: what is known ----
+    # ---- for methods that override: kernels, buffers, copies ----
 
     def kernel_of(self, function: int) -> LoadedKernel:
         """Returns the kernel of a handle. If the kernel was never looked up, the kernel's name
@@ -170,22 +173,22 @@ class Runtime:
         return self._kernels.get(function) or LoadedKernel(function, f"function {function:#x}")
 
     def buffer_at(self, address: int) -> Buffer | None:
-        """Returns the block of device memory that contains an address; None if HIP knows of
-        none."""
+        """Returns the block of device memory that contains an address; None if HIP knows no such
+        block."""
         from mgpu_rt.runtime._hip import Hip
 
         found = Hip.of_process().address_range(address) if address else None
         return Buffer(self, *found) if found else None
 
     def copy(self, to: int, source: int, size: int, stream: int = 0) -> None:
-        """Copies in the order of the stream, and waits. Raises CopyFailed if HIP refuses the
-        copy."""
+        """Copies memory in the order of the stream, and waits for the copy. Raises CopyFailed if
+        HIP refuses the copy."""
         from mgpu_rt.runtime._hip import Hip
 
         if size:
             Hip.of_process().copy(to, source, size, stream)
 
-    # ---- the books of kernels, which adapters.py keeps ----
+    # ---- the known kernels, which adapters.py records ----
 
     def _loaded(self, module: int, image: Image) -> None:
         self._images[module] = image

@@ -3,17 +3,17 @@ calls.
 
     python -m mgpu_rt.runtime._build OUT.c
 
-For each function of csrc/abi.def there are three functions in C. `on_` is Python's function,
+The C source has three functions for each function of csrc/abi.def. `on_` is Python's function,
 declared for cffi. The plain name calls the library's own function. host.py replaces the library's
 function by `enter_`, which calls `on_`. If a method calls the function that it overrides, `enter_`
 passes the call to the library, so the method does not recurse.
 
 Python handles a method's exception (adapters.py). The handler may also fail, for lack of memory or
-stack. cffi then returns LOST, or 0 for a void function of the ABI, whose method returns 1. `enter_`
-then ends the program, which would otherwise continue without the call. In a `with intercept(...)`,
-the end of the `with` raises RuntimeError instead.
+stack. cffi then returns LOST; it returns 0 if the ABI's function is void, because the method's
+adapter returns 1 on success. `enter_` then ends the program, which would otherwise continue without
+the call. In a `with intercept(...)`, the end of the `with` raises RuntimeError instead.
 
-Handles and addresses are declared as numbers of their size, which x86-64 passes in the same
+Handles and addresses are declared as integers of equal size, which x86-64 passes in the same
 registers. So Python gets ints, and cffi creates no objects for handles and addresses.
 """
 
@@ -35,7 +35,8 @@ _STRUCTS = "\n".join(
 
 
 def _plain(kind: str) -> str:
-    """Returns a type for Python: text and memrefs unchanged, other pointers as numbers."""
+    """Returns the type that Python gets: text and memrefs are unchanged, other pointers become
+    numbers."""
     kind = kind.strip()
     if kind in _HANDLES or ("*" in kind and "struct" not in kind and kind != "const char *"):
         return "uintptr_t"
@@ -61,7 +62,7 @@ class _Function:
 
     @property
     def enter(self) -> str:
-        """Returns the C function that calls Python's."""
+        """Returns a C function that calls Python's function."""
         kind, back = ("int", "") if self.result == "void" else (self.result, " answer")
         number = "answer"
         if "struct" in kind:
@@ -80,7 +81,7 @@ class _Function:
 
     @property
     def native(self) -> str:
-        """Returns the C function that calls the library's."""
+        """Returns a C function that calls the library's function."""
         call = f"(({self.result} (*)({self.kinds}))own_{self.name})({self.names});"
         back = "" if self.result == "void" else "return "
         return (

@@ -1,10 +1,10 @@
-"""The runtime in readable Python over HIP: a version like LLVM's own library, and a version with
-the caches of mgpu_rt.
+"""Two runtimes in readable Python over HIP: PlainRuntime works like LLVM's own library, and
+CachedRuntime has the caches of mgpu_rt.
 
-The code is for reading and for experiments: the C library does equal work faster, with shortcuts.
-Each cache consists of two short methods: the first returns an object, and the second takes the
-object back. As in the C library, a cache reuses an object only if the reuse is proven safe;
-otherwise the call goes to HIP.
+The code is for reading and for experiments: the C library does this work faster. Each cache
+consists of two short methods: the first returns an object, and the second takes the object back. As
+in the C library, a cache reuses an object only if the reuse is proven safe; otherwise the call goes
+to HIP.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ class PlainRuntime(Runtime):
 
 
 def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int | None:
-    """Takes an idle object from the list, then queries HIP about it. A call to HIP lets other
-    threads run, so another thread could take the object between a test and a pop."""
+    """Takes an object from the list first, and then asks HIP whether the object is idle. A call to
+    HIP lets other threads run, so another thread could take the object between a test and a pop."""
     for _ in range(len(kept)):
         try:
             # proof: one_thread_takes_it, else `found = kept[0]`
@@ -149,7 +149,7 @@ _Kind = Literal["module", "stream", "event", "block"]
 
 
 class _Kept:
-    """All objects that are cached for one device. `known` contains the handles that this runtime
+    """The objects that are cached for one device. `known` contains the handles that this runtime
     created: all other handles are the program's. `held` contains the known handles that the program
     holds."""
 
@@ -221,7 +221,7 @@ class CachedRuntime(PlainRuntime):
 
     def _returned(self, owner: _Kept, handle: int, function: str, refusal: int) -> None:
         """Records that the program releases an object. Raises HipError, as HIP would, if the
-        program has already released the object; another caller may be using the object."""
+        program has already released the object, which another caller may be using."""
         try:
             owner.held.remove(handle)  # one call, so that only one of two threads gets it
         except KeyError:
@@ -236,8 +236,8 @@ class CachedRuntime(PlainRuntime):
         for handles in (owner.held, owner.made):
             handles.discard(handle)
 
-    # Images with equal bytes are one image. An image is loaded again each time if kernels can write
-    # to it, or if the program can set one of its constants by name.
+    # Images with equal bytes are one image. An image is loaded again each time if kernels can
+    # write to it, or if the program can set its constants by name.
 
     def module_load(self, image: Image) -> int:
         here = self._here
@@ -342,8 +342,8 @@ class CachedRuntime(PlainRuntime):
         if owner:
             self._returned(owner, address, "hipFree", INVALID_VALUE)
             size, number = owner.lent.pop(address)
-            # The program may have freed the block by calling HIP; another allocation may now have
-            # the address.
+            # The program may have freed the block by calling HIP, and HIP may have given the
+            # block's address to another allocation.
             # proof: block_has_its_number, else `is_ours = True`
             is_ours = number is not None and number == self.hip.buffer_id(address)
             # proof: stream_is_ours, else `if is_ours and self._alone_at_work(owner, stream):`
@@ -425,9 +425,10 @@ class CachedRuntime(PlainRuntime):
 
 
 class Singleton(CachedRuntime):
-    """One stream for each device, created at its first use: the simplest cache of streams. Programs
-    with several streams do not run them concurrently with this runtime. A program that destroys
-    streams by calling HIP, or destroys them after its exit handlers, must not use this runtime."""
+    """Creates one stream for each device, at the first use: the simplest cache of streams. The
+    work of a program with several streams therefore does not run concurrently. A program that
+    destroys streams by calling HIP, or destroys them after its exit handlers, must not use this
+    runtime."""
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)

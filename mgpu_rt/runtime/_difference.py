@@ -56,8 +56,8 @@ def check(tolerance: float | None, dtype: str) -> None:
 def differences(
     block: int, now: bytes, then: bytes, tolerance: float | None, dtype: str, ulps: int = 0
 ) -> list[Difference]:
-    """Returns how two contents of equal length differ: as bytes, or with a tolerance as elements of
-    `dtype`.
+    """Returns how two contents of equal length differ: without a tolerance as bytes, otherwise as
+    elements of `dtype`.
 
     Integers are compared exactly, floats as f64. A NaN equals any NaN. Floats may differ by up to
     `ulps` steps between adjacent floats. Bytes after the last whole element are compared as bytes.
@@ -78,7 +78,7 @@ def differences(
 
 
 def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Difference]:
-    """Compares large arrays at C's speed."""
+    """Compares bytes as two large integers, at C's speed."""
     wrong = int.from_bytes(now[begin:], "little") ^ int.from_bytes(then[begin:], "little")
     unlike = wrong.to_bytes(len(then) - begin, "little")
     count = len(unlike) - unlike.count(0)
@@ -106,7 +106,7 @@ def errors_of(
 
 
 def ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
-    """Returns the distance of two elements, as a number of adjacent floats; the maximum if one
+    """Returns the distance of two elements, in steps between adjacent floats; the maximum if one
     element is NaN."""
     numpy = numpy_for("--tolerance")
 
@@ -127,7 +127,7 @@ def numbers(content: bytes, dtype: str) -> Any:
 
 
 def _distances(numpy: Any, mine: Any, theirs: Any) -> Any:
-    """Returns the distances of integers as unsigned integers of equal size, which can represent
+    """Returns the distances of integers, as unsigned integers of equal size, which can represent
     every distance."""
     unsigned = f"u{mine.dtype.itemsize}"
     larger, smaller = numpy.maximum(mine, theirs), numpy.minimum(mine, theirs)

@@ -10,8 +10,7 @@ from mgpu_rt._runtime import lib
 
 
 def end_program(error: BaseException) -> None:
-    """Ends the process, even if a step of the ending fails; the status is 0 only if the user
-    requests 0."""
+    """Ends the process, even if a step fails; the status is 0 only if the user requests 0."""
     status = 1
     try:
         status = _tell(error)
@@ -45,7 +44,7 @@ def _tell(error: BaseException) -> int:
 
 
 def _shown(error: BaseException) -> str:
-    """Returns the text of an exception with its traceback, as far as possible."""
+    """Returns the text of an exception, with its traceback if possible."""
     try:
         return "".join(traceback.format_exception(error))
     except Exception:

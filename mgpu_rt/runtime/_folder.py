@@ -1,4 +1,5 @@
-"""The folder of a recording: only its owner may enter the folder, and links in it are not followed.
+"""The folder of a recording: only the owner may enter the folder, and links in the folder are not
+followed.
 
 Another user with rights to the parent folder could create the folder first, or replace it. So files
 are opened relative to descriptors of folders that belong to this user and are closed to others.
@@ -25,7 +26,7 @@ _FILE = os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def claim(path: str) -> None:
     """Creates the folder of a new recording, or uses an existing folder without recorded launches.
-    Raises OSError: FileExistsError if the folder has other content."""
+    Raises OSError; raises FileExistsError if the folder has other content."""
     try:
         number = _make(path)
     except NotADirectoryError:
@@ -37,9 +38,9 @@ def claim(path: str) -> None:
 
 
 class Folder:
-    """A recording's folder, which is created if it is missing. Several threads and processes may
-    write to the folder. Raises OSError if the folder cannot be written, or if others could read or
-    change it."""
+    """A recording's folder, which is created if missing. Several threads and processes may write to
+    the folder. Raises OSError if the folder cannot be written, or if others could read or change
+    it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -93,15 +94,15 @@ class Folder:
 
 
 def _make(path: str) -> int:
-    """Returns the descriptor of a folder by its path, whose missing parents are created. Raises
-    OSError."""
+    """Opens a folder by its path, creates it and its missing parents, and returns its descriptor.
+    Raises OSError."""
     with suppress(FileExistsError):  # another file, which _open reports
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     return _open(path)
 
 
 def _open(path: str, within: int | None = None) -> int:
-    """Returns the descriptor of a folder that only its owner, this user, may enter. Creates the
+    """Returns the descriptor of a folder that only this user, its owner, may enter. Creates the
     folder if it is missing. Raises OSError."""
     with suppress(FileExistsError):
         os.mkdir(path, 0o700, dir_fd=within)
@@ -123,8 +124,7 @@ def _open(path: str, within: int | None = None) -> int:
 
 @contextmanager
 def _alone(number: int, path: Path) -> Iterator[None]:
-    """Admits one thread at a time, among the threads of all processes that open the file. Raises
-    OSError."""
+    """Admits one thread at a time, of all processes that open the file. Raises OSError."""
     try:
         _lock(number, path)
         yield
@@ -168,9 +168,9 @@ def _write(number: int, content: bytes) -> None:
 
 @contextmanager
 def limits_are_errors() -> Iterator[None]:
-    """Makes a write beyond the limit on file sizes raise OSError. The kernel also sends the thread
-    SIGXFSZ, which would end a program; that signal is discarded, unless a SIGXFSZ was already
-    pending."""
+    """Makes a write that exceeds the limit on file sizes raise OSError. The kernel also sends the
+    thread SIGXFSZ, which would end a program; that signal is discarded, unless a SIGXFSZ was
+    already pending."""
     limit = {signal.SIGXFSZ}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, limit)
     pending = limit & signal.sigpending()

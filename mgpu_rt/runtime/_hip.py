@@ -25,7 +25,7 @@ COPY_DEFAULT = 4  # hipMemcpyDefault
 HIP_6, HIP_7 = 60000000, 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
-#: The text of each call in LLVM's failure message.
+#: The text of each call, as LLVM's failure message shows it.
 CALLS = {
     "hipModuleLoadData": "hipModuleLoadData(&module, data)",
     "hipModuleUnload": "hipModuleUnload(module)",
@@ -55,8 +55,8 @@ CALLS = {
     "hipSetDevice": "hipSetDevice(device)",
 }
 
-#: The functions that are called by ctypes: the number of their results, and their other arguments.
-#: The letters stand for: Pointer or handle, Text, unsigned, int, Half word, size (Z).
+#: For each function that is called by ctypes: the number of results, and the types of the other
+#: arguments. The letters stand for: Pointer or handle, Text, unsigned, int, Half word, size (Z).
 _SHAPES = {
     "hipModuleLoadData": (1, "P"),
     "hipModuleUnload": (0, "P"),
@@ -97,7 +97,7 @@ class CopyFailed(RuntimeError):
     The failure does not count as a failed call of the program."""
 
 
-#: Serializes the bindings, because each binding installs and removes a module `rocm_sdk`.
+#: Admits one binding at a time, because each binding installs and removes a module `rocm_sdk`.
 _binding = threading.Lock()
 
 
@@ -121,7 +121,8 @@ def _with_hip_python(path: str) -> Any:
 
 
 class _Ctypes:
-    """hip-python's functions by ctypes: each returns a tuple of the error and its results."""
+    """Calls HIP through ctypes, with hip-python's interface: each function returns a tuple of the
+    error and its results."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (results, arguments) in _SHAPES.items():
@@ -213,11 +214,13 @@ class Hip:
     # ---- queries, which may fail ----
 
     def stream_idle(self, stream: int) -> bool:
-        """Returns True if all work on the stream is done; False for a destroyed stream."""
+        """Returns True if all work on the stream is done; returns False if the stream was
+        destroyed."""
         return self._is_good(lib.ask_handle(self._find_stream, self._stream_query, stream))
 
     def stream_busy(self, stream: int) -> bool:
-        """Returns True if work on the stream is pending; False for a destroyed stream."""
+        """Returns True if work on the stream is pending; returns False if the stream was
+        destroyed."""
         error = lib.ask_handle(self._find_stream, self._stream_query, stream)
         return not self._is_good(error) and error == NOT_READY
 
@@ -235,7 +238,7 @@ class Hip:
         return asked and status.value != 0
 
     def event_done(self, event: int) -> bool:
-        """Returns True if all work before the event's record is done."""
+        """Returns True if all work that precedes the event's record is done."""
         return self._is_good(lib.ask_handle(0, self._event_query, event))
 
     def event_elapsed(self, start: int, stop: int) -> float:
@@ -250,8 +253,8 @@ class Hip:
         return lib.ask_device(self._get_device) if self._several else 0
 
     def buffer_id(self, address: int) -> int | None:
-        """Returns a number that no other allocation has ever had; None if HIP knows no
-        allocation."""
+        """Returns the number of the allocation at an address, which no other allocation has ever
+        had; None if HIP knows no allocation there."""
         number = lib.ask_number(self._get_attribute, BUFFER_ID, address)
         if number == 0:
             self._is_good(self._library.hipPeekAtLastError())
@@ -279,8 +282,8 @@ class Hip:
         return self.failed("", error).name if error else ""
 
     def watch_memory(self) -> int:
-        """Allocates memory that a reset of the device frees, by a function of HIP that programs
-        seldom call; returns 0 on failure."""
+        """Allocates memory that is freed when the device is reset; returns 0 on failure. Uses a
+        function of HIP that programs seldom call."""
         address = ctypes.c_void_p()
         arguments = ctypes.byref(address), ctypes.c_size_t(64), 0
         return (address.value or 0) if self._asks("hipExtMallocWithFlags", *arguments) else 0

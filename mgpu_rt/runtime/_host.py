@@ -1,8 +1,7 @@
-"""Installs a runtime in place of the C library's functions, and removes it.
+"""Installs a runtime in place of the C library's functions, and removes the runtime again.
 
 csrc/runtime/python/host.c calls `start` for MGPU_RT_RUNTIME; `intercept` serves Python programs. A
-function is overridden only if a class overrides its method, or if its calls are needed to identify
-kernels.
+function is overridden only if a class overrides its method, or if its calls identify kernels.
 """
 
 from __future__ import annotations
@@ -100,8 +99,8 @@ def hip_path() -> str:
 
 def install(runtime: Runtime) -> None:
     """Installs a runtime in place of the library's functions, or of an earlier runtime. Raises
-    TypeError, or an exception of one of the runtime's properties; then the earlier runtime
-    stays."""
+    TypeError, or the exception of a property of the runtime; the earlier runtime then stays
+    installed."""
     with _State.lock:
         _connect()
         answers = _adapters.answers(runtime, _fail)
@@ -125,7 +124,7 @@ def remove() -> None:
 
 @contextlib.contextmanager
 def intercept(runtime: Runtime) -> Iterator[Runtime]:
-    """Implements mgpu_rt.intercept, which has the documentation."""
+    """Implements mgpu_rt.intercept, whose docstring describes it."""
     if not isinstance(runtime, Runtime):
         raise TypeError(
             f"{runtime!r} is not a Runtime: pass an object of a class that derives from it"
@@ -146,7 +145,7 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
 
 def _leave(runtime: Runtime) -> None:
     """Ends a runtime that is in use in a `with`. If other runtimes are still in use in a `with`,
-    installs the runtime whose `with` began last. Threads may leave in any order."""
+    installs the runtime whose `with` began last. Threads may leave their `with` in any order."""
     with _State.lock:
         _State.inside.remove(runtime)
         if _State.runtime is runtime:
@@ -213,9 +212,9 @@ def _search_named_paths() -> None:
 
 
 def make(wanted: str) -> Runtime:
-    """Creates the runtime that MGPU_RT_RUNTIME names: classes separated by commas, each of which
-    calls the next, and settings after a question mark. Raises the exceptions of finding or creating
-    the runtime."""
+    """Creates the runtime that MGPU_RT_RUNTIME names. The classes are separated by commas, and each
+    class calls the next; the settings follow a question mark. Raises the exceptions that loading or
+    creating the runtime raises."""
     names, _, settings = wanted.partition("?")
     paths = _named_paths()
     with contextlib.suppress(OSError):  # the current folder was removed
@@ -233,7 +232,7 @@ def make(wanted: str) -> Runtime:
 
 
 class _Nowhere(io.TextIOBase):
-    """A file in place of a closed stream, so that print does not write to another file."""
+    """A file that replaces a closed stream, so that print does not write to another file."""
 
     def write(self, text: str) -> int:
         return len(text)

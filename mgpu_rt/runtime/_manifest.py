@@ -13,7 +13,7 @@ from mgpu_rt._text import shown
 
 FORMAT = 2
 
-#: The limits of the ABI and HIP: for a grid's or block's size, bytes of dynamic memory, an address.
+#: The limits of the ABI and HIP: a grid's or block's size, the bytes of dynamic memory, an address.
 _SIZE, _SHARED, _ADDRESS = 32, 31, 64
 _ROOM = 47  # width of the largest block's size
 
@@ -49,7 +49,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class RecordedLaunch:
-    """A recorded launch. `image` is the hash of the image, `shared` a number of bytes."""
+    """A recorded launch. `image` is the hash of the image; `shared` is a number of bytes."""
 
     kernel: str
     label: str
@@ -92,7 +92,7 @@ def _parsed(line: bytes) -> Any:
     return found
 
 
-# ---- one launch: each value is checked before anything is made of it ----
+# ---- one launch: each value is checked before it is used ----
 
 
 def _launch_of(found: Any) -> RecordedLaunch:
@@ -175,7 +175,7 @@ def _hash(found: Any, key: str) -> str:
 
 
 def _name(found: Any, key: str) -> str:
-    """Returns a name for C functions, in which surrogates represent bytes that are not UTF-8."""
+    """Returns a name as text for C functions; surrogates represent bytes that are not UTF-8."""
     value = _value(found, key)
     try:
         good = isinstance(value, str) and b"\0" not in value.encode(errors="surrogateescape")

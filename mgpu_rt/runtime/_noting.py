@@ -1,7 +1,7 @@
 """The hook of `mgpu-rt diff`: records each launch of a process, but only hashes of its memory.
 
-The result is a recording (recording.py) without blobs of memory, except for launches that the
-settings name. Each process that launches has its own folder.
+The result is a recording (recording.py), which contains blobs of memory only for the launches that
+the settings name. Each process that launches has its own folder.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._folder import Folder
     from mgpu_rt.runtime._objects import Launch, LoadedKernel
 
-#: The prefix of the name of a file whose size is the number of launches that were not recorded. The
-#: size is 0 if no file can grow. The bytes need no space on the disk, which may be full.
+#: Files with this prefix count the launches that were not recorded: a file's size is their number.
+#: The size stays 0 if no file can grow. The file needs no space on the disk, which may be full.
 LOST = "lost"
 
 
@@ -34,10 +34,10 @@ def name_of(kernel: LoadedKernel) -> str:
 
 
 class Note(Record):
-    """Records each launch in a folder of this process, below the folder `output`. `sample` has the
-    meaning that it has in Buffer.sha256. `whole` is a list in JSON with a kernel's name and a
-    number for each launch. If the list is not empty, only its launches are recorded, with all of
-    their memory."""
+    """Records each launch in a folder of this process, below the folder `output`. `sample` is the
+    sample of Buffer.sha256. `whole` is a list in JSON with a kernel's name and a number for each
+    launch. If the list is not empty, only the listed launches are recorded, with all of their
+    memory."""
 
     output: str = "notes"
     nth: int = 0

@@ -24,13 +24,13 @@ Sizes = tuple[int, int, int]
 
 
 class Image:
-    """Loaded device code: one object for equal bytes, at any address and time.
+    """Loaded device code: equal bytes are one object, at any address and at any time.
 
     `address` is the program's current address of the bytes. `content` is empty if the size is
     unknown; then each load gets its own image.
     """
 
-    #: The last image at each address, which is verified before use, and all known images.
+    #: The last image at each address, verified before use; then all known images by content.
     _last: ClassVar[dict[int, Image]] = {}
     _known: ClassVar[dict[bytes, Image]] = {}
 
@@ -80,9 +80,9 @@ class Image:
     @functools.cached_property
     def label(self) -> tuple[str, str]:
         """Returns the gpu.module from which the image was compiled, and digits of the image's hash,
-        as in statistics. The gpu.module is "" if the program's symbols do not contain the name. The
-        gpu.module and the digits together distinguish the image's kernels from others with equal
-        names. The function must be called while the image is at its address."""
+        as statistics show them. The gpu.module is "" if the program's symbols do not contain the
+        name. The gpu.module and the digits together distinguish the image's kernels from others
+        with equal names. The function must be called while the image is at its address."""
         name = ffi.new("char[]", 256)
         image_hash = lib.image_name(self.address, name, len(name)) if self.content else 0
         digits = f"{image_hash >> 32:08x}" if image_hash else ""
@@ -99,7 +99,7 @@ class Image:
 
 
 def _size_of_ptx(address: int) -> int:
-    """Returns the size of PTX with its terminating 0, which NVIDIA's driver reads; 0 if the bytes
+    """Returns the size of PTX, with the terminating 0 that NVIDIA's driver needs; 0 if the bytes
     are no PTX."""
     start = ffi.cast("char *", address)
     if not ffi.buffer(start, 8)[:].startswith((b"//", b".version")):
@@ -110,8 +110,9 @@ def _size_of_ptx(address: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class LoadedKernel:
-    """A kernel of a loaded module, by HIP's handle. Without an image only the handle is known: the
-    kernel was looked up before the runtime was installed, or by other means."""
+    """A kernel of a loaded module, by HIP's handle. If the image is unknown, only the
+    handle is known: the kernel was looked up before the runtime was installed, or by other
+    means."""
 
     handle: int
     name: str
@@ -148,7 +149,7 @@ class LoadedKernel:
         return (parameters_of(self.description) or ()) if self.description else ()
 
 
-#: The kinds of arguments that point to device memory: AMD's term, and NVIDIA's term.
+#: The kinds of arguments that point to device memory, in AMD's and NVIDIA's terms.
 POINTERS = frozenset(("global_buffer", "pointer"))
 
 
@@ -172,8 +173,8 @@ class MemRefDescriptor:
 
 
 def _sizes_of(name: str) -> Any:
-    """A property of a launch that checks sizes: HIP would cut sizes to 32 bits, and replace another
-    block size by the kernel's compiled one."""
+    """A property of a launch that checks sizes. HIP would cut sizes to 32 bits, and would use the
+    kernel's compiled block size in place of a different size."""
 
     def change(launch: Launch, sizes: Any) -> None:
         if sizes is not None or name != "_cluster":
@@ -260,7 +261,7 @@ class Launch:
 
     @property
     def is_described(self) -> bool:
-        """Returns True if the kernel's arguments are known, by its image and by `params`."""
+        """Returns True if the kernel's arguments are known from its image and from `params`."""
         known = self.kernel.description
         described = known is not None and known.argument_bytes is not None
         return described and bool(self.params or not self.kernel.arguments)
@@ -302,8 +303,9 @@ class Launch:
 
     @property
     def arguments(self) -> list[int | bytes | MemRefDescriptor]:
-        """Returns the values, with memrefs assembled: a guess, because a code object does not mark
-        memrefs. Two pointers, an offset, sizes, and strides of a dense array count as a memref."""
+        """Returns the values, with memrefs in place of their parts. The memrefs are a guess,
+        because a code object does not mark them. Two pointers, an offset, sizes, and strides of a
+        dense array count as a memref."""
         values, kinds = self.values, [a.kind for a in self.kernel.arguments]
         found: list[int | bytes | MemRefDescriptor] = []
         at = 0
@@ -314,8 +316,8 @@ class Launch:
         return found
 
     def buffers(self) -> Iterator[tuple[int, Buffer]]:
-        """Returns the device memory to which the arguments point: each block once, with the number
-        of the first such argument, from 0."""
+        """Yields each block of device memory to which arguments point, with the number of the first
+        such argument, from 0."""
         seen = set()
         given = zip(self.kernel.arguments, self.values, strict=False)
         for number, (argument, value) in enumerate(given):
@@ -356,7 +358,8 @@ def _shown(argument: int | bytes | MemRefDescriptor) -> str:
 
 
 def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRefDescriptor | None:
-    """Returns the memref that begins with an argument, with the highest rank that fits."""
+    """Returns the memref of the highest rank that fits the arguments from `at` on; None if none
+    fits."""
     if len(kinds) < at + 2 or not {*kinds[at : at + 2]} <= POINTERS:
         return None
     end = next((i for i in range(at + 2, len(kinds)) if kinds[i] in POINTERS), len(kinds))
@@ -403,9 +406,9 @@ class Buffer:
 
     def sha256(self, stream: int = 0, sample: int = 0) -> str:
         """Returns the hash of the block's bytes once the work on `stream` is done. A sample of 0
-        means all bytes. If a block has more than `sample` bytes, about as many are read: pieces
-        from its first byte to its last. For several pieces, the result is the hash of the pieces'
-        hashes. Threads hash pieces while the next pieces are copied."""
+        means all bytes. If a block has more than `sample` bytes, pieces between its first and last
+        byte are read, about `sample` bytes in all. For several pieces, the result is the hash of
+        the pieces' hashes. Threads hash pieces while the next pieces are copied."""
         pieces = [*range(0, self.size, _PIECE)]
         if sample and self.size > max(sample, 2 * _PIECE):
             step = max(_PIECE, self.size // max(1, sample // _PIECE))

@@ -41,8 +41,8 @@ class Recorder:
         number: int,
         asked: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """`asked` maps addresses to the bytes that the program requested, as far as known. HIP
-        knows only sizes that the library has rounded up."""
+        """`asked` maps addresses to the bytes that the program requested; some addresses may be
+        missing. HIP knows only sizes that the library has rounded up."""
         self._path, self._launch, self._number, self._asked = folder, launch, number, asked
 
     def before(self) -> None:

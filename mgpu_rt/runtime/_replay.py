@@ -35,8 +35,8 @@ class Replayed:
     """The result of a replay. `seconds` contains each iteration's time, from the launch to the end
     of the kernel.
 
-    `iteration`, from 1, is the first iteration with other results. `differences` and `outside`
-    describe only that iteration.
+    `iteration`, counted from 1, is the first iteration whose results differ. `differences` and
+    `outside` describe only that iteration.
     """
 
     kernel: str
@@ -107,12 +107,13 @@ class Recording:
         """Repeats a recorded launch in this process, and compares the resulting memory.
 
         `image`, `grid`, `block` and `shared` replace the recorded values. Each iteration starts
-        from the recorded memory, and its results are compared. Without a tolerance bytes are
-        compared; a tolerance, which needs NumPy, compares elements of `dtype`, within an absolute
-        error or within `ulps`. `dtype` is MLIR's name, from f16, bf16, f32, f64 and i8 to i64.
+        from the recorded memory, and its results are compared. Without a tolerance, bytes are
+        compared. With a tolerance, which needs NumPy, elements of `dtype` are compared, and may
+        differ by the tolerance or by `ulps`. `dtype` is MLIR's name, from f16, bf16, f32, f64 and
+        i8 to i64.
 
-        Raises ValueError before any launch if a launch cannot be repeated; RuntimeError if HIP
-        refuses a launch.
+        Raises ValueError before any launch if a launch cannot be repeated. Raises RuntimeError if
+        HIP refuses a launch.
         """
         launch = self._launch(number)
         if iterations < 1:

@@ -121,8 +121,8 @@ static uint64_t physical_memory(void) {
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 4 * GIB;
 }
 
-/* The host allocates pages only when they are touched, but a device must not report more memory
- * than the host has. The device has 4 GiB by default, or half of a smaller host's memory. */
+/* The host allocates a page at the first access, but a device must not report more memory than the
+ * host has. The device has 4 GiB by default, or half of a smaller host's memory. */
 static bool read_memory(void) {
     char text[SOFTGPU_SETTING_SIZE];
     host_memory = physical_memory();

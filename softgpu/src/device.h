@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A target that the device can emulate, as MGPU_RT_SOFTGPU names the target. */
+/* A target that the device can emulate, and that MGPU_RT_SOFTGPU can name. */
 struct softgpu_target {
     const char *name; /* the chip's name, "gfx90a", as LLVM spells it in -mcpu */
     uint32_t major, minor, stepping;
@@ -86,7 +86,7 @@ struct softgpu_context {
     uint64_t dispatch_id;      /* the packet's index in its queue */
     uint64_t packet_va;        /* GPU address of the packet, for kernels that read it */
     uint64_t queue_va;         /* GPU address of the amd_queue_t, for kernels that read it */
-    uint64_t shared_aperture;  /* base of the flat addresses of workgroup memory (1 << 48 apart) */
+    uint64_t shared_aperture;  /* base of the flat addresses of workgroup memory, 1 << 48 bytes */
     uint64_t private_aperture; /* base of the flat addresses of scratch */
 };
 
@@ -96,8 +96,8 @@ struct softgpu_context {
 bool softgpu_execute(const struct softgpu_context *context,
                      const struct softgpu_dispatch_packet *packet, struct softgpu_fault *fault);
 
-/* Returns how many instructions all dispatches of this process ran, counted once for each wave.
- * Exported for benchmarks, which look the function up by name. */
+/* Returns the number of instructions that all dispatches of this process have run; an instruction
+ * counts once for each wave. Exported for benchmarks, which look the function up by name. */
 __attribute__((visibility("default"))) uint64_t softgpu_instructions(void);
 
 #endif

@@ -41,7 +41,7 @@ bool softgpu_doorbell_open(struct softgpu_doorbell *doorbell) {
         munmap(page, PAGE);
         return false;
     }
-    /* Only a mapped page can be protected. The store maps the page. Its value must not be 0,
+    /* Only a mapped page can be protected. The store maps the page. The stored value must not be 0,
      * because 0 is the first packet's number. */
     *(volatile uint64_t *)page = UINT64_MAX;
     *doorbell = (struct softgpu_doorbell){.bell = page, .faults = open_faults(page), .kick = kick};
@@ -86,7 +86,7 @@ void softgpu_doorbell_sleep(struct softgpu_doorbell *doorbell) {
     };
     uint64_t kicks;
     if (poll(files, 2, -1) > 0 && files[1].revents && read(doorbell->kick, &kicks, 8) < 0)
-        return; /* another thread has already read the kick */
+        return; /* another thread has already read the eventfd */
 }
 
 void softgpu_doorbell_kick(struct softgpu_doorbell *doorbell) {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct softgpu_doorbell {
-    uint64_t *bell; /* a page with nothing but the bell */
+    uint64_t *bell; /* a page that contains only the bell */
     int faults;     /* userfaultfd, or -1 if the kernel refuses userfaultfd */
     int kick;       /* eventfd */
     bool armed;

@@ -1,5 +1,5 @@
 /* Implements the hook that ROCr 7 has for a software driver. With HSA_ENABLE_DTIF=1 ROCr loads
- * libdtif.so and looks up all driver functions in it by name, including libdrm's. ROCr then rings
+ * libdtif.so, and looks up all driver functions by name, including libdrm's. ROCr then rings
  * doorbells by a call and uses no interrupts. ROCr therefore polls its signals, and the device
  * reports faults only through the queue. */
 #include "layout.h"

@@ -1,8 +1,7 @@
-/* Implements the driver's events, on which a thread sleeps when polling a signal has taken too
+/* Implements the driver's events: a thread sleeps on an event if polling a signal has taken too
  * long.
  *
- * Raising an event takes no lock unless a thread sleeps on the event, because every kernel raises
- * an event. */
+ * Every kernel raises an event, so raising takes no lock if no thread sleeps on the event. */
 #include "isa/exec.h"
 #include "memory.h"
 
@@ -19,7 +18,7 @@ struct slot {
     bool manual_reset;
     _Atomic bool signaled;
     _Atomic unsigned sleepers;
-    uint64_t wakes; /* how often the event's sleepers were woken. The lock guards this member. */
+    uint64_t wakes; /* how often the event has woken its sleepers. The lock guards this member. */
 };
 
 static struct slot slots[MAX_EVENTS];

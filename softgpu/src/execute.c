@@ -90,7 +90,7 @@ static void read_grid(struct dispatch *d) {
 }
 
 /* Returns whether a workgroup fits into a compute unit. The SIMD units share the group's waves, and
- * all waves of a SIMD unit share its registers. */
+ * all waves of a SIMD unit share the unit's registers. */
 static bool check_group(const struct dispatch *d, struct softgpu_fault *fault) {
     enum { SIMDS = 4, REGISTERS = 256, REGISTERS_SINCE_90A = 512 };
     uint64_t size = (uint64_t)d->block[0] * d->block[1] * d->block[2];
@@ -112,9 +112,9 @@ static bool check_group(const struct dispatch *d, struct softgpu_fault *fault) {
 
 /* ---- how long a kernel may run ---- */
 
-/* A wave may work for a long time while other waves wait at a barrier. A wave that loops until a
- * wave at a barrier acts would never end. The device stops this wave after 20 s if the loop is
- * empty, and later if the loop does work. */
+/* A wave may work for a long time while other waves wait at a barrier. If a wave loops until
+ * another wave acts, and the other wave waits at a barrier, the loop would never end. The device
+ * stops the looping wave after 20 s if the loop is empty, and later if the loop does work. */
 #define BARRIER_BUDGET UINT64_C(10000000000)
 
 static uint64_t budget, barrier_budget;

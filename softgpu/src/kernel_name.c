@@ -43,8 +43,8 @@ static const char *string_at(const struct image *image, uint64_t offset) {
     return memchr(text, 0, image->size - offset) ? text : NULL;
 }
 
-/* Returns the symbol with a value, or NULL if no symbol has this value. The classic hash table
- * contains the number of symbols. */
+/* Returns the name of the symbol with this value, or NULL if no symbol has this value. The classic
+ * hash table contains the number of symbols. */
 static const char *find_symbol(const struct image *image, uint64_t value) {
     uint64_t symbols = dynamic_value(image, DT_SYMTAB), strings = dynamic_value(image, DT_STRTAB);
     const uint32_t *hash = at(image, dynamic_value(image, DT_HASH), 8);

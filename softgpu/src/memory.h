@@ -35,8 +35,8 @@ void softgpu_address_space_unlock(void);
 
 /* Returns the mapping that contains a GPU address, or NULL. */
 struct softgpu_mapping *softgpu_mapping_at(uint64_t va);
-/* Returns the mapping that contains a GPU address. Otherwise returns the registered range that
- * starts at the pointer, or else a range that contains the pointer. */
+/* Returns the mapping that contains a GPU address. If no mapping contains the address, returns the
+ * registered range that starts at the pointer, or else a range that contains the pointer. */
 struct softgpu_mapping *softgpu_mapping_around(const void *pointer);
 /* Returns the registered range with this start and size; size 0 means the only range with this
  * start. Several ranges can have the same start, because HIP unpins memory late. The program may

@@ -1,9 +1,9 @@
 /* Executes ROCr's own copy and fill kernels by memmove.
  *
- * ROCr contains three kernels as machine code. With these kernels ROCr makes device-to-device
- * copies, and moves each loaded code object. This file recognises the three kernels by a hash of
- * their code, and does their work natively. Loading a module then takes microseconds, as on
- * hardware; interpreting thousands of lanes would take milliseconds. The setting copies=kernels in
+ * ROCr contains three kernels as machine code. ROCr uses these kernels for device-to-device copies,
+ * and to move each loaded code object. This file recognises the three kernels by a hash of their
+ * code, and does their work natively. Loading a module then takes microseconds, as on hardware;
+ * interpreting thousands of lanes would take milliseconds. The setting copies=kernels in
  * MGPU_RT_SOFTGPU makes the interpreter run these kernels. */
 #include "native_copy.h"
 #include "check/hooks.h"

@@ -157,7 +157,7 @@ void softgpu_drain_aql(struct softgpu_queue *queue) {
             return;
         uint64_t signal = packet->words[COMPLETION_WORD];
         uint64_t start = softgpu_now();
-        /* If the queue was destroyed, the result does not matter, and the ring may be freed. */
+        /* If the queue was destroyed, the packet is not completed: the ring may be freed. */
         if (!perform(queue, packet, index) || atomic_load(&queue->state) == SOFTGPU_QUEUE_STOPS)
             return;
         uint64_t end = softgpu_now();

@@ -15,7 +15,7 @@
 
 enum {
     SLICE_NS = 100 * 1000,
-    TIMER_SLACK_NS = 1000, /* the default slack, 50 us, would double the short naps */
+    TIMER_SLACK_NS = 1000, /* the default timer slack of 50 us would double the short naps */
     JOIN_SECONDS = 10,
 };
 
@@ -66,7 +66,7 @@ static int start_thread(struct softgpu_queue *queue, void *(*drain)(void *)) {
     return error;
 }
 
-/* ROCr allocates the indices of an AQL queue in its amd_queue_t. */
+/* ROCr allocates the indices of an AQL queue in the queue's amd_queue_t. */
 static int start_aql(struct softgpu_queue *queue, const HsaQueueResource *resource) {
     char *read_index = (char *)(uintptr_t)resource->QueueRptrValue;
     queue->read_index = (_Atomic uint64_t *)(void *)read_index;
@@ -111,7 +111,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE ty
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Since ROCr 7, ROCr calls this function, which can also select a copy engine. */
+/* ROCr 7 and later call this function, which can also select a copy engine. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, HSA_QUEUE_TYPE type,
                                                   HSAuint32 percentage, HSA_QUEUE_PRIORITY priority,
                                                   HSAuint32 engine, void *ring,
@@ -145,7 +145,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += JOIN_SECONDS;
-    /* pthread_clockjoin_np needs a newer C library than the oldest supported one. */
+    /* pthread_clockjoin_np needs a newer C library than the oldest C library that is supported. */
     if (pthread_timedjoin_np(queue->thread, NULL, &deadline) != 0) {
         softgpu_say("a queue was destroyed while its kernel ran, which did not end within %d s; "
                     "it is left behind",

@@ -38,8 +38,9 @@ struct softgpu_patience {
     uint32_t sleep_ns;
 };
 
-/* Waits a little before the caller looks again for another thread's change. Spins first, because
- * most waits are short, then sleeps longer each time. Returns false when the queue must stop. */
+/* Waits a little, before the caller checks again whether another thread has made a change. Spins
+ * first, because most waits are short, then sleeps longer each time. Returns false when the queue
+ * must stop. */
 bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience);
 
 /* Waits for the ring's next entry, for which HIP rings the doorbell. After a while the thread

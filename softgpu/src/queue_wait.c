@@ -1,5 +1,5 @@
-/* Implements the waits of a queue's thread: for other threads' changes, for the doorbell, and after
- * a fault for the runtime. */
+/* Implements the waits of a queue's thread: for changes by other threads, for the doorbell, and for
+ * the runtime after a fault. */
 #include "queue.h"
 
 #include <linux/futex.h>
@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* After its last work a queue spins, then naps for growing times, so that a launch waits at most
- * SHORT_NAP_NS. The queue spins only briefly and does not yield. If the queue shares a core with
- * HIP, which also spins, a nap's timer returns the core to the queue within microseconds. After a
- * yield, the queue would wait for the scheduler's tick: launch and wait would take 3 ms instead of
- * 120 us. After IN_USE_NS the queue arms the doorbell, or, if arming is impossible, continues with
- * naps of up to LONG_NAP_NS. */
+/* After its last work a queue spins, then takes longer and longer naps, so that a launch waits at
+ * most SHORT_NAP_NS. The queue spins only briefly and does not yield. If the queue shares a core
+ * with HIP, which also spins, a nap's timer returns the core to the queue within microseconds.
+ * After a yield, the queue would wait for the scheduler's tick: launch and wait would take 3 ms
+ * instead of 120 us. After IN_USE_NS the queue arms the doorbell, or, if arming is impossible,
+ * continues with naps of up to LONG_NAP_NS. */
 enum {
     SPIN_NS = 10 * 1000,
     FIRST_NAP_NS = 10 * 1000,
@@ -51,8 +51,8 @@ static bool may_run(struct softgpu_queue *queue) {
     return state != SOFTGPU_QUEUE_STOPS;
 }
 
-/* Spins once and returns true during the first SPIN_NS of the wait; later returns false. The first
- * call only reads the clock, to start the wait. */
+/* Spins once and returns true if the wait is shorter than SPIN_NS so far; otherwise returns false.
+ * The first call only reads the clock, to start the wait. */
 static bool spun(struct softgpu_patience *patience) {
     if (patience->since == 0)
         *patience = (struct softgpu_patience){softgpu_now(), FIRST_NAP_NS};

@@ -1,5 +1,5 @@
 /* Implements the copy engine: the queue's thread drains a ring of commands in AMD's SDMA format
- * (version 4, as on GFX9). HIP copies through the engine between host and device at the speed of
+ * (version 4, as on GFX9). Through the engine, HIP copies between host and device at the speed of
  * memcpy. With HSA_ENABLE_SDMA=0 HIP launches copy kernels instead, which the interpreter runs.
  *
  * ROCr sends only the commands below; every other command is a fault. */
@@ -197,7 +197,7 @@ static bool stamp(const uint32_t *words, struct softgpu_fault *fault) {
     return word != NULL;
 }
 
-/* Returns false after a fault, and when the queue must stop without a fault. */
+/* Returns false after a fault, or if the queue must stop. */
 static bool perform(struct softgpu_queue *queue, const uint32_t *words,
                     struct softgpu_fault *fault) {
     switch (words[0] & 0xff) {

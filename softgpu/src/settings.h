@@ -11,7 +11,7 @@
 enum { SOFTGPU_SETTING_SIZE = 64 };
 
 /* Returns the value of MGPU_RT_SOFTGPU. Returns NULL if the variable is unset or empty, or if the
- * program has privileges that the program's caller lacks. */
+ * program has more privileges than the program's caller. */
 const char *softgpu_list(void);
 
 /* Returns the list's next item; NULL after the last item. */

@@ -51,8 +51,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCloseKFD(void) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Returns 1.6 as ROCm 5.2's kernel driver does; ROCr 5.2.3 requires at least 1.0, and sleeps on
- * events only from 1.1 on. */
+/* Returns 1.6, as ROCm 5.2's kernel driver does. ROCr 5.2.3 requires at least 1.0, and needs 1.1 to
+ * sleep on events. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetVersion(HsaVersionInfo *version) {
     version->KernelInterfaceMajorVersion = 1;
     version->KernelInterfaceMinorVersion = 6;

@@ -19,8 +19,8 @@ HSAKMT_STATUS hsaKmtGetRuntimeCapabilities(HSAuint32 *capabilities) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Returns "not supported". ROCr therefore reads a queue's faults from the queue's inactive signal
- * instead of the debugger's exception mask. These faults need no trap handler. */
+/* Returns "not supported". ROCr therefore reads a queue's faults from the queue's inactive signal,
+ * not from the debugger's exception mask. Faults in the inactive signal need no trap handler. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRuntimeEnable(void *debug, bool set_up_trap_registers) {
     (void)debug, (void)set_up_trap_registers;
     return HSAKMT_STATUS_NOT_SUPPORTED;
@@ -30,8 +30,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRuntimeDisable(void) {
     return HSAKMT_STATUS_NOT_SUPPORTED;
 }
 
-/* ROCr installs a trap handler for every device, but no fault runs the handler: a fault ends the
- * process earlier. */
+/* ROCr installs a trap handler for every device, but no fault runs the handler, because a fault
+ * ends the process earlier. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetTrapHandler(HSAuint32 node, void *handler, HSAuint64 size,
                                                   void *buffer, HSAuint64 buffer_size) {
     (void)node, (void)handler, (void)size, (void)buffer, (void)buffer_size;

@@ -1,5 +1,5 @@
-/* An allocator that replaces libc's, watches one library, and can make that library's allocations
- * fail.
+/* An allocator that replaces libc's allocator, watches one library, and can make that library's
+ * allocations fail.
  *
  * ALLOCATOR_LIBRARY  a part of the library's path
  * ALLOCATOR_LOG      where lines go: "held LOCK" for each call of the allocator while the library

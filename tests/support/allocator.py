@@ -1,4 +1,4 @@
-"""An allocator that replaces libc's and watches the library under test (allocator.c)."""
+"""An allocator that replaces libc's allocator and watches the library under test (allocator.c)."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ test needs a new process. `@in_child(...)` runs the decorated function in a sepa
 fork, nursery.py) with the named environment, and reports its failure here. The function gets a
 `Mgpu`: the library, and the recording stub of HIP below it.
 
-The library under test is build/lib's, or the library that MGPU_RT_TEST_LIBRARY names. For tests of
-libraries that lack a proof, tests/proofs/mutants sets this variable. MGPU_RT_TEST_PYTHON names the
-interpreter for the policy of a library that was built on another machine.
+The library under test is in build/lib, or is the library that MGPU_RT_TEST_LIBRARY names. For tests
+of libraries that lack a proof, tests/proofs/mutants sets this variable. MGPU_RT_TEST_PYTHON names
+the interpreter for the policy of a library that was built on another machine.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CUSTUB = BUILD / "custub" / "libcuda.so.1"  # the stub of NVIDIA's driver, below
 LACKING = 78
 
 #: Every test of the runtime runs twice: with the manager in Python, which starts during the test,
-#: and without.
+#: and without the manager.
 POLICIES = ("python", "builtin")
 #: With the manager, `make test` runs only the manager's own tests and all programs.
 PYTHON_IN_CHECK = (pytest.param("python", marks=pytest.mark.check), "builtin")
@@ -63,8 +63,8 @@ def library() -> Path:
 
 
 def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
-    """Returns the environment of a child: the caller's options removed, the backend's added, and
-    `changes` applied."""
+    """Returns the environment of a child: without the caller's options, with the backend's options,
+    and with `changes` applied."""
     clean = {
         key: value
         for key, value in os.environ.items()
@@ -138,8 +138,8 @@ class Mgpu:
         return self.lib.mgpuModuleLoad(image, 0xBAD0BAD0BAD0)
 
     def function(self, module, name: str):
-        """Calls mgpuModuleGetFunction; the name has the same address in every call, as a constant
-        has."""
+        """Calls mgpuModuleGetFunction; the name has the same address in every call, like a
+        constant."""
         return self.lib.mgpuModuleGetFunction(module, self.name(name))
 
     @functools.cache  # noqa: B019 - one object a process
@@ -224,8 +224,8 @@ int hipGraphDestroy(void *graph);
 
 @functools.cache
 def declarations() -> tuple[FFI, FFI]:
-    """Declares the library's and HIP's functions, together with the stub's own; cffi takes 20 ms to
-    parse them."""
+    """Declares the functions of the library, of HIP and of the stub; cffi takes 20 ms to parse
+    these declarations."""
     ours, stubs = FFI(), FFI()
     ours.cdef(_abi.cdef())
     stubs.cdef(stub_header() + _HIP_DECLARATIONS)

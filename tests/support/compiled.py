@@ -32,8 +32,8 @@ def compile_c(out: Path, source: str, *flags: str) -> Path:
 
 
 def stream_program(directory: Path, soname: str = RUNTIME) -> Path:
-    """Builds STREAM_PROGRAM, linked with a library whose SONAME is `soname` and which does not
-    exist."""
+    """Builds STREAM_PROGRAM, linked with a library that does not exist; `soname` is the library's
+    SONAME."""
     stand_in = compile_c(
         directory / "stand_in.so",
         "void *mgpuStreamCreate(void) { return 0; } void mgpuStreamDestroy(void *s) { (void)s; }",

@@ -19,7 +19,8 @@ Subject = TypeVar("Subject")
 
 @functools.cache
 def folder(name: str) -> Path:
-    """Returns the process's folder with a name; the folder is removed when the process ends."""
+    """Returns this process's folder of the given name; the folder is removed when the process
+    ends."""
     path = Path(tempfile.mkdtemp(prefix=f"mgpu_rt-{name}-"))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path
@@ -27,7 +28,7 @@ def folder(name: str) -> Path:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Lets one process at a time create the file at a path; the others wait."""
+    """Lets one process at a time create the file at a path; the other processes wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f".{path.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,5 +1,5 @@
 """Helpers for tests of the manager's hosting. This file provides the programs, the environment in
-which the manager starts at once, and checks that the manager came and went."""
+which the manager starts at once, and checks that the manager started and ended."""
 
 from __future__ import annotations
 
@@ -111,7 +111,8 @@ def run_host(mode: str, env: dict[str, str], **more: object) -> subprocess.Compl
 
 
 def manager_of(said: str) -> tuple[str, int]:
-    """Returns the version of Python and the process id of the manager that a program printed."""
+    """Returns the manager's version of Python and the manager's process id, as a program printed
+    them."""
     found = MANAGER.search(said)
     assert found, said
     return found[1], int(found[2])
@@ -127,7 +128,7 @@ def is_running(process: int) -> bool:
 
 
 def ends(process: int) -> bool:
-    """Waits for a process to end; returns False if it goes on."""
+    """Waits for a process to end; returns False if the process does not end."""
     return wait_until(lambda: not is_running(process))
 
 

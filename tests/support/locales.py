@@ -13,7 +13,8 @@ from tests.support.folders import locked
 
 
 def make_locales(wanted: dict[str, tuple[str, str]]) -> Path:
-    """Builds the folder for LOCPATH, with the locale of each name: its source and its codec."""
+    """Builds the folder for LOCPATH, with a locale for each name, made from its source and its
+    codec."""
     out = BUILD / "tests" / "locales"
     if not shutil.which("localedef") or not Path("/usr/share/i18n/locales").is_dir():
         pytest.skip("no localedef, or no sources of locales (Debian: locales)")

@@ -2,9 +2,9 @@
 with a model.
 
 Each thread works on its own streams and buffers, and occasionally passes a buffer to another
-thread. Before work on a buffer starts on another stream than the last work, that stream waits for
-an event, as in MLIR's asynchronous lowering. The program makes no other waits. If the library
-reuses memory too early, or waits too late, a copy back has a wrong number.
+thread. If the last work on a buffer was on another stream, the new stream first waits for an event,
+as in MLIR's asynchronous lowering. The program makes no other waits. If the library reuses memory
+too early, or waits too late, a copy back contains a wrong number.
 
 All data are float32 with small integer values: every operation on them is exact.
 """
@@ -173,7 +173,7 @@ class Worker:
         np.testing.assert_array_equal(out[known], buffer.content[:count][known])
         self.checked += 1
 
-    # ---- the rest ----
+    # ---- other steps ----
 
     def synchronise(self) -> None:
         stream = self.stream()

@@ -88,7 +88,8 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedP
 
 
 def main() -> None:
-    """In a nursery: forks a child for each line of the standard input, and prints how it ended."""
+    """In a nursery: forks a child for each line of the standard input, and prints how the child
+    ended."""
     from tests.support import child
 
     child.declarations()

@@ -23,7 +23,8 @@ RELEASES = toolchain.TESTED
 #: Programs that LLVM 15 lowers by the forum's command; later releases lower all programs.
 FORUMS_COMMAND = ("forum", "loopargs", "globals", "samename")
 
-#: Programs are linked against one library, and run with that library or with another one preloaded.
+#: Programs are linked against one library, and run with that library or with another, preloaded
+#: library.
 STOCK = BUILD / "stock" / "libmlir_rocm_runtime.so"
 STOCK_22 = BUILD / "stock" / "22.1" / "libmlir_rocm_runtime.so"
 
@@ -124,7 +125,7 @@ def run_environment(way: Way, backend: str, llvm: int, policy: str, **changes: s
 
 
 def execute(command: list[str], env: dict[str, str], *, stats: bool = False) -> Outcome:
-    """Runs a command. With `stats` the library counts every call, and so uses its slow entry."""
+    """Runs a command. With `stats`, the library counts every call, and so uses its slow entry."""
     with tempfile.TemporaryDirectory() as scratch:
         log_path, stats_path = Path(scratch, "log"), Path(scratch, "stats")
         if stats:

@@ -1,4 +1,4 @@
-"""Statistics and traces as a run writes them, written for tests."""
+"""Statistics and traces for tests, in the form in which a run writes them."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 
 Tests that rely on time fail under load. The loads in LOADS alternate from run to run. With --jobs
 N, N runs proceed at once and slow each other down; for a single run, the command starts busy
-processes. The output of a failed run is kept under build/stress. Without TEST the command repeats
-the tests of `make test`, with --check those of `make check`, and records each run in
+processes. The output of a failed run is kept under build/stress. Without TEST, the command repeats
+the tests of `make test`, or of `make check` with --check, and records each run in
 bench/results/suites/stress.json. CONTRIBUTING.md shows how many runs have passed since the last
 failure. build/stress/runs.json gets each run when it ends. Exit status 1 if anything failed.
 """

@@ -33,8 +33,8 @@ APART = (
     "softgpu/tests/isa/test_decoder.py",
 )
 
-#: The workers of `-n auto`. For a third of their time, tests only wait for a child process to
-#: start, or for a stream.
+#: The number of workers of `-n auto`. For a third of their time, tests only wait for a child
+#: process to start, or for a stream.
 CORES = len(os.sched_getaffinity(0))
 WORKERS = min(CORES + (CORES + 1) // 2, 12)
 
@@ -60,8 +60,8 @@ def in_check(values: Iterable, chosen: Callable[..., bool]) -> list[ParameterSet
 
 
 def scope(test: str) -> str:
-    """Returns the name of the group of tests that one worker runs: a file, unless the lists above
-    say otherwise."""
+    """Returns the name of one worker's group of tests: a folder of TOGETHER, a test of a file in
+    APART, or a file."""
     for folder in TOGETHER:
         if test.startswith(folder):
             return folder
@@ -85,7 +85,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> pytest.TestReport:
-    """Skips a test that lacks a tool; fails it on CI."""
+    """Skips a test that lacks a tool; on CI, the test fails."""
     report = yield
     if call.excinfo and call.excinfo.errisinstance(ToolchainMissing):
         path, line, _ = item.location

@@ -10,7 +10,7 @@ from bench.setup.sides import TITLES
 from bench.show.plots.style import Rows, legend_below
 from bench.show.table import number
 
-#: The driver's functions by purpose; functions that this table lacks are queries.
+#: The driver's functions by purpose; all functions that this table lacks are queries.
 KINDS = {
     "loading modules": ("hipModuleLoadData", "hipModuleLoadDataEx", "hipModuleUnload"),
     "looking up functions": ("hipModuleGetFunction",),
@@ -26,7 +26,7 @@ KINDS = {
     "asking": (),
 }
 #: The library removes the red and yellow parts; blue remains, because the GPU must get work and the
-#: host must wait for it.
+#: host must wait for this work.
 COLOURS = (
     "#b2182b",
     "#d6604d",

@@ -19,8 +19,8 @@ VARIANTS = {
     WAITS.name: "a wait after each kernel",
     COPIED.name: "everything copied\nin and out",
 }
-#: The sides of the bars below the base's bar. On each bar, a line marks the time of the version by
-#: hand that this dictionary names.
+#: The sides whose bars are below the bar of LLVM's own library or stock. On each bar, a line marks
+#: the time of the version by hand, which this dictionary names.
 BARS = {OURS: HOISTED, GRAPH: HAND_GRAPH}
 HEIGHT = 0.27
 

@@ -10,7 +10,8 @@ from bench.show.plots.style import COLOURS, Rows, legend_below
 
 
 def threads(rows: Rows) -> Figure:
-    """Draws lines: the launches per second of several threads as a multiple of one thread's."""
+    """Draws lines: the launches per second of several threads as a multiple of the launches of one
+    thread."""
     figure, axes = pyplot.subplots(figsize=(7, 4.4), layout="constrained")
     words = {
         7: ("LLVM 13 to 20", COLOURS[OURS], "o-"),

@@ -15,7 +15,7 @@ SHOWN = (LLVM, OURS, LAZY, HOISTED)
 
 
 def draw(rows: Rows) -> Figure:
-    """Draws a row of panels for each release, a panel for each variant."""
+    """Draws a row of panels for each release, with a panel for each variant."""
     rows = [row for row in rows if "us" in row and row["side"] in SHOWN]
     releases = sorted({row["llvm"] for row in rows})
     names = {row["variant"] for row in rows}

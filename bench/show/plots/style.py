@@ -1,6 +1,6 @@
 """The style of all plots: the sides' colours, the fonts, and the background.
 
-The background is white even on a dark page, so a picture looks equal on light and dark pages.
+The background is white even on a dark page, so a picture looks the same on light and dark pages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-/* Defines the exported functions. Each exported function is one predictable test before a call of
+/* Defines the exported functions. Each exported function makes one predictable test, and then calls
  * its implementation, which another file defines. The first call, calls with statistics and calls
  * after exit take the slow entry. */
 #include "abi/entry.h"

@@ -4,8 +4,8 @@
 
 #include "mgpu_rt.h"
 
-/* Returns this library's own function of a name, even if an override answers its calls; NULL if
- * there is none. */
+/* Returns this library's own function with a name, even if an override answers its calls; NULL if
+ * no function has that name. */
 mgpu_rt_function entry_native(const char *name);
 
 #endif

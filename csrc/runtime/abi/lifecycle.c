@@ -47,7 +47,7 @@ static bool installing; /* under start_lock */
 /* ---- the caches ---- */
 
 /* reset_cache comes first, so that a reset is detected before any other cache releases handles.
- * reset_cache is invalidated last: until then each thread that asks detects the reset. */
+ * reset_cache is invalidated last: until then each thread that checks for a reset detects it. */
 static const struct cache *const caches[] = {
     &reset_cache,  &function_graph_cache, &staging_cache,     &registration_cache,
     &module_cache, &block_cache,          &environment_cache, &stream_cache,
@@ -119,9 +119,9 @@ static void report_held(void) {
  * Destroys streams only on HIP 7, and only idle streams. HIP 7 reports the signals of the remaining
  * streams as leaked, and waits for these streams when HIP ends. hipFree waits for the device, even
  * for work that waits for the program. Before HIP 7 hipStreamDestroy waits for the stream's queue,
- * which other streams share. No thread can query HIP whether a device is idle. The driver frees all
- * streams and blocks when the process ends, as with stock. From here on every call behaves as in
- * stock. */
+ * which other streams share. HIP has no function that reports whether a device is idle. The driver
+ * frees all streams and blocks when the process ends, as with stock. From here on every call
+ * behaves as in stock. */
 static void run_exit(void) {
     static bool ran;
     if (ran)
@@ -170,8 +170,8 @@ __attribute__((constructor)) static void note_asked(void) {
 
 /* Reports that the program made no call, so that there is nothing to show. Prints nothing for a
  * process that has had child processes, which may have made the calls. Each child process causes
- * page faults. The counter also contains the children of `mgpu-rt run`, which became the program
- * by exec. */
+ * page faults. The counter also contains the children of `mgpu-rt run`, because `mgpu-rt run`
+ * became the program by exec. */
 static void report_no_call(void) {
     struct rusage children;
     if (asked_of.process != getpid() || !(load_acquire(&runtime_mode) & MODE_UNSTARTED))
@@ -208,7 +208,8 @@ static void register_run_exit(void) {
 
 /* ---- start ---- */
 
-/* The HIP library that was opened when this library was loaded; its path is "" if none was. */
+/* The HIP library that was opened when this library was loaded; its path is "" if no library was
+ * opened. */
 static struct hip_library early;
 
 static bool open_hip(struct hip_library *library, const char *wanted, bool silent) {
@@ -220,8 +221,8 @@ static bool open_hip(struct hip_library *library, const char *wanted, bool silen
 
 /* A program that imports mgpu* functions will call them, perhaps as late as in its destructors.
  * With stock, HIP is mapped before main, and so ends after the program's destructors. The library
- * opens HIP before main to get this order. A program into which this library was merely preloaded
- * pays only for the check of its imports. */
+ * opens HIP before main to get this order. A program that imports no mgpu* function pays only for
+ * this check of its imports. */
 __attribute__((constructor)) static void open_early(void) {
     const char *wanted = options_path_variable("MGPU_RT_HIP");
     const char *verbose = options_path_variable("MGPU_RT_VERBOSE");
@@ -317,7 +318,7 @@ static __attribute__((noinline)) void find_on_stack(void) {
 }
 
 /* Allocates the path on the heap, because a path is too large for a thread with a stack of 16 KB.
- * If the heap has no memory, the path is on the stack after all. */
+ * If the heap has no memory, the path is on the stack. */
 static void find_and_install(void) {
     struct hip_library *library = malloc(sizeof *library);
     if (library)

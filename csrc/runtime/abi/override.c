@@ -109,7 +109,8 @@ static void host(void) {
     pthread_mutex_unlock(&host_lock);
 }
 
-/* Returns the lowest address at which the calling thread's stack suffices; 0 if it is unknown. */
+/* Returns the lowest address at which the calling thread's stack suffices; 0 if the address is
+ * unknown. */
 static uintptr_t find_floor(void) {
     pthread_attr_t attributes;
     void *lowest = NULL;
@@ -191,8 +192,8 @@ static void destroy_unless_external(hipStream_t handle) {
         impl_mgpuStreamDestroy(handle);
 }
 
-/* Returns the override, or the function that answers because of an external stream; NULL: neither.
- */
+/* Returns the override, or the function that answers because of an external stream; NULL if there
+ * is neither. */
 static mgpu_rt_function beside_external(enum abi_index function, mgpu_rt_function override) {
     const struct stream *external = thread_get()->external;
     if (DOUBT(override_belongs_in_no_capture, capture_on_thread())) {
@@ -217,7 +218,7 @@ mgpu_rt_function override_find(enum abi_index function) {
         override = beside_external(function, override);
     if (override) {
         call_now.overridden = true;
-        call_now.native = false; /* the creation of a runtime may have made calls */
+        call_now.native = false; /* creating a runtime may have made calls */
     }
     return override || !external || !PROOF(cache_serves_captures, caches_on())
                ? override
@@ -248,8 +249,8 @@ static void answer_alone(void) {
     set_room(NULL);
 }
 
-/* Ends the overrides in a forked child, unless the parent had yet to create the runtime of
- * MGPU_RT_RUNTIME: the child may then create this runtime. */
+/* Ends the overrides in a forked child. But if the parent has not begun to create the runtime of
+ * MGPU_RT_RUNTIME, the child may create this runtime. */
 void override_forked(void) {
     host_lock = overrides_lock =
         (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread of the parent held the locks */

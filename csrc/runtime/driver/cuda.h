@@ -1,4 +1,5 @@
-/* The functions that only a library for NVIDIA's GPUs has, in addition to those of hip.h. */
+/* The functions that only a library for NVIDIA's GPUs has, in addition to the functions of
+ * hip.h. */
 #ifndef MGPU_RT_CUDA_H
 #define MGPU_RT_CUDA_H
 

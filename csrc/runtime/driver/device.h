@@ -1,4 +1,4 @@
-/* Provides facts about devices. */
+/* Reports facts about devices. */
 #ifndef MGPU_RT_DEVICE_H
 #define MGPU_RT_DEVICE_H
 
@@ -18,7 +18,7 @@ bool device_reaches_pageable(int device);
 void device_targets(char *text, size_t size);
 
 /* Selects the device that MGPU_RT_DEVICE requests for the calling thread, unless the program has
- * chosen one by HIP. (The library cannot distinguish a program that chose device 0 from HIP's
+ * chosen a device by HIP. (The library cannot distinguish a program that chose device 0 from HIP's
  * default.) */
 void device_choose(void);
 

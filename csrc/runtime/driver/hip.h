@@ -1,7 +1,7 @@
 /* The only layer that calls HIP: a table of HIP's functions, filled when the first call needs it.
  *
  * This library is never linked against libamdhip64. libamdhip64 would load ROCm's LLVM into a
- * process that may have another one ("Option 'default' already exists!", rocMLIR #2357). A program
+ * process that may have another LLVM ("Option 'default' already exists!", rocMLIR #2357). A program
  * that never launches should not pay for loading HIP. */
 #ifndef MGPU_RT_HIP_H
 #define MGPU_RT_HIP_H

@@ -34,7 +34,7 @@ struct place {
 /* ---- the list ---- */
 
 /* The real name contains the whole version: libamdhip64.so.7 links to libamdhip64.so.7.2.70204.
- * Returns false without memory: the list then lacks this candidate. */
+ * Returns false if memory is missing: the list then lacks this candidate. */
 static bool read_version(struct hip_candidate *candidate) {
     char *real = realpath(candidate->path, NULL);
     if (!real && errno == ENOMEM) {

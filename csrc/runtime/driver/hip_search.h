@@ -9,7 +9,8 @@
 struct hip_candidate {
     char *path;
     const char *place; /* the way in which the library was found, in words */
-    int rank;          /* rank of the place: a place that the user has named precedes all others */
+    int rank;          /* rank of the place: a place that the user has named precedes all other
+                        * places */
     int version[3];    /* version in the file's real name, 0 if the name has none */
     dev_t device;
     ino_t inode;

@@ -14,7 +14,7 @@ static hipError_t or_known(hipError_t answer, hipError_t known) {
     return answer != hipSuccess ? answer : known;
 }
 
-/* NVIDIA's driver keeps no last error of a thread, so a query cannot change one. */
+/* NVIDIA's driver keeps no last error of a thread, so a query changes no last error. */
 static bool asks_hip(void) {
     return DOUBT(refusal_is_hips_own, !cuda_present());
 }

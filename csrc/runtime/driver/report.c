@@ -108,7 +108,7 @@ static bool lacks_device(hipError_t error) {
 }
 
 /* Returns the advice for the error if every call can return this error; otherwise returns the
- * advice for the call. Advice to emulate a device helps no user who already emulates one. */
+ * advice for the call. Advice to emulate a device helps no user who already emulates a device. */
 static struct advice *advice_for(hipError_t error, struct advice *of_call) {
     if (error == hipErrorInsufficientDriver)
         return &no_driver;

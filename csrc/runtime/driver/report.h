@@ -27,10 +27,10 @@ struct advice {
  *     mgpu_rt: ...
  *
  * The further arguments fill the format advice->text. advice may be NULL. The advice is left out if
- * earlier advice explains the failure, or has said that nothing runs. */
+ * earlier advice explains the failure, or states that nothing runs. */
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...);
 
-/* Reports a failed call of a library above HIP, with that library's name in place of HIP's.
+/* Reports a failed call of a library above HIP, with that library's name in place of HIP's name.
  * `reason` names the error, because HIP has no name for that library's errors. `error` is HIP's
  * nearest error. */
 void report_failure_in(const char *library, const char *expression, const char *reason,
@@ -53,10 +53,10 @@ void report_not_made(hipError_t error, struct advice *advice);
  */
 void report_cause_again(void);
 
-/* Prints one line on stderr, prefixed. */
+/* Prints one line on stderr, with a prefix. */
 void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints a prefixed line only if MGPU_RT_VERBOSE is set. */
+/* Prints a line with a prefix, but only if MGPU_RT_VERBOSE is set. */
 void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* REPORT(expression, call, advice, arguments...): calls HIP as stock would, and reports a failure

@@ -27,8 +27,8 @@ static bool llvm_in_sight(void) {
     return false;
 }
 
-/* Returns the file of the allocator in use; NULL if it is libc's. A sanitizer also replaces libc's
- * allocator, and ends the program at a dlopen with RTLD_DEEPBIND. */
+/* Returns the file of the allocator in use; NULL if libc's allocator is in use. A sanitizer also
+ * replaces libc's allocator, and ends the program at a dlopen with RTLD_DEEPBIND. */
 static const char *foreign_allocator(void) {
     Dl_info info;
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -68,7 +68,7 @@ int symbols_flags(bool own) {
 
 struct search {
     ElfW(Addr) base;
-    char name[64]; /* the compiler's file name; "" if HIP names none */
+    char name[64]; /* the compiler's file name; "" if HIP names no compiler */
 };
 
 /* HIP's file contains the name, as a needed library or as a constant: libamd_comgr.so.2 or .3, by

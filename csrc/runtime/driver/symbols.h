@@ -14,9 +14,9 @@
  * the process would have two HIPs if the program itself opens HIP.
  *
  * RTLD_DEEPBIND also has a disadvantage. A library that is bound with RTLD_DEEPBIND uses libc's
- * allocator, although the program may use another one. A library that RTLD_DEEPBIND binds may free
- * memory that the program's allocator has handed out, such as strdup's results. So the flag is used
- * only if an LLVM is present and the allocator is libc's. */
+ * allocator, although the program may use another allocator. A library that RTLD_DEEPBIND binds may
+ * free memory that the program's allocator has handed out, such as strdup's results. So the flag is
+ * used only if an LLVM is present and the allocator is libc's. */
 #ifndef MGPU_RT_SYMBOLS_H
 #define MGPU_RT_SYMBOLS_H
 
@@ -32,7 +32,7 @@ int symbols_flags(bool own);
 
 /* Opens the compiler that HIP will load, and binds the compiler's symbols within the compiler. The
  * caller must first have opened HIP, or found HIP in the process. Does nothing if HIP has already
- * loaded a compiler, or uses none. */
+ * loaded a compiler, or uses no compiler. */
 void symbols_open_compiler(void *library);
 
 #endif

@@ -159,8 +159,8 @@ struct vector_clock graph_now(void) {
     return now;
 }
 
-/* In HIP 6.4.3 and 7.2.4, the launch of a graph that forks and joins crashes. So on HIP 6 and later
- * each node follows the node before, an order that is right for every program. */
+/* HIP 6.4.3 and 7.2.4 crash at the launch of a graph that forks and joins. So on HIP 6 and later
+ * each node follows the previous node, an order that is right for every program. */
 static bool is_chain(void) {
     return DOUBT(hip_crashes_over_forks, !cuda_present() && hip_version >= HIP_6_0);
 }

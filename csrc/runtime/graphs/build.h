@@ -2,8 +2,8 @@
  *
  * The work of a stream is a chain. A node may also follow nodes of another chain, because of an
  * event, a wait by the host, or reused memory. A vector clock contains, for each stream, the last
- * node that is done. One thread builds a graph, and no other thread accesses it until it is ended.
- */
+ * node that is done. One thread builds a graph, and no other thread accesses the graph before its
+ * end. */
 #ifndef MGPU_RT_GRAPH_BUILD_H
 #define MGPU_RT_GRAPH_BUILD_H
 
@@ -41,7 +41,8 @@ struct graph_block {
     void *address;
     size_t bytes;
     bool freed;                /* freed by the program, and not handed out again */
-    struct vector_clock clock; /* clock of all streams at the free: stock's hipFree waits for all */
+    struct vector_clock clock; /* clock of all streams at the free: stock's hipFree waits for all
+                                * streams */
 };
 
 /* Memory that a graph copies or fills but does not own: one address in each allocation or
@@ -51,9 +52,8 @@ struct graph_memory {
     void *address;
     uint64_t number; /* HIP's number of the allocation or registration that contains the memory; 0:
                       * none */
-    const struct block *block; /* the cache's block at this address; NULL if there is none, or in a
-                                * function's graph: there the arguments show what the program
-                                * holds */
+    const struct block *block; /* the cache's block at this address; NULL: no block, or a function's
+                                * graph, whose arguments show what the program holds */
     uint64_t uses;             /* how often the block had been handed out when the graph used it */
 };
 
@@ -74,7 +74,7 @@ struct mgpu_rt_graph {
     int device;
     bool of_function; /* mgpu-rt lower --graph: if the graph cannot be built, the function's calls
                        * run without a graph */
-    bool failed;      /* the graph cannot be built: calls do nothing until it is ended */
+    bool failed;      /* the graph cannot be built: calls do nothing until the graph is ended */
     bool launched;    /* launched at least once */
     bool lost;        /* HIP has released the graph: the device was reset, or the process ends */
     struct graph_node *nodes;
@@ -104,7 +104,7 @@ void graph_fail_call(const char *expression, hipError_t error);
  * without the graph. */
 void graph_report_failure(bool of_function, const char *expression, hipError_t error);
 
-/* Returns the stream of a handle; NULL if memory for a further stream is missing, so that the graph
+/* Returns the stream of a handle; NULL if memory for a further stream is missing: then the graph
  * has failed. */
 struct graph_stream *graph_stream(hipStream_t handle);
 /* Returns the event that a handle names, if it was created or recorded while this graph is built;
@@ -121,10 +121,10 @@ void graph_list_free(void **list);
 
 /* Records memory that the next node copies or fills, unless the graph owns that memory. */
 void graph_note_memory(void *address);
-/* Returns HIP's number of the memory at an address; 0: HIP knows no memory there. */
+/* Returns HIP's number for the memory at an address; 0: HIP knows no memory there. */
 uint64_t graph_memory_number(void *address);
 
-/* Moves a clock forward, so that it follows another clock. */
+/* Moves a clock forward, so that the clock follows another clock. */
 void clock_join(struct vector_clock *clock, const struct vector_clock *other);
 /* Returns the clock of all nodes of the graph so far. */
 struct vector_clock graph_now(void);
@@ -139,7 +139,7 @@ struct graph_place graph_place(struct graph_stream *stream);
 void graph_add(struct graph_stream *stream, const struct graph_place *place, hipGraphNode_t node,
                const char *label);
 
-/* Returns the function that answers a call of the building thread: this function adds a node or an
+/* Returns the function that answers the building thread's call: this function adds a node or an
  * edge, or ends the graph. Returns NULL if the usual implementation answers the call. */
 mgpu_rt_function graph_call(enum abi_index function);
 

@@ -109,7 +109,7 @@ static void *new_block(uint64_t bytes) {
     struct graph_block *block = graph_list_add(&graph_building->blocks, sizeof *block);
     if (!block)
         return NULL;
-    /* The block may be used in any order, because the graph may be launched on any stream. */
+    /* The block must be ready for any stream, because the graph may be launched on any stream. */
     const struct block_allocated made = block_allocate(bytes, graph_building->device);
     call_tell(made.how);
     if (!made.address || !PROOF(block_is_the_graphs, block_give_graph(made.address))) {

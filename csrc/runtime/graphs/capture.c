@@ -24,7 +24,7 @@ static struct advice no_memory_captured = {
 
 struct capture {
     struct stream *stream;     /* NULL: the thread is not capturing */
-    unsigned long long number; /* a number that no other capture has; 0: HIP does not report one */
+    unsigned long long number; /* a number that no other capture has; 0: HIP reports no number */
 };
 
 /* Returns the capture of a thread's external stream, even if the capture has failed but was not
@@ -109,7 +109,7 @@ static void captured_event_synchronize(hipEvent_t handle) {
 }
 
 /* Makes HIP create an event. The library cannot reuse an idle event here, because it would first
- * query HIP whether the event's last record is done. */
+ * ask HIP whether the event's last record is done. */
 static hipEvent_t captured_event_create(void) {
     hipEvent_t handle = NULL;
     if (!capture_of_thread().stream)

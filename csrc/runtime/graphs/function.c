@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* If a graph was replayed fewer than PAYS times, it has cost more time than it saved. The library
- * then builds the next graph only after twice as many calls with equal arguments. */
+ * then builds the next graph only after twice as many calls with equal arguments as before. */
 enum { PAYS = 16, MOST_WANTED = 1024 };
 
 /* Programs swap two buffers at each step, or rotate three buffers: each order gets a graph. */
@@ -27,8 +27,9 @@ enum { ORDERS = 4 };
 /* Arguments of earlier calls, and the graph for them. */
 struct known_call {
     struct mgpu_rt_graph *graph; /* NULL: none */
-    unsigned replays;            /* of that */
-    unsigned same;               /* number of further calls with these arguments since the first */
+    unsigned replays;            /* of that graph */
+    unsigned same;               /* number of further calls with these arguments since the first
+                                  * call */
     unsigned last;               /* the number of the last call with these arguments */
     int device;                  /* device of these calls; -1: no call yet */
     unsigned char *arguments;

@@ -230,7 +230,8 @@ bool graph_memory_stays(const struct mgpu_rt_graph *graph) {
 }
 
 /* Returns the device of a stream; the null stream belongs to the current device. The library asks
- * HIP about streams of the program, and assumes the graph's device if HIP does not say. */
+ * HIP about streams of the program, and assumes the graph's device if HIP does not report a
+ * device. */
 static int device_of(const struct mgpu_rt_graph *graph, const struct stream *stream,
                      hipStream_t handle) {
     int device = graph->device;
@@ -243,7 +244,7 @@ static int device_of(const struct mgpu_rt_graph *graph, const struct stream *str
     return device_answered(hip.StreamGetDevice(handle, &device)) ? device : graph->device;
 }
 
-/* HIP 5.2.3 crashes if the current device is not the graph's. */
+/* HIP 5.2.3 crashes if the current device is not the graph's device. */
 static hipError_t launch_on_device(const struct mgpu_rt_graph *graph, hipStream_t handle) {
     const int current = hip_current_device();
     hipError_t error = DOUBT(hip_crashes_on_another_device, current != graph->device)

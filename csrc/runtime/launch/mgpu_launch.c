@@ -171,7 +171,7 @@ static void find_launch(void) {
     dlclose(library); /* the runtime has this library open */
 }
 
-/* HIP's version of gfx1250 is 12.5; of gfx1200, which has no clusters, it is 12.0. */
+/* HIP reports version 12.5 for gfx1250, and 12.0 for gfx1200, which has no clusters. */
 static bool has_clusters(void) {
     const int device = hip_current_device();
     int major = 0, minor = 0;

@@ -56,7 +56,7 @@ static void *map_on_device(const void *map) {
     return address;
 }
 
-/* A memref names its slowest dimension first, a tensor map its fastest. */
+/* A memref names its slowest dimension first; a tensor map names its fastest dimension first. */
 void *impl_mgpuTensorMapEncodeTiledMemref(int64_t tensorRank, struct mgpu_memref *descriptor,
                                           int tensorDataType, int interleave, int swizzle,
                                           int l2Promotion, int oobFill,

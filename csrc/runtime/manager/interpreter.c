@@ -52,8 +52,8 @@ static bool from_search(const char *search, const char *name, char *path) {
     return false;
 }
 
-/* Reads the interpreter's path from a file with one line beside the library. A build in a checkout
- * or `make install` has written this file. */
+/* Reads the interpreter's path from a one-line file beside the library. A build in a checkout or
+ * `make install` has written this file. */
 static bool from_note(const char *home, char *path) {
     static const char *const places[] = {"build/lib/mgpu_rt.python", "mgpu_rt/lib/mgpu_rt.python"};
     char note[PATH_MAX];

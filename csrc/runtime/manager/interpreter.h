@@ -22,9 +22,9 @@ struct interpreter {
 };
 
 /* Finds the next interpreter to try. If MGPU_RT_MANAGER names an interpreter, there is no other
- * candidate. If MGPU_RT_MANAGER names none, the order is: the interpreter of `mgpu-rt run`; the
- * library's own environment; VIRTUAL_ENV, CONDA_PREFIX; python3 on the PATH. The caller sets *step
- * to 0 before the first call. Returns false if there is no further interpreter. */
+ * candidate. If MGPU_RT_MANAGER names no interpreter, the order is: the interpreter of `mgpu-rt
+ * run`; the library's own environment; VIRTUAL_ENV, CONDA_PREFIX; python3 on the PATH. The caller
+ * sets *step to 0 before the first call. Returns false if there is no further interpreter. */
 bool interpreter_next(const struct environment_snapshot *around, int *step,
                       struct interpreter *out);
 

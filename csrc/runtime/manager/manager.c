@@ -3,7 +3,7 @@
  *
  * The thread takes none of the program's signals, waits without a lock, and calls HIP only under
  * `gate`, which manager_stop closes. The thread starts when a cache reaches its limit, because the
- * manager has nothing to decide before; most programs never start the thread. */
+ * manager has nothing to decide before that; most programs never start the thread. */
 #include "manager/manager.h"
 #include "atomics.h"
 #include "driver/hip.h"
@@ -46,8 +46,8 @@ static bool started, stopping; /* under `gate` */
 static uint32_t state = MANAGER_NONE;
 static uint32_t stop_doorbell;
 static struct channel *channel;
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only around C code and HIP's calls
-                                                          */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only during C code and calls of
+                                                          * HIP */
 static struct environment_snapshot around;
 
 static struct advice no_python = {
@@ -125,7 +125,7 @@ static char *variable(const char *name, const char *value) {
 }
 
 /* Builds the environment of the manager. The environment lacks LD_PRELOAD, which would load this
- * library, and all MGPU_RT options except the policy's. Made once. */
+ * library, and all MGPU_RT options except the two options for the policy. Made once. */
 static char **make_environment(void) {
     const struct {
         const char *name, *value;
@@ -274,7 +274,7 @@ static void notice_slowness(struct channel *of) {
 }
 
 /* A program whose main thread called pthread_exit ends with its last other thread, so this thread
- * must not be that last one. The kernel clears a thread's list of robust mutexes when the thread
+ * must not be that last thread. The kernel clears a thread's list of robust mutexes when the thread
  * ends, so the list shows the end without a descriptor. */
 static bool main_has_left(void) {
     void *list = &list;
@@ -282,7 +282,7 @@ static bool main_has_left(void) {
     return syscall(SYS_get_robust_list, getpid(), &list, &size) == 0 && !list;
 }
 
-/* Returns true if only two threads are left: the main thread, which has left but counts until the
+/* Returns true if only two threads are left: the main thread, which has ended but counts until the
  * process ends, and this thread. */
 static bool alone(void) {
     const unsigned long long threads =

@@ -2,7 +2,7 @@
  *
  * The first clone is a process whose end sends no signal (exit signal 0), so that the program's
  * wait does not report it. exec would restore the exit signal, so the second clone executes the new
- * program. When the first clone has ended, init becomes the parent of the second. The calling
+ * program. When the first clone has ended, init becomes the parent of the second clone. The calling
  * thread is suspended while both clones run (CLONE_VFORK), on stacks of their own. The clones have
  * their own table of descriptors, so their opens and closes do not affect the program. No handler
  * of pthread_atfork runs and no page table is copied, so MPI libraries that forbid fork are not
@@ -175,7 +175,7 @@ UNWATCHED static int arrange_descriptors(struct spawn *spawn) {
     return spawn->memory != NULL;
 }
 
-/* The process writes no core file. The manager's scheduling class is that of the library's
+/* The process writes no core file. The manager keeps the scheduling class of the library's
  * thread. */
 UNWATCHED static void be_modest(void) {
     const struct rlimit no_core = {0, 0};

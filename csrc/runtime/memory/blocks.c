@@ -33,7 +33,8 @@ static struct handle_map block_map = HANDLE_MAP(struct block);
 static struct block_pool device_pools[MOST_DEVICES];
 static struct block_pool shared_pools[MOST_DEVICES]; /* for managed memory, whose blocks any stream
                                                       * may use */
-static struct block_pool *stream_pools; /* of all streams on which memory was ever freed */
+static struct block_pool *stream_pools; /* the pools of all streams on which memory was ever
+                                         * freed */
 static struct block_pool *next_pool;    /* the slot where the next search starts; a hint */
 
 struct block *block_find(const void *address) {
@@ -117,8 +118,7 @@ static bool is_ready(const struct block *block, const struct stream *stream,
 
 /* ---- pools ---- */
 
-/* Returns the pool of a stream's blocks; NULL if no block was freed on the stream while it was on
- * this device. */
+/* Returns the pool of a stream's blocks; NULL if the stream has no pool on this device. */
 static struct block_pool *pool_on(const struct stream *stream, int device) {
     struct block_pool *pool = load_acquire(&stream_pools);
     while (pool && (pool->owner != stream || pool->device != device))
@@ -127,7 +127,7 @@ static struct block_pool *pool_on(const struct stream *stream, int device) {
 }
 
 /* Handles the creation of a stream. HIP may have used the stream's handle before, for a stream of
- * another device. The blocks of that earlier stream remain in the pool of its device. */
+ * another device. The blocks of that earlier stream remain in the pool on that device. */
 static void stream_enters(struct stream *stream) {
     struct block_pool *pool = load_acquire(&stream->pool);
     if (DOUBT(handle_moved_to_another_device, !pool || pool->device != stream->device))
@@ -227,8 +227,8 @@ static bool unlink_from(struct block_pool *pool, struct block *block) {
     return *link && take_overflow(pool, link);
 }
 
-/* Removes an idle block from its pool; returns false if it is in no pool. Under tables_lock. A
- * stream's block is in the device's pool if there was no memory for a pool of the stream. */
+/* Removes an idle block from its pool; returns false if the block is in no pool. Under tables_lock.
+ * A stream's block is in the device's pool if there was no memory for a pool of the stream. */
 static bool unlink_block(struct block *block) {
     const struct stream *stream = load_relaxed(&block->fence.stream);
     if (DOUBT(cached_block_is_shared, block->shared))
@@ -346,7 +346,7 @@ struct block *block_around(const void *address) {
     return block && block->state != BLOCK_GONE ? block : NULL;
 }
 
-/* Queries HIP whether the block's memory is still the allocation that the library handed out. The
+/* Asks HIP whether the block's memory is still the allocation that the library handed out. The
  * program may have freed the block by calling HIP, or have reset the device. NVIDIA's driver does
  * not report where managed memory begins, but gives each allocation a number. */
 static bool hip_has(const struct block *block) {
@@ -370,9 +370,9 @@ static void invalidate_block(struct block *block) {
 }
 
 /* Removes the blocks of a device that was reset, or all blocks when HIP ends. Managed memory
- * survives the reset of one of several devices, so shared blocks that HIP still has stay in the
- * table. No call to HIP is made under the lock. A block that another thread adds after `newest` was
- * read is newer than the reset. */
+ * survives the reset of one of several devices, so the table keeps the shared blocks that HIP still
+ * has. No call to HIP is made under the lock. If another thread adds a block after `newest` was
+ * read, the block is newer than the reset. */
 static void invalidate_blocks(int device) {
     struct block *const newest = block_first();
     for (struct block *block = newest; block; block = handle_next(block))
@@ -403,10 +403,10 @@ size_t block_reserved(int device) {
  * when the program frees a block, because stock's hipFree also waits for the device. An allocation
  * evicts blocks only if HIP has no memory.
  *
- * While a device holds no more of HIP's memory than the limit, the library counts nothing. Above
- * the limit, the library sums the sizes of freed blocks. When the sum reaches the limit, the
- * library visits all blocks. This visit evicts the least recently used blocks until seven eighths
- * of the limit are idle, so the next visit comes an eighth later. */
+ * While a device holds no more of HIP's memory than the limit, the library sums no sizes. Above the
+ * limit, the library sums the sizes of freed blocks. When the sum reaches the limit, the library
+ * visits all blocks. This visit evicts the least recently used blocks until seven eighths of the
+ * limit are idle, so the next visit follows after another eighth. */
 
 static size_t
     freed[MOST_DEVICES]; /* an upper bound of the idle bytes while the device is over its limit */
@@ -451,8 +451,8 @@ static bool is_idle_on(int device, const struct block *block) {
     return load_acquire(&block->state) == BLOCK_IDLE && of_device(device, block_device(block));
 }
 
-/* Orders blocks by the value of block_clock at their last free, and blocks with equal values by
- * their uses. */
+/* Orders blocks by the value of block_clock at their last free, then by the number of their
+ * uses. */
 static uint64_t rank_of(const struct block *block) {
     const uint64_t uses = load_relaxed(&block->uses);
     return load_relaxed(&block->last_use) << USES_BITS |
@@ -566,10 +566,10 @@ static struct block *take_after_asking(struct block_pool *pool, size_t size,
     return block;
 }
 
-/* Takes a block of this size that is ready for the next work of `stream`, or with NULL for work on
- * any stream. If `shared`, the block is shared memory. Searches the pools of the stream, of the
- * device and of 8 other streams; the next search starts behind those 8. Queries the streams that no
- * thread holds. Returns NULL if no block is ready. */
+/* Takes a block of this size that is ready for the next work of `stream`, or, if `stream` is NULL,
+ * for work on any stream. If `shared`, the block is shared memory. Searches the pools of the
+ * stream, of the device and of 8 other streams; the next search starts behind those 8 streams.
+ * Queries the streams that no thread holds. Returns NULL if no block is ready. */
 static struct block *search_pools(int device, size_t size, struct stream *stream, bool shared) {
     struct block_pool *own = stream ? load_acquire(&stream->pool) : NULL, *pool;
     struct block *block = NULL;
@@ -602,9 +602,9 @@ bool block_serves(uint64_t bytes, int device) {
 }
 
 /* LLVM's own library for CUDA allocates managed memory for host_shared since LLVM 19. HIP offers
- * managed memory on every device; where pages cannot move, it is pinned host memory. hipFree frees
- * managed memory, which is coherent without a flag. On ROCm, a stock program gets device memory for
- * host_shared, and the host may be unable to access this memory. */
+ * managed memory on every device; where pages cannot move, managed memory is pinned host memory.
+ * hipFree frees managed memory, which is coherent without a flag. On ROCm, a stock program gets
+ * device memory for host_shared, and the host may be unable to access this memory. */
 static hipError_t ask_hip(void **address, size_t size, bool shared) {
     return shared ? hip.MallocManaged(address, size, hipMemAttachGlobal)
                   : hip.Malloc(address, size);

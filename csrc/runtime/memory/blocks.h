@@ -4,7 +4,7 @@
  * A stream runs its work in order, so a block that was freed on a stream is at once free for the
  * stream's next work. Work on other streams may use a block once the block's fences are done. The
  * stock hipFree waits for the whole device, so with stock a program may free a block on any stream,
- * although other streams use it. So a block also has one fence for each other stream that had
+ * although other streams use it. So a block also has a fence for each of the other streams that had
  * pending work at the free.
  *
  * Sizes are rounded up to 256 bytes, and a block serves only its exact size. A block is never
@@ -41,7 +41,7 @@ static inline void *block_address(const struct block *block) {
     return (void *)(uintptr_t)block->handle.key;
 }
 
-/* Returns the size of a block that the caller need not own. The size may change at any time,
+/* Returns a block's size; the caller need not own the block. The size may change at any time,
  * because HIP may return the block's address again. */
 static inline size_t block_size(const struct block *block) {
     return load_relaxed(&block->size);
@@ -61,8 +61,8 @@ static inline bool block_held_by_program(const struct block *block) {
     return load_acquire(&block->state) >= BLOCK_LIVE;
 }
 
-/* Returns a stream whose order a block may rely on: the stream's next work may use a block that was
- * freed on it. Returns NULL if the handle belongs to no such stream. */
+/* Returns the stream of a handle if blocks may rely on its order: the stream's next work may use a
+ * block freed on the stream. Returns NULL if the handle belongs to no such stream. */
 static inline struct stream *block_order(const struct thread *thread, hipStream_t handle) {
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
     return LIKELY(stream && PROOF(order_is_of_a_live_stream, stream_is_live(stream)) &&
@@ -130,8 +130,8 @@ static inline struct block *block_pool_take_own(struct block_pool *pool, size_t 
     return block;
 }
 
-/* Returns an idle block from the pool of a stream of the thread's current device, for the stream's
- * next work: the hit. Returns NULL if there is no such block, or no stream. */
+/* Returns an idle block from the pool of `order`, a stream of `device`, for the stream's next work:
+ * the hit. Returns NULL if there is no such block, or no stream. */
 static inline struct block *block_reuse(uint64_t bytes, int device, struct stream *order) {
     PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
     struct block_pool *own =
@@ -169,7 +169,7 @@ struct block_freed {
  * (NULL: any stream may have used it). */
 struct block_freed block_free(void *address, struct stream *stream);
 
-/* Puts a block into a pool that the caller has just made IDLE and that no work uses. */
+/* Puts a block into a pool; the caller has just made the block IDLE, and no work uses the block. */
 void block_put_done(struct block *block);
 
 /* ---- for graphs ---- */
@@ -179,8 +179,8 @@ void block_put_done(struct block *block);
  * hold the block. */
 bool block_leave_to_graph(struct block *block, struct stream *stream);
 
-/* Transfers a block that the program holds to a graph. block_serve_graph lets the graph use a block
- * again that the program has freed. block_take_from_graph takes the block back once the graph is
+/* Transfers to a graph a block that the program holds. block_serve_graph lets the graph reuse a
+ * block that the program has freed. block_take_from_graph takes the block back once the graph is
  * destroyed and none of its work is pending. Each function returns false if the block is not in the
  * required state. */
 bool block_give_graph(void *address);
@@ -209,7 +209,7 @@ size_t block_reserved(int device);
 
 /* Returns the ledger of a device: the reserved bytes and the blocks. */
 struct memory_account block_ledger(int device);
-/* Returns the ledger together with the program's bytes, for which it visits all blocks. */
+/* Returns the ledger and the program's bytes; visits all blocks. */
 struct memory_account block_account(int device);
 
 extern const struct cache block_cache;

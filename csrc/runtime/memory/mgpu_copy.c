@@ -3,7 +3,7 @@
  * A copy runs in the stream's order, and has the effect that it has with stock. When the call
  * returns, pageable source memory has been read and pageable target memory has been written. Copies
  * between pageable memory and a block of this library go through pinned memory (staging.h); HIP
- * makes all others.
+ * makes all other copies.
  *
  * An address in no table does not count as host memory. The address may be in a module's global, in
  * another library's memory, or in managed or mapped memory. The library asks HIP only where the
@@ -34,8 +34,8 @@ static struct advice bad_fill = {.text = "fill of %llu elements of %d bytes at %
 static const char copy_expression[] =
     "hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)";
 
-/* HIP up to version 5 refuses pageable memory; later versions describe it as memory without a
- * device address. */
+/* HIP up to version 5 refuses pageable memory; later versions describe pageable memory as memory
+ * without a device address. */
 static bool hip_calls_pageable(const void *address) {
     struct {
         hipPointerAttribute_t is;
@@ -50,8 +50,8 @@ static bool hip_calls_pageable(const void *address) {
            (error == hipSuccess && !pointer.is.device_pointer && !pointer.is.is_managed);
 }
 
-/* Returns whether HIP describes these bytes as pageable host memory. The library asks about both
- * ends, because memory that HIP knows may begin behind the first byte. */
+/* Returns whether HIP describes these bytes as pageable host memory. The library asks about the
+ * first and the last byte, because memory that HIP knows may begin behind the first byte. */
 static bool is_pageable(struct thread *thread, const void *address, size_t bytes) {
     const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
     const uint64_t mappings = ranges_now() + 1; /* never 0, which marks an empty slot */
@@ -88,7 +88,7 @@ static bool is_quiet(struct stream *stream) {
 
 /* Returns true if the host may read the source now, because no earlier work of the stream can still
  * write to the source. NVIDIA's driver reports all memory that its kernels may write. AMD's HIP
- * reports a module's global as an invalid pointer, and pageable memory too, so on AMD's GPUs the
+ * reports both a module's global and pageable memory as invalid pointers, so on AMD's GPUs the
  * stream must have no pending work. The stream must also have no pending work if kernels can access
  * pageable memory. */
 static bool is_settled(struct stream *stream) {
@@ -143,7 +143,7 @@ static bool copy_down(const struct copy *copy) {
 }
 
 /* Returns true if the bytes were copied through pinned memory. impl_mgpuMemcpy and told_mgpuMemcpy
- * share this function, because the compiler would inline less into two copies of it. */
+ * share this function, because the compiler would inline less into two copies of the function. */
 static __attribute__((noinline)) bool copy_bytes(void *to, const void *from, size_t bytes,
                                                  hipStream_t handle) {
     struct copy copy = {thread_get(), NULL, handle, to, from, bytes};

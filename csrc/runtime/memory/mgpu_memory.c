@@ -4,9 +4,9 @@
  * library a freed block goes to the pool of its stream, and the next allocation reuses the block
  * (blocks.h).
  *
- * Unless no other code in the process calls HIP (exclusive.h), the library asks HIP whether a freed
- * block is still its own. The program may have freed the block by hipFree, and HIP may have
- * allocated a smaller block at the same address since. */
+ * If other code in the process may call HIP (exclusive.h), the library asks HIP whether a freed
+ * block is still its own. The program may have freed the block by hipFree, and HIP may since have
+ * allocated a smaller block at the same address. */
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"

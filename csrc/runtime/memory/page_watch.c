@@ -136,8 +136,8 @@ bool page_watch_settled(void) {
 }
 
 /* A line of /proc/self/maps: "7f0000000000-7f0000021000 rw-p 00000000 00:00 0". Lines for files and
- * shared memory contain an inode number. The search costs a microsecond a mapping, less than a
- * registration by HIP. */
+ * shared memory contain an inode number. The search costs a microsecond for each mapping, less than
+ * a registration by HIP. */
 bool pages_are_private(const void *address, size_t bytes) {
     char line[PATH_MAX + 128], *rest;
     uintptr_t known = (uintptr_t)address;

@@ -3,12 +3,12 @@
  * The watch uses userfaultfd(2) in user mode, which needs no privileges. A watched range is
  * registered for write protection, but no page is protected, so no access ever faults. The kernel
  * sends an event when pages are unmapped, moved (mremap) or dropped (MADV_DONTNEED, MADV_REMOVE).
- * The thread that drops or moves pages waits until a thread of this library has read the event, 10
- * to 60 us.
+ * The thread that drops or moves pages waits 10 to 60 us, until a thread of this library has read
+ * the event.
  *
- * An event proves nothing by itself: munmap drops the pages before it sends its event. So another
- * thread may map the address while the event is unread. page_watch_settled closes the gap between
- * the change and the event. */
+ * An event proves nothing by itself: munmap drops the pages before the kernel sends the event. So
+ * another thread may map new pages at the address before the event is read. page_watch_settled
+ * tells callers whether events may be unread. */
 #ifndef MGPU_RT_PAGE_WATCH_H
 #define MGPU_RT_PAGE_WATCH_H
 
@@ -26,19 +26,19 @@ const char *page_watch_open(void (*changed)(uintptr_t begin, size_t bytes));
  * pages, for example pages of a file, huge pages, or pages that the program watches itself. */
 bool page_watch_add(const void *address, size_t bytes);
 
-/* Ends the watch on whole pages. */
+/* Ends the watch of a range of whole pages. */
 void page_watch_remove(uintptr_t begin, size_t bytes);
 
-/* Returns true if `changed` has been called for every change that had begun before this call. Costs
- * one system call, 0.5 us. Returns false if a change is in progress, or no pages are watched. */
+/* Returns true if `changed` was called for every change that began before this call. Costs one
+ * system call, 0.5 us. Returns false if a change is in progress, or no pages are watched. */
 bool page_watch_settled(void);
 
-/* Ends the watch in a forked child, where nothing is watched. */
+/* Closes the watch in a forked child, whose pages the kernel does not watch. */
 void page_watch_forked(void);
 
-/* Returns whether all these bytes lie in private memory of the process that does not map a file.
- * Pages of files and of shared memory are replaced without an event. When a file is truncated, the
- * kernel also drops private copies of the file's pages without an event. */
+/* Returns whether all these bytes lie in private memory that maps no file. Pages of files and of
+ * shared memory are replaced without an event. When a file is truncated, the kernel also drops
+ * private copies of the file's pages without an event. */
 bool pages_are_private(const void *address, size_t bytes);
 
 static const size_t page_bytes = 4096; /* x86-64 */

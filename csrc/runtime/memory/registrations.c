@@ -33,10 +33,10 @@
  * end       TAKEN       GONE   who gave it to HIP                     seq_cst
  *
  * A registration is in the table of ranges unless it is GONE. registrations_idle equals the bytes
- * of all registrations that are IDLE, or TAKEN from IDLE. The thread that reads events sets `stale`
- * in any state, and so does a fork. A thread that makes a registration IDLE checks `stale`
- * afterwards. The thread that set `stale` visits the IDLE registrations afterwards. So the thread
- * that made the registration IDLE, or the thread that set `stale`, trims the registration. */
+ * of all registrations that are IDLE, or that a thread took while they were IDLE. The thread that
+ * reads events sets `stale` in any state; a fork sets `stale` too. A thread that makes a
+ * registration IDLE checks `stale` afterwards. After `stale` is set, the trimming thread visits the
+ * IDLE registrations. So one of these two threads trims the registration. */
 enum registration_state {
     REGISTRATION_GONE, /* HIP does not hold the registration, as far as the library knows */
     REGISTRATION_HELD, /* registered by the program */
@@ -60,9 +60,9 @@ struct registration {
 static struct handle_map registrations = HANDLE_MAP(struct registration);
 size_t registrations_idle;
 
-static uint64_t uses;                                        /* the clock that last_use reads */
-static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* the ranges and the watched pages
-                                                              * agree */
+static uint64_t uses;                                        /* the next value for a last_use */
+static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* keeps ranges and watched pages in
+                                                              * agreement */
 
 static void *address_of(const struct registration *registration) {
     return (void *)registration->handle.key;
@@ -90,7 +90,7 @@ static struct registration *last_in(uintptr_t begin, uintptr_t end) {
 
 /* ---- trimming ---- */
 
-/* Pages that another registration shares remain watched. */
+/* Ends the watch of a registration's pages, except of pages that another registration shares. */
 static void unwatch(const struct registration *registration) {
     uintptr_t begin = page_of((uintptr_t)address_of(registration));
     uintptr_t end = page_of((uintptr_t)address_of(registration) + registration->bytes - 1);
@@ -158,7 +158,7 @@ void registrations_yield_to(const void *address, size_t bytes) {
         if (!found)
             return;
         while (load_seq_cst(&found->state) == REGISTRATION_TAKEN)
-            sched_yield(); /* another thread trims the registration, or has HIP register it */
+            sched_yield(); /* another thread is unregistering or registering the memory */
         (void)trim(found);
         end = (uintptr_t)address_of(found);
     }
@@ -176,8 +176,9 @@ const struct cache registration_cache = {.name = "registrations", .trim = trim_a
 
 /* ---- stale ones ----
  *
- * The pages of stale registrations stay pinned until a thread of the library has called HIP to
- * unregister them. The thread that reads events must not call HIP, because HIP may unmap memory. */
+ * The pages of a stale registration stay pinned until a thread of the library calls HIP to
+ * unregister the pages. The thread that reads events must not call HIP, because HIP may unmap
+ * memory. */
 
 static sem_t some_are_stale;
 static pthread_mutex_t calling_hip = PTHREAD_MUTEX_INITIALIZER;
@@ -298,8 +299,9 @@ static bool pins_count_as_locked(void) {
     return kilobytes != 0;
 }
 
-/* Returns the bytes that MGPU_RT_MEMORY_LIMIT names, or its fraction of the machine's memory. If
- * pinned memory counts against RLIMIT_MEMLOCK, the result is at most half of RLIMIT_MEMLOCK. */
+/* Returns the limit that MGPU_RT_MEMORY_LIMIT names, in bytes or as a fraction of the machine's
+ * memory. If pinned memory counts against RLIMIT_MEMLOCK, the result is at most half of
+ * RLIMIT_MEMLOCK. */
 static size_t find_limit(void) {
     struct rlimit locked;
     size_t most = options.memory_limit_bytes;
@@ -338,8 +340,8 @@ static bool make_room(size_t bytes) {
 
 /* ---- registering ---- */
 
-/* A program that unmaps its memory after each registration gains nothing, and would pay for events.
- */
+/* A program that unmaps its memory after each registration gets no hits, but would wait for each
+ * event. */
 enum { MOST_WASTED = 4, ATTEMPTS = 64 };
 
 /* Returns whether the pages that HIP has pinned are still mapped at the registration's address.
@@ -360,8 +362,8 @@ static void set_kind(struct registration *registration, enum range_kind kind) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Makes the hit: reuses an idle registration of exactly these bytes on this device; returns false
- * if that is not possible. */
+/* Reuses an idle registration of exactly these bytes on this device; returns false if that is not
+ * possible. */
 static bool use_again(struct registration *registration, size_t bytes) {
     if (!move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN))
         return false;
@@ -389,9 +391,9 @@ static hipError_t register_by_hip(void *address, size_t bytes) {
     return hip.HostRegister(address, bytes, 0);
 }
 
-/* Makes HIP register the memory that the thread has taken, and watches the memory's pages before
- * HIP pins them. Returns false if another registration contains some of these bytes: then HIP's
- * answer decides. */
+/* Registers the memory of a registration that the caller has taken; the watch of its pages begins
+ * before HIP pins them. Returns false, and has not called HIP, if another registration contains
+ * some of these bytes. */
 static bool register_watched(struct registration *registration, size_t bytes, hipError_t *error) {
     void *const address = address_of(registration);
     const bool watch = registration->wasted < MOST_WASTED && may_watch();
@@ -443,8 +445,8 @@ hipError_t registration_acquire(void *address, uint64_t bytes) {
     error = register_by_hip(address, bytes);
     if (error != hipSuccess)
         return error;
-    /* HIP has registered these bytes although the table still has a registration of them: other
-     * code has ended the earlier registration. */
+    /* HIP has registered these bytes although the table still contains a registration of the bytes:
+     * other code has ended the earlier registration. */
     if (registration && (move(registration, REGISTRATION_HELD, REGISTRATION_TAKEN) ||
                          move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN))) {
         registration->watched = false;

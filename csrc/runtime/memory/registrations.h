@@ -1,9 +1,10 @@
 /* Host memory that is registered with HIP (mgpuMemHostRegister).
  *
- * With MGPU_RT_EXCLUSIVE=on, a registration may stay in HIP after the program's unregister. Such a
- * registration is idle: if the program registers its bytes again, that call is a hit. page_watch.h
- * proves that no page was replaced since before HIP pinned the pages. Without MGPU_RT_EXCLUSIVE=on,
- * and where pages cannot be watched, HIP handles every call.
+ * With MGPU_RT_EXCLUSIVE=on, a registration may stay in HIP after the program has unregistered the
+ * memory. Such a registration is idle: if the program registers its bytes again, that call is a
+ * hit. The watch of page_watch.h begins before HIP pins the pages, and proves that no page was
+ * replaced since. Without MGPU_RT_EXCLUSIVE=on, or if the pages cannot be watched, HIP handles
+ * every call.
  *
  * For the program the memory of an idle registration is pageable, but HIP reports this memory as
  * pinned. So the library releases an idle registration before HIP gets an address of its memory. */
@@ -27,8 +28,8 @@ hipError_t registration_release(void *address);
 /* The bytes of idle registrations. */
 extern size_t registrations_idle;
 
-/* Releases the idle registrations that share bytes with memory that the program has not registered,
- * before HIP gets its address. */
+/* Releases the idle registrations that share bytes with this memory; called before HIP gets the
+ * memory's address. */
 void registrations_yield_to(const void *address, size_t bytes);
 static inline void registrations_yield(const void *address, size_t bytes) {
     if (__builtin_expect(load_relaxed(&registrations_idle) != 0, 0))
@@ -42,7 +43,8 @@ void registrations_before_fork(void);
 void registrations_after_fork(void);
 void registrations_forked(void); /* called in the forked child */
 
-/* Ends all registrations at exit, when no thread of this library calls HIP any longer. */
+/* Stops the thread that trims stale registrations, at exit; waits at most 1 s for the thread's call
+ * of HIP. */
 void registrations_end(void);
 
 extern const struct cache registration_cache;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static struct staging all[STAGING_COUNT];
-static uint64_t clock_now; /* counts the changes of owner */
+static uint64_t clock_now; /* counts how often pinned memory got a new owner */
 
 static bool try_take_staging(struct staging *staging) {
     return PROOF(one_thread_copies_through_it, !exchange_acquire(&staging->taken, 1));
@@ -26,7 +26,7 @@ static struct stream *owner_of(const struct staging *staging) {
     return load_relaxed(&staging->owner);
 }
 
-/* Returns whether HIP has read all of the owner's pinned memory. Either the owner's copies to the
+/* Returns whether HIP has read all of the owner's pinned memory. True if the owner's copies to the
  * device are done, or the owner was destroyed after a wait for its work. */
 static bool is_free(const struct staging *staging) {
     const struct stream *owner = owner_of(staging);
@@ -34,8 +34,8 @@ static bool is_free(const struct staging *staging) {
                  !owner || !staging->used || stream_fence_done(owner, staging->fence));
 }
 
-/* Takes the least recently used pinned memory whose copies are done, and makes the stream its
- * owner. Returns NULL if there is no such memory. */
+/* Takes the least recently used pinned memory whose copies are done, and makes the stream the
+ * memory's owner. Returns NULL if there is no such memory. */
 static struct staging *take_oldest(struct stream *stream) {
     struct staging *best = NULL;
     if (!device_kept(stream->device))
@@ -62,7 +62,7 @@ static struct staging *take_oldest(struct stream *stream) {
 }
 
 /* Takes the stream's pinned memory for the calling thread; NULL if another thread is copying on
- * this stream, or if all memory is in use. */
+ * this stream, or all pinned memory is in use. */
 static struct staging *take_staging(struct stream *stream) {
     struct staging *staging = load_acquire(&stream->staging);
     const bool own = LIKELY(staging && owner_of(staging) == stream);
@@ -79,7 +79,8 @@ static struct staging *take_staging(struct stream *stream) {
     return staging;
 }
 
-/* Allocates pinned memory once; after a failure HIP makes the program's copies. */
+/* Returns whether *memory is allocated; tries to allocate it once, and after a failure HIP makes
+ * the program's copies. */
 static bool have(char **memory, bool *failed, size_t bytes) {
     if (LIKELY(*memory))
         return true;
@@ -237,11 +238,11 @@ static int trim_staging(int device) {
         }
         release_staging(staging);
     }
-    return 0; /* not counted by the caches */
+    return 0; /* the caches do not count pinned memory */
 }
 
-/* Returns true if HIP has no memory at this address. With several devices no reset releases pinned
- * memory, so memory at this address is still this library's. */
+/* Returns true if HIP has no memory at this address. With several devices, no reset releases pinned
+ * memory, so any memory at this address still belongs to this library. */
 static bool is_gone(void *pinned) {
     uint64_t number;
     return !pinned || !device_memory_number(pinned, &number);

@@ -27,8 +27,8 @@ static const char definitions[] =
 static const char device_libraries[] =
     "AMD's device libraries do, which toolkit=/opt/rocm of gpu-module-to-binary links";
 static const char ptx_too[] = ", for a version of PTX that this driver knows";
-/* The versions of code objects that releases accept, and the MLIR option for each version. These
- * versions were measured with HIP 5.2.3, 5.7.1, 6.4.3 and 7.2.4. */
+/* The versions of code objects that HIP's releases accept, and the MLIR option for each version.
+ * These versions were measured with HIP 5.2.3, 5.7.1, 6.4.3 and 7.2.4. */
 static const struct versions {
     int since, first, last;
     const char *text;
@@ -75,7 +75,7 @@ static void describe(const struct image *image, char *text, size_t size, char ta
     snprintf(text, size, "%s%s%s", image_kind_text(image), targets[0] ? " for " : "", targets);
 }
 
-/* Returns true if a list of targets ("gfx906, gfx90a:xnack+") contains the processor at the begin
+/* Returns true if a list of targets ("gfx906, gfx90a:xnack+") contains the processor at the start
  * of `device`. */
 static bool lists_processor(const char *targets, const char *device) {
     const size_t length = strcspn(device, ":,");

@@ -1,4 +1,5 @@
-/* mgpuModuleGetFunction: the functions of cached modules by name, and each thread's slots for them.
+/* mgpuModuleGetFunction: finds the functions of cached modules by name, first in the thread's
+ * slots.
  *
  * A hit costs about 25 instructions. A hit also compares the name, unless the name is a constant of
  * the program (mapped_for_good). The name's address is not enough: a JIT may reuse the address for
@@ -139,7 +140,8 @@ static struct function *insert_function(struct module *module, struct function *
     return module->functions = fresh;
 }
 
-/* Caches HIP's answer, unless the module's entry now serves another module or memory is missing. */
+/* Caches HIP's answer, unless the module's entry now serves another module, or no memory is left.
+ */
 static void function_insert(const struct lookup *lookup, hipFunction_t handle) {
     struct function *fresh = function_new(lookup->name), *function = NULL;
     if (!fresh)
@@ -147,7 +149,7 @@ static void function_insert(const struct lookup *lookup, hipFunction_t handle) {
     pthread_mutex_lock(&tables_lock);
     if (module_version(lookup->module) == lookup->version) {
         function = insert_function(lookup->module, fresh);
-        store_release(&function->handle, handle); /* read without the lock */
+        store_release(&function->handle, handle); /* threads read the handle without the lock */
     }
     pthread_mutex_unlock(&tables_lock);
     if (function)

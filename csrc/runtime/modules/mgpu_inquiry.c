@@ -1,5 +1,5 @@
-/* Functions for compilers other than LLVM's. FlyDSL calls for the occupancy of a kernel and for a
- * buffer into which kernels trace; another compiler calls for the address of a global. */
+/* Functions for compilers other than LLVM's. FlyDSL asks for a kernel's occupancy, and reads and
+ * clears a buffer of traces; another compiler asks for a global's address. */
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
@@ -60,7 +60,7 @@ int32_t impl_mgpuModuleOccupancyMaxActiveBlocks(void *image, const char *name, i
 
 /* ---- FlyDSL's trace buffer: device memory, read while nothing runs ---- */
 
-/* The two functions of this file return HIP's error and print nothing. */
+/* The two functions below return HIP's error and print nothing. */
 int32_t impl_mgpuTraceBufferRead(void *dst, void *buffer, uint64_t sizeBytes) {
     (void)thread_get();
     hipError_t error = hip.DeviceSynchronize();

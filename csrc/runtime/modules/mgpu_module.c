@@ -50,7 +50,7 @@ static struct advice null_unload = {
 
 /* HIP reads the image as long as the module lives, but a JIT may free its image earlier. So the
  * module owns a copy of the image, aligned to pages as a loader would align it. An image that never
- * changes needs no copy. If HIP needs a changed image, the changed image follows in the same block.
+ * changes needs no copy. If HIP needs a changed image, the block also contains the changed image.
  * Returns false if there is no memory. */
 static bool copy_image(struct load *load) {
     struct image *image = &load->image;
@@ -80,7 +80,7 @@ static struct load *hit(struct load *load, const struct module *module) {
     return load;
 }
 
-/* The library cannot read this image: the driver loads it, and the module enters no table. */
+/* Calls HIP to load an image that the library cannot read or copy; the module enters no table. */
 static struct load *load_uncached(struct load *load) {
     load->how = CALL_BYPASS;
     lazy_end();
@@ -136,8 +136,8 @@ static struct load module_load(struct thread *thread, const void *data) {
 
 /* ---- the name of an image ---- */
 
-/* MLIR adds a suffix to the name: `_gpubin_cst` in LLVM 17 and older, `_bin_cst` in LLVM 18 and 19,
- * `_binary` in LLVM 20 and later. */
+/* MLIR's suffixes of the gpu.module's name: `_gpubin_cst` in LLVM 17 and older, `_bin_cst` in LLVM
+ * 18 and 19, `_binary` in LLVM 20 and later. */
 static const char *const endings[] = {"_binary", "_gpubin_cst", "_bin_cst"};
 
 static void drop_ending(char *symbol) {
@@ -172,8 +172,7 @@ static enum unshared why_unshared(const struct image *image) {
 }
 
 /* Fills an image's row once; the row's bytes are stored last. The function reads the name before it
- * takes tables_lock, because reading takes the loader's lock. A library's constructor may load a
- * module under the loader's lock, and wait for tables_lock. */
+ * takes tables_lock, because no thread calls the loader under tables_lock. */
 static void fill_row(struct module_counter *row, const struct image *image) {
     char name[MODULE_NAME];
     image_module_name(call_now.image, name, sizeof name);
@@ -186,8 +185,8 @@ static void fill_row(struct module_counter *row, const struct image *image) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Records in the calling thread's call which image was loaded, by its row in the counters. A new
- * row gets the name of the image's gpu.module. */
+/* Records the loaded image, as a row of the counters, in the record of the calling thread's call. A
+ * new row gets the name of the image's gpu.module. */
 static void tell(const struct image *image) {
     bool fresh;
     if (!runtime_counting())
@@ -316,7 +315,7 @@ void impl_mgpuModuleUnload(hipModule_t handle) {
         unload_slow(handle);
 }
 
-/* NVIDIA's driver compiles PTX during a load. So over this driver the library caches a compiled
+/* NVIDIA's driver compiles PTX during a load. So with this driver, the library caches a compiled
  * module like other modules. A later load finds the module by its text, so the optimisation level
  * of the first compilation remains. */
 hipModule_t told_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {

@@ -1,11 +1,11 @@
-/* Functions by which other folders ask about a loaded image. */
+/* Functions that other folders call to ask about a loaded image. */
 #ifndef MGPU_RT_MGPU_MODULE_H
 #define MGPU_RT_MGPU_MODULE_H
 
 #include <stddef.h>
 
-/* Records in the calling thread's call which image was loaded. Does nothing unless calls are
- * counted. */
+/* Records the loaded image in the record of the calling thread's call. Does nothing unless calls
+ * are counted. */
 void module_tell_image(const void *data);
 
 /* Writes the name of an image's gpu.module to `name`, cut off at `size`; "" if the name is unknown.

@@ -187,7 +187,7 @@ bool module_insert(const struct load *load) {
     if (!module)
         return false;
     pthread_mutex_lock(&tables_lock);
-    if (module_is_known(module)) /* other code returned the handle to HIP */
+    if (module_is_known(module)) /* other code unloaded the earlier module */
         end_module(module);
     serve_image(module, load);
     pthread_mutex_unlock(&tables_lock);

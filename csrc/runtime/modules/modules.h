@@ -1,7 +1,7 @@
 /* The modules that HIP holds or held, and the images from which HIP loaded them.
  *
  * A module that the program has unloaded stays loaded in HIP until a load of the same bytes takes
- * it. Until such a load only the cache uses the module. A hit costs about 30 instructions, one of
+ * it. Until such a load, only the cache uses the module. A hit costs about 30 instructions, one of
  * them locked. A module that the program holds serves no other load. The address only selects the
  * candidate: the bytes decide, because a JIT reuses addresses. A load compares the bytes (0.05 to
  * 0.1 µs for 5 KB, 0.2 with cold caches). A load skips the comparison if the loader's tables
@@ -46,7 +46,7 @@ static inline uint64_t module_version_and_state(uint32_t version, enum module_st
     return (uint64_t)version << 32 | state;
 }
 
-/* Returns whether the entry currently serves a module: its version is odd. Under tables_lock. */
+/* Returns whether the entry serves a module now: then its version is odd. Under tables_lock. */
 static inline bool module_is_known(const struct module *module) {
     return module_version(module) % 2 != 0;
 }
@@ -88,12 +88,12 @@ static inline void module_release(struct module *module) {
     PROOF_STEP(unloaded_module_is_free, store_release(&module->state, MODULE_IDLE));
 }
 
-/* Acquires the slot's module for a load that the module serves; NULL if the module does not serve
- * the load. The thread acquires the module, by the slot's version, before it reads the bytes: from
- * then on no thread can evict the module. An insertion changes `version_and_state` before the
- * device. So if the slot's version is still current, the device that the thread has read belongs to
- * that version. A module of another device is never read, because that device may be reset at any
- * time. */
+/* Acquires and returns the slot's module if it serves the load; otherwise returns NULL. One step
+ * compares the slot's version and acquires the module, before the thread reads the bytes: from then
+ * on no thread can evict the module. The end of an entry's module changes the version, before an
+ * insertion stores the next module's device. So if the slot's version is still current, the device
+ * that the thread has read belongs to that version. A module of another device is never read,
+ * because that device may be reset at any time. */
 static inline struct module *module_of_slot(struct thread *thread, const struct slot *slot,
                                             const void *image) {
     const uint64_t taken = MODULE_LIVE - MODULE_IDLE;
@@ -118,8 +118,7 @@ static inline struct module *module_of_slot(struct thread *thread, const struct 
     return NULL;
 }
 
-/* Returns the hit of a load: a module of this image that the thread used recently, and that the
- * program now holds.
+/* Acquires and returns a module of this image that the thread used recently; NULL if there is none.
  */
 static inline struct module *module_lookup_thread(struct thread *thread, const void *image) {
     return module_of_slot(thread, slot_home(&thread->modules, NULL, image), image);
@@ -135,7 +134,7 @@ struct load {
     hipModule_t handle;
     enum call_how how;  /* a hit, a miss or a bypass; refused if the image is damaged */
     hipError_t error;   /* HIP's */
-    struct image image; /* the bytes are NULL if no thread has read the image */
+    struct image image; /* its bytes are NULL if the library has not read the image */
     int device;
     bool constant;       /* the image can neither change nor be unmapped */
     unsigned char *copy; /* the copy of the image, or NULL */
@@ -151,9 +150,8 @@ bool module_may_share(const struct image *image);
  * thread used. Returns NULL if there is no such module. */
 struct module *module_lookup_table(const struct load *load);
 
-/* Invalidates the entry of a handle that HIP has just returned for a module that does not enter the
- * table. The program has unloaded the handle's earlier module by calling HIP, so the entry of the
- * earlier module is invalid. */
+/* Invalidates the table's entry of a handle. HIP has just returned this handle for a module that
+ * does not enter the table, so the entry's module no longer exists. */
 void module_invalidate(hipModule_t handle);
 
 /* Inserts the module that HIP has just loaded for the program. Takes ownership of load->copy.
@@ -174,7 +172,7 @@ struct removed_module {
  * unknown. Returns false if the handle was unknown before. Under tables_lock. */
 bool module_remove(struct module *module, struct removed_module *removed);
 
-/* Unloads the module by HIP; returns HIP's answer. */
+/* Calls HIP to unload the module; returns HIP's answer. */
 hipError_t module_unload_removed(const struct removed_module *removed);
 
 /* Returns the function of this handle, and its module; NULL: the function is unknown. Searches all
@@ -190,7 +188,7 @@ void module_make_private(struct module *module);
 void module_hold(struct module *module);
 void module_let_go(struct module *module);
 /* Does the work of module_hold for the module that contains this function. Returns NULL if the
- * library knows no module with this function that the program holds. */
+ * program holds no known module with this function. */
 struct module *module_hold_function(hipFunction_t function);
 /* Finds the name of a function that a graph launches. */
 void module_function_name(hipFunction_t function, char *name, size_t room);

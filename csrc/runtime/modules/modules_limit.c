@@ -4,7 +4,7 @@
  * older do so right after the launch. The library unloads the module later, so a running kernel is
  * at no greater risk than with stock. But an unload by the library may wait for work at a time when
  * stock would not wait. So the library evicts modules only while no stream has pending work. If the
- * idle modules hold twice the limit, the library evicts modules at once. */
+ * idle modules cost more than twice the limit, the library evicts modules at once. */
 #include "modules/modules_limit.h"
 #include "atomics.h"
 #include "driver/hip.h"
@@ -90,7 +90,7 @@ static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
 }
 
 /* A pass visits all modules. If the last pass ended above the limit because the program holds
- * modules, the next pass waits. Under tables_lock. */
+ * modules, the next pass waits for further misses or a higher cost. Under tables_lock. */
 static size_t cost_then;
 static uint64_t clock_then;
 

@@ -6,9 +6,9 @@
 
 struct cache;
 
-/* Unloads idle modules beyond the limit, after a miss for an image of this hash. If evictions at
- * the limit repeatedly cause an image to be loaded again soon, the library doubles the limit, and
- * reports the new limit once. */
+/* Unloads idle modules if they exceed the limit, after a miss for an image of this hash. If
+ * evictions at the limit repeatedly cause an image to be loaded again soon, the library doubles the
+ * limit, and reports the new limit once. */
 void module_enforce_limit(uint64_t missed);
 
 /* Pins a module: no limit evicts the module, but the manager and mgpu_rt_empty_cache still can. */

@@ -3,11 +3,11 @@
 #ifndef MGPU_RT_EXIT_STATUS_H
 #define MGPU_RT_EXIT_STATUS_H
 
-/* Records that a call of this process failed. If the process's own status is 0, exit, quick_exit
- * and a return from main change it to 1 and write a line to stderr. A failure within an exit
- * handler also counts. The library does not change a status that a program passes to _exit, nor the
- * status of a program that exec starts. A forked child counts only its own failures. Thread-safe;
- * takes no lock of this library. */
+/* Records that a call of this process failed. Then exit, quick_exit and a return from main change a
+ * status 0 to 1, and write a line to stderr. A failure within an exit handler also counts. The
+ * library does not change a status that a program passes to _exit, nor the status of a program that
+ * exec starts. A forked child counts only its own failures. Thread-safe; takes no lock of this
+ * library. */
 void exit_status_fails(void);
 
 #endif

@@ -97,8 +97,8 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
     return dynamic;
 }
 
-/* Symbols up to this index may be imported ones: GNU's hash table leaves out the symbols that come
- * first. */
+/* Returns an index: only symbols below it may be imported, because GNU's hash table contains no
+ * imported symbol. */
 static size_t count_imports(const struct dynamic *dynamic) {
     if (dynamic->gnu_hash)
         return dynamic->gnu_hash[1];
@@ -231,8 +231,8 @@ static struct promises promises_of(const struct dl_phdr_info *info) {
     return promises;
 }
 
-/* Returns 1 if this object contains the bytes and provably never changes or unmaps them; -1 if it
- * contains them without that proof; 0 otherwise. */
+/* Returns 0 if this object does not contain the bytes; 1 if it provably never changes or unmaps
+ * them; -1 without such a proof. */
 static int promise(const struct dl_phdr_info *info, void *data) {
     const struct range *range = data;
     for (int i = 0; i < info->dlpi_phnum; i++) {

@@ -25,7 +25,7 @@ void *mapped_library(const char *prefix, char *path, size_t size);
 bool mapped_imports(const char *prefix);
 
 /* Returns the function of this name in an object of the process; NULL if no object has the
- * function. Ignores this library and copies of this library. Costs 0.1 µs an object. */
+ * function. Ignores this library and copies of this library. Costs 0.1 µs for each object. */
 typedef void (*mapped_code)(void);
 mapped_code mapped_function(const char *name);
 
@@ -41,22 +41,20 @@ bool mapped_home(char *path, size_t size);
  * belongs to the program itself, or to a library that is marked as never to be unloaded (-z
  * nodelete). Costs about 1 µs, so only misses call this function. Any other library may be closed,
  * and its addresses may then contain other bytes, so a hit has to compare the bytes. A program that
- * makes its own constants writable (mprotect) breaks this promise, as it breaks its compiler's
- * assumption. Returns false in a forked child: another thread may have held the loader's lock,
- * which the child then never gets. */
+ * makes its own constants writable (mprotect) breaks this promise, and an assumption of its
+ * compiler. Returns false in a forked child: another thread may have held the loader's lock, which
+ * the child then never gets. */
 bool mapped_for_good(const void *data, size_t size);
 
 /* Finds the name of the constant at an address, in the symbol table of the mapped file. Returns
- * false if the file has no symbol table, was replaced, or has names of more than MAPPED_SYMBOL
- * bytes there. Also returns false in a forked child, and once the process has read 256 MiB of
- * tables. Reads the file, so only calls that are recorded use this function, once for each image.
- */
+ * false if the file has no symbol table, was replaced, or has a longer name than MAPPED_SYMBOL
+ * bytes. Also returns false in a forked child, and once the process has read 256 MiB of tables.
+ * Reads the file, so only calls that are recorded use this function, once for each image. */
 enum { MAPPED_SYMBOL = 256 };
 bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]);
 
 /* Finds the name of the function that contains an address, and the address's distance from the
- * function's begin.
- */
+ * function's start. */
 bool mapped_code_symbol(const void *address, char name[MAPPED_SYMBOL], size_t *offset);
 
 #endif

@@ -24,7 +24,7 @@ struct object {
     char path[PATH_MAX];
     uintptr_t value; /* the symbol's address according to the file */
     bool is_code;    /* the address may point into the middle of the symbol */
-    size_t offset;   /* from the begin of the symbol */
+    size_t offset;   /* from the symbol's start */
     size_t segments;
     ElfW(Phdr) segment[MOST_SEGMENTS];
 };

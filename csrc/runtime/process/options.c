@@ -145,7 +145,7 @@ static unsigned cache_bit(const char *name, size_t length) {
     return 0;
 }
 
-/* "on", "off", or the names of the caches that are on. */
+/* Reads "on", "off", or the names of the caches that are on. */
 static unsigned read_caches(const char *value) {
     unsigned caches = 0;
     if (is_off(value))
@@ -164,16 +164,15 @@ static unsigned read_caches(const char *value) {
     return caches;
 }
 
-static const char gpu_times[] = "gpu,"; /* a word of a trace's value, before the path */
+static const char gpu_times[] = "gpu,"; /* a word in MGPU_RT_TRACE, before the path */
 
 static bool has_gpu_times(const char *trace) {
     return strncmp(trace, gpu_times, sizeof gpu_times - 1) == 0;
 }
 
-static const char markers[] = "markers"; /* a word of a trace's value, before a path or without a
-                                          * path */
+static const char markers[] = "markers"; /* a word in MGPU_RT_TRACE, with or without a path */
 
-/* Removes the words in front of a trace's path. */
+/* Reads and removes the words before the trace's path. */
 static void read_trace_words(struct options *out) {
     for (;;) {
         const size_t length = sizeof markers - 1;
@@ -190,7 +189,7 @@ static void read_trace_words(struct options *out) {
     }
 }
 
-/* Reads the path of an output file: "" for no output. */
+/* Reads the paths of the statistics and the trace; "" means no output. */
 static void read_outputs(struct options *out) {
     read_trace_words(out);
     if (is_off(out->stats))

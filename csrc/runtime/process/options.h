@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The caches by the names in MGPU_RT_CACHE and in the statistics; staged copies are not counted. */
+/* The caches that MGPU_RT_CACHE names; the statistics count all of them except staging. */
 enum cache_kind {
     CACHE_MODULES,
     CACHE_FUNCTIONS,
@@ -33,19 +33,18 @@ struct options {
     long stream_limit_count;
     char python[PATH_MAX];     /* interpreter of the manager; "": search for one */
     bool manager_off;          /* the manager is off, as always in a set-uid program */
-    long manager_delay_ms;     /* from the first call to the start of the manager; -1: start at a
-                                * limit */
+    long manager_delay_ms;     /* from the first call to the manager's start; -1: it starts once a
+                                * limit is reached */
     int device_number;         /* -1: no device requested */
     bool device_by_rank;       /* device_number is a rank, which may exceed the number of devices */
-    size_t memory_limit_bytes; /* bytes; 0: memory_limit_fraction counts */
+    size_t memory_limit_bytes; /* bytes; 0: memory_limit_fraction applies */
     double memory_limit_fraction; /* fraction of the device's memory */
     bool sync_lazy, trace_gpu_on, trace_markers_on, errors_fail;
 };
 extern struct options options;
 
-/* Returns the bits of the caches that are on. The exit turns all caches off while other threads may
- * be running.
- */
+/* Returns the bits of the caches that are on. The exit handler turns all caches off while other
+ * threads may be running. */
 static inline unsigned caches_on(void) {
     return load_relaxed(&options.caches);
 }
@@ -57,7 +56,7 @@ static inline bool cache_is_on(enum cache_kind cache) {
 void options_read(struct options *out);
 
 /* Returns a variable of other software that contains a path (ROCM_PATH). Returns NULL if the
- * variable is empty, and in a program with privileges that its caller lacks. */
+ * variable is empty, or the program has privileges that its caller lacks. */
 const char *options_path_variable(const char *name);
 
 #endif

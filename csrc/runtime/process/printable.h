@@ -4,8 +4,8 @@
 
 #include "proof.h"
 
-/* Returns the size of the control character at the begin of a text: one of ASCII, of UTF-8, or of
- * bidirectional text. Returns 0 for any other character, and at the end of the text. */
+/* Returns the size of the control character at the start of a text: an ASCII, C1 or bidirectional
+ * one. Returns 0 for any other character, and at the end of the text. */
 static inline int control_bytes(const char *text) {
     const unsigned char *at = (const unsigned char *)text;
     if (*at && DOUBT(character_controls_a_terminal, *at < ' ' || *at == 0x7f))

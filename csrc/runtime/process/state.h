@@ -16,7 +16,7 @@ enum {
     MODE_TIMED = 2,      /* MGPU_RT_STATS: each call is timed */
     MODE_EXITING = 4,    /* the exit handler has run: nothing is cached any longer */
     MODE_LATE = 8,       /* the exit handlers that HIP registered at its first use have run, too */
-    MODE_OVERRIDE = 64,  /* a runtime of the user may override calls (override.h) */
+    MODE_OVERRIDE = 64,  /* the user's runtime may override calls (override.h) */
     MODE_FORKED = 32,    /* a forked child that records nothing before its first call */
     MODE_OVER = 16,      /* the exit handlers that were registered when HIP was opened have run: HIP
                           * has ended */
@@ -64,18 +64,18 @@ static inline bool of_device(int wanted, int device) {
 }
 
 /* mgpuMemAlloc calls these two functions before it fails for lack of memory: first the program's
- * (mgpu_rt_on_out_of_memory in mgpu_rt.h), then an override's. NULL: none. */
+ * function (mgpu_rt_on_out_of_memory in mgpu_rt.h), then an override's function. NULL: none. */
 enum { ASKED_PROGRAM, ASKED_OVERRIDE, ASKED };
 extern void (*asked_for_memory[ASKED])(int device, size_t bytes);
 
 /* Registers the exit handler so that it runs before the handlers that HIP has registered so far;
- * lifecycle.c sets this function before HIP's first call. The library calls the function again
- * after the first use of each part of HIP, which may have registered exit handlers. The handler
- * that was registered last runs first. */
+ * lifecycle.c sets this pointer before HIP's first call. The library calls the function again after
+ * the first use of each part of HIP, which may have registered exit handlers. The handler that was
+ * registered last runs first. */
 extern void (*register_exit)(void);
 
 /* Starts the manager if it is not running, when a cache has reached its limit or a device has no
- * memory left. lifecycle.c sets this function, too. The function is called while no lock of the
+ * memory left. lifecycle.c sets this pointer, too. The function is called while no lock of the
  * runtime is held. */
 extern void (*limit_reached)(void);
 

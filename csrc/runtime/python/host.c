@@ -130,9 +130,9 @@ static void set_flag(void *library, const char *name) {
 }
 
 /* Python starts as if the interpreter were the executable, so that it finds the packages of the
- * interpreter's environment. Python uses UTF-8 without reading the locale, and ignores its own
- * variables and signal handlers. Python writes no bytecode: on a full disk it would leave a file
- * that later runs cannot import. */
+ * interpreter's environment. Python uses UTF-8 without reading the locale, ignores Python's
+ * variables, and installs no signal handlers. Python writes no bytecode: on a full disk, Python
+ * would leave a file that later runs cannot import. */
 static void start(void *library, const struct python *py, const char *program) {
     struct preconfig before;
     struct stat input;
@@ -189,8 +189,8 @@ static void write_hex(char *out, const char *text) {
         out += sprintf(out, "%02x", (unsigned char)*text);
 }
 
-/* Lists the functions of mgpu_rt.h by name, for Python to bind: their layer is above this file's.
- */
+/* Finds the functions of mgpu_rt.h that Python calls; looks them up by name, because their layer is
+ * above this file's layer. */
 static bool find_own(unsigned long out[OWN]) {
     static const char *const names[OWN] = {"mgpu_rt_native",     "mgpu_rt_intercept",
                                            "mgpu_rt_report",     "mgpu_rt_hip_path",

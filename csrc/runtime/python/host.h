@@ -4,7 +4,7 @@
 #ifndef MGPU_RT_PYTHON_HOST_H
 #define MGPU_RT_PYTHON_HOST_H
 
-/* Creates the class that `wanted` names, which replaces this library's functions by its methods. On
+/* Creates the class that `wanted` names; the class's methods replace this library's functions. On
  * failure, prints the reason and ends the program with status 1. A user who requests a runtime does
  * not want the program to run without that runtime. One thread at a time calls the function. */
 void python_host(const char *wanted);

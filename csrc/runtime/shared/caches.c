@@ -73,8 +73,8 @@ void caches_stream_ends(struct stream *stream) {
             (*cache)->stream_ends(stream);
 }
 
-/* Returns whether an error means that memory is short. For a module that finds no memory, HIP 5.2.3
- * and 5.7.1 return 303, and 6.4.3 and 7.2.4 return 209. */
+/* Returns whether an error means that memory is short. If there is no memory for a module, HIP
+ * 5.2.3 and 5.7.1 return 303, and 6.4.3 and 7.2.4 return 209. */
 static bool is_shortage(hipError_t error) {
     return error == hipErrorOutOfMemory ||
            DOUBT(hip_5_found_no_memory_for_a_module, error == hipErrorSharedObjectInitFailed) ||
@@ -98,9 +98,9 @@ bool caches_make_room(hipError_t error) {
  * reset, the library allocates memory on the device, and stores the number that HIP gives to this
  * allocation. If HIP later reports a different number or no number for this memory, the device was
  * reset. Pinned and managed memory prove nothing, because they survive the reset of one of several
- * devices in 5.2.3, 5.7.1, 6.4.3 and 7.2.4. The library allocates its memory by a HIP function that
- * it calls nowhere else, so that the counts of hipMalloc are the program's. (A reset of NVIDIA's
- * devices ends LLVM's own runtime as well.) */
+ * devices in HIP 5.2.3, 5.7.1, 6.4.3 and 7.2.4. The library allocates this memory with a HIP
+ * function that it calls nowhere else, so that only the program's calls count as hipMalloc. (A
+ * reset of NVIDIA's devices ends LLVM's own runtime as well.) */
 static struct watch {
     bool claimed; /* a thread has allocated `memory`, or is doing so */
     void *memory;

@@ -31,7 +31,8 @@ struct cached {
  * call to HIP. */
 struct cache {
     const char *name;
-    /* Releases the idle objects of a device by HIP; returns how many. May wait for pending work. */
+    /* Calls HIP to release the idle objects of a device; returns how many. May wait for pending
+     * work. */
     int (*trim)(int device);
     /* Invalidates all objects of a device, because the device was reset or HIP ends. Other threads
      * may be running; only a thread itself may read or write its slots. Calls no HIP function that
@@ -42,23 +43,23 @@ struct cache {
     /* Handles the insertion of a stream, whose handle HIP may have used before on another device.
      */
     void (*stream_begins)(struct stream *stream);
-    /* Handles the destruction by HIP of a stream that the caller has acquired. */
+    /* Handles the end of a stream that the caller has acquired and HIP destroys. */
     void (*stream_ends)(struct stream *stream);
     /* Lists the cache's objects for the manager. Copies up to `room` entries; returns the number of
      * all entries. Does not call HIP. */
     size_t (*list)(struct cached *out, size_t room);
     /* Evicts an object for the manager. Removes an entry from its table, so that no call of the
-     * program can get the object, and releases the object by HIP. Returns hipSuccess;
-     * hipErrorNotReady if the object must stay; hipErrorNotFound if it is not in the table; or
-     * HIP's error. */
+     * program can get the object, then calls HIP to release the object. Returns hipSuccess;
+     * hipErrorNotReady if the object must stay; hipErrorNotFound if the object is not in the table;
+     * or HIP's error. */
     hipError_t (*evict)(void *handle);
 };
 
-/* Sets the only table of caches, terminated by NULL: caches are trimmed in its order, and
+/* Sets the only table of caches, terminated by NULL: caches are trimmed in the table's order, and
  * invalidated in reverse order. The table is set before HIP is first called, and never changes. */
 void caches_set(const struct cache *const *table);
 
-/* Releases all idle objects by HIP; returns how many. */
+/* Calls HIP to release all idle objects; returns how many. */
 int caches_trim(void);
 void caches_invalidate(int device);
 /* Invalidates all caches, for a thread that has detected a reset. Does nothing if another thread
@@ -77,7 +78,7 @@ void caches_stream_ends(struct stream *stream);
 bool caches_make_room(hipError_t error);
 
 /* RETRY(call): calls HIP; if the call may have failed for lack of memory, trims the caches and
- * repeats it. */
+ * repeats the call. */
 #define RETRY(call)                                                                                \
     __extension__({                                                                                \
         hipError_t answer_ = (call);                                                               \

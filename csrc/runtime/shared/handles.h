@@ -3,8 +3,8 @@
  * A lookup takes no lock: about 9 instructions and two cache lines, regardless of the number of
  * entries. Entries are never removed or freed, so a reader may access any entry at any time. The
  * owner of an object changes the state of its entry when the object is destroyed. HIP may return
- * that handle again, as allocators do, and then the entry is used again. An entry costs 64 to 256
- * bytes for each handle that ever existed.
+ * the object's handle again, as allocators do, and then the entry is used again. An entry costs 64
+ * to 256 bytes for each handle that ever existed.
  *
  * A table is an array of pointers, at most half full; a search starts at the key's place. When a
  * table is half full, a larger table replaces it and contains all entries of the smaller table. The
@@ -26,9 +26,8 @@ struct handle {
 };
 
 struct handle_table {
-    unsigned shift;           /* the number of bits by which the key's product is shifted; the
-                               * result is the key's place */
-    size_t mask;              /* number of places, minus one */
+    unsigned shift; /* a key's place is the key's product, shifted right by this number of bits */
+    size_t mask;    /* number of places, minus one */
     struct handle *places[2]; /* or more */
 };
 

@@ -10,7 +10,7 @@
 
 enum {
     ATTEMPTS = 4,
-    STEPS = 64 /* after this many steps a reader checks whether it runs in a circle */
+    STEPS = 64 /* after this many steps a reader checks whether the tree was written */
 };
 
 static struct range *root; /* no two ranges share bytes */

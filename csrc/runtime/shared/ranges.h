@@ -1,7 +1,7 @@
 /* Maps addresses to the device memory, managed memory and registered host memory that this library
  * has obtained.
  *
- * HIP can describe a pointer in 0.1 to 1.2 µs (for an unknown pointer it walks the process's
+ * HIP can describe a pointer in 0.1 to 1.2 µs (for an unknown pointer, HIP searches the process's
  * mappings). This table answers in 10 ns, without a lock. This table does not know other addresses:
  * a module's globals, other libraries' memory and pageable memory. */
 #ifndef MGPU_RT_RANGES_H
@@ -18,7 +18,7 @@ enum range_kind {
     RANGE_MANAGED,    /* hipMallocManaged */
     RANGE_REGISTERED, /* hipHostRegister */
     RANGE_IDLE,       /* registered in HIP, but the program has unregistered it (registrations.h) */
-    RANGE_MIXED,      /* partly inside, or unknown: HIP must be asked */
+    RANGE_MIXED,      /* only some bytes are this library's, or unknown: HIP must be asked */
 };
 
 /* A range is part of its memory's entry, which is never freed and never changes its address. */
@@ -38,9 +38,8 @@ void ranges_remove(uintptr_t begin);
 /* Returns the kind of the `bytes` bytes at an address. Lock-free. */
 enum range_kind ranges_find(const void *address, size_t bytes);
 
-/* Returns the begin of a range that shares bytes with the given bytes; NULL if there is none. Needs
- * tables_lock.
- */
+/* Returns the start of a range that shares bytes with the given bytes; NULL if there is none. Needs
+ * tables_lock. */
 void *ranges_begin(const void *address, size_t bytes);
 
 /* Counts the calls that may have changed the memory map. While the count is unchanged, HIP's

@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* Counts the bytes of a block that the program gets; a negative number when the program frees it.
- */
+/* Counts the bytes of a block that the program gets; `bytes` is negative when the program frees the
+ * block. */
 void sites_count(const void *address, int device, ptrdiff_t bytes);
 
 #endif

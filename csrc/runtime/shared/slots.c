@@ -15,8 +15,8 @@ static bool slot_is_valid(const struct slot *slot) {
     return slot->module && slot->version_and_state >> 32 == load_acquire(&slot->module->version);
 }
 
-/* Doubles a table that is half full; without memory the table stays, and new slots replace old
- * ones. */
+/* Doubles a table that is half full; if there is no memory, the table stays, and new slots replace
+ * old ones. */
 static void grow(struct slots *slots) {
     const size_t old = (size_t)1 << slots->bits;
     if (slots->count * 2 < old || slots->bits == LAST_SLOT_BITS)

@@ -26,7 +26,7 @@ struct slot {
     struct module *module;      /* NULL: the slot was never filled */
     struct function *function;  /* the function; NULL for an image */
     uint64_t version_and_state; /* the slot is valid while the module's entry has this value. The
-                                 * state is idle for a load, and held by the program for a function
+                                 * state is MODULE_IDLE for a load, and MODULE_LIVE for a function
                                  */
     bool constant;      /* the bytes at the key can neither change nor be unmapped: a hit skips the
                          * comparison */

@@ -24,7 +24,7 @@ struct host_slot {
 struct thread {
     struct stream *stream;   /* the stream that the thread used most recently */
     struct stream *external; /* mgpu_rt_use_stream */
-    struct module *loaded;   /* the image that the thread loaded most recently */
+    struct module *loaded;   /* the module that the thread loaded most recently */
     struct slots modules, functions;
     struct event *events[EVENT_SLOTS]; /* events that are idle unless another thread has taken them
                                         * in between */
@@ -40,7 +40,7 @@ struct thread {
  * fit into the space that the loader reserves for libraries that are opened later. */
 extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 
-/* Stands in for the block of a thread without memory for one: its slots serve no call, and no
+/* Replaces the block of a thread that got no memory for a block: its slots serve no call, and no
  * thread writes to it. The calls of a thread without a block use the tables and HIP; its next call
  * tries to allocate a block again. */
 extern struct thread thread_none;

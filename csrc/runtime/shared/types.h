@@ -2,7 +2,7 @@
  *
  * All caches follow one pattern: an entry belongs to the thread that has changed its state by a
  * compare-and-swap. The other places that point to an entry (a thread's slot, a queue, a chain) are
- * hints. A thread that finds an entry by a hint must acquire the entry by changing its state;
+ * hints. A thread that finds an entry by a hint must change the entry's state to acquire the entry;
  * otherwise the thread drops the hint. State 0 is "gone": HIP or a reset released the handle, and
  * the library knows nothing about the handle. Entries are never freed, so that a stale hint is
  * harmless. */
@@ -98,7 +98,9 @@ struct stream {
  * the owner as a hint. A stream's copies use this memory if it is the stream's `staging` and the
  * stream is the memory's owner. used <= STAGING_UP. The device reads the first `used` bytes until
  * `fence` is done: until then the owner does not change. */
-enum { STAGING_PIECES = 4 /* pieces of a copy from the device that may be in flight at once */ };
+enum {
+    STAGING_PIECES = 4 /* the most pieces of a copy from the device in flight at once */
+};
 
 /* A buffer of pinned memory, which one stream uses at a time. If all buffers are in use, HIP makes
  * the copies of further streams. */
@@ -161,13 +163,13 @@ struct event {
  * Each load of the program gets its own module, as with stock. A module that the program holds is
  * never handed out a second time, because only the program knows how it uses the module. When HIP
  * returns the handle again, the entry serves the new module, under a new version. version is odd if
- * and only if HIP, as far as is known, holds the module that the entry serves. A release after the
- * module has ended changes only the state, from GONE to IDLE. Version and state share one word, so
- * a thread without tables_lock acquires a module only if the version is the expected one. Therefore
- * no thread owns a module that a reset has ended and whose handle HIP has returned again. An unload
- * changes the state and does not compare the version, because HIP forbids a reset of the device
- * while the program holds a module. module_cost_all == the sum of module_cost over all modules that
- * are not GONE. */
+ * and only if HIP, as far as the library knows, holds the module that the entry serves. A release
+ * after the module has ended changes only the state, from GONE to IDLE. Version and state share one
+ * word, so a thread without tables_lock acquires a module only if the version is the expected one.
+ * Therefore no thread owns a module that a reset has ended and whose handle HIP has returned again.
+ * An unload changes the state and does not compare the version, because HIP forbids a reset of the
+ * device while the program holds a module. module_cost_all == the sum of module_cost over all
+ * modules that are not GONE. */
 enum module_state {
     MODULE_GONE,
     MODULE_IDLE, /* the program has unloaded the module, which stays loaded in the cache */
@@ -219,12 +221,12 @@ struct module {
  * its graph  GRAPH                       builds a graph; of GRAPH any free
  * serve on   GRAPH_OWNED   GRAPH         an allocation of the same graph     cas acq_rel
  *
- * The program holds a block if and only if state >= BLOCK_LIVE. "leave" may meet a block that a
+ * The program holds a block if and only if state >= BLOCK_LIVE. "leave" may end a block that a
  * thread has taken: when that thread puts the block back, the account no longer includes it. The
- * account of a device == the sum of the sizes of all blocks that are `booked`. All blocks except
- * GONE ones are booked, unless a thread had taken the block when the device was reset. A
- * GRAPH_OWNED block is in no pool, and no cache hands it out. An idle block is in one of `ways`, in
- * one chain, or owned by the thread that takes or puts it. */
+ * account of a device == the sum of the sizes of all blocks that are `booked`. A block is booked
+ * unless it is GONE, or a thread had taken it when the device was reset. A GRAPH_OWNED block is in
+ * no pool, and no cache hands it out. An idle block is in one of `ways`, in one chain, or owned by
+ * the thread that takes or puts it. */
 enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {

@@ -28,7 +28,7 @@ struct environment {
 struct environment *environment_acquire(int device, hipStream_t stream, int *status);
 void environment_release(struct environment *environment);
 
-/* Destroys the environments of all devices that no call is using; returns how many. */
+/* Destroys all environments that no call is using, on all devices; returns how many. */
 int environment_trim(int device);
 
 extern const struct cache environment_cache;

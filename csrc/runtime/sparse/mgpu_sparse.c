@@ -1,7 +1,7 @@
 /* Sparse matrices: the environment, and descriptors of vectors and matrices.
  *
- * The library creates a descriptor by a host allocation, so no descriptor is cached. The program
- * allocates the work buffers of products by mgpuMemAlloc. */
+ * hipSPARSE and cuSPARSE allocate only host memory for a descriptor, so no descriptor is cached.
+ * The program allocates the work buffers of products with mgpuMemAlloc. */
 #include "sparse/mgpu_sparse.h"
 #include "driver/cuda.h"
 #include "driver/hip.h"
@@ -85,7 +85,7 @@ void sparse_end(struct sparse_work *work, int status) {
 
 /* ---- descriptors ---- */
 
-/* SPARSE_CALL(call, expression): a call to the library that needs no environment. */
+/* SPARSE_CALL(call, expression): a call that needs no environment. */
 #define SPARSE_CALL(call, expression)                                                              \
     do {                                                                                           \
         (void)thread_get();                                                                        \

@@ -31,8 +31,9 @@ enum {
     C_16BF = 15,
 };
 
-/* For other types alpha and beta are a double, as in stock. The constants of complex types have an
- * imaginary part of 0, which stock leaves out. For integer types stock passes a double. */
+/* For types without a case below, alpha and beta are a double, as in stock. The constants of
+ * complex types have an imaginary part of 0, which stock leaves out. For integer types stock passes
+ * a double. */
 const void *sparse_one(int type) {
     static const uint16_t half[2] = {0x3c00}, brain[2] = {0x3f80};
     static const float single[2] = {1};

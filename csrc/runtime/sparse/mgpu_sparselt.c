@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* The space for each of cuSPARSELt's objects. An object has 11024 bytes in 0.4, as LLVM assumes,
- * 13072 bytes in 0.6, and fewer in later releases. */
+/* The space for each of cuSPARSELt's objects. An object has 11024 bytes in cuSPARSELt 0.4, as LLVM
+ * assumes, 13072 bytes in 0.6, and fewer in later releases. */
 enum { OBJECT_BYTES = 16384, VALUE_ALIGNMENT = 16 };
 
 /* cusparseOrder_t, cusparseLtSparsity_t, cusparseLtMatmulAlg_t, cusparseLtMatmulAlgAttribute_t,

@@ -178,7 +178,7 @@ static void *open_hipsparse(void) {
 
 /* ---- NVIDIA's ---- */
 
-/* Opens a library of NVIDIA's from the loader's folders, CUDA's folder, or the folders of Python's
+/* Opens an NVIDIA library from the loader's folders, CUDA's folder, or the folders of Python's
  * packages. */
 static void *open_nvidia(const char *name, const char *package) {
     char folder[PATH_BYTES], home[PATH_BYTES];
@@ -277,7 +277,7 @@ int sparse_row_order(void *handle) {
 
 /* ---- failures ---- */
 
-/* Returns the names of both libraries' statuses. */
+/* Returns the name of a status of either library. */
 static const char *status_text(int status) {
     static const char *const words[] = {"success",
                                         "the library was not initialized",

@@ -1,8 +1,8 @@
-/* Opens the libraries for sparse matrices: hipSPARSE, or cuSPARSE and cuSPARSELt if HIP is
- * csrc/cuhip.
+/* Opens the libraries for sparse matrices: hipSPARSE or, if HIP is csrc/cuhip, cuSPARSE and
+ * cuSPARSELt.
  *
- * Like HIP, these libraries are not linked; the first call that needs one opens it: rocSPARSE is
- * 1.3 GB of kernels. */
+ * Like HIP, these libraries are not linked; the first call that needs one opens it, because
+ * rocSPARSE contains 1.3 GB of kernels. */
 #ifndef MGPU_RT_SPARSE_H
 #define MGPU_RT_SPARSE_H
 
@@ -30,8 +30,8 @@ struct sparselt_functions {
 #undef SPARSELT_FN
 };
 
-/* Callable after sparse_open, even after a failure: without a library each function returns
- * SPARSE_NO_LIBRARY. */
+/* The libraries' functions, callable after sparse_open, even after a failure: without a library
+ * each function returns SPARSE_NO_LIBRARY. */
 extern struct sparse_functions sparse;
 extern struct sparselt_functions sparselt;
 

@@ -79,10 +79,11 @@ static inline bool event_change(struct event *event, int from, int to) {
 /* EVENT_SLOTS, or 0 if events are not cached. */
 static unsigned slots = EVENT_SLOTS;
 
-/* On 6.4.3 and 7.2.4, hipEventQuery reads the stream on which an event was last recorded, even if
- * that stream's memory was freed. 7.2.4 then ends some processes by std::bad_variant_access. Other
- * code may have recorded the event on its own stream, so the library cannot tell when the query is
- * safe. Three queries to HIP would cost as much as the creation and destruction of an event. */
+/* In HIP 6.4.3 and 7.2.4, hipEventQuery reads the stream on which an event was last recorded, even
+ * if that stream's memory was freed. HIP 7.2.4 then ends some processes with
+ * std::bad_variant_access. Other code may have recorded the event on its own stream, so the library
+ * cannot tell when the query is safe. Three queries to HIP would cost as much as the creation and
+ * destruction of an event. */
 static bool may_ask(void) {
     return cuda_present() || PROOF(hip_can_be_asked_about_events, hip_version < HIP_6_0);
 }
@@ -97,8 +98,7 @@ void event_exclusive_ends(void) {
 }
 
 /* Returns false if MGPU_RT_CACHE excludes events. Also returns false with AMD's HIP 6 and later,
- * which cannot safely be queried whether an event's last record is complete. MGPU_RT_EXCLUSIVE=on
- * needs no such query. */
+ * where a query of an event's last record is not safe. MGPU_RT_EXCLUSIVE=on needs no such query. */
 static inline bool cache_serves(void) {
     return load_relaxed(&slots) != 0;
 }
@@ -161,7 +161,7 @@ unsigned event_flags(void) {
     return load_relaxed(&flags);
 }
 
-/* The first event checks whether the program asks for times. */
+/* Does nothing before the first event, which itself checks whether the program asks for times. */
 void event_look_for_timer(void) {
     if (handle_first(&event_map))
         (void)event_flags();
@@ -182,7 +182,7 @@ static void queue(struct event *event) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Removes the event to which *link points from its list. */
+/* Removes from its list the event to which *link points. */
 static struct event *unqueue(struct event **link) {
     struct event *event = *link;
     CHECK(event->queued);
@@ -236,7 +236,8 @@ static inline struct event *lookup_thread(struct thread *thread, int device) {
     return PROOF(own_event_is_spare, event_change(event, EVENT_IDLE, EVENT_PAST)) ? event : NULL;
 }
 
-/* Skips the event whose pending work the thread has just detected. */
+/* Takes another event than `busy`, whose pending work the thread has detected, and queues `busy`.
+ */
 static __attribute__((noinline)) struct event *take_other(struct event *busy, int device) {
     struct event *event = take_queued_event(device, EVENT_PAST);
     put_into_queue(busy);
@@ -321,8 +322,8 @@ static bool is_refused(struct event_found found, hipEvent_t handle, const char *
     return true;
 }
 
-/* A blocking gpu.wait may have a stream as its token, as a block argument. LLVM 22 and older then
- * lower the wait to mgpuEventSynchronize and mgpuEventDestroy. */
+/* The token of a blocking gpu.wait may be a stream, if the token is a block argument. LLVM 22 and
+ * older then lower the wait to mgpuEventSynchronize and mgpuEventDestroy. */
 static bool is_served_as_stream(struct event_found found, hipEvent_t handle) {
     if (LIKELY(found.kind != EVENT_STREAM))
         return false;
@@ -338,7 +339,7 @@ static inline bool may_be_recorded(struct event_found found) {
     return !exclusive_hip() || PROOF(owner_has_recorded_the_event, found.state != EVENT_PAST);
 }
 
-/* Destroys an idle event for which the slots have no space. */
+/* Queues or destroys an idle event for which the slots have no space. */
 static __attribute__((noinline)) void release_slowly(struct event *event) {
     if (cache_serves())
         queue(event);

@@ -28,19 +28,19 @@ void event_exclusive_ends(void);
 /* Returns the flags of a new event: hipEventDisableTiming as in stock, or hipEventDefault once the
  * process asks for the time between events. A process asks for times if its program or a library
  * imports or defines mgpuEventElapsedTime, or has called mgpuEventElapsedTime of this library.
- * Checks only objects that are new since the last call. This takes 0.1 µs if there are no new
+ * Checks only objects that are new since the last call. The check takes 0.1 µs if there are no new
  * objects, or 20 ns for each name that a new object imports. */
 unsigned event_flags(void);
 
-/* Checks, when a module is new, whether the library that contains the module asks for times. */
+/* Checks whether the library that contains a new module asks for times. */
 void event_look_for_timer(void);
 
-/* Inserts an event that HIP has just created for the program, or an event with timing. Without
- * memory for the entry, only HIP knows the event. */
+/* Inserts an event that HIP has just created for the program, or an event with timing. If there is
+ * no memory for the entry, only HIP knows the event. */
 void event_insert(hipEvent_t handle, int device);
 
-/* Removes an event that the program destroys by HIP: from here on its handle is unknown. Returns
- * false if the program does not hold the event. */
+/* Removes an event that the program destroys by calling HIP: from here on the event's handle is
+ * unknown. Returns false if the program does not hold the event. */
 bool event_remove(struct event *event);
 
 extern const struct cache event_cache;

@@ -7,8 +7,8 @@
  * needs no wait; all other calls wait first. The option serves only programs that hold one stream
  * at a time.
  *
- * The program can notice two changes. Timers of the host measure only the submission. The next call
- * that waits, or else the exit, reports a kernel's fault. */
+ * The program can notice two changes. The host's timers measure only the submission of work. The
+ * next call that waits, or else the exit, reports a kernel's fault. */
 #ifndef MGPU_RT_LAZY_SYNC_H
 #define MGPU_RT_LAZY_SYNC_H
 
@@ -34,8 +34,7 @@ void lazy_settle(const struct stream *same);
  */
 void lazy_visible(int change);
 
-/* Records that the program loads an image with kernels that may print, which means that they write
- * to the host's stdout. */
+/* Records that the program loads an image whose kernels may print to the host's stdout. */
 void lazy_note_printing(void);
 
 /* Records that the program creates a stream. */

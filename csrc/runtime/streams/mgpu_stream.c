@@ -1,9 +1,9 @@
 /* mgpuStreamCreate, mgpuStreamDestroy, mgpuStreamSynchronize.
  *
- * A hit of create is one compare-and-swap on the thread's own last stream; a hit of destroy is one
- * store. If other code in the process may call HIP (exclusive.h), the library asks AMD's HIP before
- * it hands out a stream. Other code may have used the stream, or have reset the device: HIP reports
- * whether the stream exists and is idle. */
+ * A hit of mgpuStreamCreate is one compare-and-swap on the thread's own last stream; a hit of
+ * mgpuStreamDestroy is one store. If other code in the process may call HIP (exclusive.h), the
+ * library asks AMD's HIP before it hands out a stream. Other code may have used the stream, or have
+ * reset the device: HIP reports whether the stream exists and is idle. */
 #include "streams/mgpu_stream.h"
 #include "driver/exclusive.h"
 #include "driver/hip.h"

@@ -1,4 +1,4 @@
-/* Handles the begin of every call that names a stream. */
+/* Handles the start of every call that names a stream. */
 #ifndef MGPU_RT_MGPU_STREAM_H
 #define MGPU_RT_MGPU_STREAM_H
 
@@ -27,7 +27,7 @@ static inline bool stream_usable(const struct thread *thread, hipStream_t handle
     return LIKELY(!*stream || stream_is_live(*stream)) || stream_report_dead(stream, expression);
 }
 
-/* Waits as mgpuStreamSynchronize does; reports a failure as a failure of `expression`. */
+/* Waits as mgpuStreamSynchronize does; reports a failure under the name `expression`. */
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression);
 
 #endif

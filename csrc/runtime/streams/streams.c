@@ -15,12 +15,12 @@ struct advice stream_fault = {
     .text = "this call returns an error of earlier work: a kernel or a copy on this device has "
             "failed"};
 
-/* The length of the list, under tables_lock; and how many of its streams may be gone. */
+/* The length of the list (under tables_lock), and how many of its streams may be gone. */
 static size_t listed;
 static size_t gone;
 
-/* Removes the streams that HIP has destroyed, unless a block still waits for their fence. Under
- * tables_lock. */
+/* Removes the streams that HIP has destroyed, except streams for whose fence a block still waits.
+ * Under tables_lock. */
 static void sweep_list(const struct stream *stays) {
     struct stream **link = &stream_list;
     store_relaxed(&gone, 0);
@@ -38,8 +38,8 @@ static void sweep_list(const struct stream *stays) {
     }
 }
 
-/* The list is swept once half of its streams may be gone, so that the cost of a stream does not
- * grow with their number. Under tables_lock. */
+/* The list is swept once half of its streams may be gone, so a stream's cost does not grow with the
+ * number of streams. Under tables_lock. */
 static void list_stream(struct stream *stream) {
     if (load_relaxed(&gone) && 2 * load_relaxed(&gone) >= listed)
         sweep_list(stream);

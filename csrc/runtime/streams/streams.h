@@ -98,8 +98,9 @@ void stream_note_untracked(int device);
  * Each submission has a unique name, which is made from a thread's ticket. A thread that waits
  * reads the name of the last submission, waits, and then stores that name as completed. The stream
  * is idle while the name of the last submission is equal to the completed name. Threads may submit
- * and wait at once without a locked operation. Threads may overwrite each other's names, and may
- * store a completed name late. Even then, the two names are never equal while work is pending. */
+ * and wait at the same time without a locked operation. Threads may overwrite each other's names,
+ * and may store a completed name late. Even then, the two names are never equal while work is
+ * pending. */
 
 /* Returns true if all submitted work is known to be done. The order of the two reads matters:
  * otherwise a wait for earlier work could seem to cover later work. */
@@ -139,7 +140,7 @@ static inline uint64_t stream_set_fence(struct stream *stream) {
     return stream && load_acquire(&stream->has_waiters) ? add_fetch_seq_cst(&stream->fences, 1) : 0;
 }
 
-/* Completes a fence, once all earlier ones are done. */
+/* Records that a fence and all earlier fences are done. */
 static inline void stream_complete_fence(struct stream *stream, uint64_t fence) {
     uint64_t done = fence ? load_relaxed(&stream->fences_done) : 0;
     CHECK(fence <= load_seq_cst(&stream->fences));
@@ -151,8 +152,8 @@ static inline bool stream_fence_done(const struct stream *stream, uint64_t fence
     return load_acquire(&stream->fences_done) >= fence;
 }
 
-/* Records that all work that was submitted before the query to HIP is done. The stream is now idle,
- * unless another thread has submitted work since. */
+/* Records the completion of all work that was submitted before the query to HIP. The stream is now
+ * idle, unless another thread has submitted work since. */
 static inline void stream_complete(struct stream *stream, uint64_t submitted, uint64_t fence) {
     stream_complete_fence(stream, fence);
     store_release(&stream->completed, PROOF_VALUE(wait_covers_what_came_before, submitted,
@@ -161,14 +162,15 @@ static inline void stream_complete(struct stream *stream, uint64_t submitted, ui
 
 /* ---- submissions ---- */
 
-/* Returns whether a block that is freed now must wait for this entry. An external stream that no
- * thread uses may still have pending work. Work of a stream that HIP has destroyed is untracked. */
+/* Returns whether a block that is freed now must wait for this stream's work. An external stream
+ * that no thread uses may still have pending work. Work of a stream that HIP has destroyed is
+ * untracked. */
 static inline bool stream_is_at_work(const struct stream *stream) {
     return !stream_is_idle(stream) &&
            (!stream_is_gone(stream) || load_acquire(&stream->has_waiters));
 }
 
-/* Returns true if work that may write host memory, above all kernels, may be pending. The name of a
+/* Returns true if work may be pending that may write host memory, such as kernels. The name of a
  * submission is a number, which is odd for kernels. */
 static inline bool stream_has_kernels(const struct stream *stream) {
     const uint64_t completed = load_acquire(&stream->completed);
@@ -199,7 +201,7 @@ static inline void stream_submitted(struct thread *thread, struct stream *stream
 /* Waits for all work that was submitted to a stream of the table. Returns HIP's answer. */
 hipError_t stream_wait(struct stream *stream);
 
-/* Reads a stream's flags by these functions of HIP; returns false if HIP has no such stream. */
+/* Reads a stream's flags with these functions of HIP; returns false if HIP has no such stream. */
 bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle, unsigned *flags);
 
 /* Returns whether a stream that the program destroys is of the kind that this library creates. The
@@ -212,7 +214,7 @@ bool stream_is_ours(hipStream_t handle);
  * stream. Leaves the thread's last error as stock would leave it. */
 hipError_t stream_ask(struct stream *stream);
 
-/* The advice for an error of earlier work that a wait has detected. */
+/* The advice for a wait that returns an error of earlier work. */
 extern struct advice stream_fault;
 
 /* All streams that are not gone, and some that are gone. Readers traverse the list without a lock.
@@ -235,14 +237,14 @@ static inline void stream_leaves_work(const struct stream *stream) {
         stream_note_untracked(load_relaxed(&stream->device));
 }
 
-/* Inserts a handle that HIP has just returned. Returns NULL without memory, and while a thread
- * holds the stream that had the handle before. */
+/* Inserts a handle that HIP has just returned. Returns NULL if there is no memory, or while a
+ * thread holds the stream that had the handle before. */
 struct stream *stream_insert(hipStream_t handle, int device);
 
-/* Makes mgpuStreamCreate return this stream of the program on the calling thread from now on.
+/* Makes mgpuStreamCreate return this stream of the program to the calling thread from now on.
  * Returns false if there is no memory. */
 bool stream_use_external(struct thread *thread, hipStream_t handle);
-/* Ends that. */
+/* Ends the thread's use of its external stream. */
 void stream_end_external(struct thread *thread);
 
 /* Returns the entry of a stream that the runtime knows; NULL for any other handle. */

@@ -46,7 +46,7 @@ static int state_in_queue(const struct stream_queue *queue) {
 }
 
 /* Takes a stream that the program does not hold. From here on the caller owns the stream, and
- * queues it, hands it out, or destroys it by HIP. */
+ * queues it, hands it out, or calls HIP to destroy it. */
 static bool take_stream(struct stream *stream, int from) {
     return stream_change(stream, from, STREAM_TAKEN);
 }
@@ -97,8 +97,8 @@ static struct stream *queue_take(struct stream_queue *queue, int device, bool ne
     return NULL;
 }
 
-/* Takes the newest stream in the queue; if the queue has none, takes an idle stream that some
- * thread used last. */
+/* Takes the newest stream in the queue; if the queue has none, takes an idle stream that is some
+ * thread's last stream. */
 static struct stream *take_idle(int device) {
     pthread_mutex_lock(&tables_lock);
     struct stream *found = queue_take(&idle, device, true);
@@ -281,7 +281,8 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         do
             stream = take_idle(device);
         while (stream && !stream_confirm(stream));
-        if (!stream) /* a stream that was destroyed with pending work that is now done */
+        if (!stream) /* a stream that was destroyed while its work was pending; the work is done now
+                      */
             stream = take_retired(device);
     }
     if (stream && PROOF(stream_was_not_forgotten, move_taken(stream, STREAM_LIVE))) {
@@ -295,7 +296,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
             return made;
         PROOF_STEP(past_of_a_new_handle_ends, end_past(made.handle));
         stream = device < MOST_DEVICES ? stream_insert(made.handle, device) : NULL;
-        if (!stream) /* without memory for an entry, only HIP knows the stream */
+        if (!stream) /* if there is no memory for an entry, only HIP knows the stream */
             return made;
         publish_event(STREAM_CREATED, made.handle, 0, device);
         device_watch(device);

@@ -90,9 +90,9 @@ bool stream_query_unheld(struct stream *stream);
 /* Returns true if the library finds no pending work. Asks HIP only about streams that were
  * destroyed with pending work. For streams that the program holds, the library's record decides. */
 bool stream_all_quiet(void);
-/* Destroys, at the end of the process, the idle streams that the program does not hold, even those
- * destroyed with pending work. Afterwards waits until HIP has released the resources of these
- * streams (rocr.h). */
+/* Destroys, at the end of the process, the idle streams that the program does not hold. Some were
+ * destroyed with pending work, which is done now. Afterwards waits until HIP has released the
+ * resources of these streams (rocr.h). */
 void stream_trim_at_exit(void);
 
 extern const struct cache stream_cache;

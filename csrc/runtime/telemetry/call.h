@@ -1,9 +1,9 @@
 /* The call that the calling thread is making: its arguments and its outcome. The slow entry begins
  * and ends a call.
  *
- * Only the slow entry begins and reads this struct. No code reads this struct during a call of the
- * fast entry. A hit then writes nothing to the struct; a miss writes some words that the next call
- * overwrites. */
+ * Only the slow entry sets this struct up and reads it. No code reads this struct during a call of
+ * the fast entry. A hit then writes nothing to the struct; a miss writes some words that the next
+ * call overwrites. */
 #ifndef MGPU_RT_CALL_H
 #define MGPU_RT_CALL_H
 
@@ -13,7 +13,7 @@
 /* How a call was served. */
 enum call_how {
     CALL_PLAIN,   /* no cache is involved, or another function answered the call */
-    CALL_HIT,     /* a cache answered; a copy went through pinned memory */
+    CALL_HIT,     /* a cache answered, or a copy went through pinned memory */
     CALL_MISS,    /* HIP answered, and the cache keeps the object */
     CALL_BYPASS,  /* HIP answered, and nothing is cached */
     CALL_REFUSED, /* no answer: the library knows that the call is wrong */
@@ -72,8 +72,8 @@ static inline void call_fail(hipError_t error) {
         call_now.how = CALL_FAILED;
 }
 
-/* Begins *call as an inner call of the current call, and saves the current call in *call;
- * call_leave ends the inner call. If the inner and the outer call have the same function, an
+/* Makes *call the current call, inside the call that was current, and saves that outer call in
+ * *call; call_leave ends the inner call. If the inner and the outer call have the same function, an
  * override has forwarded its call to this library. The outer call then gets the outcome of the
  * inner call. */
 static inline void call_enter(struct call *call) {

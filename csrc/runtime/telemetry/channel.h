@@ -1,9 +1,9 @@
 /* The memory that this library shares with its manager, a separate Python process.
  *
  * manager.c, publish.c and services.c run in the program; csrc/manager runs in the manager's
- * process. Each word has one writer unless said otherwise. The library and the manager do not trust
- * each other. Each side masks an index before it is used, looks a handle up before it is followed,
- * and never waits without a limit.
+ * process. Each word has one writer, unless a comment names several. The library and the manager do
+ * not trust each other. Each side masks an index before it is used, looks a handle up before it is
+ * followed, and never waits without a limit.
  *
  * Every change here increases CHANNEL_LAYOUT: a library and a package of different versions do not
  * communicate (`version` names them). */
@@ -58,7 +58,7 @@ enum channel_request {
     REQUEST_EVICT,  /* evicts the object `handle` of `kind` */
     REQUEST_PIN,    /* pins the module `handle`; value: 1 or 0 */
     REQUEST_LIMITS, /* fills `limits` */
-    REQUEST_LIMIT,  /* the limit of `kind` (of a device for blocks) becomes `value` */
+    REQUEST_LIMIT,  /* sets the limit of `kind` (for blocks: of `device`) to `value` */
     REQUEST_MEMORY, /* stores free and total bytes of `device` in `memory` */
     REQUEST_SAY,    /* prints `text` with MGPU_RT_VERBOSE */
     REQUEST_WARN,   /* always prints `text` */
@@ -84,8 +84,8 @@ struct channel {
      */
     pthread_mutex_t program, manager;
 
-    /* The word on which the library's thread waits; the library or the manager wakes the thread by
-     * channel_ring. */
+    /* The word on which the library's thread waits; the library or the manager wakes the thread
+     * with channel_ring. */
     uint32_t doorbell;
     uint32_t asked, answered; /* number of requests so far */
     struct {
@@ -101,8 +101,8 @@ struct channel {
     } memory;
     char text[CHANNEL_TEXT];
 
-    uint32_t heartbeat;                     /* how often the manager has looked for events: at least
-                                             * once a second */
+    uint32_t heartbeat;                     /* counts the manager's searches for events: at least
+                                             * one a second */
     uint32_t asleep;                        /* the manager is waiting for events */
     uint64_t dropped_events[CHANNEL_KINDS]; /* number of events that were lost because the ring was
                                              * full */
@@ -124,7 +124,7 @@ static inline void channel_wait(uint32_t *word, uint32_t value, uint64_t millise
     syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
 }
 
-/* Wakes the threads that wait for *word, by a system call of a microsecond. */
+/* Wakes the threads that wait for *word, with a system call that takes a microsecond. */
 static inline void channel_ring(uint32_t *word) {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

@@ -39,8 +39,8 @@ struct counter {
 
 uint64_t clock_ns(void); /* ns, CLOCK_MONOTONIC */
 void stats_call(struct counter *counter, uint64_t nanoseconds);
-/* Records that HIP has created an object that the cache keeps: the call is a miss, which every
- * process counts. */
+/* Records that HIP has created an object that the cache keeps: the call is a miss, which is always
+ * counted. */
 void stats_miss(enum cache_kind cache);
 void stats_hit(enum cache_kind cache);
 void stats_eviction(enum cache_kind cache);
@@ -69,8 +69,8 @@ struct memory_account {
     uint64_t blocks, live;            /* live: number held by the program */
 };
 
-/* Graphs (graphs/): built, refused with a line on stderr, launched, nodes of all launches, and
- * calls of `mgpu-rt lower --graph` functions without a graph. */
+/* Graphs (graphs/): built, refused with a line on stderr, launched, nodes of all launches. plain:
+ * calls that functions of `mgpu-rt lower --graph` made without a graph. */
 struct graph_counter {
     uint64_t built, refused, launches, nodes, plain;
 };
@@ -125,8 +125,8 @@ struct kept_counter {
 };
 
 /* A place of the program that allocates device memory. `bytes` and `blocks` are the current values.
- * All other fields are the values at the time when the program held the most memory of that
- * device. */
+ * `peak_bytes` and `peak_blocks` are the values at the time when the program held the most memory
+ * of that device. */
 struct site_counter {
     uint64_t bytes, blocks, peak_bytes, peak_blocks;
     uint64_t offset;  /* offset in the file; address in memory if no file contains the place */
@@ -151,8 +151,8 @@ struct counts {
     struct site_counter sites[SITES + 1]; /* the last row counts all places without a row of their
                                            * own */
     uint64_t site_devices[SITES + 1], site_held[MOST_DEVICES], site_peaks[MOST_DEVICES];
-    uint64_t site_grows[MOST_DEVICES]; /* 1: the program holds the most memory so far now, and the
-                                        * sites' peak values are not stored yet */
+    uint64_t site_grows[MOST_DEVICES]; /* 1: the memory is at its peak now, and the sites' peak
+                                        * values are not stored yet */
     struct graph_counter graphs;
     struct kept_counter kept;
     uint64_t failure_keys[FAILURES], failures[FAILURES]; /* keys of failed calls (keys.h), and their
@@ -160,7 +160,8 @@ struct counts {
     uint64_t overridden; /* number of calls that an override answered without calling this library
                           */
     struct counter other_kernels; /* number of launches of kernels without a row, such as a kernel
-                                   * by host symbol, or a function that the program got from HIP */
+                                   * launched by host symbol, or a function that the program got
+                                   * from HIP */
     uint64_t kernel_keys[KERNELS], module_keys[MODULES]; /* table of keys (keys.h); a module's key
                                                           * is its hash */
     struct counter kernels[KERNELS];                     /* launches */

@@ -152,7 +152,7 @@ void output_choose(struct output *output, const char *variable, const char *patt
 
 /* ---- what is to take a file's place ---- */
 
-/* Only its owner can read a new file; an existing file of this user keeps its mode. A file of
+/* A new file is readable only by its owner; an existing file of this user keeps its mode. A file of
  * another user is replaced: its owner could end the program by truncating the mapped file. */
 static void copy_mode(int file, const char *path) {
     struct stat old;
@@ -190,7 +190,7 @@ bool output_is_record(const char head[OUTPUT_HEAD], const char *kind) {
     return strncmp(head, begin, strlen(begin)) == 0;
 }
 
-/* Returns the start time of a process, which distinguishes the process from a later one with an
+/* Returns the start time of a process, which distinguishes the process from a later process with an
  * equal id. */
 static unsigned long long started(long process) {
     return process_field(process, PROCESS_STARTED);
@@ -207,8 +207,8 @@ static void compose_head(char text[HEAD_TEXT], const char *kind) {
         (long)getpid(), started(getpid()), command);
 }
 
-/* Returns true if the process that the file's head names still runs. A process that has called exec
- * still runs, but no longer holds the lock of the file. */
+/* Returns true if the process in the file's head still runs. A process that has called exec still
+ * runs, but no longer holds the lock of the file. */
 static bool is_of_the_living(int file) {
     char head[HEAD_TEXT] = "";
     long process;
@@ -232,7 +232,7 @@ static bool is_at(int file, const char *path) {
            open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
-/* Also returns true on a file system without locks. */
+/* Locks the file; also returns true on a file system without locks. */
 static bool lock(int file) {
     return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
@@ -334,7 +334,8 @@ static void *map(int file, void *content, size_t size) {
     return content ? content : pages;
 }
 
-/* A limit on file sizes would end the program by SIGXFSZ. */
+/* Returns whether the limit on file sizes permits the file: otherwise SIGXFSZ would end the
+ * program. */
 static bool is_within_limit(size_t size) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= OUTPUT_HEAD + size;
@@ -387,7 +388,7 @@ static int open_place(struct output *output) {
         return create_beside(output);
     case OUTPUT_FOREIGN_FOLDER:
         return open(output->path, flags | O_NOFOLLOW | O_TRUNC);
-    case OUTPUT_DESCRIPTOR: /* after the output of the program in that file */
+    case OUTPUT_DESCRIPTOR: /* appends to the program's output in that file */
         return open(output->path, flags | O_APPEND);
     default:
         return open(output->path, flags | O_NOFOLLOW);

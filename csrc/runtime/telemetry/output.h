@@ -44,8 +44,8 @@ void output_choose(struct output *output, const char *variable, const char *patt
 /* Returns memory of `size` bytes (whole pages) that is mapped from the file, behind a text head
  * that names the file's kind. Makes a few system calls now, and none later. `content`: pages whose
  * bytes are copied to the file, which is then mapped in their place; NULL: new pages. Returns NULL
- * if there is no such file. A message gives the reason why a file cannot be written. If the file
- * cannot be mapped, output_open still writes at exit.
+ * if no file is mapped. A message gives the reason why a file cannot be written. If the file cannot
+ * be mapped, output_open still writes at exit.
  *
  * The file's blocks are allocated from the start, so a disk that becomes full later loses nothing.
  */

@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* torchrun; Open MPI; launchers over PMIx; MPICH, Intel MPI and HPE Cray's; MVAPICH 3 and 2; PALS;
- * Flux; Slurm. The innermost launcher's variable comes first: a launcher may run inside another
- * one. */
+/* torchrun; Open MPI; launchers with PMIx; MPICH (also Intel's and HPE Cray's); MVAPICH 3 and 2;
+ * PALS; Flux; Slurm. The innermost launcher's variable comes first: a launcher may run inside
+ * another one. */
 static const char *const rank_variables[] = {
     "RANK",        "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
     "PMI_RANK",    "MVP_COMM_WORLD_RANK",  "MV2_COMM_WORLD_RANK",

@@ -1,9 +1,9 @@
 /* MGPU_RT_TRACE: the time of each call by the program and of each call to the driver; trace_json.c
  * writes these times for ui.perfetto.dev.
  *
- * A trace takes as much time as statistics, about 80 ns a call to read the clock. The trace's file
- * contains a ring of the newest events, which has 48 MiB. Times are those of CLOCK_MONOTONIC, so
- * that traces of several processes on a machine fit together. */
+ * A trace costs as much time as statistics: about 80 ns for each call, to read the clock. The
+ * trace's file contains the newest events, in a ring of 48 MiB. Times are those of CLOCK_MONOTONIC,
+ * so that traces of several processes on a machine fit together. */
 #ifndef MGPU_RT_TRACE_H
 #define MGPU_RT_TRACE_H
 

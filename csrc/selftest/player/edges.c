@@ -20,7 +20,7 @@ static void play_device(const struct step *step) {
         check(step, HIP(hipSetDevice, int)(device));
 }
 
-/* ondevice BUFFER: prints the device whose memory the buffer is */
+/* ondevice BUFFER: prints the device on which the buffer's memory lies */
 static void play_on_device(const struct step *step) {
     struct { /* the first members of hipPointerAttribute_t, which has grown since HIP 5 */
         int type, device;
@@ -87,14 +87,14 @@ static void **object(long long kind, long long number) {
     return &all[kind][number];
 }
 
-/* same KIND OBJECT OBJECT: prints whether both objects have one handle */
+/* same KIND OBJECT OBJECT: prints whether both objects have the same handle */
 static void play_same(const struct step *step) {
     const void *first = *object(ARGUMENT(0), ARGUMENT(1));
     say(step, "%s", first == *object(ARGUMENT(0), ARGUMENT(2)) ? "same" : "different");
 }
 
-/* name KIND NEW KIND OBJECT OFFSET: gives object NEW of the first kind the handle of OBJECT of the
- * second kind, plus OFFSET bytes */
+/* name KIND NEW KIND OBJECT OFFSET: object NEW (of the first KIND) gets the handle of OBJECT (of
+ * the second KIND), plus OFFSET bytes */
 static void play_name(const struct step *step) {
     char *handle = *object(ARGUMENT(2), ARGUMENT(3));
     *object(ARGUMENT(0), ARGUMENT(1)) = handle + ARGUMENT(4);

@@ -128,8 +128,8 @@ struct call {
 
 static struct mgpu_rt_graph_function lowered[] = {{"first", NULL}, {"second", NULL}};
 
-/* Copies words to the device, mixes them there by a kernel, and copies them back; creates, waits
- * for and destroys all objects itself. */
+/* Copies words to the device, mixes them there with a kernel, and copies them back; creates all
+ * objects, waits for them and destroys them. */
 static void run_lowered(const struct step *step, const struct call *call);
 
 static void call_lowered(const struct step *step, struct mgpu_rt_graph_function *function,
@@ -207,7 +207,7 @@ static void play_override(const struct step *step) {
                           ARGUMENT(1) != 0 ? instead[ARGUMENT(0)] : NULL));
 }
 
-/* overridden: prints the calls that the override has got since the last time */
+/* overridden: prints how many calls the override has got */
 static void play_overridden(const struct step *step) {
     say(step, "%d calls", override_calls);
 }

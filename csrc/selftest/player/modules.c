@@ -47,8 +47,7 @@ static void play_library(const struct step *step) {
 }
 
 static void *image_at(long long place, long long number, const void *content, size_t bytes) {
-    static char rooms[2][ROOM] __attribute__((aligned(4096))) = {{1}}; /* size of the file in bytes
-                                                                        */
+    static char rooms[2][ROOM] __attribute__((aligned(4096))) = {{1}}; /* not 0, so not in .bss */
     if (place == IMAGE_FIXED)
         return (void *)(uintptr_t)content;
     if (place == IMAGE_CONSTANT)

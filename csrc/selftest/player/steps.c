@@ -69,8 +69,8 @@ static void say_content(const struct step *step, const uint32_t *words, size_t c
 void __asan_unpoison_memory_region(const volatile void *address, size_t bytes);
 #endif
 
-/* Maps new pages. AddressSanitizer may know the addresses as the stack of a cancelled thread, and
- * would report each access. */
+/* Maps new pages. AddressSanitizer may still mark the addresses as the stack of a cancelled thread,
+ * and would report each access. */
 static void *map_pages(size_t bytes) {
     void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 #ifdef __SANITIZE_ADDRESS__
@@ -412,8 +412,8 @@ static elapsed_function *clock_of(enum clock clock) {
     return found;
 }
 
-/* elapsed HOW STREAM CLOCK: calls mgpuEventElapsedTime by one of its signatures; if HOW is 2 or 3,
- * the first handle is no event */
+/* elapsed HOW STREAM CLOCK: calls mgpuEventElapsedTime with one of its signatures; if HOW is 2 or
+ * 3, the first handle is no event */
 static void play_elapsed(const struct step *step) {
     struct elapsed found = {0};
     void *const wild = (void *)(uintptr_t)0xDEAD0000;

@@ -31,7 +31,8 @@ void mgpuSetDefaultDevice(int32_t device);
 extern int mgpu_rt_empty_cache(void) __attribute__((weak));
 extern const char *mgpu_rt_take_error(void) __attribute__((weak));
 
-/* Declares HIP's function by name; HIP(name, parameters) is its address. */
+/* Finds a function of HIP by its name; HIP(name, parameters) is the function with these parameters.
+ */
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))foreign(#name))
 void (*foreign(const char *name))(void);
 

@@ -25,7 +25,7 @@ devices = Group("devices", devices=2)
 graphs = Group("devices-graphs", known=True, devices=2)
 #: MGPU_RT_DEVICE also works with stock's behaviour.
 option = Group("devices-option", options={"MGPU_RT_DEVICE": "1"}, devices=2)
-#: A rank variable, from which the library derives its device.
+#: A rank variable, from which the library derives the device to use.
 RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
 rank = Group("devices-rank", options={"MGPU_RT_DEVICE": "local-rank", RANK: "3"}, devices=2)
 chosen = Group("devices-chosen", options={"MGPU_RT_DEVICE": "local-rank", RANK: "2"}, devices=2)
@@ -39,7 +39,7 @@ def on(p: Script, device: int, who: int = 0) -> None:
 
 
 def job(p: Script, seed: int, image: str = "plain0", words: int = WORDS) -> None:
-    """Uses objects of each kind, and reads their results. No other device and no earlier owner may
+    """Uses objects of each kind, and reads their results. No other device or earlier owner may
     share these objects."""
     stream = p.stream()
     module, event = p.load(image), p.event()
@@ -71,7 +71,7 @@ def each_device_has_its_own(p: Script) -> None:
 
 @devices
 def memory_goes_back_to_its_device(p: Script) -> None:
-    """Memory is also freed on another device's stream."""
+    """The program also frees memory on a stream of another device."""
     first = p.stream()
     block = p.alloc(first)
     p.free(block, first)
@@ -199,7 +199,8 @@ def a_device_that_was_chosen_through_hip_stays(p: Script) -> None:
 
 @many
 def large_copies_share_pinned_memory(p: Script) -> None:
-    """Each copy is made in pieces with an event each, and an event belongs to one device."""
+    """The library copies from the device in pieces with one event each; an event belongs to one
+    device."""
     for number in range(24):
         on(p, number // 12, HIP)
         job(p, number, words=256 * WORDS)
@@ -278,7 +279,7 @@ def nothing_is_handed_out_that_hip_has_given_to_others(p: Script) -> None:
 
 @resets
 def events_of_before_a_reset_are_forgotten(p: Script) -> None:
-    """Another call has detected the reset before."""
+    """A call for a stream detects the reset before the program creates its second event."""
     event = p.event()
     gone = p.name(EVENT, event)
     p.unevent(event)

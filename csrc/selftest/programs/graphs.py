@@ -214,7 +214,7 @@ def memory_that_is_left_stays_the_programs(p: Script) -> None:
 
 @graphs
 def a_graph_that_runs_ends_after_its_work(p: Script) -> None:
-    """From then on, other callers get the graph's memory."""
+    """When a graph ends, other callers may get its memory."""
     stream, second = p.streams(2)
     build(p)
     block = p.alloc(stream)
@@ -277,7 +277,7 @@ def a_module_with_globals_of_a_graph_stays_loaded(p: Script) -> None:
 
 def refused(p: Script, call: Callable[[int], object], block: int) -> None:
     """The call cannot be part of a graph, so the library builds no graph. None of the graph's work
-    runs; after the step `built`, calls run immediately again."""
+    runs. After the step `built`, calls run immediately."""
     stream = p.stream()
     p.fill(block, 1, stream)
     build(p)
@@ -343,7 +343,7 @@ def host_buffers(p: Script, count: int) -> list[int]:
 
 
 def call(p: Script, host: int, seed: int, k: int, image: int = 0, inner: int = 0) -> None:
-    """Makes one call on new words, and reads the call's result."""
+    """Calls the function once on new words, and reads the result."""
     p.step("hostset", host, WORDS, seed)
     p.step("call", image, host, WORDS, k, inner)
     words = pattern(seed)

@@ -24,8 +24,8 @@ others = Group("memory-others")
 
 
 def taken_early(p: Script, freed_on: int, stream: int, held: int, says: str = filled(9)) -> None:
-    """Another stream writes to the next block of that size. Only then does the held stream continue
-    with the work of the block's first owner."""
+    """Allocates a second block and writes to it on `stream`. The held stream's work on the freed
+    block runs only afterwards."""
     other = p.alloc(freed_on)
     p.fill(other, 9, stream)
     p.sync(stream)
@@ -37,9 +37,9 @@ def taken_early(p: Script, freed_on: int, stream: int, held: int, says: str = fi
 
 @memory
 def a_freed_block_waits_for_streams_of_the_program(p: Script) -> None:
-    """The program creates these streams through HIP, and lends some of them to the library
-    (mgpu_rt_use_stream) for the fill. This must be the first program of its process: otherwise the
-    program also waits for earlier work."""
+    """The program creates these streams through HIP, and lends some of them to the library during
+    the fill (mgpu_rt_use_stream). This program must be the first of its process: otherwise it also
+    waits for earlier work."""
     first = p.stream()
     for who in (2, 1):
         for is_lent in (True, False):
@@ -98,7 +98,7 @@ def a_freed_block_waits_for_the_streams_of_others(p: Script) -> None:
     p.fill(block, 7, second)
     p.free(block, first)
     taken_early(p, first, first, held)
-    # A block is reused on its own stream, or on another one, while a third stream has work.
+    # A third stream allocates memory while the first stream still works on the freed block.
     block = p.alloc(first)
     held = p.hold(first)
     p.fill(block, 7, first)
@@ -153,8 +153,8 @@ def a_freed_block_waits_for_the_null_stream(p: Script) -> None:
 
 @memory
 def work_on_the_null_stream_is_waited_for(p: Script) -> None:
-    """A stream that is not ordered with the null stream waits for the null stream's work on a block
-    before it reuses the block."""
+    """Before a stream reuses a block, it waits for the null stream's work on the block, even if
+    nothing orders the two streams."""
     own = p.stream(2)
     block = p.alloc(NULL)
     held = p.hold(NULL)
@@ -186,7 +186,7 @@ def the_host_shares_what_was_asked_for_so(p: Script) -> None:
     stream = p.stream()
     for _ in range(2):
         asked, plain = p.alloc(NULL, shared=True), p.alloc(stream)
-        # A program from LLVM 17 or older that passes a stream passes no defined value for `shared`.
+        # Programs from LLVM 17 or older that pass a stream leave `shared` undefined.
         garbage = p.alloc(stream, shared=True)
         p.step("managed", asked, says="managed")
         p.step("managed", plain, says="not managed")
@@ -291,8 +291,8 @@ def memory_freed_twice_is_refused(p: Script) -> None:
 
 @memory
 def an_allocation_waits_for_nothing(p: Script) -> None:
-    """An allocation evicts no cached block, even above a small limit, because the eviction would
-    wait for the device."""
+    """An allocation evicts no cached block, even if the cache exceeds its limit, because an
+    eviction would wait for the device."""
     stream, busy = p.streams(2)
     p.free(p.alloc(stream, 225 << 10), stream)
     held = p.hold(busy, LONG_MS)

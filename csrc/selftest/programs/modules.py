@@ -1,5 +1,5 @@
-"""Modules and functions: these programs show whose code is launched. The kernels of each image add
-the image's own number."""
+"""Modules and functions: which image's code a launch runs. Each kernel adds a number that only its
+image has."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from mgpu_rt._selftest.bundle import ENDLESS, OFFLOAD
 modules = Group("modules", alone=True)
 bundles = Group("modules-bundles", alone=True, amd=True)
 others = Group("modules-others")
-#: One module fits into this limit, which also counts HIP's and the library's own memory for a
-#: module.
+#: One module fits into this limit, with the memory that HIP and the library use for the module.
 limited = Group("modules-limited", ("library",), {"MGPU_RT_MODULE_LIMIT": "60K"})
 overridden = Group("modules-overridden", ("exclusive",), known=True)
 handles = Group("modules-handles", alone=True, known=True)
 
-#: The places of an image when it is loaded: one place for all images, or new memory each time. The
-#: image may also be a constant of a library that stays open, or of a library that may be closed.
+#: Memory from which a program loads an image: one address for all images, or new memory for each
+#: load. The image may also be a constant of a library that stays open, or of a library that may be
+#: closed.
 FIRST, MAPPED, CONSTANT, CLOSABLE, RELOCATED = 1, 3, 4, 5, 6
 
 
@@ -221,8 +221,8 @@ def a_modules_global_is_copied_after_the_kernel(p: Script) -> None:
 
 @modules
 def constants_are_told_from_what_changes(p: Script) -> None:
-    """A library that is opened later may have another image at the address where a closed library
-    had its image."""
+    """A library that is opened later may have its image at the address of a closed library's
+    image."""
     for library in (0, 1, 0):
         p.step("library", library)
         module = p.load("plain0", CLOSABLE)
@@ -236,7 +236,7 @@ def constants_are_told_from_what_changes(p: Script) -> None:
 
 @modules
 def a_constant_is_no_module_that_has_its_handle(p: Script) -> None:
-    """HIP has unloaded the constant's module, and may give its handle to one of five other
+    """HIP has unloaded the constant's module, and may give the module's handle to one of five other
     modules."""
     first = p.load("plain0", CONSTANT)
     p.unload(first)
@@ -319,8 +319,8 @@ def a_copy_back_waits_for_earlier_work(p: Script) -> None:
 
 @copies
 def copies_to_the_device_read_at_once(p: Script) -> None:
-    """Copies far more than pinned memory can hold, from memory that is overwritten after each call,
-    while the stream is held."""
+    """While the stream is held, the program copies far more than pinned memory can hold, and
+    overwrites the source after each call."""
     stream, count = p.stream(), 100 << 10
     blocks = [p.alloc(stream, count) for _ in range(6)]
     held = p.hold(stream)
@@ -349,8 +349,8 @@ def pinned_memory_in_use_is_not_taken(p: Script) -> None:
 
 @copies
 def copies_of_every_size(p: Script) -> None:
-    """The largest copy goes only from the device: HIP 7 reads a large source after it was
-    overwritten."""
+    """The largest buffer is copied only from the device, because HIP 7 reads a large source after
+    the program has overwritten it."""
     stream = p.stream()
     for count in (1, 1000, (128 << 10) + 1):
         block = p.alloc(stream, count)

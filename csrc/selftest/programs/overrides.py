@@ -1,4 +1,4 @@
-"""Overrides, which do not get calls about graphs and external streams."""
+"""Overrides of functions. An override gets no calls about graphs or external streams."""
 
 from __future__ import annotations
 

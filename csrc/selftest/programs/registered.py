@@ -38,7 +38,7 @@ def register(p: Script, buffer: int, count: int = WORDS) -> None:
 
 
 def passed(p: Script, host: int, seed: int, count: int = WORDS) -> None:
-    """Registers, writes, copies to the device and unregisters."""
+    """Registers and writes host memory, copies it to the device, and unregisters it."""
     stream = p.stream()
     block = p.alloc(stream, count)
     register(p, host, count)
@@ -66,7 +66,8 @@ def read_late(p: Script, host: int, count: int = WORDS) -> None:
 
 @pages
 def pages_are_replaced(p: Script) -> None:
-    """munmap and mmap at the address, mremap, madvise or a fork replaces the pages."""
+    """The pages are replaced by munmap and mmap at their address, by mremap, by madvise, or by a
+    fork."""
     for how in (UNMAPPED, MOVED, DROPPED, FORKED):
         host = mapped(p)
         passed(p, host, 1, 2 * WORDS)
@@ -76,7 +77,7 @@ def pages_are_replaced(p: Script) -> None:
 
 @pages
 def pages_of_a_file_are_replaced(p: Script) -> None:
-    """The file is truncated, which the kernel reports to no process."""
+    """The file is truncated; the kernel does not report this to any process."""
     host = mapped(p, file=True)
     passed(p, host, 1, 2 * WORDS)
     p.step("replace", host, 2, TRUNCATED)
@@ -85,7 +86,7 @@ def pages_of_a_file_are_replaced(p: Script) -> None:
 
 @pages
 def two_ranges_share_a_page(p: Script) -> None:
-    """One of the two registrations ends for good; then the page is replaced."""
+    """The first registration ends for good before the page is replaced."""
     for goes_at, goes, stays_at, stays in ((1024, 2 * WORDS, 0, 128), (0, 1280, 6144, 128)):
         page = mapped(p, 3)
         first = p.name(BUFFER, page, offset=goes_at)
@@ -167,7 +168,7 @@ def a_graph_whose_memory_was_registered_since_is_refused(p: Script) -> None:
 
 @graphs
 def a_graph_copies_what_lies_there_now(p: Script) -> None:
-    """No memory was registered when the graph was built, or none is registered when it is
+    """Cached registrations exist only when the graph is built, or only when the graph is
     replayed."""
     for registers_first in (True, False):
         host, back, stream = mapped(p), mapped(p), p.stream()

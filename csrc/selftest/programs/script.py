@@ -135,8 +135,8 @@ class Script:
         return new
 
     def again(self, kind: int, old: int, how: int = 0) -> int:
-        """Creates an object of the foreign user; the new object gets the handle of the old object
-        if HIP permits."""
+        """Creates an object of the foreign user, with the handle of the old object if HIP
+        permits."""
         new = self.new(KINDS[kind])
         self.step("again", kind, new, old, how)
         return new
@@ -167,17 +167,15 @@ class Script:
         self.step("copy", who, to, 0, source, 0, count, stream)
 
     def pinned(self, words: int = WORDS) -> int:
-        """Allocates host memory through HIP, and fills the memory with words that differ from those
-        that the program later copies to this memory."""
+        """Allocates host memory through HIP, and fills it with words that no later copy writes."""
         made = self.new("buffer")
         self.step("malloc", PINNED, made, 4 * words, NULL, 0, says="ok")
         self.step("hostset", made, words, 5)
         return made
 
     def arrive(self, host: int, value: int, stream: int, who: int = 0) -> None:
-        """Fills host memory with a value by late work: a copy from the device that waits on a held
-        stream. A fill of host memory cannot serve as late work, because HIP 5.2.3 runs it at
-        once."""
+        """Fills host memory with a value late, by a copy from the device that waits on a held
+        stream. A fill of host memory would not be late, because HIP 5.2.3 runs it at once."""
         block = self.alloc(NULL)
         self.fill(block, value, NULL)
         self.sync(NULL, 3)
@@ -185,7 +183,7 @@ class Script:
         self.copy(host, block, stream, who=who)
 
     def see(self, buffer: int, says: str | None, count: int = WORDS) -> None:
-        """The processor reads the words."""
+        """Reads the words on the host."""
         self.step("hostsee", buffer, count, says=says)
 
     # ---- modules ----
@@ -218,7 +216,7 @@ Written = Callable[[Script], None]
 
 @dataclass
 class Group:
-    """Programs that one process plays, and their settings; sequences.Case describes them."""
+    """Programs that one process plays, and the settings of these programs (see sequences.Case)."""
 
     name: str
     sides: tuple[str, ...] = ()  # none: all sides, or those that permit calls of HIP by others

@@ -73,7 +73,7 @@ def a_stream_at_work_is_nobody_elses(p: Script) -> None:
 
 @streams
 def a_wait_covers_no_later_work_of_another_thread(p: Script) -> None:
-    """One launch is the first of its thread, and another comes while a second thread waits."""
+    """The second thread submits work while the first thread waits."""
     p.threads = 2
     block, stream = p.alloc(NULL), p.stream()
     held = p.hold(stream)
@@ -153,8 +153,8 @@ def a_stream_of_the_librarys_that_is_lent_stays(p: Script) -> None:
 
 @others
 def a_stream_with_other_flags_is_another_one(p: Script) -> None:
-    """The program destroys a stream by calling HIP. HIP may then return its handle for a new stream
-    with other flags."""
+    """The program destroys a stream by calling HIP. HIP may then give the stream's handle to a new
+    stream with other flags."""
     for kept in (0, 1):
         ours = p.stream()
         more = p.streams(kept)

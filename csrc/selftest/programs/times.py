@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from csrc.selftest.programs.script import NULL, Group, Script
 
-#: Each group has its own process, because a process cannot cease to ask for times. If no other code
+#: Each group has its own process, because a process cannot stop asking for times. If no other code
 #: calls HIP, the library caches events with every release of HIP.
 SIDES = ("exclusive",)
 found = Group("times", SIDES, known=True)
@@ -16,7 +16,7 @@ FOUND, IMPORTED, OWN, WRAPPED = range(4)
 
 
 def elapsed(p: Script, how: int, clock: int, says: str = "a time") -> None:
-    """Asks for the time between two events, by one of the two signatures."""
+    """Asks for the time between two events, through one of the function's two signatures."""
     p.step("elapsed", how, NULL, clock, says=says)
 
 

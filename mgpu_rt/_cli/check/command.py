@@ -50,7 +50,7 @@ def check(
 
     RECORDING is a folder of `mgpu-rt run --record`: check runs a single recorded launch.
 
-    With --device hip or cuda check examines only the program's calls: streams, events, waits and
+    With --device hip or cuda, check examines only the program's calls: streams, events, waits and
     copies.
 
     Check reports each fault once, on stderr, at the end of the program. The emulated device skips a

@@ -1,4 +1,4 @@
-"""Formats reports on the order of launches, copies and waits, and on streams and events."""
+"""Formats reports about streams and events, and about the order of launches, copies and waits."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def stream(side: Report) -> str:
 
 
 def op(side: Report) -> str:
-    """Describes an op as the owner of an access: "the launch of scale on stream 2"."""
+    """Describes an op that accesses memory, such as "the launch of scale on stream 2"."""
     of = f" of {side['kernel']}" if "kernel" in side else ""
     return f"the {side['op']}{of} on {stream(side)}"
 
 
 def access(side: Report) -> str:
-    """Describes an op's access to memory: "writes"."""
+    """Describes how an op accesses memory, such as "writes"."""
     return _ACCESS[side["access"]]
 
 
@@ -49,7 +49,7 @@ _LATER = {"early-unregister": "the unregister", "early-free": "the free"}
 
 
 def _short(side: Report) -> str:
-    """Describes an op in few words: "stream 2's launch"."""
+    """Describes an op in few words, such as "stream 2's launch"."""
     owner = f"stream {side['stream']}'s" if side["stream"] else "the null stream's"
     return f"{owner} {side['op']}"
 
@@ -64,7 +64,7 @@ _OBJECT_TEXTS = {
 
 
 def what(report: Report) -> str | None:
-    """Returns the first line of a report on order, streams or events; None for other kinds of
+    """Returns the first line of a report about order, streams or events; None for other kinds of
     reports."""
     kind = report["kind"]
     if kind in _OBJECT_TEXTS:

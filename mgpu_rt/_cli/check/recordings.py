@@ -1,8 +1,8 @@
-"""Implements `mgpu-rt check RECORDING`: repeats a launch that was recorded on any GPU, on the
-emulated device.
+"""Implements `mgpu-rt check RECORDING`: repeats, on the emulated device, a launch that was recorded
+on any GPU.
 
-The launch runs in a separate process, as a program does. The module passes names of files and
-kernels as data, never as program text.
+The launch runs in a separate process, like a program. The module passes names of files and kernels
+as data, never as program text.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def device(recording: str, launch: int | None, wanted: str, arguments: Sequence[
 
 
 def _targets(recording: str, number: int) -> list[str]:
-    """Returns the targets of a launch's image; an empty list if the targets are unknown. The launch
-    then reports the reason."""
+    """Returns the targets of a launch's image. Returns an empty list if the image cannot be read;
+    the launch then reports the reason."""
     from mgpu_rt.runtime import Image, Recording
 
     try:
@@ -86,8 +86,8 @@ def _targets(recording: str, number: int) -> list[str]:
 
 
 def describe(found: Sequence[Report]) -> None:
-    """Names the memory in reports as `mgpu-rt replay` does. Removes the calls of the replaying
-    process, since a recording does not contain the program's calls."""
+    """Names the memory in reports as `mgpu-rt replay` does. Removes the replaying process's calls
+    from reports, since a recording does not contain the program's calls."""
     for report in found:
         report.pop("place", None)
         if allocation := report.get("allocation"):

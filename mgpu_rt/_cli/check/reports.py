@@ -69,8 +69,8 @@ def _lines(path: str) -> Lines:
 
 
 def _place_in(path: str, offset: int) -> str:
-    """Returns the source file and line at an offset of a loaded object; empty without a line
-    table."""
+    """Returns the source file and line at an offset of a loaded object; empty if the object has no
+    line table."""
     return _lines(path).at(offset)
 
 
@@ -137,7 +137,7 @@ def text(report: Report) -> str:
 
 
 def _called(report: Report) -> str:
-    """Returns the words before the report's source place: the call or op at this place."""
+    """Returns the call or op of a report, as words that precede the source place."""
     if report["kind"] == "never-destroyed":
         return "created"
     return f"{report['op']} on {orders.stream(report)}" if "op" in report else "called"

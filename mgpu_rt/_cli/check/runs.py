@@ -1,4 +1,4 @@
-"""Runs a checked program: defines its environment and its exit status."""
+"""Runs a checked program: defines the program's environment and exit status."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def _calls_only(device: str) -> dict[str, str]:
     checker = str(_checker(CALLS))
     if any(letter in checker for letter in " :;"):
         raise CommandError(f"LD_PRELOAD cannot contain '{checker}': the path has a space or colon")
-    # The loader runs the first preloaded library's constructor last: by then the runtime may have
-    # opened HIP.
+    # The loader runs the constructor of the first preloaded library last, when the runtime may
+    # already have opened HIP.
     return result | {"LD_PRELOAD": f"{checker}:{result['LD_PRELOAD']}"}
 
 
@@ -65,8 +65,8 @@ def _emulated(device: str) -> dict[str, str]:
             f"check runs only HIP 5, but {result['MGPU_RT_HIP']} is a later release: set "
             f"MGPU_RT_HIP to the path of HIP 5"
         )
-    # With this setting the driver makes each allocation separately, without neighbours, and never
-    # reuses an allocation's memory.
+    # With this setting the driver places each allocation apart from the others, and never reuses an
+    # allocation's memory.
     result["HSA_DISABLE_FRAGMENT_ALLOCATOR"] = "1"
     # With this setting the runtime caches no memory: each mgpuMemFree calls HIP and waits for the
     # device. Every later access is therefore a use after free.

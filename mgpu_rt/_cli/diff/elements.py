@@ -1,4 +1,4 @@
-"""Finds the elements that differ after a launch on both sides."""
+"""Finds the elements that differ between the sides after a launch."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Allowed:
 
 @dataclass(frozen=True)
 class Differing:
-    """The elements of a block that differ, and the first such element."""
+    """The differing elements of a block, and the first differing element."""
 
     argument: int  # number of the argument that points to the block
     size: int  # bytes of the block
@@ -102,8 +102,8 @@ def _unlike(numpy: Any, one: bytes, other: bytes, width: int) -> Any:
 def _argument(
     launch: RecordedLaunch, image: bytes, block: int
 ) -> tuple[int, MemRefDescriptor | None]:
-    """Returns the first argument that points to a block, and the memref that begins at this
-    argument, if any."""
+    """Returns the first argument that points to the block, and the memref that begins at this
+    argument; None if no memref begins there."""
     at = next(number for number, a in enumerate(launch.arguments) if a.block == block)
     kernel = Image(image).kernels.get(launch.kernel)
     parameters = (parameters_of(kernel) if kernel else None) or ()
@@ -118,8 +118,8 @@ def _argument(
 def _guess(
     numpy: Any, memref: MemRefDescriptor | None, size: int, contents: Sequence[bytes]
 ) -> str:
-    """Guesses the type of the elements in a block. The memref determines the elements' size. The
-    guess is a float type if at least half of the numbers have a usual magnitude."""
+    """Guesses the type of the elements in a block. The memref determines the elements' size.
+    Guesses a float type if at least half of the numbers have a usual magnitude."""
     count = math.prod(memref.sizes) if memref else 0
     dtype = _SIZES.get(size // count if count and size % count == 0 else 4, "f32")
     if dtype == "i8":
@@ -147,7 +147,7 @@ def _index(index: int, memref: MemRefDescriptor | None) -> str:
 
 
 def _values(there: Sequence[bytes], dtype: str) -> tuple[str, str]:
-    """Returns both values as text; adds the values' bits if the texts are equal."""
+    """Returns two values as texts; adds the bits of each value if the texts are equal."""
     before, after = (str(_difference.numbers(content, dtype)[0]) for content in there)
     if before == after:
         return tuple(f"{before} ({content[::-1].hex()})" for content in there)  # type: ignore

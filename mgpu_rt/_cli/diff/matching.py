@@ -1,5 +1,4 @@
-"""Matches the launches of one run to the launches of the other, and finds where the sequences
-diverge."""
+"""Pairs the launches of two runs, and finds the point where the runs diverge."""
 
 from __future__ import annotations
 
@@ -29,8 +28,8 @@ class Pair:
 def matched(before: Launches, after: Launches, by: str) -> tuple[list[Pair], str, str]:
     """Pairs launches, in the order of the first side's run. Returns the pairs, a line about the
     point where the runs diverge, and a line about names; either line may be empty. Launches after
-    the divergence are in no pair, because their partners are unknown. Raises CommandError if a
-    match by name finds no common kernel.
+    the divergence are in no pair, because their partners are unknown. Raises CommandError if the
+    match is by name and the sides have no common kernel.
 
     `by` is name, position or auto. With auto, the pairs are by name if both sides launch equal
     kernels equally often, otherwise by position if the numbers of launches are equal. If one kernel
@@ -86,7 +85,7 @@ def _comparable(pairs: list[Pair], parting: str) -> tuple[list[Pair], str]:
 
 
 def _parting(before: Launches, after: Launches, at: int, by: str) -> str:
-    """Describes the point where the runs diverge, and the launches of each side there."""
+    """Describes the point where the runs diverge, and the launches of each side at this point."""
     counts = f"{len(before)} launches before, {len(after)} after"
     if by == "position":
         return f"the runs diverge after launch {at}: {counts}"

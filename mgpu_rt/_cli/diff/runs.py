@@ -65,8 +65,8 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
 
 
 def run(side: Side, folder: Path, sample: int, whole: Iterable[Key] = ()) -> Notes:
-    """Runs a side, and records the launches in `folder`: completely the launches in `whole`, and
-    hashes of the other launches. The program's output goes to stderr, and its stdin is empty,
+    """Runs a side, and records the launches in `folder`: the launches in `whole` completely, and
+    the other launches as hashes. The program's output goes to stderr. The program's stdin is empty,
     because diff runs the program more than once. Raises CommandError or Damaged."""
     folder.mkdir(mode=0o700)
     settings = {"output": str(folder), "sample": sample, "whole": json.dumps([*whole])}

@@ -33,7 +33,7 @@ CROSSED = "crossed"
 @dataclass(frozen=True)
 class Request:
     """The user's request for a comparison. `sample` is the parameter of Buffer.sha256; the
-    recordings are stored below `out`."""
+    recordings are stored in the folder `out`."""
 
     before: Side
     after: Side
@@ -62,7 +62,7 @@ class _Found:
 
 
 def search(asked: Request, work: Path) -> Answer:
-    """Runs both sides as often as necessary, with records in the folder `work`. Raises
+    """Runs both sides as often as necessary, and records the runs in the folder `work`. Raises
     CommandError, Damaged or OSError."""
     sides = asked.before, asked.after
     notes = [run(side, work / f"{side.name}-1", asked.sample) for side in sides]
@@ -92,8 +92,8 @@ def search(asked: Request, work: Path) -> Answer:
 
 
 def _written_otherwise(pair: Pair) -> Iterator[bool]:
-    """Yields, for each block, True if a side wrote to the block and the contents then differ
-    between the sides."""
+    """Yields a bool for each block: True if a side wrote to the block, and the sides' contents of
+    the block differ after the launch."""
     for mine, theirs in zip(pair.before.blocks, pair.after.blocks, strict=True):
         is_written = mine.before != mine.after or theirs.before != theirs.after
         yield is_written and mine.after != theirs.after
@@ -104,7 +104,7 @@ def _same_inputs(pair: Pair) -> bool:
 
 
 def _inputs(pair: Pair) -> Iterator[str]:
-    """Returns the arguments that differ before the launch."""
+    """Yields descriptions of the arguments that differ before the launch."""
     arguments = pair.before.arguments
     blocks = zip(pair.before.blocks, pair.after.blocks, strict=True)
     if _alike(pair):
@@ -119,8 +119,8 @@ def _inputs(pair: Pair) -> Iterator[str]:
 
 
 def _alike(pair: Pair) -> bool:
-    """Returns whether both kernels have arguments of equal layout, so that values can be
-    compared."""
+    """Returns whether the arguments of both kernels have equal layouts, so that the arguments'
+    values can be compared."""
     forms = [
         [(a.block, a.offset, len(a.content)) for a in launch.arguments]
         for launch in (pair.before, pair.after)
@@ -186,8 +186,8 @@ def _first(
 
 
 def _batches(candidates: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
-    """Yields the first launch as a batch, because the first launch nearly always differs; then
-    batches bounded by ROOM and MOST."""
+    """Yields batches of launches. The first batch is a single launch, because the first launch
+    nearly always differs. ROOM and MOST limit the later batches."""
     yield from (candidates[:1],) if candidates else ()
     batch: list[Pair] = []
     room = 0
@@ -237,7 +237,7 @@ def _elements(found: _Found, allowed: Allowed) -> list[Differing]:
     return listed
 
 
-# ---- the lines about the first ----
+# ---- the lines about the first different launch ----
 
 
 def _said(asked: Request, found: _Found, total: int) -> list[str]:
@@ -276,8 +276,8 @@ def _write(path: Path, launch: RecordedLaunch, *sources: Recording) -> None:
 
 
 def _verdict(asked: Request, pair: Pair, inputs_differ: bool, dtype: str) -> str:
-    """Decides whether the kernel or the inputs cause the difference: replays the second kernel on
-    the first side's memory."""
+    """Decides whether the kernel or the inputs cause the difference: replays the second side's
+    kernel on the first side's memory."""
     replayed = "on the inputs before, the kernel after writes"
     crossed = _replayed(asked, dtype)
     if crossed not in ("same", "differs"):
@@ -318,7 +318,7 @@ except (OSError, ValueError, RuntimeError, MemoryError) as error:
 """
 
 
-# ---- the rest, which was not compared ----
+# ---- the lines about data that was not compared ----
 
 
 def _holes(notes: Sequence[Notes], pairs: Sequence[Pair]) -> list[str]:
@@ -336,7 +336,7 @@ def _holes(notes: Sequence[Notes], pairs: Sequence[Pair]) -> list[str]:
 
 
 def _variables(notes: Notes) -> Iterator[str]:
-    """Returns the module variables that kernels of the run can write."""
+    """Yields the module variables that the run's kernels can write."""
     for name in {launch.image for launch in notes.launches}:
         found = images.at(notes.recording.blob(name))
         for part in [found, *found.entries] if found else []:

@@ -18,9 +18,9 @@ from mgpu_rt._cli.errors import CommandError
 def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
     """Show the images of device code in a file.
 
-    Inspect prints kernels with their arguments and registers, each image's treatment by the cache,
-    and the response of this machine's HIP. FILE is a code object, an offload bundle, a fatbin, PTX,
-    or an object file, shared library or program that contains such images.
+    Inspect prints kernels with their arguments and registers, how the cache treats each image, and
+    how this machine's HIP responds to the image. FILE is a code object, an offload bundle, a
+    fatbin, PTX, or an object file, shared library or program that contains such images.
     """
     from pathlib import Path
 

@@ -16,13 +16,13 @@ from mgpu_rt._cli.doctor import TIMEOUT
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, ImageDescription, with_article
 
-#: The code object versions that HIP loads, from each value of hipRuntimeGetVersion on.
-#: modules/image_advice.c has an equal table for the runtime's advice.
+#: The code object versions that HIP loads, by the least value of hipRuntimeGetVersion. The runtime
+#: has an equal table for its advice (modules/image_advice.c).
 _TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
 _MAJOR, _MINOR = 10000000, 100000
 
-#: A child process runs this program; its stdin has the request and then the images. The child
-#: searches hipGetDeviceProperties for the target by a pattern, since the target's offset depends on
+#: A child process runs this program; its stdin has the request and then the images. The child finds
+#: the target in hipGetDeviceProperties' result by a pattern, since the target's offset depends on
 #: the release. The child prints one line about HIP, then one line for each image.
 _ASK = """
 import ctypes, json, re, sys

@@ -25,7 +25,7 @@ class Advice:
 
 
 def advice(run: Run) -> list[Advice]:
-    """Returns the advice that requests a change, then the notes."""
+    """Returns the advice that suggests a change, and then the notes."""
     found = [item for rule in _RULES for item in rule(run)]
     return sorted(found, key=lambda item: item.is_note)
 
@@ -201,7 +201,7 @@ def _ending(run: Run) -> Iterator[Advice]:
         )
 
 
-# ---- what explains the figures ----
+# ---- notes that explain the figures ----
 
 
 def _waiting(run: Run) -> Iterator[Advice]:

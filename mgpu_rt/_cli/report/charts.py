@@ -1,5 +1,5 @@
-"""Draws charts as SVG, positioned in percent of the page's width, so that their text keeps its
-size.
+"""Draws charts as SVG, with positions in percent of the page's width, so that the text of a chart
+keeps its size.
 
 Each chart has a title for screen readers. A table or a sentence beside the chart repeats the
 chart's figures. Charts over time share a time axis, so a faster run's curve ends earlier.
@@ -47,7 +47,7 @@ def _percent(fraction: float) -> str:
 
 
 def key(colour: str, *meaning: Content) -> Element:
-    """Draws a colour of the legend with its meaning."""
+    """Draws an entry of the legend: a colour and the colour's meaning."""
     mark = element("span", class_=f"mark {colour}", aria_hidden="true")
     return element("span", mark, *meaning, class_="key")
 
@@ -152,7 +152,7 @@ def over_time(
 
 
 def _path(curve: Curve, steps: int, top: float) -> str:
-    """Returns the curve's path; the path of a filled curve returns along the axis."""
+    """Returns the curve's path; the path of a filled curve ends along the axis."""
     parts, last = [], None
     for number, point in enumerate(curve.points):
         height = round(UNITS * (1 - point / top))
@@ -221,7 +221,8 @@ def running_totals(
 def memory_levels(
     memory: Sequence[Level], begin: float, duration: float, steps: int
 ) -> tuple[list[int], list[int]]:
-    """Returns each step's highest levels: memory held by the program, and memory held or cached."""
+    """Returns each step's highest levels: the memory that the program held, and this memory plus
+    the cached memory."""
     held, kept = [0] * steps, [0] * steps
     last, now = 0, (0, 0)
     for level in memory:
@@ -287,7 +288,7 @@ def _made_anew(traces: Mapping[str, Trace]) -> Iterator[Element]:
 
 
 def _lengths(traces: Mapping[str, Trace]) -> tuple[dict[str, float], float]:
-    """Returns, in microseconds, the length of each trace and the longest length. A length is at
+    """Returns, in microseconds, the length of each trace and the longest length. Each length is at
     least one step of the clock."""
     lengths = {name: max(trace.end - trace.begin, 0.001) for name, trace in traces.items()}
     return lengths, max(lengths.values())

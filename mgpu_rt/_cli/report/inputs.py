@@ -118,9 +118,9 @@ class Trace:
 
 
 def ratios_in_turn(before: Trace, after: Trace, parts: int = 10) -> list[float]:
-    """Divides each function's calls into tenths, in order. Returns, for each tenth, the time before
-    divided by the time after. Returns an empty list if the runs made different calls or too few
-    calls, or if a trace is incomplete."""
+    """Divides each function's calls into tenths, in order. Returns, for each tenth, the first run's
+    time divided by the second run's time. Returns an empty list if the runs made different calls or
+    too few calls, or if a trace is incomplete."""
     counts = [{n: len(c.durations) for n, c in run.program.items()} for run in (before, after)]
     if counts[0] != counts[1] or max(counts[0].values()) < parts or before.lost or after.lost:
         return []
@@ -228,7 +228,7 @@ def _memory_of_all(levels: list[tuple[float, int, int, int]]) -> list[Level]:
     return sums
 
 
-# ---- statistics: the details that the page shows beside the counters ----
+# ---- statistics: details that the page shows in addition to the counters ----
 
 
 @dataclass(frozen=True)
@@ -328,7 +328,7 @@ def names(runs: Sequence[Run]) -> list[str]:
     return ["before", "after"] if len(runs) == 2 else ["this run"]
 
 
-# ---- of files ----
+# ---- runs from files ----
 
 Contents = dict[str, Any]  # of JSON files, by path
 
@@ -369,7 +369,7 @@ def _same_process(statistics: Contents, traces: Contents) -> bool:
         return False  # an earlier release's statistics, or a file that the readers will refuse
 
 
-# ---- of a program ----
+# ---- runs of a program ----
 
 
 def of_program(command: Sequence[str], device: str) -> list[Run]:
@@ -393,7 +393,7 @@ def _read_folder(folder: Path) -> Run:
     return _run(statistics, traces)
 
 
-# ---- both ----
+# ---- runs from files and runs of a program ----
 
 
 def _run(statistics: Contents, traces: Contents) -> Run:

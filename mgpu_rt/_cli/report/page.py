@@ -78,7 +78,7 @@ def _item(item: Advice) -> Element:
 
 
 def _marked(text: str) -> list[Element | str]:
-    """Formats the text between backticks as code."""
+    """Formats each text between backticks as code."""
     parts = text.split("`")
     return [code(part) if number % 2 else part for number, part in enumerate(parts)]
 

@@ -1,8 +1,8 @@
 """Builds the page's tables: calls, kernels and copies, caches and modules.
 
-The tables stay readable on a phone, where each row becomes a block of cells with their column
-heads. The ARIA roles tell screen readers the table structure, which a browser loses when rows are
-laid out as blocks.
+The tables stay readable on a phone, where each row becomes a block, and each cell of the block has
+its column head. The ARIA roles tell screen readers the table structure, which a browser loses when
+rows are laid out as blocks.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _row(
     return element("tr", *made, role="row", class_=kind)
 
 
-# ---- calls, and how long one takes ----
+# ---- calls, and the time of one call ----
 
 
 def calls_section(runs: Sequence[Run]) -> list[Element]:
@@ -105,7 +105,7 @@ def _questions(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _reasons(runs: Sequence[Run]) -> Iterator[Element]:
-    """Lists the functions with a known reason for a longer time in the second run."""
+    """Lists the functions that take longer in the second run for a known reason."""
     found = reasons(*(run.statistics for run in runs)) if len(runs) == 2 else {}
     if found:
         told = [element("li", code(name), f": {reason}") for name, reason in found.items()]
@@ -179,7 +179,8 @@ def _each(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _spread(run: Run) -> Iterator[Element]:
-    """Shows, from the trace, the median and the longest times of calls, which a mean hides."""
+    """Shows, from the trace, the median and the longest times of calls, because a mean hides these
+    times."""
     if run.trace is None:
         return
     longest = sorted(run.trace.program.items(), key=lambda item: -sum(item[1].durations))
@@ -229,7 +230,8 @@ def kernels_section(runs: Sequence[Run]) -> list[Element]:
 
 
 def _kernels(run: Run) -> dict[str, Counter]:
-    """Lists kernels from the statistics, or by their names in the trace."""
+    """Returns the kernels in the statistics, or in the trace if the statistics contain no
+    kernels."""
     return run.statistics.kernels or (run.trace.kernels if run.trace else {})
 
 
@@ -249,7 +251,7 @@ def _copy_cells(copies: Copies | None) -> Iterator[str]:
     yield size(copies.bytes if copies else None)
 
 
-# ---- misses: caches, and modules with the reason why the driver loads each again ----
+# ---- misses: caches, and modules with the reason why the driver loads each module again ----
 
 KERNELS_NAMED = 4  # number of a module's kernels that are named
 

@@ -1,2 +1,2 @@
-"""Implements `mgpu-rt stats` and `mgpu-rt compare`. The module statistics reads files, the module
-runs measures a program, and the module tables formats statistics."""
+"""Implements `mgpu-rt stats` and `mgpu-rt compare`. `statistics` reads files, `runs` measures a
+program, and `tables` formats statistics."""

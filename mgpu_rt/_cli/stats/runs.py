@@ -61,8 +61,9 @@ def _statistics(folder: Path) -> Statistics:
 def both(
     command: Sequence[str], device: str, read: Callable[[Path], Read], *, trace: bool = False
 ) -> tuple[Read, Read]:
-    """Returns both runs as `read` reads their folders. A run's folder contains the statistics of
-    all processes, and with `trace` also a PID.trace of each process. Raises CommandError."""
+    """Calls `read` on the folder of each run, and returns the two results. A run's folder contains
+    the statistics of all processes, and with `trace` also a PID.trace of each process. Raises
+    CommandError."""
     before, after = _each(command, device, read, _BOTH, trace=trace)
     return before, after
 
@@ -139,7 +140,7 @@ _KINDS = {"registrations": REGISTRATIONS, "waits": WAITS}
 
 
 def _parts(run: Run) -> dict[str, Counter]:
-    """Sums, by kind, the calls that the option may make faster."""
+    """Sums, by kind, the calls that --exclusive may make faster."""
     program = run.statistics.program
     parts = {
         kind: total(program[name] for name in names if name in program)
@@ -166,7 +167,7 @@ def word_as_dict(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def word_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """Returns a table with a column for each run, and notes."""
+    """Yields the lines of a table with a column for each run, and then notes."""
     parts = [_parts(run) for run in runs]
     rows = [("since the first call", *(f"{1e3 * run.seconds:.3f}" for run in runs))]
     rows += [(kind, *(f"{part[kind].ns / 1e6:.3f}" for part in parts)) for kind in parts[0]]
@@ -206,8 +207,8 @@ def _advice(runs: Sequence[Run]) -> str:
 
 
 def _where(before: Run, after: Run, saved: float) -> str:
-    """Names the kind of calls that accounts for more than half of the saved time; empty if there is
-    none."""
+    """Names the kind of calls that accounts for more than half of the saved time; empty if no kind
+    does."""
     parts = _parts(before), _parts(after)
     less = {kind: parts[0][kind].ns - parts[1][kind].ns for kind in parts[0]}
     kind = max(less, key=lambda name: less[name])

@@ -56,7 +56,7 @@ class Cache:
 
 @dataclass(frozen=True)
 class Copies:
-    """Copies or fills of one direction."""
+    """The copies of one direction, or the fills."""
 
     calls: int
     bytes: int
@@ -213,8 +213,8 @@ def load(path: str | Path, how_to_get: str) -> Any:
 
 
 def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
-    """Returns a file's JSON as `load` does, and the kind of recording; None if the file is no
-    recording."""
+    """Returns a file's JSON as `load` does, and the kind of recording; the kind is None if the file
+    is no recording."""
     try:
         content = read_file(path)
         recorded = recording_kind(content)
@@ -359,7 +359,7 @@ def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
     return sums
 
 
-# ---- numbers in files that anybody may have written ----
+# ---- numbers in files of unknown origin ----
 
 
 def checked_count(value: Any) -> int:

@@ -1,4 +1,4 @@
-"""Shows statistics as tables of one run or of two runs, function by function."""
+"""Shows the statistics of one run, or of two runs, as tables with a row for each function."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from mgpu_rt._text import columns, printable, shortened, shown
 
 # ---- the kinds of calls ----
 #
-# The runtime queries HIP before it takes a shortcut, because other code may have called HIP in
-# between (docs/rule.md). A query changes no state, so the tables count queries separately from the
-# work that a cache saves.
+# The runtime queries HIP before it takes a shortcut, because other code may have called HIP since
+# the last call (docs/rule.md). A query changes no state, so the tables count queries separately
+# from the work that a cache saves.
 
 #: HIP's functions that the runtime calls as queries before a shortcut. An error code is a valid
 #: result of a query.
@@ -130,7 +130,7 @@ def _caches(statistics: Statistics) -> Iterator[tuple[str, ...]]:
 
 
 def _asked(cache: Cache) -> bool:
-    """Returns True if the file counts a cache."""
+    """Returns True if a count of the cache is not 0."""
     return cache != Cache(0, 0, 0)
 
 
@@ -142,7 +142,7 @@ def cells(cache: Cache | None) -> tuple[str, str, str]:
     return str(cache.hits), str(cache.misses), rate
 
 
-# ---- why a function takes longer, where two runs prove a reason ----
+# ---- reasons why a function takes longer, as two runs prove them ----
 
 WORSE = 1.05  # a twentieth is noise
 EXPLAINED = 0.5  # the other function's least saving, relative to this function's additional time
@@ -167,8 +167,8 @@ def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
 def _source(
     name: str, others: tuple[str, ...], before: Mapping[str, Counter], after: Mapping[str, Counter]
 ) -> str | None:
-    """Returns the function that saved the most time in the second run, if `name` takes longer
-    there. Returns None if the saving is less than half of the additional time."""
+    """Returns the function that saved the most time in the second run, if `name` takes longer in
+    the second run. Returns None if the saving is less than half of the additional time."""
     more = -_saved(name, before, after)
     if more <= (WORSE - 1) * before.get(name, Counter(0, 0)).ns:
         return None

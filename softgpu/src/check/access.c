@@ -23,7 +23,7 @@ struct allowed {
     bool stores, registered;
 };
 
-/* The cached ranges and counts belong to one launch. */
+/* The cached ranges belong to one launch. */
 static _Thread_local struct {
     uint64_t generation;
     uint32_t launch;
@@ -153,8 +153,7 @@ static void put_access(struct softgpu_report *report, struct wave *w, const stru
     softgpu_report_number(report, "address", va);
 }
 
-/* Returns true at the instruction's first fault of a kind; faults in different blocks count
- * together. */
+/* Returns true for the first fault of a kind at an instruction, in any block. */
 static bool is_new(const struct wave *w, const struct inst *i, uint64_t kind) {
     const uint64_t key[] = {w->group->dispatch->packet->kernel_object, w->code->va + i->offset,
                             kind};
@@ -256,7 +255,7 @@ void softgpu_report_use(struct wave *w, const struct inst *i, int lane, const ch
     softgpu_report_end(&report);
 }
 
-/* Records where the defined bits of each lane's bytes are, for the steps after the access. */
+/* Stores the address of the defined bits of each lane's bytes, for the steps after the access. */
 static void find_bits(struct wave *w, const struct allowed *range, const uint64_t *va,
                       uint64_t mask) {
     struct softgpu_defined *d = w->defined;
@@ -320,8 +319,7 @@ void softgpu_report_other(struct softgpu_report *report, uint32_t number, uint64
     softgpu_report_close(report);
 }
 
-/* Reports a race between a launch's access and the access of an op that is not ordered before the
- * launch. */
+/* Reports a race between a launch and an op that is not ordered before the launch. */
 static void report_stream_race(struct wave *w, const struct inst *i,
                                const struct softgpu_conflict *found, unsigned bytes) {
     static const char kind[] = "stream-race";
@@ -441,8 +439,8 @@ static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, u
     return true;
 }
 
-/* Follows the bits of an access that lies partly outside a buffer's bound: the bytes outside count
- * as defined. */
+/* Tracks the defined bits of an access that crosses a buffer's bound: the bytes outside count as
+ * defined. */
 static void check_bits(struct wave *w, const struct inst *i, const struct allowed *range, int lane,
                        uint64_t va, unsigned bytes) {
     struct softgpu_defined *d = w->defined;

@@ -1,4 +1,4 @@
-/* Writes the ops of the program that a report names. */
+/* Writes into a report the program's ops that the report names. */
 #ifndef SOFTGPU_CHECK_ACCESS_H
 #define SOFTGPU_CHECK_ACCESS_H
 

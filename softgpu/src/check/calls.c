@@ -1,4 +1,4 @@
-/* The calls that load modules, allocate, free, copy and fill. */
+/* Checks the calls that load modules, and that allocate, free, copy and fill memory. */
 #include "calls.h"
 #include "access.h"
 #include "defined.h"
@@ -54,8 +54,8 @@ static void report_call(const char *kind, const char *call, uint64_t address, ui
     softgpu_report_end(&report);
 }
 
-/* Reports that a block ends while an op uses the block. `clock` contains the ops that are over
- * (NULL: the host's clock). */
+/* Reports a block that is freed or unregistered while an op uses it. `clock` contains the ops that
+ * are over (NULL: the host's clock). */
 static void check_pending(const char *kind, const char *call, const struct softgpu_block *block,
                           const struct softgpu_clock *clock, const struct softgpu_place *place) {
     uint32_t op = block->past ? softgpu_past_pending(block->past, clock) : 0;
@@ -71,7 +71,8 @@ static void check_pending(const char *kind, const char *call, const struct softg
 }
 
 /* HIP's free waits for the device, so kernels that were launched earlier may use the memory until
- * the free returns. A wrong free is not passed to HIP, so HIP's record stays valid. */
+ * the free returns. The checker does not pass a wrong free to HIP, so that HIP's record stays
+ * valid. */
 static void free_block(void *memory, void *stream) {
     struct softgpu_block block;
     struct softgpu_clock clock;

@@ -1,6 +1,5 @@
-/* Follows copies and fills that run without a kernel: the copy engine runs them, or the device runs
- * them in place of ROCr's kernels. This file also reports undefined bytes that a copy passes to the
- * host. */
+/* Tracks copies and fills that run without a kernel: in the copy engine, or in place of ROCr's
+ * kernels. This file also reports undefined bytes that a copy passes to the host. */
 #include "defined.h"
 #include "hooks.h"
 #include "report.h"

@@ -65,8 +65,8 @@ static bool has_bits(const struct group *g) {
     return g->bits && (!d->lds_size || g->bits->lds) && (!d->scratch_lane_size || g->bits->scratch);
 }
 
-/* Returns how many scalar registers the hardware sets, for user data, the workgroup's ids, the
- * workgroup's size and the scratch offset. */
+/* Returns the number of scalar registers that the hardware sets: user data, the workgroup's ids and
+ * size, and the scratch offset. */
 static unsigned set_scalars(const struct dispatch *d) {
     unsigned bits = d->rsrc2;
     return (bits >> 1 & 31) + (unsigned)__builtin_popcount(bits >> 7 & 15) + (bits & 1);
@@ -127,8 +127,8 @@ void softgpu_use_scalars(struct wave *w, const struct inst *i, unsigned reg, uns
     }
 }
 
-/* Reports an undefined bit of EXEC as a branch, because EXEC decides which lanes run: MLIR's scf.if
- * sets EXEC. */
+/* Reports an undefined bit of EXEC as a use in a branch, because EXEC decides which lanes run:
+ * MLIR's scf.if sets EXEC. */
 static void use_exec(struct wave *w, const struct inst *i) {
     struct softgpu_defined *d = w->defined;
     uint64_t holes = d->s[SGPR_EXEC] | (uint64_t)d->s[SGPR_EXEC + 1] << 32;

@@ -7,7 +7,7 @@
  * instruction needs its own rule, and the checker never reports an undefined bit that has no
  * effect. A result bit that is equal in all runs by chance counts as defined.
  *
- * Only the wave's thread uses this state, except the bits of allocations (shadow.h). */
+ * Only the wave's thread uses this state; all threads share the bits of allocations (shadow.h). */
 #ifndef SOFTGPU_CHECK_DEFINED_H
 #define SOFTGPU_CHECK_DEFINED_H
 
@@ -31,8 +31,9 @@ struct softgpu_defined {
     uint32_t s[SGPRS];            /* undefined bits */
     bool scc;                     /* is undefined */
     struct softgpu_origin v_origin[VGPR_ROWS], s_origin[SGPRS], scc_origin;
-    /* The present access: */
-    uint8_t *at[LANES]; /* the defined bits of the register's bytes, or NULL if all are defined */
+    /* The current access: */
+    uint8_t *at[LANES]; /* the defined bits of the lane's bytes in memory, or NULL if all are
+                         * defined */
     uint64_t va[LANES];
     uint64_t moved;   /* lanes that took part */
     unsigned have;    /* number of bytes that a scalar access may use */
@@ -62,8 +63,8 @@ void softgpu_use_lanes(struct wave *w, const struct inst *i, unsigned reg, unsig
 void softgpu_use_scalars(struct wave *w, const struct inst *i, unsigned reg, unsigned count,
                          const char *use);
 
-/* Notes that the program requested a copy from device memory to host memory. All memory without
- * defined bits counts as host memory. */
+/* Notes that the program requested a copy from device memory to host memory. Memory without shadow
+ * bits counts as host memory. */
 void softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place);
 /* Reports undefined bytes at `va`, if HIP's own kernels copy these bytes to the host. */
 void softgpu_copy_takes(uint64_t va, uint64_t bytes);

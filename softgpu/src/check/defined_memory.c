@@ -1,5 +1,5 @@
-/* Follows bits through loads, stores and atomics. Each bit of memory has a shadow bit that is 1 if
- * defined, so untouched shadow pages mean undefined memory. */
+/* Tracks undefined bits through loads, stores and atomics. Each bit of memory has a shadow bit that
+ * is 1 if defined, so untouched shadow pages mean undefined memory. */
 #include "../isa/operand.h"
 #include "../isa/smem.h"
 #include "defined.h"
@@ -85,7 +85,7 @@ static struct softgpu_origin origin_of(const struct wave *w, const struct inst *
 
 /* ---- loads ---- */
 
-/* Records the load by the first lane with undefined bits as the register's origin. */
+/* Records a lane's load of undefined bits as the register's origin. */
 static void note_origin(struct wave *w, const struct inst *i, unsigned reg, int lane,
                         enum softgpu_memory memory) {
     w->defined->v_origin[reg] = origin_of(w, i, lane, memory);
@@ -171,7 +171,7 @@ static void store(struct wave *w, const struct inst *i, const struct access *a, 
     }
 }
 
-/* Reports a stored part of a register that has an undefined bit, if the host can read the stored
+/* Reports an undefined bit in the stored part of a register, if the host can read the stored
  * bytes. */
 static void use_part(struct wave *w, const struct inst *i, uint64_t mask, unsigned bytes,
                      unsigned shift) {
@@ -295,7 +295,7 @@ void softgpu_check_two(struct wave *w, const struct inst *i, const struct access
     d->moved |= mask;
 }
 
-/* Moves the bits of one lane's dword from global to workgroup memory. */
+/* Moves the defined bits of one lane's dword from global to workgroup memory. */
 void softgpu_check_to_lds(struct wave *w, const struct inst *i, int lane, uint32_t to) {
     struct softgpu_defined *d = w->defined;
     if (!d)
@@ -315,8 +315,8 @@ static uint64_t interleaved(uint64_t base, uint32_t offset, int lane) {
     return base + (uint64_t)(offset / 4) * 4 * LANES + (unsigned)lane * 4 + offset % 4;
 }
 
-/* The defined bits of an access that crosses dword boundaries in scratch: the access moves its
- * bytes through a temporary copy. */
+/* The defined bits of an access that crosses dword boundaries in scratch: the access uses a
+ * temporary copy of its bytes. */
 static _Thread_local uint8_t split_bits[LANES][16];
 
 void softgpu_check_collect(struct wave *w, uint64_t base, uint32_t offset, int lane,

@@ -25,7 +25,8 @@ static const char *const names[] = {
 
 static function natives[NAMES];
 
-/* Returns whether the caller is the library, whose calls do not count as the program's. */
+/* Returns whether the caller is the library: the library's calls do not count as the program's
+ * calls. */
 static bool is_librarys(void *caller) {
     static void *base;
     Dl_info found;

@@ -43,7 +43,7 @@ void softgpu_check_unmap(void *pages, uint64_t size);
 /* Returns the size of the guard behind an allocation; guard addresses are never allocated. */
 uint64_t softgpu_check_guard(uint64_t size);
 
-/* Looks for races of accesses to workgroup memory. */
+/* Looks for races between accesses to workgroup memory. */
 void softgpu_check_lds(struct wave *w, const struct inst *i, const uint32_t *offset, uint64_t mask,
                        unsigned bytes);
 /* Notes that a launch begins, or that one of its workgroups begins or ends. Notes that all waves of
@@ -65,7 +65,8 @@ void softgpu_defined_group_free(struct group *g);
 void softgpu_defined_wave_begin(struct wave *w);
 void softgpu_defined_wave_free(struct wave *w);
 /* Follows the bits that an instruction moves between registers and memory. The next functions
- * follow moves at two addresses, from global to workgroup memory, and through a temporary copy. */
+ * follow the bits of other moves: at two addresses, from global to workgroup memory, or through a
+ * temporary copy. */
 void softgpu_check_transfer(struct wave *w, const struct inst *i, const struct access *a);
 void softgpu_check_two(struct wave *w, const struct inst *i, const struct access *a, uint64_t mask,
                        unsigned dwords);
@@ -80,8 +81,8 @@ void softgpu_check_filled(uint64_t to, uint64_t bytes);
 
 #define CHECKED_LANES(w, i, va, mask) softgpu_check_lanes(w, i, va, mask)
 #define CHECKED_ACCESS(w, i, lane, va, bytes) softgpu_check_access(w, i, lane, va, bytes)
-/* Reports and skips, in a loop over lanes, a lane whose access would stop the kernel in the
- * ordinary build. */
+/* Reports a lane whose access would stop the kernel in the ordinary build, and goes to the next
+ * lane of a loop. */
 #define CHECK_SKIPS_LANE(mask, w, i, lane, what, va, bytes)                                        \
     if (1) {                                                                                       \
         softgpu_check_outside(w, i, lane, what, va, bytes);                                        \

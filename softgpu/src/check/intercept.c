@@ -45,9 +45,9 @@ static void override_all(const struct softgpu_call *call) {
     }
 }
 
-/* On the emulated device, the library opens HIP, and HIP opens this library, at the program's start
- * or first call. On other devices `mgpu-rt check` preloads this library. On every device, this
- * library is thus loaded before the first call returns. */
+/* On the emulated device, HIP loads this library when the mgpu_rt library opens HIP, at the
+ * program's start or first call. On other devices `mgpu-rt check` preloads this library. On every
+ * device, this library is thus loaded before the first call returns. */
 __attribute__((constructor)) static void stand_before(void) {
     *(void **)&find = dlsym(RTLD_DEFAULT, "mgpu_rt_native");
     *(void **)&intercept = dlsym(RTLD_DEFAULT, "mgpu_rt_intercept");

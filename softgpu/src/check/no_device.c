@@ -97,8 +97,8 @@ bool softgpu_check_device_address(const void *memory, uint64_t *va) {
     return false;
 }
 
-/* Returns whether the process's memory map has writable memory at this address that belongs to no
- * device. */
+/* Returns whether the address is in writable memory that belongs to no device, according to the
+ * process's memory map. */
 bool softgpu_check_is_host(const void *memory) {
     FILE *maps = fopen("/proc/self/maps", "re");
     unsigned long long begin, end, at = (uintptr_t)memory;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stream or event, destroyed or not: the latest object of its handle. */
+/* The latest stream or event with a handle; it may be destroyed. */
 struct object {
     void *handle;
     struct object *next;
@@ -65,8 +65,8 @@ static struct object *find_living(struct table *table, void *handle) {
     return object && object->known.state == SOFTGPU_KNOWN ? object : NULL;
 }
 
-/* Creates an object; an earlier object may have had an equal handle. Returns NULL if memory is
- * exhausted. */
+/* Creates an object, which replaces an earlier object with an equal handle. Returns NULL if memory
+ * is exhausted. */
 static struct object *make(struct table *table, void *handle, const struct softgpu_place *place) {
     struct object **bucket = bucket_of(table, handle), *object = find(table, handle);
     if (!object) {

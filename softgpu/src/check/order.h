@@ -22,13 +22,13 @@ enum { SOFTGPU_SLOTS = 256 };
 
 struct softgpu_clock {
     uint32_t seen[SOFTGPU_SLOTS];   /* by slot: the number of finished ops */
-    uint32_t strict[SOFTGPU_SLOTS]; /* as `seen`, without the waits inside frees and copies */
+    uint32_t strict[SOFTGPU_SLOTS]; /* as `seen`, but waits inside frees and copies do not count */
 };
 
 enum softgpu_op_kind { SOFTGPU_OP_UNKNOWN, SOFTGPU_OP_LAUNCH, SOFTGPU_OP_COPY, SOFTGPU_OP_FILL };
 
-/* The known facts of an op. Op numbers begin at 1; ops of kind UNKNOWN are ordered with all other
- * ops. */
+/* The known facts of an op. Op numbers begin at 1; an op of kind UNKNOWN counts as ordered with
+ * every other op. */
 struct softgpu_op {
     enum softgpu_op_kind kind;
     uint16_t slot;
@@ -43,8 +43,8 @@ struct softgpu_op {
 /* ---- ops ---- */
 
 /* Begins an op on a stream. Returns the op's number, and sets `clock` to the ops that were over
- * before the op began. No other op can begin before softgpu_order_end is called. 0: the order is no
- * longer followed. */
+ * before the op began. No other op can begin before softgpu_order_end is called. Returns 0 if the
+ * order is no longer followed. */
 uint32_t softgpu_order_begin(enum softgpu_op_kind kind, void *stream,
                              const struct softgpu_place *place, struct softgpu_clock *clock);
 void softgpu_order_end(void);

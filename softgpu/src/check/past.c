@@ -84,8 +84,8 @@ static void remove_move(struct softgpu_past *past, unsigned n) {
     memmove(&past->moves[n], &past->moves[n + 1], (past->move_count - n) * sizeof *past->moves);
 }
 
-/* Returns whether a later op can replace an earlier op of the slot, because the later op touches
- * all bytes of the earlier op. */
+/* Returns whether a later op of the slot touches all bytes of an earlier op, and so can replace the
+ * earlier op. */
 static bool stands_for(const struct move *later, const struct move *earlier) {
     return later->begin <= earlier->begin && earlier->end <= later->end &&
            (later->writes || !earlier->writes) && is_of_one_slot(later->op, earlier->op);

@@ -22,12 +22,12 @@ bool softgpu_past_use(struct softgpu_past *past, uint32_t op, const struct softg
 void softgpu_past_move(struct softgpu_past *past, uint32_t op, uint64_t va, uint64_t bytes,
                        bool writes);
 
-/* Returns a copy or fill that conflicts with an access and is not over according to `clock`; 0:
- * none. */
+/* Returns a copy or fill that conflicts with an access and is not over according to `clock`, or 0
+ * if there is none. */
 uint32_t softgpu_past_conflict(struct softgpu_past *past, const struct softgpu_clock *clock,
                                uint64_t va, uint64_t bytes, bool writes, bool *other_writes);
 /* Returns an op that accessed the block and is not over according to `clock` (NULL: the host's
- * clock); 0: none. */
+ * clock), or 0. */
 uint32_t softgpu_past_pending(struct softgpu_past *past, const struct softgpu_clock *clock);
 
 #endif

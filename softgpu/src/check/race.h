@@ -1,12 +1,11 @@
-/* Detects races within a launch: two unordered accesses of different waves to one byte, of which at
- * least one writes. Accesses of one wave are ordered. A barrier orders the accesses of a
- * workgroup's waves. LLVM's acquire is an atomic access that returns a value, followed by a cache
- * invalidation. After a workgroup's acquire, the checker reports no more races between this
- * workgroup and others.
+/* Detects races within a launch: unordered accesses of two waves to one byte, if at least one
+ * access writes. Accesses of one wave are ordered. A barrier orders the accesses of a workgroup's
+ * waves. LLVM's acquire is an atomic access that returns a value, followed by a cache invalidation.
+ * After a workgroup's acquire, the checker reports no more races between this workgroup and others.
  *
  * Each dword of an allocation, and of workgroup memory, has a cell that records the dword's last
- * writer and last reader. Any thread may use an allocation's cells, but only one thread at a time
- * runs a workgroup.
+ * writer and last reader. Several threads may use an allocation's cells at once; only one thread at
+ * a time runs a workgroup and uses its cells.
  *
  * An allocation's cell also records the earlier launches that wrote and read the dword. A later
  * launch races with these earlier launches unless a stream, event or wait of the program orders the
@@ -58,7 +57,7 @@ struct softgpu_conflict {
 
 /* Records in `cells` that the lanes of `mask` access memory at `va`. The first cell belongs to the
  * dword at `begin`. A scalar access counts as an access of lane 0. If `clock` is given, also
- * compares with earlier launches that are not over according to `clock`. */
+ * compares the accesses with earlier launches that are not over according to `clock`. */
 struct softgpu_conflict softgpu_race_global(struct wave *w, const struct inst *i,
                                             struct softgpu_cell *cells, uint64_t begin,
                                             const uint64_t *va, uint64_t mask, unsigned bytes,
@@ -71,8 +70,8 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t b
 /* Records accesses to workgroup memory. */
 struct softgpu_conflict softgpu_race_lds(struct wave *w, const struct inst *i,
                                          const uint32_t *offset, uint64_t mask, unsigned bytes);
-/* Returns the number of a dispatch's op (launch.h). Sets d->clock, to NULL if the order of the op
- * is unknown. */
+/* Returns the number of a dispatch's op (launch.h). Sets d->clock; d->clock is NULL if the order of
+ * the op is unknown. */
 uint32_t softgpu_launch_of(struct dispatch *d);
 /* Notes that a launch begins; `hips`: the launch runs one of HIP's own kernels, and the kernel's
  * accesses count as accesses of the program's call. */

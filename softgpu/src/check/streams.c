@@ -47,8 +47,8 @@ void softgpu_check_stream(const char *call, void *stream, const struct softgpu_p
         softgpu_report_object("use-after-destroy", call, "stream", &object, place);
 }
 
-/* Returns true if a wait for the event is valid. `waits`: the call waits for the event; otherwise
- * the call records or destroys the event. */
+/* Returns false, after a report, if the call must not use the event. `waits`: the call waits for
+ * the event; otherwise it records or destroys the event. */
 static bool check_event(const char *call, void *event, bool waits,
                         const struct softgpu_place *place) {
     struct softgpu_object object = softgpu_event_find(event), stream = softgpu_stream_find(event);

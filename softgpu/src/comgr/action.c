@@ -197,7 +197,7 @@ static int ignore_symbol(comgr_object symbol, void *data) {
 
 /* A cache hit skips the compilation that would have initialised AMD's LLVM. If a program first
  * loads a module in an exit handler, LLVM would start after its own destructors, and loop for ever.
- * Reading symbols therefore starts LLVM at the first cache hit. */
+ * The first cache hit therefore reads symbols, which starts LLVM. */
 static void start_llvm(const struct comgr *amd, comgr_object data, uint64_t kind) {
     static _Atomic bool started;
     if ((kind == DATA_RELOCATABLE || kind == DATA_EXECUTABLE) && !atomic_exchange(&started, true))

@@ -1,4 +1,4 @@
-/* Replaces AMD's compiler library: HIP loads this library because its name is also
+/* Replaces AMD's compiler library: HIP loads this library because both libraries are named
  * libamd_comgr.so.2.
  *
  * HIP 5.2.3 compiles its own kernels at each start, which takes 0.2 s of the start's 0.3 s. This

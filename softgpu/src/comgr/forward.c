@@ -73,8 +73,8 @@ static void *open_in(const char *folder, size_t length) {
     return NULL;
 }
 
-/* Searches the folders that HIP's own dlopen searches, and then HIP's folder. HIP's folder may be a
- * further one, because the loader may have found HIP in the loader's cache. */
+/* Searches the folders that HIP's own dlopen searches, and then HIP's folder. HIP's folder may be
+ * none of these folders, because the loader may have found HIP in the loader's cache. */
 static void *open_amd(void) {
     char path[PATH_MAX] = "";
     Dl_info self;

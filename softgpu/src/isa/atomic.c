@@ -1,5 +1,5 @@
 /* Implements the atomic operations of one lane. Other threads run workgroups, and the host may read
- * at any time, so even the operations that the host's processor lacks must be atomic. */
+ * at any time. Every operation must therefore be atomic, even if the host's processor lacks it. */
 #include "lanes.h"
 #include "memory.h"
 

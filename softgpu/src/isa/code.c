@@ -89,7 +89,7 @@ static bool scan_once(struct scan *s, bool *again) {
         }
         word += i.size;
         running = !ends_run(&i) && word < s->available;
-        if (!running) { /* so that w->next has an address even after the last instruction */
+        if (!running) { /* w->next then has an address even after the last instruction */
             struct inst stop = {
                 .size = 1, .run = softgpu_run_unknown, .offset = (uint32_t)(4 * word)};
             if (word < s->available)
@@ -224,7 +224,7 @@ static bool make_room(struct dispatch *d) {
 }
 
 /* Finds the code at an address: in a function that this dispatch has already used, or in a newly
- * decoded one. */
+ * decoded function. */
 const struct inst *softgpu_code_at(struct dispatch *d, uint64_t pc, const struct code **code) {
     const struct inst *found = NULL;
     pthread_mutex_lock(&d->lock);

@@ -1,7 +1,7 @@
 /* Decodes operands of the vector arithmetic families, with their SDWA, DPP and VOP3 modifiers. */
 #include "families.h"
 
-/* Source encodings after which a further word follows: an SDWA word, a DPP word or a literal. */
+/* Source encodings that announce a further word: an SDWA word, a DPP word or a literal. */
 enum { ENC_SDWA = 249, ENC_DPP = 250, ENC_LITERAL = 255 };
 
 /* The selector has three bits, and its value 7 is invalid. */

@@ -4,8 +4,8 @@
 #include "memory.h"
 #include "operand.h"
 
-/* For an instruction that moves two elements: the size of one element, and the unit of the offsets,
- * in bytes. Both numbers are 0 for other instructions. */
+/* The size of one element and the unit of the offsets, in bytes, for an instruction that moves two
+ * elements. Both numbers are 0 for other instructions. */
 struct two {
     unsigned bytes, scale;
 };
@@ -76,8 +76,8 @@ static void move_two(struct wave *w, const struct inst *i, enum move move) {
 }
 
 /* Permutes data between lanes: each lane's byte address, modulo the wave size, selects a lane.
- * permute stores data to the selected lane, and bpermute loads data from this lane. No data comes
- * from inactive lanes. */
+ * permute stores data to the selected lane, and bpermute loads data from the selected lane. No data
+ * comes from inactive lanes. */
 static void permute(struct wave *w, const struct inst *i, bool push) {
     uint32_t result[LANES] = {0};
     uint64_t exec = wave_exec(w);
@@ -93,7 +93,7 @@ static void permute(struct wave *w, const struct inst *i, bool push) {
 
 static unsigned swizzled_lane(uint32_t pattern, unsigned l) {
     unsigned group = l & ~31u, n = l & 31;
-    if (pattern >= 0xc000) { /* rotates the lane number modulo 32, but preserves its masked bits */
+    if (pattern >= 0xc000) { /* rotates the lane number modulo 32, but preserves the bits of keep */
         unsigned amount = pattern >> 5 & 31, keep = pattern & 31;
         unsigned turned = pattern >> 10 & 1 ? n - amount : n + amount;
         return group | ((n & keep) | (turned & 31 & ~keep));

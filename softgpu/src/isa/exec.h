@@ -31,7 +31,7 @@ struct dispatch {
     uint16_t properties;
     uint32_t grid[3], block[3], groups[3]; /* grid and block in work-items, groups in workgroups */
     uint32_t lds_size, scratch_lane_size;  /* bytes */
-    uint64_t budget, barrier_budget;       /* instructions; 0 is no limit */
+    uint64_t budget, barrier_budget;       /* in instructions; 0: no limit */
     /* softgpu_code_at, called through a pointer, so that the files that run instructions need no
      * decoder */
     const struct inst *(*code_at)(struct dispatch *d, uint64_t pc, const struct code **code);
@@ -70,16 +70,16 @@ struct group {
     CHECK_IN_GROUP
 };
 
-/* The address of scratch memory as kernels see it. Only swizzled buffer accesses and scratch
- * accesses use this address, so no mapping can conflict with it. */
+/* The address at which kernels see scratch memory. Only swizzled buffer accesses and scratch
+ * accesses use this address, so it cannot conflict with a mapping. */
 #define SCRATCH_VA 0x100000000000ull
 
 /* Finds the code at an address (code.c). */
 const struct inst *softgpu_code_at(struct dispatch *d, uint64_t pc, const struct code **code);
 void softgpu_code_release(struct dispatch *d);
 
-/* Returns how many vector registers a wave has; since gfx90a the number includes the accumulation
- * registers. */
+/* Returns the number of a wave's vector registers; since gfx90a the number includes the
+ * accumulation registers. */
 static inline unsigned softgpu_vgprs(const struct dispatch *d) {
     return ((d->rsrc1 & 63) + 1) * (d->target & SINCE90A ? 8 : 4);
 }

@@ -30,8 +30,8 @@ static uint64_t lanes_within(const uint64_t *va, uint64_t mask, uint64_t apertur
     return within;
 }
 
-/* FLAT_SCRATCH contains the start of a wave's scratch, which the kernel's code sets; since gfx942
- * the hardware sets the start invisibly. */
+/* FLAT_SCRATCH contains the start of a wave's scratch. The kernel's code sets the start; since
+ * gfx942 the hardware sets it, invisibly. */
 static bool flat_scratch(struct wave *w, const struct inst *i, uint64_t *base) {
     if (w->code->target == GFX942) {
         *base = w->scratch_offset;

@@ -68,7 +68,7 @@ static inline uint16_t bits_of_f16(float x) {
     return (uint16_t)(h | sign >> 16);
 }
 
-/* Returns a denormal number as a zero with the number's sign. */
+/* Returns the number, or a zero with its sign if the number is denormal. */
 static inline uint32_t flushed_f16(uint32_t u) {
     return u & 0x7c00 ? u : u & 0x8000;
 }

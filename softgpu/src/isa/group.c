@@ -157,8 +157,8 @@ static void begin_wave(struct wave *w, struct group *g, struct dispatch *d, unsi
     w->scratch_offset = (uint64_t)index * d->scratch_lane_size * LANES;
     memset(w->s, 0, sizeof w->s);
     /* Registers begin as 0, so that a program that reads uninitialised registers at least runs
-     * reproducibly. gfx90a and later count v and a registers together; gfx908 has an equal number
-     * of each. */
+     * reproducibly. gfx90a and later count v and a registers together; gfx908 has as many a as v
+     * registers. */
     memset(w->v, 0, sizeof w->v[0] * (vgprs < AGPR0 ? vgprs : AGPR0));
     unsigned arch = d->target & SINCE90A ? ((d->rsrc3 & 63) + 1) * 4 : 0;
     unsigned accs = d->target == GFX908 ? vgprs : vgprs > arch ? vgprs - arch : 0;
@@ -265,7 +265,7 @@ static void release_barrier(struct group *g) {
 }
 
 /* Counts the instructions that some waves run while other waves wait at a barrier. Without a limit,
- * a running wave that loops until a wave at the barrier acts would never end. */
+ * a running wave would never end if it loops until a wave at the barrier acts. */
 static void charge_barrier(struct group *g, uint64_t instructions) {
     const uint64_t budget = g->dispatch->barrier_budget;
     g->awaited += instructions;

@@ -5,7 +5,7 @@
 enum { RESOURCES = 64 };
 
 static struct {
-    uint32_t others; /* number of further waves for which an arriving wave waits */
+    uint32_t others; /* number of other waves for which a wave at the barrier waits */
     uint32_t arrived, generation;
 } resources[RESOURCES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

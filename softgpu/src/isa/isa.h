@@ -78,7 +78,7 @@ enum row_flag {
     ACC = 2,         /* the destination is also src2 */
     CARRY_IN = 4,    /* reads a lane mask: VCC, or src2 in VOP3 */
     CARRY_OUT = 8,   /* writes a lane mask as well as the result: VCC, or sdst in VOP3 */
-    OPSEL = 16,      /* op_sel chooses each 16-bit half; preserves the half it does not write */
+    OPSEL = 16,      /* op_sel chooses 16-bit halves; the result's other half is preserved */
     CMPX = 32,       /* the compare's result is also written to EXEC */
     LITK = 64,       /* v_madmk, v_madak: a constant word belongs to the instruction */
     NOSDWA = 128,    /* has no SDWA or DPP form */
@@ -192,7 +192,7 @@ struct wave {
     bool scc;
     bool fp_special; /* mode_is_special */
     uint8_t index;   /* index of the wave in its group */
-    bool gws_waits;  /* the wave waits at a barrier of the whole grid, since this generation: */
+    bool gws_waits;  /* the wave waits at a barrier of the whole grid, of this generation: */
     uint32_t gws_generation;
     uint32_t mode, trapsts;
     uint64_t instructions;
@@ -239,7 +239,7 @@ enum {
     MODE_GPR_IDX = 1 << 27,
 };
 
-/* Returns whether MODE rounds other than to nearest even, flushes denormals, or sets FP16_OVFL. */
+/* Returns whether MODE rounds unlike nearest-even, flushes denormals, or sets FP16_OVFL. */
 static inline bool mode_is_special(uint32_t mode) {
     return (mode & 0xff) != 0xf0 || mode & MODE_FP16_OVFL;
 }

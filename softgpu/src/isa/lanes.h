@@ -1,5 +1,5 @@
-/* Defines the functions that compute vector instructions: loops over 64 lanes that the compiler can
- * vectorise. Each lane is loaded before it is stored, and lane n accesses only column n, so the
+/* Defines the functions that compute vector instructions: loops over 64 lanes, which the compiler
+ * can vectorise. Each lane is loaded before it is stored, and lane n accesses only column n, so the
  * destination may also be a source. */
 #ifndef SOFTGPU_LANES_H
 #define SOFTGPU_LANES_H

@@ -26,7 +26,7 @@ static unsigned source_block(const struct inst *i, unsigned block) {
     return (block & ~mask) + i->abid;
 }
 
-/* Returns the lane whose elements of B a lane uses. The README of AMD's
+/* Returns the lane from which a lane takes its elements of B. The README of AMD's
  * amd_matrix_instruction_calculator describes BLGP, which selects this lane. */
 static unsigned source_lane(const struct inst *i, unsigned lane) {
     switch (i->blgp) {

@@ -52,7 +52,7 @@ static struct place place_of(const struct wave *w, const struct inst *i, const s
                           .have = left >= bytes ? bytes : some};
 }
 
-/* Loads, through a temporary copy, lanes whose bytes lie partly or wholly outside the bound. The
+/* Loads the lanes whose bytes lie partly or wholly outside the bound, through a temporary copy. The
  * bytes outside the bound are 0. */
 static void load_cut(struct wave *w, const struct inst *i, const struct place *places,
                      uint64_t lanes) {

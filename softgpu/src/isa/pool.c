@@ -1,9 +1,9 @@
 /* Distributes the workgroups of a dispatch over the CPU cores.
  *
- * The calling thread always works itself, so dispatches on different queues progress without
+ * The calling thread always runs groups itself, so dispatches on different queues progress without
  * helpers. Helpers join only a long dispatch, because waking a helper costs as much as a small
- * kernel. A group that has used up its turn is parked, so that waiting groups cannot block the
- * groups for which they wait. */
+ * kernel. A group that has used up its turn is parked, so that the groups for which it waits can
+ * run. */
 #include "../settings.h"
 #include "exec.h"
 
@@ -93,7 +93,7 @@ static bool has_work(struct dispatch *d) {
     return any;
 }
 
-/* Returns the next dispatch to help, and moves this dispatch to the end of the list. */
+/* Returns the next dispatch that needs help, and moves the dispatch to the end of the list. */
 static struct dispatch *choose(void) {
     for (struct dispatch **at = &pool.dispatches; *at; at = &(*at)->next) {
         struct dispatch *d = *at;

@@ -59,7 +59,7 @@ static void put_index_mode(struct text *t, unsigned constant) {
 static void print_sopp(struct text *t, const struct inst *i) {
     unsigned constant = (uint16_t)i->imm;
     switch (i->row->op) {
-    case 0x01: /* s_endpgm has a constant, which LLVM does not print if 0 */
+    case 0x01: /* s_endpgm has a constant, which LLVM does not print if the constant is 0 */
     case 0x03:
     case 0x0a:
     case 0x13:

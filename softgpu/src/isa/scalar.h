@@ -17,7 +17,7 @@
         return (uint64_t)(expr);                                                                   \
     }
 
-/* Defines a function that also sets SCC to whether the result is nonzero. */
+/* Defines a function that also sets SCC to 1 if the result is nonzero, otherwise to 0. */
 #define S_LOGIC(name, T, expr)                                                                     \
     static uint64_t name(struct wave *w, uint64_t a_, uint64_t b_) {                               \
         T a = (T)a_, b = (T)b_;                                                                    \

@@ -2,9 +2,10 @@
  * with consecutive k. Each stored element has a two-bit index, the element's position among the
  * four; a register of the element's lane contains the index.
  *
- * A lane's index register contains several sets of indices: abid selects a set, unless a nonzero
- * cbsz selects the first set. Two stored elements may have equal indices, or indices in any order.
- * Each stored element is multiplied by the element of B that the stored element's index selects. */
+ * A lane's index register contains several sets of indices: abid selects a set if cbsz is 0,
+ * otherwise the first set is used. Two stored elements may have equal indices, or indices in any
+ * order. Each stored element is multiplied by the element of B that the stored element's index
+ * selects. */
 #include "matrix.h"
 
 #include <math.h>

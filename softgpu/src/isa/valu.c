@@ -57,7 +57,7 @@ static const uint32_t *read_source(struct wave *w, const struct inst *i, unsigne
     return type && type != MASK ? softgpu_read_modified(w, i, n, room, mask) : NULL;
 }
 
-/* With MODE.FP16_OVFL, whether the hardware replaces an f16 infinity depends on the infinity's
+/* With MODE.FP16_OVFL, the hardware replaces an f16 infinity or not, depending on the infinity's
  * origin. */
 static bool overflow_is_known(struct wave *w, const struct inst *i) {
     bool half = softgpu_type_float(i->dst.type) == 16 && i->row->flags & FP;

@@ -1,4 +1,4 @@
-/* Sums of absolute differences, byte permutations, cube maps and medians. */
+/* Implements sums of absolute differences, byte permutations, cube maps and medians. */
 #ifndef SOFTGPU_VIDEO_H
 #define SOFTGPU_VIDEO_H
 

@@ -1,5 +1,5 @@
-"""Runs one process of an AMD test program, on an emulated device with a given HIP release, with a
-time limit."""
+"""Runs one process of an AMD test program on an emulated device, with a time limit and a given HIP
+release."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def start(
     chip: str,
     time_limit: float,
 ) -> Ran:
-    """Runs a program in its own folder. Child processes of the program end with the program."""
+    """Runs a program in the program's folder. Child processes of the program end with the
+    program."""
     env = here.environment({**os.environ, "MGPU_RT_SOFTGPU": chip})
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(

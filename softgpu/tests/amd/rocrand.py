@@ -34,7 +34,7 @@ Outcome = dict  # the outcome of a program: passed, skipped, failed (test to its
 
 
 def fetch(here: Surroundings) -> Path:
-    """Returns the folder of a release's tests, unpacked beside the release. Raises
+    """Returns the folder of a release's tests, which are unpacked beside the release. Raises
     PackagesMissing."""
     root = packages.cache() / f"rocrand-{here.release.hip}"
     packages.fetch_only(here.release, PACKAGES, root)
@@ -85,7 +85,7 @@ def _ends(stdout: str) -> Iterable[tuple[str, str]]:
 
 
 def _reason(stdout: str, test: str) -> str:
-    """Returns the first line of the first failure message of a test."""
+    """Returns the first line of a test's first failure message."""
     said = stdout.partition(f"] {test}\n")[2]
     found = re.search(r"Failure\n(.*(?:\n {2}.*)*)", said)
     return " ".join(found[1].split())[:200] if found else "failed"
@@ -96,7 +96,7 @@ def load() -> dict[str, dict[str, Outcome]]:
 
 
 def section(results: Mapping[str, Mapping[str, Outcome]]) -> str:
-    """Returns the lines about rocRAND in docs/record/tested.md."""
+    """Returns the section about rocRAND for docs/record/tested.md."""
     lines = [
         "## rocRAND\n",
         f"AMD's own tests of rocRAND (`make check-amd`), on {CHIP}, {TIME_LIMIT} s for each"

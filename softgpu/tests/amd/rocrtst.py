@@ -1,4 +1,4 @@
-"""Runs AMD's own tests of ROCr 7.2.4, rocrtst, on the emulated device: make check-amd.
+"""Runs rocrtst, AMD's own tests of ROCr 7.2.4, on the emulated device, as `make check-amd` does.
 
     python -m softgpu.tests.amd.rocrtst            # all of it: ten minutes
     python -m softgpu.tests.amd.rocrtst NAME...    # some, by gtest's names
@@ -53,7 +53,7 @@ Outcome = tuple[str, str]  # passed, failed or late; the last words of its outpu
 
 
 def fetch(here: Surroundings) -> Path:
-    """Returns the folder of the tests, unpacked beside the release. Raises PackagesMissing."""
+    """Unpacks the tests beside the release, and returns their folder. Raises PackagesMissing."""
     root = packages.cache() / "rocrtst"
     packages.fetch_only(here.release, PACKAGES, root)
     _stand_in(root)
@@ -75,7 +75,7 @@ def _stand_in(root: Path) -> None:
 
 
 def start(here: Surroundings, root: Path, *arguments: str) -> gtest.Ran:
-    """Starts one rocrtst64 process, in the folder that contains its kernels."""
+    """Starts one rocrtst64 process in the folder that contains rocrtst64's kernels."""
     return gtest.start(
         here,
         root / FOLDER / "rocrtst64",
@@ -133,7 +133,8 @@ def words_of(name: str, outcome: str, words: str) -> str:
 
 
 def unexpected(outcomes: Mapping[str, Outcome]) -> list[str]:
-    """Returns tests that fail without an expected cause, or pass although a failure is expected."""
+    """Returns the tests that fail without an expected cause, and the tests that pass although a
+    failure is expected."""
     return [
         f"{name}: {outcome} {words}"
         for name, (outcome, words) in outcomes.items()

@@ -1,4 +1,4 @@
-"""Checks that the ordinary device's sources preprocess as if they did not mention the checker."""
+"""Checks that the preprocessed sources of the ordinary device contain no trace of the checker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the programs of two machines (a chip with a HIP release) at a time, and writes
+"""Runs the programs for two machines at a time (a machine is a chip with a HIP release), and writes
 softgpu/records/csmith.json."""
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""Runs the programs on a HIP release, as the tests in tests/devices/rocm do."""
+"""Selects the HIP release on which the programs run, as for the tests in tests/devices/rocm."""
 
 from tests.devices.rocm.conftest import here  # noqa: F401

@@ -40,7 +40,7 @@ class Csmith:
 
     @property
     def flags(self) -> list[object]:
-        """Returns Clang's flags for the kernel and for the processor."""
+        """Returns the flags with which Clang compiles both the kernel and the CPU program."""
         return ["-w", f"-I{_HERE}", f"-I{self.root / 'usr/include/csmith'}"]
 
     def kernel(self, source: Path, chip: str, level: int) -> Path:

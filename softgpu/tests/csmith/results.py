@@ -29,8 +29,8 @@ def write(outcomes: Outcomes) -> None:
 
 
 def unexpected(outcomes: Outcomes) -> list[str]:
-    """Returns a line for each unexpected outcome: EXPECTED lacks a seed that is wrong, or contains
-    a seed that is right."""
+    """Returns a line for each unexpected outcome: right for a seed in EXPECTED, or not right for
+    any other seed. Ignores endless programs."""
     return [
         f"seed {seed} ({', '.join(map(str, place(seed)))}): {what} {words}".rstrip()
         for seed, (what, words) in sorted(outcomes.items())

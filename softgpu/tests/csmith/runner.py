@@ -1,4 +1,4 @@
-"""Runs programs on the device; each process runs programs of one chip and release."""
+"""Runs programs on the device; each process runs programs for one chip and one release."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from softgpu.tests.kernels.program import Launch
 from tests.devices.rocm.surroundings import Surroundings, without_chatter
 
 CHIPS = ("gfx90a", "gfx942")
-#: The HIP release for each level of optimisation, -O0 to -O3. HIP 5.7.1 allocates 16 KiB of stack
-#: for a recursive kernel, which is too little for some unoptimised programs.
+#: The HIP release for each level of optimisation, -O0 to -O3. HIP 5.7.1 allocates only 16 KiB of
+#: stack for a recursive kernel; some unoptimised programs need more.
 HIPS = ("7.2.4", "5.7.1", "7.2.4", "5.7.1")
 RIGHT, WRONG, FAILED, ENDLESS = "right", "wrong", "failed", "endless"
 BUDGET = 300_000_000  # instructions after which a kernel is stopped: ten seconds of a core
@@ -35,7 +35,7 @@ class Machine:
 
 
 class ReleasesHost(Host):
-    """A host process of softgpu.tests.kernels.hip, on a HIP release."""
+    """A process that runs softgpu.tests.kernels.hip on a HIP release."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(f"{machine.chip},budget={BUDGET}")
@@ -49,14 +49,14 @@ class ReleasesHost(Host):
 
 
 def place(seed: int) -> tuple[str, str, int]:
-    """Returns HIP, the chip and the level of optimisation for a seed."""
+    """Returns the HIP release, the chip and the optimisation level for a seed."""
     level = seed % len(HIPS)
     return HIPS[level], CHIPS[seed // len(HIPS) % len(CHIPS)], level
 
 
 def run(csmith: Csmith, machine: Machine, seeds: Sequence[int]) -> dict[int, Outcome]:
-    """Returns the outcome of each seed. All programs of a batch are compiled before the first
-    program runs, because ROCr 7 spins while it waits, and would slow the compiler."""
+    """Returns the outcome of each seed. Compiles all programs of a batch before the first program
+    runs, because ROCr 7 spins while it waits, and would slow the compiler."""
     outcomes: dict[int, Outcome] = {}
     for first in range(0, len(seeds), BATCH):
         with tempfile.TemporaryDirectory() as scratch:

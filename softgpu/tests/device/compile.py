@@ -17,7 +17,7 @@ KINDS = range(1, 20)
 
 
 class Object(Structure):
-    """A comgr handle, which is passed by value."""
+    """A comgr handle, passed by value."""
 
     _fields_ = (("handle", c_uint64),)
 

@@ -66,8 +66,8 @@ def compiled(cache: Path, variables: Mapping[str, str] | None = None, **changes:
 
 
 def shape(answered: list) -> list:
-    """Returns the parts that are equal in all compilations. The parts contain only the length of
-    each binary, because a binary's bytes name a random folder."""
+    """Returns the parts of a result that are equal in all compilations. The parts contain only the
+    length of each binary, because a binary's bytes name a random folder."""
     status, objects = answered
     return [status, [(kind, name, len(content)) for kind, name, content in objects]]
 
@@ -166,8 +166,8 @@ def test_another_library_misses(tmp_path: Path) -> None:
     ids=["include", "time", "option", "folder", "error"],
 )
 def test_a_result_with_other_inputs_is_not_kept(changes: dict, tmp_path: Path) -> None:
-    """Checks that the cache stores neither results that depend on inputs outside the request nor
-    failed compilations."""
+    """Checks that the cache stores no result that depends on inputs outside the request, and no
+    failed compilation."""
     status, objects = compiled(tmp_path, **changes)
     assert files(tmp_path) == {}
     assert status == compiled(tmp_path, OFF, **changes)[0]

@@ -41,8 +41,7 @@ MEMORY = (
     "large_copies",
 )
 PROCESS = ("fork_before", "fork_after", "exit_busy", "exit_running")
-# The exit status after a fault on this release: HIP aborts, or ROCr aborts after the emulated GPU's
-# memory event.
+# The exit status after a fault: HIP aborts, or ROCr aborts after the emulated GPU's memory event.
 ABORTED = -signal.SIGABRT
 
 
@@ -69,7 +68,7 @@ def test_a_kernel_wakes_a_thread_that_sleeps_on_an_event(run: Run) -> None:
 
 
 def test_ranges_at_one_address_both_stay(alone: Callable[..., list[str]]) -> None:
-    """The address is ambiguous, so deregistering removes neither range."""
+    """Both ranges begin at this address, so deregistering the address removes neither range."""
     done, invalid, unknown = "0", "3", "36"  # parameter; memory not registered
     assert alone("ranges", "gfx90a") == ["1", invalid, done, "1", "1", done, unknown]
 
@@ -176,8 +175,8 @@ def test_a_fault_at_the_hosts_address_names_the_devices(run: Run) -> None:
 
 
 def test_an_idle_process_costs_next_to_no_cpu(run: Run) -> None:
-    """An idle process uses 0.05 ms of CPU time a second if doorbells can be armed, and more if
-    userfaultfd is forbidden."""
+    """An idle process uses 0.05 ms of CPU time a second if the device can arm doorbells, and more
+    if userfaultfd is forbidden."""
     milliseconds = float(succeed(run, "process", "idle").split()[0])
     assert milliseconds < 200
 

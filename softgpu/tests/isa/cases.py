@@ -1,5 +1,5 @@
-"""Generates, for each row of the arithmetic tables, an instruction's text, and its result according
-to AMD's pseudocode. DIFFERS lists the instructions whose pseudocode is imprecise, and which only
+"""For each row of the arithmetic tables, generates an instruction's text and the result that AMD's
+pseudocode computes. DIFFERS lists the instructions whose pseudocode is imprecise, and which only
 the exact oracle checks."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .values import Value
 VECTOR = ("vop1", "vop2", "vop3", "vop3p", "vopc")
 SCALAR = ("sop1", "sop2", "sopc", "sopk")
 TWO = ("B64", "I64", "U64", "F64", "PF32", "PB32", "MASK")
-# The types for comparing results of instructions for which the tables contain only a width.
+# The types in which results are compared, if an instruction's table row contains only a width.
 RESULTS = {"v_cvt_pkrtz_f16_f32": "pf16", "v_sat_pk_u8_i16": "b16"}
 KINDS = {"PF32": "p64", "PB32": "p64", "SLANE": "b32", "MASK": "b64", "B128": "b64"}
 SOURCES = (2, 6, 10)
@@ -75,13 +75,13 @@ LANES_DIFFER = {
         "of two zeros the pseudocode takes the second",
     ),
 }
-OUTSIDE = (  # families of instructions that need a place in the code, or registers by number
+OUTSIDE = (  # families that depend on the place in the code, or on register numbers
     *("s_getpc_b64", "s_setpc_b64", "s_swappc_b64", "s_call_b64", "s_getreg_b32", "s_setreg_b32"),
     *("s_setreg_imm32_b32", "s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64"),
     *("s_set_gpr_idx_idx", "s_set_gpr_idx_on"),
 )
-CONSTANTS = (0, 1, 0x7FFF, 0x8000, 0xFFFF, 0x1234)  # of the SOPK instructions
-LITERALS = {"F16": 0x4248, "F32": 0x40490FDB}  # of v_madmk and v_madak
+CONSTANTS = (0, 1, 0x7FFF, 0x8000, 0xFFFF, 0x1234)  # for SOPK instructions
+LITERALS = {"F16": 0x4248, "F32": 0x40490FDB}  # for v_madmk and v_madak
 
 
 @dataclass(frozen=True)
@@ -209,8 +209,8 @@ def expected_scalar(case: Case, wave: Wave) -> Result:
 
 
 def expected_vector(case: Case, wave: Wave) -> Result:
-    """Returns the wave after a vector instruction, lane by lane. An inactive lane preserves its
-    value; if the instruction writes a mask, the bits of inactive lanes become 0."""
+    """Returns the wave's state after a vector instruction, computed lane by lane. An inactive lane
+    preserves its value; if the instruction writes a mask, the bits of inactive lanes become 0."""
     row, flags = case.row, case.row.rest[4]
     masks = row.family == "vopc"
     vcc = Value("u", 64, wave.vcc)
@@ -267,7 +267,7 @@ def differs(case: Case, wave: Wave, lane: int) -> bool:
 
 
 def carry(name: str, after: dict[str, Value], lane: int) -> int:
-    if name.startswith("v_div_scale"):  # the pseudocode writes VCC as if it were one lane's
+    if name.startswith("v_div_scale"):  # the pseudocode writes VCC as one lane's bit
         return after["VCC"].bits & 1
     if name.startswith("v_mad_"):
         return after["D1"].bits & 1

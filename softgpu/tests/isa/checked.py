@@ -59,7 +59,7 @@ BY_TEST = {
         *("s_endpgm_saved", "s_atc_probe", "s_atc_probe_buffer"),
     ),
 }
-# Opcodes that are checked only as parts of whole kernels, against NumPy.
+# Opcodes that only whole kernels check, against NumPy.
 BY_KERNELS = ("v_trig_preop_f64",)
 
 

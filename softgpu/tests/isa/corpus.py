@@ -20,7 +20,7 @@ BITCODE = Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")
 LIBRARIES = ("ocml", "ockl", "hip", "asanrtl", "opencl")
 LEVELS = (0, 1, 2, 3)
 LIBRARY_LEVELS = (0, 2)  # -O1 to -O3 differ in the optimisation of bitcode, which AMD did already
-# The settings that the compiler gets for each target, as in a real link.
+# The compiler gets these settings for each target, as in a real link.
 SETTINGS = (
     "oclc_daz_opt_off",
     "oclc_finite_only_off",
@@ -52,7 +52,7 @@ def run(*command: str | Path, text: str | None = None) -> str:
 
 
 def without_function(ir: str, name: str) -> str:
-    """Replaces the function's definition in the IR by a declaration."""
+    """Replaces the function's definition in the IR with a declaration."""
     begin = re.search(rf"^define [^\n]*@{re.escape(name)}\(", ir, re.M)
     if not begin:
         raise RuntimeError(f"{name} cannot be compiled and is not found")
@@ -131,8 +131,8 @@ def kernels(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
 
 
 def kept_library(name: str, target: str, opt: int) -> bytes:
-    """Caches the results of device_library between runs, because the opencl library takes a
-    minute."""
+    """Caches the results of device_library between runs, because compiling the opencl library takes
+    a minute."""
     recipe = hashlib.sha256((BITCODE / f"{name}.bc").read_bytes())
     recipe.update(Path(__file__).read_bytes())
     kept = ROOT / "build/corpus" / f"{name}-{target}-O{opt}-{recipe.hexdigest()[:16]}.o"

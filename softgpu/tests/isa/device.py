@@ -23,7 +23,7 @@ TARGETS = ("gfx906", "gfx908", "gfx90a", "gfx942")
 OLDER = ("gfx906", "gfx908")  # most of the older chips' tests are for `make check`
 PAGE = mmap.PAGESIZE
 
-#: The first lines of a kernel's assembly text, which the kernel's instructions follow.
+#: The lines of a kernel's assembly text that precede the kernel's instructions.
 BEGIN = """
 .text
 .globl {name}
@@ -89,7 +89,7 @@ class Kernel:
 
 
 class CodeObject:
-    """A code object in memory, loaded as by ROCr: segments are copied, and addresses are
+    """A code object, loaded into memory as ROCr loads it: segments are copied, and addresses are
     relocated."""
 
     R_ABS64, R_RELATIVE64 = 3, 13
@@ -209,7 +209,7 @@ def implicit_arguments(grid: Sequence[int], block: Sequence[int]) -> list[int]:
 
 
 def assemble(target: str, source: str) -> bytes:
-    """Assembles text, to which a header is added, and links the result to a code object."""
+    """Assembles a header and the text, and links the result to a code object."""
     head = f'.amdgcn_target "amdgcn-amd-amdhsa--{target}"\n.amdhsa_code_object_version 4\n'
     with tempfile.TemporaryDirectory() as folder:
         obj, out = Path(folder) / "x.o", Path(folder) / "x.hsaco"

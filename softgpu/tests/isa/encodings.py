@@ -86,8 +86,8 @@ class Fields:
         return 256 + self.vgpr() if self.rng.random() < 0.7 else self.scalar()
 
 
-# Instructions that require a register where others accept any operand, and instructions without an
-# operand.
+# Instructions that require a register where other instructions accept any operand, and instructions
+# without an operand.
 SCALAR_SOURCE = ("s_setpc_b64", "s_rfe_b64", "s_movrels_b32", "s_movrels_b64", "s_cbranch_join")
 VECTOR_SOURCE = ("v_swap_b32", "v_readfirstlane_b32", "v_accvgpr_mov_b32")
 LANE_SOURCE = ("v_readlane_b32", "v_writelane_b32")

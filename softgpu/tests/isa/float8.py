@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-#: Bits of mantissa, and the exponent's bias.
+#: Number of mantissa bits, and the exponent's bias.
 FP8, BF8 = (3, 8), (2, 16)
 NAN = 0x80
 
@@ -22,11 +22,12 @@ def decode(kind: tuple[int, int], code: int) -> float:
 
 def encode(kind: tuple[int, int], value: float) -> int:
     """Returns the code nearest to a value, or the even code if two codes are equally near. Numbers
-    beyond all codes become NaN."""
+    too large for any code become NaN."""
     if not math.isfinite(value):
         return NAN
     size = Fraction(abs(value))
-    # A hypothetical code follows the largest number: values nearer to this code overflow.
+    # The last entry is a hypothetical code after the largest number: a value nearer to this code
+    # overflows.
     codes = [Fraction(decode(kind, code)) for code in range(128)]
     codes.append(2 * codes[127] - codes[126])
     best = min(range(129), key=lambda code: (abs(codes[code] - size), code % 2))

@@ -15,7 +15,7 @@ Meaning = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Vector:
-    """A vector instruction; dst and src are types, tolerance is in units in the last place."""
+    """A vector instruction; dst and src are types, and tolerance is in units in the last place."""
 
     dst: str
     src: tuple[str, ...]

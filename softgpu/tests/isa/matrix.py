@@ -42,7 +42,7 @@ class Shape:
 
     @property
     def instruction_of_gfx942(self) -> str:
-        """Returns gfx942's name of the instruction, which includes the number of blocks."""
+        """Returns gfx942's name of the instruction; the name includes the number of blocks."""
         blocks = f"{self.blocks}b_" if self.blocks > 1 else ""
         return f"v_mfma_{self.result}_{self.rows}x{self.rows}x{self.depth}_{blocks}{self.kind}"
 
@@ -55,15 +55,15 @@ class Shape:
         return self.rows * self.rows * self.blocks // LANES
 
     def operand_at(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the block, row and depth of each lane's elements of A; for B, read columns
-        instead of rows."""
+        """Returns the block, row and depth of each lane's elements of A; for B, the second array
+        contains columns."""
         lane, element = np.meshgrid(np.arange(LANES), np.arange(self.each), indexing="ij")
         group = lane // self.rows
         block, depth = group % self.blocks, group // self.blocks
         return block, lane % self.rows, depth * self.each + element
 
     def result_at(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns block, row and column of each lane's results."""
+        """Returns the block, row and column of each lane's results."""
         lane, register = np.meshgrid(np.arange(LANES), np.arange(self.results), indexing="ij")
         if self.kind == "f64" and self.rows == 4:
             return lane // 4 % 4, lane // 16, lane % 4
@@ -159,8 +159,8 @@ PATTERNS = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """All blocks in a group of ``2 ** cbsz`` blocks use A of the group's block number ``abid``.
-    ``blgp`` makes lanes read B of other lanes."""
+    """All blocks in a group of ``2 ** cbsz`` blocks use A of block ``abid`` in the group. ``blgp``
+    makes lanes read B of other lanes."""
 
     cbsz: int = 0
     abid: int = 0

@@ -12,7 +12,7 @@ from .pseudocode import Memory, evaluate, texts
 from .single import LANES, Wave
 from .values import Value
 
-CELL = 64  # bytes a lane
+CELL = 64  # bytes for each lane
 REGION = LANES * CELL
 FAMILIES = ("global", "flat", "mubuf", "ds", "scratch", "smem")
 IGNORED = (  # not implemented, or without an effect that a single instruction shows
@@ -77,7 +77,7 @@ SCRATCH_OUT = "".join(
   global_store_dword v[10:11], v18, off offset:{n}"""
     for n in range(0, CELL, 4)
 )
-ZERO_OFFSET = "\n  v_mov_b32 v12, 0"  # scratch addresses count from the lane's own
+ZERO_OFFSET = "\n  v_mov_b32 v12, 0"  # scratch addresses are relative to the lane's scratch
 
 
 def scratch_in(target: str) -> str:
@@ -125,8 +125,8 @@ def join(*words: str) -> str:
 
 
 def vector_cases(row: Row, target: str) -> Iterator[MemoryCase]:
-    """Generates cases of global, flat, mubuf and scratch: with and without the returned old value,
-    for every address form."""
+    """Generates cases of global, flat, mubuf and scratch instructions for every address form, with
+    and without the returned old value."""
     loaded, stored = operands(row)
     atomic = "ATOMIC" in row.meaning
     setup = ADDRESSES.format(shift=4)
@@ -209,7 +209,7 @@ def exists(case: MemoryCase, target: str) -> bool:
 
 
 def names_of(case: MemoryCase, wave: Wave, lane: int, memory: Memory) -> dict[str, object]:
-    """Returns the values of the pseudocode's operand names. Addresses count from the start of the
+    """Maps the pseudocode's operand names to their values. Addresses count from the start of the
     region."""
     row, (data, data2, _, old) = case.row, wave.lanes[lane]
     two = row.family == "ds" and "2_" in row.meaning and "DS_" in row.meaning
@@ -237,7 +237,7 @@ def names_of(case: MemoryCase, wave: Wave, lane: int, memory: Memory) -> dict[st
 
 
 def expected(case: MemoryCase, wave: Wave, region: bytes) -> tuple[list[int], bytes]:
-    """Returns the lanes' destinations and the region afterwards."""
+    """Returns the lanes' destinations and the region after the instruction."""
     memory = Memory(region)
     if case.row.family == "smem":
         return expected_scalar(case, wave, memory)

@@ -45,7 +45,8 @@ def decode(kind: str, raw: int) -> int | float:
 
 
 def encode(kind: str, value: int | float | Fraction) -> int:
-    """Returns the nearest float's bits, ties to even; integers wrap."""
+    """Returns the bits of the nearest float, or of the even float if two are equally near; integers
+    wrap."""
     width = bits_of_type(kind)
     if kind[0] != "f":
         return int(value) & ((1 << width) - 1)
@@ -162,8 +163,8 @@ def to_int(kind: str, value: float) -> int:
 
 
 def whole(function: Callable[[float], int]) -> Callable[[float], float]:
-    """Makes a rounding function such as floor or ceil, which preserves infinities, NaN and the sign
-    of zero."""
+    """Makes a rounding function such as floor or ceil; the function preserves infinities, NaN and
+    the sign of zero."""
 
     def apply(a: float) -> float:
         if not FINITE(a):

@@ -188,7 +188,7 @@ class Expression:
 
 
 def python(source: str) -> tuple[str, set[str]]:
-    """Returns Python text, and the variables to which the text assigns only parts. The caller must
+    """Returns Python text, and the variables that the text assigns only in part. The caller must
     define these variables before the text runs."""
     lines: list[str] = []
     names: set[str] = set()
@@ -216,7 +216,7 @@ def python(source: str) -> tuple[str, set[str]]:
             lines.append("  " * depth + f"for {found[1]} in counted({low}, {high}):")
             depth += 1
         elif found := re.fullmatch(r"declare (\w+) : (\d+)'\w(\[.*\])?", line):
-            if found[1] == "CVT_OFF_TABLE":  # the table's values are given in words only
+            if found[1] == "CVT_OFF_TABLE":  # the pseudocode describes the table only in prose
                 continue
             made = "Array()" if found[3] else f"unset({found[2]})"
             lines.append("  " * depth + f"{found[1]} = {made}")

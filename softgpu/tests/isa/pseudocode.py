@@ -119,7 +119,7 @@ def exponent(v: Value) -> Value:
 
 
 def real(function: Callable[..., Any]) -> Callable[..., Value]:
-    """Makes a function of floats whose result is rounded to the widest argument's type."""
+    """Wraps a function of floats, and rounds its result to the type of the widest argument."""
 
     def apply(*values: Any) -> Value:
         floats = [as_value(v) for v in values]
@@ -235,7 +235,7 @@ TYPE = r"(bf16|[uif](?:4|8|16|32|64))"
 
 
 class Environment(dict):  # type: ignore[type-arg]
-    """The names of one evaluation; an unknown name is looked up as a function."""
+    """Maps the names in one evaluation to values; a name that is no operand is a function."""
 
     def __missing__(self, name: str) -> Any:
         if name in FUNCTIONS:
@@ -276,8 +276,8 @@ def called(name: str, *values: Any) -> Value:
 
 
 def evaluate(name: str, operands: dict[str, Any]) -> Environment:
-    """Runs an instruction's pseudocode, which changes operands in place, or replaces operands in
-    the returned mapping."""
+    """Runs an instruction's pseudocode. The pseudocode changes operands in place, or replaces
+    operands in the returned mapping."""
     code, piecewise = compiled(name)
     names = Environment(operands)
     for piece in piecewise:

@@ -137,8 +137,8 @@ class Loaded:
     def run(
         self, name: str, waves: Iterable[Wave], extra: bytes = b"", private: int = 0
     ) -> list[Result]:
-        """Runs one instruction of the batch; `extra` are additional kernel arguments, `private` is
-        the scratch size in bytes for each lane."""
+        """Runs one instruction of the batch; `extra` are additional kernel arguments, and `private`
+        is the scratch size in bytes for each lane."""
         data = bytearray()
         for w in waves:
             for lane in w.lanes:
@@ -178,7 +178,8 @@ NEAR_ONE = {16: (0x3000, 0x4800), 32: (0x3C000000, 0x43000000), 64: (0x3FB0 << 4
 
 
 def value(rng: random.Random, width: int) -> int:
-    """Returns a random value: special, a small integer, an ordinary float, or arbitrary bits."""
+    """Returns a random value: a special value, a small integer, an ordinary float, or arbitrary
+    bits."""
     kind = rng.randrange(6)
     if kind <= 1:
         return rng.choice(SPECIAL[width])

@@ -1,6 +1,6 @@
 """Tests buffers at their bound: the bound applies to each dword separately, and to the sum of all
-offsets, including the scalar register's. A load of a dword outside the bound returns 0; stores and
-atomics leave such a dword unchanged."""
+offsets, including the scalar register's offset. A load of a dword outside the bound returns 0;
+stores and atomics leave such a dword unchanged."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ LOADS = {
     "dwordx4": (16, 16),
 }
 STORES = {"byte": 1, "short": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
-#: The bound, the scalar register's offset, and the instruction's offset. Each lane also adds its
-#: lane number, multiplied by four or by the size of an atomic.
+#: The bound, the scalar register's offset, and the instruction's offset. Each lane adds to these
+#: offsets its lane number, multiplied by four or by the size of an atomic.
 PLACES = (
     (131, 0, 0),
     (132, 0, 0),
@@ -153,7 +153,7 @@ def test_accesses_beyond_the_bound_of_a_buffer_do_nothing(target: str) -> None:
 
 @on_targets("gfx942", "gfx906")
 def test_accesses_beyond_the_bound_of_an_array_do_nothing(target: str) -> None:
-    """An array is bounded by its number of elements, and each element by the stride."""
+    """The number of elements bounds an array, and the stride bounds each element."""
     stride, records, own = 16, 20, 8
     batch, rng = Batch(target), random.Random(target)
     text = f"""s_or_b32 s37, s37, {stride << 16}

@@ -57,7 +57,8 @@ def fault_of(text: str, **options: object) -> Fault:
     (("global_load_dword v4, v2, s[8:9]", 4), ("global_store_dwordx4 v2, v[4:7], s[8:9]", 16)),
 )
 def test_an_access_outside_mapped_memory_faults(access: str, size: int) -> None:
-    """Makes lane 37 of the third workgroup access an address a gigabyte beyond its page."""
+    """Makes lane 37 of the third workgroup access an address that lies a gigabyte beyond the
+    page."""
     text = f"""
     v_and_b32 v0, 0x3ff, v0
     v_lshlrev_b32 v2, 4, v0

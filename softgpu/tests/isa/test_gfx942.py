@@ -1,5 +1,5 @@
-"""Tests instructions that gfx90a lacks: 8-bit floats, xf32 matrices, loads to workgroup memory,
-scratch addresses that are sums, atomics on bf16, and negated f64 matrices."""
+"""Tests operations that gfx90a lacks: 8-bit floats, xf32 matrices, loads to workgroup memory, sums
+as scratch addresses, bf16 atomics, and negated f64 matrices."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def test_bf16_is_added_in_memory(where: str) -> None:
 
 @pytest.mark.parametrize("signs", ((0, 0, 0), (1, 0, 0), (0, 1, 1)))
 def test_f64_matrices_have_signs(signs: tuple[int, int, int]) -> None:
-    """The factors are equal in every lane, so only the signs matter."""
+    """Each factor is equal in all lanes, so only the signs matter."""
     a, b, c = 3.0, 5.0, 7.0
     factors = [-1 if sign else 1 for sign in signs]
     want = factors[2] * c + 4 * factors[0] * a * factors[1] * b

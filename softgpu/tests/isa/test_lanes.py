@@ -61,8 +61,8 @@ def undisturbed(wave: Wave, result: Result) -> bool:
     return (result.exec, result.vcc, result.scc) == (wave.exec, wave.vcc, wave.scc)
 
 
-# Each function below returns a map from lane n to the lane that n reads by DPP, or None, as LLVM's
-# AMDGPU guide specifies.
+# Each function below maps lane n to the lane that n reads by DPP, or to None, as LLVM's AMDGPU
+# guide specifies.
 def quad(pattern: tuple[int, int, int, int]) -> Callable[[int], int | None]:
     return lambda n: n & ~3 | pattern[n & 3]
 

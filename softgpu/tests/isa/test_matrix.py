@@ -57,8 +57,8 @@ OPERANDS = 16 * LANES
 
 
 def patterns(shape: Shape) -> list[Pattern]:
-    """Returns each pattern of B, combined with some patterns of A. These are no broadcast, and
-    broadcasts of block 1 and of the last block for each group size."""
+    """Returns each pattern of B, combined with some patterns of A. The patterns of A are no
+    broadcast, and, for each group size, broadcasts of block 1 and of the last block."""
     some = [(0, 0)]
     for cbsz in range(1, shape.blocks.bit_length()):
         some += [(cbsz, abid) for abid in sorted({1, 2**cbsz - 1})]
@@ -66,7 +66,7 @@ def patterns(shape: Shape) -> list[Pattern]:
 
 
 def bytes_of(shape: Shape) -> int:
-    """Returns how many bytes of A, and of B, one lane holds."""
+    """Returns how many bytes of A one lane holds; the lane holds equally many bytes of B."""
     return shape.each * np.dtype(TYPES[shape.kind]).itemsize
 
 

@@ -17,7 +17,7 @@ QUICK_WAVES = 2
 
 
 def float_kind(name: str) -> str:
-    """Returns the type of a float atomic; empty for all other instructions."""
+    """Returns the type of a float atomic, or an empty text for any other instruction."""
     for kind in ("f16", "f32", "f64"):
         if name.endswith(kind) and any(word in name for word in ("add_", "min_", "max_")):
             return "pf16" if "pk_" in name else kind
@@ -25,7 +25,7 @@ def float_kind(name: str) -> str:
 
 
 def word(case: MemoryCase, rng: random.Random, width: int) -> int:
-    """Returns special values. The values for minimum and maximum are neither NaN nor zero. Given a
+    """Returns a special value. The values for minimum and maximum are neither NaN nor zero. Given a
     NaN or zeros of both signs, the instruction returns the number or the correct zero, but the
     pseudocode returns the second operand."""
     kind = float_kind(case.row.name)

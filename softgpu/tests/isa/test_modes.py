@@ -51,7 +51,7 @@ def test_output_modifiers_scale_results(modifier: str) -> None:
     run_all("gfx90a", cases, finite)
 
 
-#: each instruction, with one dword of each source and of the result
+#: each instruction, one dword of each of its two sources, and one dword of the result
 MODIFIED = (
     ("v_add_f16_e64 v14, v2, v6 mul:2", 0x3C00, 0x3800, 0x4200),  # 1 + 0.5
     ("v_add_f16_e64 v14, v2, v6 div:2", 0x8000, 0x8000, 0),  # -0
@@ -102,7 +102,7 @@ def test_classes_depend_on_the_bits(mode: str) -> None:
 
 
 def test_float_constants_of_16_bit_integers_have_32_bits() -> None:
-    """The constants have 32 bits, and the instruction uses the low 16 of them."""
+    """The constants have 32 bits, and the instruction uses the low 16 bits."""
     cases = {}
     for constant, low in (("1.0", 0), ("-4.0", 0), ("0.15915494", 0xF983), ("-1", 0xFFFF)):
 
@@ -226,7 +226,7 @@ def test_gfx942_has_one_partition() -> None:
 
 
 def test_the_descriptor_decides_on_overflow_of_8_bit_floats() -> None:
-    """f32 numbers beyond fp8's range become its largest number."""
+    """f32 numbers beyond fp8's range become fp8's largest number."""
     batch = Batch("gfx942")
     batch.add("huge", "v_cvt_pk_fp8_f32 v14, v2, v6", "v_mov_b32 v2, 0x7149f2ca\nv_mov_b32 v6, v2")
     batch.sources = [

@@ -13,7 +13,7 @@ import pytest
 
 from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
-#: A kernel in which each work-item adds 1 to the word at the address in the kernel's argument.
+#: A kernel in which each work-item adds 1 to the word whose address is the kernel's argument.
 KERNEL = (
     BEGIN.format(name="kernel")
     + """\
@@ -101,7 +101,8 @@ def test_a_group_without_work_items_is_refused(block: tuple[int, int, int]) -> N
 
 
 def test_more_groups_than_64_bits_count_are_begun() -> None:
-    """The device starts 2^31 * 2^31 * 4 groups; a 64-bit count of them would overflow to 0."""
+    """The device starts 2^31 * 2^31 * 4 groups; a 64-bit count of the groups would overflow to
+    0."""
     program = (
         "from softgpu.tests.isa.test_packets import refused\n"
         "print(refused((1 << 31, 1 << 31, 4), (1, 1, 1)))"
@@ -137,7 +138,7 @@ def test_more_scratch_than_a_wave_can_have_is_refused(size: int) -> None:
     ),
 )
 def test_a_group_has_to_fit_into_the_registers(target: str, registers: int, most: int) -> None:
-    """A group's waves are spread over four SIMD units, and all waves of a unit share its
+    """A group's waves are spread over four SIMD units, and all waves of a unit share the unit's
     registers."""
     assert ran((most, 1, 1), (most, 1, 1), target, registers) == most
     if most < 1024:

@@ -91,7 +91,7 @@ def test_scratch_can_be_read_at_every_alignment(target: str) -> None:
 
 @pytest.mark.parametrize("past", (0, 1, 2, 3))
 def test_the_end_of_scratch_is_respected_at_every_alignment(past: int) -> None:
-    """The last bytes of scratch can be read, but the bytes behind the end cannot."""
+    """The last bytes of scratch can be read, but the bytes beyond the end cannot."""
     batch, buffer = Batch("gfx90a"), Memory(REGION)
     setup = ADDRESSES.format(shift=4) + scratch_in("gfx90a")
     for name, start in (("inside", CELL - 4 - past), ("outside", CELL - 3 + past)):

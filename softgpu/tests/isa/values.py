@@ -1,4 +1,4 @@
-"""Values of AMD's pseudocode: typed bits, which suffixes like `.f32` or `[15 : 0]` reinterpret.
+"""Values of AMD's pseudocode: typed bits. Suffixes like `.f32` or `[15 : 0]` reinterpret the bits.
 
 All values are exact: an integer wraps at its own width, and each float operation rounds once."""
 
@@ -15,7 +15,7 @@ Raw = int | float | Fraction
 
 
 class Special:
-    """The constants NAN, INF and DENORM, which have the requested width."""
+    """The constants NAN, INF and DENORM; an attribute such as `.f32` selects the width."""
 
     def __init__(self, make: Callable[[int], Any]) -> None:
         self.make = make

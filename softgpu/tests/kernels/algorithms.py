@@ -237,8 +237,8 @@ def _tree(kind: str, combine: str) -> str:
 
 
 def _reduced(kind: type, combine: np.ufunc):
-    """Returns a function that makes the data of a tree reduction: each step combines the two halves
-    of a row."""
+    """Returns a function that generates the data of a tree reduction; each step of the reduction
+    combines the two halves of a row."""
 
     def data(rng: np.random.Generator) -> Launch:
         x = rng.normal(size=1024).astype(kind)

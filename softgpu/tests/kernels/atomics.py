@@ -1,4 +1,4 @@
-"""Atomics on global and workgroup memory, which return the old value or not."""
+"""Atomics on global and workgroup memory, with and without the returned old value."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def _from_integer(source: str, target: str, signed: bool) -> Data:
         exact = values if signed else values.view(UNSIGNED[source])
         with np.errstate(over="ignore"):
             if target == "f16":  # NumPy would go through f32 for wide ones; f64 rounds once here
-                largest = 2**20  # f16 ends at 65504, and f64 holds all below
+                largest = 2**20  # exact in f64, and beyond f16's largest number, 65504
                 exact = np.clip(exact, -largest if signed else 0, largest).astype(np.float64)
             return elements([values], exact.astype(FLOATS[target]))
 

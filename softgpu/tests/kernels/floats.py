@@ -19,8 +19,8 @@ libm = ctypes.CDLL(ctypes.util.find_library("m"))
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Returns a * b + c, rounded once: computed by the C library, or for f16 in f64, which
-    represents the product exactly."""
+    """Returns a * b + c, rounded once. The C library computes f32 and f64; f16 is computed in f64,
+    which represents the product exactly."""
     if a.dtype == np.float16:
         exact = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
         return exact.astype(np.float16)
@@ -131,7 +131,7 @@ for _kind in FLOATS:
     MODULE.add(_full, elementwise(_full, [_kind] * 2, "i32", _compared(_kind)), _comparison(_kind))
 
 
-# ---- bf16, which gfx90a only converts from and to ---------------------------------------------
+# ---- bf16: gfx90a only converts from and to bf16 -----------------------------------------------
 
 
 def _bf16_operation(formula: Formula) -> Callable[[np.random.Generator], Launch]:

@@ -44,7 +44,7 @@ _VECTOR_CONVERSIONS = [
 #: Values that are equal for all work-items: a branch on such a value is uniform in the wave.
 UNIFORMS = {"%u32": "i32", "%u64": "i64", "%uf": "f32"}
 ITEMS = 256
-OWN = 8  # elements of the array of each work-item's own
+OWN = 8  # elements of each work-item's private array
 
 _ONE_BIT = ["andi", "ori", "xori"]
 _WHOLE = ["addi", "subi", "muli", "maxsi", "maxui", "minsi", "minui", *_ONE_BIT]
@@ -241,7 +241,7 @@ class _Writer:
             self.without_zero(target, result)
 
     def without_zero(self, kind: str, value: str) -> None:
-        """Adds a value that equals `value`, except that it is 0.5 where `value` is zero."""
+        """Adds a value that equals `value`, but with 0.5 in place of each zero."""
         dense, bits = ("dense<0.5>", kind.replace("f16", "i1")) if kind in VECTORS else ("0.5", "")
         kept, zero, half, which = (self.name() for _ in range(4))
         self.lines += [
@@ -384,7 +384,7 @@ class _Writer:
         self.see_results(name, kinds)
 
     def search(self, depth: int) -> None:
-        """Writes a loop that each work-item leaves when a condition fails, or after seven
+        """Writes a loop that each work-item leaves when a condition fails, after at most seven
         rounds."""
         kinds = ["i32", *self.kinds()]
         mask = self.number("i32", 7)

@@ -151,7 +151,8 @@ _SHUFFLED_TYPES = {"i32": np.int32, "f32": np.float32, "i64": np.int64, "f64": n
 
 def _shuffle_kernel(name: str, mode: str, kind: str, width: int) -> str:
     """Returns the value of another lane, or 1 if that lane does not exist. The kernel ignores the
-    shuffle's validity flag, because the lowering sets it to true for every shuffle up."""
+    shuffle's validity flag, because the lowering sets the flag to true for every shuffle in mode
+    `up`."""
     one = "1" if kind[0] == "i" else "1.0"
     return f"""
     gpu.func @{name}(%in: memref<?x{kind}>, %out: memref<?x{kind}>, %by: i32) kernel {{
@@ -187,7 +188,7 @@ def _shuffled(mode: str, kind: str, width: int, by: int) -> Callable:
 for _mode, _by in (("xor", 5), ("up", 3), ("down", 7), ("idx", 11)):
     for _kind, _width in (("i32", 64), ("f32", 32), ("i64", 64), ("f64", 16)):
         if _mode == "idx" and _width != LANES:
-            continue  # the lowering counts lanes from the wave's first and not from the group's
+            continue  # the lowering counts lanes from the first lane of the wave, not of the group
         _name = f"shuffle_{_mode}_{_kind}_{_width}"
         SHUFFLES.add(
             _name,
@@ -245,8 +246,8 @@ def _reduce_kernel(name: str, operation: str, kind: str) -> str:
 
 
 def _reduced(formula: Callable, dtype: type, width: int, block: int, bound: float) -> Callable:
-    """Returns a function that makes the data of a reduction: each group of ``width`` neighbouring
-    lanes receives the group's result."""
+    """Returns a function that generates the data of a reduction: each group of ``width``
+    neighbouring lanes receives the group's result."""
 
     def data(rng: np.random.Generator) -> Launch:
         count = 3 * block
@@ -280,7 +281,7 @@ for _kind, _type, _names in (
             # of two.
             _reduced(_KINDS[_reduction], _type, 256, 256, 256),
         )
-        # Reduces over the wave by exchanges between lanes, and over 32 lanes by shuffles.
+        # Reduces over the wave with exchanges between lanes, and over 32 lanes with shuffles.
         for _module, _width in ((SUBGROUPS, 64), (SUBGROUP_SHUFFLES, 32)):
             _name = f"subgroup_reduce_{_reduction}_{_kind}"
             _module.add(

@@ -1,6 +1,6 @@
 """The child process of host.py: launches the requested kernels on AMD's HIP through ctypes.
 
-Reads pickled requests from stdin, and answers each with the arrays after the kernel's run.
+Reads pickled requests from stdin, and answers each request with the arrays as the kernel left them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Hip:
         return address
 
     def start(self, function: ctypes.c_void_p, launch: Launch, arguments: bytes) -> None:
-        """Launches whole workgroups, or a given number of work-items; in this case the last
+        """Launches whole workgroups; if the launch specifies a number of work-items, the last
         workgroup may be smaller."""
         block = _three(launch.block)
         buffer = ctypes.create_string_buffer(arguments, len(arguments))

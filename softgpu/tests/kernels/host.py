@@ -1,4 +1,4 @@
-"""A child process with AMD's HIP, which receives one launch after another through a pipe."""
+"""A child process that runs AMD's HIP and receives one launch after another through a pipe."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Answer:
 
 
 class Host:
-    """The child process of one target, which starts at its first use and again after a fault."""
+    """The child process of one target; the process starts at its first use, and again after a
+    fault."""
 
     def __init__(self, chip: str, **variables: str) -> None:
         self.chip = chip

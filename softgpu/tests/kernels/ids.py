@@ -96,7 +96,7 @@ MODULE.add("grid_1d", _kernel("ids"), _whole((5,), (96,)), kernel="ids")
 MODULE.add("grid_2d", "", _whole((3, 4), (16, 9)), kernel="ids")
 MODULE.add("grid_3d", "", _whole((3, 2, 4), (5, 3, 2)), kernel="ids")
 MODULE.add("one_work_item", "", _whole((1,), (1,)), kernel="ids")
-# A kernel must declare a group size above 256 work-items.
+# A kernel must declare its group size if this size exceeds 256 work-items.
 _LARGE = 'attributes {rocdl.flat_work_group_size = "1,1024"}'
 MODULE.add("largest_group", _kernel("largest_group", _LARGE), _whole((2,), (1024,)))
 PARTIAL.add("partial_groups_1d", _kernel("ids"), _partial((1000,), (192,)), kernel="ids")

@@ -1,4 +1,4 @@
-"""The code objects of modules, cached under build/objects by mgpu_rt._lowering."""
+"""The code objects of modules; mgpu_rt._lowering caches the code objects under build/objects."""
 
 from __future__ import annotations
 

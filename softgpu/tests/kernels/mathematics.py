@@ -77,8 +77,8 @@ _HALF_DOMAINS: dict[str, Domain] = {
 
 
 def _tried(rng: np.random.Generator, domain: Domain, dtype: type) -> np.ndarray:
-    """Returns arguments: half spread over the domain, half near zero if the domain includes
-    zero."""
+    """Returns arguments: half of them near zero if the domain includes zero, and the others
+    anywhere in the domain."""
     low, high = domain
     values = rng.uniform(low, high, COUNT)
     small = np.exp2(rng.uniform(-12, 0, COUNT)) * rng.choice([-1, 1], COUNT)
@@ -175,7 +175,8 @@ def whole_power(rng: np.random.Generator) -> Launch:
     )
 )
 def large_angles(rng: np.random.Generator) -> Launch:
-    """Arguments as large as f64 permits need hundreds of bits of pi, which the C library has."""
+    """Arguments as large as f64 permits must be reduced with hundreds of bits of pi, which the C
+    library has."""
     x = np.exp2(rng.uniform(20, 1000, COUNT))
     launch = elements([x], np.sin(x) - np.cos(x))
     return Launch(

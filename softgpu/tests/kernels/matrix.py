@@ -25,7 +25,7 @@ from softgpu.tests.kernels.compare import bf16, from_bf16
 from softgpu.tests.kernels.program import Launch, Module
 
 MODULE = Module("matrix")
-#: Shapes that gfx908 has too, and bf16 shapes that only gfx908 has.
+#: Shapes that gfx908 also has, and bf16 shapes that only gfx908 has.
 FIRST = Module("matrix_first")
 #: gfx942's shapes, some of which have other names on older targets.
 NEWER = Module("matrix_newer")
@@ -86,7 +86,7 @@ for _module, _shapes in ((FIRST, SINCE_GFX908), (MODULE, SINCE_GFX90A), (NEWER, 
         _module.add(_shape.name, _kernel(_shape, _shape.name), _multiplied(_shape))
 
 
-# ---- lanes that swap their B ---------------------------------------------------------------------
+# ---- lanes that read B of other lanes ------------------------------------------------------------
 
 
 def _swapped(shape: Shape, blgp: str) -> Callable[[np.random.Generator], Launch]:
@@ -244,7 +244,7 @@ for _shape in (
     MODULE.add(_name, _matmul(_shape, _name), _matrices(_shape))
 
 
-# ---- sparse matrices: of each four elements of a row of A two are not zero -----------------------
+# ---- sparse matrices: two of every four elements of a row of A are not zero ----------------------
 
 
 def _sparse(kind: str, result: str, rows: int, depth: int) -> str:

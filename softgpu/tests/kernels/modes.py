@@ -1,4 +1,5 @@
-"""The mode register selects one of four roundings, and whether denormals are kept."""
+"""The mode register selects one of four roundings, and selects whether the arithmetic keeps
+denormals."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ MODES = {"zero": 0, "nearest": 1, "up": 2, "down": 3}
 
 
 def _rounded(exact: Fraction, mode: str, dtype: type) -> np.floating:
-    """Returns the result of rounding an exact number in a mode, within the type's range."""
+    """Returns an exact number, rounded in a mode; the number lies within the type's range."""
     near = dtype(float(exact))  # at most one step off, in either direction
     low = near if Fraction(float(near)) <= exact else np.nextafter(near, dtype(-np.inf))
     high = near if Fraction(float(near)) >= exact else np.nextafter(near, dtype(np.inf))

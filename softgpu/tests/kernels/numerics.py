@@ -29,8 +29,8 @@ def softmax(rng: np.random.Generator) -> Launch:
     x = rng.normal(0, 3, (5, COLUMNS)).astype(np.float32)
     e = np.exp(x.astype(np.longdouble) - x.max(axis=1, keepdims=True))
     expected = e / e.sum(axis=1, keepdims=True)
-    # The difference, up to 20, is rounded before the exponential. This rounding causes an error of
-    # up to 20 half ulps in the exponential.
+    # The difference from a row's maximum, up to 20, is rounded before the exponential. This
+    # rounding causes an error of up to 20 half ulps in the exponential.
     return Launch([x, np.zeros_like(x)], {1: expected}, grid=(5,), block=(COLUMNS,), ulp=24)
 
 

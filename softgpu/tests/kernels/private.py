@@ -66,8 +66,8 @@ def _mixed(x: np.ndarray, rounds: np.ndarray) -> np.ndarray:
       gpu.return
     }""")
 def called(rng: np.random.Generator) -> Launch:
-    """Calls a function that is not inlined and that calls another function twice. The lanes pass
-    different numbers of rounds."""
+    """Calls a noinline function that calls another function twice. The number of rounds differs
+    between lanes."""
     x = rng.integers(-(2**31), 2**31, 256, np.int32)
     rounds = np.arange(256) % 7
     first = _mixed(x, rounds)
@@ -169,8 +169,8 @@ def narrow_array(rng: np.random.Generator) -> Launch:
 
 
 def _many_values(count: int) -> str:
-    """Returns a kernel with more live values than a work-item has registers in a group of 1024
-    work-items."""
+    """Returns a kernel with too many live values for the registers of a work-item in a group of
+    1024 work-items."""
     lines = []
     for n in range(count):
         lines += [

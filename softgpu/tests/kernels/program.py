@@ -27,12 +27,12 @@ class Launch:
     grid: tuple[int, ...] = (1,)
     block: tuple[int, ...] = (64,)
     ulp: float = 0
-    absolute: float = 0  # an absolute distance that is permitted too, for sums that cancel
+    absolute: float = 0  # an absolute distance that is also permitted, for sums that cancel
     shared: int = 0  # bytes of dynamic workgroup memory
     work_items: tuple[int, ...] | None = None  # of the whole grid, where the last group is smaller
     scratch: tuple[int, ...] = ()
-    unordered: tuple[int, ...] = ()  # arrays that are compared sorted
-    symbols: Mapping[str, np.ndarray] = field(default_factory=dict)  # device globals, set before
+    unordered: tuple[int, ...] = ()  # arrays that are sorted before the comparison
+    symbols: Mapping[str, np.ndarray] = field(default_factory=dict)  # values of device globals
     symbols_expected: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
@@ -63,7 +63,7 @@ class Module:
         self, name: str, *, first: str = "", prelude: str = "", opt_level: int = 2
     ) -> None:
         self.name = name
-        self.first = first  # passes before the recipe's own
+        self.first = first  # passes that run before the recipe
         self.prelude = prelude  # text before the kernels
         self.opt_level = opt_level
         self.programs: dict[str, Program] = {}

@@ -44,7 +44,7 @@ void free(void *);
 
 
 def functions() -> dict[str, str]:
-    """Returns the functions of api.def: for each name, the function's parameters."""
+    """Maps the name of each function in api.def to the function's parameters."""
     rows = re.findall(
         r"^HIP_FN\(\w+, (\w+), (\((?:[^()]|\([^()]*\))*\)),", TABLE.read_text(), re.MULTILINE
     )

@@ -238,7 +238,8 @@ MAPPING = [
 #: functions that the tests check by their output
 BY_RESULT = ("hipGetDeviceProperties", "hipPointerGetAttribute", "hipPointerGetAttributes")
 
-#: Arguments that the library rejects without a driver call, and the error of AMD's HIP 5.2.3.
+#: Arguments that the library rejects without a driver call, and the error that AMD's HIP 5.2.3
+#: returns for them.
 REFUSED = [
     ("hipGetDeviceCount", (0,), 1),
     ("hipSetDevice", (2,), 101),
@@ -284,7 +285,7 @@ REFUSED = [
     ("hipPointerGetAttributes", (0, TO), 1),
 ]
 
-#: Driver errors whose numbers HIP does not have, and for each the nearest error of HIP.
+#: Maps the driver errors whose numbers HIP lacks to the nearest errors of HIP.
 NEAREST = {
     34: 35, 36: 35, 46: 101, 102: 101, 220: 214, 221: 303, 222: 218, 223: 801, 224: 801, 225: 801,
     226: 719, 402: 999, 703: 719, 711: 999, 714: 719, 715: 719, 716: 719, 717: 719, 718: 719,

@@ -53,7 +53,8 @@ def _loads(stub: CuStub) -> int:
 
 
 def _cubin() -> bytes:
-    """Returns an AMD ELF file with NVIDIA's machine number, which suffices for the runtime."""
+    """Returns an AMD ELF file with NVIDIA's machine number; such a file suffices for the
+    runtime."""
     image = bytearray(code_object("forum", None, "gfx90a"))
     struct.pack_into("<H", image, 18, MACHINE_CUDA)
     return bytes(image)
@@ -78,7 +79,7 @@ def test_ptx_is_compiled_once(mgpu: Mgpu) -> None:
         "  option 7 = 3",
     ]
     mgpu.ModuleUnload(first)
-    assert mgpu.load(mgpu.image(PLAIN)) == first  # both calls give a text one module
+    assert mgpu.load(mgpu.image(PLAIN)) == first  # both loading functions share the module
     assert _jit(mgpu, PLAIN.replace(b"ret", b"bra")) != first
     assert mgpu.stderr() == ""
 
@@ -93,7 +94,7 @@ def test_ptx_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_globals_in_any_spelling_are_found(mgpu: Mgpu) -> None:
-    """The runtime caches a PTX module only if its text certainly declares no globals."""
+    """The runtime caches a PTX module only if the module's text certainly declares no globals."""
     stub = CuStub()
     for declaration in (
         ".global .u32 g;",
@@ -134,7 +135,7 @@ def test_shorter_ptx_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
     assert mgpu.lib.mgpuModuleLoadJIT(longer, 2, 0) not in (first, mgpu.null)
     unending = b".version 8.0\n".ljust(len(PLAIN), b" ")
     mgpu.ffi.memmove(longer, unending, len(unending))
-    assert mgpu.lib.mgpuModuleLoadJIT(longer, 2, 0)  # the stub accepts it; its size is not known
+    assert mgpu.lib.mgpuModuleLoadJIT(longer, 2, 0)  # the stub accepts text of unknown size
     assert mgpu.stderr() == ""
 
 
@@ -178,7 +179,7 @@ def test_a_fatbin_without_globals_is_shared(mgpu: Mgpu) -> None:
         assert len(modules) == loads
         assert len(_calls(stub, "cuModuleLoadData")) == loads
     truncated = fatbin(2, cubin)[:16] + b"\0" * 8
-    assert mgpu.load(mgpu.image(truncated, len(cubin) + 4096))  # mapped; the driver is to judge
+    assert mgpu.load(mgpu.image(truncated, len(cubin) + 4096))  # mapped, so the driver decides
     assert mgpu.stderr() == ""
 
 

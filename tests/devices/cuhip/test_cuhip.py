@@ -1,5 +1,5 @@
-"""HIP's ABI over NVIDIA's driver: the driver calls of each function, and the time at which the
-driver is opened."""
+"""HIP's ABI over NVIDIA's driver: the driver calls of each function, and when the library opens the
+driver."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_cuhip_has_every_function_that_the_runtime_calls() -> None:
 
 def test_symbol_versions_equal_those_of_amd() -> None:
     ours, amds = exported(LIBRARY), exported(softgpu.hip())
-    absent = {"hipModuleLaunchCooperativeKernel", "hipStreamGetDevice"}  # of 5.2.3
+    absent = {"hipModuleLaunchCooperativeKernel", "hipStreamGetDevice"}  # missing in HIP 5.2.3
     for name, version in ours.items():
         if name.startswith("hip") and name not in absent:
             assert version == amds[name], name
@@ -154,7 +154,8 @@ def test_an_error_that_hip_lacks_is_named_once(
 
 
 def test_each_thread_has_its_last_error(driver: Driver) -> None:
-    """A thread's last error is the result of its last call, until the thread reads it."""
+    """A thread's last error is the result of the thread's last call, until the thread reads the
+    error."""
     assert driver.call("hipSetDevice", 7) == 101
     assert driver.hip.hipPeekAtLastError() == 101
     other: list[int] = []
@@ -282,7 +283,7 @@ def test_workgroup_memory_is_asked_for_once_a_function(driver: Driver) -> None:
     assert _launch(driver, shared=100_000) == 0
     assert _launch(driver, 0xD20, shared=65536) == 0
     assert len(_allowed(driver)) == 2
-    driver.call("hipModuleUnload", MODULE)  # the module's handles may be used again
+    driver.call("hipModuleUnload", MODULE)  # the driver may reuse the module's handles
     assert _launch(driver, shared=65536) == 0
     assert len(_allowed(driver)) == 1
 
@@ -325,7 +326,7 @@ def test_a_launch_in_clusters_is_passed_on(driver: Driver) -> None:
     assert cooperative[2].startswith("  attribute 2 = 1 ")
 
 
-# ---- what is written -----------------------------------------------------------------------------
+# ---- properties, attributes and frees --------------------------------------------------------
 
 
 def test_device_properties_are_translated(driver: Driver) -> None:

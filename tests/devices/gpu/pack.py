@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 OUT = ROOT / "build" / "gpu"
 NAN = ROOT / "tests" / "python" / "runtime" / "nan.mlir"
 ITERATIONS = (None, 7, 1000)
-SCIPY = "scipy==1.17.1"  # computes sparse products to compare with
+SCIPY = "scipy==1.17.1"  # computes the expected sparse products
 
 
 def lower_all() -> None:
@@ -54,7 +54,7 @@ def lower_all() -> None:
         shared_library.lower(DEVICE, chip=CHIP, llvm=llvm, image="isa")
     for name in ("forum", "globals"):  # for the snippets on the stub of AMD's HIP
         lower.code_objects(PROGRAMS / f"{name}.mlir")
-    lower.code_objects(PROGRAMS / "forum.mlir", "gfx1100")  # which must be refused
+    lower.code_objects(PROGRAMS / "forum.mlir", "gfx1100")  # an image that the library must refuse
 
 
 def main() -> None:

@@ -59,7 +59,7 @@ def _params(mgpu: Mgpu, address, *indices: int):
 
 
 def _numbers(mgpu: Mgpu, address, count: int) -> list[int]:
-    """Returns numbers that are copied from the device."""
+    """Copies numbers from the device, and returns them."""
     content = mgpu.ffi.new("int32_t[]", count)
     mgpu.lib.mgpuMemcpy(content, address, 4 * count, mgpu.null)
     mgpu.StreamSynchronize(mgpu.null)
@@ -78,7 +78,7 @@ def _zeros(mgpu: Mgpu, count: int):
 
 @on_gpu
 def test_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
-    """Two kernels on two streams run many times; they end only if both kernels run concurrently."""
+    """Two kernels on two streams run many times; the kernels end only if both run concurrently."""
     meet, flags = _kernel(mgpu, "meet"), _zeros(mgpu, 2)
     for _ in range(100):
         left, right = mgpu.StreamCreate(), mgpu.StreamCreate()
@@ -299,7 +299,7 @@ def test_the_sanitizer_finds_nothing(program: str, llvm: int, image: str, tmp_pa
 
 
 def test_the_sanitizer_sees_into_the_tests(tmp_path: Path) -> None:
-    """Proves that the sanitizer reports a wrong access in a child process."""
+    """Proves that the sanitizer reports a wrong access that a child process makes."""
     sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     log = tmp_path / "log"
     subprocess.run(

@@ -1,4 +1,4 @@
-/* The exported functions: in fast mode a function returns a constant, in record mode it records the
+/* The exported functions: in fast mode a function returns a constant; in record mode it records the
  * call and emulates HIP. */
 #include "calls.h"
 #include "kernel.h"
@@ -9,7 +9,7 @@
 #include "mode.h"
 #include "stream.h"
 
-/* One argument for the record: its bits, and whether the argument is a string. */
+/* One argument of a recorded call: its bits, and whether the argument is a string. */
 #define VALUE(x)                                                                                   \
     ((struct stub_value){(uint64_t)(uintptr_t)(x),                                                 \
                          _Generic((x), const char *: true, default: false)})
@@ -35,7 +35,8 @@
 #define EACH_10(a, ...) VALUE(a), EACH_9(__VA_ARGS__)
 #define EACH_11(a, ...) VALUE(a), EACH_10(__VA_ARGS__)
 
-/* Returns the first argument if the function writes a handle or an address through it, or NULL. */
+/* Returns the first argument if the function writes a handle or an address through this argument,
+ * and NULL otherwise. */
 #define OUT(args) OUT_OF(UNPACK args, unused)
 #define OUT_OF(...) OUT_OF_FIRST(__VA_ARGS__)
 #define OUT_OF_FIRST(a, ...)                                                                       \
@@ -149,7 +150,7 @@ hipError_t hipPeekAtLastError(void) {
     return last_error(ID_hipPeekAtLastError, false);
 }
 
-/* AMD's HIP returns the name from both functions. */
+/* AMD's hipGetErrorName and hipGetErrorString both return the name. */
 static const char *error_name(hipError_t error) {
     switch (error) {
 #define HIP_ERROR(code, name)                                                                      \

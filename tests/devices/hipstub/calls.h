@@ -1,5 +1,4 @@
-/* The action of each HIP function in record mode: emu_<name>, which the caller calls with the
- * stub's lock held. */
+/* emu_<name> emulates the HIP function <name> in record mode. The caller holds the stub's lock. */
 #ifndef HIPSTUB_CALLS_H
 #define HIPSTUB_CALLS_H
 

@@ -108,7 +108,7 @@ hipError_t emu_hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph,
     struct operation *operation = NULL;
     hipError_t error = check("hipGraphAddKernelNode", graph, after, count);
     if (error == hipSuccess && (params->kernelParams == NULL) == (params->extra == NULL))
-        error = hipErrorInvalidValue; /* AMD's 5.2.3 and 5.7.1 also return this error */
+        error = hipErrorInvalidValue; /* AMD's HIP 5.2.3 and 5.7.1 also return this error */
     if (error == hipSuccess)
         error = launch_operation(params, &operation);
     if (error == hipSuccess)

@@ -1,5 +1,5 @@
-/* A stand-in for libamdhip64. In addition to HIP's functions, the stub defines the functions for
- * tests below.
+/* A stand-in for libamdhip64. In addition to HIP's functions, the stub defines the functions below,
+ * which only tests call.
  *
  * Environment variables, which the library reads once when it is loaded:
  *
@@ -38,8 +38,8 @@
  *
  * Each of LOG, FAULT, DELAY, ASYNC, KERNELS and TEARDOWN also selects record mode.
  *
- * The stub intentionally differs from AMD's HIP, and is stricter. The stub does not reuse handles
- * and device addresses after they are destroyed or freed, unless HIPSTUB_REUSE is set. A use of a
+ * The stub intentionally differs from AMD's HIP, and is stricter. The stub reuses handles of
+ * destroyed objects and addresses of freed memory only if HIPSTUB_REUSE is set. A use of a
  * destroyed handle or of freed memory is an error, and the stub counts it as misuse. New device
  * memory contains the bytes 0xA5; freed memory contains the bytes 0xDB.
  *
@@ -59,11 +59,12 @@ uint64_t hipstub_count(const char *function);
 /* Returns the number of calls of all functions. */
 uint64_t hipstub_calls(void);
 
-/* Returns the number of uses of dead or unknown handles or freed memory since the last reset. */
+/* Returns the number of misuses since the last reset: uses of dead or unknown handles, of freed
+ * memory, or of memory beyond a block. */
 uint64_t hipstub_misuse(void);
 
 /* Returns the number of live "streams", "events", "modules", "allocations", "registrations" or
- * "graphs" (with executables), or of "bytes" of device memory; otherwise -1. */
+ * "graphs" (with executables), or of "bytes" of device memory; -1 for other words. */
 int64_t hipstub_live(const char *what);
 
 /* Returns the number of unfinished operations on a stream (NULL: the null stream).
@@ -95,8 +96,8 @@ int hipstub_set_meeting(const char *function, unsigned calls);
 void hipstub_set_kernel(const char *name, void (*body)(void **params), const size_t *sizes,
                         unsigned count);
 
-/* Gives a kernel's body the sizes of the grid and the block (x, y, z of each), or the address of a
- * global in the kernel's module. */
+/* Gives a kernel's body the sizes of grid and block (x, y, z of each), or the address of a global
+ * in the kernel's module. */
 void hipstub_launch_size(unsigned size[6]);
 void *hipstub_global(const char *name);
 

@@ -37,7 +37,8 @@ static size_t elf_size(const unsigned char *image) {
     return peek(image + end - 1, &last, 1) ? end : 0;
 }
 
-/* Returns the size of an offload bundle, computed from its table, or 0 if incomplete. */
+/* Returns the size of an offload bundle, computed from its table, or 0 if the bundle is
+ * incomplete. */
 static size_t bundle_size(const unsigned char *image) {
     uint64_t count;
     if (!peek(image + BUNDLE_MAGIC, &count, sizeof count) || count > MOST_ENTRIES)

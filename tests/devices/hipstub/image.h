@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 /* Copies a whole image: an ELF code object, an offload bundle or a compressed bundle. The caller
- * owns the copy. Returns hipErrorInvalidKernelFile for unknown formats, hipErrorInvalidImage for
- * damage.
+ * owns the copy. Returns hipErrorInvalidKernelFile for an unknown format, and hipErrorInvalidImage
+ * for a damaged image.
  */
 hipError_t image_copy(const void *image, unsigned char **copy, size_t *bytes);
 

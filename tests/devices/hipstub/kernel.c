@@ -99,7 +99,7 @@ hipError_t emu_hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, un
                                      void **params, void **extra) {
     (void)extra;
     if (function == NULL && stub_version < HIP_7)
-        return hipErrorInvalidImage; /* AMD's 5.2.3 also returns this error */
+        return hipErrorInvalidImage; /* AMD's HIP 5.2.3 also returns this error */
     struct ihipStream_t *found = stream_of("hipModuleLaunchKernel", stream);
     if (found == NULL)
         return hipErrorContextIsDestroyed;

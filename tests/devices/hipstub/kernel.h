@@ -4,8 +4,8 @@
 
 #include "objects.h"
 
-/* Returns the module's global of that name, which is created at its first use; NULL if the image
- * has no such global. The caller holds the lock. The global exists until the process ends. */
+/* Returns the module's global of that name, or NULL if the image has no such global. The first use
+ * creates the global. The caller holds the lock. The global exists until the process ends. */
 struct global *module_global(hipModule_t module, const char *name);
 
 /* Launches a kernel with a configuration of hipDrvLaunchKernelEx. The caller holds the lock. */

@@ -61,7 +61,7 @@ static void count(void **params) {
     *integers(params, 0) = ++*(int32_t *)hipstub_global("launches");
 }
 
-/* mark(out): writes the constant of its module to the constant's index */
+/* mark(out): writes n, a constant of its module, to element n - 1 */
 static void mark(void **params) {
     const int32_t value = *(int32_t *)hipstub_global("value");
     integers(params, 0)[value - 1] = value;

@@ -59,7 +59,8 @@ pthread_mutex_t *stub_mutex(void) {
     return &mutex;
 }
 
-/* A fork waits for the mutex, so that in the child the mutex is free and its data consistent. */
+/* A fork waits for the mutex, so that in the child the mutex is free and the data are
+ * consistent. */
 __attribute__((constructor)) static void serve_children(void) {
     pthread_atfork(stub_lock, stub_unlock, stub_unlock);
 }

@@ -163,7 +163,8 @@ void memory_drop_global(void *address) {
     retire(find(address));
 }
 
-/* Returns the block that begins at the address and has one of two kinds; else counts a misuse. */
+/* Returns the block that begins at the address and has one of two kinds; if no such block exists,
+ * counts a misuse. */
 static struct block *releasable(const char *function, const void *address, enum memory_kind kind,
                                 enum memory_kind other) {
     struct block *block = find(address);
@@ -207,7 +208,7 @@ hipError_t emu_hipFree(void *address) {
         return hipErrorInvalidValue;
     if (graph_forbids())
         return hipErrorStreamCaptureUnsupported;
-    stream_wait_all(false); /* AMD's HIP also waits; the wait unlocks, so check the block again */
+    stream_wait_all(false); /* AMD's HIP also waits; the wait releases the lock, so check again */
     struct block *block = releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED);
     if (block == NULL)
         return hipErrorInvalidValue;
@@ -268,7 +269,7 @@ hipError_t emu_hipHostRegister(void *address, size_t bytes, unsigned flags) {
     if (address == NULL)
         return hipErrorInvalidValue;
     if (bytes == 0)
-        return hipErrorOutOfMemory; /* AMD's 5.2.3 also returns this error */
+        return hipErrorOutOfMemory; /* AMD's HIP 5.2.3 also returns this error */
     const char *from = address, *to = from + bytes;
     for (size_t i = 0; i < block_count; ++i)
         if (blocks[i].kind == MEMORY_REGISTERED && from < blocks[i].address + blocks[i].bytes &&
@@ -307,7 +308,7 @@ hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const 
         return stub_version < 60000000 ? hipErrorInvalidValue : hipSuccess;
     }
     if (block->kind == MEMORY_GLOBAL && stub_version < 60000000)
-        return hipErrorInvalidValue; /* AMD's 5.2.3 finds a global only after hipModuleGetGlobal */
+        return hipErrorInvalidValue; /* HIP 5.2.3 finds a global only after hipModuleGetGlobal */
     bool device_only = block->kind == MEMORY_DEVICE || block->kind == MEMORY_EXTENDED ||
                        block->kind == MEMORY_GLOBAL;
     *attributes = (hipPointerAttribute_t){

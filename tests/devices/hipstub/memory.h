@@ -9,7 +9,7 @@
 
 enum memory_kind {
     MEMORY_DEVICE,
-    MEMORY_EXTENDED, /* from hipExtMallocWithFlags; hipstub_live does not count it */
+    MEMORY_EXTENDED, /* from hipExtMallocWithFlags; hipstub_live does not count this block */
     MEMORY_MANAGED,
     MEMORY_PINNED,
     MEMORY_REGISTERED,
@@ -31,8 +31,8 @@ struct block {
 /* Returns the block that contains an address, or NULL. */
 const struct block *memory_find(const void *address);
 
-/* Returns 1 if a device may access the range, 0 for pageable memory, and -1 for a freed block or a
- * range beyond its block. For -1, counts a misuse of `function`. */
+/* Returns 1 if a device may access the range, and 0 if a part is pageable. For a freed block or a
+ * range beyond its block, returns -1 and counts a misuse of `function`. */
 int memory_check(const char *function, const void *address, size_t bytes);
 
 /* Copies like a device, and accesses registered memory through its pinned pages. Takes the lock. */
@@ -42,8 +42,8 @@ void memory_copy(void *to, const void *from, size_t bytes);
 void *memory_add_global(size_t bytes, int device);
 void memory_drop_global(void *address);
 
-/* Frees all memory of a device, as hipDeviceReset does; with several devices, pinned and managed
- * memory survives, as in AMD's 5.2.3 to 7.2.4. */
+/* Frees all memory of a device, as hipDeviceReset does; with several devices, pinned, registered
+ * and managed memory survives, as in AMD's HIP 5.2.3 to 7.2.4. */
 void memory_reset(int device);
 
 int64_t memory_live_blocks(void);

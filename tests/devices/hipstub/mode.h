@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Only the constructor writes this variable, so the branch on it is always predicted. */
+/* Only the constructor writes this variable, so the branch on the variable is always predicted. */
 extern bool stub_fast;
 
 enum { STUB_MOST_DEVICES = 100 };

@@ -13,7 +13,7 @@ enum { CHAINS = 4096 };
 
 static struct object *chains[CHAINS];
 static int64_t live[KINDS];
-static struct object *dead[KINDS]; /* for reuse of handles */
+static struct object *dead[KINDS]; /* objects whose handles the stub may reuse */
 
 static const char *const kind_names[KINDS] = {"stream",   "event", "module",
                                               "function", "graph", "executable"};

@@ -98,7 +98,7 @@ void object_release(struct object *object);
  * NULL, counts a misuse of `function`. */
 bool object_check(const char *function, enum kind kind, const void *handle);
 
-/* Returns whether the handle belongs to a live object of this kind, without counting, for calls
+/* Returns whether the handle belongs to a live object of this kind, and counts no misuse, for calls
  * that accept any handle. */
 bool object_is(enum kind kind, const void *handle);
 

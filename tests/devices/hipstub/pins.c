@@ -1,5 +1,5 @@
-/* A pipe into which pages were spliced references the pages: a later read returns their later
- * content. */
+/* A pipe references pages that were spliced into it: a later read returns the content that the
+ * pages then have. */
 #include "pins.h"
 
 #include <fcntl.h>

@@ -223,7 +223,7 @@ hipError_t emu_hipStreamCreate(hipStream_t *stream) {
     return emu_hipStreamCreateWithFlags(stream, 0);
 }
 
-/* AMD's 7.2.4 returns 0 for a handle that is not a stream. */
+/* AMD's HIP 7.2.4 returns 0 for a handle that is not a stream. */
 hipError_t emu_hipStreamGetFlags(hipStream_t stream, unsigned *flags) {
     const bool known = stream != NULL && object_is(STREAM, stream);
     if (flags == NULL)

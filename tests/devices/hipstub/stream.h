@@ -1,6 +1,6 @@
-/* Streams as queues of operations: the calling thread executes them at once, or with HIPSTUB_ASYNC
- * the stream's own thread executes them late. Callers hold the stub's lock; functions may release
- * it while an operation runs or while they wait for one. */
+/* Streams as queues of operations. The calling thread executes an operation at once; with
+ * HIPSTUB_ASYNC, the stream's own thread executes the operation late. Callers hold the stub's lock;
+ * functions may release the lock while an operation runs or while they wait for an operation. */
 #ifndef HIPSTUB_STREAM_H
 #define HIPSTUB_STREAM_H
 
@@ -34,15 +34,16 @@ struct ihipStream_t *stream_of(const char *function, hipStream_t handle);
 /* Delays the operation until the given stream has completed the operation with this ticket. */
 void operation_wait(struct operation *operation, struct ihipStream_t *stream, uint64_t ticket);
 
-/* Submits an operation from malloc to a stream, which frees the operation after execution. A
- * capturing stream passes the operation to its graph instead. Orders the operation against the null
- * stream, as HIP does for streams without hipStreamNonBlocking. Returns the operation's ticket. */
+/* Submits to a stream an operation that malloc allocated; the stream frees the operation after
+ * execution. A capturing stream passes the operation to its graph instead. Orders the operation
+ * against the null stream, as HIP does for streams without hipStreamNonBlocking. Returns the
+ * operation's ticket. */
 uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation);
 
 /* Frees an operation that was not submitted to a stream. */
 void operation_end(struct operation *operation);
 
-/* Ends the captures into a graph on all streams. */
+/* Ends, on all streams, the captures into this graph. */
 void stream_end_capture(const struct ihipGraph *graph);
 
 bool stream_done(const struct ihipStream_t *stream, uint64_t ticket);

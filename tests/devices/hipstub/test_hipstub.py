@@ -19,12 +19,12 @@ from tests.support.hosting import run_program
 from tests.support.images import code_object
 from tests.support.stub import Stub, on_stub, run_child
 
-#: functions that AMD's 5.2.3 lacks
+#: functions that AMD's HIP 5.2.3 lacks
 ABSENT_FROM_AMDS = {"hipModuleLaunchCooperativeKernel", "hipStreamGetDevice"}
 
 HIPSTUB = Path(__file__).parent
 
-# ---- beside AMD's --------------------------------------------------------------------------------
+# ---- comparison with AMD's HIP ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("function", functions())
@@ -128,7 +128,7 @@ def test_damaged_images_are_refused(hip: Stub) -> None:
     assert hip.live("modules") == 0
 
 
-# ---- what a test says to it ----------------------------------------------------------------------
+# ---- settings and functions for tests -------------------------------------------------------
 
 
 @on_stub(HIPSTUB_FAULT="hipMalloc:2:2,hipStreamCreate:*:999")

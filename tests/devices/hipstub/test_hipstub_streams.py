@@ -45,8 +45,8 @@ def test_streams_run_by_themselves(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_ASYNC="held")
 def test_held_streams_do_what_is_waited_for(hip: Stub) -> None:
-    """If the program waits for a stream that depends on another stream, the stub also executes that
-    stream's work up to the dependency. An event record counts as work."""
+    """If the program waits for a stream that depends on another stream, the stub also executes the
+    other stream's work up to the dependency. An event record counts as work."""
     first, second, idle, event = hip.stream(), hip.stream(), hip.stream(), hip.event()
     marked, mark = hip.stream(), hip.event()
     hip.hipEventRecord(mark, marked)

@@ -1,4 +1,5 @@
-"""The release for the tests in this folder: the option --rocm selects it, by default the newest."""
+"""Selects the release for the tests in this folder: the release that the option --rocm names, or
+the newest release."""
 
 from __future__ import annotations
 

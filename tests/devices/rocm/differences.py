@@ -96,7 +96,7 @@ DIFFERENCES = (
 
 
 def difference(test: str, hip: str) -> str:
-    """Returns why a test may fail on a release; empty if the test must pass."""
+    """Returns why a test may fail on a release, or an empty text if the test must pass."""
     for known in DIFFERENCES:
         if hip in known.releases and re.search(known.pattern, test):
             return known.why

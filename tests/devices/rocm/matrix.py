@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RESULTS = records.SUITES / "rocm.json"
 DOCUMENT = ROOT / "docs" / "record" / "tested.md"
 
-Outcomes = Mapping[str, tuple[str, str]]  # test to (passed, failed or skipped; why)
+Outcomes = Mapping[str, tuple[str, str]]  # maps a test to (passed, failed or skipped; reason)
 
 _LLVM = re.compile(r"\[(?:[a-z_]+-)?(22|19|15)-softgpu")
 _CHIP = re.compile(r"gfx9[0-9a-f]+")
@@ -40,7 +40,7 @@ def rows(
         llvm, chip = _LLVM.search(test), _CHIP.search(test)
         key = (chip[0] if chip else presented, llvm[1] if llvm else "22")
         if suite == "programs" and key[1] == "15":
-            key = ("gfx906", "15")  # the forum's command lowers for it, and knows version 4 only
+            key = ("gfx906", "15")  # the forum's command uses gfx906 and version 4
             if abi != FORUMS_ABI:
                 continue
         groups.setdefault(key, {})[test] = outcome
@@ -71,7 +71,7 @@ def _words(why: str) -> str:
 
 
 def replace(hip: str, suite: str, chip: str, new: list[dict]) -> None:
-    """Replaces the old results of a suite on this release and chip by the rows in `new`."""
+    """Replaces the old results of a suite on this release and chip with the rows in `new`."""
     results = load() if RESULTS.exists() else {"rows": []}
 
     def is_old(row: dict) -> bool:
@@ -142,7 +142,8 @@ def _table(results: Mapping) -> str:
 
 
 def _counts(row: Mapping, reasons: dict[str, int]) -> str:
-    """Formats the numbers of a row; equal reasons for skipping have one number on the page."""
+    """Formats the numbers of a row; each distinct reason for skipping has one number on the
+    page."""
     failed = [f"**{row['failed']} failed**"] if row["failed"] else []
     skipped = [
         f"{count} ({reasons.setdefault(why, len(reasons) + 1)})"

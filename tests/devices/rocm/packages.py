@@ -34,7 +34,7 @@ def libraries(root: Path) -> list[Path]:
 
 
 def fetched(release: Release) -> Path | None:
-    """Returns the folder of an unpacked release, or None if it does not exist."""
+    """Returns the folder of an unpacked release, or None if the folder does not exist."""
     root = cache() / release.name
     return root if root.exists() else None
 

@@ -1,4 +1,5 @@
-"""The releases of AMD's HIP that the tests use, and the features that can be tested on each.
+"""The releases of AMD's HIP that the tests use, and the features that can be tested on each
+release.
 
 Debian 12's release is installed on the machine. The other releases (mgpu_rt._releases) are unpacked
 into a cache, and run with their own C library and dynamic loader. These releases need neither
@@ -16,12 +17,12 @@ from mgpu_rt import _releases
 class Release(_releases.Release):
     """A release and its features."""
 
-    sparse: tuple[str, ...] = ()  # hipSPARSE's packages, without those that HIP has brought
+    sparse: tuple[str, ...] = ()  # packages that hipSPARSE needs and HIP does not
     rocr: str = ""
     seam: str = "libhsakmt.so.1"  # the library that softgpu replaces
     chips: tuple[str, ...] = ("gfx90a", "gfx942")
     abis: tuple[int, ...] = (400,)  # code object versions that the release loads
-    returns_faults: bool = False  # kernel faults; other releases abort the process
+    returns_faults: bool = False  # kernel faults are errors; other releases abort the process
 
 
 RELEASES = (

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Suite:
     name: str
-    words: str  # the release's subject, for docs/record/tested.md
-    arguments: tuple[str, ...]  # of pytest
+    words: str  # what the suite tests, for docs/record/tested.md
+    arguments: tuple[str, ...]  # pytest's arguments
     newest_abi: bool = False  # also runs with the newest code objects that the release loads
-    chip: str = ""  # for another chip than gfx90a, on releases that know it
+    chip: str = ""  # a chip other than gfx90a, for releases that support the chip
 
 
 _ON_DEVICE = ("-k", "softgpu")

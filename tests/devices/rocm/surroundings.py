@@ -74,7 +74,7 @@ class Surroundings:
         ours = {"tests.support.child": "tests.devices.rocm.child"}
         words = [ours.get(str(word), str(word)) for word in words]
         runs = "mgpu_rt" in words or Path(words[0]).name == "mgpu-rt"
-        if runs and "--" in words:  # the command becomes the program after it
+        if runs and "--" in words:  # the program follows --
             at = words.index("--") + 1
             return [*words[:at], *self.prefix(search), *words[at:]]
         with open(words[0], "rb") as program:
@@ -85,7 +85,7 @@ class Surroundings:
 
 
 def surroundings(release: Release) -> Surroundings:
-    """Returns a release, after downloading it if it is missing. Raises PackagesMissing."""
+    """Returns a release; downloads a missing release. Raises PackagesMissing."""
     return Surroundings(release, packages.fetch(release))
 
 

@@ -1,5 +1,5 @@
-"""Tests the behaviour of later releases of HIP: `make test` runs the newest release, `make
-check-rocm` runs all."""
+"""Tests the behaviour of later releases of HIP: `make test` runs the newest release, and `make
+check-rocm` runs all releases."""
 
 from __future__ import annotations
 

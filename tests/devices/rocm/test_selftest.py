@@ -22,7 +22,7 @@ SEQUENCES = ("calm-01", "calm-10")
 def test_programs_and_sequences_are_right(
     chip: str, here: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In some of these sequences, an earlier library queried an event after its stream was
+    """In some of these sequences, an earlier library queried an event after the event's stream was
     destroyed. HIP 7.2.4's hipEventQuery reads the destroyed stream."""
 
     class Popen(surroundings.Popen):

@@ -401,8 +401,8 @@ int NAMED(SpGEMM_copy)(void *handle, int of_a, int of_b, const void *alpha, void
 
 /* ---- cuSPARSELt ---- */
 
-/* The size that version 0.6 writes, which exceeds the memory that LLVM reserves. Live objects own
- * memory, as in version 0.8 and later. */
+/* The size that version 0.6 writes; this size exceeds the memory that LLVM reserves. Live objects
+ * own memory, as in version 0.8 and later. */
 enum { OBJECT = 13072 };
 
 static int made(void *object, const char *name) {

@@ -18,7 +18,7 @@ from bench import records
 from tests.proofs.fuzz import report, seeds
 
 BUILD = report.ROOT / "build" / "fuzz"
-LONGEST = 1 << 15  # bytes of an input; the code objects that it begins with have 5,000
+LONGEST = 1 << 15  # bytes of an input; code objects among the seeds have 5,000
 
 
 def _plant(reader: str) -> Path:
@@ -37,7 +37,7 @@ def _run(reader: str, seconds: int) -> report.Run:
         f"-max_total_time={seconds}",
         f"-max_len={LONGEST}",
         "-print_final_stats=1",
-        "-close_fd_mask=2",  # output of the readers themselves
+        "-close_fd_mask=2",  # hides the output of the readers
         "-timeout=10",
         f"-artifact_prefix={BUILD / reader}/",
         str(corpus),

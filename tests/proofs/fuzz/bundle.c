@@ -1,4 +1,4 @@
-/* Fuzzes each reader of files that contain several images with arbitrary bytes. */
+/* Fuzzes, with arbitrary bytes, each reader of files that contain several images. */
 #include "edge.h"
 #include "modules/image/formats.h"
 
@@ -13,7 +13,7 @@ static void read_with(unsigned number, const unsigned char *bytes, size_t limit)
     char targets[40];
     struct view view = {.bytes = bytes, .limit = limit};
     if (readers[number] == image_describe_fatbin && !view_holds(&view, 0, FATBIN_HEADER))
-        return; /* the library calls this reader only after image_is_fatbin */
+        return; /* the library calls this reader only if image_is_fatbin returns true */
     readers[number](&image, &view);
     HOLDS(image.size <= limit);
     HOLDS(image.head <= image.size);

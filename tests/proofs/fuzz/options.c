@@ -1,4 +1,4 @@
-/* Fuzzes the settings: the input contains one value for a variable in each line. */
+/* Fuzzes the settings: each line of the input contains a value for one variable. */
 #include "process/options.h"
 #include "edge.h"
 

@@ -149,7 +149,8 @@ def names() -> list[bytes]:
 
 
 def settings() -> list[bytes]:
-    """Returns one line for each variable, which begins with the variable's letter (options.c)."""
+    """Returns a line for each variable and value, and an input of all lines; each line begins with
+    the variable's letter (options.c)."""
     letters = [chr(ord("A") + i) for i in range(len(options()) + 1)]
     values = (
         b"0",

@@ -17,7 +17,7 @@ static ssize_t counted_pread(int file, void *to, size_t size, off_t offset);
 
 enum {
     ROOM = 1 << 14
-}; /* more than a linker's file needs, but less than the sizes in some files */
+}; /* more bytes than a linker's file needs, but fewer than the sizes that some files state */
 
 static uint64_t bytes_read;
 

@@ -61,7 +61,7 @@ static void end_graph(void) {
     world.graph_ends = false;
 }
 
-/* Captures a graph, which begins with the allocation of the graph's block. */
+/* Captures a graph that begins with the allocation of the graph's block. */
 static void capture(unsigned object) {
     hipError_t error;
     if (world.graph)

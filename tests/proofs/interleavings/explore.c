@@ -8,8 +8,8 @@
 
 extern const struct scenario *const scenarios[];
 
-/* Each thread has one element. These variables are last and aligned, so they share no cache line
- * with the runtime's variables, whose values change with the state. */
+/* Each array has one element for each thread. These variables are last and aligned, so they share
+ * no cache line with the runtime's variables, whose values change with the state. */
 static int operations[THREADS] __attribute__((aligned(64)));
 static unsigned first_operations[THREADS];
 
@@ -93,8 +93,8 @@ void explore_fail(const char *what) {
     _exit(1);
 }
 
-/* Of two threads with equal numbers of operations and equal first operations, the thread with the
- * lower number begins first, because their order makes no difference. */
+/* If two threads have equal numbers of operations and equal first operations, their order makes no
+ * difference: the thread with the lower number begins first. */
 static bool waits_for_its_turn(int thread) {
     return thread && is_new(&now, thread) && is_new(&now, thread - 1) &&
            operations[thread - 1] == operations[thread] &&
@@ -180,8 +180,8 @@ static int next_thread(struct frame *frame) {
     return frame->thread;
 }
 
-/* Counts all paths from a state. Returns -1 if the exploration found memory that is shared but was
- * not yet counted as shared. */
+/* Counts all paths from a state. Returns -1 if the exploration found shared memory that was not yet
+ * counted as shared. */
 static double explore(const struct saved *first) {
     double ways = 0;
     threads_restore(first);

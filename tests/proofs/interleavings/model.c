@@ -75,7 +75,7 @@ static void need_stream(hipStream_t stream) {
                     "HIP was given a stream that it does not have");
 }
 
-/* Returns whether a reset has destroyed the stream, which HIP then reports. */
+/* Returns whether a reset has destroyed the stream; HIP then returns an error. */
 static bool is_lost(hipStream_t stream) {
     return world.reset && !world.streams[model_number(stream)].alive;
 }
@@ -100,7 +100,7 @@ static hipError_t stream_synchronize_(hipStream_t stream) {
     return hipSuccess;
 }
 
-/* Pending operations may be done by now or not; the search tries both. */
+/* Pending operations may or may not have completed; the search tries both. */
 static hipError_t ask_for(unsigned stream, unsigned upto) {
     if (world.streams[stream].done >= upto)
         return hipSuccess;

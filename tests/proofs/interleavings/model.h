@@ -45,7 +45,7 @@ struct world {
     struct {
         bool alive;
         bool in_graph;
-        unsigned needs[MOST_STREAMS]; /* by stream: the last operation on the block */
+        unsigned needs[MOST_STREAMS]; /* for each stream: the last operation on the block */
     } blocks[MOST_BLOCKS];
     void *works_on[THREADS + 1]; /* the memory on which a thread's launch works, or NULL */
     void *graph;                 /* the block of a graph, or NULL */
@@ -55,8 +55,8 @@ struct world {
         unsigned char bytes[PINNED_BYTES];
     } pinned[MOST_PINNED];
     /* Unfinished copies through pinned memory. When a copy to the device ends, the pinned memory
-     * must still contain the thread's value. A copy from the device writes the content of its block
-     * to the pinned memory. */
+     * must still contain the thread's value. A copy from the device writes the block's content to
+     * the pinned memory. */
     struct transfer {
         unsigned stream, work; /* 0: none */
         unsigned char *place, value;
@@ -66,7 +66,7 @@ struct world {
     struct held held[MOST_OBJECTS];
     int device[THREADS + 1];                    /* the current device of each thread */
     bool recorded[MOST_OBJECTS];                /* whether the event in `held` was recorded */
-    unsigned covers[MOST_STREAMS][MOST_FENCES]; /* operations before a fence was set */
+    unsigned covers[MOST_STREAMS][MOST_FENCES]; /* operations submitted before a fence was set */
     unsigned fences[MOST_STREAMS];
     bool forgot; /* a thread has invalidated the caches, so only HIP knows some objects */
     bool exits;  /* the process is exiting */
@@ -93,7 +93,7 @@ bool model_is_done(unsigned stream);
 
 /* Returns the number of the running thread, or THREADS before the threads begin. */
 unsigned model_self(void);
-/* Destroys all objects of a device in HIP, and ends its pending operations. */
+/* Destroys all objects of a device in HIP, and ends the device's pending operations. */
 void model_lose_device(void);
 
 /* The images that threads may load. */

@@ -40,7 +40,7 @@ struct held *program_hold(unsigned object, int state);
 struct held *program_use(unsigned object);
 
 /* Begins a call of the program that creates an object. program_has stores the handle that the call
- * returned, which must differ from all other handles of the program. */
+ * returned. The handle must differ from all other handles of the program. */
 struct held *program_asks(unsigned object);
 void program_has(struct held *held, void *handle);
 /* Begins the call that ends an unused object; program_has_ended ends the call.

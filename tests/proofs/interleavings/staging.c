@@ -37,7 +37,7 @@ static void synchronize(unsigned object) {
     held->users--;
 }
 
-/* Waits until the stream is idle, and releases its buffers. */
+/* Waits until the stream is idle, and releases the stream's buffers. */
 static void leave(unsigned object) {
     struct held *held = program_hold(object, IS_HELD);
     struct stream *stream = handle_find(&stream_map, held->handle);

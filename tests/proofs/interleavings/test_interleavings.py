@@ -48,7 +48,7 @@ def _states(home: Path, arguments: str) -> int:
 
 
 def _recorded() -> dict[str, tuple[int, float]]:
-    """Returns the number of threads and millions of states of each scenario."""
+    """Returns the number of threads of each scenario, and the number of its states in millions."""
     rows = re.findall(r"(?m)^\| ([a-z-]+) \|.*\| (\d) \| ([\d.]+) \|$", RECORD.read_text())
     return {name: (int(threads), float(millions)) for name, threads, millions in rows}
 

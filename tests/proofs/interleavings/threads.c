@@ -21,7 +21,7 @@ bool exploring, found_shared;
 static char stacks[THREADS][STACK] __attribute__((aligned(64)));
 static char arenas[THREADS + 1][ARENA] __attribute__((aligned(64)));
 static int self = -1;
-static bool started, pruned; /* started: from now on writes belong to the state */
+static bool started, pruned; /* started: writes from now on belong to the state */
 static char *scheduler_stack;
 
 static struct line {
@@ -49,7 +49,8 @@ static void keep_lines(const void *at, size_t bytes) {
         keep_line(line);
 }
 
-/* Returns whether an access is ignored: to a thread's stack, or to the program's `world`. */
+/* Returns whether the scheduler ignores an access, because the access is to a thread's stack or to
+ * the program's `world`. */
 static bool is_apart(const void *at) {
     const char *byte = at, *own = (const char *)&world;
     return (byte >= stacks[0] && byte < stacks[THREADS]) ||
@@ -111,8 +112,7 @@ struct name threads_name(const struct saved *saved) {
     const size_t fixed = saved->bytes - saved->lines * LINE;
     mix(&name, saved->content, fixed);
     const char *content = saved->content + fixed;
-    /* A line that still has its content from before the threads began does not affect the state's
-     * name. */
+    /* A line that still has its initial content does not affect the state's name. */
     for (uint64_t line = 0; line < saved->lines; line++, content += LINE)
         if (memcmp(content, lines[line].before, LINE) != 0) {
             mix(&name, (const char *)&line, sizeof line);
@@ -123,7 +123,7 @@ struct name threads_name(const struct saved *saved) {
 
 /* ---- coroutines ---- */
 
-/* Saves the registers of a function on its stack, and switches to another coroutine. */
+/* Saves a function's registers on the coroutine's stack, and switches to another coroutine. */
 void explore_switch(char **save, char *load);
 __asm__(".text\n.globl explore_switch\nexplore_switch:\n"
         "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
@@ -211,8 +211,8 @@ void explore_prune(void) {
 /* ---- what several threads use ----
  *
  * The scheduler can switch threads at each access to a shared word. A word is shared if several
- * threads access it, one of them writes it, and no common lock protects it. If a word proves to be
- * shared later, exploration restarts. */
+ * threads access it, one of them writes it, and no common lock protects it. If a word turns out to
+ * be shared, the exploration restarts. */
 
 static struct word {
     uintptr_t at; /* address / 8; 0: none */

@@ -42,7 +42,8 @@ extern bool found_shared; /* memory that counted as unshared turned out to be sh
 /* Sets up the scenario's threads: stacks, numbers of operations, and first states. */
 void threads_make(const int *operations);
 
-/* Runs a thread to its next scheduling point; returns false if no valid program would reach it. */
+/* Runs a thread to its next scheduling point; returns false if no valid program would reach this
+ * point. */
 bool threads_run(int thread);
 
 /* A state to which the search can return. The content begins with a `struct machine`. */
@@ -59,7 +60,8 @@ struct name {
 };
 struct name threads_name(const struct saved *saved);
 
-/* The C library's functions; the linker redirects the runtime's calls of them to threads.c. */
+/* The C library's functions; the linker redirects the runtime's calls of these functions to
+ * threads.c. */
 void *__real_memcpy(void *to, const void *from, size_t bytes);
 void *__real_memset(void *to, int value, size_t bytes);
 void *__real_malloc(size_t bytes);

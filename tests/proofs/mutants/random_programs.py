@@ -1,7 +1,8 @@
 """Random programs that detect a library without one of its proofs.
 
-Programs on one device that exit normally detect early reuse of freed memory. All other programs
-detect faults that affect only unusual programs (tests/proofs/random/edges.py, Ending in model.py).
+Programs that run on one device and exit normally detect early reuse of freed memory. All other
+programs detect faults that affect only unusual programs (tests/proofs/random/edges.py, Ending in
+model.py).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from csrc.selftest import images
 from tests.proofs.random import model, programs, runner, script
 
 PROGRAMS, AT_ONCE, ENDINGS = 1200, 20, 40
-HANGS = 12  # in seconds: after it a hanging library counts as noticed
+HANGS = 12  # seconds, after which a library that hangs counts as detected
 
 Cases = Iterator[runner.Case]
 

@@ -1,4 +1,4 @@
-"""Removes one proof at a time, and checks that each of its tests fails."""
+"""Removes one proof at a time, and checks that each test of this proof fails."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tests.support.hosting import managers
 from tests.support.patience import HANG
 from tests.support.variants import control, explorer_without, run_tests
 
-HANGS = "12"  # in seconds: if the library hangs, its test fails then
+HANGS = "12"  # seconds, after which a test fails because the library hangs
 
 
 def fails(test: Test, proof: str, library: Path) -> None:

@@ -181,7 +181,7 @@ def copy(program: Program, thread: int, b: Bytes) -> None:
 
 @action(6)
 def fill(program: Program, thread: int, b: Bytes) -> None:
-    known = (ALLOCATED, MALLOC, MANAGED)  # AMD's 5.2.3 does not know a module's global
+    known = (ALLOCATED, MALLOC, MANAGED)  # AMD's HIP 5.2.3 refuses a module's global
     buffer = program.pick([x for x in program.buffers if x.kind in known], b[0])
     if buffer is None:
         return

@@ -22,7 +22,7 @@ from pathlib import Path
 from csrc.selftest import images
 from tests.proofs.random import programs, runner, script
 
-PROGRAMS = 20  # of a case
+PROGRAMS = 20  # programs of a case
 #: The modules that play.py imports, as paths relative to the repository's root.
 MODULES = (
     *("mgpu_rt/__init__.py", "mgpu_rt/_selftest/__init__.py"),

@@ -37,7 +37,7 @@ def device(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def far_wait(program: Program, thread: int, b: Bytes) -> None:
-    """Waits, on the host or a stream of this device, for another device's event or stream."""
+    """Makes the host or a stream of this device wait for another device's event or stream."""
     here = program.device
     for there in program.others():
         theirs = program.held[there]
@@ -59,8 +59,8 @@ def far_wait(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def far_end(program: Program, thread: int, b: Bytes) -> None:
-    """Waits for the work of an object (block, event or stream) of another device, and destroys the
-    object while a different device is current."""
+    """Destroys an object (block, event or stream) of another device while a different device is
+    current. First waits for the work of a block or stream."""
     here = program.device
     for there in program.others():
         program.enter(thread, there, b[1] % 2)

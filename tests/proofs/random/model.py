@@ -4,10 +4,10 @@ All calls of a program are defined both under stock and in HIP. Every access to 
 after the previous access, by its stream, by an event or by a wait of the host. Clocks that count
 the operations of each stream detect whether two accesses are ordered. If two accesses are not
 ordered, the model inserts a wait of a random kind. The library requires more of programs than HIP
-(docs/stock.md), so random programs follow two rules. Work on an allocation is ordered after the
-allocation. On a stream, mgpuMemFree is ordered after all work that the program submitted by calling
-HIP. Other work on the memory may still be pending. Programs pass handles and pointers between the
-library and the foreign user, but never use destroyed ones.
+does (docs/stock.md), so random programs follow two rules. Work on an allocation is ordered after
+the allocation. On a stream, mgpuMemFree is ordered after all work that the program submitted by
+calling HIP. Other work on the memory may still be pending. Programs pass handles and pointers
+between the library and the foreign user, but never use destroyed handles or freed pointers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-MOST_OBJECTS = 500  # of one kind in a program; player.h
+MOST_OBJECTS = 500  # objects of one kind in a program; player.h
 
 #: Some kinds of lines have an argument that selects the caller (MGPU or HIP). The table contains
 #: the position of that argument (steps.c).
@@ -75,13 +75,13 @@ def join(into: Clock, other: Clock) -> None:
 @dataclass(eq=False)
 class Object:
     index: int
-    who: int  # made by
+    who: int  # the caller that made the object
     thread: int  # the thread that touched the buffer last
 
 
 @dataclass(eq=False)
 class Stream(Object):
-    clock: Clock = field(default_factory=dict)  # the operations that its next one comes after
+    clock: Clock = field(default_factory=dict)  # the operations that precede the next operation
     count: int = 0  # operations so far
 
     @property
@@ -119,8 +119,7 @@ class Function(Object):
 
 @dataclass(eq=False)
 class Crowd(Object):
-    """Thousands of handles of one kind that are live at once. The index is the number of the
-    kind."""
+    """Thousands of handles of one kind that are live at once. `index` is the number of the kind."""
 
     stream: Stream  # the stream that uses the handles
 
@@ -186,7 +185,7 @@ class Program:
         head = head.ljust(4, b"\0")
         self.threads = (1, 1, 2, 4)[head[0] % 4]
         # Only a program with one thread may rely on the order between the null stream and other
-        # streams. AMD's 5.2.3 sometimes violates the order of the null stream. With several
+        # streams. AMD's HIP 5.2.3 sometimes violates the order of the null stream. With several
         # threads, the order of two submissions is unknown.
         self.null_order = null_order and self.threads == 1
         self.exits, self.head = exits, head
@@ -262,7 +261,8 @@ class Program:
         self.expected[self.say(thread, name, *arguments)] = expected
 
     def index(self, kind: str) -> int | None:
-        """Returns a number for a new object, from 1 on, because the null stream has number 0."""
+        """Returns a number for a new object, or None if no number is left. Numbers begin at 1,
+        because the null stream has number 0."""
         number = self.made.get(kind, 0) + 1
         if number >= MOST_OBJECTS:
             return None
@@ -305,13 +305,12 @@ class Program:
     # ---- order on the device ----
 
     def prepare(self, thread: int, stream: Stream) -> None:
-        """Orders a stream's next operation after all operations for whose end the thread has
-        waited."""
+        """Orders a stream's next operation after all operations that the thread has waited for."""
         self.touch(thread, stream)
         join(stream.clock, self.clock(thread))
 
     def _implied(self, stream: Stream) -> Clock:
-        """Returns the operations that precede a new operation by the null stream's order."""
+        """Returns the operations that, by the order of the null stream, precede a new operation."""
         clock: Clock = {}
         if self.null_order and stream is self.null:
             for other in self.streams:
@@ -417,7 +416,7 @@ class Program:
     def unevent(self, thread: int, who: int, event: Event) -> None:
         self.touch(thread, event)
         if len(self.held) > 1 and event.who == HIP:
-            who = HIP  # docs/stock.md: HIP does not tell where it was made
+            who = HIP  # docs/stock.md: HIP does not tell on which device
         self.crosses |= who != event.who
         self.say(thread, "unevent", who, event)
 
@@ -428,8 +427,8 @@ class Program:
         return buffer.kind == ALLOCATED and buffer.seen
 
     def release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:
-        """Frees a buffer. mgpuMemFree frees in stream order; every other function needs a wait for
-        all work on the buffer."""
+        """Frees a buffer. mgpuMemFree frees in stream order, and hipFree waits for the device;
+        before any other function, the program waits for all work on the buffer."""
         if buffer.kind == GLOBAL:
             return
         self.touch(thread, buffer)
@@ -504,8 +503,8 @@ class Program:
     # ---- the end ----
 
     def finish(self, thread: int) -> None:
-        """Reads every object once more. Then releases all objects; a few programs leave the objects
-        to the end of the process instead."""
+        """Reads every object once more. Then releases all objects; a few programs keep the objects
+        until the process ends."""
         leaves = self.head[2] % 8 == 7 and not self.memory
         for device in reversed(range(len(self.held))):
             self.enter(thread, device)

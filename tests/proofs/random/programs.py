@@ -96,7 +96,8 @@ def plans(
 
 
 class Wrong(AssertionError):
-    """A side's output differs; the message names the saved case and how to play it again."""
+    """A side's output differs; the message names the saved case and says how to play the case
+    again."""
 
 
 def check(plan: Plan) -> int:

@@ -36,7 +36,7 @@ class Side:
     stock: bool = False
     players: str = "build/random_driver"
     lacks: tuple[str, ...] = ()  # actions in which the device differs from stock (script.py)
-    fails: bool = True  # the library's own allocations may fail; an interpreter needs them
+    fails: bool = True  # the library's allocations may fail; a Python interpreter needs allocations
     copies_wait: bool = True  # copies to pageable memory are complete when they return
 
 
@@ -103,13 +103,13 @@ class Device:
     hip: str
     path: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()
-    memory: int = 0  # the device's bytes, if they are few
-    count: int = 1  # of devices
-    lacks: tuple[str, ...] = ()  # actions that need something which the device's HIP lacks
+    memory: int = 0  # bytes of memory, if the device has little
+    count: int = 1  # number of devices
+    lacks: tuple[str, ...] = ()  # actions that need features which the device's HIP lacks
     fails: bool = True  # the library's allocations may fail there
-    starts_alone: bool = False  # its first call must have returned before two threads call it
+    starts_alone: bool = False  # HIP's first call must return before two threads call HIP
     copies_return: bool = False  # copies to pageable memory return before they are complete
-    stock_fails: bool = False  # stock fails now and then, and then a case tells nothing
+    stock_fails: bool = False  # stock sometimes fails; the case then proves nothing
     release: str = ""  # a release of HIP that tests/devices/rocm has fetched; "": the machine's own
 
 
@@ -204,7 +204,7 @@ def environment(side: Side, device: Device, *, late: bool, fails: str = "") -> d
     clean["LD_LIBRARY_PATH"] = ":".join(directories)
     clean["DRIVER_HIP"] = clean["MGPU_RT_HIP"] = device.hip
     clean["DRIVER_WHEN"] = "late" if late else "early"
-    if device.copies_return:  # stock's behave as HIP's; this library's wait, until the process ends
+    if device.copies_return:  # stock copies as HIP does; this library waits
         waits = side.copies_wait and not side.stock and side != OFF and not fails
         clean["DRIVER_COPIES_WAIT"] = "20" if waits else "0"
     if fails and not side.stock:
@@ -223,7 +223,8 @@ def _failing(library: Path, which: str) -> dict[str, str]:
 def _on_release(
     command: list[str], env: dict[str, str], release: str
 ) -> tuple[list[str], dict[str, str]]:
-    """Returns the command through the loader of a HIP release, which must be in the cache."""
+    """Returns the command that starts a program through the loader of a HIP release; the release
+    must be in the cache."""
     from tests.devices.rocm import releases, surroundings
 
     here = surroundings.surroundings(releases.find(release))

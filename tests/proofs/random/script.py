@@ -44,7 +44,7 @@ def write(
             program.enter(MAIN, number)
             program.say(MAIN, "sync", 3, program.null)
     program.enter(MAIN)
-    if exits:  # a program that first calls HIP at its end is not asked about
+    if exits:  # no program makes its first call of HIP at exit
         actions.stream(program, MAIN, bytes(ACTION))
     table = [actions.nothing if f.__name__ in without else f for f in TABLE]
     for i, action in enumerate(drawn):

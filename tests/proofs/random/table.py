@@ -46,7 +46,7 @@ def held(page: str) -> tuple[Path, str]:
 
 
 def write(results: Path) -> None:
-    """Replaces the page's table by the table of new results."""
+    """Replaces the page's table with the table of new results."""
     page = PAGE.read_text()
     _, old = held(page)
     PAGE.write_text(page.replace(old, render(results)))

@@ -1,4 +1,5 @@
-"""A sample of the random driver; `make soak` runs all of it (tests/proofs/random/README.md)."""
+"""Runs a sample of the random driver; `make soak` runs the whole driver
+(tests/proofs/random/README.md)."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ SAMPLES = {
     "softgpu": (runner.SOFTGPU, 6, 6),
     "softgpu, two devices": (runner.SOFTGPU_TWO, 3, 3),
 }
-#: Random programs leave out the actions with these names, separated by commas (script.py), so that
-#: a known fault stays hidden.
+#: Random programs leave out the actions with these names (script.py), so that a known fault stays
+#: hidden. Commas separate the names.
 WITHOUT = tuple(filter(None, os.environ.get("RANDOM_DRIVER_WITHOUT", "").split(",")))
 
 

@@ -1,4 +1,5 @@
-"""Runs small C programs over the stub of HIP, built with sanitizers that abort at a finding."""
+"""Runs small C programs over the runtime and the stub of HIP, built by each compiler, and with
+sanitizers that abort at a finding."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_doctor_finds_the_stub_of_hip() -> None:
 
 
 def test_doctor_says_whether_memory_stays_registered() -> None:
-    """If a container's filter refuses userfaultfd, doctor reports it."""
+    """If a container's filter refuses userfaultfd, doctor reports the refusal."""
     _, report = doctor()
     assert "mgpu-rt run --exclusive" in line(report, "registered")
     words = [sys.executable, "-c", REFUSE_USERFAULTFD, str(COMMAND), "doctor", "--json"]

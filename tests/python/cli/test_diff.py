@@ -144,7 +144,7 @@ def launches(names: str) -> list[RecordedLaunch]:
     ("before", "after", "by", "pairs", "words"),
     [
         ("abab", "abab", "auto", 4, ""),
-        ("aab", "aba", "auto", 3, ""),  # by kernel and count, as threads may launch
+        ("aab", "aba", "auto", 3, ""),  # paired by kernel and count, because threads may launch
         ("abcd", "aed", "auto", 1, "diverge at launch 2: b, c before, e after (fused?)"),
         ("aed", "abcd", "name", 1, "diverge at launch 2: e before, b, c after (split?)"),
         (

@@ -121,7 +121,7 @@ def test_a_fifo_is_no_program(place: Path) -> None:
 
 
 def test_a_fifo_is_no_rocm_runtime(place: Path) -> None:
-    """The FIFO replaces the library of HSA, which is searched for in the folder of HIP."""
+    """A FIFO replaces HSA's library, for which the package searches in HIP's folder."""
     os.rename("fifo", _hip_search.HSA)
     code = f"from mgpu_rt import _hip_search; _hip_search.seams({str(place / 'libamdhip64.so')!r})"
     subprocess.run([sys.executable, "-c", code], env=environment(), check=True, timeout=HANG)

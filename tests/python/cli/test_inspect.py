@@ -39,7 +39,7 @@ def written(tmp_path: Path, content: bytes) -> Path:
     return path
 
 
-# ---- what it shows ----
+# ---- output ----
 
 
 def test_images_of_a_lowered_program_are_described() -> None:
@@ -114,7 +114,7 @@ def test_names_are_only_text(tmp_path: Path) -> None:
     assert r"kernel \u001b[2Jkernel" in said
 
 
-# ---- what HIP says ----
+# ---- HIP's answers ----
 
 
 def answers(path: Path, **env: str) -> list[tuple[str, bool, str]]:
@@ -273,7 +273,7 @@ def test_a_missing_hip_is_named(tmp_path: Path) -> None:
     assert "MGPU_RT_HIP=/nowhere/libamdhip64.so: there is no such file" in result.stderr
 
 
-# ---- bad input ----
+# ---- invalid input ----
 
 
 def truncated(content: bytes) -> bytes:

@@ -45,7 +45,7 @@ def undefined(content: bytes) -> set[str]:
     return {s.name for s in symbols if s.name.startswith("mgpu") and s["st_shndx"] == "SHN_UNDEF"}
 
 
-# ---- what is written ---------------------------------------------------------------------------
+# ---- output ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("llvm", [22, 19, 15])
@@ -110,7 +110,7 @@ def run(program: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_kernels_in_a_launch_are_outlined(tmp_path: Path, llvm: int) -> None:
-    """The command links a library that the program calls, given the library's name."""
+    """Given the name of a library that the program calls, the command links this library."""
     out = tmp_path / "x"
     words = ("--llvm", llvm, "--emit", "executable", "--link", "mlir_c_runner_utils")
     result = lower("-", "-o", out, *words, "--iterations", 3, stdin=LAUNCHES.encode())
@@ -133,7 +133,8 @@ def test_iterations_change_the_only_outer_loop(tmp_path: Path) -> None:
 
 
 def test_objects_and_libraries_are_linked(tmp_path: Path) -> None:
-    """The libraries are given as paths, and the program finds a shared library at run time."""
+    """The user passes the libraries as paths, and the program finds a shared library at run
+    time."""
     source = '#include <stdio.h>\nvoid printF32(float f) { printf("%.1f!", f); }\n'
     shared = compile_c(tmp_path / "libprints.so", source, "-shared", "-fPIC")
     plain = compile_c(tmp_path / "prints.o", source, "-c", "-fPIC")
@@ -369,7 +370,8 @@ def test_a_release_without_a_pipeline_is_refused(tmp_path: Path) -> None:
 def test_missing_tools_are_named_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: int | None, said: str
 ) -> None:
-    """One message names all missing tools, how to install them, and what works without them."""
+    """One message names all missing tools, and says how to install them and what works without
+    them."""
     real = toolchain.tool
 
     def tool(name: str, llvm: int) -> Path:

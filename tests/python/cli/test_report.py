@@ -173,7 +173,7 @@ def test_more_than_two_of_a_kind_are_refused(tmp_path: Path) -> None:
     assert_sentence(result.exit_code, result.stderr, "3 statistics files were named: name one, or")
 
 
-# ---- what the page says ----
+# ---- the page's content ----
 
 
 def test_a_page_has_kernels_copies_and_modules(tmp_path: Path) -> None:
@@ -393,8 +393,8 @@ def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
 
 
 def test_a_longer_call_has_its_reason(tmp_path: Path) -> None:
-    """If one function takes longer after a change, the reason may be that another function takes
-    less time by the same amount."""
+    """A function may take longer after a change because another function takes less time by the
+    same amount."""
     wait, destroy = "mgpuStreamSynchronize", "mgpuStreamDestroy"
     before, after = recorded.stock(), recorded.statistics()
     before["abi"] |= {wait: {"calls": 9, "ns": 100}, destroy: {"calls": 9, "ns": 900_000}}
@@ -406,7 +406,7 @@ def test_a_longer_call_has_its_reason(tmp_path: Path) -> None:
     assert "Calls that take longer" not in report(tmp_path, a=before, b=before).text
 
 
-# ---- what names may hold ----
+# ---- names ----
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -449,7 +449,7 @@ def test_names_are_only_text(tmp_path: Path) -> None:
     assert max(map(len, kernels)) <= 161
 
 
-# ---- what stands in the way ----
+# ---- error messages ----
 
 BAD = [
     (b"", "is empty"),

@@ -25,7 +25,7 @@ from tests.support.patience import HANG, wait_until
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Builds a program that uses a stream and exits with status 3. The program needs LLVM 19's
+    """Builds a program that uses a stream and exits with status 3. The program needs LLVM 19's own
     library, which this machine lacks."""
     return stream_program(tmp_path_factory.mktemp("program"), f"{RUNTIME}.19.1")
 
@@ -80,7 +80,7 @@ def test_only_the_process_that_was_started_is_named(program: Path) -> None:
         ("run", "--stats", "--", "sh", "-c", f"{program}; exit 3"),
     ):
         assert "called none" not in command(*words).stderr
-    done = command("run", "--stats", "--", "ls", "/dev/null")  # it has closed stderr by then
+    done = command("run", "--stats", "--", "ls", "/dev/null")  # ls has closed stderr by then
     assert (done.returncode, done.stdout) == (0, "/dev/null\n")
 
 
@@ -175,7 +175,8 @@ def test_stats_prints_a_table(program: Path) -> None:
 
 
 def test_stats_json_is_written_where_the_command_was_called(program: Path, tmp_path: Path) -> None:
-    """The program may change its folder without moving the file."""
+    """The file stays where the command was called, even if the program changes its working
+    directory."""
     words = [COMMAND, "run", "--stats-json", "stats-%p.json", "--", "sh", "-c", 'cd /; "$0"']
     subprocess.run([*words, program], cwd=tmp_path, env=environment(), timeout=HANG)
     (path,) = tmp_path.glob("stats-*.json")
@@ -246,7 +247,7 @@ def test_a_shell_completes_devices() -> None:
     assert result.stdout.split() == [f"plain,{name}" for name in softgpu.TARGETS]
 
 
-# ---- run: what stands in the way ----
+# ---- run: error messages ----
 
 
 def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
@@ -359,7 +360,7 @@ def test_preload_obstacles_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert executable.obstacle(str(path)) is None
     assert executable.obstacle(__file__) is None
     path.chmod(0o755 | stat.S_ISUID)
-    assert executable.obstacle(str(path)) is None  # this user's file: no rights are gained
+    assert executable.obstacle(str(path)) is None  # the file's owner gains no rights
     monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
     assert "setuid" in (executable.obstacle(str(path)) or "")
     small = tmp_path / "small"
@@ -431,11 +432,11 @@ def test_a_machine_that_starts_no_process_is_named(
     assert result.exit_code == (1 if words == ("doctor",) else 2)
     said = result.stdout + result.stderr
     assert "no process could be started: Resource temporarily unavailable; free memory" in said
-    assert "libamdhip64" not in said  # no package would mend that
+    assert "libamdhip64" not in said  # installing a package would not help
 
 
 def test_doctor_keeps_a_path_whole() -> None:
-    """Users copy the path, so doctor does not break it even on a narrow terminal."""
+    """Users copy the path, so doctor does not wrap the path even on a narrow terminal."""
     said = invoke("doctor", "--device", "softgpu", COLUMNS="40").stdout
     assert str(_layout.PREFIX / "lib" / _layout.LIBRARY) in said
 
@@ -556,7 +557,8 @@ def test_a_hip_that_is_not_there_is_refused_before_the_program_runs(
 
 @pytest.mark.parametrize("device", ["hip", "softgpu"])
 def test_a_hip_that_is_no_library_is_refused(device: str, tmp_path: Path) -> None:
-    """ROCm's folder is not a library. Without this check, 47 calls once failed with status 0."""
+    """ROCm's folder is not a library. Without this check, a program once exited with status 0
+    although 47 calls had failed."""
     text = tmp_path / "text"
     text.write_text("INPUT(libamdhip64.so.6)")
     for path in (tmp_path, text):

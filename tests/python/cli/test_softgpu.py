@@ -11,7 +11,7 @@ import pytest
 from mgpu_rt import _hip_search, _layout
 from mgpu_rt._cli import options, softgpu
 
-ELF = b"\x7fELF"  # the begin of library files
+ELF = b"\x7fELF"  # the first bytes of library files
 
 
 @pytest.fixture

@@ -246,7 +246,7 @@ def test_compare_adds_up_processes(forum: Path, tmp_path: Path) -> None:
     words = ("compare", "--device", "softgpu", "--", script, "--json", "--", "b")
     result = command(*words, **ON_SOFTGPU)
     assert result.returncode == 0, result.stderr
-    assert result.stderr == "--json -- b\n" * 2  # the program's output; its arguments are its own
+    assert result.stderr == "--json -- b\n" * 2  # the program prints its arguments
     (row,) = (line for line in result.stdout.splitlines() if "mgpuLaunchKernel" in line)
     assert row.split()[1:3] == [str(2 * LAUNCHES)] * 2
 
@@ -270,7 +270,7 @@ def split(line: str) -> list[str]:
 
 
 def test_compare_names_the_word_that_changes_the_output(forum: Path, tmp_path: Path) -> None:
-    """The advice recommends an option only if it does not change the program's output."""
+    """The advice recommends an option only if the option does not change the program's output."""
     script = tmp_path / "script"
     script.write_text(f'#!/bin/sh\necho "$MGPU_RT_SYNC"\n"{forum}"\n')
     script.chmod(0o755)
@@ -314,7 +314,7 @@ def test_compare_wants_two_files_or_a_program() -> None:
         assert "name two statistics files, or -- and a program" in result.stderr
 
 
-# ---- what stands in the way ----
+# ---- error messages ----
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Python calls lowered host functions on arrays, and arrays that Python exports."""
+"""Tests calls from Python to lowered host functions on arrays, and tests the arrays that Python
+exports."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ on_softgpu = in_child(policies=("builtin",), backends=("softgpu",))
 
 
 class Owner:
-    """An owner of memory in this process that records when it is destroyed."""
+    """An object that owns memory in this process, and records its own destruction."""
 
     def __init__(self, gone: list[int], size: int = 96) -> None:
         self.buffer = (ctypes.c_char * size)()

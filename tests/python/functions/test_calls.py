@@ -1,4 +1,4 @@
-"""Calls of functions that need no GPU: numbers, memrefs, results, and all errors in types."""
+"""Calls of functions that need no GPU: numbers, memrefs, results, and all type errors."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_results_are_numbers_and_arrays(host: mgpu_rt.Library) -> None:
 
 
 def freed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Returns a list to which every later free appends its address."""
+    """Returns a list to which every later free appends the freed address."""
     from mgpu_rt._arrays import memory
 
     found: list[int] = []

@@ -1,4 +1,5 @@
-"""Objects may be finalised while a graph is built, in a signal handler, after a reset, at exit."""
+"""Objects may be finalised while a graph is built, in a signal handler, after a reset, or at
+exit."""
 
 from __future__ import annotations
 
@@ -150,7 +151,7 @@ UNFINISHED = "mgpu_rt: the graph is not built: the thread that builds it ends\n"
 @pytest.mark.parametrize("threaded", [False, True])
 @pytest.mark.parametrize("backend", ["stub", "softgpu"])
 def test_ends_at_exit(backend: str, threaded: bool) -> None:
-    """Python may terminate the thread while it is building a graph."""
+    """Python may terminate the thread while the thread is building a graph."""
     done = subprocess.run(
         [sys.executable, "-c", AT_EXIT.format(threaded=threaded)],
         env=environment(backend),

@@ -108,7 +108,7 @@ def test_a_model_is_called_from_pytorch_on_a_gpu() -> None:
     assert "failed with" not in result.stderr
 
 
-#: CuPy uses the package's arrays without a copy through each of two interfaces, and keeps the
+#: CuPy uses the package's arrays without a copy, through each of two interfaces, and keeps the
 #: arrays alive.
 CUPY = """
 import cupy, numpy, mgpu_rt

@@ -172,7 +172,8 @@ def test_a_browser_shows_statistics(tmp_path: Path) -> None:
 def test_lines_of_hooks_go_to_pythons_logging(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Messages go to Python's logging if the program has configured it, and to stderr otherwise."""
+    """Messages go to Python's logging if the program has configured logging, and to stderr
+    otherwise."""
     logger = logging.getLogger("mgpu_rt")
     monkeypatch.setattr(logger, "propagate", False)  # pytest has its own handlers
     hooks.say("a line")

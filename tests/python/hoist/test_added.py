@@ -109,8 +109,8 @@ def test_a_program_that_launches_nothing_asks_for_nothing(tmp_path: Path) -> Non
 
 
 def test_recursion_has_a_stream_at_each_depth(tmp_path: Path) -> None:
-    """The first stream is busy when the second is requested, and both may have to run
-    concurrently."""
+    """The first stream is busy when the program requests the second stream, and both streams may
+    have to run concurrently."""
     main = """
     static void again(void) { during = NULL; launch(0, 0); }
     int main(void) { during = again; launch(0, 0); during = again; launch(0, 0); return 0; }

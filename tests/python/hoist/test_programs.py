@@ -67,7 +67,7 @@ def test_the_driver_is_asked_once(
 
 @pytest.mark.parametrize("program", [name for name in PRINTED if name != "globals"])
 def test_kept_objects_go_back_before_hip_is_gone(program: str) -> None:
-    """LLVM 19 generates no destructor, so the added code of the hoisting releases the objects."""
+    """LLVM 19 generates no destructor, so code that the hoisting adds releases the objects."""
     hoisted = hoist(dialect(program, 19, rounds(program)), 19)
     env = run_environment(Way(STOCK), "stub", 19, "builtin", HIPSTUB_TEARDOWN="1")
     outcome = execute([str(build(hoisted.program, 19))], env)

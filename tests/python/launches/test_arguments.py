@@ -1,4 +1,4 @@
-"""The kernel receives each kind of argument in the size that its image states."""
+"""The kernel receives each kind of argument in the size that the kernel's image states."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def value(size: int) -> Argument:
 
 
 class Device:
-    """A stand-in for the library's functions for arguments, which allocates from 0x10000 on."""
+    """A stand-in for the library's functions for arguments; the stand-in allocates from 0x10000
+    on."""
 
     def __init__(self) -> None:
         self.ffi = FFI()

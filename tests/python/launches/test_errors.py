@@ -131,7 +131,7 @@ def test_an_unknown_kernel_raises(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipStreamCreate:*:{INVALID_VALUE}")
 def test_a_launch_without_a_stream_is_refused(mgpu: Mgpu) -> None:
-    """The package makes no launch, in particular not on the null stream."""
+    """The package makes no launch, not even on the null stream."""
     with pytest.raises(mgpu_rt.HipError, match="kernel 'scale' has no stream"):
         scale(kernels(), numpy.zeros(8, "f"))
     assert mgpu.count("hipModuleLaunchKernel") == 0

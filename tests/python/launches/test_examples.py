@@ -27,7 +27,7 @@ needs_mlir = pytest.mark.skipif(
 
 @pytest.mark.parametrize("name", (*HERE, pytest.param("jit", marks=needs_mlir)))
 def test_examples_run_by_the_command(name: str, tmp_path: Path) -> None:
-    """The command runs in a folder other than the example's, as the documents show."""
+    """The command runs in a folder that does not contain the example."""
     env = {key: value for key, value in environment().items() if not key.startswith("MGPU_RT_")}
     words = (COMMAND, "run", "--device", "softgpu", "--", sys.executable, EXAMPLES / f"{name}.py")
     assert run(*words, env=env, cwd=tmp_path) == (RESULTS.get(name, RESULT), "")

@@ -65,7 +65,7 @@ def test_its_streams_are_lent(mgpu: Mgpu) -> None:
 
 @in_child(**on_softgpu)
 def test_its_device_arrays_are_arguments(mgpu: Mgpu) -> None:
-    """The test passes device arrays as memrefs and as addresses, on a stream of hip-python."""
+    """On a stream of hip-python, the test passes device arrays as memrefs and as addresses."""
     hip = bound()
     host = numpy.arange(COUNT, dtype="f4")
     stream, block = good(hip.hipStreamCreate()), good(hip.hipMalloc(host.nbytes))
@@ -84,7 +84,7 @@ def test_its_device_arrays_are_arguments(mgpu: Mgpu) -> None:
 
 
 class InHipPython(Runtime):
-    """A binding that returns hip-python's objects, and passes integer handles on to hip-python."""
+    """A runtime that returns hip-python's objects, and passes handles as integers to hip-python."""
 
     def __init__(self) -> None:
         super().__init__()

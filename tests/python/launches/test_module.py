@@ -74,7 +74,8 @@ def test_kernels_compute_right_results(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), backends=("softgpu", BACKENDS_WITH_GPU[-1]))
 def test_a_device_array_is_passed_by_address(mgpu: Mgpu) -> None:
-    """The array supports __cuda_array_interface__, and its owner's work is still pending."""
+    """The array supports __cuda_array_interface__, and work on the array's stream is still
+    pending."""
     array, result = numpy.arange(COUNT, dtype=numpy.float32), numpy.zeros(COUNT, numpy.float32)
     owner = mgpu.StreamCreate()
     runtime = mgpu_rt.load()
@@ -99,7 +100,8 @@ def test_a_device_array_is_passed_by_address(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), backends=("custub",))
 def test_modules_load_on_nvidias_driver(mgpu: Mgpu) -> None:
-    """CUDA receives the image that AMD's HIP would receive; PTX states its kernels' arguments."""
+    """CUDA receives the image that AMD's HIP would receive; PTX lists the arguments of its
+    kernels."""
     module = mgpu_rt.Module(lower.lower(KERNELS, llvm=22, chip="sm_90", image="isa"))
     with pytest.raises(TypeError, match="'scale' takes 7 arguments, and got 6"):
         module["scale"](1, 1, *[64] * 6)
@@ -131,7 +133,7 @@ def test_modules_work_without_caches(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off")
 def test_the_image_lives_as_long_as_the_module(mgpu: Mgpu) -> None:
-    """HIP may read the image until the module is unloaded, although HIP 5.2.3 does not."""
+    """The module keeps its image, because HIP may read the image until the module is unloaded."""
     content = image("gfx90a")
     held = sys.getrefcount(content)
     module = mgpu_rt.Module(content)
@@ -252,7 +254,7 @@ def test_launches_hit_the_caches(mgpu: Mgpu) -> None:
     assert mgpu_rt.stats()["cache"]["modules"]["misses"] == 1
 
 
-# ---- how long ----
+# ---- lifetimes ----
 
 
 @in_child(policies=("builtin",))
@@ -283,7 +285,7 @@ def test_a_kernel_keeps_its_module(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleUnload") == 1
 
 
-#: Modules are open when the interpreter exits: in a thread, a global, and a reference cycle.
+#: When the interpreter exits, a thread, a global variable and a reference cycle hold open modules.
 OPEN_AT_EXIT = """
 import os, sys, threading
 import mgpu_rt

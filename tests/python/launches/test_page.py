@@ -1,4 +1,4 @@
-"""Runs the unchanged examples of docs/python.md, "The API", one after the other."""
+"""Runs the examples of docs/python.md, "The API", unchanged and one after the other."""
 
 from __future__ import annotations
 

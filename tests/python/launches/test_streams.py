@@ -60,7 +60,7 @@ def test_other_objects_are_refused_as_streams(stream: Any, error: type[Exception
         handle_of(stream)
 
 
-# ---- lending ----
+# ---- use_stream ----
 
 
 def address(mgpu: Mgpu, pointer: Any) -> int:

@@ -1,4 +1,4 @@
-"""The lowering of programs: its cache, its output, and its messages when it fails."""
+"""The lowering of programs: the cache, the output, and the messages of a failure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ module attributes {gpu.container_module} {
 }
 """
 
-# ---- what is kept --------------------------------------------------------------------------------
+# ---- the cache -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def test_a_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_tool_without_a_release_counts_by_its_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On systems other than Debian, the names of the tools contain no release."""
+    """On systems other than Debian, tools have names without a release, such as llc."""
     own = tmp_path / "llc"
     own.write_text("#!/bin/sh\necho '  LLVM version 99.1.0'\n")
     own.chmod(0o755)
@@ -250,7 +250,7 @@ def test_the_runner_has_its_releases_name() -> None:
     assert toolchain.runner(19).name == "mlir-cpu-runner"
 
 
-# ---- what is made --------------------------------------------------------------------------------
+# ---- output --------------------------------------------------------------------------------------
 
 
 def test_code_objects_have_the_names_of_their_modules() -> None:
@@ -312,8 +312,8 @@ def test_host_objects_have_the_habits_of_their_release(llvm: int) -> None:
 def test_other_releases_lower_where_their_tools_are(
     llvm: int, steps: list[str], program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stand-ins for the other releases' tools run LLVM 22's tools. For LLVM 20 and 21, as for 19,
-    LLVM 22 produces the device code."""
+    """Stand-ins for the other releases' tools run LLVM 22's tools. LLVM 22 produces the device code
+    for LLVM 20 and 21, as for LLVM 19."""
     noted = tmp_path / "noted"
     for name in ("mlir-opt", "mlir-translate", "llc", "ld.lld"):
         for release in (llvm, 22):
@@ -397,7 +397,8 @@ module attributes {gpu.container_module} {
 
 
 def test_nvidias_device_library_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable names CUDA's folder, which contains the code for exponentials."""
+    """CUDA's folder contains the code for exponentials, and no environment variable names this
+    folder."""
     if not any(Path(home, "nvvm", "libdevice").exists() for home in pipelines.CUDA_HOMES):
         pytest.skip("no CUDA toolkit here")
     for variable in pipelines.CUDA_VARIABLES:
@@ -433,7 +434,8 @@ def test_llvm_15_lowers_for_amd_only() -> None:
 def test_carried_objects_serve_without_tools(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another machine with MLIR built the objects, and only the objects were copied."""
+    """Another machine with MLIR has built the objects; this machine has only copies of the
+    objects."""
     made = lower.lower(program, llvm=22)
 
     def missing(name: str, llvm: int) -> Path:

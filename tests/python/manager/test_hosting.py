@@ -1,5 +1,5 @@
-"""The manager beside programs without Python: how the library finds an interpreter, and what
-happens without an interpreter."""
+"""The manager of programs without Python: how the library finds an interpreter, and what happens
+without an interpreter."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_manager_comes_and_goes(mode: str) -> None:
 
 
 def manager_that_came(program: subprocess.Popen[str]) -> int:
-    """Returns the process id of the manager, once the program has reported the manager."""
+    """Waits until the program reports its manager; returns the manager's process id."""
     assert program.stderr
     said = ""
     while "process" not in said:
@@ -86,14 +86,14 @@ def test_a_delay_that_is_not_over_starts_nothing() -> None:
 
 
 def when_needed(**changes: str) -> dict[str, str]:
-    """Returns the environment of a program that starts its manager only when needed."""
+    """Returns the environment in which a program starts its manager only when needed."""
     return promptly(**{"MGPU_RT_MANAGER": "on", **changes})
 
 
 @pytest.mark.parametrize("mode", ["served", "threads", "fork-after"])
 def test_a_program_within_its_limits_has_no_manager(mode: str) -> None:
-    """In mode `served`, the program finds no thread of the library, because the library starts
-    none."""
+    """The library starts no thread, so a program in mode `served` finds no thread and does not
+    print ok."""
     result = run_host(mode, when_needed())
     assert (result.stdout == "ok\n") == (mode != "served"), result.stderr
     assert "manager" not in result.stderr
@@ -208,7 +208,8 @@ def test_locale_is_the_programs() -> None:
 
 @pytest.fixture(scope="session")
 def odd_locales() -> Path:
-    """Creates locales whose codecs Python lacks, or whose encoding is not a superset of ASCII."""
+    """Creates locales with a codec that Python lacks, or with an encoding that is not a superset of
+    ASCII."""
     return make_locales(
         {
             "ka_GE": ("ka_GE", "GEORGIAN-PS"),
@@ -224,7 +225,8 @@ def odd_locales() -> Path:
     "locale", ["ka_GE", "hy_AM", "ja_JP.eucjp", "zh_CN.gbk", "tg_TJ.koi8t", "nowhere.NOTHING"]
 )
 def test_any_locale_is_served(locale: str, odd_locales: Path) -> None:
-    """In each of these locales, an earlier version let Python terminate the program."""
+    """In each of these locales, an earlier version of the library let Python terminate the
+    program."""
     good("served", LC_ALL=locale, LOCPATH=str(odd_locales))
 
 
@@ -250,8 +252,8 @@ class open_directory:
 
 @pytest.mark.parametrize("streams", ["0", "0 1 2"])
 def test_closed_standard_streams_stay_closed(streams: str) -> None:
-    """A newly opened file gets the numbers of closed standard streams, so the library must not open
-    a file in the program."""
+    """The library must not open a file in the program, because the file would get the number of a
+    closed standard stream."""
     closing = " ".join(f"{n}{'<' if n == '0' else '>'}&-" for n in streams.split())
     command = f'"$0" "$@" {closing}'
     arguments = [str(host()), str(library()), str(image()), KERNEL, "state"]
@@ -333,7 +335,8 @@ def test_a_first_call_may_be_in_a_constructor(
 @pytest.mark.parametrize("mode", ["fork-before", "fork-after", "fork-busy", "fork-first"])
 @pytest.mark.parametrize("python", ["on", "off"])
 def test_a_child_of_fork_gets_answers(mode: str, python: str) -> None:
-    """The library works in the child, before and after a first call, and beside busy threads."""
+    """The library works in the child, before and after a first call, and while other threads are
+    busy."""
     good(mode, MGPU_RT_MANAGER=f"{python},delay=0", MGPU_RT_MODULE_LIMIT="10K")
 
 
@@ -374,8 +377,8 @@ def test_the_manager_is_not_preloaded() -> None:
 
 
 def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
-    """The manager's Python starts with -I, which excludes the user's packages. If cffi is missing
-    elsewhere, the manager also searches the user's packages."""
+    """The manager's Python starts with -I, which excludes the user's packages. If no other folder
+    contains cffi, the manager also searches the user's packages."""
     python = bare_python()
     version = "python{}.{}".format(*sys.version_info)
     packages = tmp_path / ".local" / "lib" / version / "site-packages"
@@ -401,7 +404,8 @@ def test_an_interpreter_without_cffi_is_named() -> None:
 
 
 def installation(directory: Path, *, note: str | None = None, lies: str = "build/lib") -> Path:
-    """Creates another checkout, or the files of make install: the library and the package."""
+    """Copies the library and the package into a folder, like another checkout or an installation;
+    returns the library's path."""
     lib = directory / lies
     lib.mkdir(parents=True)
     shutil.copy(library(), lib)
@@ -417,11 +421,11 @@ def run_from(lib: Path, mode: str, **env: str) -> subprocess.CompletedProcess[st
 
 
 def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
-    """Order of search: the interpreter of mgpu-rt run, the installation's, VIRTUAL_ENV,
-    CONDA_PREFIX, PATH. The library reports each interpreter that fails.
+    """The library tries the interpreters of mgpu-rt run, the installation, VIRTUAL_ENV,
+    CONDA_PREFIX and PATH, in this order. The library reports each interpreter that fails.
 
-    If neither the user nor the library's environment selected the interpreter, the library prints a
-    line.
+    If the interpreter was selected neither by the user nor by the library's environment, the
+    library prints a line.
     """
     bare = str(bare_python())
     lib = installation(tmp_path / "elsewhere", note=bare)
@@ -437,7 +441,8 @@ def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lies", ["build/lib", "mgpu_rt/lib"])
 def test_the_note_beside_the_library_names_python(tmp_path: Path, lies: str) -> None:
-    """The note beside the library names the interpreter of a checkout or of make install."""
+    """The file mgpu_rt.python in the library's folder names the interpreter of a checkout or of
+    make install."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable, lies=lies)
     nowhere = str(tmp_path)
     env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_RUN_PYTHON": "", "VIRTUAL_ENV": "", "PATH": nowhere}
@@ -468,8 +473,8 @@ def test_the_librarys_own_environment_serves(tmp_path: Path) -> None:
 
 
 def test_a_package_of_another_version_is_named(tmp_path: Path) -> None:
-    """A line names the version of the package, which differs from the library's version, and the
-    program continues."""
+    """The versions of the package and the library differ: one line names the package's version, and
+    the program continues."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable)
     init = tmp_path / "elsewhere" / "mgpu_rt" / "__init__.py"
     init.write_text(init.read_text().replace('__version__ = "', '__version__ = "9'))
@@ -515,9 +520,9 @@ def test_an_exit_handler_may_launch() -> None:
 def test_exit_gives_back_at_most_idle_streams(
     mode: str, version: str, destroyed: int, tmp_path: Path
 ) -> None:
-    """At exit, the library destroys only idle streams, and only from HIP 7 on. If the library
-    destroyed other objects, the exit might wait for the device; with stock the exit does not
-    wait."""
+    """At exit, the library destroys only idle streams, and destroys them only with HIP 7 or later.
+    If the library destroyed other objects, the exit might wait for the device; with stock, the exit
+    does not wait."""
     log = tmp_path / "log"
     good(mode, HIPSTUB_LOG=str(log), HIPSTUB_VERSION=version)
     found = counts(log)
@@ -546,7 +551,7 @@ def test_the_library_is_not_linked_with_python() -> None:
 
 
 def test_many_short_programs_end_quietly() -> None:
-    """Each program exits while its manager starts; make soak-hosts runs more of them."""
+    """Each program exits while its manager starts; make soak-hosts runs more such programs."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.hosts.soak", "60"],
         cwd=ROOT,

@@ -1,4 +1,5 @@
-"""The program controls its Python interpreter, in every version and state."""
+"""The library in programs that control a Python interpreter of their own, in any version and
+state."""
 
 from __future__ import annotations
 
@@ -253,7 +254,7 @@ def test_sub_interpreters_are_served(version: str) -> None:
 
 
 def test_no_signal_is_lost() -> None:
-    """An exception in a signal handler reaches the program, and makes no module load fail."""
+    """An exception in a signal handler reaches the program, and no module load fails."""
     result = python("""
     import signal
     class Interrupt(Exception):
@@ -291,8 +292,8 @@ def gil() -> Path:
 def test_the_gil_is_held_throughout(gil: Path) -> None:
     """A thread that loads modules does not need the GIL, before or after the first call.
 
-    No thread that calls mgpu* enters the interpreter, because the holder of the GIL would block the
-    thread.
+    A thread that calls mgpu* does not enter the interpreter, because the thread would wait for the
+    holder of the GIL.
     """
     python(f"""
     holder = ctypes.PyDLL({str(gil)!r})

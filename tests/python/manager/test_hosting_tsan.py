@@ -43,7 +43,7 @@ def suppressions() -> Path:
     """Writes a file that suppresses reports of races in the stub. The accesses of the stub are
     invisible, because the stub is built without ThreadSanitizer."""
     out = folder("hosting") / "tsan.suppressions"
-    # read_path reads the loader's list, but the loader is not built with ThreadSanitizer, so its
-    # locks are invisible.
+    # read_path reads the loader's list, but the loader is not built with ThreadSanitizer, so the
+    # loader's locks are invisible.
     out.write_text("called_from_lib:libamdhip64.so.5\nrace:libamdhip64.so\nrace:read_path\n")
     return out

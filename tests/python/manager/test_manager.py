@@ -1,5 +1,4 @@
-"""The manager and its policies: their events, the effects of their decisions, and their
-failures."""
+"""The manager and its policies: events, the effects of decisions, and failures."""
 
 from __future__ import annotations
 
@@ -98,7 +97,7 @@ class Program:
         return manager_of(self.said())[1]
 
 
-# ---- told and carried out -----------------------------------------------------------------------
+# ---- events and decisions -----------------------------------------------------------------------
 
 
 def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
@@ -139,7 +138,7 @@ def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
 
 def test_a_policy_may_evict_everything(tmp_path: Path) -> None:
     """The policy evicts all objects: the library ignores objects in use and unknown objects, and
-    evicts all others."""
+    evicts all other objects."""
     with Program(tmp_path, "EvictAll") as program:
         program.do("stream = lib.mgpuStreamCreate()")
         program.do("module = lib.mgpuModuleLoad(new_image(), 0); wait_until_served()")
@@ -262,7 +261,7 @@ def test_a_policys_output_goes_to_the_programs_stderr(tmp_path: Path) -> None:
 
 
 def test_the_manager_calls_no_hip_after_its_end(tmp_path: Path) -> None:
-    """The library makes no call of HIP for the manager after the exit handlers have run."""
+    """The library calls no function of HIP for the manager after the exit handlers have run."""
     (tmp_path / "policies.py").write_text((HOSTS / "policies.py").read_text())
     env = promptly(
         PYTHONPATH=str(tmp_path),
@@ -294,7 +293,7 @@ def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
         assert len(loaded()) == 2  # the program's, and none of the child's 40
 
 
-# ---- failing ------------------------------------------------------------------------------------
+# ---- failures -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -324,7 +323,8 @@ def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("path", ["policies", "", "/nowhere"])
 def test_a_policy_is_found_from_the_folder_of_the_program(path: str, tmp_path: Path) -> None:
-    """PYTHONPATH's entries are relative to the program's folder, which is searched last."""
+    """The entries of PYTHONPATH are relative to the program's folder. The manager searches the
+    program's folder itself last."""
     module = "quiet"
     (tmp_path / "policies").mkdir()
     text = "class Quiet:\n    def __init__(self, caches): ...\n    def decide(self, *_): ...\n"
@@ -412,12 +412,12 @@ def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) 
             assert ends(int(found[2]))
 
 
-# ---- from the start ----
+# ---- policies that start at once ----
 
 
 def test_a_policy_that_is_named_starts_at_once_and_says_so(tmp_path: Path) -> None:
-    """Objects that existed earlier are the policy's first events, and the program's stderr shows
-    the policy's output."""
+    """The policy's first events report objects that existed earlier; the program's stderr shows the
+    policy's output."""
     (tmp_path / "told.py").write_text(TELLS)
     with Program(tmp_path, "told:Tells", MGPU_RT_VERBOSE="", MGPU_RT_MANAGER="") as program:
         program.do("launch()")

@@ -1,5 +1,5 @@
-"""Runs the manager in containers, below their process 1, and in sandboxes that refuse system
-calls."""
+"""Runs the manager in containers, under the container's process 1, and in sandboxes that refuse
+system calls."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ sys.exit(program.returncode)
 
 
 def in_container(first: str, mode: str) -> subprocess.CompletedProcess[str]:
-    """Runs the host program below its own process 1."""
+    """Runs the host program in a new PID namespace, as a child of FIRST."""
     probe = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*probe, "true"], capture_output=True).returncode != 0:
         pytest.skip("no right to make a namespace of processes")
@@ -82,8 +82,8 @@ def test_a_container_with_an_init_has_a_manager() -> None:
     assert (result.returncode, result.stdout) == (0, "ok\nleft: 0\n"), result.stderr
 
 
-#: The system calls of the library's own thread and of the process that becomes the manager, with
-#: their numbers on x86-64. For each call, the flag tells whether a manager still runs if a sandbox
+#: System calls, with their numbers on x86-64, of the library's own thread and of the process that
+#: becomes the manager. For each call, the flag tells whether a manager still runs if a sandbox
 #: refuses the call.
 REFUSED = {
     "clone": (56, False),

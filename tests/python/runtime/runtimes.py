@@ -13,7 +13,7 @@ from mgpu_rt.runtime._base import METHODS
 
 
 class PassAll(Runtime):
-    """A hook through which every call goes, without a change."""
+    """A hook that passes each call on unchanged."""
 
 
 def _pass(method: str) -> Any:
@@ -93,7 +93,7 @@ class NoRuntime:
 
 
 class Surroundings(Runtime):
-    """Prints the program's settings as the interpreter inherits them."""
+    """Prints settings of the interpreter: its UTF-8 mode, PYTHONHOME and prefix."""
 
     def stream_create(self) -> int:
         words = (sys.flags.utf8_mode, os.environ.get("PYTHONHOME"), sys.prefix)

@@ -13,8 +13,8 @@ from mgpu_rt.runtime._hip import _with_hip_python
 
 
 def test_threads_that_begin_at_once_find_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two threads bind hip-python one after the other: the first thread must not remove the module
-    through which the second thread finds the library."""
+    """Two threads bind hip-python one after the other. The first thread must not remove the module
+    that the second thread uses to find the library."""
     both_ask, first_has_left = threading.Event(), threading.Event()
     found: list[Any] = []
 

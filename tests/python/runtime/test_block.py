@@ -1,4 +1,4 @@
-"""A hook and a recording on a whole model: the transformer block of bench/models, on softgpu."""
+"""A hook and a recording of a whole model, the transformer block of bench/models, on softgpu."""
 
 from __future__ import annotations
 

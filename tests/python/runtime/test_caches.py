@@ -156,7 +156,7 @@ def test_a_singleton_serves_all(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_singleton_makes_one_stream_for_threads_that_begin_at_once(mgpu: Mgpu) -> None:
-    """An earlier version created one runtime in each thread. All threads but one then released
+    """An earlier version created one runtime in each thread. All threads except one then released
     their runtimes while other threads still used these runtimes."""
     mgpu.stub.hipstub_set_delay(b"hipStreamCreate:20000")
     with mgpu_rt.intercept(Singleton()):
@@ -232,7 +232,7 @@ def test_a_block_serves_its_stream_and_size_again(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", **alone)
 def test_a_free_waits_while_another_stream_is_at_work(mgpu: Mgpu) -> None:
-    """Another stream may use the block, so HIP frees it, as with stock."""
+    """Another stream may use the block, so HIP frees the block, as with stock."""
     with mgpu_rt.intercept(CachedRuntime()):
         stream = mgpu.StreamCreate()
         for other in (mgpu.StreamCreate(), mgpu.null):

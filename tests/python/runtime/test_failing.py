@@ -153,7 +153,7 @@ def run_redirected(runtime: str, redirected: str) -> subprocess.CompletedProcess
 def test_a_stream_that_cannot_be_written_changes_no_ending(
     name: str, redirected: str, status: int, out: str
 ) -> None:
-    """No text for stderr appears on stdout, which may be a file of results."""
+    """Text for stderr never appears on stdout, which may be a file of results."""
     done = run_redirected(f"failing:{name}", redirected)
     assert (done.returncode, done.stdout) == (status, out)
 
@@ -193,7 +193,7 @@ def test_a_fault_that_did_not_come_is_named() -> None:
 
 @in_child(**alone)
 def test_the_nan_hook_names_a_kernel_that_it_cannot_look_at(mgpu: Mgpu) -> None:
-    """A kernel that was looked up before the hook was installed is named once."""
+    """The hook prints one line about a kernel that was looked up before the hook was installed."""
     image = mgpu.image(code_object("forum"))
     function = mgpu.function(mgpu.load(image), "test_func")
     with mgpu_rt.intercept(NanCheck()):
@@ -237,7 +237,7 @@ def test_raw_arguments_of_other_sizes_are_refused(raw: Any) -> None:
 
 
 def test_a_launch_without_params_has_no_arguments_to_look_at() -> None:
-    """The arguments may be in `extra`, HIP's other way to pass them."""
+    """The arguments may be in `extra`, through which HIP also takes arguments."""
     launch = launch_with(8)
     launch.params = 0
     assert (launch.raw, launch.values, [*launch.buffers()]) == ([], [], [])

@@ -86,8 +86,7 @@ def test_no_link_in_it_is_followed(tmp_path: Path) -> None:
 
 
 def test_a_new_recording_takes_an_empty_folder(tmp_path: Path) -> None:
-    """A program without launches leaves an empty folder, and so does a rank that has just
-    started."""
+    """A folder may be empty: the program made no launch, or a rank has just started."""
     out = tmp_path / "recording"
     for _ in range(2):
         claim(str(out))
@@ -102,12 +101,12 @@ def test_a_new_recording_takes_an_empty_folder(tmp_path: Path) -> None:
         claim(str(tmp_path / "file"))
 
 
-# ---- whole ----
+# ---- complete files ----
 
 
 def test_a_line_costs_its_own_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cost of a launch does not grow: 1000 launches took 55 s when each launch rewrote all
-    earlier ones."""
+    earlier launches."""
     moved = {"read": 0, "written": 0}
 
     def pread(number: int, size: int, at: int) -> bytes:

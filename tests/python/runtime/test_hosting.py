@@ -121,7 +121,7 @@ def test_statistics_tell_of_calls_of_the_driver_that_were_not_counted(
     assert [module["loads"] for module in stats["modules"]] == [2]
 
 
-# ---- nothing asked for ----
+# ---- no runtime named ----
 
 
 def test_no_python_is_loaded_unless_asked_for(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_calls_on_a_small_stack_pass_by_the_runtime_with_a_warning() -> None:
     assert KERNEL not in done.stderr
 
 
-# ---- what goes wrong ----
+# ---- failures ----
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A runtime in the path of a Python program's calls: `with mgpu_rt.intercept(...)`."""
+"""A runtime that receives the calls of a Python program: `with mgpu_rt.intercept(...)`."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_an_unknown_setting_is_refused() -> None:
 
 
 class Changes(Runtime):
-    """A hook that doubles the grid, launches twice, and skips grids of one block."""
+    """A hook that doubles the grid, launches the kernel twice, and skips grids of one block."""
 
     def launch_kernel(self, launch: Launch) -> None:
         if launch.grid == (1, 1, 1):
@@ -192,8 +192,7 @@ def test_each_kind_of_launch_goes_on_to_the_library(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_memrefs_come_back_through_python(mgpu: Mgpu) -> None:
-    """Functions that return a struct, and functions that take one, are called in both
-    directions."""
+    """A struct passes through Python in both directions, as an argument and as a result."""
     host = mgpu.ffi.new("float[4]")
     mgpu.keep(host)
     mgpu.MemHostRegister(host, 16)
@@ -298,8 +297,8 @@ lib.override(b"mgpuStreamCreate", True)
 
 
 def test_a_method_outside_of_a_program_does_nothing() -> None:
-    """The method does nothing. The first such call prints one line, and later calls print
-    nothing."""
+    """The method does nothing. The first call outside of a program prints one line, and later calls
+    print nothing."""
     code = [sys.executable, "-c", BY_ITSELF]
     done = subprocess.run(code, capture_output=True, text=True, env=environment(), timeout=HANG)
     assert (done.returncode, done.stdout) == (0, "0 0 ('', '')\n0 None None\n"), done.stderr

@@ -46,7 +46,8 @@ def test_pointers_of_a_kernel_are_found(image: str) -> None:
 
 
 def _spoiled(mgpu: Mgpu, image: str) -> None:
-    """Launches a kernel that halves 64 numbers and then corrupts one, on the GPU."""
+    """Launches two kernels on the GPU: the first kernel halves 64 numbers, and the second kernel
+    corrupts a number."""
     content = lower.code_object(NAN, CHIP, image=image)
     module = mgpu.load(mgpu.image(content + b"\0"))
     stream = mgpu.StreamCreate()

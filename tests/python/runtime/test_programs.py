@@ -1,4 +1,4 @@
-"""The programs in bench/programs print the same output over each runtime in Python as over the
+"""Each program in bench/programs prints the same output with each runtime in Python as with the
 library."""
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def test_something_that_is_there_is_left_alone(out: str, tmp_path: Path) -> None
     assert os.listdir(tmp_path / "there") == ["file"]
 
 
-# ---- what fails, on the stub ----
+# ---- failures, on the stub ----
 
 TIMES = 3
 

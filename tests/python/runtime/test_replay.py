@@ -84,7 +84,7 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Path) -> None:
-    """The name does not become part of the replaying program's code, or of the script."""
+    """The folder's name never becomes code of the replaying program or of the script."""
     folder, script = tmp_path / os.fsdecode(name), tmp_path / "replay.py"
     folder.symlink_to(recorded)
     env = environment("softgpu", MGPU_RT_MANAGER="off")

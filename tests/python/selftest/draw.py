@@ -2,8 +2,8 @@
 
     python -m tests.python.selftest.draw FOLDER
 
-The sequences are cases of the random driver that do not depend on the null stream's order and run
-on any HIP.
+The random driver generates the sequences, which run on any HIP and do not depend on the null
+stream's order.
 """
 
 from __future__ import annotations

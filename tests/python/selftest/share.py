@@ -1,11 +1,11 @@
-"""Removes each proof from the library and finds the selftest's check that detects the removal, on
+"""Removes each proof from the library, and finds the selftest's check that detects the removal on
 the emulated device.
 
     python -m tests.python.selftest.share [--rest] [PROOF ...]
 
 The command builds the library without each proof of docs/proofs.md, one at a time, and plays the
-programs of csrc/selftest/programs. Some programs need two devices, or reset one. The first check
-that reports the library as wrong becomes the proof's witness `selftest CHECK` in the table of
+programs of csrc/selftest/programs. Some programs need two devices, or reset a device. The first
+check that reports the library as wrong becomes the proof's witness `selftest CHECK` in the table of
 docs/proofs.md. If no check reports the library, the row gives the reason. Until the reason is
 known, the row has "selftest: open", which a test refuses. The table is written after each proof, so
 that --rest can continue an interrupted run.
@@ -31,14 +31,13 @@ from tests.support.variants import without
 
 TWO = "gfx90a,gfx90a"
 WITNESS = re.compile(r"(?:, )?`selftest[^`]*`")
-#: The reason why no check reports the library; docs/proofs.md explains each word.
+#: Matches the reason why no check reports the library; docs/proofs.md explains each reason.
 REASON = re.compile(r", selftest: (\w+)")
 REASONS = ("race", "failure", "cost", "device", "words", "outside")
 
 
 def checks_of(library: Path, folder: Path, names: Sequence[str] = ()) -> list[right.Check]:
-    """Returns the checks of a selftest with that library: all checks of proofs, or the given
-    ones."""
+    """Returns a selftest's checks of that library: the named checks, or all checks of proofs."""
     read = bundle.read()
     found = find("softgpu", None, read, library, base=environment("softgpu", MGPU_RT_SOFTGPU=TWO))
     read.lay_out(found.chip, folder)
@@ -66,8 +65,8 @@ def _pins(found: Machine) -> Machine:
 
 
 def calls_wrong(check: right.Check) -> bool:
-    """Returns whether a check reports the library as wrong. The check runs the same library for the
-    side with stock's behaviour."""
+    """Returns whether a check reports the library as wrong. In the check, the side with stock's
+    behaviour runs this library too."""
     parts: list[Part] = []
     right.perform([check], parts, math.inf, lambda text: None, "")
     return any(wrong.side != HIP for wrong in parts[0].wrong)

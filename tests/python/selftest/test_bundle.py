@@ -39,7 +39,7 @@ def test_sources_give_what_the_bundle_holds(read: bundle.Bundle) -> None:
 
 
 def test_the_bundle_has_the_programs_of_the_proofs(read: bundle.Bundle) -> None:
-    """Each program is written here once, and named after its group."""
+    """The bundle contains each program once, under the name of its group."""
     made = maker.proofs()
     assert made == {name: read.members.get(name) for name in made}, AGAIN
     held = {*read.sequences("proofs"), *read.sequences("resets")}
@@ -60,8 +60,8 @@ def test_every_chip_has_every_kernel(read: bundle.Bundle) -> None:
 
 
 def laid_out(read: bundle.Bundle, folder: Path) -> dict[str, bytes]:
-    """Unpacks images that contain their names, and whose sections begin at offset 0; returns the
-    images."""
+    """Unpacks the bundle with images that contain their names and have sections at offset 0;
+    returns the images."""
     named = {
         name: f"image of {name}".encode().ljust(40) + bytes(8) + bytes(256).replace(b"\0", b".")
         for name in read.kernels("gfx90a")

@@ -162,7 +162,7 @@ def interrupted(at: str, *words: object) -> tuple[int, str, str]:
 def test_an_interrupt_keeps_the_results_so_far(
     at: str, only: tuple[str, ...], checked: list[int], tmp_path: Path
 ) -> None:
-    """A step that ends before the interrupt also counts."""
+    """The results include each step that ended before the interrupt."""
     file = tmp_path / "found.json"
     words = [word for name in only for word in ("--only", name)]
     status, said, _ = interrupted(at, *words, "--json", file)
@@ -223,7 +223,7 @@ def test_two_devices_are_tested_concurrently() -> None:
 
 
 def proofs_played(folder: Path, *names: str, chips: str = "gfx90a") -> result.Part:
-    """Returns the proofs' part of a selftest: of all groups, or of the given ones."""
+    """Returns a selftest's part about the proofs: of the named groups, or of all groups."""
     read = bundle.read()
     found = machine.find("softgpu", None, read, base=environment("softgpu", MGPU_RT_SOFTGPU=chips))
     read.lay_out(found.chip, folder)
@@ -238,14 +238,14 @@ def proofs_played(folder: Path, *names: str, chips: str = "gfx90a") -> result.Pa
 @pytest.mark.check
 @pytest.mark.parametrize("chips", ["gfx90a", "gfx90a,gfx90a"])
 def test_all_proofs_are_compared_and_right(chips: str, tmp_path: Path) -> None:
-    """The proofs include some that reset a device."""
+    """Some of the proofs reset a device."""
     part = proofs_played(tmp_path, chips=chips)
     assert (part.compared, part.wrong) == (part.total, [])
     assert part.total == sum(group.devices <= len(chips.split(",")) for group in groups())
 
 
 def test_proofs_are_right(tmp_path: Path) -> None:
-    """This test runs two groups; `make check` runs the others."""
+    """This test runs two groups; `make check` runs the other groups."""
     part = proofs_played(tmp_path, "proofs-shared", "proofs-memory-others")
     assert (part.compared, part.total, part.wrong) == (2, 2, [])
 
@@ -309,8 +309,8 @@ WELL: tuple[sequences.Output, list[str]] = (sequences.Output(), [])
 
 
 def played(stock: list, library: list) -> right.Findings:
-    """Plays a sequence, first with the given outcomes of each side and then with success; returns
-    the findings."""
+    """Plays a sequence: each side has its given outcomes first, and then succeeds. Returns the
+    findings."""
     plays = {"stock": iter(stock), "library": iter(library)}
     return right.sequence_compared(lambda side, _=None: next(plays.get(side, iter(())), WELL))
 
@@ -461,8 +461,8 @@ def test_a_part_in_python_that_compares_nothing_is_wrong(monkeypatch: pytest.Mon
 def test_a_program_whose_calls_fail_is_wrong_with_stock_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In a run with stock's behaviour, a call that fails before main's return is a fault; a later
-    failure is none."""
+    """With stock's behaviour, a call that fails before main returns is a fault; a failure after
+    main returns is no fault."""
     found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
     failed = "'hipModuleLaunchKernel' failed with 'hipErrorInvalidValue'\n"
     read = Bundle({}, {"programs": {"22": ["forum"]}, "chips": []})

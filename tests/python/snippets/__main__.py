@@ -1,6 +1,6 @@
 """One short piece of code for each function of HIP that the stub serves.
 
-The snippets run one after the other in this process, over the stub or over AMD's HIP (MGPU_RT_HIP
+The snippets run one after the other in this process, with the stub or with AMD's HIP (MGPU_RT_HIP
 names the library). Each snippet asserts what a caller would observe. The return codes go to stdout,
 as one line of JSON for each snippet.
 """

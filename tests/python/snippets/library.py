@@ -38,8 +38,8 @@ const char *hipGetErrorString(int error);
 
 
 def declarations() -> str:
-    """Returns the declarations of the stub's functions for cffi, from the table from which the stub
-    is generated."""
+    """Returns the declarations of the stub's functions for cffi, read from functions.def,
+    which also defines the stub."""
     table = (SOURCES / "functions.def").read_text()
     rows = re.findall(r"^HIP_CALL\((\w+), (\([^)]*\)),", table, re.MULTILINE)
     return _TYPES + "".join(f"int {name}{params};\n" for name, params in rows)

@@ -143,7 +143,7 @@ def hipMemcpyAsync(hip: Hip) -> None:
 
 
 def _fill(hip: Hip, function: str, value: int, count: int, expected: bytes) -> None:
-    """A fill of the first bytes of a block of zeros; the other bytes stay unchanged."""
+    """Fills the first bytes of a block of zeros, and checks that the other bytes stay unchanged."""
     address = hip.memory(32)
     hip.hipMemcpy(address, hip.new("char[]", bytes(32)), 32, HOST_TO_DEVICE)
     late = [hip.stream()] if function.endswith("Async") else []

@@ -1,5 +1,5 @@
-"""Tests as a user writes them, which test_plugin.py runs by pytest. Each docstring is the expected
-result of its test."""
+"""Tests as a user writes them; test_plugin.py runs these tests with pytest. Each docstring is the
+expected result of its test."""
 
 import ctypes
 import os

@@ -58,8 +58,8 @@ def run(folder: Path, *words: object, **env: str) -> subprocess.CompletedProcess
 
 
 def outcomes(file: Path) -> dict[str, tuple[str, str]]:
-    """Returns the outcome of each test in a file of --junitxml, and its message with the captured
-    output."""
+    """Returns the outcome of each test in a file of --junitxml, and the test's message with the
+    captured output."""
     found = {}
     for case in ElementTree.parse(file).iter("testcase"):
         parts = {part.tag: f"{part.get('message')}\n{part.text}" for part in case}
@@ -113,7 +113,7 @@ def test_a_missing_gpu_is_named(tmp_path: Path) -> None:
 
 def test_a_device_that_is_not_there_fails_the_tests(tmp_path: Path, programs: Path) -> None:
     """The test also fails without --mgpu-device, because a skipped test would look like a passed
-    one."""
+    test."""
     text = "import pytest\ndef test_one(mgpu): pass\n@pytest.mark.mgpu\ndef test_two(): pass\n"
     (tmp_path / "test_it.py").write_text(text)
     done = run(tmp_path, "-q", MGPU_RT_HIP="/nowhere")

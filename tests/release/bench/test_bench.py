@@ -220,8 +220,7 @@ def test_a_device_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 def test_earlier_figures_stay_where_a_later_benchmark_breaks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The machine disappears in the middle of a run; a machine that is lent for minutes may do
-    so."""
+    """The machine, which was lent for a few minutes, disappears in the middle of a run."""
 
     def measured(name: str, *_: object) -> Callable[[object], Result]:
         def measure(_step: object) -> Result:

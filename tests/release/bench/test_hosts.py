@@ -1,5 +1,5 @@
-"""Tests programs in other hosts, such as Python and mlir-runner, as the harness starts these
-hosts."""
+"""Tests programs in other hosts, such as Python and mlir-runner; the tests start the hosts as the
+harness does."""
 
 from __future__ import annotations
 

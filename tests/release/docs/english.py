@@ -8,7 +8,8 @@ from collections.abc import Iterator
 MOST_WORDS = 25
 #: Words that hide the actor if a sentence begins with them; a question may begin with them.
 HIDES = re.compile(r"[*(\"]*(What|Who|Whoever|Of|But for|Where|That)\b(?!.*\?)")
-#: Instead of these, pages say: only, of the program, stock, LLVM's own library, the library prints.
+#: Instead of these words, pages say: only, of the program, stock, LLVM's own library, the library
+#: prints.
 AVOIDED = re.compile(
     r"(?<!leave )(?<!leaves )(?<!left )\balone\b"
     r"|\bthe program's own\b"

@@ -20,8 +20,8 @@ from tests.support.programs import STOCK, build
 
 LAUNCHES = 1000
 
-#: For each file: the screen's width, whether it is dark, the shown element, and how much of it is
-#: shown.
+#: Maps each file to the screen's width, the choice of dark colours, the element, and the height of
+#: the picture.
 PICTURES = {
     "report.png": (1000, False, "body", 1010),
     "report-dark.png": (1000, True, "#over-time", None),

@@ -1,8 +1,9 @@
 """The sessions that pages show: commands after a "$", and the commands' output.
 
 A block of code in a language is a file; the text before the block ends with the file's name:
-`mine.py`. A page may omit lines, as "...". Times, addresses and dates differ between runs, so they
-are not compared, nor is the order of a table's rows, which depends on times.
+`mine.py`. A page may show "..." in place of lines. Times, addresses and dates differ between runs,
+so they are not compared. The order of a table's rows depends on times, so the order is not compared
+either.
 """
 
 from __future__ import annotations

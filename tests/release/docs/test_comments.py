@@ -10,7 +10,7 @@ import pytest
 from tests.release.docs import english
 from tests.support.child import ROOT
 
-#: A string, a character (either may look like a comment), or a comment.
+#: Matches a string, a character or a comment; a string or a character may look like a comment.
 TOKEN = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|/\*(.*?)\*/", re.DOTALL)
 #: Matches lines that are no sentences: table columns, lists, code and headings.
 NO_SENTENCES = re.compile(r"\S {2,}\S|^(?:\s{4}|\s*[-*] |----)", re.MULTILINE)

@@ -113,8 +113,8 @@ def _tests() -> list[str]:
 
 
 def test_each_ratio_of_the_figures_says_of_what() -> None:
-    """Each paragraph says whether a ratio is of the medians of a whole run or of pairs in one turn,
-    because these ratios differ."""
+    """Each paragraph with a ratio says whether the ratio compares the medians of a whole run or
+    pairs of one turn. These two ratios differ."""
     text = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
     said = [part for part in paragraphs if re.search(r"\bratios?\b", part)]
@@ -134,8 +134,8 @@ def test_the_condition_that_stock_does_not_have_is_said_first() -> None:
 
 
 def test_the_readmes_gains_are_those_of_the_figures() -> None:
-    """The least and the largest ratio over all models and variants: unchanged, with the option, as
-    a graph. All of these ratios come from one run."""
+    """README.md shows the least and the largest ratio over all models and variants: unchanged, with
+    the option, and as a graph. All of these ratios come from one run."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert _shown("models") == _shown("graphs")
     rows = re.findall(r"^\| LLVM (\d+).*?\| (\S+ to .*) \|$", readme, re.MULTILINE)
@@ -273,7 +273,7 @@ def surroundings(directory: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(("name", "line"), [shown for shown in SHOWN if shown[1] not in ELSEWHERE])
 def test_a_command_runs(name: str, line: str, place: Path) -> None:
-    """The command runs unchanged; make only shows its commands."""
+    """The command runs as the page shows it; for make, the test only lists the commands."""
     line = line.replace("...", "-e main --entry-point-result=void")
     if line.startswith("make"):
         words = ["make", "-n", *line.split()[1:]]
@@ -282,8 +282,8 @@ def test_a_command_runs(name: str, line: str, place: Path) -> None:
         result = subprocess.run(
             ["sh", "-c", line], cwd=place, env=surroundings(place), capture_output=True, text=True
         )
-    # MLIR's main returns no value, so the status of ./program is arbitrary: on its line, only 126
-    # and 127 are errors.
+    # MLIR's main returns no value, so the status of ./program is arbitrary: only 126 and 127 are
+    # errors.
     of_command = (126, 127) if "./program" in line else range(1, 256)
     assert result.returncode >= 0 and result.returncode not in of_command, result.stderr
     assert "failed with" not in result.stderr and not result.stderr.startswith("usage:")

@@ -51,8 +51,8 @@ def test_an_example_prints_what_it_promises(
 
 
 def test_a_lent_stream_is_the_only_one(run: Run, built: Path, tmp_path: Path) -> None:
-    """Once the program has ended the use of its own stream, the library creates one stream, and no
-    more."""
+    """After the program has ended the use of its own stream, the library creates a single
+    stream."""
     stats = tmp_path / "stats.json"
     words = ("mgpu-rt", "run", "--device", "softgpu", "--stats-json", stats, "--")
     run(*words, built / "outside_stream")

@@ -1,4 +1,4 @@
-"""Tests the small project of examples/ci without a GPU, as its workflow does, from a fresh
+"""Tests the small project of examples/ci like the project's workflow: without a GPU, from a fresh
 clone."""
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def test_a_step_of_the_workflow_ends_well(step: str, project: Path) -> None:
         assert "2 passed" in done.stdout
 
 
-# ---- packages (tests/release/install/test_ci.py has what pip installs) ----
+# ---- packages (tests/release/install/test_ci.py tests pip's packages) ----
 
 
 def set_up() -> list[str]:

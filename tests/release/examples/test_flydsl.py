@@ -1,4 +1,4 @@
-"""FlyDSL over this library: the table of functions, and the example if FlyDSL is installed."""
+"""FlyDSL with this library: the table of functions, and the example if FlyDSL is installed."""
 
 from __future__ import annotations
 

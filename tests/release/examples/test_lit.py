@@ -1,5 +1,5 @@
-"""Tests the part of docs/ci.md on LLVM's own integration tests: with the page's lines such a suite
-runs without a GPU. The file twice.mlir is a test like those of the suite."""
+"""Tests the part of docs/ci.md on LLVM's own integration tests. The page's lines let such a suite
+run without a GPU. The file twice.mlir is a test like the tests of the suite."""
 
 from __future__ import annotations
 

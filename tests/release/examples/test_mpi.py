@@ -27,7 +27,8 @@ def part(rank: int, ranks: int) -> int:
 
 
 def test_three_ranks_on_two_devices(run: Run) -> None:
-    """The output equals that in docs/mpi.md: the table, and one line about a shared device."""
+    """The output equals the output in docs/mpi.md: the table, and one line about a shared
+    device."""
     result = run("sh", "-c", shown("mpi"))
     head, *rows, end = result.stdout.splitlines()
     assert head.split() == ["rank", "device", "PCI", "bus", "sum", "us", "a", "call"]
@@ -58,7 +59,8 @@ def test_the_script_for_two_gpus_runs(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_table_of_launchers() -> None:
-    """docs/mpi.md lists the variables of csrc/runtime/process/local_rank.def, in its order."""
+    """docs/mpi.md lists the variables of csrc/runtime/process/local_rank.def, in the order of that
+    file."""
     page = (ROOT / "docs" / "mpi.md").read_text(encoding="utf-8")
     rows = (f"| `{name}` | {launcher} |" for name, launcher in LAUNCHERS.items())
     assert "\n".join(rows) in page

@@ -30,7 +30,7 @@ def said(script: str, *arguments: str, **env: str) -> str:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> str:
-    """Returns a PATH that contains only the usual needs of a shell script, and mgpu-rt."""
+    """Returns a PATH that contains only mgpu-rt and the usual tools of a shell script."""
     for tool in ("dirname", "mktemp", "readlink", "rm"):
         (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
     (tmp_path / "mgpu-rt").symlink_to(COMMAND)

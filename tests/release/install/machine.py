@@ -1,4 +1,4 @@
-"""Shared parts of the tests of installing. The functions copy sources, find Pythons, make
+"""Helpers of the tests of installations. The functions copy sources, find Pythons, make
 environments, and check every installation."""
 
 from __future__ import annotations
@@ -178,7 +178,8 @@ def _check_forum(installed: Installed, program: Path, work: Path) -> None:
     stats = work / "stats.json"
     words = ("run", "--device", "softgpu", "--stats-json", stats, "--", program)
     result = attempt(installed.command, *words)
-    # The lowered main returns no status, so the test accepts any status except a signal's.
+    # The lowered main returns no status, so the test accepts any status except the status of a
+    # signal.
     assert (result.returncode >= 0, result.stderr) == (True, ""), result.stderr
     counted = json.loads(stats.read_text())
     assert counted["abi"]["mgpuLaunchKernel"]["calls"] == LAUNCHES

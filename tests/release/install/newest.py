@@ -1,5 +1,5 @@
-"""A Python host: four threads load, launch and unload through the library; then the host waits
-until the manager's start is over."""
+"""A Python host: four threads load, launch and unload through the library. Then the host waits
+while the manager is starting."""
 
 import ctypes
 import sys

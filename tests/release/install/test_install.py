@@ -1,8 +1,8 @@
 """Tests installations from a copy of the sources; the copy is removed before the programs run.
 
-`make test` runs a part: a wheel from this machine's compiler, in one environment, and failures.
-`make check-install` runs the other parts: the wheel for every Linux, the source archive, every
-Python of this machine, make install, and a Debian 13.
+`make test` tests only a wheel from this machine's compiler, in one environment, and failures.
+`make check-install` tests the rest: the wheel for every Linux, the source archive, every Python of
+this machine, make install, and Debian 13.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def installed(wheel: Path, folder: Path) -> Installed:
     return machine.install(Path(sys.executable), folder / "venv", wheel)
 
 
-# ---- the sample ----
+# ---- an installed wheel ----
 
 
 @pytest.mark.check
@@ -85,8 +85,8 @@ def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path
 def test_llvms_names_lead_to_one_runtime(
     name: str, preloaded: bool, installed: Installed, tmp_path: Path
 ) -> None:
-    """Behind each library name is an ELF filter of a few KB, not a copy, so a process maps only one
-    runtime."""
+    """Each library name leads to an ELF filter of a few KB, not to a copy, so a process maps only
+    one runtime."""
     library = Path(installed.ask("config", "--path").strip())
     assert (library / name).stat().st_size < 8192
     program = stream_program(tmp_path, name)
@@ -131,7 +131,7 @@ def assert_is_report(page: str) -> None:
     assert "hipModuleLaunchKernel" in page
 
 
-# ---- what stands in the way ----
+# ---- obstacles ----
 
 
 @pytest.mark.check
@@ -161,7 +161,7 @@ def test_a_library_that_does_not_fit_is_named(
 def test_pip_refuses_a_wheel_of_another_machine(
     wheel: Path, installed: Installed, tmp_path: Path
 ) -> None:
-    """pip must refuse the wheel, and install nothing of it."""
+    """pip must refuse the wheel, and install none of its files."""
     other = tmp_path / wheel.name.replace("x86_64", "aarch64")
     shutil.copyfile(wheel, other)
     target = tmp_path / "target"
@@ -285,7 +285,8 @@ def test_a_failed_make_install_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def dist(folder: Path) -> Path:
-    """Returns the files that make dist builds, in a copy of the sources that is removed."""
+    """Runs make dist in a copy of the sources, and removes the copy; returns the folder of the
+    built files."""
     tree = machine.copy_sources(folder / "tree")
     venv = Path(sys.executable).parent.parent
     run("make", "-C", tree, f"VENV={venv}", "dist")
@@ -398,7 +399,8 @@ def test_the_newest_python_can_host_and_manage(dist: Path, folder: Path) -> None
 
 
 def in_root(root: Path, user: int, script: str) -> subprocess.CompletedProcess[str]:
-    """Runs a script of the root's /given, as a user with a home directory of its own."""
+    """Runs a script of the folder /given in a chroot at `root`, as a user with a separate home
+    directory."""
     home = root / "given" / str(user)
     home.mkdir()
     os.chown(home, user, user)

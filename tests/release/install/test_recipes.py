@@ -1,4 +1,4 @@
-"""The recipes for package registries name the package's needs, and no address that does not
+"""The recipes for package registries list the packages that mgpu_rt needs, and only addresses that
 exist."""
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def test_the_image_has_the_packages_that_the_page_names() -> None:
 
 
 def test_an_image_is_built_of_what_git_has() -> None:
-    """The image contains no objects of this machine, because make would take them for up to
+    """The image contains no objects of this machine, because make would consider them up to
     date."""
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     wanted = {f"**/{line}".replace("**//", "").rstrip("/") for line in ignored}

@@ -73,7 +73,8 @@ def test_exports_are_exactly_the_declared_names(elf: ELFFile) -> None:
 
 
 def test_the_library_needs_only_libc(elf: ELFFile) -> None:
-    """The library links neither libpython nor libamdhip64: it finds both when it needs them."""
+    """The library links neither libpython nor libamdhip64: it finds these two libraries when it
+    needs them."""
     needed = {tag.needed for tag in _dynamic(elf, "DT_NEEDED")}
     assert "libc.so.6" in needed
     assert needed <= {"libc.so.6", "ld-linux-x86-64.so.2"}
@@ -142,7 +143,7 @@ def test_header_declares_what_cffi_does(header: str, tmp_path: Path) -> None:
 
 #: The functions that gained arguments after LLVM 12, as LLVM 12 to 17 declare them. LLVM's own
 #: tests use one function with two arguments and with three arguments. Since LLVM 22,
-#: mgpuModuleLoadJIT also has a size. LLVM's own cluster launches pass the arguments below, and
+#: mgpuModuleLoadJIT also takes a size. LLVM's own cluster launches pass the arguments below, and
 #: AMD's fork passes one more.
 OLD = {
     "mgpuModuleLoad": "hipModule_t (*)(void *)",
@@ -163,8 +164,8 @@ def test_every_late_argument_is_tested() -> None:
 
 
 def _late(mgpu: Mgpu, name: str, garbage: int | None):
-    """Returns a function that passes `garbage` as the last argument; for None, the function with an
-    old caller's signature."""
+    """Returns a function that passes `garbage` as the last argument. If `garbage` is None, the
+    function has an old caller's signature."""
     function = getattr(mgpu.lib, name)
     if garbage is None:
         return mgpu.ffi.cast(OLD[name], function)

@@ -1,4 +1,4 @@
-"""Bad input gets stock's line and one helpful line, and the program continues.
+"""For bad input, the library prints stock's line and one helpful line, and the program continues.
 
 Each test runs over the recording stub and over AMD's HIP 5.2.3 on the emulated device, with both
 policies. With -m gpu each test also runs on NVIDIA's GPU. Each test ends with a good launch,
@@ -65,7 +65,7 @@ def test_a_null_function_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_the_null_stream_serves_everywhere_but_for_destroying(mgpu: Mgpu) -> None:
-    """NULL is HIP's null stream, which is valid everywhere except for destroying."""
+    """NULL is HIP's null stream, which is valid everywhere except in mgpuStreamDestroy."""
     function = mgpu.function(_forum(mgpu), KERNEL)
     mgpu.launch(function, mgpu.null)
     mgpu.StreamSynchronize(mgpu.null)
@@ -190,8 +190,8 @@ def test_a_stream_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_an_event_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
-    """With AMD's HIP 6 and later, HIP has really destroyed the event and decides about its use.
-    With this use, some releases crash, under stock as well as under this library."""
+    """AMD's HIP 6 and later has really destroyed the event, so HIP decides what a later call with
+    the event does. In such a call some releases crash, with stock as with this library."""
     version = mgpu.stub_ffi.new("int *")
     assert mgpu.stub.hipRuntimeGetVersion(version) == 0
     if version[0] >= HIP_6:

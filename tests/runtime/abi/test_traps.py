@@ -1,8 +1,8 @@
 """Tests of the traps of the mgpu* ABI: if the library lacks the proof for a trap, a test of that
 trap fails.
 
-The numbers are those in docs/record/traps.md. tests/proofs/mutants removes one proof at a time, and
-checks that these tests fail.
+The numbers are the numbers in docs/record/traps.md. tests/proofs/mutants removes one proof at a
+time, and checks that these tests fail.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def busy_stream(mgpu: Mgpu):
 
 @in_child()
 def test_01_another_image_at_the_same_address_is_loaded(mgpu: Mgpu) -> None:
-    """A JIT frees an image and loads another one at its address."""
+    """A JIT frees an image and loads another image at the same address."""
     first, second = code_object("samename", "first"), code_object("forum")
     buffer = mgpu.image(first, room=len(second))
     module = mgpu.load(buffer)
@@ -203,12 +203,13 @@ def test_03_a_bundle_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleUnload") == 1  # the next load must have fresh ones
 
 
-# ---- 4: a stream that is busy is nobody else's ---------------------------------------------------
+# ---- 4: no other caller gets a busy stream -------------------------------------------------------
 
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
-    """async.execute destroys a stream with pending work; the next work must not wait for it."""
+    """async.execute destroys a stream with pending work; the next work must not wait for that
+    work."""
     first = busy_stream(mgpu)
     assert mgpu.pending(first) == 1
     mgpu.StreamDestroy(first)
@@ -216,7 +217,7 @@ def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
     assert second != first
     mgpu.StreamDestroy(second)
     mgpu.stub.hipDeviceSynchronize()
-    # Afterwards both streams are idle and are reused: no third stream is created.
+    # Afterwards the two streams are idle and are reused: no third stream is created.
     assert {mgpu.StreamCreate(), mgpu.StreamCreate()} == {first, second}
     assert mgpu.count("hipStreamCreate") == 2
 
@@ -362,7 +363,7 @@ def test_05_a_synchronise_before_the_free_does_not_count(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_05_an_event_after_the_free_does_not_count(mgpu: Mgpu) -> None:
-    """The program may have recorded the event on another stream since, by calling HIP."""
+    """The program may have recorded the event again, on another stream, by calling HIP."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = busy_free(mgpu, first)
     event = mgpu.EventCreate()
@@ -449,13 +450,12 @@ def test_07_streams_have_the_default_flag(mgpu: Mgpu) -> None:
     assert mgpu.count("hipStreamCreateWithFlags") == 0
 
 
-# ---- 8: a handle that comes back has no past -----------------------------------------------------
+# ---- 8: a handle that HIP reuses for another object ----------------------------------------------
 
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
-    """A new owner who waits for the event would wait for the work that the earlier owner
-    recorded."""
+    """A new owner of the event would wait for the work that the earlier owner recorded."""
     busy, event = busy_stream(mgpu), mgpu.EventCreate()
     mgpu.EventRecord(event, busy)
     mgpu.EventDestroy(event)
@@ -495,7 +495,7 @@ def test_08_a_stream_beyond_the_limit_is_forgotten(mgpu: Mgpu) -> None:
     mgpu.StreamDestroy(second)
 
 
-# ---- 9: a stream where an event is meant ---------------------------------------------------------
+# ---- 9: a stream in place of an event ------------------------------------------------------------
 
 
 @in_child(HIPSTUB_ASYNC="held")
@@ -524,7 +524,7 @@ def test_11_null_module_is_explained_once(mgpu: Mgpu) -> None:
     assert said.count("initialize()") == 1
 
 
-# ---- 12: the thread's last error is the program's ------------------------------------------------
+# ---- 12: the thread's last error -----------------------------------------------------------------
 
 
 @in_child(HIPSTUB_ASYNC="held")
@@ -553,7 +553,7 @@ def test_12_an_eviction_leaves_no_error(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
 def test_12_a_pending_error_survives(mgpu: Mgpu) -> None:
-    """From HIP 7 on an error remains until it is read, even after successful calls."""
+    """Since HIP 7, an error remains until it is read, even after successful calls."""
     first = busy_stream(mgpu)
     mgpu.StreamDestroy(first)
     pending = mgpu.stub.hipSetDevice(77)
@@ -585,7 +585,7 @@ def test_15_sizes_of_zero_are_as_with_stock(mgpu: Mgpu) -> None:
 @in_child(HIPSTUB_DEVICES="2")
 def test_16_each_thread_has_its_device(mgpu: Mgpu) -> None:
     """Modules and streams belong to a device; if one thread changes its device, other threads keep
-    theirs."""
+    their devices."""
     buffer = mgpu.image(code_object("forum"))
     found: dict[int, set] = {0: set(), 1: set()}
     turns = threading.Barrier(2, timeout=HANG)
@@ -636,7 +636,7 @@ def test_16_the_device_named_by_the_option_counts_before_main(mgpu: Mgpu) -> Non
     assert mgpu.load(buffer) != module
 
 
-# ---- 18: what an image may be --------------------------------------------------------------------
+# ---- 18: all kinds of images ---------------------------------------------------------------------
 
 
 @in_child()

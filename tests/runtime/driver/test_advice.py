@@ -74,7 +74,7 @@ for _ in range(int(sys.argv[2])):
 
 
 def _lines(calls: int, **env: str) -> list[str]:
-    """Returns the lines of a process that makes that many failing calls."""
+    """Returns the lines that a process prints during `calls` failing calls."""
     code = [sys.executable, "-c", DROWNED, library(), str(calls)]
     variables = environment(MGPU_RT_MANAGER="off", **env)
     result = subprocess.run(code, env=variables, capture_output=True, text=True, timeout=HANG)
@@ -105,7 +105,7 @@ NO_HIP = {"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}
     ("env", "words"), [(NO_GPU, "HIP finds no GPU here"), (NO_HIP, "no HIP library")]
 )
 def test_a_cause_out_of_sight_is_repeated_at_the_end(env: dict[str, str], words: str) -> None:
-    """Later lines have scrolled the cause out of sight."""
+    """Many later lines follow the line with the cause."""
     lines = _lines(1000, **env)
     said = [number for number, line in enumerate(lines) if words in line]
     assert said == [min(said), len(lines) - 1] and min(said) <= 1

@@ -1,4 +1,4 @@
-"""Failed calls: the exit status of MGPU_RT_ERRORS=fail, and their counts."""
+"""The counts of failed calls, and the exit status with MGPU_RT_ERRORS=fail."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
 }
 """
 
-#: How the program ends, and the resulting status: its own status if that is not 0.
+#: Maps each end of the program to the resulting status; a status that is not 0 remains as it is.
 ENDS = {
     "": 1,
     "exit": 1,
@@ -155,7 +155,8 @@ def test_a_process_with_a_failed_call_ends_with_1(program: Path, how: str) -> No
     assert done.stderr.count(SAID) == (ENDS[how] == 1) + of_child
 
 
-#: The program opens the library after it has registered a handler, which then runs after HIP's.
+#: The program opens the library after it has registered a handler, which then runs after HIP's
+#: handler.
 LATE = r"""
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -111,8 +111,8 @@ def test_releases_in_opt_are_found(tmp_path: Path) -> None:
 
 
 def test_the_newest_that_works_serves(tmp_path: Path) -> None:
-    """The search skips a library that cannot be opened and a library that lacks a function, and
-    closes them."""
+    """The search skips a library that cannot be opened, and closes and skips a library that lacks a
+    function."""
     program = stream_program(tmp_path, RUNTIME)
     lib = tmp_path / "lib"
     good = lay(lib, "libamdhip64.so.6")

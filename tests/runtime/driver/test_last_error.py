@@ -1,4 +1,4 @@
-"""After each call, the thread's last error and the printed lines equal stock's.
+"""After each call, the thread's last error and the printed lines are the same as with stock.
 
 Each mgpu* function, in each situation (tests/runtime/last_error/situations), leaves the error that
 stock leaves on the same release of HIP. Each situation is played with and without an earlier error

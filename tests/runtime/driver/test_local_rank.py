@@ -1,4 +1,4 @@
-"""MGPU_RT_DEVICE: the device of one process among several, by the variable of each launcher."""
+"""MGPU_RT_DEVICE: a process among several finds its device by the variable of its launcher."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.child import ROOT, STUB, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
-#: The variables of csrc/runtime/process/local_rank.def in its order: innermost first.
+#: The variables of csrc/runtime/process/local_rank.def in its order: the innermost launcher first.
 LISTED = (ROOT / "csrc" / "runtime" / "process" / "local_rank.def").read_text(encoding="utf-8")
 LAUNCHERS = dict(re.findall(r'^LAUNCHER\("(\w+)", "([^"]+)"\)$', LISTED, re.MULTILINE))
 
@@ -82,7 +82,7 @@ def test_an_empty_variable_counts_as_unset(program: Path) -> None:
     assert run(program, OMPI_COMM_WORLD_LOCAL_RANK="", SLURM_LOCALID="1") == (1, "")
 
 
-# ---- ranks that make no sense --------------------------------------------------------------------
+# ---- invalid ranks -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", ["first", "-1", "1.5", " ", "99999999999999999999"])
@@ -142,7 +142,7 @@ def test_a_missing_device_is_named_once(program: Path) -> None:
     assert "HIP finds no GPU here" in said
 
 
-# ---- what the program chose ----------------------------------------------------------------------
+# ---- devices that the program chose --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wish", ["local-rank", "2"])

@@ -124,7 +124,7 @@ def test_a_table_that_cannot_grow_leaves_the_rest_to_hip(mgpu: Mgpu) -> None:
     assert (done.stdout, done.stderr) == ("300\n", "")
 
 
-# ---- a stream for whose record the library has no memory -----------------------------------------
+# ---- no memory to record a stream ----------------------------------------------------------------
 
 #: A program that frees a block on one stream while another stream, created later, uses the block.
 #: Stock's hipFree also waits for that stream, so the memory's next owner keeps the values that it
@@ -173,8 +173,8 @@ def test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record(mgpu: Mgpu)
             assert printed(fails=fails) == ("7\n", ""), fails
 
 
-#: Prints how often a free waits for the device after a reset, with a single stream that the library
-#: knows.
+#: Prints how often a free waits for the device after a reset, when the library knows a single
+#: stream.
 AFTER_RESET = """
 #include <stdint.h>
 #include <stdio.h>

@@ -5,9 +5,9 @@
 The program runs in the environment of a child (tests/support/child.py); with --single, no other
 threads are active.
 
-A sequence has only one result, because its operations are ordered: by streams, events, waits of the
-host and the null stream. The sequence's inputs are on the host, and differ for each replay. Other
-threads may be active during a sequence.
+A sequence has only one result, because its operations are ordered: by streams, by events, by waits
+of the host, and by the null stream. The sequence's inputs are on the host, and differ for each
+replay. Other threads may be active during a sequence.
 """
 
 from __future__ import annotations
@@ -184,7 +184,8 @@ class Run:
         self.mgpu.launch(function, self.on(*blocks), block=(WORDS, 1, 1), params=params)
 
     def launch(self) -> None:
-        """Launches layer(from, to, count), which writes each number that it reads, plus one."""
+        """Launches layer(from, to, count), which adds one to each number that it reads, and writes
+        the sum."""
         if len(self.blocks) < 2:
             return
         source, target = self.chance.sample(self.blocks, 2)
@@ -199,7 +200,8 @@ class Run:
 
 
 def check(mgpu: Mgpu, images: dict[str, object], seed: int) -> None:
-    """Raises AssertionError if a replay's result differs from that of a run without a graph."""
+    """Raises AssertionError if a replay's result differs from the result of a run without a
+    graph."""
     sequence = Sequence(mgpu, images, seed)
     sequence.set_inputs(0)
     if seed % 2:

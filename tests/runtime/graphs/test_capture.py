@@ -47,7 +47,7 @@ class Capture:
 
 
 def first(mgpu: Mgpu, block) -> int:
-    """Returns the first word of device memory, by HIP's own copy."""
+    """Reads device memory by calling HIP directly; returns the first word."""
     word = mgpu.stub_ffi.new("int *")
     assert mgpu.stub.hipMemcpy(word, mgpu.for_stub(block), 4, 4) == 0
     return word[0]

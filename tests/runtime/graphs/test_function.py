@@ -1,5 +1,5 @@
-"""`mgpu-rt lower --graph`: the library replays a lowered function if the arguments equal those of
-earlier calls."""
+"""`mgpu-rt lower --graph`: the library replays a lowered function if the arguments equal the
+arguments of earlier calls."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ SCARCE = {"policies": ("builtin",), "MGPU_RT_STATS": "/dev/null", "HIPSTUB_MEMOR
 
 
 def leave_nothing(mgpu: Mgpu) -> None:
-    """The program allocates all the device's memory, by HIP itself."""
+    """The program allocates all the device's memory by calling HIP."""
     address = mgpu.stub_ffi.new("void **")
     free = (1 << 20) - mgpu.stub.hipstub_live(b"bytes")
     assert mgpu.stub.hipMalloc(address, free) == 0
@@ -343,7 +343,7 @@ def test_a_function_that_cannot_be_in_a_graph_runs_plainly(mgpu: Mgpu) -> None:
     HIPSTUB_FAULT="hipGraphAddKernelNode:1:2",
 )
 def test_a_node_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> None:
-    """The function runs without a graph, so the program decides the status of the process."""
+    """The function runs without a graph, and the refusal is no failure of the program."""
     functions = Functions("scale")
     array = functions.array()
     for _ in range(3):
@@ -536,7 +536,7 @@ def command(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_statistics_and_the_report_say_how_often_it_was_replayed(tmp_path: Path) -> None:
-    """The first of ten calls runs without a graph, and nine replay three nodes each."""
+    """The first of ten calls runs without a graph, and the other nine replay three nodes each."""
     program, counted = tmp_path / "program", tmp_path / "stats.json"
     lowered = command("lower", SOURCE, "--graph", "scale", "--emit", "executable", "-o", program)
     assert lowered.returncode == 0, lowered.stderr

@@ -80,8 +80,8 @@ IMAGES: dict[int, object] = {}
 
 @in_child(backends=BOTH, HIPSTUB_KERNELS=KERNELS)
 def test_a_lowered_function_is_replayed(mgpu: Mgpu) -> None:
-    """A replay reads the source's content at that time. HIP runs no work while the graph is
-    built."""
+    """A replay reads the content that the source has at the time of the replay. HIP runs no work
+    while the graph is built."""
     source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
     lowered(mgpu, source, target)
     assert list(target) == [3.0] * 64
@@ -169,7 +169,7 @@ def test_a_destroyed_graph_leaves_the_program_what_it_holds(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_destroying_a_running_graph_waits_for_it(mgpu: Mgpu) -> None:
-    """From then on the graph's memory may be reused."""
+    """After the graph is destroyed, other owners may get the graph's memory."""
     stream = mgpu.StreamCreate()
     with built(mgpu) as graph:
         block = mgpu.MemAlloc(KIB, stream, False)
@@ -381,7 +381,8 @@ def test_a_graph_within_a_graph_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_the_end_of_its_thread_ends_the_building(mgpu: Mgpu) -> None:
-    """HIP destroys the graph, and the next graph is built as if the first had never existed."""
+    """HIP destroys the graph, and the next graph is built as if the first graph had never
+    existed."""
 
     def build() -> None:
         assert mgpu.lib.mgpu_rt_graph_begin() == 0
@@ -431,8 +432,8 @@ def test_work_on_too_many_streams_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_EXCLUSIVE="on", HIPSTUB_PINS="1")
 def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu) -> None:
-    """HIP would read the pages that were mapped when the memory was registered. While the library
-    builds a graph, it does not look for registered memory either."""
+    """HIP would read the pages that were mapped when the memory was registered. The library
+    also does not look for registered memory while it builds a graph."""
     pages = mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     host = mgpu.ffi.from_buffer(pages)
     block, stream = mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.StreamCreate()
@@ -522,7 +523,8 @@ def test_another_device_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",), policies=("builtin",), MGPU_RT_SOFTGPU="gfx90a,gfx90a")
 def test_a_graph_is_launched_from_any_device_on_streams_of_its_own(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 crashes if the current device, or the stream's device, is not the graph's."""
+    """HIP 5.2.3 crashes if the current device, or the stream's device, is not the graph's
+    device."""
     source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
     stream = mgpu.StreamCreate()
     with built(mgpu) as graph:
@@ -546,7 +548,7 @@ def test_a_graph_is_launched_from_any_device_on_streams_of_its_own(mgpu: Mgpu) -
 
 @in_child(MGPU_RT_CACHE="modules,functions")
 def test_memory_that_is_not_cached_ends_the_building(mgpu: Mgpu) -> None:
-    """HIP would give the memory to another owner once the program has freed it."""
+    """After the program has freed the memory, HIP would give the memory to another owner."""
 
     def allocate(stream) -> None:
         assert mgpu.MemAlloc(0, stream, False) == mgpu.null

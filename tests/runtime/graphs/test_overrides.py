@@ -63,7 +63,7 @@ def overridden(mgpu: Mgpu, function: str = "mgpuStreamCreate") -> Iterator[list[
 
 @in_child(**COUNTED)
 def test_a_function_runs_plainly_and_right_under_each_hook_and_runtime(mgpu: Mgpu) -> None:
-    """A hook sees every launch in this way: the recorded launch, and its repetition in a replay."""
+    """A hook sees every launch, even a launch that a graph would otherwise record or replay."""
     with tempfile.TemporaryDirectory() as scratch:
         recording = str(Path(scratch, "recording"))
         for override in (
@@ -260,8 +260,8 @@ def test_no_override_is_asked_while_a_lent_stream_captures(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="60000000", **alone)
 def test_a_hook_looks_at_no_launch_that_is_captured(mgpu: Mgpu) -> None:
-    """The program has not named the stream to the library, so the library knows nothing about
-    it."""
+    """The program has not named the stream to the library, so the library knows nothing about the
+    stream."""
     capture = Capture(mgpu)
     capture.return_stream()
     with mgpu_rt.intercept(hooks.Time()) as hook:

@@ -65,8 +65,8 @@ def test_a_call_that_cannot_be_in_a_graph_is_an_exception(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_signal_handler_that_raises_ends_the_building(mgpu: Mgpu) -> None:
-    """Python runs signal handlers when a function begins, among other points. The calls after the
-    interrupt run immediately."""
+    """Python runs signal handlers at several points, such as the start of a function. The calls
+    after the interrupt run immediately."""
     import mgpu_rt
 
     block = mgpu.MemAlloc(256, mgpu.null, False)
@@ -138,7 +138,7 @@ def test_a_graph_is_closed_while_no_thread_submits_it(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_a_child_of_fork_has_no_graph(mgpu: Mgpu) -> None:
-    """A lock that another thread of the parent held does not block the forked child."""
+    """A forked child does not wait for a lock that another thread of the parent held."""
     import mgpu_rt
 
     with mgpu_rt.graph() as graph:

@@ -1,7 +1,6 @@
-"""Tables in these files name the same bytes again and again, 1 MB each: a reader must still end
-soon.
+"""Each entry of a table in these files names the same 1 MB of bytes: a reader must still end soon.
 
-Without the bound, each file would take between many minutes and days.
+Without the bound, a reader would take between many minutes and days for each file.
 """
 
 from __future__ import annotations

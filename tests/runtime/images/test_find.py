@@ -45,7 +45,7 @@ def only(images: list[ImageDescription]) -> ImageDescription:
 
 # ---- what the reader reads from an image ----
 
-#: LLVM's and this project's names for the fields of an image's metadata.
+#: Maps LLVM's names for the fields of an image's metadata to this project's names.
 WORDS = {
     ".sgpr_count": "sgprs",
     ".vgpr_count": "vgprs",
@@ -191,7 +191,7 @@ def test_ptx_variables_have_sizes(tmp_path: Path) -> None:
     assert image.globals[1:] == [Global("table", 32), Global("open", None)]
 
 
-#: The arguments are an 8-bit number, 12 bytes aligned to 8, a double: (offset, size).
+#: The offsets and sizes of the arguments: an 8-bit number, 12 bytes aligned to 8, and a double.
 ODD_ARGUMENTS = [(0, 1), (8, 12), (24, 8)]
 
 
@@ -230,7 +230,8 @@ def test_cubin_arguments_have_offsets() -> None:
 
 
 def test_incomplete_arguments_are_not_described() -> None:
-    """The command does not show these arguments, because a launch would pass the wrong number."""
+    """The command shows no incomplete arguments, because a launch would pass a wrong number of
+    arguments."""
     assert nvidia._cubins_kernel("odd", b"").argument_bytes is None
     for end in range(len(ODD_ATTRIBUTES)):
         found = nvidia._cubins_kernel("odd", ODD_ATTRIBUTES[:end])

@@ -1,4 +1,4 @@
-"""Plays the situations with a runtime on a device, and prints the state after each."""
+"""Plays the situations with a runtime on a device, and prints the state after each situation."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _MARKED = re.compile(r"^\[(\w+)\n(.*?)^\]$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Left:
-    """The state after a call: the last error, peeked at and read, and the call's lines except
-    advice."""
+    """The state after a call: the last error, first peeked at and then read, and the call's lines
+    without advice."""
 
     peeked: int
     read: int
     said: tuple[str, ...]
 
 
-#: The outcomes of a situation that ended the process, and of one whose function the runtime or HIP
-#: lacks.
+#: The outcome of a situation that ended the process, and of a situation whose function the runtime
+#: or HIP lacks.
 ENDED = "ended the process"
 NOT_CALLED = "was not called"
 Result = Left | str
@@ -68,8 +68,8 @@ class Played:
 
 
 def play(runtime: Path, backend: str, pending: str, **changes: str) -> Played:
-    """Plays all. A situation may end the process; then the next process starts at the situation
-    after it."""
+    """Plays all. A situation may end the process; then the next process starts at the following
+    situation."""
     played = Played(0, {})
     first = 0
     while True:

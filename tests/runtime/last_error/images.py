@@ -1,4 +1,4 @@
-"""Images for the situations: good ones, and wrong ones of each kind."""
+"""Images for the situations: valid images, and invalid images of each kind."""
 
 from __future__ import annotations
 

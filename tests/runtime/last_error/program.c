@@ -1,10 +1,10 @@
-/* Plays the situations, and prints the state after each.
+/* Plays the situations, and prints the state after each situation.
  *
  *     program RUNTIME FOLDER PENDING FIRST
  *
  * RUNTIME is a libmlir_rocm_runtime.so, and FOLDER holds the images. PENDING names the error that
  * the program leaves before each call: none, device or memory. FIRST is the first situation to
- * play, because a situation may end the process, which is also a result. */
+ * play. A situation may end the process; this end is also a result. */
 #include "situation.h"
 
 #include <dlfcn.h>

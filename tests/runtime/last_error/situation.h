@@ -57,8 +57,8 @@ void situation_after(void);
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))situation_hip(#name))
 void (*situation_hip(const char *name))(void);
 
-/* Returns the bytes of a file of the folder, in separate memory. If `at_end`, the memory behind the
- * bytes is unreadable. */
+/* Returns the bytes of a file of the folder, in separate memory. If `at_end` is true, the memory
+ * behind the bytes is unreadable. */
 void *situation_file(const char *name, bool at_end);
 
 #endif

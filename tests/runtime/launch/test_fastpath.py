@@ -1,9 +1,9 @@
 """Counts of the fast path: instructions, functions, driver calls. Counts, unlike times, are the
 same on a busy machine.
 
-Both loops are the forum's over the stub, as bench/native/calls.c runs them. Bounds of instructions
-are 10 % above the counts with GCC 12: enough for another compiler, but not for one more lock or
-lookup.
+Both loops run the forum's program over the stub, as bench/native/calls.c does. Bounds of
+instructions are 10 % above the counts with GCC 12: enough for another compiler, but not for one
+more lock or lookup.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from bench.setup import build, device, native
 
 RUNTIME = native.RUNTIME.name
 
-#: Maps the number of calls in an iteration to the bound of the runtime's own instructions, without
-#: memcmp and strcmp, which depend on the processor.
+#: Each row has the number of calls in an iteration, and the bound of the runtime's own
+#: instructions. The bound excludes memcmp and strcmp, which depend on the processor.
 BOUNDS = [(7, 374), (5, 282)]
 
-#: Bounds for an image and a name that are no constants; these bounds include the calls to memcmp
+#: Bounds for an image and a name that are not constant; these bounds include the calls to memcmp
 #: and strcmp.
 COPY_BOUNDS = [(7, 406), (5, 291)]
 
-#: Instructions of memcmp and strcmp over the image's 4.4 KB: at most 5 for each 16 bytes, and some
+#: Instructions of memcmp and strcmp over the image's 4.4 KB: at most 5 for each 16 bytes, plus some
 #: at both ends. A higher count would mean a second comparison, or a comparison byte by byte.
 COMPARISONS = {7: 1400, 5: 100}
 
@@ -75,11 +75,11 @@ def test_writable_images_are_compared_once(calls: int) -> None:
 @needs_valgrind
 @pytest.mark.parametrize(("llvm", "bound"), [(19, 374), (22, 282)])
 def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
-    """The library caches 50 kernels of 5 modules at once; the bounds equal the bounds for a single
-    kernel.
+    """The library caches 50 kernels of 5 modules at the same time; the bounds equal the bounds for
+    a single kernel.
 
-    Two names may hash to one slot: the second name is then in the next slot
-    (function_probe_thread), which costs 130 more instructions. With the addresses that modules have
+    Two names may hash to one slot. The second name is then in the next slot
+    (function_probe_thread), and costs 130 more instructions. With the addresses that modules have
     in the stub's heap, this happens to 7 of the 50 names."""
     iterations, launches = 4, 50
     on = device.find("stub")
@@ -99,8 +99,8 @@ def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
 @needs_valgrind
 @pytest.mark.parametrize(("llvm", "bound"), [(19, 1235), (22, 1150)])
 def test_memory_and_copies_keep_to_their_instructions(llvm: int, bound: int) -> None:
-    """One step of churn keeps to its bound of instructions: an allocation, two staged copies, a
-    launch, a wait, a free.
+    """One step of churn takes no more instructions than its bound: an allocation, two staged
+    copies, a launch, a wait, a free.
 
     Bounds are 4 % above the counts with GCC 12. A function on the path of a hit should have one
     caller: with a second caller, the compiler inlines less, and a hit costs more."""

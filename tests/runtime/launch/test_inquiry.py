@@ -66,7 +66,8 @@ def test_clusters_of_one_workgroup_are_launched_plainly(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_occupancy_loads_an_image_once(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 divides by 0 for a kernel without vector registers, so this kernel has some."""
+    """HIP 5.2.3 divides by 0 for a kernel without vector registers, so this kernel uses vector
+    registers."""
     image = mgpu.image(code_object("vecadd"))
     answers = {mgpu.ModuleOccupancyMaxActiveBlocks(image, b"vecadd", 256, 0) for _ in range(10)}
     assert len(answers) == 1 and answers.pop() > 0
@@ -183,7 +184,7 @@ def test_hip_finds_no_constant_that_is_the_images_own(mgpu: Mgpu) -> None:
 
 
 def _set(mgpu: Mgpu, module, name: bytes, value: int) -> None:
-    """Sets a global by HIP's functions, as FlyDSL's programs do; the library does not see these
+    """Sets a global by calling HIP, as FlyDSL's programs do; the library does not see these
     calls."""
     address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     assert mgpu.stub.hipModuleGetGlobal(address, size, mgpu.for_stub(module), name) == 0
@@ -227,7 +228,8 @@ def test_a_global_that_was_set_by_hip_is_seen_by_launches_of_its_module_only(mgp
 
 @in_child(backends=BACKENDS)
 def test_a_trace_buffer_is_cleared_and_read(mgpu: Mgpu) -> None:
-    """The buffer may have any number of bytes, and the library writes none beyond its end."""
+    """The buffer may have any number of bytes, and the library writes no byte beyond the buffer's
+    end."""
     buffer = mgpu.MemAlloc(64, mgpu.null, False)
     sent, got = mgpu.ffi.new("char[]", b"x" * 64), mgpu.ffi.new("char[]", 64)
     mgpu.Memcpy(buffer, sent, 64, mgpu.null)

@@ -12,7 +12,7 @@ KIB, MIB = 1 << 10, 1 << 20
 #: byte larger. Some sizes are odd, so that the last piece is incomplete.
 UP = [1, 4001, 512 * KIB, 512 * KIB + 1]
 #: Sizes of copies from the device: in one piece, in several pieces, the largest size in pieces, and
-#: a size one byte larger.
+#: one byte more.
 DOWN = [1, 256 * KIB, 256 * KIB + 1, 3 * MIB + 7, 16 * MIB, 16 * MIB + 1]
 
 
@@ -88,8 +88,8 @@ def test_a_copy_waits_for_earlier_work(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_copy_out_may_follow_a_copy_back_at_once(mgpu: Mgpu) -> None:
-    """The data is copied through host memory from block to block, without a synchronise, on two
-    streams."""
+    """The data is copied on two streams from block to block, through host memory, without a
+    synchronise."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     for size in (KIB, 3 * MIB, 17 * MIB):
         one, two = mgpu.MemAlloc(size, first, False), mgpu.MemAlloc(size, second, False)

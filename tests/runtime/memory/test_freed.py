@@ -1,4 +1,4 @@
-"""When the cache hands out freed memory again, and how much of it stays cached."""
+"""When the cache hands out freed memory again, and how much freed memory stays cached."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def alloc(mgpu: Mgpu, size: int, stream):
 
 
 def at_work(mgpu: Mgpu, block, size: int):
-    """Yields a stream that is working on a block."""
+    """Returns a new stream that is working on a block."""
     stream = mgpu.StreamCreate()
     mgpu.Memset32(block, 0x07070707, size // 4, stream)
     return stream
 
 
-# ---- the walk of a free over the streams ----
+# ---- a free checks the streams ----
 
 #: The program creates and destroys GONE streams. Then, with three other streams, each iteration
 #: allocates and frees ten blocks.
@@ -83,7 +83,7 @@ def test_a_wait_for_the_device_covers_streams_that_hip_destroyed(mgpu: Mgpu) -> 
     assert alloc(mgpu, KIB, stream) == block
 
 
-# ---- freed on one stream while others are at work ------------------------------------------------
+# ---- freed on one stream while other streams work ------------------------------------------------
 
 
 @in_child(HIPSTUB_ASYNC="held")
@@ -211,7 +211,7 @@ def free_at_work(mgpu: Mgpu, other, end: Callable[[], object] | None = None) -> 
 
 
 def made_by_hip(mgpu: Mgpu):
-    """Returns a stream that does not wait for the null stream, as PyTorch's streams do not."""
+    """Returns a stream that does not wait for the null stream, like PyTorch's streams."""
     own = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipStreamCreateWithFlags(own, 1) == 0
     return mgpu.from_stub(own[0], "hipStream_t")

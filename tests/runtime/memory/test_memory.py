@@ -391,7 +391,8 @@ def test_an_unknown_address_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_MEMORY=str(MIB))
 def test_a_lack_of_memory_gives_back_all_that_is_cached(mgpu: Mgpu) -> None:
-    """The blocks of all streams are released, even those of busy streams, and no error remains."""
+    """The blocks of all streams are released, even the blocks of busy streams, and no error
+    remains."""
     streams = [mgpu.StreamCreate() for _ in range(3)]
     for stream in streams:
         block = alloc(mgpu, 256 * KIB, stream)
@@ -463,7 +464,7 @@ def _survives(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_misuse() == 0
 
 
-# ---- the limit and giving back -------------------------------------------------------------------
+# ---- the limit, and memory returned to HIP -------------------------------------------------------
 
 
 @in_child(MGPU_RT_MEMORY_LIMIT="1M")

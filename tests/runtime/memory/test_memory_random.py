@@ -1,4 +1,4 @@
-"""Plays random programs over the memory cache, on every back end, and compares them with a model on
+"""Plays random programs over the memory cache, on every backend, and compares them with a model on
 the host.
 
 The stub delays each stream differently, so a missing wait leads to a wrong number.

@@ -199,7 +199,7 @@ class Freeing(Runtime):
 
 
 class FreeingHook(Freeing):
-    """A hook that frees memory when memory runs out, and through which each allocation passes."""
+    """A hook that receives each allocation, and frees memory when memory runs out."""
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         return super().mem_alloc(size, stream, host_shared)

@@ -1,4 +1,5 @@
-"""Registrations of host memory that stay cached after their unregister (MGPU_RT_EXCLUSIVE=on).
+"""Registrations of host memory that stay cached after the program unregisters the memory
+(MGPU_RT_EXCLUSIVE=on).
 
 tests/support/hosts/registered contains the programs. Like a GPU, the stub of HIP keeps using the
 pages that were mapped at the registration. So a registration whose pages were replaced leads to
@@ -25,7 +26,7 @@ from tests.support.refused import REFUSE_USERFAULTFD
 KIB = 1 << 10
 PAGE = 4 * KIB
 
-#: Cases in which only the device could notice that it read other memory.
+#: Cases in which only the device could notice that it reads wrong memory.
 CASES = (
     "moved",
     "unmapped",
@@ -108,7 +109,7 @@ def test_registered_memory_on_a_gpu(path: Path, words: tuple[str, ...]) -> None:
 
 
 def test_a_race(path: Path) -> None:
-    """munmap drops pages before the library reads the event, so another thread may map them
+    """munmap drops pages before the library reads the event; another thread may map other pages
     first."""
     _, record = run(path, "race", 1000)
     assert registrations(record) < 1000 * 1.5
@@ -161,7 +162,7 @@ def test_errors_are_those_of_stock(path: Path) -> None:
 
 
 def kept(path: Path, *words: str, tmp: Path, **variables: str) -> tuple[dict, dict, str]:
-    """Returns the statistics: of the cache, of the cached registrations, and the printed line."""
+    """Returns the statistics of the cache and of the cached registrations, and the printed line."""
     file = tmp / "stats.json"
     run(path, *words, MGPU_RT_STATS=str(file), **variables)
     said = json.loads(file.read_text())
@@ -189,7 +190,7 @@ def test_statistics_say_why_registrations_went(path: Path, tmp_path: Path) -> No
 
 
 def test_statistics_count_no_miss_where_nothing_is_kept(path: Path, tmp_path: Path) -> None:
-    """HIP itself registers memory that cannot be cached: a file's, and all memory without
+    """HIP itself registers memory that cannot be cached: memory of a file, and all memory without
     MGPU_RT_EXCLUSIVE."""
     nothing = {"hits": 0, "misses": 0, "evictions": 0}
     assert kept(path, "case", "shared-memory", tmp=tmp_path) == (

@@ -21,8 +21,8 @@ REFUSED = "'hipModuleLoadData(&module, data)' failed with 'hipError"
 
 
 def _load_and_unload(mgpu: Mgpu, image):
-    """Returns the image's module; if the module is cached, the next load of equal bytes returns it
-    again."""
+    """Returns the image's module. If the library caches the module, the next load of equal bytes
+    returns the module again."""
     module = mgpu.load(image)
     mgpu.ModuleUnload(module)
     return module
@@ -73,8 +73,8 @@ def test_an_empty_bundle_entrys_offset_is_ignored(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_a_damaged_entry_for_another_gpu_is_ignored(mgpu: Mgpu) -> None:
-    """HIP finds the entry for this GPU beside a damaged entry; only HIP knows which entry is for
-    this GPU."""
+    """HIP finds the entry for this GPU although another entry is damaged; only HIP knows which
+    entry is for this GPU."""
     image = bytearray(bundle(code_object("forum"), code_object("forum", None, "gfx1100")))
     second = image.index(b"hipv4-amdgcn", image.index(b"hipv4-amdgcn") + 1)
     image[second : second + 31] = b"hipv4-amdgcn-amd-amdhsa--gfx110"
@@ -113,7 +113,7 @@ def test_nothing_is_read_beyond_a_mapped_files_end(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) -> None:
-    """The library loads, caches and shares the image like any other, and detects its writable
+    """The library loads, caches and shares the image like any other image, and detects its writable
     globals."""
     content = _tables_first(code_object("forum"))
     modules = {_load_and_unload(mgpu, at_the_edge(mgpu, content)) for _ in range(3)}
@@ -247,7 +247,7 @@ long syscall(long number, ...) {
 
 
 def test_each_page_of_an_image_is_checked_once(tmp_path: Path) -> None:
-    """A miss costs a system call for each page of the image; a hit costs none."""
+    """A miss costs a system call for each page of the image; a hit costs no system call."""
     counter = compile_c(
         tmp_path / "counter.so",
         "#include <errno.h>\n" + COUNTER,

@@ -17,7 +17,7 @@ QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
 
 @in_child(policies=("builtin",))
 def test_repeated_words_are_read_in_bounded_time(mgpu: Mgpu) -> None:
-    """Without the bound each word was checked against all words before it."""
+    """Without the bound, each word was compared with all words before it."""
     words = b".version 8.0 x" + b".global" * (SIZE // 7) + b"\0"
     mgpu.load(mgpu.image(words))
 

@@ -1,5 +1,5 @@
 """Programs that call the library after its exit handler, on threads, from another namespace, or
-beside another runtime."""
+together with another runtime."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ NOBODY = 65534
 
 @contextmanager
 def _open_directory() -> Iterator[Path]:
-    """A folder that another user can read; pytest's own folders are closed to others."""
+    """A folder that another user can read; pytest's own folders are closed to other users."""
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-") as name:
         directory = Path(name)
         directory.chmod(0o755)

@@ -1,8 +1,8 @@
 """Tests MLIR's JIT in one process with HIP: the process contains two LLVMs, and the results are
 right.
 
-mlir-runner compiles the program that test_programs.py runs ahead of time: its output and its driver
-calls must be equal.
+mlir-runner compiles a program just in time, and test_programs.py lowers the program ahead of time:
+output and driver calls must be equal.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def good(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize(("program", "llvm"), in_check(PROGRAMS, lambda program, llvm: llvm < 22))
 def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
-    """The program's output and the number of calls of each driver function equal those of an
-    executable.
+    """The program's output and the number of calls of each driver function equal the output and the
+    calls of an executable.
 
     The test allows one difference between the calls. The runner runs global destructors before the
     process ends, so it unloads the module with globals while HIP still works. The library does not
@@ -128,8 +128,8 @@ def test_llvms_own_helpers_serve_beside_the_library() -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_the_command_runs_the_runner(named: bool) -> None:
-    """The library is preloaded; the runner finds its functions whether it names the library or
-    not."""
+    """The library is preloaded; the runner finds the library's functions, whether or not its
+    command names the library."""
     outcome = jit(
         "vecadd",
         22,
@@ -146,7 +146,7 @@ def test_the_command_runs_the_runner(named: bool) -> None:
 
 @dataclass(frozen=True)
 class Mapped:
-    """The libraries of a process: for each file, how often its code is mapped."""
+    """The libraries of a process: the number of mappings of each file's code."""
 
     code: dict[str, int]
 

@@ -1,7 +1,7 @@
 """Runs Python's ExecutionEngine: MLIR's JIT, this library and HIP in one interpreter's process.
 
-Debian has no Python bindings of MLIR, and those on PyPI take 480 MB. `make check-jit` installs the
-bindings and runs this file; `make test` skips the file if they are missing.
+Debian has no Python bindings of MLIR, and the bindings on PyPI take 480 MB. `make check-jit`
+installs the bindings and runs this file; `make test` skips the file if they are missing.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def edited(name: str, directory: Path, old: str, new: str) -> Path:
 
 def test_printf_works_from_two_streams(tmp_path: Path) -> None:
     """The test uses a single queue of the device: with two queues, HIP 5.2.3 serves only the newer
-    one."""
+    queue."""
     program = edited("printf.mlir", tmp_path, "func.call @one_stream", "func.call @two_streams")
     good(run(program, tmp_path, GPU_MAX_HW_QUEUES="1"))
 
@@ -106,7 +106,7 @@ def test_printf_works_without_optimisation(policy: str, tmp_path: Path) -> None:
 def test_hip_crashes_where_it_gets_the_image_of_the_program(
     program: Path, opt_level: int, tmp_path: Path
 ) -> None:
-    """HIP gets the image unchanged, as from stock."""
+    """HIP gets the image unchanged, as with stock."""
     outcome = run(program, tmp_path, opt_level=opt_level, MGPU_RT_CACHE="off")
     assert outcome.signal == signal.SIGSEGV
 

@@ -116,7 +116,7 @@ def test_programs_print_what_they_should(
 
 @functools.cache
 def stocks(program: str, llvm: int, backend: str) -> Outcome:
-    """Returns the outcome of a run over stock."""
+    """Returns the outcome of a run with stock."""
     return run(program, llvm, Way(STOCK), backend=backend, iterations=rounds(program))
 
 
@@ -189,7 +189,8 @@ def test_forum_calls_what_its_llvm_calls(llvm: int) -> None:
 def test_each_dependency_of_a_launch_is_an_event(
     hip: str, exclusive: str, created: int, asked: int
 ) -> None:
-    """From HIP 6 on the library creates each event by HIP: docs/decisions.md gives the cost."""
+    """With HIP 6 and later, the library creates each event by calling HIP: docs/decisions.md gives
+    the cost."""
     changes = {"HIPSTUB_VERSION": hip, "MGPU_RT_EXCLUSIVE": exclusive}
     outcome = run("fanin", 22, ways()["linked"], iterations=ROUNDS, stats=True, **changes)
     good(outcome)
@@ -208,8 +209,8 @@ def test_each_dependency_of_a_launch_is_an_event(
 def test_churn_asks_the_driver_for_memory_once(
     llvm: int, backend: str, way: str, policy: str
 ) -> None:
-    """A round allocates, copies in, launches, copies out and frees: after the first round, it makes
-    no allocation and one wait.
+    """A round allocates, copies in, launches, copies out and frees. After the first round, a round
+    makes no allocation and one wait.
 
     The two copies go through pinned memory, which HIP allocates once; no copy to the device blocks.
     """
@@ -306,7 +307,7 @@ print(json.dumps([*before, mapped(), visible()]))
 @pytest.mark.parametrize("backend", BACKENDS_WITH_GPU)
 def test_13_hip_and_its_llvm_stay_apart(backend: str, policy: str) -> None:
     """HIP and LLVM are not loaded before the first call, and their symbols are not visible after
-    it."""
+    the call."""
     way = Way(library())
     done = subprocess.run(
         [sys.executable, "-c", _LOOK_AROUND, str(library())],

@@ -13,7 +13,7 @@ from bench.setup import native
 from tests.support.known import program
 from tests.support.patience import HANG
 
-#: Creates many objects of a kind, and then looks each up by destroying it.
+#: Creates many objects of a kind, and then destroys each object; each destroy looks up the object.
 PROGRAM = """
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ FEW, MANY = 2_000, 20_000
 
 
 def instructions_of(path: Path, kind: str, count: int) -> float:
-    """Returns the library's instructions for each handle."""
+    """Returns the number of the library's instructions for each handle."""
     env = native.stub_environment(MGPU_RT_MANAGER="off", MGPU_RT_EXCLUSIVE="on")
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "callgrind.out")

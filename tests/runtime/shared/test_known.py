@@ -53,7 +53,7 @@ def test_01_a_modules_global_is_not_host_memory(mgpu: Mgpu) -> None:
     assert bytes(mgpu.ffi.buffer(out)) == b"\7\0\0\0"
 
 
-# ---- 2: other code that calls HIP unseen by the library ------------------------------------------
+# ---- 2: other code that calls HIP without the library's knowledge --------------------------------
 
 PLUG_IN = """
 #include <dlfcn.h>
@@ -126,7 +126,7 @@ def test_02_a_stream_that_others_left_busy_is_not_handed_out(mgpu: Mgpu) -> None
     assert mgpu.StreamCreate() != stream
 
 
-# ---- 6: handles that come back -------------------------------------------------------------------
+# ---- 6: handles that HIP reuses ------------------------------------------------------------------
 
 
 @in_child(HIPSTUB_REUSE="1")

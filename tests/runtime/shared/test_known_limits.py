@@ -1,4 +1,4 @@
-"""Caches are bounded, release memory where it is needed, and need no search."""
+"""Caches are bounded, release memory when the program needs the memory, and need no search."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def distinct(number: int) -> bytes:
     return bytes(image)
 
 
-# ---- 4: the cache gives its memory back where the program wants it ----
+# ---- 4: the cache returns memory to HIP when the program needs it ----
 
 
 def _fails_once(mgpu: Mgpu, function: str, answer: str = "2") -> None:
@@ -205,7 +205,7 @@ int main(int count, char **words) {
 
 
 def instructions_of(path: Path, *words: str, **changes: str) -> int:
-    """Returns the instructions of a program and its libraries, on the stub."""
+    """Returns the number of instructions that a program and its libraries execute with the stub."""
     out = path.with_name("-".join(("instructions", *words)))
     tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
     env = environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast", **changes)
@@ -288,8 +288,8 @@ def test_18_a_limit_that_costs_loads_gives_way(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="8M")
 def test_18_the_limit_counts_what_a_module_costs(mgpu: Mgpu) -> None:
-    """HIP allocates 38 KB for a module of 4.4 KB: 8 MB hold 160 such modules, and the test ignores
-    smaller parts."""
+    """The limit counts HIP's 38 KB for a module of 4.4 KB, and the library's own memory: 8 MB hold
+    160 such modules. The test allows 20 more."""
     for number in range(1000):
         mgpu.ModuleUnload(mgpu.load(mgpu.image(distinct(number))))
     assert mgpu.stub.hipstub_live(b"modules") <= 160 + 20

@@ -1,7 +1,6 @@
 """Includes and calls between files: only downwards, and without cycles.
 
-The layers are those in csrc/runtime/README.md. A file and the header with the same name count as
-one unit.
+csrc/runtime/README.md lists the layers. A file and the header with the same name count as one unit.
 """
 
 from __future__ import annotations
@@ -139,7 +138,7 @@ def symbols(objects: list[Path]) -> dict[str, tuple[set[str], set[str]]]:
 
 def objects(tree: str, files: list[Path], scratch: Path) -> list[Path]:
     """Returns the object files of the given sources. The test compiles the runtime again, because
-    its own object files are inputs of the linker."""
+    the runtime's object files are inputs of the linker."""
     for part, made in OBJECTS.items():
         if tree.startswith(part):
             return [made / path.relative_to(ROOT / part).with_suffix(".o") for path in files]

@@ -44,7 +44,7 @@ class SparseStub:
         return getattr(self.lib, f"sparsestub_{name}")
 
     def count(self, function: str) -> int:
-        """Returns the calls of a function, whose name lacks "hipsparse"."""
+        """Returns how often the function hipsparse`function` was called."""
         return self.lib.sparsestub_count(function.encode())
 
     def fail(self, function: str, status: int, times: int = 1) -> None:

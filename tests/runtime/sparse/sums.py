@@ -132,7 +132,8 @@ def describe(device: Device, matrix, form: str, type: str, index: type = np.int3
 
 
 def differs(got: np.ndarray, wanted: np.ndarray, type: str) -> float:
-    """Returns the largest error beyond the type's tolerance; 0 if there is none."""
+    """Returns the largest error beyond the type's tolerance; 0 if no error is beyond the
+    tolerance."""
     if not wanted.size:
         return 0.0
     error = np.abs(unpack(got, type).astype(np.complex128) - wanted)

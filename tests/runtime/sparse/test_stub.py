@@ -108,7 +108,7 @@ def test_a_missing_function_is_named_when_it_is_called(mgpu: Mgpu) -> None:
     assert text.count("failed with 'the operation is not supported'") == 2
 
 
-# ---- what is asked ----
+# ---- calls of the library ----
 
 
 @in_child(**WITH_STUB)
@@ -254,8 +254,8 @@ def test_many_streams_share_few_environments(mgpu: Mgpu) -> None:
 
 @in_child(SPARSESTUB_DELAY="500", **WITH_STUB)
 def test_concurrent_threads_do_not_share_an_environment(mgpu: Mgpu) -> None:
-    """Threads wait for each other even on one stream: no two may use the library's handle at
-    once."""
+    """Threads wait for each other even on one stream: no two threads may use the library's handle
+    at once."""
     stub = SparseStub()
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)
@@ -405,7 +405,7 @@ def test_2_to_4_products_name_the_type_as_an_old_cusparselt_does(mgpu: Mgpu) -> 
 
 @in_child(backends=("custub",), SPARSESTUB_LT_VERSION="502", **WITH_STUB)
 def test_2_to_4_products_name_the_type_as_a_newer_cusparselt_does(mgpu: Mgpu) -> None:
-    """Newer releases of cuSPARSELt use other numbers, and sum halves as floats: 2 is
+    """Newer releases of cuSPARSELt sum halves as floats, and use other numbers for types: 2 is
     CUSPARSE_COMPUTE_32F."""
     _two_to_four(mgpu)
     assert SparseStub(CUSPARSELT).type() == 2

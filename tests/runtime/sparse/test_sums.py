@@ -1,4 +1,5 @@
-"""Products of sparse matrices by AMD's own hipSPARSE, on the emulated device, against SciPy's.
+"""Products of sparse matrices by AMD's own hipSPARSE, on the emulated device, compared with SciPy's
+products.
 
 make check-sparse installs hipSPARSE (1.3 GB) and SciPy; if either is missing, pytest skips the
 emulated tests. With -m gpu, cuSPARSE computes the products, on a machine with an NVIDIA GPU."""
@@ -32,8 +33,8 @@ COMPLEX = ("c32", "c64")
 
 
 def _by_columns(*forms: str) -> list[str]:
-    """Returns the matrices whose product with a vector must run along columns: hipSPARSE of ROCm 7
-    answers "not implemented"."""
+    """Returns the formats whose product with a vector runs along columns. hipSPARSE of ROCm 7 lacks
+    these products: the result is empty."""
     hip = Path(os.environ["MGPU_RT_HIP"]).resolve().name
     return [] if hip.startswith("libamdhip64.so.7") else [*forms]
 

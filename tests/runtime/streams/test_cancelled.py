@@ -154,7 +154,7 @@ def test_a_cancelled_thread_closes_the_file_that_it_reads(_: Mgpu) -> None:
     assert status(READING) == 0
 
 
-# ---- streams that are lent ----
+# ---- external streams ----
 
 #: In a loop, each of several threads sets the external stream; mgpuStreamCreate returns this
 #: stream, and the thread destroys the stream and ends its use.
@@ -190,7 +190,7 @@ int lend_in_turn(void *stream) {
 @in_child(policies=("builtin",))
 def test_a_stream_that_threads_lend_stays_the_callers(mgpu: Mgpu) -> None:
     """While one thread ends its use of the stream, no other thread takes the stream for a cached
-    one and destroys it."""
+    stream and destroys it."""
     out = folder("cancelled") / "lending.so"
     compile_c(out, LENDING, "-O1", "-shared", "-fPIC", "-pthread", str(library()))
     ffi = FFI()

@@ -1,4 +1,5 @@
-"""mgpuEventElapsedTime: one symbol for both signatures, and events with timing for it."""
+"""mgpuEventElapsedTime: one symbol for both signatures, and events with the timing that this
+function needs."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from tests.support.images import code_object
 from tests.support.known import program, run_program
 from tests.support.patience import HANG
 
-#: Calls mgpuEventElapsedTime by both signatures; prints the error, whether the time is valid, and
-#: whether both times are equal.
+#: Calls mgpuEventElapsedTime by each of the two signatures; prints the error, whether the time is
+#: valid, and whether the two times are equal.
 CLOCK = """
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -73,7 +74,7 @@ __attribute__((constructor)) static void load(void) {
 }
 """
 
-#: A program's own mgpuEventElapsedTime, like the function of mlir-air: it prints a line.
+#: A program's own mgpuEventElapsedTime, like the function of mlir-air: the function prints a line.
 OWN = """
 #include <stdio.h>
 int hipEventElapsedTime(float *, void *, void *);

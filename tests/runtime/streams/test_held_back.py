@@ -57,7 +57,7 @@ static void use(unsigned long bytes, void *stream) {
 def run(
     folder: Path, source: str, backend: str, *words: str, runtime: Path | None = None, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Plays a program; raises TimeoutExpired if it hangs."""
+    """Plays a program; raises TimeoutExpired if the program hangs."""
     path = program(folder, HEAD + source, runtime=runtime)
     env = environment(backend, HIPSTUB_ASYNC="0", MGPU_RT_MANAGER="off", **more)
     hip = STUB if backend == "stub" else softgpu.hip()
@@ -170,7 +170,7 @@ def test_the_exit_waits_until_hip_7_has_let_go_of_the_streams(
     tmp_path: Path, program: str, version: str, calls: int
 ) -> None:
     """Before the fix, ROCr's threads still freed modules while HIP's libraries ended, and 1 of 30
-    programs crashed. ROCr's thread may take a newer handler before an older one, so the library
+    programs crashed. ROCr's thread may take a newer handler before an older handler, so the library
     waits for two handlers in turn."""
     rocr = tmp_path / "libhsa-runtime64.so.1"
     rocr.with_suffix(".c").write_text(ROCR)

@@ -178,7 +178,8 @@ def test_lazy_waits_for_kernels_that_print(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_work_on_another_stream_waits_for_a_deferred_wait(mgpu: Mgpu) -> None:
-    """The program believes that the first launch is done, so the second may use its results."""
+    """The program believes that the first launch is done, so the second launch may use the results
+    of the first launch."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     for submit in (
@@ -206,7 +207,8 @@ def test_concurrent_streams_do_not_wait_for_each_other(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_two_concurrent_streams_stay_concurrent(mgpu: Mgpu) -> None:
-    """The library makes a postponed wait before further work comes on its stream, not after."""
+    """The library makes a postponed wait before it submits further work to the stream, not
+    afterwards."""
     function = kernel(mgpu)
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     for _ in range(3):

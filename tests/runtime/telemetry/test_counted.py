@@ -22,7 +22,8 @@ FORUM, GLOBALS, INCREMENT = "test_func", "count", "increment"
 
 
 def run_kernel(mgpu: Mgpu, image, name: str) -> None:
-    """Loads a module, looks up its kernel and launches it, as LLVM 19 lowers it."""
+    """Loads a module, looks up its kernel and launches the kernel, like code that LLVM 19
+    lowered."""
     module = mgpu.load(image)
     mgpu.launch(mgpu.function(module, name))
     mgpu.ModuleUnload(module)
@@ -132,7 +133,7 @@ def test_the_reason_of_reloads_is_shown(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off", **COUNTED)
 def test_counts_are_the_same_without_the_cache(mgpu: Mgpu) -> None:
-    """Counts are equal with and without the cache, so two such runs can be compared."""
+    """Counts are equal with and without the cache, so two runs can be compared."""
     image = mgpu.image(code_object("forum"))
     for _ in range(3):
         run_kernel(mgpu, image, FORUM)
@@ -147,7 +148,8 @@ MANY = 1200  # kernels; there are 1024 rows
 
 @in_child(policies=("builtin",), HIPSTUB_MODE="fast", **COUNTED)
 def test_kernels_without_a_row_are_counted_as_others(mgpu: Mgpu) -> None:
-    """Kernels without a row are counted as others: none is lost, and none counts twice."""
+    """Kernels without a row are counted as others: no launch is lost, and no launch counts
+    twice."""
     functions = [f"gpu.func @kernel{number}() kernel {{ gpu.return }}" for number in range(MANY)]
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "many.mlir")
@@ -212,7 +214,7 @@ def recorded_memory(mgpu: Mgpu) -> dict[str, int]:
 @in_child(policies=("builtin",), MGPU_RT_STATS="stats.json")
 @in_folder
 def test_a_recording_has_the_memory_of_the_last_call(mgpu: Mgpu) -> None:
-    """Scratch buffers count, and so do blocks that are returned to HIP."""
+    """Scratch buffers count, and blocks that are returned to HIP count, too."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(1000, stream, False)
     scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")

@@ -168,7 +168,7 @@ def test_a_child_of_fork_times_nothing(mgpu: Mgpu) -> None:
 
 
 def occupy(mgpu: Mgpu, function, stream) -> threading.Event:
-    """Yields a kernel, submitted by HIP itself, that ends when the program tells it to."""
+    """Submits a kernel by calling HIP; returns the event that lets the kernel end."""
     go_on = threading.Event()
     signal.alarm(40)  # ends one that hangs
     body = mgpu.ffi.callback("void(void **)", lambda _: go_on.wait() and None)
@@ -197,8 +197,8 @@ def test_a_first_stream_that_waits_for_the_program_is_abandoned(mgpu: Mgpu) -> N
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_no_thread_waits_for_another_that_reads_an_event(mgpu: Mgpu) -> None:
-    """Two threads on two streams: the first thread waits for an event, the second makes it
-    complete. The kernel is a Python function, so the test waits for the kernel before the
+    """Two threads on two streams: the first thread waits for an event, the second thread makes the
+    event complete. The kernel is a Python function, so the test waits for the kernel before the
     interpreter ends."""
     function, stream, other = kernel(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, stream, False)
@@ -224,7 +224,7 @@ def test_timing_keeps_the_error_of_a_launch(mgpu: Mgpu) -> None:
     assert recorded(mgpu) == ([], 0)
 
 
-#: The events are: the reference, one before the launch, and one after it.
+#: The events are: the reference event, an event before the launch, and an event after the launch.
 RECORDS = ("hipEventRecord:1:2", "hipEventRecord:3:2", "hipEventRecord:4:2")
 
 
@@ -309,7 +309,8 @@ def test_a_quick_exit_reads_finished_events(mgpu: Mgpu) -> None:
 @pytest.mark.parametrize("backend", ["stub", "softgpu"])
 @pytest.mark.parametrize("program", ["forum", "churn"])
 def test_work_is_after_its_call_and_in_order(program: str, backend: str, tmp_path: Path) -> None:
-    """AMD's own HIP runs the launches on the emulated device: each is in its stream's row."""
+    """AMD's own HIP runs the launches on the emulated device: each launch is in its stream's
+    row."""
     path = tmp_path / "trace.json"
     way, trace = ways()["linked"], f"gpu,{path}"
     outcome = run(program, 22, way, backend=backend, iterations=3, MGPU_RT_TRACE=trace)

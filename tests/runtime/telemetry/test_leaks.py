@@ -1,5 +1,5 @@
 """Memory that a program has not freed at its end: the library reports the memory on demand, and
-leaves it to the driver."""
+leaves the memory to the driver."""
 
 from __future__ import annotations
 

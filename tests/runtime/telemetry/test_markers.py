@@ -29,7 +29,7 @@ int roctxRangePushA(const char *text) { tell("begin ", text); return 0; }
 int roctxRangePop(void) { tell("end", ""); return 0; }
 """
 
-#: Makes two launches, one that fails, and other calls.
+#: Makes two launches, a third launch that fails, and other calls.
 PROGRAM = """
 import sys, numpy, mgpu_rt
 functions = mgpu_rt.Library(sys.argv[1])

@@ -1,5 +1,5 @@
-"""Counts are available however the program ended. MGPU_RT_STATS and MGPU_RT_TRACE record in files,
-which JSON replaces at an ordinary exit."""
+"""Counts are available after any end of the program. MGPU_RT_STATS and MGPU_RT_TRACE record in
+files, which JSON replaces at an ordinary exit."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
 }
 """
 
-#: The ways in which the program ends without exit, and its status in each.
+#: Maps each way to end the program without exit to the resulting status.
 CUT_OFF = {
     "_exit": 0,
     "abort": -signal.SIGABRT,
@@ -140,7 +140,7 @@ def program() -> Path:
 
 
 def run(program: Path, folder: Path, how: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program in a folder, to which relative paths refer."""
+    """Runs a program in a folder; relative paths refer to this folder."""
     wanted = {"MGPU_RT_MANAGER": "off", "HIPSTUB_MODE": "fast", **env}
     return subprocess.run(
         [program, how],
@@ -429,7 +429,7 @@ for seed in range(int(sys.argv[2])):
 def test_damaged_recordings_still_give_json(
     name: str, times: int, killed: Path, tmp_path: Path
 ) -> None:
-    """Any bytes may follow the head: the result must be JSON."""
+    """Any bytes may follow the header: the result must be JSON."""
     path = Path(shutil.copy(killed / name, tmp_path))
     code = [sys.executable, "-c", READ_DAMAGED, path, str(times)]
     done = subprocess.run(code, env=environment(), capture_output=True, text=True, timeout=HANG)

@@ -366,7 +366,7 @@ def test_a_full_device_is_reported(variable: str, program: Path, tmp_path: Path)
     )
 
 
-# ---- what each proof is for (docs/proofs.md) ----
+# ---- tests of the proofs (docs/proofs.md) ----
 
 FILES = {"policies": ("builtin",), "HIPSTUB_MODE": "fast", "MGPU_RT_STATS": "stats.json"}
 OTHER = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).mgpuStreamCreate(); os._exit(0)"

@@ -167,8 +167,8 @@ def test_a_browser_reads_a_trace(events: list[dict]) -> None:
 
 
 def test_driver_calls_lie_within_calls_of_the_program(traced: tuple[Outcome, list[dict]]) -> None:
-    """Only at exit do some driver calls lie outside the program's calls, which follow one
-    another."""
+    """The program's calls follow one another. Driver calls lie within these calls, except some
+    driver calls at exit."""
     _, calls = traced
     program = sorted((c for c in calls if c["cat"] == "program"), key=lambda c: c["ts"])
     for call, following in itertools.pairwise(program):
@@ -330,7 +330,7 @@ def results(mgpu: Mgpu) -> list[str | None]:
 @in_folder
 def test_a_copy_shows_its_way(mgpu: Mgpu) -> None:
     """Copies up to 512 KiB to the device and 16 MiB from it go through pinned memory; HIP makes
-    larger ones."""
+    larger copies."""
     stream = mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(17 * MIB, stream, False), mgpu.ffi.new("char[]", 17 * MIB)
     for size in (KIB, MIB):

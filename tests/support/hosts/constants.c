@@ -1,4 +1,5 @@
-/* Loads an image from the place that MODE selects, changes one byte of it, and loads it again.
+/* Loads an image from the place that MODE selects, changes one byte of the image, and loads the
+ * image again.
  *
  *     constants RUNTIME MODE [LIBRARY]
  *
@@ -6,9 +7,8 @@
  * object. MODE:
  *     data       in the program's writable data
  *     constant   in its constants, made writable against all promises: shows what was not compared
- *     library    in the constants of LIBRARY, likewise
- *     closed     in those of LIBRARY, which is then closed; the changed image is mapped in its
- * place
+ *     library    in the constants of LIBRARY, made writable, too
+ *     closed     in the constants of LIBRARY, which is then closed; replaced by the changed image
  *     allocated  prints instead by how many bytes the heap grew for each of two images: one in the
  *                constants, one in the data
  *     evicted    constant; between the loads another image is loaded, for which HIP has the handle
@@ -52,8 +52,8 @@ static char *find_image(const char *mode, const char *path) {
     return image;
 }
 
-/* Makes the image's pages writable. If the library was closed, maps new pages there, and copies
- * `saved` to them. */
+/* Makes the image's pages writable. If the library was closed, maps new pages at the image's
+ * address, and copies `saved` to them. */
 static void make_writable(char *image, size_t size, const char *saved) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     char *begin = (char *)((uintptr_t)image & ~(page - 1));

@@ -285,7 +285,7 @@ static void after_exit(void) {
     mgpu_rt_graph_begin();
     mgpuMemcpy(mgpuMemAlloc(64, NULL, false), content, 64, NULL);
     kept = mgpu_rt_graph_end();
-    mgpu_rt_graph_begin(); /* and is never ended */
+    mgpu_rt_graph_begin(); /* this graph is never ended */
 }
 
 int main(int count, char **words) {

@@ -230,7 +230,7 @@ static bool keeps_host_state(void) {
     static struct host_state before, after;
     setlocale(LC_ALL, "");
     signal(SIGCHLD, count_signal);
-    const bool first = launch_once(); /* HIP opens its files */
+    const bool first = launch_once(); /* makes HIP open its files */
     note_state(&before);
     const bool served = is_served();
     note_state(&after);
@@ -242,7 +242,7 @@ static bool keeps_host_state(void) {
            memcmp(&before, &after, sizeof before) == 0;
 }
 
-/* Another thread checks all the time that its locale is unchanged. */
+/* Another thread checks all the time that the locale is unchanged. */
 static _Atomic bool locale_lost;
 static void *watch_locale(void *own) {
     while (!stop)
@@ -255,7 +255,7 @@ static bool keeps_locale_meanwhile(void) {
     char *own = strdup(setlocale(LC_ALL, "C"));
     pthread_create(&watcher, NULL, watch_locale, own);
     const bool good = launch_once();
-    (void)is_served(); /* by then the start of the manager is over, successful or not */
+    (void)is_served(); /* by then the manager has started or has failed to start */
     stop = true;
     pthread_join(watcher, NULL);
     return good && !locale_lost;
@@ -270,7 +270,7 @@ static bool end_at_once(const char *how) {
         _exit(0);
     if (strcmp(how, "kill") == 0)
         kill(getpid(), SIGKILL);
-    if (strcmp(how, "exec") == 0) /* until standard input ends */
+    if (strcmp(how, "exec") == 0) /* cat runs until standard input ends */
         execl("/bin/cat", "cat", (char *)NULL);
     return false;
 }
@@ -353,8 +353,8 @@ static bool miss_together(void) {
     return good && launch_once();
 }
 
-/* Waits until the manager stops serving. Runs after HIP's own exit handlers, while the policy that
- * has created WAIT_FOR works. */
+/* Waits until the manager stops serving. Runs after HIP's own exit handlers; the policy that has
+ * created WAIT_FOR still works. */
 static void linger(void) {
     while (is_served())
         usleep(5000);

@@ -138,7 +138,7 @@ class Threads(PinAll):
 
 
 class AsksForEver(PinAll):
-    """The library calls HIP for this policy at every moment, including the last one."""
+    """Queries the library and evicts streams at every moment, even at the end of the program."""
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         note(asks=True)

@@ -1,21 +1,21 @@
 /* Reads files that hold several images: clang's offload bundles, NVIDIA's fatbins.
  *
- * A damaged entry does not make the reader refuse the other entries. The driver then gets the whole
- * file, and the library caches nothing of it. */
+ * If only some entries are damaged, the driver gets the whole file, and the library caches nothing
+ * of the file. */
 #include "modules/image/formats.h"
 #include "proof.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* further entries are not read */
+enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* a larger table is not read to its end */
 
-/* The facts so far about the entries of a file. */
+/* The facts found so far about the entries of a file. */
 struct contents {
     uint64_t end;  /* the end of the last entry, as an offset in the file */
     bool readable; /* a non-empty image can be read */
     bool doubtful; /* an image cannot be read, or is damaged */
-    bool writable; /* an image contains globals that a kernel can write, or may contain some */
+    bool writable; /* an image contains, or may contain, globals that a kernel can write */
     bool settable; /* an image contains constants that the host can set */
     bool opaque;   /* an image is compressed, or of a kind that this reader does not support */
 };
@@ -145,7 +145,7 @@ void image_describe_compressed(struct image *image, struct view *view) {
 struct fatbin_header {
     uint32_t magic;
     uint16_t version, header_size;
-    uint64_t size; /* the entries after this entry */
+    uint64_t size; /* the bytes after this header */
 };
 struct fatbin_entry {
     uint16_t kind, version;

@@ -1,5 +1,5 @@
-/* Reads AMD's code objects and cubins: their size, and whether a kernel or the host can write to
- * their globals. */
+/* Reads code objects (AMD) and cubins (NVIDIA): their size, and whether a kernel or the host can
+ * write to their globals. */
 #include "modules/image/formats.h"
 #include "proof.h"
 
@@ -120,8 +120,8 @@ static bool has_writable(const struct image *image, const Elf64_Ehdr *header) {
 
 /* ---- constants that the host can set ----
  *
- * No kernel writes to these sections. HIP also returns the addresses of constants by name
- * (hipModuleGetGlobal), and copies to them. */
+ * No kernel writes to these sections. HIP also finds constants by their names (hipModuleGetGlobal),
+ * and copies to them. */
 
 static bool ends_with(const char *text, const char *end) {
     const size_t length = strlen(text), wanted = strlen(end);
@@ -216,8 +216,8 @@ void image_describe_elf(struct image *image, struct view *view) {
     }
     memcpy(&header, view->bytes, sizeof header);
     image->machine = header.e_machine;
-    /* AMD's HIP accepts none of these files. HIP 6 and older even crash on some of them, for
-     * example on a stripped program. */
+    /* AMD's HIP accepts no ELF for another machine. HIP 6 and older even crash on some, for example
+     * on a stripped program. */
     if (image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) {
         image->damage = "it is an ELF for another machine (x86-64?), not for a GPU";
         return;
@@ -239,8 +239,8 @@ void image_describe_elf(struct image *image, struct view *view) {
     const bool has_segments = view_holds(view, header.e_phoff, segments_size(&header));
     const uint64_t size = has_segments ? whole_size(view->bytes, &header) : 0;
     if (!has_segments || !PROOF(whole_elf_is_readable, view_holds(view, 0, size))) {
-        /* AMD's HIP may never read the part that is missing. NVIDIA's driver would read there, and
-         * crash. */
+        /* AMD's HIP may never read the part that is missing. NVIDIA's driver would read the missing
+         * part, and crash. */
         if (image->machine == MACHINE_CUDA)
             image->damage = "its headers point outside it: it is truncated or overwritten";
         return;

@@ -19,7 +19,7 @@ static void describe_text(struct image *image, struct view *view) {
     image->machine = MACHINE_CUDA;
     image->size = length + 1;
     image->head = 1;
-    image->sized_by_tables = true; /* only the whole text shows where the text ends */
+    image->sized_by_tables = true; /* the end of a text is found only by reading it */
     image->writable = ptx_has(text, ".global");
     image->settable = !image->writable && ptx_has(text, ".const");
 }
@@ -45,8 +45,8 @@ static void describe_bitcode(struct image *image, struct view *view) {
 
 /* ---- the hash ---- */
 
-/* Reads 8 bytes a step; the hash only distributes images over buckets, because a comparison of
- * bytes decides equality. */
+/* Adds 8 bytes to a hash, which only distributes images over buckets: a comparison of bytes decides
+ * equality. */
 static inline uint64_t mixed(uint64_t hash, const unsigned char *bytes) {
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
@@ -54,7 +54,8 @@ static inline uint64_t mixed(uint64_t hash, const unsigned char *bytes) {
     return hash ^ hash >> 29;
 }
 
-/* Hashes in four independent lanes, because each step of one lane waits for the step before. */
+/* Computes the hash in four independent lanes, because a step of a lane waits for the lane's
+ * previous step. */
 static uint64_t hash_of(const struct image *image) {
     uint64_t lanes[4] = {image->size * 0x9E3779B97F4A7C15u, 1, 2, 3}, hash = 0;
     size_t at = 0;
@@ -79,7 +80,7 @@ static const struct format {
     {is_bitcode, describe_bitcode},           {is_text, describe_text},
 };
 
-/* HIP reads this many bytes before it knows the format, and no image has fewer. */
+/* HIP reads this many bytes to find the format, and every image has at least this many. */
 enum { LOOK = 24 };
 
 struct image image_describe(const void *data) {
@@ -130,9 +131,9 @@ const char *image_kind_text(const struct image *image) {
 
 /* ---- whether an image lies at an address ----
  *
- * Compares images whose head does not contain their size: part by part, because the bytes at `data`
- * may be a shorter image. The bytes of a part determine the next part's size, so they must be equal
- * before more is read. */
+ * Images whose head does not contain their size are compared part by part, because the bytes at
+ * `data` may be a shorter image. The bytes of a part determine the next part's size, so they must
+ * be equal before more is read. */
 
 static bool part_lies_at(const struct image *image, const unsigned char *data, uint64_t offset,
                          uint64_t size) {

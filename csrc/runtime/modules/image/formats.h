@@ -8,8 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory that may be unmapped: before a reader reads bytes of an image, it checks that they can be
- * read.
+/* Memory that may be unmapped: a reader checks that bytes are readable before it reads them.
  *
  * Mapped memory is not always readable: a page may lack read permission, or lie beyond the end of
  * its file. */
@@ -29,11 +28,11 @@ static inline struct view view_part(const struct view *view, uint64_t offset, ui
     return (struct view){view->bytes + offset, size, size};
 }
 
-/* Returns the length of the text at the begin of a view, without its 0; SIZE_MAX if the readable
- * bytes end before the 0. */
+/* Returns the length of the text at the start of a view, without the final 0; SIZE_MAX if the
+ * readable bytes end before the 0. */
 size_t view_text_length(struct view *view);
 
-/* Returns true if a view begins as an image of the format begins. */
+/* Returns true if the view begins with the magic bytes of the format. */
 bool image_is_elf(struct view *view);
 bool image_is_compressed(struct view *view);
 bool image_is_bundle(struct view *view);

@@ -29,15 +29,15 @@ enum image_kind {
 struct image {
     const unsigned char *bytes;
     size_t size;   /* 0: unknown, so HIP judges the image and nothing is cached */
-    size_t head;   /* the bytes that determine the size; they are compared first */
-    uint64_t hash; /* the hash of the bytes, not 0; 0 without a size */
+    size_t head;   /* this many bytes determine the size, and are compared first */
+    uint64_t hash; /* the hash of the bytes, which is never 0; 0: the size is unknown */
     enum image_kind kind;
     uint16_t machine;     /* e_machine of an ELF */
     bool sized_by_tables; /* the head does not contain the size */
-    bool writable;        /* contains device globals that a kernel can write, or may contain some */
+    bool writable;        /* contains, or may contain, device globals that a kernel can write */
     bool settable;        /* no kernel writes to globals, but the host can set constants by name */
     bool opaque;          /* parts of the image are compressed, or of an unsupported kind */
-    const char *damage;   /* why no driver can load the image; some drivers would crash. NULL: no
+    const char *damage;   /* why no driver can load the image (some drivers would crash); NULL: no
                            * reason is known */
 };
 
@@ -49,7 +49,7 @@ struct image image_describe(const void *data);
 bool image_lies_at_by_parts(const struct image *image, const void *data);
 
 /* Returns true if `data` points to the image's bytes. Compares the heads first. A head contains the
- * image's size, so after equal heads all bytes to compare are readable. */
+ * image's size, so if the heads are equal, all bytes to compare are readable. */
 static inline bool image_lies_at(const struct image *image, const void *data) {
     if (__builtin_expect(image->sized_by_tables, 0))
         return image_lies_at_by_parts(image, data);
@@ -59,7 +59,7 @@ static inline bool image_lies_at(const struct image *image, const void *data) {
                                   image->size - image->head) == 0);
 }
 
-/* Returns words for messages, such as "an ELF for x86-64". */
+/* Returns words for messages, such as "an NVIDIA cubin". */
 const char *image_kind_text(const struct image *image);
 
 /* Writes the names of an image's kernels, separated by ", ", into at most `size` bytes including

@@ -25,7 +25,7 @@ static bool is_printable(unsigned char byte) {
     return byte > 32 && byte < 127;
 }
 
-/* A code object of AMD's has a symbol <name>.kd for each kernel. */
+/* AMD's code objects have a symbol <name>.kd for each kernel. */
 static void list_code_object(const struct image *image, struct name_list *list) {
     for (size_t i = 3; i < image->size; i++) {
         if (memcmp(image->bytes + i - 3, ".kd", 4) != 0)

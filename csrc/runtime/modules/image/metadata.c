@@ -45,7 +45,8 @@ static const struct kind *unwanted_at(const unsigned char *bytes, size_t size) {
     return NULL;
 }
 
-/* Moves metadata down to `to` with the replacements applied; returns the new length. */
+/* Copies metadata to the lower address `to`, and replaces the unwanted kinds; returns the new
+ * length. */
 static size_t rewrite(unsigned char *to, const unsigned char *from, size_t size) {
     size_t used = 0;
     for (size_t at = 0; at < size;) {
@@ -71,7 +72,7 @@ static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* A note of a segment: the head is the note's header and name, followed by its text. */
+/* The sizes of a note's parts: the head (header and name), then the text. */
 struct note {
     Elf64_Nhdr header;
     size_t head, text, length; /* length: includes the padding, which the last note may lack */
@@ -118,8 +119,8 @@ static size_t rewrite_notes(unsigned char *segment, size_t size) {
     return used;
 }
 
-/* Returns the number of program headers, copied to *header; 0 if the headers are not within the
- * file. */
+/* Copies the file's header to *header; returns the number of program headers, or 0 if they are not
+ * within the file. */
 static unsigned segment_count(const unsigned char *bytes, size_t size, Elf64_Ehdr *header) {
     if (size < sizeof *header)
         return 0;
@@ -133,9 +134,8 @@ static unsigned segment_count(const unsigned char *bytes, size_t size, Elf64_Ehd
  * same bytes. */
 enum { NOTE_SEGMENTS = 16 };
 
-/* Returns true if the program header at an address describes notes within the file of `size` bytes,
- * and copies the header to *segment. `seen` counts segments: the reader stops after NOTE_SEGMENTS.
- */
+/* Copies a program header to *segment; returns true if it describes notes within the file of `size`
+ * bytes. `seen` counts segments: the reader stops after NOTE_SEGMENTS. */
 static bool note_segment_at(const unsigned char *at, size_t size, Elf64_Phdr *segment,
                             unsigned *seen) {
     memcpy(segment, at, sizeof *segment);
@@ -169,8 +169,8 @@ void metadata_drop_queue(unsigned char *bytes, size_t size) {
             continue;
         const size_t left = rewrite_notes(bytes + segment.p_offset, segment.p_filesz);
         segment.p_filesz = segment.p_memsz = left;
-        /* Notes that overlap the headers are damaged, because the reader has read their bytes as
-         * headers before. */
+        /* This write may damage notes that overlap the headers, but such a file is damaged anyway.
+         */
         memcpy(at, &segment, sizeof segment);
         shorten_section(bytes, size, &header, segment.p_offset, left);
     }

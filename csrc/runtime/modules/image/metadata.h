@@ -3,8 +3,8 @@
  *
  * LLVM 15 and later record for each kernel that the kernel needs the device's default queue, unless
  * LLVM can prove the contrary. LLVM attempts no such proof at -O0, or if a kernel calls a function
- * that is not optimised (as printf is). HIP 5.2.3 then crashes at the launch, because it reads a
- * queue that only OpenCL creates. So HIP gets a copy of the image whose metadata marks that
+ * that is not optimised, such as printf. HIP 5.2.3 then crashes at the launch, because it reads a
+ * queue that only OpenCL creates. So HIP gets a copy of the image whose metadata marks the queue's
  * argument as hidden_none. The kernels are unchanged, and the queue's argument stays 0, as in every
  * process that has no default queue. */
 #ifndef MGPU_RT_METADATA_H
@@ -28,8 +28,8 @@ void metadata_drop_queue(unsigned char *bytes, size_t size);
  * hidden argument of such a kernel; kernels for NVIDIA call vprintf. */
 bool metadata_may_print(const struct image *image);
 
-/* Returns the most threads that a block of a kernel may have, according to how the kernel was
- * compiled; 0: unknown. */
+/* Returns the most threads that a block of a kernel may have, as the image's metadata record it; 0:
+ * unknown. */
 uint64_t metadata_block_limit(const struct image *image, const char *kernel);
 
 /* Reads the chip of a code object ("gfx90a:xnack+") from its bytes; returns false if the chip is

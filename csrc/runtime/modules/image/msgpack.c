@@ -24,7 +24,7 @@ static size_t left(const struct msgpack *rest) {
     return (size_t)(rest->end - rest->at);
 }
 
-/* Reads the number that follows the first byte in `bytes` bytes; removes the first byte and the
+/* Reads the number of `bytes` bytes that follows the first byte; removes the first byte and the
  * number from the text. */
 static bool take_number(struct msgpack *rest, size_t bytes, uint64_t *number) {
     if (left(rest) < 1 + bytes)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* The bytes that are still to be read. Each function below removes the next value from these bytes.
- * If the next value is of another kind or incomplete, each function returns false and removes
+ * If the next value is of another kind or incomplete, the function returns false and removes
  * nothing. */
 struct msgpack {
     const unsigned char *at, *end;

@@ -29,7 +29,7 @@ bool ptx_has(const char *text, const char *directive) {
     return false;
 }
 
-/* Finds a directive between spaces, because `.entry` within a name is no directive. */
+/* Finds a directive that is a separate word, because `.entry` within a name is no directive. */
 static const char *find_directive(const char *text, const char *directive) {
     const size_t length = strlen(directive);
     for (const char *at = strstr(text, directive); at; at = strstr(at + length, directive))

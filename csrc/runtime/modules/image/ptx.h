@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns true if the text declares, or may declare, variables by this directive: ".global", for
+/* Returns true if the text declares, or may declare, variables with this directive: ".global", for
  * variables that kernels can write, or ".const". */
 bool ptx_has(const char *text, const char *directive);
 

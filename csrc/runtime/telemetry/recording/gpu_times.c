@@ -29,7 +29,7 @@ enum state { FREE, TAKEN, SUBMITTED };
 struct work {
     int state;
     int device;          /* the events' */
-    unsigned generation; /* the device's number when the events were created */
+    unsigned generation; /* the device's value in `generations` when the events were created */
     hipEvent_t begin, end;
     uint16_t function, kernel, stream;
     uint64_t bytes;
@@ -198,7 +198,7 @@ static void record_times(struct work *work) {
 }
 
 /* Returns true if the work is done and its times were read, or if HIP can no longer report its
- * times. Calls hipEventElapsedTime to find out whether the work is done. In 6.4.3 and 7.2.4,
+ * times. Calls hipEventElapsedTime to find out whether the work is done. In HIP 6.4.3 and 7.2.4,
  * hipEventQuery would read the stream on which the event was recorded, and that stream may be
  * destroyed. */
 static bool is_read(struct work *work) {
@@ -230,7 +230,8 @@ static void leave_work(struct work *work, enum state state) {
 
 /* ---- around a submission ---- */
 
-/* Asks HIP first, because HIP ends a process that records an event on a destroyed stream. */
+/* Asks HIP whether the stream exists, because HIP ends a process that records an event on a
+ * destroyed stream. */
 static bool is_timeable(hipStream_t stream) {
     unsigned flags;
     return !stream || stream_ask_flags(&hip_untimed, stream, &flags);

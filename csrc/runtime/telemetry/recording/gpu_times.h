@@ -19,8 +19,8 @@ struct work *gpu_times_before(enum hip_index function, hipStream_t stream, size_
  */
 hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t error);
 
-/* Reads the available times and destroys the events by HIP, because the process ends while HIP
- * still works. */
+/* Reads the available times, and calls HIP to destroy the events; called at the end of the process,
+ * while HIP still works. */
 void gpu_times_close(void);
 
 /* Invalidates the device's events together with the other caches. */

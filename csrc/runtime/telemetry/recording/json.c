@@ -9,7 +9,8 @@ static bool continues(unsigned char byte) {
 }
 
 /* Returns the number of bytes of the character that begins here; 0 if no character begins here. The
- * second byte reveals encodings that are too long, halves of a pair, and values beyond Unicode. */
+ * second byte reveals encodings that are too long, halves of a surrogate pair, and values beyond
+ * Unicode. */
 static size_t utf8_length(const unsigned char *at) {
     const unsigned char low = at[0] == 0xE0 ? 0xA0 : at[0] == 0xF0 ? 0x90 : 0x80;
     const unsigned char high = at[0] == 0xED ? 0x9F : at[0] == 0xF4 ? 0x8F : 0xBF;

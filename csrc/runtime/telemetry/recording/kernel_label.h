@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* The label that distinguishes a kernel from others of its name. */
+/* The kind of label that distinguishes a kernel from other kernels of this name. */
 enum apart { APART_BY_NAME, APART_BY_MODULE, APART_BY_IMAGE };
 
 struct kernel_labels {

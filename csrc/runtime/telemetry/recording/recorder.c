@@ -57,7 +57,7 @@ static void count_load(const struct call *call, hipModule_t handle) {
 
 /* ---- kernels ---- */
 
-/* Hashes by FNV-1a, starting from the image's hash. */
+/* Hashes with FNV-1a, starting from the image's hash. */
 static uint64_t kernel_key(uint64_t image, const char *name) {
     uint64_t key = UINT64_C(0xCBF29CE484222325) ^ image;
     for (; *name; name++)
@@ -139,7 +139,7 @@ static void count_held(struct memory_account *memory, ptrdiff_t bytes) {
         continue;
 }
 
-/* Visits all devices, because any call, and the manager, may release memory. */
+/* Visits all devices, because any call or the manager may release memory on any of them. */
 static void count_memory(const struct call *call) {
     for (int device = 0; device < hip_device_count && device < MOST_DEVICES; device++) {
         struct memory_account *memory = &counts.memory[device];
@@ -201,7 +201,7 @@ static enum cache_kind cache_behind(enum abi_index function) {
     }
 }
 
-/* A launch of an unknown kernel is named after HIP's function. */
+/* A launch of an unknown kernel gets the name of the program's call. */
 static void mark(struct call *call) {
     struct kernel_name unknown = {.image = 0};
     const size_t row = recorder_kernel(call->kernel);
@@ -218,7 +218,7 @@ void recorder_begins(struct call *call) {
     call->begin = clock_ns();
 }
 
-/* Counts the details of those functions that have details. Returns the kernel's row;
+/* Counts the details of a call, if its function has details. Returns the kernel's row;
  * TRACE_NO_KERNEL if the call launches no kernel. */
 static size_t count_details(const struct call *call, const void *result, uint64_t nanoseconds) {
     switch (call->function) {
@@ -295,7 +295,7 @@ static const char *stats_path(void) {
     return options.stats[1] ? options.stats + 2 : "";
 }
 
-/* Without a file that can be mapped, the trace stays in memory until the end. */
+/* If no file can be mapped, the trace stays in memory until the end. */
 static struct trace *trace_pages(void) {
     struct trace *trace = output_record(&trace_output, "a trace", NULL, sizeof *trace);
     if (trace || trace_output.failed)

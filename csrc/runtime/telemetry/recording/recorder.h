@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Counts a call at its begin. */
+/* Records that a call begins. */
 void recorder_begins(struct call *call);
 /* Records that the call has ended. */
 void recorder_ended(const struct call *call, const void *result);

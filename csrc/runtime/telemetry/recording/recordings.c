@@ -42,7 +42,8 @@ static void print_trace_record(FILE *out, struct trace *record) {
     (void)trace_print(out, record, "unfinished");
 }
 
-/* Returns the rest of a file if it has the expected length; otherwise NULL and errno. */
+/* Returns the rest of a file if it has the expected length; otherwise returns NULL and sets errno.
+ */
 static void *read_rest(FILE *file, size_t size) {
     void *rest = malloc(size);
     if (rest && fread(rest, 1, size, file) == size && fgetc(file) == EOF)

@@ -55,7 +55,7 @@ void start_device(void) {
     if (named != hipSuccess ||
         hip_untimed.DeviceGetName(start.device, sizeof start.device - 1, device) != hipSuccess) {
         start.device[0] = '\0';
-        (void)hip_untimed.GetLastError(); /* the program's calls must get the error */
+        (void)hip_untimed.GetLastError(); /* later calls of the program will get this error */
     }
     start.nanoseconds += nanoseconds;
     counts.start = start;

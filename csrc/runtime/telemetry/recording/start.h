@@ -10,8 +10,8 @@
  * hipRuntimeGetVersion; 0 if HIP reports no version. Under start_lock. */
 void start_initialised(uint64_t begin, uint64_t nanoseconds, int version);
 
-/* Initialises the current device and records its number. Called once in a process, before the first
- * call that uses a device. After driver_calls_watch. */
+/* Initialises the current device, and records the device's name and the time of the initialisation.
+ * Called once in a process, before the first call that uses a device. After driver_calls_watch. */
 void start_device(void);
 
 /* Copies these records into the counters and the trace. `forked`: HIP was started in the parent. */

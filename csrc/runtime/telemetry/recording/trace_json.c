@@ -188,7 +188,7 @@ static void print_one(FILE *out, const struct trace *trace, const struct kernel_
             &(struct place){work, "stream", kernel, streams_id(&trace->process), event->stream});
 }
 
-/* Prints the rows of streams that have events. */
+/* The streams that have events, and therefore rows. */
 struct rows {
     bool streams[TRACE_NO_STREAM], gpu[TRACE_NO_STREAM];
 };

@@ -1,5 +1,5 @@
 /* Tests the copy engine directly through the driver library, without HIP: sends commands as any
- * ROCr would. test_engine.py runs this program, which uses the first device. */
+ * release of ROCr would. test_engine.py runs this program, which uses the first device. */
 #include "driver.h"
 
 #include <stdatomic.h>
@@ -82,7 +82,8 @@ static void wrap(void) {
     puts("wrapped");
 }
 
-/* The padding of a ring may contain anything: the padding's header contains its length. */
+/* Writes arbitrary words as padding: the engine skips the padding by the length in the padding's
+ * header. */
 static void padding(void) {
     uint32_t words[6] = {5u << 16, 0xff, 0xff, 0xff, 0xff, 0xff};
     put(words, 6);

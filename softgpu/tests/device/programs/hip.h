@@ -100,7 +100,8 @@ static inline void hip_open(void) {
     *(void **)&hipGetErrorName = hip_symbol(library, "hipGetErrorName");
 }
 
-/* Ends the test, with the source line and the expected code, unless a call returned this code. */
+/* Ends the test if a call does not return the expected code; prints the source line and both
+ * codes. */
 #define EXPECT_CODE(wanted, call)                                                                  \
     do {                                                                                           \
         int code_ = (call);                                                                        \

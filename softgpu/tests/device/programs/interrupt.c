@@ -54,7 +54,7 @@ struct sleeper {
     pthread_t thread;
     HsaEvent *events[2];
     HSAuint32 count;
-    long number; /* id of the thread, which the running thread stores */
+    long number; /* the thread's id, which the thread itself stores */
     HSAKMT_STATUS answer;
 };
 
@@ -84,8 +84,8 @@ static void start(struct sleeper *sleeper) {
         usleep(1000);
 }
 
-/* Checks that an auto-reset event wakes every thread that waits for the event, as the driver's
- * events do. A thread that waits later must not wake. */
+/* Checks that an auto-reset event wakes every thread that waits for the event, as an event of the
+ * real driver does. A thread that waits later must not wake. */
 static void wake_all(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
     struct sleeper sleepers[SLEEPERS];
@@ -104,8 +104,8 @@ static void wake_all(void) {
     EXPECT(call_hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
 }
 
-/* Checks that setting an auto-reset event satisfies the wait of a thread that already waits for two
- * events, and satisfies no later wait. */
+/* Checks that an auto-reset event, once set, counts for a thread that already waits for two events,
+ * and not for a later wait. */
 static void wake_later(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
     struct sleeper sleeper = {.count = 2};

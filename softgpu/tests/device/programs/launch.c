@@ -181,7 +181,7 @@ static void meeting(void) {
     OK(hipStreamSynchronize(streams[1]));
 }
 
-/* Makes a cooperative launch of four workgroups, which needs HIP 5.5 or later. */
+/* Makes a cooperative launch of four workgroups; such a launch needs HIP 5.5 or later. */
 static void cooperative(void) {
     int (*start)(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                  unsigned, hipStream_t, void **);

@@ -40,7 +40,7 @@ static union packet *ring;
 static struct amd_queue *amd;
 static HsaQueueResource queue;
 static struct signal
-    *signals; /* DEPENDENCIES signals, the completion signal and the error signal */
+    *signals; /* an array: DEPENDENCIES signals, the completion signal and the error signal */
 static struct signal *completion, *inactive;
 static uint64_t written;
 
@@ -93,8 +93,8 @@ static void expect_waiting(int64_t value, const char *what) {
     check(completion->value != value, what);
 }
 
-/* Writes four times as many packets as the ring holds. In turn, leaves the doorbell unchanged, or
- * sets the doorbell to this packet's index or to the next packet's index. */
+/* Writes four times as many packets as the ring holds. For each packet in turn, leaves the doorbell
+ * unchanged, or sets the doorbell to the index of this packet or of the next packet. */
 static void wrap(void) {
     uint64_t words[8] = {0};
     completion->value = 4 * PACKETS;

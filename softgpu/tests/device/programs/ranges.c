@@ -1,8 +1,8 @@
 /* Registers two ranges that begin at the same address, as when a program reallocates memory before
  * HIP has unpinned the old range. Prints whether each range has a different device address, and
- * whether each range remains after two failing calls: a mapping with a wrong size, and a removal of
- * the ambiguous address. Also prints the results of these calls, and of two removals of a range
- * with a unique address. */
+ * whether each range remains after two failing calls. These calls map a range with a wrong size,
+ * and remove the ambiguous address. Also prints the results of these calls, and of two removals of
+ * a range with a unique address. */
 #include "driver.h"
 
 enum { SMALL = 256, LARGE = 4096 };

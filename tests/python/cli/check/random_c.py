@@ -50,7 +50,8 @@ def outcome(csmith: Csmith, seed: int) -> str:
 
 
 def record(image: bytes, out: Path) -> Path:
-    """Writes a recording of a launch of a kernel `run`, which writes its checksum into 8 bytes."""
+    """Writes a recording of a launch of a kernel `run`, which writes the program's checksum into 8
+    bytes."""
     with Folder(out) as folder:
         before = folder.keep(bytes(8))
         launch = RecordedLaunch(

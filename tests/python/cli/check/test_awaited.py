@@ -2,7 +2,7 @@
 
 LLVM 22 lowers a gpu.wait on a loop's token with this fault. Some builds of LLVM recorded no event
 after a launch in an async.execute (llvm #170833). Debian's LLVM 22 records this event, so the test
-removes it.
+removes the event from the lowered program.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ EVENT = re.compile(
 
 
 def optimise(text: str, folder: Path, *passes: str) -> str:
-    """Runs passes on MLIR text; LLVM finds its linker in the folder."""
+    """Runs passes on MLIR text; LLVM finds its linker in `folder`."""
     command = [toolchain.tool("mlir-opt", 22), "-", *passes]
     done = subprocess.run(
         command, input=text, capture_output=True, text=True, env={"ROCM_PATH": str(folder)}
@@ -68,7 +68,7 @@ def optimise(text: str, folder: Path, *passes: str) -> str:
 
 
 def calls(folder: Path) -> str:
-    """Returns the program after lowering to runtime calls, still with async.execute."""
+    """Returns the program after lowering to runtime calls; async.execute remains in the program."""
     tools = folder / "llvm" / "bin"
     tools.mkdir(parents=True)
     (tools / "ld.lld").symlink_to(str(shutil.which("ld.lld-22")))

@@ -1,4 +1,5 @@
-"""`mgpu-rt check` reports unordered work and wrong handles in calls, also on a GPU."""
+"""`mgpu-rt check` reports unordered work and wrong handles in calls, on the emulated device and on
+a GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ THREADS = {"MGPU_RT_SOFTGPU": "gfx90a,threads=4"}
 
 
 def check_calls(*words: object) -> subprocess.CompletedProcess[str]:
-    """Runs check on a HIP without the emulated device."""
+    """Runs check on the stub of HIP, without the emulated device."""
     return command("check", "--device", "hip", *words, MGPU_RT_HIP=str(STUB), MGPU_RT_MANAGER="off")
 
 

@@ -48,8 +48,8 @@ SITUATION(load_null) {
     CALL(load(NULL));
 }
 
-/* Defines two situations for a wrong image: one with readable memory behind the image, one
- * without. */
+/* Defines two situations for a wrong image: readable memory is behind the image, or unreadable
+ * memory. */
 #define WRONG_IMAGE(name)                                                                          \
     SITUATION(load_##name) {                                                                       \
         void *image = situation_file(#name, false);                                                \

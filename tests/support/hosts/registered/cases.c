@@ -84,7 +84,7 @@ static void case_hugetlb(void) {
     }
 }
 
-/* Unmaps one of two adjacent ranges; the library keeps the other registration. */
+/* Unmaps one of two adjacent ranges; the library keeps the registration of the other range. */
 static void case_touching(void) {
     const struct range first = {window, 2 * PAGE}, second = {window + 2 * PAGE, 2 * PAGE};
     map((struct range){window, 4 * PAGE});
@@ -109,7 +109,7 @@ static void case_grown(void) {
 }
 
 /* Registers two ranges in one page; HIP unregisters one range, and the library still watches the
- * remaining one. */
+ * remaining range. */
 static void share_page(struct range goes, struct range stays, struct range page) {
     map(page);
     pass(goes);

@@ -194,9 +194,9 @@ void check_pageable(struct range at) {
         fail("a copy from pageable memory read it late", at.address, at.bytes);
 }
 
-/* Writes in the parent while a child shares the pages: the parent may get copies of them. HIP and
- * the kernel decide about memory that is registered at that time; the library is responsible for
- * registrations that the program has ended. */
+/* Writes in the parent while a child shares the pages: the parent may get copies of these pages.
+ * HIP and the kernel decide about memory that is registered at that time; the library is
+ * responsible for registrations that the program has ended. */
 void split(void) {
     int ends[2];
     char byte = 0;

@@ -31,7 +31,7 @@ struct range {
 
 extern char *window;         /* PAGES pages that nothing else uses */
 extern void *stream, *block; /* device memory of BYTES bytes */
-extern uint64_t seed;        /* step of the random program; 0 outside */
+extern uint64_t seed;        /* seed of the random program; 0 outside of random programs */
 
 void open_window(void);
 void begin_program(uint64_t with);
@@ -39,7 +39,7 @@ _Noreturn void fail(const char *what, const void *address, size_t bytes);
 void fill(char *at, size_t bytes);
 
 /* Maps, unmaps, moves, drops or writes memory, as a program does. Memory that will be removed is
- * unregistered first. Memory that will be removed is unregistered first. */
+ * unregistered first. */
 void map(struct range at);
 void unmap(struct range at);
 void drop(struct range at);

@@ -22,7 +22,7 @@ static void walk(uint64_t first, unsigned programs) {
 /* ---- two threads, one address ----
  *
  * munmap removes pages before any process is notified. So the other thread may map, write and
- * register the address while the first thread's munmap is still running. */
+ * register the address while the munmap of the first thread still runs. */
 
 static _Atomic unsigned turn; /* the thread with number turn % 2 has its memory at the address */
 static unsigned rounds;
@@ -33,7 +33,7 @@ static void race_round(unsigned round) {
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != at.address)
         continue;
     memset(at.address, (int)(round % 251 + 1), at.bytes);
-    for (int i = 0; i < 2; i++) { /* reused, so registration pays */
+    for (int i = 0; i < 2; i++) { /* registered twice, so that caching is useful */
         mgpuMemHostRegister(at.address, at.bytes);
         check_up(&at);
         mgpuMemHostUnregister(at.address);

@@ -26,7 +26,7 @@ class Mutant:
     check must report `kind` at a line that contains `line`, and no other kind."""
 
     source: str  # a file of MLIR in the project
-    what: str  # its description, such as "barrier taken out"; a class in the table of docs/check.md
+    what: str  # the fault, such as "barrier taken out": a class in the table of docs/check.md
     kind: str  # kind of the reports
     old: str
     new: str

@@ -14,7 +14,7 @@ SOURCE = f"{FOLDER}/kernels.mlir"
 
 @cache
 def kernels() -> dict[str, str]:
-    """Returns the text of each kernel, by name."""
+    """Maps the name of each kernel to the kernel's text."""
     _, *texts = (ROOT / SOURCE).read_text().split("gpu.func @")
     return {text.partition("(")[0]: f"gpu.func @{text}" for text in texts}
 

@@ -1,4 +1,4 @@
-"""Launches, copies, frees and waits that lack a required order, and misused handles."""
+"""Faults in the order of launches, copies, frees and waits, and misused handles."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _without_wait(function: str, old: str, line: str) -> Mutant:
 
 
 def _ended(function: str, token: str, number: str, line: str) -> Mutant:
-    """The program destroys the stream instead of waiting for it."""
+    """The program destroys the stream instead of waiting for the stream."""
     end = (
         f"%s{number} = builtin.unrealized_conversion_cast %{token} "
         ": !gpu.async.token to !llvm.ptr\n    "

@@ -71,7 +71,7 @@ for stream in (None, torch.cuda.Stream()):
     assert torch.allclose(output, wanted, rtol=1e-4, atol=1e-5)
     assert torch.allclose(buffers[-1].cpu(), wanted, rtol=1e-4, atol=1e-5)
 
-# PyTorch takes arrays of ours as tensors, in both ways in which it takes tensors.
+# PyTorch accepts the package's arrays as tensors, by from_dlpack and by as_tensor.
 ours = mgpu_rt.to_device(numpy.arange(1000, dtype="f4"))
 tensor = torch.from_dlpack(ours)
 assert tensor.is_cuda and tensor.data_ptr() == torch.as_tensor(ours, device="cuda").data_ptr()

@@ -67,7 +67,7 @@ for _ in range(100):
         b, c = a * 2, cupy.empty_like(a)
         kernels["add"](4, 256, MemRef(a), MemRef(b), MemRef(c), count)
         assert float(c.sum()) == 3 * count * (count - 1) / 2
-    # Without use_stream the library's own stream waits for the array's.
+    # Without use_stream, the library's own stream waits for the array's stream.
     with stream:
         a = cupy.arange(count, dtype=cupy.float32)
         kernels["scale"](4, 256, MemRef(a), 2.0, count)

@@ -17,10 +17,10 @@ from tests.support.child import ROOT
 
 ABI = """# The ABI
 
-This page lists the functions of `libmlir_rocm_runtime.so`, the versions of LLVM whose programs call
-each function, and the part of mgpu_rt that serves it. [csrc/abi.def](../csrc/abi.def) defines the
-functions, and `mgpu-rt config --abi` prints them. Not every version passes a parameter whose name
-begins with `late_`, so the library never trusts such a parameter.
+This page lists the functions of `libmlir_rocm_runtime.so`. For each function, the page names the
+versions of LLVM whose programs call the function, and the part of mgpu_rt that serves the function.
+[csrc/abi.def](../csrc/abi.def) defines the functions, and `mgpu-rt config --abi` prints them. Only
+some versions pass the parameters whose names begin with `late_`, so the library never trusts them.
 
 """
 
@@ -28,8 +28,8 @@ OPTIONS = """# Options
 
 The library reads these environment variables once, at the first call.
 [options.def](../csrc/runtime/process/options.def) defines the variables, and `mgpu-rt config`
-prints them with their current values. In a program with privileges that its caller lacks
-(set-uid), no variable counts.
+prints them with their current values. In a set-uid program
+the library ignores all of these variables.
 
 | variable | default | |
 |---|---|---|

@@ -2,7 +2,6 @@
 #include "abi/lifecycle.h"
 #include "abi/override.h"
 #include "atomics.h"
-#include "driver/cuda.h"
 #include "driver/hip.h"
 #include "driver/hip_open.h"
 #include "driver/report.h"
@@ -28,6 +27,7 @@
 #include "telemetry/counters.h"
 #include "telemetry/recording/driver_calls.h"
 #include "telemetry/recording/gpu_times.h"
+#include "telemetry/recording/markers.h"
 #include "telemetry/recording/recorder.h"
 #include "telemetry/recording/start.h"
 
@@ -282,10 +282,8 @@ static void install(const struct hip_library *library, struct found found) {
     hip_device_count = found.devices > 0 ? found.devices : 1;
     hip_no_device = found.devices == 0;
     hip_version = found.version;
-    if (library->path[0]) {
+    if (library->path[0])
         hip_install(library);
-        cuda_find(library->path);
-    }
     event_cache_open();
     if (stats_wanted()) {
         driver_calls_watch(PROOF(gpu_times_are_wanted, options.trace_gpu_on) && options.trace[0]);
@@ -298,9 +296,12 @@ static void install(const struct hip_library *library, struct found found) {
     fetch_and_release(&runtime_mode, ~(unsigned)MODE_UNSTARTED);
 }
 
+/* Calls the loader only before it takes start_lock. Another thread may hold the loader's lock and
+ * wait for start_lock. */
 static void find_into(struct hip_library *library) {
     struct found found = nothing_found;
     const bool opened = find_hip(library);
+    markers_open();
     atexit(note_late);
     if (opened && (options.caches || stats_wanted()))
         found = start_hip(&library->functions);

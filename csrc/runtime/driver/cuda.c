@@ -4,12 +4,9 @@
 
 struct cuda_functions cuda;
 
-void cuda_find(const char *path) {
-    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-    if (!library)
-        return;
-#define CUDA_FN(result, name, params) *(void **)&cuda.name = dlsym(library, "mgpu_cuhip_" #name);
+void cuda_resolve(struct cuda_functions *functions, void *library) {
+#define CUDA_FN(result, name, params)                                                              \
+    *(void **)&functions->name = dlsym(library, "mgpu_cuhip_" #name);
 #include "driver/cuda.def"
 #undef CUDA_FN
-    dlclose(library); /* the runtime has opened the library */
 }

@@ -14,8 +14,8 @@ struct cuda_functions {
 /* Each function pointer is NULL unless HIP is csrc/cuhip. */
 extern struct cuda_functions cuda;
 
-/* Looks up these functions in the library that serves as HIP, by the path that the loader knows. */
-void cuda_find(const char *path);
+/* Looks up these functions in a library that may serve as HIP. */
+void cuda_resolve(struct cuda_functions *functions, void *library);
 
 static inline bool cuda_present(void) {
     return cuda.jit_level != NULL;

@@ -46,6 +46,7 @@ struct hip_functions hip = {
 void hip_install(const struct hip_library *library) {
     memcpy(installed_path, library->path, sizeof installed_path);
     hip = library->functions;
+    cuda = library->cuda;
 }
 
 const char *hip_path(void) {

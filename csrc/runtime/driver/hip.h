@@ -6,6 +6,7 @@
 #ifndef MGPU_RT_HIP_H
 #define MGPU_RT_HIP_H
 
+#include "driver/cuda.h"
 #include "likely.h"
 #include "mgpu.h"
 #include "process/state.h"
@@ -25,6 +26,7 @@ extern struct hip_functions hip;
 /* A library that is used as HIP. */
 struct hip_library {
     struct hip_functions functions;
+    struct cuda_functions cuda;
     char path[4096]; /* path according to the loader; "" if unknown */
 };
 

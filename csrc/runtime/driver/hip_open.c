@@ -99,6 +99,7 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
     }
     if (attempts->own)
         symbols_open_compiler(handle);
+    cuda_resolve(&library->cuda, handle);
     read_path(library, handle, name);
     return true;
 }

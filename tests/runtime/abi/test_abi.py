@@ -51,7 +51,7 @@ def test_the_table_has_68_functions() -> None:
 
 
 def test_a_malformed_line_of_the_table_is_an_error() -> None:
-    with pytest.raises(ValueError, match="1 lines, but 0 understood"):
+    with pytest.raises(ValueError, match="has 1 lines, but only 0 can be"):
         _abi.parse("MGPU_VOID(mgpuNew, (int a) (a), 12, 24)\n")
 
 

@@ -214,7 +214,7 @@ def test_a_module_used_after_unload_is_refused(mgpu: Mgpu) -> None:
     assert not mgpu.function(module, KERNEL)
     _expect(mgpu, "hipModuleGetFunction(&function, module, name)", "after mgpuModuleUnload")
     mgpu.ModuleUnload(module)
-    _expect(mgpu, "hipModuleUnload(module)", "unloaded before")
+    _expect(mgpu, "hipModuleUnload(module)", "unloaded it before")
     _still_works(mgpu)
 
 

@@ -213,6 +213,60 @@ def test_15_a_library_opened_by_dlmopen_serves(tmp_path: Path, python: str) -> N
     assert (done.returncode, done.stdout, done.stderr) == (0, "created\n", "")
 
 
+# ---- a first call in a constructor ---------------------------------------------------------------
+
+FIRST_CALLS = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+void *mgpuStreamCreate(void);
+static sem_t loading;
+static void *call(void *unused) {
+    (void)unused;
+    sem_wait(&loading);
+    puts(mgpuStreamCreate() ? "thread: created" : "thread: failed");
+    return NULL;
+}
+void begin_to_load(void) { sem_post(&loading); }
+int main(void) {
+    pthread_t thread;
+    setvbuf(stdout, 0, _IOLBF, 0);
+    sem_init(&loading, 0, 0);
+    pthread_create(&thread, 0, call, 0);
+    if (!dlopen(getenv("PLUGIN"), RTLD_NOW | RTLD_LOCAL))
+        puts(dlerror());
+    pthread_join(thread, 0);
+}
+"""
+#: The pause lets the other thread reach any place where it waits for the loader's lock.
+PLUGIN = """
+#include <stdio.h>
+#include <unistd.h>
+void begin_to_load(void);
+void *mgpuStreamCreate(void);
+__attribute__((constructor)) static void construct(void) {
+    begin_to_load();
+    usleep(300000);
+    puts(mgpuStreamCreate() ? "constructor: created" : "constructor: failed");
+}
+"""
+
+
+@pytest.mark.parametrize("trace", ["", "markers"])
+def test_a_first_call_waits_for_no_thread_that_holds_the_loaders_lock(
+    tmp_path: Path, trace: str
+) -> None:
+    """A constructor, under dlopen, and another thread both make their first calls."""
+    path = program(tmp_path, FIRST_CALLS, "-rdynamic")
+    shared = ("-shared", "-fPIC", "-Wl,--allow-shlib-undefined")
+    plugin = compile_c(tmp_path / "plugin.so", PLUGIN, *shared)
+    done = run_program(path, PLUGIN=str(plugin), MGPU_RT_MANAGER="off", MGPU_RT_TRACE=trace)
+    assert done.returncode == 0
+    assert sorted(done.stdout.splitlines()) == ["constructor: created", "thread: created"]
+
+
 # ---- 16: two runtimes in a process ---------------------------------------------------------------
 
 TWO_RUNTIMES = """

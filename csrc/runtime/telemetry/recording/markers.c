@@ -1,13 +1,16 @@
 #include "telemetry/recording/markers.h"
+#include "atomics.h"
 #include "process/lines.h"
 #include "process/options.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 
-static int (*push)(const char *text);
-static int (*pop)(void);
-static bool looked;
+typedef int push_function(const char *text);
+typedef int pop_function(void);
+static push_function *push; /* NULL: launches are no ranges */
+static pop_function *pop;   /* set before `push` */
+static bool said;
 
 /* A profiler loads one of these libraries. ROCm contains both libraries; librocprofiler-sdk-roctx
  * is the newer library. */
@@ -29,17 +32,20 @@ static void *open_first(int mode) {
 }
 
 void markers_open(void) {
-    if (!options.trace_markers_on || looked)
+    if (!options.trace_markers_on)
         return;
-    looked = true; /* even if no library is found; a forked child inherits `looked` */
+    push_function *found = NULL;
+    pop_function *end = NULL;
     void *library = open_first(RTLD_NOLOAD); /* a profiler's */
     if (!library)
         library = open_first(0);
     if (library) {
-        *(void **)&pop = dlsym(library, "roctxRangePop");
-        *(void **)&push = pop ? dlsym(library, "roctxRangePushA") : NULL;
+        *(void **)&end = dlsym(library, "roctxRangePop");
+        *(void **)&found = end ? dlsym(library, "roctxRangePushA") : NULL;
     }
-    if (!push)
+    store_relaxed(&pop, end);
+    store_release(&push, found);
+    if (!found && !exchange_relaxed(&said, true))
         line_print(LINE_WARNING,
                    "mgpu_rt: MGPU_RT_TRACE=markers: there is no libroctx64.so or "
                    "librocprofiler-sdk-roctx.so: install ROCm's, or add their folder to "
@@ -48,14 +54,16 @@ void markers_open(void) {
 
 bool marker_begins(const struct kernel_name *kernel) {
     char text[sizeof(struct kernel_name)];
-    if (!push)
+    push_function *begin = load_acquire(&push);
+    if (!begin)
         return false;
     const char *between = kernel->module[0] ? "::" : "";
     snprintf(text, sizeof text, "%s%s%s", kernel->module, between, kernel->name);
-    push(text);
+    begin(text);
     return true;
 }
 
 void marker_ended(void) {
-    pop();
+    pop_function *end = load_relaxed(&pop);
+    end();
 }

@@ -7,8 +7,9 @@
 
 #include <stdbool.h>
 
-/* Finds the library for ranges, if MGPU_RT_TRACE asks for markers. Called at the first call of a
- * process, under start_lock. */
+/* Finds the library for ranges, if MGPU_RT_TRACE asks for markers. Several threads may call this
+ * function at once, at the first calls of a process. The caller must not hold a lock, because this
+ * function waits for the loader's lock. */
 void markers_open(void);
 
 /* Begins a range with the name of a kernel; returns false if no profiler records ranges. */

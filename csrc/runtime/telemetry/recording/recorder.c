@@ -322,7 +322,6 @@ void recorder_open(bool forked) {
             trace->process = counts.process;
         trace_into(trace);
     }
-    markers_open();
     start_record(forked);
 }
 

@@ -1,8 +1,11 @@
-"""Advice on how to install packages with the system's package manager."""
+"""Advice on how to install packages with the system's package manager or with pip."""
 
 from __future__ import annotations
 
 import shutil
+import sys
+import sysconfig
+from pathlib import Path
 
 
 def how_to_install(debian: str, elsewhere: str = "") -> str:
@@ -12,3 +15,17 @@ def how_to_install(debian: str, elsewhere: str = "") -> str:
     if shutil.which("apt-get"):
         return f"apt-get install {debian}"
     return elsewhere or f"install what Debian calls {debian}"
+
+
+def how_to_add(packages: str, debian: str, pip: str = f"{sys.executable} -m pip") -> str:
+    """Returns the command that adds packages to this Python: pip's, or that of the system whose
+    Python refuses pip's packages."""
+    if _is_externally_managed():
+        return how_to_install(debian)
+    return f"{pip} install {packages}"
+
+
+def _is_externally_managed() -> bool:
+    """Returns whether pip refuses to install packages into this Python (PEP 668)."""
+    in_environment = sys.prefix != sys.base_prefix
+    return not in_environment and Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").exists()

@@ -296,7 +296,10 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     kind = _BY_NAME.get(name.removeprefix("torch."), name)
     if kind not in _TYPES:
-        raise TypeError(f"'{name}' is not a type of a device array: {', '.join(_BY_NAME)}")
+        raise TypeError(
+            f"'{name}' is not a type of a device array: write one of {', '.join(_BY_NAME)}, or "
+            "pass a type of NumPy's, such as numpy.dtype('f4')"
+        )
     owner = memory.allocate(math.prod(sizes) * _TYPES[kind][2])
     return DeviceArray(owner, owner.address, kind, sizes, device=owner.device)
 

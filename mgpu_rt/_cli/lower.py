@@ -1,5 +1,5 @@
-"""Implements `mgpu-rt lower`, which compiles MLIR to an object file, an executable, or input for
-mlir-runner."""
+"""Implements `mgpu-rt lower`, which compiles MLIR to an object file, an executable, device code, or
+input for mlir-runner."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mgpu_rt._lowering.pipelines import Pipeline
-    from mgpu_rt._lowering.toolchain import LoweringFailed, ToolchainMissing
+    from mgpu_rt._lowering.toolchain import LoweringFailed, Tool, ToolchainMissing
 
 _LINKED = ("executable", "library")
 NAME_ONE = "name a program in MLIR, or - for stdin"
@@ -51,11 +51,12 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
 )
 @click.option(
     "--emit",
-    type=click.Choice(["object", "executable", "library", "mlir"]),
+    type=click.Choice(["object", "executable", "library", "mlir", "image"]),
     default="object",
     show_default=True,
     help="executable, library: linked with mgpu_rt's library; Python calls a library's functions "
-    "by mgpu_rt.Library. mlir: the LLVM dialect, for mlir-runner.",
+    "by mgpu_rt.Library. mlir: the LLVM dialect, for mlir-runner. image: only the device code of "
+    "the only gpu.module, a code object, cubin or PTX for mgpuModuleLoad and mgpu_rt.Module.",
 )
 @click.option(
     "--image",
@@ -122,20 +123,22 @@ def lower(
     gpu.launch_func; "-" reads it from stdin:
 
     \b
-        mlir-opt --convert-linalg-to-parallel-loops ... x.mlir | mgpu-rt lower - -o x.o
+        mlir-opt-22 --gpu-kernel-outlining --gpu-async-region x.mlir | mgpu-rt lower - -o x.o
 
     If MLIR refuses the program, the command prints MLIR's own error message. Exit status 2: the
     command wrote no file.
     """
     from mgpu_rt._lowering import lower as lowering
-    from mgpu_rt._lowering import object_files, pipelines, toolchain
+    from mgpu_rt._lowering import pipelines, toolchain
 
     try:
         if links and emit not in _LINKED:
             raise CommandError(
                 "--link is for --emit executable and library: other forms are not linked"
             )
-        if graphs and (emit == "mlir" or llvm == 15):
+        if emit == "image" and llvm == 15:
+            raise CommandError("--emit image is for LLVM 19 and later")
+        if graphs and (emit in ("mlir", "image") or llvm == 15):
             raise CommandError(
                 "--graph is for objects, executables and libraries of LLVM 19 and later"
             )
@@ -144,11 +147,9 @@ def lower(
         text = lowering.with_iterations(_read(program), iterations)
         name = program if program != "-" else "<stdin>"
         pipeline = pipelines.pipeline(llvm, chip, image=image, lines=name if lines else "")
-        translate = ("mlir-translate", pipeline.llvm)
-        needs = [*pipeline.needs(), translate] if emit == "mlir" else object_files.needs(pipeline)
-        if absent := toolchain.missing(needs):
-            raise _without(absent)
         request = _Request(program, out, pipeline, emit, links, graphs)
+        if absent := toolchain.missing(request.needs()):
+            raise _without(absent)
         if dry_run:
             click.echo(request.script(iterations), nl=False)
         else:
@@ -181,6 +182,16 @@ class _Request(NamedTuple):
     links: Sequence[str]
     graphs: Sequence[str]
 
+    def needs(self) -> Sequence[Tool]:
+        """Returns LLVM's tools that make the output."""
+        from mgpu_rt._lowering import object_files
+
+        if self.emit == "image":
+            return self.pipeline.needs()
+        if self.emit == "mlir":
+            return [*self.pipeline.needs(), ("mlir-translate", self.pipeline.llvm)]
+        return object_files.needs(self.pipeline)
+
     def content(self, text: str) -> bytes:
         """Runs LLVM's tools and the linker. Raises LoweringFailed, ToolchainMissing,
         CommandError."""
@@ -189,6 +200,8 @@ class _Request(NamedTuple):
 
         from mgpu_rt._lowering import object_files, toolchain
 
+        if self.emit == "image":
+            return object_files.only_image(self.pipeline.device_part(text).decode())
         if self.emit == "mlir":
             dialect = self.pipeline.llvm_dialect(text)
             object_files.check_dialect(dialect, self.pipeline.llvm)
@@ -209,12 +222,16 @@ class _Request(NamedTuple):
         from mgpu_rt._lowering import object_files, steps
 
         out = self._object if self.emit in _LINKED else self.out
-        if self.emit == "mlir":
+        if self.emit == "image":
+            chain, out = self.pipeline.device_steps(), f"{self._stem}.device.mlir"
+        elif self.emit == "mlir":
             chain = self.pipeline.steps()
         else:
             chain = object_files.object_steps(self.pipeline, self.graphs, dict)
         edit = f"# mgpu-rt itself: {iterations} iterations" if iterations is not None else ""
         text = steps.script(chain, self.program, out)
+        if self.emit == "image":
+            text += f"# mgpu-rt itself: writes the string of gpu.binary in {out} to {self.out}\n"
         if self.emit in _LINKED:
             linked = self.out if self.out != "-" else "program"
             text += shlex.join(map(str, self._link([out], linked))) + "\n"
@@ -223,8 +240,12 @@ class _Request(NamedTuple):
     @property
     def _object(self) -> str:
         """Returns the name of the object file from which the linker makes the output."""
+        return f"{self._stem}.o"
+
+    @property
+    def _stem(self) -> str:
         stem = os.path.splitext(os.path.basename(self.program))[0]
-        return f"{'program' if self.program == '-' else stem}.o"
+        return "program" if self.program == "-" else stem
 
     def _link(self, objects: Sequence[Path | str], out: str) -> list[Path | str]:
         from pathlib import Path
@@ -285,8 +306,8 @@ _UNDEFINED = re.compile(r"undefined (?:reference to [`']|symbol: )([^'\s]+)")
 def _refusal(failed: LoweringFailed, program: str, text: str, pipeline: Pipeline) -> CommandError:
     from mgpu_rt._lowering import dialects, toolchain
 
-    command = shlex.join(failed.command)
-    told = f"'{program}' was not lowered; what failed was: {command}"
+    tool = failed.command[0]
+    told = f"'{program}' was not lowered: {tool} failed (--dry-run prints the commands)"
     if undefined := set(_UNDEFINED.findall(failed.complaint)):
         libraries, left = toolchain.defining(undefined, pipeline.llvm)
         ways = ["add " + " ".join(f"--link {name}" for name in libraries)] if libraries else []

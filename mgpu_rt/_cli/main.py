@@ -11,7 +11,9 @@ from typing import Any
 try:
     import click
 except ImportError:
-    sys.exit(f"mgpu-rt: {sys.executable} has no click: {sys.executable} -m pip install click")
+    from mgpu_rt._packages import how_to_add
+
+    sys.exit(f"mgpu-rt: {sys.executable} has no click: {how_to_add('click', 'python3-click')}")
 
 import mgpu_rt
 from mgpu_rt._cli import earlier, parameters
@@ -56,7 +58,11 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(mgpu_rt.__version__, prog_name="mgpu-rt")
 def main() -> None:
-    """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
+    """Run, measure, check and compile MLIR's programs for GPUs.
+
+    The programs run with a libmlir_rocm_runtime.so that caches modules, functions, streams, events
+    and memory.
+    """
 
 
 for command in (

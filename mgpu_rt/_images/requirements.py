@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 
+from mgpu_rt._packages import how_to_add
+
 PACKAGES = {"elftools": "pyelftools", "msgpack": "msgpack"}  # the package of each imported module
 
 
@@ -15,8 +17,8 @@ def check() -> None:
         try:
             importlib.import_module(module)
         except ModuleNotFoundError:
+            names = PACKAGES.values()
+            how = how_to_add(" ".join(names), " ".join(f"python3-{name}" for name in names))
             raise ModuleNotFoundError(
-                f"reading images needs {package}, which {sys.executable} lacks: {sys.executable} "
-                f"-m pip install {' '.join(PACKAGES.values())}",
-                name=module,
+                f"reading images needs {package}, which {sys.executable} lacks: {how}", name=module
             ) from None

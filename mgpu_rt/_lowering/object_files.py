@@ -15,7 +15,7 @@ from mgpu_rt._lowering.strings import unescape
 from mgpu_rt._lowering.toolchain import Tool
 
 _BINARY = re.compile(
-    r'gpu\.binary @([\w.$-]+).*?\b(?:bin|assembly) = "((?:[^"\\]|\\.)*)"', re.DOTALL
+    r'gpu\.binary @("[^"]*"|[\w.$-]+).*?\b(?:bin|assembly) = "((?:[^"\\]|\\.)*)"', re.DOTALL
 )
 
 
@@ -85,9 +85,24 @@ def _compile_steps(llvm: int, graphs_of: Sequence[str], types: Types | None = No
     return [translate, *edits, Step(compile_it)]
 
 
+def only_image(device_part: str) -> bytes:
+    """Returns the image in the result of Pipeline.device_part(). Raises ValueError unless there is
+    a single image."""
+    images = device_images(device_part)
+    count = device_part.count("#gpu.object<")  # a module has an image for each of its targets
+    if count == 1 and len(images) == 1:
+        return next(iter(images.values()))
+    if not count:
+        raise ValueError("the program has no kernel: --emit image writes the image of kernels")
+    raise ValueError(
+        f"the program has {count} images (gpu.module {', '.join(sorted(images))}): --emit image "
+        "writes one, so keep one gpu.module, and no target in it"
+    )
+
+
 def device_images(device_part: str) -> dict[str, bytes]:
     """Returns the images in the result of Pipeline.device_part(), by the name of the gpu.module."""
-    return {name: unescape(code) for name, code in _BINARY.findall(device_part)}
+    return {name.strip('"'): unescape(code) for name, code in _BINARY.findall(device_part)}
 
 
 def link(

@@ -147,10 +147,14 @@ class Pipeline:
         LoweringFailed."""
         return steps.run(self.steps(), text.encode())
 
+    def device_steps(self) -> list[Step]:
+        """Returns the steps of device_part(). Raises ToolchainMissing."""
+        return [*self._naming_steps(), self._device_step()]
+
     def device_part(self, text: str) -> bytes:
-        """Returns the program with its gpu.modules compiled. Raises the exceptions of
+        """Returns the program with its gpu.modules compiled (not for 15). Raises the exceptions of
         llvm_dialect()."""
-        return steps.run([self._device_step()], text.encode())
+        return steps.run(self.device_steps(), text.encode())
 
 
 #: LLVM 22 ends PTX with a 0 when it translates the module. LLVM 19 adds no 0, so the driver would

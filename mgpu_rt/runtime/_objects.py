@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mgpu_rt._images.kernel_names import full_name
+from mgpu_rt._packages import how_to_add
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt._text import printable
 
@@ -377,7 +378,8 @@ def numpy_for(user: str) -> Any:
     try:
         import numpy
     except ModuleNotFoundError:
-        raise ImportError(f"{user} needs NumPy: pip install numpy") from None
+        how = how_to_add("numpy", "python3-numpy", pip="pip")
+        raise ImportError(f"{user} needs NumPy: {how}") from None
     return numpy
 
 

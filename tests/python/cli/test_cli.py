@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import re
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import click
 import pytest
 
 import mgpu_rt
-from mgpu_rt import _abi
+from mgpu_rt import _abi, _packages
 from mgpu_rt._cli import doctor as doctor_module
 from mgpu_rt._cli import options, preload
 from mgpu_rt._cli.main import main
@@ -428,3 +430,35 @@ def test_the_interface_stays_narrow() -> None:
     assert len(options.options()) <= 16
     shown = [name for name, command in main.commands.items() if not command.hidden]
     assert len(shown) <= 12
+
+
+# ---- missing packages ----
+
+
+@pytest.mark.parametrize(
+    ("prefix", "marked", "pip"),
+    [("/usr", True, False), ("/usr", False, True), ("/home/me/venv", True, True)],
+)
+def test_a_missing_package_is_debians_if_pip_would_refuse(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prefix: str, marked: bool, pip: bool
+) -> None:
+    if marked:
+        (tmp_path / "EXTERNALLY-MANAGED").touch()
+    monkeypatch.setattr(sys, "base_prefix", "/usr")
+    monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
+    how = _packages.how_to_add("click", "python3-click")
+    by_pip = f"{sys.executable} -m pip install click"
+    assert how == (by_pip if pip else _packages.how_to_install("python3-click"))
+
+
+def test_a_system_without_click_is_told_its_package() -> None:
+    """With -S the system's Python finds no packages of its own."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import mgpu_rt._cli.main"
+    python = "/usr/bin/python3"
+    if not glob.glob("/usr/lib/python3*/EXTERNALLY-MANAGED"):
+        pytest.skip("pip does not refuse packages for the system's Python")
+    done = subprocess.run([python, "-S", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    how = _packages.how_to_install("python3-click")
+    assert done.stderr == f"mgpu-rt: {python} has no click: {how}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
 from mgpu_rt._lowering import toolchain
+from tests.support.child import ROOT
 from tests.support.command import COMMAND, command, invoke
 from tests.support.compiled import LIB, compile_c
 from tests.support.patience import HANG
@@ -152,6 +154,108 @@ def test_emit_mlir_is_the_llvm_dialect(tmp_path: Path) -> None:
     assert b"gpu.binary" in result.stdout
 
 
+KERNEL = "gpu.module @{} {{ gpu.func @empty() kernel {{ gpu.return }} }}\n"
+
+
+@pytest.mark.parametrize("words", [(), ("--llvm", 19), ("-g",), ("--chip", "gfx906")])
+def test_emit_image_is_the_only_modules_code_object(
+    tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    out = tmp_path / "x.hsaco"
+    text = KERNEL.format('"my kernels"')
+    assert lower("-", "-o", out, "--emit", "image", *words, stdin=text.encode()).returncode == 0
+    done = invoke("inspect", "--no-device", str(out))
+    chip = words[1] if "--chip" in words else "gfx90a"
+    assert f"an AMDGPU code object of version 4 for {chip}" in done.stdout
+    with out.open("rb") as file:
+        assert ELFFile(file).has_dwarf_info() == ("-g" in words)
+
+
+def test_emit_image_is_ptx_without_a_zero() -> None:
+    words = ("--chip", "sm_90", "--emit", "image", "--image", "isa", "-o", "-")
+    ptx = lower("-", *words, stdin=KERNEL.format("k").encode()).stdout
+    assert b".target sm_90" in ptx and b"\0" not in ptx
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        (
+            KERNEL.format("b") + KERNEL.format("a"),
+            (),
+            "the program has 2 images (gpu.module a, b): --emit image writes one, so keep one "
+            "gpu.module, and no target in it",
+        ),
+        (
+            KERNEL.format('k [#rocdl.target<chip = "gfx942">]'),
+            (),
+            "the program has 2 images (gpu.module k): --emit image writes one, so keep one "
+            "gpu.module, and no target in it",
+        ),
+        (
+            "func.func @main() { return }",
+            (),
+            "the program has no kernel: --emit image writes the image of kernels",
+        ),
+        (KERNEL.format("k"), ("--llvm", 15), "--emit image is for LLVM 19 and later"),
+        (
+            KERNEL.format("k"),
+            ("--graph", "main"),
+            "--graph is for objects, executables and libraries of LLVM 19 and later",
+        ),
+    ],
+)
+def test_a_program_without_a_single_image_is_refused(
+    tmp_path: Path, text: str, words: tuple[object, ...], said: str
+) -> None:
+    out = tmp_path / "x.hsaco"
+    told = complaint("-", "-o", out, "--emit", "image", *words, stdin=text.encode())
+    assert told == f"mgpu-rt: {said}\n"
+    assert not out.exists()
+
+
+def test_a_dry_run_says_where_the_image_is() -> None:
+    shown = lower(FORUM, "-o", "x.hsaco", "--emit", "image", "--dry-run").stdout.decode()
+    assert " > forum.device.mlir\n" in shown
+    last = "# mgpu-rt itself: writes the string of gpu.binary in forum.device.mlir to x.hsaco"
+    assert shown.splitlines()[-1] == last
+
+
+#: Programs for which docs/commands.md shows passes of mlir-opt, by a pass.
+FOR_MLIR_OPT = {
+    "--gpu-async-region": """
+func.func @main(%n: index) {
+  %device = gpu.alloc (%n) : memref<?xf32>
+  gpu.launch blocks(%a, %b, %c) in (%x = %n, %y = %n, %z = %n)
+             threads(%d, %e, %f) in (%i = %n, %j = %n, %k = %n) {
+    gpu.terminator
+  }
+  gpu.dealloc %device : memref<?xf32>
+  return
+}
+""",
+    "--convert-linalg-to-parallel-loops": """
+func.func @main(%a: memref<4x8xf32>, %b: memref<8x4xf32>, %c: memref<4x4xf32>) {
+  linalg.matmul ins(%a, %b : memref<4x8xf32>, memref<8x4xf32>) outs(%c : memref<4x4xf32>)
+  return
+}
+""",
+}
+
+
+@pytest.mark.parametrize("option", FOR_MLIR_OPT)
+def test_the_passes_of_mlir_opt_make_a_program_that_lower_accepts(
+    tmp_path: Path, option: str
+) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8").replace("\\\n", "")
+    shown = re.findall(r"^    (mlir-opt-22 .*program\.o)$", page, re.MULTILINE)
+    (line,) = (each for each in shown if option in each)
+    (tmp_path / "program.mlir").write_text(FOR_MLIR_OPT[option])
+    env = {**os.environ, "PATH": f"{COMMAND.parent}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", line], cwd=tmp_path, env=env, check=True, timeout=HANG)
+    assert "mgpuLaunchKernel" in undefined((tmp_path / "program.o").read_bytes())
+
+
 def test_chip_chooses_the_target() -> None:
     for chip, name in (("gfx906", b"gfx906"), ("gfx90a", b"gfx90a")):
         assert b"amdgcn-amd-amdhsa--" + name in lower(FORUM, "-o", "-", "--chip", chip).stdout
@@ -187,7 +291,9 @@ def test_an_error_of_mlirs_is_shown(tmp_path: Path) -> None:
     text = FORUM.read_text().replace("gpu.return", "gpu.nonsense").encode()
     said = complaint("-", "-o", tmp_path / "x.o", stdin=text)
     assert said.startswith("<stdin>:5:7: error: custom op 'gpu.nonsense' is unknown\n")
-    assert "\nmgpu-rt: '-' was not lowered; what failed was: /" in said
+    tool = toolchain.tool("mlir-opt", 22)
+    told = f"mgpu-rt: '-' was not lowered: {tool} failed (--dry-run prints the commands)"
+    assert said.splitlines()[-1] == told
     assert list(tmp_path.iterdir()) == []
 
 

@@ -261,3 +261,10 @@ def test_a_process_ends_with_device_arrays() -> None:
         timeout=HANG,
     )
     assert (result.returncode, result.stdout, result.stderr) == (0, "999000.0 1998000.0\n", "")
+
+
+def test_the_name_of_an_unknown_type_is_refused_with_the_known_names() -> None:
+    """NumPy's short names are refused: MLIR's i8 has 8 bits, and NumPy's i8 has 64."""
+    told = r"'i8' is not a type .*: write one of bool, int8, .*such as numpy.dtype\('f4'\)$"
+    with pytest.raises(TypeError, match=told):
+        mgpu_rt.empty((2, 3), "i8")

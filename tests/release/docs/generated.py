@@ -21,6 +21,7 @@ This page lists the functions of `libmlir_rocm_runtime.so`. For each function, t
 versions of LLVM whose programs call the function, and the part of mgpu_rt that serves the function.
 [csrc/abi.def](../csrc/abi.def) defines the functions, and `mgpu-rt config --abi` prints them. Only
 some versions pass the parameters whose names begin with `late_`, so the library never trusts them.
+A C program passes all parameters ([commands.md](commands.md#from-c)).
 
 """
 

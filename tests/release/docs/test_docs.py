@@ -16,7 +16,7 @@ import pytest
 
 from bench import PROGRAMS
 from mgpu_rt._cli import softgpu
-from mgpu_rt._lowering import lower, toolchain
+from mgpu_rt._lowering import lower
 from tests.release.docs.generated import PAGES
 from tests.support.child import ROOT
 from tests.support.command import COMMAND
@@ -205,7 +205,7 @@ ELSEWHERE = {
     "mgpu-rt run --device cuda -- PROGRAM": "tests/devices/gpu",
     "mgpu-rt doctor --device cuda": "tests/devices/cuhip",
     "pip install .": "tests/release/install",
-    "pip install mgpu_rt pytest numpy": "tests/release/examples/test_ci.py",
+    "pip install /path/to/mgpu_rt pytest numpy": "tests/release/examples/test_ci.py",
     "pip install mgpu_rt-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl": "tests/release/install",
     "cmake -B build -Dmgpu_rt_DIR=$(mgpu-rt config --cmakedir)": "tests/release/install",
     "mgpu-rt selftest --json selftest.json --page selftest.html": "tests/python/selftest",
@@ -243,8 +243,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(lower.lower(forum, llvm=22, iterations=3), directory / "program.o")
     shutil.copy(lower.lower_to_llvm_dialect(forum, 22, iterations=3), directory / "x.mlir")
     shutil.copy(ROOT / "examples" / "c" / "version.c", directory)
-    (directory / "bin").mkdir()
-    (directory / "bin" / "mlir-runner").symlink_to(toolchain.runner(22))
     (directory / ".venv").symlink_to(ROOT / ".venv")
     (directory / "build").symlink_to(ROOT / "build")
     (directory / "examples").symlink_to(ROOT / "examples")
@@ -267,7 +265,7 @@ def surroundings(directory: Path) -> dict[str, str]:
     """Returns the environment, in which PATH contains the command, and programs run on the emulated
     device."""
     env = {**os.environ, **softgpu.environment()}
-    env["PATH"] = f"{directory / 'bin'}:{COMMAND.parent}:{os.environ['PATH']}"
+    env["PATH"] = f"{COMMAND.parent}:{os.environ['PATH']}"
     return env
 
 

@@ -61,6 +61,10 @@ def test_a_lent_stream_is_the_only_one(run: Run, built: Path, tmp_path: Path) ->
     assert counted["hip"]["hipStreamCreate"]["calls"] == 1
 
 
+def test_c_launches_a_kernel_of_an_image(run: Run) -> None:
+    assert run("sh", "-c", shown("c/launch.c")).stdout == promised("launch.c")
+
+
 def test_the_smallest_program_prints_its_sum(run: Run, built: Path) -> None:
     version = run("mgpu-rt", "--version").stdout.split()[-1]
     assert run(built / "version").stdout == f"mgpu_rt {version}\n"

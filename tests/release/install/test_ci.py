@@ -49,7 +49,7 @@ def test_the_workflow_runs_from_an_empty_folder(wheel: Path, home: Path) -> None
 @pytest.mark.check
 def test_the_page_leads_from_an_empty_folder_to_a_green_test(wheel: Path, home: Path) -> None:
     shutil.copytree(PROJECT, home / "examples/ci")
-    installed = "\n".join(set_up()[1:]).replace("install mgpu_rt ", f"install {wheel} ")
+    installed = "\n".join(set_up()[1:]).replace("install /path/to/mgpu_rt ", f"install {wheel} ")
     first = re.search(r"^ {4}\$ (cp -r examples/ci .*)$", PAGE, re.MULTILINE)
     assert first
     assert "[100%]" in as_a_user(home, f"{installed}\n{first[1]}", home)

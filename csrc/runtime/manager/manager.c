@@ -51,17 +51,16 @@ static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only during C c
 static struct environment_snapshot around;
 
 static struct advice no_python = {
-    .text = "no Python to manage the caches (%s): the library itself evicts what was used least "
-            "recently. Set MGPU_RT_MANAGER to an interpreter that has cffi, or to off"};
-static struct advice manager_gone = {
-    .text = "the manager in Python has ended: the library itself evicts what was used least "
-            "recently"};
+    .text = "no Python to manage the caches (%s): the library itself evicts the least recently "
+            "used objects. Set MGPU_RT_MANAGER to an interpreter that has cffi, or to off"};
+static struct advice manager_gone = {.text = "the manager in Python has ended: the library itself "
+                                             "evicts the least recently used objects"};
 static struct advice manager_slow = {
     .text = "the manager in Python has not looked at the caches for half a minute: the library "
             "goes on without the manager until the manager answers"};
-static struct advice too_late = {
-    .text = "MGPU_RT_POLICY=%s: the program ended before this policy took effect, which takes some "
-            "tenths of a second: run a longer program"};
+static struct advice too_late = {.text =
+                                     "MGPU_RT_POLICY=%s: the program ended before this policy took "
+                                     "effect, after some tenths of a second: run a longer program"};
 static struct advice foreign_python = {.text = "the caches are managed by '%s' (%s)"};
 
 static bool is_stopping(void) {

@@ -18,8 +18,9 @@ static struct advice not_unregistered = {
 static struct advice strided = {
     .text = "a memref of rank %lld is not contiguous. Like stock, the library registers only the "
             "number of bytes that the elements take: kernels cannot access elements beyond"};
-static struct advice no_device_pointer = {
-    .text = "host memory at %p has no device address: gpu.host_register it first"};
+static struct advice no_device_pointer = {.text =
+                                              "host memory at %p has no device address: register "
+                                              "the memory with gpu.host_register first"};
 
 void impl_mgpuMemHostRegister(void *ptr, uint64_t sizeBytes) {
     (void)thread_get();

@@ -26,10 +26,9 @@
 static const char expression[] = "hipModuleGetFunction(&function, module, name)";
 
 static struct advice null_module = {
-    .text = "the program looked up kernel '%s' in a null module: its load failed (see the first "
-            "message), or "
-            "the program's constructors never ran (Python's ExecutionEngine of LLVM 22 and later: "
-            "call initialize() before invoke())",
+    .text = "the program looked up kernel '%s' in a null module. Either the module's load failed "
+            "(see the first message), or the program's constructors never ran. With Python's "
+            "ExecutionEngine of LLVM 22 and later, call initialize() before invoke()",
     .leads_to = NULL_FUNCTION,
     .follows = NULL_MODULE};
 static struct advice unknown_kernel = {.text = "module %p has no kernel '%s'; it has %s",

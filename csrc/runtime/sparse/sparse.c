@@ -27,15 +27,16 @@ static struct advice no_cusparselt = {
             "Install CUDA's package libcusparselt0 or Python's package nvidia-cusparselt-cu12 or "
             "-cu13, or add the library's folder to LD_LIBRARY_PATH"};
 static struct advice not_on_amd = {
-    .text = "only NVIDIA's cuSPARSELt multiplies 2:4 sparse matrices, but this is AMD's HIP: the "
-            "product is not computed. Lower without 2:4 encodings"};
+    .text = "only NVIDIA's cuSPARSELt multiplies 2:4 sparse matrices, but mgpu_rt uses AMD's HIP: "
+            "the product is not computed. Lower without 2:4 encodings"};
 static struct advice needs_another_hip = {
     .text =
         "%s needs another HIP than %s, which mgpu_rt uses: install hipSPARSE from the same ROCm"};
 static struct advice sparse_too_old = {
-    .text = "%s lacks a function that the library needs: nothing is computed with sparse matrices. "
+    .text = "%s lacks a function that mgpu_rt needs: nothing is computed with sparse matrices. "
             "Install ROCm 5 or CUDA 11.3, or later"};
-static struct advice sparse_lacks = {.text = "%s has no %s%s: such a matrix cannot be made here"};
+static struct advice sparse_lacks = {.text =
+                                         "%s lacks the function %s%s: the matrix was not created"};
 
 struct sparse_functions sparse;
 struct sparselt_functions sparselt;

@@ -104,7 +104,7 @@ def test_a_missing_function_is_named_when_it_is_called(mgpu: Mgpu) -> None:
             1, 1, 1, 2, 2, mgpu.null, mgpu.null, mgpu.null, INDEX_32, INDEX_32, F32, mgpu.null
         )
     text = mgpu.stderr()
-    assert text.count("has no hipsparseCreateBsr") == 1
+    assert text.count("lacks the function hipsparseCreateBsr") == 1
     assert text.count("failed with 'the operation is not supported'") == 2
 
 

@@ -241,13 +241,8 @@ static void note_copy(const struct transfer *move, const void *to, bool pinned) 
 }
 
 /* HIP returns from a copy to pageable memory when the copy has ended. */
-static void copied(const struct transfer *move, const struct side *to, const struct side *from,
-                   void *memory) {
-    bool pinned = to->has_block && to->block.registered;
-    if (!move->op || !from->has_block || (to->has_block && !pinned) ||
-        (!pinned && !softgpu_check_is_host(memory)))
-        return;
-    note_copy(move, memory, pinned);
+static void copied(const struct transfer *move, const void *to, bool pinned) {
+    note_copy(move, to, pinned);
     if (!pinned)
         softgpu_order_wait_op(&move->clock, move->op);
 }
@@ -285,15 +280,19 @@ static void copy(void *to, void *from, size_t bytes, void *stream) {
     enter(&move, &target, least, true);
     bool from_device = source.has_block && source.block.bits;
     bool to_device = target.has_block && target.block.bits;
-    if (from_device && !to_device) {
-        struct softgpu_place place = softgpu_this_place();
-        softgpu_copy_back((uintptr_t)from, least, &place);
-    }
+    bool pinned = target.has_block && target.block.registered;
+    bool pageable = !target.has_block && softgpu_check_is_host(to);
+    size_t back = 0;
+    if (from_device && !to_device)
+        back = softgpu_copy_back((uintptr_t)from, least, &move.place);
     native.copy(to, from, least, stream);
+    if (from_device && pageable)
+        softgpu_copy_returned(back);
     /* HIP writes small copies into device memory with the CPU, before the call returns. */
     if (to_device && !from_device)
         softgpu_check_filled((uintptr_t)to, least);
-    copied(&move, &target, &source, to);
+    if (move.op && source.has_block && (pinned || pageable))
+        copied(&move, to, pinned);
     softgpu_order_end();
 }
 

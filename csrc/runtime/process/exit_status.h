@@ -10,4 +10,7 @@
  * library. */
 void exit_status_fails(void);
 
+/* Returns the number of this process's failed calls, whatever MGPU_RT_ERRORS is. Thread-safe. */
+unsigned exit_status_failures(void);
+
 #endif

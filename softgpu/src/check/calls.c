@@ -224,6 +224,7 @@ static struct {
         const void *to;
         struct softgpu_place place;
         bool pinned;
+        unsigned count; /* the copies at this place so far */
     } copies[MOST_COPIES];
     unsigned count;
 } to_host = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -234,7 +235,8 @@ static void note_copy(const struct transfer *move, const void *to, bool pinned) 
     while (n < to_host.count && to_host.copies[n].place.frames[0] != move->place.frames[0])
         n++;
     if (n < MOST_COPIES) {
-        to_host.copies[n] = (struct host_copy){move->op, to, move->place, pinned};
+        unsigned before = n < to_host.count ? to_host.copies[n].count : 0;
+        to_host.copies[n] = (struct host_copy){move->op, to, move->place, pinned, before + 1};
         to_host.count += n == to_host.count;
     }
     pthread_mutex_unlock(&to_host.lock);
@@ -257,6 +259,7 @@ void softgpu_check_copies(void) {
         softgpu_report_text(&report, "call", "mgpuMemcpy");
         softgpu_report_op(&report, copy->op);
         softgpu_report_number(&report, "address", (uintptr_t)copy->to);
+        softgpu_report_number(&report, "count", copy->count);
         softgpu_report_text(&report, "memory", copy->pinned ? "registered" : "pageable");
         softgpu_report_text(&report, "forgiven",
                             softgpu_host_awaited(copy->op, false) ? "yes" : "no");

@@ -1,8 +1,10 @@
 /* Tracks copies and fills that run without a kernel: in the copy engine, in place of ROCr's
  * kernels, or on the host. This file also reports undefined bytes that a copy passes to the host.
  */
+#include "access.h"
 #include "defined.h"
 #include "hooks.h"
+#include "race.h"
 #include "report.h"
 
 #include <pthread.h>
@@ -56,6 +58,16 @@ static uint64_t count_undefined(const uint8_t *bits, uint64_t bytes, uint64_t *f
     return count;
 }
 
+/* Names the kernel that stored an undefined byte, if any: the kernel computed the byte from
+ * undefined values. */
+static void put_writer(struct softgpu_report *report, const struct softgpu_block *block,
+                       uint64_t va) {
+    uint64_t pc;
+    uint32_t op = block->cells ? softgpu_race_writer(block->cells, block->va, va, &pc) : 0;
+    if (op)
+        softgpu_report_other(report, op, pc, "store");
+}
+
 /* Reports the undefined bytes of a call, if any. The bytes lie in one block (calls.c). */
 static void report(const struct pending *call) {
     struct softgpu_report report;
@@ -75,6 +87,7 @@ static void report(const struct pending *call) {
     softgpu_report_number(&report, "bytes", call->bytes);
     softgpu_report_number(&report, "undefined", undefined);
     softgpu_report_number(&report, "address", call->from + first);
+    put_writer(&report, &block, call->from + first);
     softgpu_report_block(&report, &block);
     softgpu_report_end(&report);
 }

@@ -104,8 +104,8 @@ def signal_name(status: int) -> str:
 
 
 def exit_status(status: int, failed: int) -> int:
-    """Returns the exit status of check for a program without faults: 1 if calls failed, and
-    otherwise the program's status, as a shell would return it."""
+    """Returns check's exit status for a program without faults: 1 if calls failed, otherwise the
+    program's status. For a signal the status is that of a shell."""
     if status == 0 and failed and os.environ.get("MGPU_RT_ERRORS") != "report":
         return 1
     return status if status >= 0 else 128 - status

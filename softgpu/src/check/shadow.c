@@ -205,8 +205,8 @@ static struct softgpu_finding find_mapped(uint64_t va, uint64_t bytes,
     return after || before ? allow(va, va + bytes) : allow(range->va, range->va + range->size);
 }
 
-/* Returns the finding for an unmapped address: the nearer of two blocks if the address lies in the
- * guard behind the lower block, or close below the upper block. */
+/* Returns the finding for an unmapped address. The address may lie in the guard behind the lower
+ * block, or just below the upper block: the nearer block counts. */
 static struct softgpu_finding find_unmapped(uint64_t va, const struct softgpu_block *below,
                                             const struct softgpu_block *above) {
     uint64_t behind = below ? va - end_of(below) : UINT64_MAX;

@@ -1,4 +1,5 @@
-/* The functions for mgpu_rt's Python package, for mgpu-rt-probe and for the tests.
+/* The functions for mgpu_rt's Python package, for mgpu-rt-probe, for `mgpu-rt check` and for the
+ * tests.
  *
  * This header is not installed: a release may change it. All functions are thread-safe, as in
  * mgpu_rt.h. */
@@ -32,6 +33,10 @@ const char *mgpu_rt_hip_path(void);
  * its program or a library imports or defines mgpuEventElapsedTime, or if the process has called
  * this library's function. */
 unsigned mgpu_rt_event_flags(void);
+
+/* Returns how many calls of this process have failed so far, so that `mgpu-rt check` says that it
+ * did not check the work of these calls. */
+unsigned mgpu_rt_failures(void);
 
 /* Returns the HIP libraries of this machine in the order in which the first call tries them. The
  * first call tries none of these libraries if the process has already opened a HIP library, or if

@@ -14,6 +14,7 @@
 #include "modules/image/image.h"
 #include "modules/mgpu_module.h"
 #include "process/cancel.h"
+#include "process/exit_status.h"
 #include "process/lines.h"
 #include "process/state.h"
 #include "proof.h"
@@ -170,6 +171,10 @@ unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size
 
 const char *mgpu_rt_hip_path(void) {
     return hip_path();
+}
+
+unsigned mgpu_rt_failures(void) {
+    return exit_status_failures();
 }
 
 unsigned mgpu_rt_event_flags(void) {

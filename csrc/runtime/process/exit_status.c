@@ -12,11 +12,15 @@ static pid_t failing;
 static unsigned failures;
 static bool registered; /* the handlers are registered and have not run yet */
 
+unsigned exit_status_failures(void) {
+    return load_acquire(&failing) == getpid() ? load_relaxed(&failures) : 0;
+}
+
 static bool changes(int status) {
     store_release(&registered, false);
-    if (status != EXIT_SUCCESS || load_acquire(&failing) != getpid())
+    const unsigned count = exit_status_failures();
+    if (status != EXIT_SUCCESS || !count)
         return false;
-    const unsigned count = load_relaxed(&failures);
     fprintf(stderr,
             "mgpu_rt: %u call%s failed, so the exit status is 1 in place of 0 "
             "(MGPU_RT_ERRORS=fail)\n",
@@ -42,13 +46,11 @@ static void at_quick(void *nothing, int status) {
 /* Counts a failed call. A handler that is registered while other exit handlers run is called next,
  * so a failure in an exit handler also counts. */
 void exit_status_fails(void) {
-    if (!options.errors_fail)
-        return;
     const pid_t process = getpid();
     if (exchange_acq_rel(&failing, process) != process)
         store_relaxed(&failures, 0);
     fetch_add_relaxed(&failures, 1);
-    if (exchange_acq_rel(&registered, true))
+    if (!options.errors_fail || exchange_acq_rel(&registered, true))
         return;
     on_exit(at_exit, NULL);
     at_quick_exit((void (*)(void))at_quick);

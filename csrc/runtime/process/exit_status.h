@@ -10,4 +10,8 @@
  * library. */
 void exit_status_fails(void);
 
+/* Returns the number of this process's failed calls, for each value of MGPU_RT_ERRORS.
+ * Thread-safe. */
+unsigned exit_status_failures(void);
+
 #endif

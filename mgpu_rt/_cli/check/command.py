@@ -76,9 +76,15 @@ def check(
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-check-") as folder:
         output = Path(folder, "reports")
         status = runs.run(program, arguments, runs.environment(device, output, uninitialised))
-        begun, found = reports.read(output)
+        begun, ended, failed, found = reports.read(output)
+    end = runs.signal_name(status)
     if recording and status == recordings.NOT_MADE:
         raise SystemExit(status)
+    if not begun and end:
+        raise CommandError(
+            f"'{program}' called none of the library's functions before {end} ended it, so nothing "
+            "was checked"
+        )
     if not begun:
         raise CommandError(
             f"'{program}' called none of the library's functions, so nothing was checked: name a "
@@ -86,13 +92,15 @@ def check(
         )
     if recording:
         recordings.describe(found)
+    early = "" if ended else "a signal or _exit"
     shown = found[:limit]
     for report in shown:
         click.echo(reports.text(report), err=True)
-    click.echo(f"mgpu-rt: {reports.summary(found, len(shown))}", err=True)
+    click.echo(f"mgpu-rt: {reports.summary(found, len(shown), failed, end or early)}", err=True)
     if json_file:
         try:
             Path(json_file).write_text(reports.as_json(shown))
         except OSError as error:
             raise files.unwritable(json_file, error) from None
-    raise SystemExit(1 if not all(map(orders.is_warning, found)) else status)
+    faulty = not all(map(orders.is_warning, found))
+    raise SystemExit(1 if faulty else runs.exit_status(status, failed))

@@ -39,7 +39,13 @@ def advice(report: Report) -> str:
     """Describes the call that would order the two accesses of a report."""
     other = report["other"]
     who = _LATER.get(report["kind"]) or _short(report)
-    said = f"nothing orders {who} after {_short(other)}: a gpu.wait on the {other['op']}'s token"
+    wait = (
+        "mgpuStreamSynchronize" if report["kind"] == "early-unregister" else "mgpuStreamWaitEvent"
+    )
+    said = (
+        f"nothing orders {who} after {_short(other)}: a gpu.wait on the {other['op']}'s token "
+        f"(in C: {wait})"
+    )
     if report["kind"] == "early-free":
         return f"{said} would. LLVM's own library forgives it, as hipFree waits for the device"
     return f"{said} would"
@@ -59,7 +65,6 @@ _OBJECT_TEXTS = {
     "waits for nothing",
     "stream-as-event": "{call} gets stream {number} in place of an event",
     "use-after-destroy": "{call} gets {object} {number} after it was destroyed",
-    "never-destroyed": "{object} {number} is never destroyed",
 }
 
 
@@ -69,8 +74,13 @@ def what(report: Report) -> str | None:
     kind = report["kind"]
     if kind in _OBJECT_TEXTS:
         return _OBJECT_TEXTS[kind].format(**report)
+    if kind == "never-destroyed":
+        left = f"{report['object']} {report['number']}"
+        return f"{left} is never destroyed{_others(report['count'] - 1)}"
     if kind == "missing-wait":
-        return f"nothing waits for the copy to the host on {stream(report)}"
+        count = report["count"]
+        copy = f"last of {count:,} copies" if count > 1 else "copy"
+        return f"nothing waits for the {copy} to the host on {stream(report)}"
     if kind == "early-free":
         return f"{report['call']} frees memory that {op(report['other'])} uses"
     if kind == "early-unregister":
@@ -81,6 +91,13 @@ def what(report: Report) -> str | None:
             "there on, check has not examined the order of streams"
         )
     return None
+
+
+def _others(count: int) -> str:
+    """Describes further objects that were created at the place of the reported object."""
+    if not count:
+        return ""
+    return f", nor {'are' if count > 1 else 'is'} {count:,} more created there"
 
 
 def notes(report: Report) -> list[str]:
@@ -96,15 +113,18 @@ def notes(report: Report) -> list[str]:
     return []
 
 
+_WAIT = "a gpu.wait on its token (in C: mgpuStreamSynchronize)"
+
+
 def _missing_wait(report: Report) -> str:
     if report["memory"] == "pageable":
         return (
-            "a gpu.wait on its token is missing. HIP waits until a copy to pageable memory has "
-            "ended, but not for a copy to registered memory"
+            f"{_WAIT} is missing. HIP waits until a copy to pageable memory has ended, but not for "
+            "a copy to registered memory"
         )
     if report["forgiven"] == "yes":
         return (
-            "a gpu.wait on its token is missing. After the copy the program only frees memory: "
-            "LLVM's own library waits at a free, and this library does not"
+            f"{_WAIT} is missing. After the copy the program only frees memory: LLVM's own library "
+            "waits at a free, and this library does not"
         )
-    return "the host may read too early: a gpu.wait on its token would order it"
+    return f"the host may read too early: {_WAIT} would order it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mgpu_rt._cli.check import orders
 from mgpu_rt._images import lines
@@ -14,8 +14,17 @@ from mgpu_rt._images.lines import Lines
 Report = dict[str, Any]
 
 
-def read(path: Path) -> tuple[bool, list[Report]]:
-    """Returns whether the checker was active in the program, and the checker's reports."""
+class Result(NamedTuple):
+    """The outcome of a checked program, as the checker wrote it."""
+
+    begun: bool  #: the checker was active in the program
+    ended: bool  #: each process in which the checker was active ended by exit
+    failed: int  #: the number of failed calls
+    reports: list[Report]
+
+
+def read(path: Path) -> Result:
+    """Reads what the checker wrote."""
     written = path.read_text(errors="replace").splitlines() if path.exists() else []
     found = [json.loads(line) for line in written if line.endswith("}")]
     for report in found:
@@ -28,7 +37,10 @@ def read(path: Path) -> tuple[bool, list[Report]]:
             frame.setdefault("symbol", symbol(frame["object"], frame["offset"]))
             if place := _place_in(frame["object"], frame["offset"]):
                 frame["line"] = place
-    return bool(found), [report for report in found if report["kind"] != "begun"]
+    failed = sum(report["calls"] for report in found if report["kind"] == "failed")
+    begun, ended = (sum(each["kind"] == kind for each in found) for kind in ("begun", "ended"))
+    faults = [report for report in found if report["kind"] not in ("begun", "ended", "failed")]
+    return Result(begun > 0, ended >= begun, failed, faults)
 
 
 def _frames(report: Report) -> list[dict[str, Any]]:
@@ -48,13 +60,20 @@ def as_json(found: list[Report]) -> str:
     return json.dumps({"reports": found}, indent=2) + "\n"
 
 
-def summary(found: list[Report], shown: int) -> str:
-    """Returns the last line of the output: the numbers of faults and warnings."""
+def summary(found: list[Report], shown: int, failed: int = 0, end: str = "") -> str:
+    """Returns the last line of the output: the numbers of faults and warnings, and what was not
+    checked. `end` says what ended the program if it did not end by exit."""
     warnings = sum(map(orders.is_warning, found))
     counts = [(len(found) - warnings, "fault"), (warnings, "warning")]
     less = f", of which {shown} are shown (--limit)" if shown < len(found) else ""
     said = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count]
-    return f"{', '.join(said) or 'found no fault'}{less}"
+    before = f" before {end} ended the program" if end else ""
+    found_text = f"{', '.join(said) or 'found no fault'}{less}{before}"
+    if not failed:
+        return found_text
+    calls, whose = ("call", "its") if failed == 1 else ("calls", "their")
+    joined = "and" if said else "but"
+    return f"{found_text}, {joined} {failed:,} {calls} failed: {whose} work was not checked"
 
 
 # ---- symbols and lines of the program ----
@@ -195,13 +214,20 @@ _USE = {
 
 def _origin(report: Report) -> list[str]:
     """Describes the load that read the uninitialised value."""
+    other = report.get("other")
     if report["use"] == "copy":
-        return []
-    if (other := report.get("other")) is None:
+        return _writer(other) if other else []
+    if other is None:
         return ["it came from a register that the kernel had not set"]
     place = {"workgroup": "workgroup memory", "scratch": "scratch memory"}.get(report["memory"])
     at = f"0x{other['address']:x}"
     return [f"loaded at {_code(other)}", f"from {at} of {place or _within(report)}"]
+
+
+def _writer(other: Report) -> list[str]:
+    """Describes the launch that stored the first uninitialised byte of a copy."""
+    at = [f"  at {_code(other)}"] if "instruction" in other else []
+    return [f"{orders.op(other)} by {_place(other['place'])} stored the first of them", *at]
 
 
 def _what(report: Report) -> str:
@@ -232,7 +258,8 @@ def _what(report: Report) -> str:
     if kind == "write-to-code":
         return f"{access} {where}, in code or constants"
     if kind == "unmapped":
-        return f"{access} {where}, where nothing is allocated"
+        memory = "an address of the host" if "note" in report else "where nothing is allocated"
+        return f"{access} {where}, {memory}"
     return f"{access} {where}, {_distance(report)}"
 
 
@@ -241,8 +268,9 @@ def _use(report: Report) -> str:
         return _USE[report["use"]]
     undefined = report["undefined"]
     parts = f"{undefined:,} of them, from 0x{report['address']:x} on,"
-    were = "was" if undefined == 1 else "were"
-    return f"copies {_bytes(report['bytes'])} to the host; {parts} {were} never written"
+    verb = "derive" if "other" in report else "hold"
+    does = verb + ("s" if undefined == 1 else "") + (" from" if "other" in report else "")
+    return f"copies {_bytes(report['bytes'])} to the host; {parts} {does} values that nothing wrote"
 
 
 def _distance(report: Report) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +30,6 @@ def environment(device: str, output: Path, uninitialised: bool) -> dict[str, str
             f"MGPU_RT_RUNTIME={named} answers the calls that check examines: unset MGPU_RT_RUNTIME"
         )
     result = _calls_only(device) if device in ("hip", "cuda") else _emulated(device)
-    result.setdefault("MGPU_RT_ERRORS", "fail")  # work that a failed call left out was not checked
     return result | {OUTPUT: str(output)} | ({} if uninitialised else NOT_UNINITIALISED)
 
 
@@ -77,7 +77,7 @@ def _emulated(device: str) -> dict[str, str]:
 
 def run(program: str, arguments: Sequence[str], environ: dict[str, str]) -> int:
     """Runs the program to its end. Returns the program's exit status; if a signal ended the
-    program, the status that a shell would return."""
+    program, the signal's number, negated."""
     path = executable.find(program, environ)
     try:
         with subprocess.Popen([program, *arguments], executable=path, env=environ) as child:
@@ -91,4 +91,21 @@ def run(program: str, arguments: Sequence[str], environ: dict[str, str]) -> int:
         raise CommandError(
             f"'{path}' cannot be executed: {executable.why_not(path, error)}"
         ) from None
+    return status
+
+
+def signal_name(status: int) -> str:
+    """Names the signal that ended the program, such as "signal 6 (SIGABRT)"; empty if no signal
+    ended the program."""
+    if status >= 0:
+        return ""
+    names = {each.value: f" ({each.name})" for each in signal.Signals}
+    return f"signal {-status}{names.get(-status, '')}"
+
+
+def exit_status(status: int, failed: int) -> int:
+    """Returns check's exit status for a program without faults: 1 if calls failed, otherwise the
+    program's status. For a signal the status is that of a shell."""
+    if status == 0 and failed and os.environ.get("MGPU_RT_ERRORS") != "report":
+        return 1
     return status if status >= 0 else 128 - status

@@ -182,11 +182,14 @@ static void report_finding(struct wave *w, const struct inst *i, int lane, uint6
     if (finding->has_block)
         softgpu_report_block(&report, &finding->block);
     else if (softgpu_registered_address(va, &host))
-        softgpu_report_text(&report, "note", "this is the host's address of registered memory");
+        softgpu_report_text(&report, "note",
+                            "this is the host's address of registered memory: give the kernel the "
+                            "device's address, which mgpuMemGetDeviceMemRef1dFloat returns");
     else if (softgpu_is_host_memory(va))
         softgpu_report_text(&report, "note",
                             "this is memory of the host that is not registered: register it "
-                            "(gpu.host_register), or copy it to memory of gpu.alloc");
+                            "(gpu.host_register; in C: mgpuMemHostRegister), or copy it to "
+                            "memory of gpu.alloc (in C: mgpuMemAlloc)");
     softgpu_report_end(&report);
 }
 

@@ -224,6 +224,7 @@ static struct {
         const void *to;
         struct softgpu_place place;
         bool pinned;
+        unsigned count; /* the copies at this place so far */
     } copies[MOST_COPIES];
     unsigned count;
 } to_host = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -234,20 +235,16 @@ static void note_copy(const struct transfer *move, const void *to, bool pinned) 
     while (n < to_host.count && to_host.copies[n].place.frames[0] != move->place.frames[0])
         n++;
     if (n < MOST_COPIES) {
-        to_host.copies[n] = (struct host_copy){move->op, to, move->place, pinned};
+        unsigned before = n < to_host.count ? to_host.copies[n].count : 0;
+        to_host.copies[n] = (struct host_copy){move->op, to, move->place, pinned, before + 1};
         to_host.count += n == to_host.count;
     }
     pthread_mutex_unlock(&to_host.lock);
 }
 
 /* HIP returns from a copy to pageable memory when the copy has ended. */
-static void copied(const struct transfer *move, const struct side *to, const struct side *from,
-                   void *memory) {
-    bool pinned = to->has_block && to->block.registered;
-    if (!move->op || !from->has_block || (to->has_block && !pinned) ||
-        (!pinned && !softgpu_check_is_host(memory)))
-        return;
-    note_copy(move, memory, pinned);
+static void copied(const struct transfer *move, const void *to, bool pinned) {
+    note_copy(move, to, pinned);
     if (!pinned)
         softgpu_order_wait_op(&move->clock, move->op);
 }
@@ -262,6 +259,7 @@ void softgpu_check_copies(void) {
         softgpu_report_text(&report, "call", "mgpuMemcpy");
         softgpu_report_op(&report, copy->op);
         softgpu_report_number(&report, "address", (uintptr_t)copy->to);
+        softgpu_report_number(&report, "count", copy->count);
         softgpu_report_text(&report, "memory", copy->pinned ? "registered" : "pageable");
         softgpu_report_text(&report, "forgiven",
                             softgpu_host_awaited(copy->op, false) ? "yes" : "no");
@@ -285,15 +283,19 @@ static void copy(void *to, void *from, size_t bytes, void *stream) {
     enter(&move, &target, least, true);
     bool from_device = source.has_block && source.block.bits;
     bool to_device = target.has_block && target.block.bits;
-    if (from_device && !to_device) {
-        struct softgpu_place place = softgpu_this_place();
-        softgpu_copy_back((uintptr_t)from, least, &place);
-    }
+    bool pinned = target.has_block && target.block.registered;
+    bool pageable = !target.has_block && softgpu_check_is_host(to);
+    size_t back = 0;
+    if (from_device && !to_device)
+        back = softgpu_copy_back((uintptr_t)from, least, &move.place);
     native.copy(to, from, least, stream);
+    if (from_device && pageable)
+        softgpu_copy_returned(back);
     /* HIP writes small copies into device memory with the CPU, before the call returns. */
     if (to_device && !from_device)
         softgpu_check_filled((uintptr_t)to, least);
-    copied(&move, &target, &source, to);
+    if (move.op && source.has_block && (pinned || pageable))
+        copied(&move, to, pinned);
     softgpu_order_end();
 }
 

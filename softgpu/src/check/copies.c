@@ -1,7 +1,10 @@
-/* Tracks copies and fills that run without a kernel: in the copy engine, or in place of ROCr's
- * kernels. This file also reports undefined bytes that a copy passes to the host. */
+/* Tracks copies and fills that run without a kernel: in the copy engine, in place of ROCr's
+ * kernels, or on the host. This file also reports undefined bytes that a copy passes to the host.
+ */
+#include "access.h"
 #include "defined.h"
 #include "hooks.h"
+#include "race.h"
 #include "report.h"
 
 #include <pthread.h>
@@ -22,10 +25,12 @@ static struct {
     size_t count;
 } back = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place) {
+size_t softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place) {
     pthread_mutex_lock(&back.lock);
-    back.calls[back.count++ % MOST_PENDING] = (struct pending){from, bytes, bytes, *place};
+    size_t number = back.count++;
+    back.calls[number % MOST_PENDING] = (struct pending){from, bytes, bytes, *place};
     pthread_mutex_unlock(&back.lock);
+    return number;
 }
 
 /* Matches the copied bytes with the earliest call that still has bytes left. */
@@ -45,48 +50,6 @@ static bool find_call(uint64_t va, uint64_t bytes, struct pending *found) {
     return false;
 }
 
-static void report(const struct pending *call, uint64_t va, uint64_t undefined,
-                   const struct softgpu_block *block) {
-    struct softgpu_report report;
-    const uint64_t key[] = {(uintptr_t)&back,
-                            call->place.count ? (uintptr_t)call->place.frames[0] : call->from};
-    if (!softgpu_report_new(key, sizeof key / sizeof *key))
-        return;
-    softgpu_report_begin(&report, "uninitialised");
-    softgpu_report_text(&report, "call", "mgpuMemcpy");
-    softgpu_report_place(&report, "place", &call->place);
-    softgpu_report_text(&report, "use", "copy");
-    softgpu_report_number(&report, "bytes", call->bytes);
-    softgpu_report_number(&report, "undefined", undefined);
-    softgpu_report_number(&report, "address", va);
-    softgpu_report_block(&report, block);
-    softgpu_report_end(&report);
-}
-
-void softgpu_copy_takes(uint64_t va, uint64_t bytes) {
-    struct softgpu_block block;
-    struct pending call;
-    if (softgpu_shadow_holds(va, &block) && find_call(va, bytes, &call))
-        report(&call, va, bytes, &block);
-}
-
-/* ---- copies and fills ---- */
-
-/* Returns the defined bits of the block at an address, and how many of the bytes lie in the block.
- * NULL: all of these bytes are defined. */
-static uint8_t *bits_at(uint64_t va, uint64_t *bytes, struct softgpu_block *block) {
-    struct softgpu_finding finding = softgpu_shadow_find(va, 1);
-    *block = (struct softgpu_block){0};
-    if (finding.verdict != SOFTGPU_ALLOWED)
-        return NULL;
-    if (finding.high - va < *bytes)
-        *bytes = finding.high - va;
-    if (!finding.bits)
-        return NULL;
-    softgpu_shadow_holds(va, block);
-    return finding.bits + (va - finding.low);
-}
-
 static uint64_t count_undefined(const uint8_t *bits, uint64_t bytes, uint64_t *first) {
     uint64_t count = 0;
     for (uint64_t n = 0; n < bytes; n++)
@@ -95,26 +58,88 @@ static uint64_t count_undefined(const uint8_t *bits, uint64_t bytes, uint64_t *f
     return count;
 }
 
-static void leave(uint64_t from, const uint8_t *bits, uint64_t bytes,
-                  const struct softgpu_block *block) {
+/* Names the kernel that stored an undefined byte, if any: the kernel computed the byte from
+ * undefined values. */
+static void put_writer(struct softgpu_report *report, const struct softgpu_block *block,
+                       uint64_t va) {
+    uint64_t pc;
+    uint32_t op = block->cells ? softgpu_race_writer(block->cells, block->va, va, &pc) : 0;
+    if (op)
+        softgpu_report_other(report, op, pc, "store");
+}
+
+/* Reports the undefined bytes of a call, if any. The bytes lie in one block (calls.c). */
+static void report(const struct pending *call) {
+    struct softgpu_report report;
+    struct softgpu_block block;
+    uint64_t first = 0;
+    if (!softgpu_shadow_holds(call->from, &block) || !block.bits)
+        return;
+    uint64_t undefined = count_undefined(block.bits + (call->from - block.va), call->bytes, &first);
+    const uint64_t key[] = {(uintptr_t)&back,
+                            call->place.count ? (uintptr_t)call->place.frames[0] : call->from};
+    if (!undefined || !softgpu_report_new(key, sizeof key / sizeof *key))
+        return;
+    softgpu_report_begin(&report, "uninitialised");
+    softgpu_report_text(&report, "call", "mgpuMemcpy");
+    softgpu_report_place(&report, "place", &call->place);
+    softgpu_report_text(&report, "use", "copy");
+    softgpu_report_number(&report, "bytes", call->bytes);
+    softgpu_report_number(&report, "undefined", undefined);
+    softgpu_report_number(&report, "address", call->from + first);
+    put_writer(&report, &block, call->from + first);
+    softgpu_report_block(&report, &block);
+    softgpu_report_end(&report);
+}
+
+void softgpu_copy_takes(uint64_t va, uint64_t bytes) {
     struct pending call;
-    uint64_t first = 0, undefined = count_undefined(bits, bytes, &first);
-    if (find_call(from, bytes, &call) && undefined)
-        report(&call, from + first, undefined, block);
+    if (find_call(va, bytes, &call))
+        report(&call);
+}
+
+void softgpu_copy_returned(size_t number) {
+    pthread_mutex_lock(&back.lock);
+    struct pending *call = &back.calls[number % MOST_PENDING], unseen = *call;
+    bool overwritten = back.count - number > MOST_PENDING;
+    if (!overwritten)
+        call->left = 0;
+    pthread_mutex_unlock(&back.lock);
+    if (!overwritten && unseen.left)
+        report(&unseen);
+}
+
+/* ---- copies and fills ---- */
+
+/* Returns the defined bits of the block at an address, and how many of the bytes lie in the block.
+ * NULL: all of these bytes are defined. */
+static uint8_t *bits_at(uint64_t va, uint64_t *bytes) {
+    struct softgpu_finding finding = softgpu_shadow_find(va, 1);
+    if (finding.verdict != SOFTGPU_ALLOWED)
+        return NULL;
+    if (finding.high - va < *bytes)
+        *bytes = finding.high - va;
+    return finding.bits ? finding.bits + (va - finding.low) : NULL;
+}
+
+static void leave(uint64_t from, const uint8_t *bits, uint64_t bytes) {
+    struct pending call;
+    uint64_t first;
+    if (find_call(from, bytes, &call) && count_undefined(bits, bytes, &first))
+        report(&call);
 }
 
 void softgpu_check_copied(uint64_t to, uint64_t from, uint64_t bytes) {
-    struct softgpu_block source, target;
     while (bytes && softgpu_defined_enabled()) {
         uint64_t now = bytes;
-        const uint8_t *given = bits_at(from, &now, &source);
-        uint8_t *kept = bits_at(to, &now, &target);
+        const uint8_t *given = bits_at(from, &now);
+        uint8_t *kept = bits_at(to, &now);
         if (kept && given)
             memmove(kept, given, now);
         else if (kept)
             memset(kept, 0xff, now);
         else if (given)
-            leave(from, given, now, &source);
+            leave(from, given, now);
         to += now;
         from += now;
         bytes -= now;
@@ -122,10 +147,9 @@ void softgpu_check_copied(uint64_t to, uint64_t from, uint64_t bytes) {
 }
 
 void softgpu_check_filled(uint64_t to, uint64_t bytes) {
-    struct softgpu_block target;
     while (bytes && softgpu_defined_enabled()) {
         uint64_t now = bytes;
-        uint8_t *kept = bits_at(to, &now, &target);
+        uint8_t *kept = bits_at(to, &now);
         if (kept)
             memset(kept, 0xff, now);
         to += now;

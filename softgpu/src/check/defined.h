@@ -63,10 +63,13 @@ void softgpu_use_lanes(struct wave *w, const struct inst *i, unsigned reg, unsig
 void softgpu_use_scalars(struct wave *w, const struct inst *i, unsigned reg, unsigned count,
                          const char *use);
 
-/* Notes that the program requested a copy from device memory to host memory. Memory without shadow
- * bits counts as host memory. */
-void softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place);
+/* Notes that the program requested a copy from device memory to host memory, and returns the copy's
+ * number. Memory without shadow bits counts as host memory. */
+size_t softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place);
 /* Reports undefined bytes at `va`, if HIP's own kernels copy these bytes to the host. */
 void softgpu_copy_takes(uint64_t va, uint64_t bytes);
+/* Notes that a copy to pageable memory has ended. Reports the copy's undefined bytes if the device
+ * has not seen the copy: HIP makes copies of up to 64 bytes with the CPU. */
+void softgpu_copy_returned(size_t number);
 
 #endif

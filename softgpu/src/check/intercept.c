@@ -7,6 +7,7 @@
 
 static int (*intercept)(const char *, softgpu_function);
 static softgpu_function (*find)(const char *);
+static unsigned (*failures)(void);
 
 /* A program that opened HIP itself may have looked up HIP's wait functions already; the checker
  * misses such waits. */
@@ -18,21 +19,89 @@ static void report_begun(void) {
     softgpu_report_end(&report);
 }
 
+/* Returns how many calls have failed since this function was called before. */
+static unsigned new_failures(void) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static unsigned known;
+    pthread_mutex_lock(&lock);
+    unsigned before = known;
+    known = failures ? failures() : 0;
+    unsigned count = known - before;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+/* Reports failed calls, whose work was not checked. Each call of the program reports the failures
+ * before it, because a signal may end the program. The destructor reports the failures after
+ * at_end: programs unload modules in destructors. */
+__attribute__((destructor)) static void report_failures(void) {
+    struct softgpu_report report;
+    unsigned count = new_failures();
+    if (!count)
+        return;
+    softgpu_report_begin(&report, "failed");
+    softgpu_report_number(&report, "calls", count);
+    softgpu_report_end(&report);
+}
+
 struct softgpu_place softgpu_call_begins(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, report_begun);
     softgpu_foreign_watch();
+    report_failures();
     return softgpu_this_place();
 }
 
-static void report_living(const char *what, const struct softgpu_object *object) {
-    softgpu_report_object("never-destroyed", "", what, object, &object->made);
+/* ---- streams and events that are never destroyed ---- */
+
+enum { MOST_PLACES = 4096 };
+
+/* The living objects of one place: how many, and the first. */
+static struct living {
+    const char *what;
+    unsigned count;
+    struct softgpu_object first;
+} living[MOST_PLACES];
+static unsigned places;
+
+static bool is_of_place(const struct living *of, const char *what,
+                        const struct softgpu_object *object) {
+    return of->what == what && of->first.made.frames[0] == object->made.frames[0];
 }
 
-/* Runs at process exit, while HIP still works. */
+static void count_living(const char *what, const struct softgpu_object *object) {
+    unsigned n = 0;
+    while (n < places && !is_of_place(&living[n], what, object))
+        n++;
+    if (n == MOST_PLACES)
+        return;
+    if (n == places)
+        living[places++] = (struct living){what, 0, *object};
+    living[n].count++;
+    if (object->number < living[n].first.number)
+        living[n].first = *object;
+}
+
+static void report_living(const struct living *of) {
+    struct softgpu_report report;
+    softgpu_report_begin(&report, "never-destroyed");
+    softgpu_report_place(&report, "place", &of->first.made);
+    softgpu_report_text(&report, "object", of->what);
+    softgpu_report_number(&report, "number", of->first.number);
+    softgpu_report_number(&report, "count", of->count);
+    softgpu_report_end(&report);
+}
+
+/* Runs at process exit, while HIP still works. The report "ended" tells that no signal and no _exit
+ * has left out these checks. */
 static void at_end(void) {
+    struct softgpu_report report;
     softgpu_check_copies();
-    softgpu_each_living(report_living);
+    softgpu_each_living(count_living);
+    for (unsigned n = 0; n < places; n++)
+        report_living(&living[n]);
+    softgpu_report_begin(&report, "ended");
+    softgpu_report_end(&report);
 }
 
 static void override_all(const struct softgpu_call *call) {
@@ -51,6 +120,7 @@ static void override_all(const struct softgpu_call *call) {
 __attribute__((constructor)) static void stand_before(void) {
     *(void **)&find = dlsym(RTLD_DEFAULT, "mgpu_rt_native");
     *(void **)&intercept = dlsym(RTLD_DEFAULT, "mgpu_rt_intercept");
+    *(void **)&failures = dlsym(RTLD_DEFAULT, "mgpu_rt_failures");
     if (!find || !intercept)
         return;
     override_all(softgpu_memory_calls);

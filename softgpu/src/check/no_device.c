@@ -143,8 +143,13 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t b
 }
 
 /* The functions below do nothing, because only the emulated device tracks undefined bits. */
-void softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place) {
+size_t softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place) {
     (void)from, (void)bytes, (void)place;
+    return 0;
+}
+
+void softgpu_copy_returned(size_t number) {
+    (void)number;
 }
 
 void softgpu_check_filled(uint64_t to, uint64_t bytes) {

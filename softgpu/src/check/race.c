@@ -328,20 +328,35 @@ static bool compare_past(const struct softgpu_cell *cell, const struct way *way,
     return false;
 }
 
+/* Returns a copy of a cell in which all accesses are traces of earlier launches. */
+static struct softgpu_cell traces_of(const struct softgpu_cell *cell) {
+    bool *lock = lock_of(cell);
+    take(lock);
+    struct softgpu_cell traces = *cell;
+    drop(lock);
+    begin_launch(&traces, 0);
+    return traces;
+}
+
+uint32_t softgpu_race_writer(const struct softgpu_cell *cells, uint64_t begin, uint64_t va,
+                             uint64_t *pc) {
+    struct softgpu_conflict found = {0};
+    struct softgpu_trace trace = traces_of(cells + (va / 4 - begin / 4)).past_write;
+    if (trace.bytes >> va % 4 & 1)
+        note_conflict(&found, trace, true);
+    *pc = found.pc;
+    return found.op;
+}
+
 struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t begin, uint64_t va,
                                           uint64_t bytes, bool writes,
                                           const struct softgpu_clock *clock) {
     struct softgpu_conflict found = {0};
     const struct way way = {.reads = !writes, .writes = writes, .kind = PLAIN};
     for (uint64_t at = va & ~UINT64_C(3); at < va + bytes && !found.found; at += 4) {
-        struct softgpu_cell *cell = cells + (at / 4 - begin / 4), now;
+        const struct softgpu_cell now = traces_of(cells + (at / 4 - begin / 4));
         unsigned from = at < va ? (unsigned)(va - at) : 0;
         unsigned to = va + bytes - at < 4 ? (unsigned)(va + bytes - at) : 4;
-        bool *lock = lock_of(cell);
-        take(lock);
-        now = *cell;
-        drop(lock);
-        begin_launch(&now, 0);
         /* The value that a copy writes is unknown, so no two values count as equal. */
         if (compare_past(&now, &way, (1u << to) - (1u << from), ~now.value, clock, &found))
             found.va = at + from;

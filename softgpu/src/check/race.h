@@ -67,6 +67,10 @@ struct softgpu_conflict softgpu_race_global(struct wave *w, const struct inst *i
 struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t begin, uint64_t va,
                                           uint64_t bytes, bool writes,
                                           const struct softgpu_clock *clock);
+/* Returns the op of the last launch that wrote the byte at `va`, and stores the address of the
+ * instruction in *pc (0: unknown). Returns 0 if no launch has written the byte. */
+uint32_t softgpu_race_writer(const struct softgpu_cell *cells, uint64_t begin, uint64_t va,
+                             uint64_t *pc);
 /* Records accesses to workgroup memory. */
 struct softgpu_conflict softgpu_race_lds(struct wave *w, const struct inst *i,
                                          const uint32_t *offset, uint64_t mask, unsigned bytes);

@@ -205,15 +205,16 @@ static struct softgpu_finding find_mapped(uint64_t va, uint64_t bytes,
     return after || before ? allow(va, va + bytes) : allow(range->va, range->va + range->size);
 }
 
-/* Returns the finding for an unmapped address, which may lie in the guard behind a block.
- */
+/* Returns the finding for an unmapped address. The address may lie in the guard behind the lower
+ * block, or just below the upper block: the nearer block counts. */
 static struct softgpu_finding find_unmapped(uint64_t va, const struct softgpu_block *below,
                                             const struct softgpu_block *above) {
-    if (below && va - end_of(below) < softgpu_check_guard(below->size))
-        return outside(below);
-    if (above && above->va - va <= PAGE)
+    uint64_t behind = below ? va - end_of(below) : UINT64_MAX;
+    uint64_t before = above ? above->va - va : UINT64_MAX;
+    bool in_guard = below && behind < softgpu_check_guard(below->size);
+    if (above && (before <= PAGE || in_guard) && before < behind)
         return outside(above);
-    return (struct softgpu_finding){.verdict = SOFTGPU_UNMAPPED};
+    return in_guard ? outside(below) : (struct softgpu_finding){.verdict = SOFTGPU_UNMAPPED};
 }
 
 static struct softgpu_finding find(uint64_t va, uint64_t bytes) {

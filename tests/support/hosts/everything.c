@@ -77,6 +77,7 @@ static void ask(void) {
     free(mgpu_rt_recording_json("/proc/self/exe"));
     free(mgpu_rt_find_hip());
     (void)mgpu_rt_hip_path();
+    (void)mgpu_rt_failures();
     (void)mgpu_rt_native("mgpuStreamCreate");
     mgpu_rt_intercept("mgpuStreamCreate", NULL);
 }

@@ -14,7 +14,7 @@ import pytest
 from bench import PROGRAMS
 from bench.models.zoo import MODELS
 from mgpu_rt._cli import softgpu
-from mgpu_rt._cli.check import reports
+from mgpu_rt._cli.check import reports, runs
 from tests.python.cli import seeded
 from tests.python.runtime.hooked import hip, program
 from tests.support import programs
@@ -163,7 +163,63 @@ def test_a_launch_that_failed_was_not_checked(
     source.write_text(REFUSED)
     done = check("--", program(source), **wanted)
     assert "'hipModuleLaunchKernel(" in done.stderr
+    last = "\nmgpu-rt: found no fault, but 1 call failed: its work was not checked\n"
+    assert done.stderr.endswith(last)
+    assert "MGPU_RT_ERRORS" not in done.stderr
     assert done.returncode == status
+
+
+#: Ends by a signal, after a call of the library or before any.
+KILLED = """
+import ctypes, os, signal
+{call}
+os.kill(os.getpid(), signal.SIGABRT)
+"""
+
+
+def test_the_last_line_names_the_signal_that_ended_the_program() -> None:
+    call = "ctypes.CDLL(None).mgpuStreamSynchronize(None)"
+    done = check("--", sys.executable, "-c", KILLED.format(call=call))
+    said = "mgpu-rt: found no fault before signal 6 (SIGABRT) ended the program\n"
+    assert (done.returncode, done.stderr) == (134, said)
+    done = check("--", sys.executable, "-c", KILLED.format(call=""))
+    said = "called none of the library's functions before signal 6 (SIGABRT) ended it"
+    assert_sentence(done.returncode, done.stderr, said)
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_the_last_line_says_that_a_process_of_the_program_did_not_exit(end: str) -> None:
+    code = f"import ctypes, os, signal; ctypes.CDLL(None).mgpuStreamSynchronize(None); {end}"
+    done = check("--", "sh", "-c", '"$@"; exit 3', "sh", sys.executable, "-c", code)
+    said = "mgpu-rt: found no fault before a signal or _exit ended the program\n"
+    assert (done.returncode, done.stderr.splitlines(keepends=True)[-1]) == (3, said)
+
+
+def test_the_last_line_names_failed_calls_beside_faults() -> None:
+    fault = {"kind": "stopped"}
+    assert reports.summary([fault], 1, 2, "signal 64") == (
+        "1 fault before signal 64 ended the program, and 2 calls failed: their work was not checked"
+    )
+    assert [runs.signal_name(0), runs.signal_name(-64)] == ["", "signal 64 (SIGRTMAX)"]
+    assert runs.signal_name(-36) == "signal 36"
+
+
+#: Copies 4 bytes that lie just before the higher of two allocations.
+BEFORE = """
+import ctypes
+call = ctypes.CDLL(None)
+call.mgpuMemAlloc.restype = ctypes.c_void_p
+first, second = (call.mgpuMemAlloc(ctypes.c_uint64(4096), None, False) for _ in range(2))
+host = ctypes.create_string_buffer(4)
+address = ctypes.c_void_p(max(first, second) - 4)
+call.mgpuMemcpy(host, address, ctypes.c_size_t(4), None)
+print(1 if first > second else 2)
+"""
+
+
+def test_an_access_between_two_allocations_is_of_the_nearer_one() -> None:
+    done = check("--", sys.executable, "-c", BEFORE)
+    assert f", 4 bytes before allocation {done.stdout.strip()} [out-of-bounds]" in done.stderr
 
 
 def test_reports_are_limited() -> None:
@@ -235,7 +291,7 @@ def test_memory_of_the_host_is_named(tmp_path: Path) -> None:
     built = program(source)
     done = check("--", built)
     assert done.returncode == 1
-    assert "where nothing is allocated [unmapped]" in done.stderr
+    assert ", an address of the host [unmapped]" in done.stderr
     assert "  this is memory of the host that is not registered: register it " in done.stderr
     done = command("run", "--device", "softgpu", "--", built, **hip())
     assert "4 bytes: memory of the host that is not registered (gpu.host_register" in done.stderr

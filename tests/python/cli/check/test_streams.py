@@ -98,6 +98,27 @@ def test_a_fault_of_calls_is_found_on_a_gpu(
     assert f"({kind}.mlir:{number})" in done.stderr
 
 
+#: Creates three streams at one place, and copies to the host on each stream.
+LEFT = """
+import ctypes
+mgpu = ctypes.CDLL(None)
+mgpu.mgpuStreamCreate.restype = mgpu.mgpuMemAlloc.restype = ctypes.c_void_p
+memory = ctypes.c_void_p(mgpu.mgpuMemAlloc(ctypes.c_uint64(64), None, False))
+host = ctypes.create_string_buffer(64)
+mgpu.mgpuMemset32(memory, 1, ctypes.c_size_t(16), None)
+for stream in [ctypes.c_void_p(mgpu.mgpuStreamCreate()) for _ in range(3)]:
+    mgpu.mgpuMemcpy(host, memory, ctypes.c_size_t(64), stream)
+"""
+
+
+def test_a_report_says_how_many_streams_and_copies_of_one_place_it_stands_for() -> None:
+    done = check("--", sys.executable, "-c", LEFT)
+    assert done.returncode == 0, done.stderr
+    assert "nothing waits for the last of 3 copies to the host on stream 3 [" in done.stderr
+    assert "stream 1 is never destroyed, nor are 2 more created there [" in done.stderr
+    assert done.stderr.endswith("\nmgpu-rt: 2 warnings\n")
+
+
 #: Fills memory on two streams. Between the fills, the program waits by calling HIP directly.
 FILLS = """
 import ctypes, sys

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.python.cli.check.test_check import check
 from tests.python.runtime.hooked import program
@@ -38,7 +43,13 @@ def test_each_use_is_found_once_with_its_origin(tmp_path: Path) -> None:
             continue
         assert f"// {who}" in line(report["line"]), report
         assert origin in line(report["other"]["line"]), report
-    assert "copies 256 bytes to the host; 128 of them, from 0x" in done.stderr
+    words = (
+        r"256 bytes to the host; 128 of them, from 0x\w+ on, derive from values that nothing wrote"
+    )
+    assert re.search(words, done.stderr)
+    stored = line(found[-1]["other"]["line"])
+    assert "memref.store %x, %out[%i]" in stored
+    assert re.search(r"the launch of tile on stream 1 .* stored the first of them\n", done.stderr)
 
 
 def test_uninitialised_values_are_left_out_on_request() -> None:
@@ -48,4 +59,37 @@ def test_uninitialised_values_are_left_out_on_request() -> None:
 
 def test_the_device_reads_the_switch_by_itself() -> None:
     done = check("--", program(SOURCE), MGPU_RT_CHECK_UNINITIALISED="off")
+    assert (done.returncode, done.stderr) == (0, "mgpu-rt: found no fault\n")
+
+
+#: Copies bytes that nothing wrote to the host; HIP makes copies of up to 64 bytes with the CPU.
+SMALL = """
+import ctypes
+call = ctypes.CDLL(None)
+call.mgpuMemAlloc.restype = ctypes.c_void_p
+memory = ctypes.c_void_p(call.mgpuMemAlloc(ctypes.c_uint64(4096), None, False))
+host = ctypes.create_string_buffer(4096)
+if {written}:
+    call.mgpuMemcpy(memory, host, ctypes.c_size_t({written}), None)
+call.mgpuMemcpy(host, memory, ctypes.c_size_t({bytes}), None)
+call.mgpuStreamSynchronize(None)
+call.mgpuMemFree(memory, None)
+"""
+
+
+def small(size: int, written: int = 0) -> subprocess.CompletedProcess[str]:
+    return check("--", sys.executable, "-c", SMALL.format(bytes=size, written=written))
+
+
+@pytest.mark.parametrize("size", [1, 64, 65])
+def test_a_small_copy_to_the_host_is_a_use(size: int) -> None:
+    done = small(size)
+    assert done.returncode == 1, done.stderr
+    assert f"to the host; {size} of them, from 0x" in done.stderr
+    assert f" on, hold{'s' if size == 1 else ''} values that nothing wrote [" in done.stderr
+
+
+def test_a_small_copy_of_written_bytes_is_no_fault() -> None:
+    assert "; 1 of them, from 0x" in small(64, written=63).stderr
+    done = small(64, written=64)
     assert (done.returncode, done.stderr) == (0, "mgpu-rt: found no fault\n")

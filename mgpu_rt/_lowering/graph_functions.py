@@ -57,7 +57,8 @@ def check(text: str, functions: Iterable[str]) -> None:
     for function in functions:
         if function.startswith("_mlir_ciface_"):
             raise ValueError(
-                f"--graph {function}: name {function.removeprefix('_mlir_ciface_')}, which it calls"
+                f"--graph {function}: this C wrapper calls "
+                f"{function.removeprefix('_mlir_ciface_')}: name that function instead"
             )
         found = re.search(rf'@"?{re.escape(function)}"?\(([^{{]*)', text)
         if found and "memref<*" in found[1]:

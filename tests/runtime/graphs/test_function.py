@@ -570,7 +570,7 @@ def test_a_trace_and_inspect_show_graphs(tmp_path: Path) -> None:
         ("nothing", "the program defines no function of that name"),
         ("sum", "the function returns a value"),
         ("unranked", "a memref without a rank"),
-        ("_mlir_ciface_scale", "name scale, which it calls"),
+        ("_mlir_ciface_scale", "this C wrapper calls scale: name that function"),
     ],
 )
 def test_a_function_that_cannot_be_replayed_is_refused(

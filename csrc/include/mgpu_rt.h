@@ -51,32 +51,34 @@ void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
  * memory ran out.
  *
  *     process    pid, rank (null without MPI), program, ended ("exit", "unfinished"), seconds since
- *                the first call, date of that in seconds since 1970
- *     start      ns of HIP's own start, which is in no call's time
- *     device     name of the device that it started on; hip, its release (null: not known)
- *     failed     calls that failed, by function ("(others)": none of the ABI) and by HIP's name of
- *                the error: calls
- *     abi, hip   of the program's calls and of the driver's, by function: calls, ns
- *     overridden calls that a runtime in place of this library answered without it: what it called
- *                of the driver is not in hip
- *     kernels    by name: launches, ns within the calls that launch, module: the gpu.module of the
- *                kernel's image (null: not known). Kernels of one name in several images have that
- *                before it, "main_kernel_0::main_kernel", or else 8 digits of the image's hash.
- *                "(others)": of kernels that did not come from mgpuModuleGetFunction
+ *                the first call, date of the first call (seconds since 1970)
+ *     start      ns of HIP's own start, which no call's time contains
+ *     device     name of the first device that the program used; hip: HIP's release (null: unknown)
+ *     failed     number of failed calls, by function ("(others)": functions outside the ABI) and by
+ *                HIP's name of the error
+ *     abi        the program's calls, by function: calls, ns
+ *     hip        the library's calls of HIP, by function: calls, ns
+ *     overridden calls that a runtime in Python answered; `hip` lacks the calls of HIP that this
+ *                runtime made
+ *     kernels    by name: launches, ns within the launching calls, module: the gpu.module of the
+ *                kernel's image (null: unknown). If several images have kernels of one name, the
+ *                gpu.module precedes the name ("main_kernel_0::main_kernel"), or 8 digits of the
+ *                image's hash. "(others)": kernels that did not come from mgpuModuleGetFunction
  *     copies     to_device, from_device, on_device, fill: calls, bytes. unknown: neither end is
- *                memory of mgpuMemAlloc's (with MGPU_RT_CACHE=off all are)
- *     modules    by image: its hash, bytes, loads by the program and by the driver, kernels asked
- *                for, name of its gpu.module, why it is loaded anew each time (both may be null)
+ *                memory from mgpuMemAlloc (with MGPU_RT_CACHE=off: all copies)
+ *     modules    by image: its hash, bytes, loads by the program, loads by the driver, number of
+ *                kernels looked up, name of its gpu.module (null: unknown), reason why the library
+ *                loads the image again each time (null: no reason)
  *     cache      of modules, functions, streams, events, memory, registrations: hits, misses,
  *                evictions
- *     graphs     built, refused, launches, nodes: of all launches, plain: calls of functions of
- *                `mgpu-rt lower --graph` that ran plainly
- *     kept       host memory that is registered though the program has unregistered it: ranges and
- *                bytes now; how many went to HIP because pages changed, because of the limit
- *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks. peak: by
- *                place of the program, bytes and blocks that it held when the program held the
- *                most. symbol and file that mgpuMemAlloc returns to (null: not known), and the
- *                offset in that file, or in memory
+ *     graphs     built, refused, launches, nodes (in all launches), plain: calls of functions of
+ *                `mgpu-rt lower --graph` that ran without a graph
+ *     kept       host memory that stays registered although the program has unregistered it: its
+ *                ranges and bytes; ranges that were unregistered from HIP because their pages
+ *                changed, and because of the limit
+ *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks. peak:
+ * the blocks and bytes that the program held at its peak, by the place that allocated them: symbol
+ * and file of the caller of mgpuMemAlloc (null: unknown), and the offset in the file, or in memory
  *     rendered   the tables that MGPU_RT_STATS=1 prints, as text (null: memory ran out)
  *     manager    none, starting, serving, ended
  *

@@ -11,10 +11,11 @@ struct cuda_functions {
 #undef CUDA_FN
 };
 
-/* Each function pointer is NULL unless HIP is csrc/cuhip. */
+/* Each pointer is NULL unless the library that serves as HIP is csrc/cuhip. */
 extern struct cuda_functions cuda;
 
-/* Looks up these functions in the library that serves as HIP, by the path that the loader knows. */
+/* Looks up the functions of cuda.def in the library that serves as HIP; `path` is the library's
+ * path according to the loader. */
 void cuda_find(const char *path);
 
 static inline bool cuda_present(void) {

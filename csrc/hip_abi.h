@@ -73,7 +73,8 @@ typedef struct {
     unsigned sharedMemBytes;
 } hipKernelNodeParams;
 
-/* A node of a graph that fills memory: height rows of width elements of elementSize bytes. */
+/* A graph's node that fills memory: `height` rows, each with `width` elements. An element has
+ * `elementSize` bytes. */
 typedef struct {
     void *dst;
     unsigned elementSize;

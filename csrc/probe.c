@@ -1,10 +1,11 @@
-/* mgpu-rt-probe: the smallest program that uses the library. `mgpu-rt doctor` runs the probe as it
- * would run any other program, to see what really happens; the library prints further facts
- * (MGPU_RT_VERBOSE). With the argument --hip the probe prints which HIP libraries a program would
- * find, and opens none. With --manager the probe waits while the manager is starting. With --image
- * the probe reads an image from its standard input, and prints why loads must not share this image.
- * With --pages the probe prints why memory cannot stay registered on this machine. If there is no
- * such reason, the probe prints nothing. */
+/* mgpu-rt-probe: the smallest program that uses the library. `mgpu-rt doctor` runs the probe as
+ * `mgpu-rt run` runs any program, to see what really happens. With MGPU_RT_VERBOSE the library
+ * prints further facts. With the argument --hip the probe prints which HIP libraries a program
+ * would find, and opens none. With --manager the probe waits while the manager is starting. With
+ * --image the probe reads an image from its standard input, and prints why several loads of the
+ * image must not share one module. With --pages the probe prints why memory cannot stay registered
+ * on this machine. If the image can be shared, or if memory can stay registered, the probe prints
+ * nothing. */
 #include "memory/page_watch.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"

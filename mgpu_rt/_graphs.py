@@ -19,8 +19,8 @@ _REFUSED = "hipErrorNotSupported"
 class Graph:
     """A graph that mgpu_rt.graph has built.
 
-    The graph owns its memory and modules until close(), the end of this object, or exit. Any thread
-    may replay or close the graph.
+    The graph owns its memory and its modules until close() is called, the Graph object is deleted,
+    or the process exits. Any thread may replay or close the graph.
     """
 
     def __init__(self, library: RuntimeLibrary) -> None:
@@ -49,13 +49,15 @@ class Graph:
         return self._handle
 
     def replay(self, stream: Any = None) -> None:
-        """Submits the graph to `stream`, or to the external stream (use_stream), without a wait.
-        Without a stream the graph runs on one of the library's streams, and is complete on return.
+        """Submits the graph to `stream`, or to the external stream (use_stream), and does not wait
+        for the graph's work. Without a stream, submits the graph to one of the library's streams,
+        and waits for the graph's work.
 
         While the graph runs, its copies read and write host memory. Raises HipError if HIP refuses
-        the launch, or the stream belongs to another device. Also raises HipError if the program has
-        registered, unregistered, freed or reallocated memory that the graph copies or fills: then
-        build the graph again. Raises ValueError if the graph is closed.
+        the launch, or if the stream belongs to a device other than the graph's. Also raises
+        HipError if memory that the graph copies or fills was registered, unregistered, freed or
+        reallocated since the graph was built. After such a change of memory, the graph must be
+        built again. Raises ValueError if the graph is closed.
         """
         library = self._library
         given = library.chosen_stream if stream is None else handle_of(stream)
@@ -123,8 +125,9 @@ def graph() -> Iterator[Graph]:
 
 def _build(library: RuntimeLibrary) -> Iterator[Graph]:
     found = Graph(library)
-    # Calls the C functions without a Python wrapper. In a wrapper a signal handler could raise an
-    # exception, and the thread would continue to build the graph.
+    # This function calls the C functions directly instead of through Python wrappers. An exception
+    # from a signal handler could interrupt a wrapper, and the construction of the graph would not
+    # end.
     begin, end = library.native.mgpu_rt_graph_begin, library.native.mgpu_rt_graph_end
     begun, handle = True, None
     try:

@@ -1,4 +1,4 @@
-"""The HIP libraries of this machine, as a program would find them."""
+"""Finds the HIP libraries that a program on this machine would find."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ PROBE = "mgpu-rt-probe"
 HIP = "libamdhip64.so.[0-9]"
 HSA = "libhsa-runtime64.so.1"
 
-#: The folders that every loader searches. The libraries that HIP loads are in one of these folders,
-#: or in HIP's folder.
+#: The folders that every loader searches. The libraries that HIP loads are in HIP's folder, or in a
+#: folder that every loader searches.
 LOADERS_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
 
-#: A string for each library that emulates AMD's driver. A ROCr that contains the string loads the
-#: library. ROCr up to 6.1 contains the name of its driver library. ROCr 7.2 and later contain the
-#: name of a function, which ROCr looks up in libdtif.so if HSA_ENABLE_DTIF=1. (The name libdtif.so
-#: is too short to be found as text.)
+#: The libraries that emulate AMD's driver, and a string for each library. A ROCr that contains a
+#: library's string loads this library. ROCr up to version 6.1 contains the name of a driver
+#: library, libhsakmt.so.1. ROCr 7.2 and later contain the name hsaKmtQueueRingDoorbell. With
+#: HSA_ENABLE_DTIF=1, ROCr looks up the function hsaKmtQueueRingDoorbell in libdtif.so. (The name
+#: libdtif.so is too short to be found as text.)
 SEAMS = {"libhsakmt.so.1": b"libhsakmt.so.1", "libdtif.so": b"hsaKmtQueueRingDoorbell"}
 
 
@@ -35,12 +36,13 @@ class Hip:
 
 
 def probe() -> str:
-    """Returns the path of the program that prints which HIP libraries the C library finds."""
+    """Returns the path of mgpu-rt-probe, the program that lists the HIP libraries on this
+    machine."""
     return str(_layout.PREFIX / "lib" / PROBE)
 
 
-#: The errors of fork if the machine's memory or number of processes is exhausted, and the advice
-#: for the user.
+#: LACKING contains the errors with which fork fails if memory runs out or the process limit is
+#: reached. HOW_TO_START_ONE is the advice for the user.
 LACKING = (errno.EAGAIN, errno.ENOMEM)
 HOW_TO_START_ONE = "free memory, or see ulimit -u"
 
@@ -50,8 +52,8 @@ class NoProcess(OSError):
 
 
 def why_not(path: str) -> str:
-    """Returns the reason why `path`, the value of MGPU_RT_HIP, is no library; empty if `path` is an
-    ELF file."""
+    """Returns the reason why `path` is no library, or an empty string if `path` is an ELF file.
+    `path` is the value of MGPU_RT_HIP."""
     if not os.path.exists(path):
         return f"MGPU_RT_HIP={path}: there is no such file"
     if os.path.isfile(path):
@@ -65,10 +67,10 @@ def why_not(path: str) -> str:
 
 
 def find(base: Mapping[str, str]) -> list[Hip]:
-    """Returns, in order, the HIP libraries that a program would try in this environment
+    """Returns the HIP libraries that a program with the environment `base` would try, first to last
     (csrc/runtime/driver/hip_search.h). A child process lists the libraries, because the loader
     reads LD_LIBRARY_PATH only when a process starts. If the child's program is missing, this
-    function itself searches the loader's folders. Raises NoProcess if no process can be started."""
+    function searches LOADERS_FOLDERS instead. Raises NoProcess if no process can be started."""
     if not Path(probe()).exists():
         found = (path for folder in LOADERS_FOLDERS for path in sorted(folder.glob(HIP)))
         return [Hip(str(path.parent), str(path)) for path in found]
@@ -90,20 +92,21 @@ def find(base: Mapping[str, str]) -> list[Hip]:
 
 
 def seams(hip: str) -> list[str]:
-    """Returns the libraries of SEAMS that the ROCr of a HIP library loads."""
+    """Returns the libraries in SEAMS that ROCr loads for a HIP library."""
     content = _rocr(hip)
     return [name for name, mark in SEAMS.items() if mark in content]
 
 
 def knows(hip: str, target: str) -> bool:
-    """Returns False if the ROCr of a HIP library contains the names of other targets, and lacks the
-    name `target`, such as gfx942."""
+    """Returns False if the HIP library's ROCr names other targets but not `target`. A target is a
+    name such as gfx942."""
     content = _rocr(hip)
     return target.encode() in content or b"gfx90" not in content
 
 
 def _rocr(hip: str) -> bytes:
-    """Returns the content of the ROCr that a HIP library loads; empty if no ROCr can be read."""
+    """Returns the content of the ROCr library that a HIP library loads, or empty bytes if ROCr
+    cannot be read."""
     folders = (Path(os.path.realpath(hip)).parent, *LOADERS_FOLDERS)
     runtime = next((path for folder in folders if (path := folder / HSA).is_file()), None)
     try:

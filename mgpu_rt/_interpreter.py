@@ -9,12 +9,11 @@ import sys
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 #: Removes the current folder from sys.path. Python 3.13 imports modules before it runs the code of
-#: -c, so _BEGIN would be too late. Python 3.10 has no -P, and imports no module before it runs the
-#: code of -c.
+#: -c, so _BEGIN would be too late. Python 3.10 lacks the option -P, but imports no module before
+#: the code of -c runs.
 _FLAGS = ["-P"] if sys.version_info >= (3, 11) else []
 
-#: Precedes the code of each child process, so that the child imports the caller's package and no
-#: other installed mgpu_rt.
+#: Precedes the code of each child process, so that the child imports the caller's copy of mgpu_rt.
 _BEGIN = """
 import sys
 if sys.path[:1] == [""]:

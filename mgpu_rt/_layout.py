@@ -1,4 +1,4 @@
-"""The folders of the compiled files, in mgpu_rt/ itself or in the checkout's build/."""
+"""Locates the compiled files: in mgpu_rt/ itself, or in build/ of a checkout."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ class RuntimeLibrary:
     """The functions of the library. Each function of the ABI is an attribute:
     `library.mgpuStreamCreate()`.
 
-    Pointers are cffi's, made by `library.ffi`. The functions also accept an address as int, such as
-    NumPy's `array.ctypes.data`, and None as a null pointer.
+    The functions use cffi's pointers, which `library.ffi` creates. As a pointer, the functions also
+    accept an int, such as NumPy's `array.ctypes.data`, or None for a null pointer.
     """
 
     def __init__(self, path: str) -> None:
@@ -101,7 +101,8 @@ class RuntimeLibrary:
         """Returns the JSON of the recording that a killed process left at the path in MGPU_RT_STATS
         or MGPU_RT_TRACE.
 
-        Raises OSError; the error is EBADMSG if the file is no complete recording by this version.
+        Raises OSError, with EBADMSG if the file is not a complete recording that this version
+        wrote.
         """
         text = self.native.mgpu_rt_recording_json(os.fsencode(path))
         if not text:
@@ -134,7 +135,7 @@ class RuntimeLibrary:
 
     @contextlib.contextmanager
     def giving_back_later(self) -> Iterator[None]:
-        """Delays, until the end of the `with`, the releases that this thread requests."""
+        """Delays this thread's releases until the end of the `with` statement."""
         outer = getattr(self._thread, "later", None)
         mine: list[tuple[Life, Callable[..., object], tuple[Any, ...]]] = []
         self._thread.later = mine
@@ -154,13 +155,13 @@ class RuntimeLibrary:
                 self._give_back_all(waiting)
 
     def on_out_of_memory(self, make_room: Callable[[int, int], object] | None) -> None:
-        """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for lack of device memory; the
-        library then tries once more. `make_room=None` removes the function.
+        """Makes mgpuMemAlloc call `make_room(device, bytes)` if device memory is exhausted. The
+        library then repeats the allocation once. `make_room=None` removes the function.
 
-        The function runs on the thread that allocates, perhaps on several threads at once, and must
-        not change the thread's device. If `make_room` raises an exception, the exception is
-        printed, and the library still repeats the allocation. Raises TypeError if `make_room`
-        cannot be called.
+        The function runs on the thread that allocates, and must not change this thread's device.
+        Several threads may run the function at the same time. If `make_room` raises an exception,
+        the exception is printed, and the library still repeats the allocation. Raises TypeError if
+        `make_room` cannot be called.
         """
         if make_room is not None and not callable(make_room):
             raise TypeError(f"{make_room!r} cannot be called: on_out_of_memory takes a function")
@@ -172,18 +173,18 @@ class RuntimeLibrary:
                     make_room(device, size)
 
             self._asked = self.ffi.callback("void(int, size_t)", ask)
-            # No call may enter an interpreter that has ended.
+            # The library must not call Python after the interpreter has ended.
             atexit.register(self.native.mgpu_rt_on_out_of_memory, self.ffi.NULL)
         self.native.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
 
     def use_logging(self, on: bool = True) -> None:
         """Passes the library's messages to the logger mgpu_rt of Python's logging. Failed calls are
-        logged as errors, advice as warnings, and lines of MGPU_RT_VERBOSE as information. False
-        ends the logging.
+        logged as errors, advice as warnings, and lines of MGPU_RT_VERBOSE as information.
+        `on=False` ends the logging.
 
         A thread logs the messages, and the call that wrote a message waits until the message is
-        logged. Messages still go to stderr while logging is not configured, if the calling thread
-        holds the GIL, and once Python ends. A forked child writes to stderr until the child itself
+        logged. A message goes to stderr if logging is not configured, if the calling thread holds
+        the GIL, or if Python has ended. A forked child writes to stderr until the child itself
         calls this function.
         """
         from mgpu_rt import _logging
@@ -191,11 +192,12 @@ class RuntimeLibrary:
         _logging.use(self.native, self.ffi, on)
 
     def memory_summary(self) -> str:
-        """Returns a table with the bytes and blocks of device memory on each device, and the
-        cache's hits.
+        """Returns a table with the bytes and blocks of device memory on each device, and the counts
+        of the memory cache.
 
-        The program holds the allocated bytes, and the library holds the reserved bytes. The table
-        also contains the peak of each number.
+        Allocated bytes are memory that the program holds; reserved bytes are memory that the
+        library holds. The table also contains the peaks of the allocated bytes and of the reserved
+        bytes.
 
         If MGPU_RT_STATS was not set at the first call, the peak of allocated bytes and the hits are
         missing.
@@ -203,19 +205,19 @@ class RuntimeLibrary:
         return Table(_memory_table.memory_summary(self.stats()))
 
     def memory_history(self) -> str:
-        """Returns a table of the places in the program that held device memory at its peak, with
-        the bytes of each place on each device.
+        """Returns a table of the places in the program that had allocated memory when each device's
+        memory use peaked. For each place, the table shows the bytes and the blocks.
 
-        A place is the return address of a call of mgpuMemAlloc. The table shows the function with
-        that address, and the address as an offset in a file, for addr2line. For JIT-compiled code
-        the table shows a plain address. The table has counts only if MGPU_RT_STATS was set at the
-        first call.
+        A place is the return address of a call of mgpuMemAlloc. For each place, the table shows the
+        function, the file, and the offset in the file for addr2line. For JIT-compiled code the
+        table shows a plain address. If MGPU_RT_STATS was not set at the first call, a message
+        replaces the table.
         """
         return Table(_memory_table.memory_history(self.stats()))
 
     def scratch(self, stream: Any = 0) -> Scratch:
-        """Returns a buffer of device memory that persists between uses. `stream` orders the uses,
-        and is a hipStream_t as int or cffi pointer."""
+        """Returns a buffer of device memory that persists between uses. `stream` is a hipStream_t,
+        as int or cffi pointer. The uses of the buffer are ordered on this stream."""
         return Scratch(self, stream)
 
     def use_stream(self, stream: int) -> None:
@@ -234,16 +236,15 @@ class RuntimeLibrary:
 
     def choose_stream(self, stream: int | None) -> None:
         """Sets the external stream, as `use_stream` does; None ends the use of the external stream.
-        With 0, Python's launches use the null stream, and mgpuStreamCreate returns the library's
-        own streams."""
+        If `stream` is 0, Python's launches use the null stream, but mgpuStreamCreate returns the
+        library's own streams."""
         if self.native.mgpu_rt_use_stream(self.ffi.cast("hipStream_t", stream or 0)) != 0:
             raise MemoryError("mgpu_rt_use_stream")
         self._thread.stream = stream
 
     def take_error(self) -> str | None:
         """Returns HIP's name for the error of the last mgpu* call that failed on this thread, and
-        clears the error. Returns None if no call has failed since the last clearing of the
-        error."""
+        clears the error. Returns None if no call has failed since the error was last cleared."""
         name = self.native.mgpu_rt_take_error()
         return self.ffi.string(name).decode() if name else None
 
@@ -293,8 +294,8 @@ class Scratch:
         with library.scratch(stream) as scratch:
             address = scratch.reserve(bytes)
 
-    The buffer is released in the order of its stream, which must outlive the buffer. One thread at
-    a time may use the buffer. The buffer can be moved, but not copied.
+    The buffer is released in stream order; the stream must outlive the buffer. One thread at a time
+    may use the buffer. The buffer can be moved, but not copied.
     """
 
     def __init__(self, library: RuntimeLibrary, stream: Any = 0) -> None:
@@ -339,7 +340,7 @@ class Scratch:
         return int(self.nativerary.ffi.cast("uintptr_t", address))
 
     def release(self) -> None:
-        """Releases the buffer in the order of its stream; the owner can be used again."""
+        """Releases the buffer in stream order; the Scratch object can be used again."""
         self.nativerary.mgpu_rt_scratch_release(self._owner)
 
     def move(self) -> Scratch:

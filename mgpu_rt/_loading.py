@@ -14,15 +14,16 @@ from typing import Any
 
 
 class NotFound(ImportError):
-    """Raised if a name denotes no class. The message is for the user who gave the name."""
+    """Raised if a name denotes no class. The exception's message addresses the user who gave the
+    name."""
 
 
 def load_class(name: str, paths: Iterable[str] = ()) -> Any:
     """Returns the class that "package.module:Class" names.
 
-    The search for the module begins in `paths`, so the module may have the name of a standard
-    module. The module's own imports search `paths` last, because `paths` are appended to sys.path.
-    Raises NotFound, and the exceptions of the module's import.
+    The loader searches `paths` first, so the class's module may have the name of a standard module.
+    The module's own imports search `paths` last, because `paths` are appended to sys.path. Raises
+    NotFound, or an exception that the import of the module raises.
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
@@ -39,8 +40,8 @@ def load_class(name: str, paths: Iterable[str] = ()) -> Any:
 
 
 def _imported(module: str, searched: list[str]) -> Any:
-    """The module. Raises NotFound if the named module is missing, but not if a module that it
-    imports is missing."""
+    """Returns the module. Raises NotFound if the named module is missing. If an import in the named
+    module fails, raises that import's exception."""
     top = module.partition(".")[0]
     if top not in sys.modules:  # this package's own modules need nothing of the user's
         sys.path += [path for path in searched if path not in sys.path]
@@ -55,7 +56,8 @@ def _imported(module: str, searched: list[str]) -> Any:
 
 
 def _import_from(paths: list[str], name: str) -> None:
-    """Imports a module or a package in `paths`; does nothing if no path contains it."""
+    """Imports the module or package `name` from `paths`; does nothing if no path contains
+    `name`."""
     spec = PathFinder.find_spec(name, paths)
     if spec is None or spec.loader is None or spec.origin is None:  # a folder, or nothing
         return
@@ -68,7 +70,7 @@ def _import_from(paths: list[str], name: str) -> None:
 
 
 def _classes(found: Any, module: str) -> str:
-    """Returns the names of the classes that a module defines, as a part of a message."""
+    """Returns a part of a message, with the names of the classes that a module defines."""
     kinds = [kind for kind in vars(found).values() if isinstance(kind, type)]
     names = [kind.__name__ for kind in kinds if kind.__module__ == module]
     return f"; it has {', '.join(names)}" if names else ""

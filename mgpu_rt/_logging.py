@@ -8,7 +8,7 @@ import logging
 import threading
 from typing import Any
 
-#: The longest time for which a thread of the library waits for Python to take the thread's message.
+#: The maximum time for which a call of the library waits until Python accepts the call's message.
 PATIENCE_MS = 5000
 _SIZE = 2048
 

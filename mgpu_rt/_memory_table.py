@@ -33,7 +33,7 @@ def memory_summary(stats: dict[str, Any]) -> str:
 
 
 def _site(row: dict[str, Any]) -> str:
-    """Names a place by its symbol, and by its file and offset for addr2line."""
+    """Returns a place's text: the symbol, the file, and the offset for addr2line."""
     file, offset = row["file"], f"{row['offset']:#x}"
     place = f"{shown(os.path.basename(file))}+{offset}" if file else offset
     if row["symbol"]:
@@ -42,7 +42,8 @@ def _site(row: dict[str, Any]) -> str:
 
 
 def memory_history(stats: dict[str, Any]) -> str:
-    """Returns a table of the places that held device memory at its peak (RuntimeLibrary.stats)."""
+    """Returns a table of the places that had allocated memory when each device's memory use peaked.
+    `stats` comes from RuntimeLibrary.stats."""
     lines = []
     for device, values in stats["memory"].items():
         rows = sorted(values["peak"], key=lambda row: -row["bytes"])

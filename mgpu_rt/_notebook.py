@@ -53,7 +53,7 @@ _CALLS = ("", "calls", "ms")
 
 
 def _calls(counted: dict[str, dict[str, int]]) -> list[tuple[str, int, str]]:
-    """Rows of functions, the longest time first."""
+    """Returns a row for each function that was called; the longest time comes first."""
     rows = sorted(counted.items(), key=lambda each: -each[1]["ns"])
     return [(shown(name), c["calls"], f"{c['ns'] / 1e6:.3f}") for name, c in rows if c["calls"]]
 

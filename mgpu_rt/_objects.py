@@ -1,5 +1,5 @@
-"""Devices, streams and events as objects. A function that accepts a handle also accepts the
-object."""
+"""Devices, streams and events as objects. Functions that accept a handle also accept a device,
+stream or event object."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mgpu_rt._library import RuntimeLibrary, load
 
 
 class _Nested(threading.local):
-    """A stack for each thread. Each entry restores the earlier state at the end of a `with`
-    statement."""
+    """A stack for each thread. At the end of a `with` statement, the last entry restores the state
+    before the statement."""
 
     def __init__(self) -> None:
         self.undo: list[Any] = []
@@ -194,8 +194,8 @@ class Event(_Handle):
         self.close()
 
     def record(self, stream: Any = None) -> None:
-        """Records the event after a stream's current work. The default is the thread's external
-        stream, or the null stream if there is no external stream."""
+        """Records the event after a stream's current work. The default for `stream` is the thread's
+        external stream, or the null stream if the thread has no external stream."""
         handle = (self._library.chosen_stream or 0) if stream is None else handle_of(stream)
         self._library.take_error()
         self._library.mgpuEventRecord(self.handle, handle)
@@ -208,8 +208,8 @@ class Event(_Handle):
         self._library.check("the work before the event failed")
 
     def milliseconds_since(self, start: Event) -> float:
-        """Returns the time on the device since another event; both events were created with
-        `timing`, and are complete. Raises HipError."""
+        """Returns the milliseconds on the device between `start` and this event. Both events must
+        be complete, and must have been created with `timing`. Raises HipError."""
         self._library.take_error()
         elapsed = self._library.mgpuEventElapsedTime(start.handle, self.handle, None)
         self._library.check("the time between the events is not known")

@@ -1,10 +1,10 @@
 """Adapts libraries that were linked against a newer C library than this machine's.
 
-A newer library names a version for each function that it uses from the C library. The loader
-refuses the library if the C library lacks that version. Few functions have a new version. Since
-glibc 2.38, programs for C23 call __isoc23_strtol, which accepts binary constants, and a new version
-of fmod lacks SVID's error handling. `fit` replaces the versions that a library requires by versions
-that every x86-64 glibc has.
+A library states a version for each function that the library uses from the C library. The loader
+refuses the library if the C library lacks that version. Few functions have a new version in a newer
+C library. Since glibc 2.38, programs for C23 call __isoc23_strtol, which accepts binary constants.
+glibc 2.38 also has a new version of fmod, without SVID's error handling. `fit` replaces required
+versions that are too new by versions that every x86-64 glibc has.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-#: The files of glibc's package. These files are not installed, because a process has one C library.
+#: The files of glibc's package, which are not installed, because a process has one C library.
 ITS_FILES = frozenset(
     f"lib{name}"
     for name in (
@@ -78,8 +78,8 @@ def _fit(name: str, elf: Any, file: BinaryIO) -> None:
 
 
 def _late(needs: Any) -> Iterator[tuple[int, tuple[str, str, int]]]:
-    """Yields number, library, name and offset of each version that this machine's C library lacks.
-    The offset is the place of the version's entry in the file."""
+    """Yields the number, library, name and offset of each version that this machine's C library
+    lacks. The offset is the position of the version's entry in the file."""
     need_at = needs["sh_offset"]
     for need, auxiliaries in needs.iter_versions():
         at = need_at + need["vn_aux"]
@@ -91,7 +91,8 @@ def _late(needs: Any) -> Iterator[tuple[int, tuple[str, str, int]]]:
 
 
 def _number(version: str) -> tuple[int, ...]:
-    """Returns (2, 38) for GLIBC_2.38; any other kind, such as GLIBC_ABI_DT_RELR, is sorted last."""
+    """Returns (2, 38) for GLIBC_2.38. A version without numbers, such as GLIBC_ABI_DT_RELR, sorts
+    after all numbered versions."""
     parts = version.removeprefix("GLIBC_").split(".")
     return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else (1 << 16,)
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 def how_to_install(debian: str, elsewhere: str = "") -> str:
     """Returns the command that installs packages by their names in Debian and Ubuntu. If apt-get is
-    missing, returns the advice `elsewhere`. If `elsewhere` is empty, returns the advice to install
-    these packages."""
+    missing, returns `elsewhere`, or advice with the packages' names if `elsewhere` is empty."""
     if shutil.which("apt-get"):
         return f"apt-get install {debian}"
     return elsewhere or f"install what Debian calls {debian}"

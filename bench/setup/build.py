@@ -107,8 +107,8 @@ def images(program: str, chip: str) -> list[Path]:
     return paths
 
 
-#: The test that each exported function makes for the fast path. Statistics, the first call and
-#: calls after exit take the slow entry instead.
+#: The test that each exported function makes for the fast path. The slow entry
+#: handles the first call, calls after exit, and all calls while statistics are on.
 _TEST = "LIKELY(load_acquire(&runtime_mode) == 0)"
 
 

@@ -176,8 +176,8 @@ def graphs(results: dict[str, Any], device: str) -> str:
     known = {side for rows in taken.values() for side in rows}
     sides = [side for side in TITLES if side in known]
     lines = [
-        f"{benchmark['device']}, {results['date'][:10]}, µs a pass; the last column is the time to "
-        "build our graph, in plain passes:",
+        f"{benchmark['device']}, {results['date'][:10]}, µs per pass. The last column is the "
+        "time to build our graph, as a multiple of a pass without a graph:",
         "",
         f"| | {' | '.join(TITLES[side] for side in sides)} | building |",
         "|---" + "|---:" * (len(sides) + 1) + "|",

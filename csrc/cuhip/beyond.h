@@ -11,20 +11,21 @@
  * number selects the driver's default. */
 EXPORT void mgpu_cuhip_jit_level(int level);
 
-/* Returns the driver's type of the memory at an address, and leaves the last error unchanged.
- * Returns CU_MEMORYTYPE_HOST, _DEVICE ..., or 0 if the driver does not know the address (pageable
- * host memory). Costs half as much as hipPointerGetAttributes. */
+/* Returns the type that the driver reports for the memory at an address, and leaves the last error
+ * unchanged. Returns CU_MEMORYTYPE_HOST, _DEVICE ..., or 0 if the driver does not know the address
+ * (pageable host memory). Costs half as much as hipPointerGetAttributes. */
 EXPORT int mgpu_cuhip_memory_type(const void *address);
 
-/* Launches in clusters of workgroups (sm_90 and later); if `cooperative`, all clusters run at once.
- */
+/* Launches in clusters of workgroups (sm_90 and later); if `cooperative` is set, all clusters run
+ * at once. */
 EXPORT hipError_t mgpu_cuhip_launch_cluster(hipFunction_t function, dim3 cluster, dim3 grid,
                                             dim3 block, unsigned shared_bytes, int cooperative,
                                             hipStream_t stream, void **params, void **extra);
 
 /* Encodes a tensor map of 128 bytes, aligned to 64, for the tensor memory accelerator (sm_90 and
- * later). The numbers come from the driver's enums; the lists have `rank` elements (the strides
- * have rank - 1), the fastest dimension first. */
+ * later). `type`, `interleave`, `swizzle`, `promotion` and `fill` are values of the driver's enums.
+ * `sizes`, `box` and `steps` have `rank` elements, `strides` has rank - 1. All four lists begin
+ * with the fastest dimension. */
 EXPORT hipError_t mgpu_cuhip_tensor_map(void *map, int type, uint32_t rank, void *address,
                                         const uint64_t *sizes, const uint64_t *strides,
                                         const uint32_t *box, const uint32_t *steps, int interleave,

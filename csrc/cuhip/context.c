@@ -1,11 +1,12 @@
-/* Makes the context of a thread's current HIP device the driver's current context. */
+/* Finds the primary context of the thread's HIP device, and tells the driver to use this context.
+ */
 #include "cuhip.h"
 
 enum { MOST_DEVICES = 64 };
 
 /* Contexts are never released, because an exit handler that calls the driver may run after the
- * driver's own exit handler. Takes no lock, as in driver.c: if two threads retain the context
- * concurrently, both get the same context. */
+ * driver's own exit handler. No lock is needed: if two threads retain the context concurrently, the
+ * driver gives the same context to both threads. */
 static _Atomic(CUcontext) contexts[MOST_DEVICES];
 
 hipError_t device_handle(int ordinal, CUdevice *device) {

@@ -1,5 +1,5 @@
-/* NVIDIA's driver: a table of its functions, filled when the first call needs it. A build needs no
- * header of NVIDIA's: cuda.def and this file declare all that cuhip uses. */
+/* The table of the driver's functions, which the first call fills. A build needs no header of
+ * NVIDIA's: cuda.def and this file declare all that cuhip uses. */
 #ifndef CUHIP_CUDA_H
 #define CUHIP_CUDA_H
 
@@ -106,15 +106,15 @@ struct cuda_functions {
 #undef CU_FN
 };
 
-/* Valid once driver_start has returned hipSuccess. */
+/* The driver's functions; valid once driver_start has returned hipSuccess. */
 extern struct cuda_functions cuda;
 
 /* The devices that the driver reports; valid once driver_start has returned hipSuccess. */
 extern int cuda_device_count;
 
 /* Opens and initialises libcuda, once. If there is no libcuda, prints a line on stderr and returns
- * hipErrorInsufficientDriver. Later calls return the result of the first call, and cost one load.
- */
+ * hipErrorInsufficientDriver. Later calls of driver_start return the result of the first call, and
+ * cost one load. */
 hipError_t driver_start(void);
 
 #endif

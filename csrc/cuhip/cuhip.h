@@ -15,7 +15,8 @@
 void cuhip_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Returns the HIP error for an error of the driver. Most errors have the same number in HIP and in
- * the driver. If HIP has no name for an error, the driver's name is printed once on stderr. */
+ * the driver. If HIP has no number for an error, the function prints the error's name in the
+ * driver, once for each error. */
 hipError_t error_of_driver(CUresult result);
 
 static inline hipError_t from_cuda(CUresult result) {
@@ -26,13 +27,14 @@ static inline hipError_t from_cuda(CUresult result) {
 
 struct thread_state {
     bool ready;  /* a context of `device` is current */
-    bool chosen; /* the program called hipSetDevice: no context of another library is adopted */
+    bool chosen; /* the program called hipSetDevice: cuhip no longer adopts contexts of other
+                  * libraries */
     int device;
     hipError_t last;
 };
 
-/* With the initial-exec model an access costs one load; with a shared library's default model each
- * access would call __tls_get_addr. */
+/* With the initial-exec model an access to a thread-local variable costs one load. With the default
+ * model of a shared library, each access would call __tls_get_addr. */
 extern __thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
 
 /* Makes the thread's device current. Keeps a context that another library has made current, unless
@@ -56,7 +58,8 @@ hipError_t context_of(int device, CUcontext *context);
 
 hipError_t device_handle(int ordinal, CUdevice *device);
 
-/* Finds the ordinal of a stream's device; hipErrorNotSupported before CUDA 12.8. */
+/* Finds the ordinal of a stream's device. Returns hipErrorNotSupported if the driver is older than
+ * CUDA 12.8. */
 hipError_t stream_device(hipStream_t stream, int *ordinal);
 hipError_t device_count(int *count);
 hipError_t device_get(int *device);
@@ -90,7 +93,8 @@ struct launch {
 };
 hipError_t launch(const struct launch *launch, void **extra);
 hipError_t launch_cooperative(const struct launch *launch);
-/* Prepares a launch for a graph; `translated` gets `extra` in the driver's form. */
+/* Prepares a launch for a graph, and stores the list `extra` in `translated`, in the driver's form.
+ */
 hipError_t launch_prepare(const struct launch *launch, void **extra, void **translated);
 hipError_t launch_cluster(const struct launch *launch, dim3 cluster, bool cooperative,
                           void **extra);

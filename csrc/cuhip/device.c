@@ -38,7 +38,7 @@ hipError_t device_name(char *name, int length, hipDevice_t device) {
     hipError_t error = device_handle(device, &handle);
     if (!error)
         error = from_cuda(cuda.DeviceGetName(whole, sizeof whole, handle));
-    if (error || strlen(whole) >= (size_t)length) /* NVIDIA's driver would cut the name off */
+    if (error || strlen(whole) >= (size_t)length) /* NVIDIA's driver would truncate the name */
         return error ? error : hipErrorInvalidValue;
     strcpy(name, whole);
     return hipSuccess;
@@ -97,8 +97,8 @@ hipError_t device_capability(int *major, int *minor, int device) {
     return error ? error : device_attribute(minor, MINOR, device);
 }
 
-/* An attribute of HIP, and the int that stores its value; an attribute that the driver does not
- * know stays 0. */
+/* A device attribute of HIP, and the address at which read_attributes stores the attribute's value.
+ * If the driver does not know the attribute, the value stays 0. */
 struct wish {
     int attribute;
     int *value;

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 /* A thread holds the lock only for a few instructions, never during a call to the loader or the
- * driver. Otherwise a thread that holds the loader's lock (a constructor under dlopen) and a thread
- * that waits for that lock could deadlock. So several threads may open the driver concurrently,
- * which is harmless. */
+ * driver. A call to the loader under start_lock could deadlock with a constructor under dlopen,
+ * which holds the loader's lock and may wait for start_lock. Several threads may therefore open the
+ * driver concurrently, which is harmless. */
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool started;
 static hipError_t outcome;
@@ -29,7 +29,7 @@ enum need { REQUIRED, OPTIONAL };
 #undef CU_FN
 #pragma GCC diagnostic pop
 
-/* Returns NULL, or the symbol of a required function that the library lacks. */
+/* Returns NULL, or the name of a required symbol that the library lacks. */
 static const char *resolve(struct cuda_functions *functions, void *library) {
 #define CU_FN(need, name, symbol, params)                                                          \
     *(void **)&functions->name = dlsym(library, symbol);                                           \
@@ -42,7 +42,8 @@ static const char *resolve(struct cuda_functions *functions, void *library) {
     return NULL;
 }
 
-/* Paths of the driver that no loader's configuration lists: in containers, and on WSL. */
+/* The paths at which cuhip tries to open the driver, in this order. The loader's configuration may
+ * lack the second path, which containers use, and the third path, which WSL uses. */
 static const char *const places[] = {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
                                      "/usr/lib/wsl/lib/libcuda.so.1"};
 enum { PLACES = sizeof places / sizeof *places };
@@ -68,7 +69,7 @@ static bool open_one(struct cuda_functions *functions, const char *path) {
 }
 
 static bool open_driver(struct cuda_functions *functions) {
-    const char *named = secure_getenv("MGPU_RT_CUDA"); /* the variable selects code to run */
+    const char *named = secure_getenv("MGPU_RT_CUDA"); /* MGPU_RT_CUDA selects code to run */
     if (named && named[0]) {
         if (open_one(functions, named))
             return true;

@@ -1,5 +1,5 @@
-/* The exported functions, generated from api.def. In addition to the driver's call, each function
- * costs a test of the thread's state and a store of its last error. */
+/* The exported functions, generated from api.def. Each exported function costs the driver's call,
+ * one test, and one store of the thread's last error. */
 #include "cuhip.h"
 
 #define ENTER_DRIVER driver_start

@@ -25,8 +25,8 @@ static const char *name_of(hipError_t error) {
     }
 }
 
-/* Returns HIP's nearest error for an error that only the driver has. Returns 0 if HIP has an error
- * with the driver's number. */
+/* Returns the HIP error that is nearest to an error of the driver. Returns 0 if HIP has an error
+ * with the same number. */
 static hipError_t nearest(CUresult result) {
     switch (result) {
 #define HIP_ERROR(number, name) case number:
@@ -76,7 +76,7 @@ static hipError_t nearest(CUresult result) {
     }
 }
 
-/* Prints each number once. */
+/* Prints an error of the driver, once for each number. */
 static void say_original(CUresult result, hipError_t error) {
     static unsigned char said[1024];
     const char *name = NULL;
@@ -96,8 +96,8 @@ hipError_t error_of_driver(CUresult result) {
     return error;
 }
 
-/* The thread's last error is the result of its last call, even after a success, as on AMD's HIP
- * 5.2.3. */
+/* The last error of a thread is the result of the thread's last call, even if that call has
+ * succeeded. AMD's HIP 5.2.3 behaves in the same way. */
 
 __attribute__((visibility("default"))) hipError_t hipGetLastError(void);
 hipError_t hipGetLastError(void) {

@@ -1,5 +1,5 @@
-/* Launches. A launch costs one test in addition to the driver's call; a launch with dynamic
- * workgroup memory also looks up the function's permission. */
+/* Launches. A launch costs some tests in addition to the driver's call. A launch with dynamic
+ * workgroup memory also looks up the function's permission for this memory. */
 #include "cuhip.h"
 
 #include <stdatomic.h>
@@ -9,10 +9,10 @@ enum { MOST_THREADS = 1024 };
 
 /* ---- dynamic workgroup memory ---- */
 
-/* A function needs a permission for more dynamic workgroup memory than 48 KB minus its static
- * memory. cuhip requests the permission at a function's first launch with dynamic workgroup memory,
- * and again if a later launch needs more. An entry contains a function's address and, in its low 16
- * bits, the permitted memory in units of 16 bytes. For a function whose entry was overwritten,
+/* A function needs a permission if its static and dynamic workgroup memory together exceed 48 KB.
+ * cuhip requests the permission at a function's first launch with dynamic workgroup memory, and
+ * again if a later launch needs more memory. An entry contains a function's address and, in its low
+ * 16 bits, the permitted memory in units of 16 bytes. For a function whose entry was overwritten,
  * cuhip requests the permission again. */
 enum { ALLOWED = 512, UNIT = 16 };
 static _Atomic uint64_t allowed[ALLOWED];
@@ -38,8 +38,8 @@ void launch_invalidate(void) {
 
 /* ---- what HIP and the driver say differently ---- */
 
-/* HIP ends the list with 3, the driver ends it with 0. Returns false if the list does not have the
- * form that HIP requires. */
+/* Translates the list `extra`: HIP marks the list's end with the number 3, and the driver with the
+ * number 0. Returns false if the list does not have the form that HIP requires. */
 static bool translate_extra(void **extra, void *translated[5]) {
     if ((uintptr_t)extra[0] != EXTRA_POINTER || (uintptr_t)extra[2] != EXTRA_SIZE ||
         (uintptr_t)extra[4] != EXTRA_END_OF_HIP)
@@ -50,10 +50,10 @@ static bool translate_extra(void **extra, void *translated[5]) {
     return true;
 }
 
-/* Returns the error with which HIP would refuse the launch; 0 if HIP would launch. */
+/* Returns the error with which HIP refuses such a launch; 0 if HIP accepts the launch. */
 static hipError_t objection(const struct launch *l) {
     if (!l->function)
-        return hipErrorInvalidImage; /* as AMD's HIP 5.2.3 */
+        return hipErrorInvalidImage; /* AMD's HIP 5.2.3 returns the same error */
     if (!l->grid.x || !l->grid.y || !l->grid.z || !l->block.x || !l->block.y || !l->block.z)
         return hipErrorInvalidValue;
     if ((uint64_t)l->block.x * l->block.y * l->block.z > MOST_THREADS)
@@ -61,7 +61,7 @@ static hipError_t objection(const struct launch *l) {
     return hipSuccess;
 }
 
-/* The slow path of a launch that failed or needs preparation. */
+/* Returns the error of a launch that failed: HIP's own reason, or the driver's error. */
 static hipError_t explain(const struct launch *l, CUresult result) {
     const hipError_t error = objection(l);
     return error ? error : from_cuda(result);

@@ -6,14 +6,15 @@
 
 enum { LOG_BYTES = 8192, HIGHEST_LEVEL = 4 };
 
-/* The optimisation level that mgpuModuleLoadJIT sets; -1: the driver's default. */
+/* The optimisation level that mgpuModuleLoadJIT sets; -1 stands for the driver's default level. */
 static __thread int jit_level __attribute__((tls_model("initial-exec"))) = -1;
 
 void mgpu_cuhip_jit_level(int level) {
     jit_level = level;
 }
 
-/* PTX begins with text; the first bytes of an ELF, a fatbin or a bundle are not all text. */
+/* PTX begins with text. An ELF or a fatbin has a byte among its first four bytes that is no text.
+ */
 static bool is_text(const unsigned char *bytes) {
     for (int i = 0; i < 4 && bytes[i]; i++)
         if (bytes[i] >= 127 || (bytes[i] < 32 && (bytes[i] < '\t' || bytes[i] > '\r')))
@@ -40,7 +41,7 @@ hipError_t module_load(hipModule_t *module, const void *image) {
     return is_text(image) ? compile(module, image) : from_cuda(cuda.ModuleLoadData(module, image));
 }
 
-/* HIP and the driver have equal numbers for options. */
+/* HIP and the driver have equal numbers for the options of a load. */
 hipError_t module_load_with(hipModule_t *module, const void *image, unsigned count, int *options,
                             void **values) {
     if (!module || !image)

@@ -1,4 +1,5 @@
-/* State that every other file reads: the driver's functions, its devices, the thread. */
+/* The variables that every other file reads: the table of the driver's functions, the number of
+ * devices, and the thread's state. */
 #include "cuhip.h"
 
 struct cuda_functions cuda;

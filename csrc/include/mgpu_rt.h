@@ -26,8 +26,9 @@ int mgpu_rt_use_stream(struct ihipStream_t *stream);
 
 /* Returns HIP's name for the error of the calling thread's last failed mgpu* call, such as
  * "hipErrorInvalidValue", and clears the error. Returns NULL if no call has failed since the last
- * call of this function. Static. Serves callers of functions that return nothing, as most mgpu*
- * functions do. Each failure is also printed on stderr, and HIP's last error is unchanged. */
+ * call of this function. Static. Most mgpu* functions return nothing, so their callers can learn
+ * about a failure only in this way. Each failure is also printed on stderr, and HIP's last error is
+ * unchanged. */
 const char *mgpu_rt_take_error(void);
 
 /* Makes HIP release all cached objects that are not in use: modules that the program does not hold,
@@ -43,40 +44,42 @@ int mgpu_rt_empty_cache(void);
  * `make_room` runs on the thread that allocates, so it may run on several threads at once.
  * `make_room` may free memory by mgpuMemFree or HIP, and must return with the thread's current
  * device unchanged. The library calls `make_room` neither for allocations that `make_room` makes
- * nor for a graph's memory. If an override (mgpu_rt_intercept) makes the allocation, the library
- * itself handles the calls of `make_room`. A forked child also calls `make_room`. */
+ * nor for a graph's memory. If an override (mgpu_rt_intercept) makes the allocation, the mgpu*
+ * calls that `make_room` makes bypass the overrides. A forked child also calls `make_room`. */
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
 
 /* Returns the present statistics as JSON; the caller frees the text with free(). Returns NULL if
  * memory ran out.
  *
  *     process    pid, rank (null without MPI), program, ended ("exit", "unfinished"), seconds since
- *                the first call, date of that in seconds since 1970
- *     start      ns of HIP's own start, which is in no call's time
- *     device     name of the device that it started on; hip, its release (null: not known)
- *     failed     calls that failed, by function ("(others)": none of the ABI) and by HIP's name of
- *                the error: calls
- *     abi, hip   of the program's calls and of the driver's, by function: calls, ns
- *     overridden calls that a runtime in place of this library answered without it: what it called
- *                of the driver is not in hip
- *     kernels    by name: launches, ns within the calls that launch, module: the gpu.module of the
- *                kernel's image (null: not known). Kernels of one name in several images have that
- *                before it, "main_kernel_0::main_kernel", or else 8 digits of the image's hash.
- *                "(others)": of kernels that did not come from mgpuModuleGetFunction
+ *                the first call, date of the first call (seconds since 1970)
+ *     start      ns of HIP's own start, which no call's time contains
+ *     device     name of the first device that the program used; hip: HIP's release (null: unknown)
+ *     failed     number of failed calls, by function ("(others)": functions outside the ABI) and by
+ *                HIP's name of the error
+ *     abi        the program's calls, by function: calls, ns
+ *     hip        the library's calls of HIP, by function: calls, ns
+ *     overridden calls that a runtime in Python answered; `hip` lacks the calls of HIP that this
+ *                runtime made
+ *     kernels    by name: launches, ns within the launching calls, module: the gpu.module of the
+ *                kernel's image (null: unknown). If several images have kernels of one name, the
+ *                gpu.module precedes the name ("main_kernel_0::main_kernel"), or 8 digits of the
+ *                image's hash. "(others)": kernels that did not come from mgpuModuleGetFunction
  *     copies     to_device, from_device, on_device, fill: calls, bytes. unknown: neither end is
- *                memory of mgpuMemAlloc's (with MGPU_RT_CACHE=off all are)
- *     modules    by image: its hash, bytes, loads by the program and by the driver, kernels asked
- *                for, name of its gpu.module, why it is loaded anew each time (both may be null)
+ *                memory from mgpuMemAlloc (with MGPU_RT_CACHE=off: all copies)
+ *     modules    by image: its hash, bytes, loads by the program, loads by the driver, number of
+ *                kernels looked up, name of its gpu.module (null: unknown), reason why the library
+ *                loads the image again each time (null: no reason)
  *     cache      of modules, functions, streams, events, memory, registrations: hits, misses,
  *                evictions
- *     graphs     built, refused, launches, nodes: of all launches, plain: calls of functions of
- *                `mgpu-rt lower --graph` that ran plainly
- *     kept       host memory that is registered though the program has unregistered it: ranges and
- *                bytes now; how many went to HIP because pages changed, because of the limit
- *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks. peak: by
- *                place of the program, bytes and blocks that it held when the program held the
- *                most. symbol and file that mgpuMemAlloc returns to (null: not known), and the
- *                offset in that file, or in memory
+ *     graphs     built, refused, launches, nodes (in all launches), plain: calls of functions of
+ *                `mgpu-rt lower --graph` that ran without a graph
+ *     kept       host memory that stays registered although the program has unregistered it: its
+ *                ranges and bytes; ranges that were unregistered from HIP because their pages
+ *                changed, and because of the limit
+ *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks. peak:
+ * the blocks and bytes that the program held at its peak, by the place that allocated them: symbol
+ * and file of the caller of mgpuMemAlloc (null: unknown), and the offset in the file, or in memory
  *     rendered   the tables that MGPU_RT_STATS=1 prints, as text (null: memory ran out)
  *     manager    none, starting, serving, ended
  *
@@ -87,9 +90,9 @@ char *mgpu_rt_stats_json(void);
 /* ---- scratch buffers ----
  *
  * Device memory that a program needs repeatedly for a short time, such as the arguments or the
- * results of a launch. Each owner has one buffer. The library allocates the buffer at its first
- * use, keeps and grows it on demand, and releases it in the order of its stream. Owners may be
- * moved, but not copied.
+ * results of a launch. Each owner has one buffer. The library allocates an owner's buffer at the
+ * first reservation, and replaces the buffer by a larger one when a reservation needs more bytes. A
+ * release takes effect in the order of the owner's stream. Owners may be moved, but not copied.
  *
  *     struct mgpu_rt_scratch scratch = {.stream = stream};
  *     void *room = mgpu_rt_scratch_reserve(&scratch, bytes);
@@ -98,8 +101,8 @@ char *mgpu_rt_stats_json(void);
  *
  * One thread at a time may use an owner; different owners need no synchronisation. */
 struct mgpu_rt_scratch {
-    struct ihipStream_t *stream; /* the stream in whose order the buffer is used and released; it
-                                  * must outlive the owner. NULL: the null stream */
+    struct ihipStream_t *stream; /* the stream in whose order the buffer is used and released; the
+                                  * stream must outlive the owner. NULL: the null stream */
     void *data;                  /* device memory, or NULL */
     size_t capacity;             /* bytes at data */
 };
@@ -113,14 +116,14 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 /* Releases the buffer in its stream's order. The owner is then empty and may be used again. */
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
 
-/* Moves the buffer of `from`, and its stream, to `to`; the buffer of `to` is released first, and
- * `from` is then empty on its stream. Moving an owner to itself does nothing. */
+/* Moves the buffer and the stream of `from` to `to`, after a release of the earlier buffer of `to`.
+ * Afterwards `from` has no buffer, and keeps its stream. Moving an owner to itself does nothing. */
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
 
 /* ---- graphs ----
  *
- * The GPU work of a lowered function, built once into a HIP graph, which the program submits as
- * often as needed:
+ * A graph contains the GPU work of a lowered function. The program builds the graph once, and
+ * submits the graph as often as needed:
  *
  *     mgpu_rt_graph_begin();
  *     lowered(...);                                         nothing runs yet
@@ -129,22 +132,23 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  *     mgpu_rt_graph_launch(graph, stream);
  *
  * Between begin and end the mgpu* calls of the calling thread become nodes: launches, fills,
- * copies. Streams and events become edges (on AMD's HIP 6 and 7 a chain), and waits are omitted.
- * Host code between begin and end runs once, while the graph is built: this code must only submit
- * work. A node stores addresses of device memory, the source and destination of a copy, and the
- * values of a kernel's arguments. A copy from or to the host accesses host memory each time the
- * graph runs. The program must therefore not free, register or unregister this host memory. A copy
- * to the host is complete once the program has waited for the stream.
+ * copies. Streams, events and waits become edges between the nodes. On AMD's HIP 6 and 7 the nodes
+ * form a chain. Host code between begin and end runs once, while the graph is built: this code must
+ * only submit work. A node stores addresses of device memory, the source and destination of a copy,
+ * and the values of a kernel's arguments. A copy from or to the host accesses host memory each time
+ * the graph runs. The program must therefore not free, register or unregister this host memory. A
+ * copy to the host is complete once the program has waited for the stream.
  *
  * Memory that is allocated between begin and end belongs to the graph: no other caller gets it
  * while the graph exists. A module stays loaded as long as a graph launches its kernels.
  *
- * A graph cannot contain memory that host and device share, registered memory, cooperative
- * launches, kernels by host symbol, sparse matrices, or a call that fails. A graph also cannot load
- * or unload a module with writable globals, use an event created before begin, or free memory
- * allocated before begin. If a call cannot be part of the graph, a line on stderr names the call.
- * After a call that a graph cannot contain, no more work runs until the end, and no graph is
- * built. */
+ * While a thread builds a graph, the thread must not register memory, or allocate memory that host
+ * and device share. The thread must not launch cooperatively or by host symbol, and must not use
+ * sparse matrices. A call that fails also prevents the graph. The thread must not load or unload a
+ * module with writable globals, and must not free memory that was allocated before begin. A stream
+ * must not wait for an event that was recorded before begin. If a call cannot be part of the graph,
+ * a line on stderr names the call. After a call that a graph cannot contain, no more work runs
+ * until the end, and no graph is built. */
 struct mgpu_rt_graph;
 
 /* Begins a graph: from here on the calling thread builds the graph on the thread's current device.
@@ -196,8 +200,8 @@ enum mgpu_rt_graph_way {
     MGPU_RT_GRAPH_BUILDING, /* the function must run, and then call mgpu_rt_graph_leave */
 };
 
-/* Returns an enum mgpu_rt_graph_way. The arguments are the call's arguments as bytes; each call
- * passes the same number of bytes. */
+/* Returns an enum mgpu_rt_graph_way. `arguments` are the arguments of the current call, as bytes;
+ * each call of a function passes the same number of bytes. */
 int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                         size_t bytes);
 
@@ -208,32 +212,33 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 /* ---- a runtime of your own ----
  *
  * Overrides: functions that replace single mgpu* functions for the program's calls. MGPU_RT_RUNTIME
- * uses overrides for a runtime in Python. While an override is set, every other call costs some 10
- * ns more; without overrides this cost is zero.
+ * uses overrides for a runtime in Python. While an override is set, every other call takes about 10
+ * ns longer; without overrides calls cost nothing more.
  *
  * The library itself handles the creation and destruction of an external stream
  * (mgpu_rt_use_stream). While an external stream is captured, the library itself handles all calls
  * of the thread that uses the stream. No graph is built while overrides are set. A graph that was
  * built earlier is replayed without calls to the overrides. */
-typedef void (*mgpu_rt_function)(void); /* has the type of the mgpu* function of that name */
+typedef void (*mgpu_rt_function)(void); /* a caller casts to the mgpu* function's own type */
 
 /* Returns this library's own function with a name ("mgpuStreamCreate"), even if an override has
- * replaced it; NULL if no function has that name. Statistics do not count calls of the returned
- * function, only the program's call. */
+ * replaced it; NULL if no function has that name. Statistics count the program's call, but do not
+ * count an override's calls of the returned function. */
 mgpu_rt_function mgpu_rt_native(const char *name);
 
 /* Makes `instead` handle the program's calls of a function from now on; with NULL, the library
  * handles these calls again. The function for "end" is called without arguments when the process
- * ends and HIP still works. The library calls the function for "out_of_memory" like `make_room`,
- * and after `make_room`. In a forked child there is no override. A call in progress finishes in the
- * function in which it began. Returns 0, or -1 if there is no such function. */
+ * ends and HIP still works. The function for "out_of_memory" serves the same purpose as
+ * `make_room`, and the library calls this function after `make_room`. In a forked child there is no
+ * override. A call in progress finishes in the function in which it began. Returns 0, or -1 if
+ * there is no such function. */
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
 
 /* Prints, in stock's words, that a call to HIP failed with this hipError_t, and stores the error
  * for mgpu_rt_take_error. */
 void mgpu_rt_report(const char *call, int error);
 
-/* Returns "major.minor.patch"; static. */
+/* Returns the version as "major.minor.patch"; the caller must not free this text. */
 const char *mgpu_rt_version(void);
 
 #if defined(__GNUC__)

@@ -16,12 +16,13 @@
  * NULL and sets errno; EBADMSG means that the file is no complete recording of this version. */
 char *mgpu_rt_recording_json(const char *path);
 
-/* Finds the hash and the name of an image. In the statistics, the hash and the name distinguish
- * kernels whose names are equal. Copies the name of the image's gpu.module to `name`, cut off at
- * `size` bytes including the final 0. MLIR makes the image a constant of the program, and derives
- * the constant's name from the gpu.module's name. The function finds the constant's name in the
- * symbol table of the file. An unknown name is "". Returns the hash of the image; 0 if the image's
- * size is unknown. Reads the image's file, which takes milliseconds. */
+/* Finds the hash and the name of an image. If several images have kernels with equal names, the
+ * statistics print the image's name or hash before the kernel's name. Copies the name of the
+ * image's gpu.module to `name`, cut off at `size` bytes including the final 0. MLIR makes the image
+ * a constant of the program, and derives the constant's name from the gpu.module's name. The
+ * function finds the constant's name in the symbol table of the program's file. An unknown name is
+ * "". Returns the hash of the image; 0 if the image's size is unknown. Reads the image's file,
+ * which takes milliseconds. */
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
 
 /* Returns the path of the HIP library that this library uses; "" before the first call, or if no
@@ -40,8 +41,9 @@ unsigned mgpu_rt_failures(void);
 
 /* Returns the HIP libraries of this machine in the order in which the first call tries them. The
  * first call tries none of these libraries if the process has already opened a HIP library, or if
- * MGPU_RT_HIP names one. Each line contains the way in which the library was found, a tab, and its
- * path. Opens none. The caller frees the text with free(). Returns NULL if memory ran out. */
+ * MGPU_RT_HIP names one. Each line contains the way in which a library was found, a tab, and the
+ * library's path. Opens none. The caller frees the text with free(). Returns NULL if memory ran
+ * out. */
 char *mgpu_rt_find_hip(void);
 
 /* Returns a number that changes at each reset of the current device. A reset invalidates the
@@ -58,8 +60,8 @@ int mgpu_rt_epoch_lasts(unsigned long long epoch);
  * One thread of a Python program requests the lines that the library would write to stderr. */
 
 /* Begins to pass lines to the thread. `holds_gil` is PyGILState_Check: lines of threads that hold
- * the GIL still go to stderr. Also, a line that the thread has not taken after `patience_ms`
- * milliseconds goes to stderr. Returns 1; or 0 if another thread already requests lines. */
+ * the GIL still go to stderr. A line also goes to stderr if the thread has not taken the line after
+ * `patience_ms` milliseconds. Returns 1; or 0 if another thread already requests lines. */
 int mgpu_rt_lines_begin(int (*holds_gil)(void), int patience_ms);
 
 /* Waits for the next line and copies the line, with its final 0 byte, to `line`, cut off at `size`

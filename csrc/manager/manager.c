@@ -15,9 +15,10 @@ _Static_assert(sizeof(struct mgpu_event) == sizeof(struct channel_event), "one l
 _Static_assert(sizeof(struct mgpu_cached) == sizeof(struct channel_cached), "one layout");
 
 enum {
-    GLANCE = 100, /* ms between two checks that the program is alive, until the channel is set up */
-    ROUND = 10000, /* ms after which a waiting thread reads its word again, even if nothing has
-                    * woken the thread */
+    GLANCE = 100,  /* ms between two checks that the program is alive; the checks end when the
+                    * channel is ready */
+    ROUND = 10000, /* ms after which a waiting thread reads the awaited word again, even without a
+                    * wake-up */
 };
 
 static struct channel *channel;
@@ -30,8 +31,7 @@ static void ring_library(void) {
 }
 
 /* Locks the manager's mutex for as long as this thread lives. Ends the process once the program's
- * mutex is free. The thread needs no GIL, so even a policy that never returns does not outlive its
- * program. */
+ * mutex is free. The thread needs no GIL, so the process ends even if a policy never returns. */
 static void *watch(void *unused) {
     (void)unused;
     pthread_mutex_lock(&channel->manager);
@@ -122,8 +122,8 @@ static uint64_t take_dropped_events(void) {
     return count;
 }
 
-/* Marks the manager as asleep before the last look at the ring, so that a later writer finds the
- * manager asleep. */
+/* Marks the manager as asleep, and then reads the ring once more, so that a writer after this read
+ * finds the manager asleep. */
 static void sleep_until_event(int milliseconds) {
     __atomic_store_n(&channel->asleep, 1, __ATOMIC_SEQ_CST);
     if (!has_event())

@@ -1,4 +1,7 @@
-"""Fills the recipes of conda and Spack for the archive in dist: `make dist recipes`."""
+"""Fills in the recipes with which conda and Spack install the archive in dist.
+
+The command is `make dist recipes`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
-#: The recipes, and where conda and Spack expect them.
+#: The template of each recipe, and the path at which conda or Spack expects the recipe.
 RECIPES = {
     "conda.yaml.in": "conda/recipe.yaml",
     "spack.py.in": "spack/packages/py_mgpu_rt/package.py",
@@ -18,7 +21,7 @@ RECIPES = {
 
 
 def home(version: str) -> dict[str, str]:
-    """The project's addresses; addresses that do not exist yet are left out."""
+    """Returns the project's addresses, without the addresses that do not exist yet."""
     lines = (HERE / "home.txt").read_text(encoding="utf-8").splitlines()
     given = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
     plain = {
@@ -50,7 +53,7 @@ def values(archive: Path) -> dict[str, str]:
 
 
 def main() -> None:
-    """Writes the recipes into the folder recipes beside the archive, whose path is the argument."""
+    """Writes the recipes into the folder `recipes`, next to the archive that the argument names."""
     archive = Path(sys.argv[1]).resolve()
     known = values(archive)
     for template, place in RECIPES.items():

@@ -2,7 +2,7 @@
  *
  * The memory orders are used as follows. Relaxed: counters and hints. Acquire and release: one
  * thread publishes to another. seq_cst: two threads each write one word and read the other thread's
- * word. These are macros, because they access words of every type. */
+ * word. The operations are macros, because they access words of every type. */
 #ifndef MGPU_RT_ATOMICS_H
 #define MGPU_RT_ATOMICS_H
 
@@ -16,7 +16,7 @@
 #define store_release(at, value) __atomic_store_n(at, value, __ATOMIC_RELEASE)
 #define store_seq_cst(at, value) __atomic_store_n(at, value, __ATOMIC_SEQ_CST)
 
-/* Returns the value before the operation. */
+/* Returns the word's value before the operation. */
 #define exchange_relaxed(at, value) __atomic_exchange_n(at, value, __ATOMIC_RELAXED)
 #define exchange_acquire(at, value) __atomic_exchange_n(at, value, __ATOMIC_ACQUIRE)
 #define exchange_acq_rel(at, value) __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL)
@@ -31,13 +31,14 @@
 #define fetch_or_release(at, bits) __atomic_fetch_or(at, bits, __ATOMIC_RELEASE)
 #define fetch_and_release(at, bits) __atomic_fetch_and(at, bits, __ATOMIC_RELEASE)
 
-/* Returns the value after the operation. */
+/* Returns the word's value after the operation. */
 #define add_fetch_relaxed(at, value) __atomic_add_fetch(at, value, __ATOMIC_RELAXED)
 #define add_fetch_seq_cst(at, value) __atomic_add_fetch(at, value, __ATOMIC_SEQ_CST)
 
-/* Compares and swaps: returns true if *at was *expected and now is `value`. If the macro returns
- * false, *expected is the word's value: the read is relaxed, or has the second order in the macro's
- * name. A weak form may fail without cause. */
+/* Compares and swaps: returns true if *at was *expected and now is `value`. A macro that returns
+ * false has stored the word's value in *expected. A second order in the macro's name is the order
+ * of this read; otherwise the read is relaxed. A weak form may return false although the word was
+ * *expected. */
 #define cas_acq_rel(at, expected, value)                                                           \
     __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 #define cas_acq_rel_acquire(at, expected, value)                                                   \

@@ -1,7 +1,7 @@
-/* Asserts what the tables of shared/types.h state, in the code to which the tables apply. `make
- * CFLAGS=-DMGPU_RT_CHECK` builds a library that ends the process if an assertion is false. `make
- * sanitize` and tests/runtime/shared/test_checks.py run such builds. In every other build CHECK
- * expands to nothing. */
+/* CHECK asserts a rule that a table of shared/types.h states. The code that must follow the rule
+ * contains the assertion. `make CFLAGS=-DMGPU_RT_CHECK` builds a library that ends the process if
+ * an assertion is false. `make sanitize` and tests/runtime/shared/test_checks.py run such builds.
+ * In every other build CHECK expands to nothing. */
 #ifndef MGPU_RT_CHECK_H
 #define MGPU_RT_CHECK_H
 

@@ -1,5 +1,4 @@
-/* The ABI: the types that the exported functions use, and a prototype for each function of abi.def.
- */
+/* The ABI: declares the types and the prototypes of the functions in abi.def. */
 #ifndef MGPU_RT_MGPU_H
 #define MGPU_RT_MGPU_H
 
@@ -11,7 +10,8 @@
  * with HIP calls. */
 #include "../hip_abi.h"
 
-/* HIP's releases, as hipRuntimeGetVersion numbers them: 50221153 is 5.2.3. */
+/* The numbers of HIP's releases, as hipRuntimeGetVersion returns them; for example, 50221153 is HIP
+ * 5.2.3. */
 enum {
     HIP_5_3 = 50300000,
     HIP_5_7 = 50700000,
@@ -21,7 +21,8 @@ enum {
     HIP_7 = 70000000
 };
 
-/* The head of a memref descriptor; sizes[rank] and strides[rank] follow. */
+/* The first members of a memref descriptor. The arrays sizes[rank] and strides[rank] follow these
+ * members. */
 struct mgpu_memref {
     char *allocated;
     char *aligned;
@@ -40,14 +41,14 @@ struct mgpu_memref_int32 {
     int64_t offset, size, stride;
 };
 
-/* milliseconds is returned in xmm0, error in rax: a caller of mgpuEventElapsedTime reads only one
- * of the two registers. */
+/* The function returns `milliseconds` in the register xmm0 and `error` in the register rax. Each
+ * caller of mgpuEventElapsedTime reads only one of the two registers. */
 struct mgpu_elapsed {
     float milliseconds;
     int64_t error; /* hipError_t */
 };
 
-/* The index of each function, in the order of abi.def, for the statistics' counters. */
+/* The indexes of the functions in the statistics' counters, in the order of abi.def. */
 enum abi_index {
 #define MGPU_FN(result, name, params, args, first, last, ...) ABI_##name,
 #define MGPU_VOID(name, params, args, first, last, ...) ABI_##name,
@@ -57,8 +58,8 @@ enum abi_index {
     ABI_COUNT
 };
 
-/* The exported functions, and the implementation of each, named impl_<name>. told_<name> serves the
- * slow entry, and also records how the call was served (telemetry/call.h). */
+/* Each exported function <name> has the implementation impl_<name>. The slow entry calls
+ * told_<name> instead, which also records how the call was served (telemetry/call.h). */
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     result name params;                                                                            \
     result impl_##name params;                                                                     \

@@ -8,8 +8,8 @@
  *
  * `make CFLAGS=-DWITHOUT=name` builds the library without one proof, and a test then fails
  * (tests/proofs/mutants). In every other build the macros expand to their arguments, and add
- * nothing. Only the object file of process/state.c contains the name; all builds without a proof
- * share the other object files. */
+ * nothing. Only the object file of process/state.c contains the name of the proof that is left out.
+ * Builds that leave out different proofs share all object files except that of process/state.c. */
 #ifndef MGPU_RT_PROOF_H
 #define MGPU_RT_PROOF_H
 

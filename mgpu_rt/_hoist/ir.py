@@ -2,8 +2,8 @@
 definitions before uses.
 
 The reader accepts only mlir-opt's output, never text that a person wrote. Each operation of a
-function is on one line, with its operands in the parentheses after its name. The reader refuses all
-other lines.
+function is on one line, with the operands in the parentheses after the operation's name. The reader
+refuses a program in which a function's line is neither an operation nor a block label.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _OPERATION = re.compile(rf"    (?:(%\w+) = )?({_STRING})\(([^()]*)\)(.*)")
 _BLOCK = re.compile(r"  \^\w+.*:")
 _SYMBOL = re.compile(rf"@({_STRING}|[\w$.-]+)")
 _QUOTED = re.compile(rf"(@?){_STRING}")
-#: The beginnings of the lines before and after a module's content. Only an empty module has the
-#: block label.
+#: A line before or after a module's content begins with one of these strings. The label ^bb0:
+#: occurs only in an empty module.
 _AROUND = ('"builtin.module"', "^bb0:", "}")
 
 
@@ -99,7 +99,8 @@ class Program:
         self.lines = text.splitlines()
         self.functions: dict[str, Function] = {}
         self.globals: dict[str, Global] = {}
-        #: Constructors run only before main, through llvm.mlir.global_ctors.
+        #: Functions that run only before main, because only llvm.mlir.global_ctors refers to these
+        #: functions.
         self.constructors: set[str] = set()
         self._private: set[str] = set()  # functions that no code outside calls
         self._read()
@@ -134,7 +135,7 @@ class Program:
             self._add(line, body)
 
     def _body(self, start: int, lines: Iterator[tuple[int, str]]) -> list[int]:
-        """Returns the numbers of the lines inside a region."""
+        """Returns the line numbers of a region's body."""
         body = []
         for number, line in lines:
             if line.startswith("  })"):

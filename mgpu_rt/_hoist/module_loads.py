@@ -1,7 +1,8 @@
-"""Finds the loads and look-ups of modules and functions that may be done once.
+"""Finds the module loads and the function look-ups that a program may do once for all launches.
 
-Up to LLVM 20 each launch loads its module. With later releases a constructor loads the module
-before main, into a variable, and a launch only looks up its function.
+In programs of LLVM 20 and earlier, each launch loads the module of its kernel. In programs of LLVM
+21 and later, a constructor loads the module into a variable before main. Each launch then only
+looks up the kernel's function.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ LOOK_UP, UNLOAD = "mgpuModuleGetFunction", "mgpuModuleUnload"
 
 @dataclass
 class Modules:
-    """The modules and functions that the program creates once, with their numbers."""
+    """The modules and functions that the program creates once. Each module and each function has a
+    number."""
 
     plan: Plan
     #: Returns the reason why each load of an image must create its own module, or None.
@@ -83,7 +85,7 @@ class Modules:
         return looks_up or use.callee == UNLOAD
 
     def _module(self, function: Function, load: Operation) -> int:
-        """Returns the number of the module that the operation `load` loads."""
+        """Returns a module's number; `load` is the operation that loads the module."""
         sources = [function.definition(value) for value in dict.fromkeys(load.operands)]
         definitions = [source for source in sources if source]
         key = (load.callee, *(definition.rest for definition in definitions))
@@ -127,8 +129,8 @@ class Modules:
         return name if name and self._is_settled(name) else None
 
     def _is_settled(self, name: str) -> bool:
-        """Returns True if only constructors write to the variable, and no other code can have its
-        address."""
+        """Returns True if only constructors write to the variable, and only loads and stores use
+        the variable's address."""
         if name not in self._settled:
             variable = self.plan.program.globals.get(name)
             private = variable is not None and variable.private
@@ -154,7 +156,7 @@ class Modules:
     def _answer(
         self, function: Function, look_up: Operation, module: object, of_module: list[str]
     ) -> None:
-        """Replaces a look-up by the function that caches the result."""
+        """Replaces a look-up by a call of the added function that caches the look-up's result."""
         name = self._name(function, look_up)
         assert name is not None
         key = (module, name.value)
@@ -176,8 +178,8 @@ def _is_constant(function: Function, value: str) -> bool:
 
 
 def _only_reads(use: Operation, address: Operation, writes: bool) -> bool:
-    """Returns True if the operation loads from the address, or if a constructor stores to the
-    address."""
+    """Returns True if `use` loads from the variable at `address`, or if `use` is a constructor's
+    store to this variable."""
     if use.name == "llvm.load":
         return True
     # proof: variables_address_stays_here, else `stored = use.name == "llvm.store"`

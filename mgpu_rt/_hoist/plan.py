@@ -1,4 +1,4 @@
-"""The plan for one program: lines to replace, text to add, and the numbers of moved and unchanged
+"""The plan for one program: lines to replace, text to add, and counts of moved and unchanged
 objects."""
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ class Plan:
 
     program: Program
     added: list[str] = field(default_factory=list)
-    #: The numbers of moved objects, by function and object, and of unchanged objects, by function,
-    #: object and reason. The counters keep the order in which the plan counted the objects.
+    #: `moved` counts moved objects by function and object. `left` counts unchanged objects by
+    #: function, object and reason. The counters keep the order in which the plan counted the
+    #: objects.
     moved: Counter[tuple[str, str]] = field(default_factory=Counter)
     left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     _lines: dict[int, str | None] = field(default_factory=dict)
@@ -36,11 +37,11 @@ class Plan:
         return operation.line in self._lines
 
     def replace(self, operation: Operation, text: str) -> None:
-        """Replaces an operation by another with an equal result."""
+        """Replaces an operation by `text`, which computes the operation's result."""
         self._lines[operation.line] = f"    {operation.result} = {text}"
 
     def redirect(self, operation: Operation, callee: str) -> None:
-        """Replaces the callee of a call, and leaves the call's operands."""
+        """Replaces the callee of a call; the call's operands stay unchanged."""
         line = self.program.lines[operation.line]
         self._lines[operation.line] = line.replace(
             f"callee = @{operation.callee}", f"callee = @{callee}", 1
@@ -58,8 +59,7 @@ class Plan:
         return "\n".join(line for line in [*lines[:end], *self.added, *lines[end:]] if line)
 
     def _sweep(self, function: Function) -> None:
-        """Removes operations whose results are unused now, and constants that MLIR repeats at each
-        use."""
+        """Removes addresses and constants that the changed program no longer uses."""
         kept = [o for o in function.operations if self._lines.get(o.line, "") is not None]
         used = {value for operation in kept for value in self._operands(operation)}
         for operation in kept:

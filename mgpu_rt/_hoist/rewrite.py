@@ -18,7 +18,7 @@ _MOVABLE = (*LOADS, LOOK_UP, stream_creations.CREATE)
 
 @dataclass(frozen=True)
 class Hoisted:
-    """A program, and the notes about the program, one sentence per line."""
+    """A program, and notes about the program; each note is one sentence."""
 
     program: bytes
     said: list[str]
@@ -52,7 +52,7 @@ def hoist(given: bytes, tools: Tools) -> Hoisted:
 
 
 def _obstacle(program: Program) -> str | None:
-    """Returns the reason why a whole program is not changed."""
+    """Returns the reason why hoisting must not change the program at all, or None."""
     known = {function.name for function in _abi.functions()}
     called = {o.callee for f in program.functions.values() for o in f.operations} & known
     own = known & {function.name for function in program.functions.values() if function.operations}
@@ -68,7 +68,8 @@ def _obstacle(program: Program) -> str | None:
 
 
 def _find_other_forms(plan: Plan) -> None:
-    """Adds notes about the movable functions that the program uses without a direct call."""
+    """Adds a note for each operation that refers to a movable function but does not call this
+    function directly."""
     for function in plan.functions():
         for operation in function.operations:
             if operation.callee is None:

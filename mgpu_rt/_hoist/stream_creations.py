@@ -1,4 +1,4 @@
-"""Finds the stream creations that a kept stream can replace."""
+"""Finds the places where a program creates a stream, but can reuse an idle stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _POSITIONS = {
 
 
 def move(plan: Plan) -> int:
-    """Plans the changes of streams; returns how many creations are moved."""
+    """Plans the replacement of stream creations and destructions; returns the number of replaced
+    creations."""
     moved = 0
     for function in plan.functions():
         for creation in function.calls(CREATE):
@@ -64,8 +65,8 @@ def _is_known(use: Operation, stream: str) -> bool:
 
 
 def _was_waited_for(uses: list[Operation], destruction: Operation) -> bool:
-    """Returns True if a wait is the last use of the stream before the destruction, in the block of
-    the destruction. Then no work is pending."""
+    """Returns True if, in the destruction's block, the stream's last use before the destruction is
+    a wait. After such a wait the stream has no pending work."""
     # proof: wait_is_in_its_block, else `before = [u for u in uses if u.line < destruction.line]`
     before = [u for u in uses if u.block == destruction.block and u.line < destruction.line]
     # proof: last_use_is_a_wait, else `return bool(before)`

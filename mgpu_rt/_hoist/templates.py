@@ -2,8 +2,8 @@
 
 The added code creates each module, function and stream at the first use instead of before main.
 Before the first use the program may therefore choose its device, or fork. An exit handler releases
-the objects. The handler runs before HIP's own handlers; a destructor in the program would run after
-them.
+the objects. The exit handler runs before HIP's own handlers; a destructor in the program would run
+after HIP's handlers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from string import Template
 PREFIX = "mgpu_rt_hoisted"
 TAKE, GIVE = f"{PREFIX}_stream_take", f"{PREFIX}_stream_give"
 
-#: The maximum number of idle streams that the added code keeps; no program uses so many streams at
-#: once.
+#: The added code keeps at most this number of idle streams. Programs use fewer streams at the same
+#: time.
 STREAMS = 32
 
 # proof: slot_is_emptied_at_once, else `_TAKE_IT = "llvm.load %slot : !llvm.ptr -> !llvm.ptr"`
@@ -40,7 +40,8 @@ _KNOWN = """\
     llvm.cond_br %missing, ^make, ^done(%known : !llvm.ptr)
   ^make:"""
 
-# Two threads may load a module at once. Then the second thread unloads its own copy.
+# Two threads may load a module at the same time. The thread that finishes second unloads its own
+# copy of the module.
 _MODULE = Template(f"""
   llvm.func internal @${{prefix}}_module_$index() -> !llvm.ptr {{
 {_KNOWN}
@@ -57,7 +58,7 @@ $load
     llvm.return %result : !llvm.ptr
   }}""")
 
-# Two threads may look up a kernel at once: both threads get the same function.
+# If two threads look up a kernel at the same time, both threads get the same function.
 _FUNCTION = Template(f"""
   llvm.func internal @${{prefix}}_function_$index() -> !llvm.ptr {{
 {_KNOWN}
@@ -70,9 +71,9 @@ $module
     llvm.return %result : !llvm.ptr
   }}""")
 
-# A loop over the slots of %all. The text between _EACH_SLOT and _NEXT_SLOT uses %slot, and
-# continues at ^next or leaves the loop. The text after _NEXT_SLOT runs once the loop has tried all
-# slots.
+# A loop over the slots of %all. The text between _EACH_SLOT and _NEXT_SLOT uses %slot, and then
+# branches to ^next or out of the loop. The text after _NEXT_SLOT runs after the loop has visited
+# all slots.
 _EACH_SLOT = """\
     %none = llvm.mlir.zero : !llvm.ptr
     %start = llvm.mlir.constant(0 : i64) : i64
@@ -118,8 +119,8 @@ _STREAMS = Template(f"""
     llvm.return
   }}""")
 
-# The handler is registered after HIP has created an object, so that it runs before HIP's handlers.
-# A forked child has the parent's handles and must not use them.
+# The exit handler is registered after HIP has created an object, because exit runs the last
+# registered handler first. A forked child has the parent's handles and must not use them.
 _RELEASE = Template(f"""
   llvm.func internal @${{prefix}}_register() {{
     %process = llvm.mlir.addressof @${{prefix}}_process : !llvm.ptr
@@ -174,7 +175,8 @@ _GIVE_ALL_BACK = Template(f"""
     llvm.return
   }}""")
 
-#: Declarations of functions that the added text may call, if the program lacks them.
+#: Functions that the added text may call. If the program lacks a called function, the function's
+#: declaration is added.
 _DECLARATIONS = {
     "atexit": "(!llvm.ptr) -> i32",
     "getpid": "() -> i32",

@@ -12,8 +12,8 @@ from mgpu_rt._lowering.toolchain import LoweringFailed, ToolchainMissing, run, t
 
 OLDEST, NEWEST, TESTED = 19, 24, 22
 
-#: The gpu dialect's operations are lowered in two steps: the kernels' modules, and the code that
-#: calls them.
+#: _DEVICE_PASS compiles a program's gpu.modules; _GPU_PASS lowers the operations that launch
+#: kernels.
 _GPU_PASS, _DEVICE_PASS = "gpu-to-llvm", "gpu-module-to-binary"
 
 _ERROR = re.compile(r"^[^:\n]*:(?P<line>\d+):\d+: error: (?P<message>.*)$", re.MULTILINE)
@@ -34,10 +34,10 @@ class Tools:
     translate: Path
 
     def explicit(self, program: bytes) -> str:
-        """Returns the program in MLIR's generic form, with the calls that each launch implies.
+        """Returns the program in MLIR's generic form; calls of the runtime replace each launch.
 
-        A launch implies loads and look-ups, which MLIR writes only in LLVM IR. The method therefore
-        translates the program to LLVM IR, and back to the LLVM dialect. Raises Refused.
+        MLIR writes a launch's loads and look-ups only into LLVM IR. The method therefore translates
+        the program to LLVM IR, and back to the LLVM dialect. Raises Refused.
         """
         try:
             ir = run([self.translate, "--mlir-to-llvmir"], program)
@@ -55,8 +55,8 @@ class Tools:
 
 
 def find(llvm: int | None) -> Tools:
-    """Returns the tools of a release. If `llvm` is None, returns the tools on PATH whose names have
-    no number, otherwise the tools of the newest installed release.
+    """Returns the tools of a release. If `llvm` is None, prefers tools on PATH without a number in
+    their names. If PATH lacks such tools, returns the tools of the newest installed release.
 
     Raises ToolchainMissing.
     """
@@ -76,8 +76,8 @@ def find(llvm: int | None) -> Tools:
 def _with_own_target(text: str, ir: str) -> str:
     """Returns the module with the program's data layout and target.
 
-    The import from LLVM IR adds default attributes to the module, in a dialect that MLIR's runners
-    cannot read.
+    The import from LLVM IR adds default attributes to the module; MLIR's runners cannot read the
+    attributes' dialect.
     """
     if "\nmodule asm " in ir:
         return text
@@ -96,8 +96,8 @@ def _complaint(failed: LoweringFailed) -> str:
 
 
 def _must(command: list[str | Path], given: bytes) -> bytes:
-    """Runs a tool on generated text. Errors omit the line numbers, because the user has never seen
-    this text."""
+    """Runs a tool on generated text. Error messages omit line numbers, because the user has never
+    seen the generated text."""
     try:
         return run(command, given)
     except LoweringFailed as failed:

@@ -14,8 +14,8 @@ _DESCRIPTOR = ".kd"  # the names of kernels' descriptors end so
 HSA, RELOCATABLE = 64, 1
 ABI_TO_VERSION = 2  # EI_ABIVERSION 2 is version 4
 
-#: In code object version 4 and later: the bit position of each feature in e_flags, and the meaning
-#: of each value of a feature.
+#: _FEATURES contains each feature's bit position in e_flags, for code object version 4 and later.
+#: _SETTINGS contains the meanings of a feature's values.
 _FEATURES = {"xnack": 8, "sramecc": 10}
 _SETTINGS = ("unsupported", "any", "off", "on")
 

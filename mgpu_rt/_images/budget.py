@@ -31,7 +31,7 @@ class Budget:
 
 
 class Counted(io.BytesIO):
-    """A file in memory that counts the bytes read from it."""
+    """A file in memory; a budget counts the bytes that are read from the file."""
 
     def __init__(self, data: bytes, budget: Budget) -> None:
         super().__init__(data)

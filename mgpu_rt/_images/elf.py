@@ -1,8 +1,8 @@
 """Reads ELF files: returns a file's length, and the file's content as plain values.
 
-On a damaged file pyelftools may raise any exception. This module therefore reads everything at
-once, and converts each exception to Damaged. A budget limits the bytes that this module reads
-(budget.py).
+On a damaged file pyelftools may raise any exception. This module therefore reads all values in one
+function, which converts pyelftools' exceptions to Damaged. A budget limits the bytes that this
+module reads (budget.py).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A symbol of an object in a section of its file."""
+    """A named symbol, and the index of the section that contains the symbol."""
 
     name: str
     value: int
@@ -99,11 +99,11 @@ def machine_of(data: bytes, at: int = 0) -> int | None:
 
 
 def extent(data: bytes, at: int = 0, budget: Budget | None = None) -> int | None:
-    """Returns the length of a GPU's ELF file up to the last byte that the headers name; None for an
-    unknown form.
+    """Returns the length of a GPU's ELF file according to the file's headers, or None for an
+    unknown form of headers.
 
-    Raises Damaged if the ELF extends beyond the end of `data`, or if no driver accepts the file;
-    raises BudgetExceeded.
+    Raises Damaged if the ELF file extends beyond the end of `data`, or if no driver accepts the
+    file. Raises BudgetExceeded if the headers' tables exceed `budget`.
     """
     header = _HEADER.unpack_from(data, at)
     machine, segments, sections = header[2], *header[5:7]
@@ -179,7 +179,7 @@ def _sections(file: ELFFile) -> list[Section]:
 
 
 def _notes(file: ELFFile) -> list[tuple[int, bytes]]:
-    """Returns the numeric types of the notes, and their content."""
+    """Returns the type and the content of each note whose type is a number."""
     return [
         (note["n_type"], note["n_descdata"])
         for segment in file.iter_segments("PT_NOTE")
@@ -191,8 +191,9 @@ def _notes(file: ELFFile) -> list[tuple[int, bytes]]:
 def _symbols(
     file: ELFFile, data: bytes, sections: list[Section], budget: Budget
 ) -> tuple[list[Symbol], list[str]]:
-    """Returns the symbols, and the undefined names. Reads the symbols with `struct`, because a
-    program may have a million symbols, and pyelftools takes 30 µs for each."""
+    """Returns the defined symbols, and the names of undefined global symbols. Reads the symbols
+    with `struct`: a program may have a million symbols, and pyelftools takes 30 µs for each
+    symbol."""
     named = {section.name: section for section in reversed(sections)}
     table = named.get(".symtab") or named.get(".dynsym")
     if table is None or file.elfclass != 64 or not file.little_endian:

@@ -1,4 +1,5 @@
-"""Finds the images in a file: the whole file, or constants in its data."""
+"""Finds the images in a file. The file may be an image, or contain images as constants in its
+data."""
 
 from __future__ import annotations
 
@@ -179,16 +180,16 @@ def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[ImageDe
 
 
 def _is_plausible(found: ImageDescription) -> bool:
-    """Returns False for a signature without an image: a program that reads images contains
-    signatures as data."""
+    """Returns False if the search found only a signature, and no image. A program that reads images
+    contains such signatures as data."""
     if found.kind in (BUNDLE, FATBIN):
         return bool(found.entries)
     return found.kind != COMPRESSED or found.size > 0
 
 
 def _ptx_at(data: bytes, at: int, end: int) -> ImageDescription | None:
-    """Returns the PTX text whose .version is between two offsets. The text also contains the
-    characters before the .version, and ends at the terminating 0."""
+    """Returns the PTX text whose .version is between two offsets. The PTX text begins with the
+    characters before the .version directive, and ends at the terminating 0."""
     match = image.PTX_BEGIN.search(data, at, end)
     if not match:
         return None

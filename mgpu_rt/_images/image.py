@@ -31,7 +31,7 @@ _FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
 
 def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> ImageDescription | None:
     """Returns the image that begins at the offset; None if there is no image. Raises BudgetExceeded
-    if a given budget is exceeded."""
+    if the image's tables exceed `budget`."""
     if budget is not None:
         return _at(data, budget, offset)
     try:
@@ -77,7 +77,8 @@ def _elf(data: bytes, budget: Budget, offset: int) -> ImageDescription:
     try:
         describe(image, elf.read(image.content, budget))
     except elf.Damaged as damage:
-        # An image can be loaded if its headers name existing data, even if that data is damaged.
+        # A driver can load an image whose headers refer to existing data, even if this package
+        # cannot read the data.
         image.unread = str(damage)
     return image
 
@@ -102,8 +103,8 @@ def _bundle(data: bytes, budget: Budget, offset: int) -> ImageDescription:
 
 
 def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int, bool]:
-    """Returns the offset, size and name of each non-empty entry, the table's end, and True if the
-    whole table was read."""
+    """Returns the rows of the non-empty entries, the offset of the table's end, and True if the
+    whole table was read. A row is an entry's offset, size and name."""
     rows: list[tuple[int, int, bytes]] = []
     position = offset + len(BUNDLE_MAGIC) + 8
     (count,) = struct.unpack_from("<Q", data[position - 8 : position].ljust(8, b"\xff"))
@@ -141,7 +142,8 @@ _METHODS = ("zlib", "zstd")
 
 def _compressed(data: bytes, budget: Budget, offset: int) -> ImageDescription | None:
     """Reads a compressed bundle. After the magic, the header has a version and a method of 2 bytes
-    each. The sizes follow, in 4 bytes (version 2) or 8 bytes (version 3)."""
+    each. The bundle's size and the uncompressed size follow, each in 4 bytes (version 2) or 8 bytes
+    (version 3)."""
     if len(data) < offset + 16:
         return None
     version, method = struct.unpack_from("<HH", data, offset + 4)
@@ -213,8 +215,8 @@ _READERS: dict[bytes, Callable[[bytes, Budget, int], ImageDescription | None]] =
 
 
 def size_of(room: memoryview) -> int:
-    """Returns the size of the image at the start of `room`, from the image's headers; 0 if the
-    headers do not contain the size.
+    """Returns an image's size according to the image's headers, or 0 if the headers do not contain
+    the size.
 
     `room` is memory that begins with the image. The function reads only the image's headers and
     tables.

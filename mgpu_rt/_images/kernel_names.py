@@ -1,4 +1,5 @@
-"""Full names distinguish kernels with equal names: `main_kernel_0::main_kernel`.
+"""Full names, such as `main_kernel_0::main_kernel`, distinguish kernels whose plain names are
+equal.
 
 MLIR's --gpu-kernel-outlining puts each kernel into its own gpu.module, and gives all kernels of a
 function one name. The image itself contains only the plain names of its kernels. MLIR stores the
@@ -12,8 +13,8 @@ from collections.abc import Iterable
 
 from mgpu_rt._images.model import ImageDescription
 
-#: The suffixes that MLIR adds to the gpu.module's name: _binary since LLVM 20, _gpubin_cst up to
-#: LLVM 17, _bin_cst in LLVM 18 and 19.
+#: The suffixes that MLIR adds to the gpu.module's name: _gpubin_cst up to LLVM 17, _bin_cst in LLVM
+#: 18 and 19, _binary since LLVM 20.
 _ENDINGS = ("_binary", "_gpubin_cst", "_bin_cst")
 
 
@@ -27,14 +28,14 @@ def module_of(symbol: str) -> str:
 
 
 def full_name(module: str, kernel: str) -> str:
-    """Returns the full name of a kernel; without a module, only the kernel's name. Only this
-    function creates full names."""
+    """Returns a kernel's full name, or the plain name if `module` is empty. Only this function
+    creates full names."""
     return f"{module}::{kernel}" if module else kernel
 
 
 def kernels_of(image: ImageDescription) -> list[str]:
-    """Returns each plain name of a kernel once: a bundle's entries contain equal kernels for
-    several GPUs."""
+    """Returns the plain names of an image's kernels, each name once, because a bundle contains the
+    same kernel for several GPUs."""
     parts = (image, *image.entries)
     return list(dict.fromkeys(kernel.name for part in parts for kernel in part.kernels))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lines:
-    """The rows of a file's line tables, and where its functions begin."""
+    """The rows of a file's line tables, and the addresses of the file's functions."""
 
     rows: list[tuple[int, str]]  # by address; an empty place ends the row before it
     functions: dict[str, int]
@@ -31,7 +31,8 @@ class Lines:
         return self.at(self.functions[function]) if function in self.functions else ""
 
 
-#: Larger tables are not read: pyelftools reads about a megabyte a second.
+#: The maximum size in bytes of a line table that this module reads; pyelftools reads about 1 MB per
+#: second.
 _MOST = 2 << 20
 
 
@@ -73,10 +74,11 @@ def _rows(dwarf: DWARFInfo) -> list[tuple[int, str]]:
 
 
 def _names(header: Any, folder: str) -> dict[int, str]:
-    """Returns the paths of a line table's files, by number; numbers begin at 1 before DWARF 5.
+    """Returns the path for each file number of a line table. File numbers begin at 0 since DWARF 5,
+    and at 1 in earlier versions.
 
-    MLIR writes a relative folder into the unit and into the table: both are relative to the
-    program's folder.
+    MLIR writes relative folders into the compile unit and into the line table. Each of these
+    folders is relative to the program's folder.
     """
     later = header["version"] >= 5
     folders = [each.decode() for each in header["include_directory"]]

@@ -33,8 +33,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class KernelDescription:
-    """A kernel. None stands for facts that the image does not state; NVIDIA's images state
-    fewer."""
+    """A kernel. None stands for facts that the image does not state. NVIDIA's images state fewer
+    facts than AMD's images."""
 
     name: str
     arguments: tuple[Argument, ...] = ()
@@ -51,9 +51,9 @@ class KernelDescription:
     wavefront: int | None = None
 
     def limit_on(self, block: tuple[int, int, int]) -> str:
-        """Returns the reason why a launch cannot have blocks of these sizes; "" if blocks of these
-        sizes are possible. In messages the reason follows the kernel's name. HIP uses the required
-        size, even if a launch requests another one."""
+        """Returns the reason why a launch with the block size `block` is impossible; "" if the
+        launch is possible. In messages the reason follows the kernel's name. HIP uses a kernel's
+        required block size, even if a launch requests a different block size."""
         required, most = self.required_workgroup_size, self.max_flat_workgroup_size
         if required and block != required:
             sizes = " x ".join(map(str, required))
@@ -65,8 +65,8 @@ class KernelDescription:
 
 @dataclass(frozen=True)
 class Global:
-    """A variable that kernels can write, and that must have its initial value after the next
-    load."""
+    """A variable that kernels can write. When the image is loaded again, the variable must have its
+    initial value."""
 
     name: str
     size: int | None

@@ -24,10 +24,12 @@ _PARAMETER = re.compile(
     rb"\.param\s+(?:\.align\s+(\d{1,9})\s+)?\.[busf](\d{1,9})(\s+\.ptr\b)?"
     rb"[^,\[]*(?:\[(\d{1,9})\])?"
 )
-#: The number of threads in a block, stated between a kernel's parameters and its body.
+#: A directive that limits or fixes the number of threads in a block. PTX has this directive between
+#: a kernel's parameters and body.
 _THREADS = re.compile(rb"\.(reqntid|maxntid)\s+(\d{1,9})(?:\s*,\s*(\d{1,9}))?(?:\s*,\s*(\d{1,9}))?")
 _CONSTANT = re.compile(rb"\.const(?![\w$%])")
-#: At most 200 letters may be between the directive and the type, so that a mismatch costs little.
+#: The pattern allows at most 200 characters between .global and the variable's type, so that a
+#: failed match takes little time.
 _VARIABLE = re.compile(
     rb"\.global(?![\w$%])[^;(]{0,200}?\.[busf](\d{1,9})\s+"
     rb"([A-Za-z_$%][\w$%]{0,4000})((?:\[\d{0,9}\]){0,9})\s*[;=]"
@@ -69,8 +71,8 @@ def describe_ptx(image: ImageDescription) -> None:
 
 
 def _entries(text: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yields the names, parameters and directives of kernels; each directive ends before the next
-    entry."""
+    """Yields the name, the parameters and the directives of each kernel. The directives are the
+    text between the kernel's parameters and the kernel's body."""
     found = list(_ENTRY.finditer(text))
     for entry, following in itertools.zip_longest(found, found[1:]):
         end = following.start() if following else len(text)
@@ -95,7 +97,8 @@ Threads = dict[int, tuple[int, int, int]]  # the most threads of a block, or all
 
 
 def _kernel(name: str, arguments: list[Argument] | None, threads: Threads) -> KernelDescription:
-    """Returns the description of a kernel; `arguments` is None if the image does not state them."""
+    """Returns the description of a kernel. `arguments` is None if the image does not state the
+    kernel's arguments."""
     known = {number: sizes for number, sizes in threads.items() if all(sizes)}
     required = known.get(_THREADS_EXACTLY)
     most = required or known.get(_MOST_THREADS)
@@ -113,11 +116,11 @@ def _end(arguments: list[Argument]) -> int:
 
 
 def _cubins_kernel(name: str, attributes: bytes) -> KernelDescription:
-    """Returns the description of a kernel from its attributes. An attribute is a format, a number
-    and a field of 2 bytes: a value, or the length of a payload that follows the field. An
-    argument's payload is index, ordinal, offset and packed bits. Bits 8 to 11 are a pointer's
-    address space; the bits from 18 on are the argument's size. A thread limit's payload is three
-    sizes."""
+    """Returns the description of a kernel from its attributes. An attribute consists of a format, a
+    number and a 2-byte field. The field contains a value, or the length of the payload that follows
+    the field. An argument's payload contains an index, an ordinal, an offset and packed bits. In
+    the packed bits, bits 8 to 11 are a pointer's address space, and the bits from 18 on are the
+    argument's size. The payload of a thread limit contains three sizes."""
     found, total, at = {}, None, 0
     threads: Threads = {}
     while at + 4 <= len(attributes):
@@ -158,8 +161,7 @@ def _declared(parameters: bytes) -> list[Argument]:
 
 
 def _bytes(bits: bytes, dimensions: bytes) -> int | None:
-    """Returns the size of a variable; None if only the variable's initial value determines the
-    size."""
+    """Returns the size of a variable, or None if the declaration omits the size."""
     size = int(bits) // 8
     for dimension in re.findall(rb"\[(\d*)\]", dimensions):
         if not dimension:

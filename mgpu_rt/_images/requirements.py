@@ -12,7 +12,7 @@ PACKAGES = {"elftools": "pyelftools", "msgpack": "msgpack"}  # the package of ea
 
 def check() -> None:
     """Raises ModuleNotFoundError with the remedy if a package is missing. pip installs these
-    packages; other ways to install mgpu_rt may omit the packages."""
+    packages together with mgpu_rt; an installation without pip may lack a package."""
     for module, package in PACKAGES.items():
         try:
             importlib.import_module(module)

@@ -1,4 +1,4 @@
-"""Finds out from the library whether loads of an image may share one module."""
+"""Asks the library whether several loads of an image may share one module."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ from mgpu_rt._library import RuntimeLibrary
 
 @dataclass(frozen=True, eq=False)
 class MemRef:
-    """An array as MLIR lowers a memref: its address twice, offset, sizes, strides in elements."""
+    """An array as MLIR lowers a memref: the address twice, the offset, the sizes, and the strides
+    in elements."""
 
     array: Any
 
@@ -36,8 +37,8 @@ _UNKNOWN = Argument(None, None, None)
 
 
 def parameters_of(kernel: KernelDescription) -> tuple[Argument, ...] | None:
-    """Returns the parameters that a caller passes; None if the image does not list them. HIP adds
-    the hidden parameters."""
+    """Returns the parameters that a caller passes; None if the image does not list parameters. HIP
+    adds the hidden parameters."""
     if kernel.argument_bytes is None:
         return None
     return tuple(a for a in kernel.arguments if not (a.kind or "").startswith("hidden_"))
@@ -129,17 +130,17 @@ def _value(part: Any, parameter: Argument) -> bytes | Copy:
 
 
 def _named(kernel: str, number: int, error: Exception) -> Exception:
-    """Returns the error with the kernel and the argument that caused it."""
+    """Returns a new error, whose message also names the kernel and the argument."""
     kind = TypeError if isinstance(error, TypeError) else ValueError
     return kind(f"kernel '{kernel}', argument {number}: {error}")
 
 
 class Passed:
-    """The arguments of one launch on a stream: first `to_device`, then the launch with `params`,
-    then `to_host`, finally `release`.
+    """The arguments of one launch on a stream. A launch calls `to_device`, passes `params` to the
+    kernel, and then calls `to_host` and `release`.
 
-    Raises TypeError or ValueError, which names the kernel and the argument, before any work is
-    submitted.
+    Raises TypeError or ValueError before any work is submitted. The message names the kernel, and
+    the argument if one argument is at fault.
     """
 
     def __init__(
@@ -169,8 +170,8 @@ class Passed:
     def _all_parts(
         self, kernel: str, arguments: Sequence[Any], *, sized: bool
     ) -> list[tuple[int, Any]]:
-        """Returns the parts of all arguments; each part has the number of its argument. If the
-        kernel does not state sizes, a memref's sizes and strides are 8-byte values."""
+        """Returns the parts of all arguments, each part with its argument's number. If the kernel
+        does not state sizes, a memref's sizes and strides are 8-byte values."""
         index = int if sized else ctypes.c_int64
         parts: list[tuple[int, Any]] = []
         for number, argument in enumerate(arguments, 1):
@@ -196,8 +197,8 @@ class Passed:
         yield from (pointer, pointer, index(0), *map(index, (*array.shape, *array.steps)))
 
     def _resolved(self, value: Any) -> tuple[Any, Array | None]:
-        """Returns the value to pass, and the array or None. The value to pass is the value itself,
-        a device array, or the copy of a host array."""
+        """Returns the value to pass, and the array or None. The launch passes a scalar unchanged, a
+        device array by its address, and a host array by the address of its copy."""
         said = isinstance(value, (In, Out, InOut))
         inner = value.array if said else value
         if inner is None or isinstance(inner, (int, float)) or _is_scalar(inner):
@@ -238,12 +239,11 @@ class Passed:
         return self._ffi.new("void *[]", self._kept)
 
     def to_host(self) -> None:
-        """Copies back the host arrays that the kernel may have written, in the order of the
-        stream."""
+        """Copies back the host arrays that the kernel may have written, in stream order."""
         self._copies.to_host()
 
     def release(self) -> None:
-        """Releases the device memory in the order of the stream."""
+        """Releases the device memory in stream order."""
         self._copies.release()
 
 

@@ -1,4 +1,4 @@
-"""Arrays as kernels use them: an address, and the owner of the memory."""
+"""Describes arrays for kernels: an address, and the object that owns the memory."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
 
     Raises TypeError or ValueError for arrays that no kernel can use.
     """
-    # PyTorch's host tensors have the attribute, but a read of the attribute raises AttributeError.
+    # PyTorch's host tensors have the attribute __cuda_array_interface__, but a read of this
+    # attribute raises AttributeError.
     if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
         return _by_interface(value, interface)
     if (host := _host(value, gaps=gaps)) is not None:
@@ -68,14 +69,15 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
 
 
 def _strides(given: Any, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Returns the strides of an array interface, in which None stands for C's order."""
+    """Returns an array's strides in bytes. `given` is None for an array in C's order."""
     if given is not None:
         return tuple(given)
     return tuple(math.prod(shape[i + 1 :]) * itemsize for i in range(len(shape)))
 
 
 _TYPE = re.compile(r"[<>|=]?([a-zA-Z])(\d*)")
-#: The names of types in hip-python's device arrays: float32, or B for bytes.
+#: hip-python's device arrays name a type by NumPy's name, such as float32, or by a letter, such as
+#: B for bytes.
 _NAME = re.compile(r"(?:u?int|float|complex)(\d{1,3})")
 _CHARACTERS = frozenset("?bBhHiIlLqQefd")
 _LETTER = 4  # bytes of a letter, in which text types count
@@ -100,8 +102,8 @@ _KINDS = {"b": "bool", "i": "si", "u": "ui", "f": "f", "c": "complex<f"}
 
 
 def _element(value: Any, typestr: str, itemsize: int) -> str:
-    """Returns an element's type in MLIR's notation; a type that MLIR lacks keeps its name. NumPy's
-    interface describes bfloat16 as untyped bytes; only the array's dtype names bfloat16."""
+    """Returns an element's type in MLIR's notation, or `typestr` for a type that MLIR lacks.
+    NumPy's interface describes bfloat16 as untyped bytes; only the array's dtype names bfloat16."""
     if getattr(getattr(value, "dtype", None), "name", None) == "bfloat16":
         return "bf16"
     match = _TYPE.fullmatch(typestr)
@@ -178,7 +180,7 @@ _pointer_of.restype = ctypes.c_void_p
 _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-#: The prefix of MLIR's type names for each type code of DLPack.
+#: For each type code of DLPack, the prefix of the type's name in MLIR.
 _DLPACK_KINDS = {0: "si", 1: "ui", 2: "f", 4: "bf", 5: "complex<f", 6: "bool"}
 
 
@@ -193,8 +195,8 @@ def _by_dlpack(value: Any, stream: int, *, gaps: bool) -> Array:
     if on_host:
         capsule = value.__dlpack__(stream=None)
     else:
-        # The owner makes `stream` wait for the owner's own stream. DLPack's number for the null
-        # stream is 1 with CUDA and 0 with ROCm.
+        # __dlpack__ makes `stream` wait for the stream on which the array's owner works. DLPack's
+        # number for the null stream is 1 with CUDA and 0 with ROCm.
         null = _LEGACY if device == _DLPACK_CUDA else 0
         capsule = value.__dlpack__(stream=stream or null)
     tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
@@ -257,9 +259,9 @@ def _address(view: memoryview) -> int:
 
 
 def _by_array_interface(value: Any, interface: dict[str, Any], *, gaps: bool) -> Array:
-    """Reads NumPy's array interface. Arrays without a buffer, such as arrays of bfloat16, also have
-    this interface. Other packages omit entries with defaults: PIL's interface has no strides, and
-    its data is bytes instead of an address."""
+    """Reads NumPy's array interface. Arrays that do not support the buffer protocol, such as arrays
+    of bfloat16, also have NumPy's array interface. Packages other than NumPy may omit entries that
+    have defaults. PIL's interface omits the strides, and contains bytes instead of an address."""
     shape, itemsize = tuple(interface["shape"]), _itemsize(interface)
     strides = _strides(interface.get("strides"), shape, itemsize)
     if not gaps and not _is_dense(shape, strides, itemsize):

@@ -46,8 +46,8 @@ class Copy:
     device_address: int = 0
 
     def joins(self, other: Copy) -> bool:
-        """Returns True if both copies belong to one array. Raises ValueError if the arrays
-        overlap."""
+        """Returns True if this copy and `other` belong to one array. Raises ValueError if the
+        arrays overlap."""
         mine, theirs = self.array, other.array
         if (mine.address, mine.nbytes) == (theirs.address, theirs.nbytes):
             return True
@@ -62,8 +62,8 @@ class Copy:
 
 
 class Copies:
-    """The copies for the arguments of a launch or a call on a stream: first `to_device`, then
-    `to_host` after the work, finally `release`."""
+    """The device copies of the host arrays that one launch or call uses. The caller calls
+    `to_device` before the work, and `to_host` and `release` after the work."""
 
     def __init__(self, library: RuntimeLibrary, stream: Any) -> None:
         self._library, self._ffi, self._stream = library, library.ffi, stream
@@ -74,7 +74,7 @@ class Copies:
 
     def of(self, given: Any, array: Array) -> Copy:
         """Returns the copy of a host array that was passed as a plain array or as In, Out or InOut.
-        Arguments that pass one array share one copy. Raises ValueError."""
+        Several arguments that pass the same array share one copy. Raises ValueError."""
         if array.readonly and not isinstance(given, In):
             raise ValueError("the array is read-only: pass mgpu_rt.In(array)")
         wanted = Copy(array, not isinstance(given, Out), not isinstance(given, In))
@@ -97,13 +97,13 @@ class Copies:
         self._library.check("an argument could not be copied to the device")
 
     def to_host(self) -> None:
-        """Copies back the arrays that may have been written, in the order of the stream."""
+        """Copies back the arrays that may have been written, in stream order."""
         for copy in self._all:
             if copy.to_host and copy.array.nbytes:
                 self._move(copy.array.address, copy.device_address, copy.array.nbytes)
 
     def release(self) -> None:
-        """Releases the device memory in the order of the stream."""
+        """Releases the device memory in stream order."""
         for copy in self._all:
             if copy.device_address:
                 self._library.mgpuMemFree(self._pointer(copy.device_address), self._stream)

@@ -29,13 +29,14 @@ class Module:
 
     `image` is a code object, an offload bundle, a fatbin, a cubin or PTX, as bytes or another
     buffer. `image` may also be the path of an image, or of an object file, library or program that
-    contains an image. If a file contains several images, `holding` names a kernel of the image to
-    load. If several images have a kernel of that name, give the full name that `mgpu-rt inspect`
-    shows: "main_kernel_0::main_kernel".
+    contains an image. If a file contains several images, `holding` is the name of a kernel in the
+    wanted image. If several images have a kernel of that name, give the full name that `mgpu-rt
+    inspect` shows: "main_kernel_0::main_kernel".
 
-    The bytes are copied. close() unloads the module. The module is also unloaded at the end of
-    `with`, at exit, and when no reference to the module or its kernels is left. The work of the
-    module's kernels must be complete before the module is unloaded.
+    The caller may reuse the buffer of `image` once the module exists. close() unloads the module.
+    The module is also unloaded at the end of `with`, at exit, and when no reference to the module
+    or its kernels is left. The work of the module's kernels must be complete before the module is
+    unloaded.
 
     Raises ValueError, TypeError or OSError if there is no image, and HipError if HIP refuses the
     image.
@@ -108,7 +109,8 @@ class Module:
 
 
 def _unload(library: RuntimeLibrary, handle: Any, _content: Any) -> None:
-    """Unloads the module. The finalizer keeps the content alive until this call."""
+    """Unloads the module. The finalizer holds the image's content, so that the content exists until
+    the module is unloaded."""
     library.mgpuModuleUnload(handle)
 
 
@@ -165,7 +167,8 @@ def _all(images: list[ImageDescription]) -> str:
 
 
 class Kernel:
-    """A kernel of a module: a call with grid, block and the kernel's arguments launches it."""
+    """A kernel of a module. A call of this object with the grid, the block and the kernel's
+    arguments launches the kernel."""
 
     def __init__(self, module: Module, name: str) -> None:
         self.module, self.name = module, name
@@ -180,7 +183,8 @@ class Kernel:
     def __call__(
         self, grid: Sizes, block: Sizes, /, *arguments: Any, shared: int = 0, stream: Any = None
     ) -> None:
-        """Launches the kernel: `grid` blocks of `block` threads, each one to three sizes.
+        """Launches the kernel with `grid` blocks of `block` threads. `grid` and `block` consist of
+        one to three sizes each.
 
         An argument is one of:
 

@@ -11,8 +11,9 @@ There are three toolchains. The LLVM release decides how the program calls the r
 * 15: the exact command of the forum's report; a launch takes 7 calls. This toolchain accepts
   programs with one launch of each kernel and no host function with a dynamic memref.
 
-Chips named sm_... are NVIDIA's. For these chips, 22 and 19 lower through NVVM. The device code is a
-cubin if NVIDIA's ptxas is in PATH, otherwise PTX, which the driver compiles.
+Chips named sm_... are NVIDIA's. The toolchains 22 and 19 lower programs for NVIDIA's chips through
+NVVM. The device code is a cubin if NVIDIA's ptxas is in PATH, otherwise PTX, which the driver
+compiles.
 
 `toolchain` finds and runs tools, `steps` runs or shows a chain of tools, and `pipelines` defines
 each release's passes. `object_files` builds object files and executables, and `cache` stores

@@ -1,4 +1,4 @@
-"""Caches the results of lowering, by the content of their inputs.
+"""Caches the results of lowering under a hash of the inputs.
 
 A repeated request costs a hash (under 1 ms) instead of a lowering (0.2 s).
 """
@@ -16,8 +16,8 @@ from mgpu_rt._lowering.toolchain import ToolchainMissing
 
 
 def _folder() -> Path:
-    """Returns the folder of the cache: in the checkout, or in the user's home for an installed
-    package."""
+    """Returns the cache's folder. A checkout contains this folder; an installed package uses the
+    user's cache directory."""
     if not _layout.INSTALLED:
         return _layout.CHECKOUT / "build" / "objects"
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -34,12 +34,14 @@ def kept(
     tools: Callable[[], Sequence[Path]],
     make: Callable[[], bytes],
 ) -> Path:
-    """Returns the path of the result for a key, and computes a result that is not cached.
+    """Returns the path of the cached result for `key`. If no result is cached, computes and stores
+    the result.
 
-    The size and time of a tool's file identify its version: to run ``--version`` would take 30 ms
-    for each tool. If tools are missing, the key's newest result is used, from any version of the
-    tools. So ``build/objects`` can be carried to a GPU machine without MLIR. A rename puts the
-    complete result in place in one step, even if two processes compute the result at the same time.
+    The size and time of a tool's file identify the tool's version: a run with ``--version`` would
+    take 30 ms. If tools are missing, returns the newest result for `key`, even if other versions of
+    the tools produced the result. So ``build/objects`` can be carried to a GPU machine without
+    MLIR. A rename puts the complete result in place in one step, even if two processes compute the
+    result at the same time.
     """
     name = f"{stem}-{_digest(key)}"
     try:

@@ -23,14 +23,14 @@ PASSES = {
 #: The dialects that `pipelines` does not lower: the user must run the dialects' passes.
 _YOURS = ("affine", "async", "index", "linalg", "math", "vector")
 _OPERATION = re.compile(rf'(?<![\w#!.@%"])({"|".join(_YOURS)})\.\w')
-#: gpu-to-llvm accepts these operations only within a chain of tokens.
+#: gpu-to-llvm accepts gpu.alloc, gpu.dealloc, gpu.memcpy and gpu.memset only with async tokens.
 _LAUNCH = re.compile(r"gpu\.launch\b(?!_)")
 _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\s+\(")
 
 
 def left_to_the_caller(text: str) -> dict[str, str]:
-    """Returns the passes that the user must run before the program is lowered. A key names the
-    operations that need the pass, and the line of the first such operation: "linalg.* (line 3)"."""
+    """Returns the passes that the user must run before the program is lowered. A key such as
+    "linalg.* (line 3)" names the operations that need the pass, and the first operation's line."""
     found = {match[1]: match for match in reversed([*_OPERATION.finditer(text)])}
     passes = {
         f"{dialect}.* ({_line(text, found[dialect])})": PASSES[dialect]
@@ -38,7 +38,8 @@ def left_to_the_caller(text: str) -> dict[str, str]:
         if dialect in found
     }
     if waiting := _WAITING.search(text):
-        # MLIR makes a chain only from launches of functions.
+        # gpu-async-region connects launches by tokens only if the kernels are outlined as
+        # functions.
         first = "gpu-kernel-outlining," if _LAUNCH.search(text) else ""
         plain = f"{waiting[0].split()[0]} without async ({_line(text, waiting)})"
         passes[plain] = f"{first}gpu-async-region"
@@ -46,10 +47,11 @@ def left_to_the_caller(text: str) -> dict[str, str]:
 
 
 def advice(text: str, complaint: str) -> str:
-    """Returns advice about the passes to run first, if a tool's complaint shows that the program
-    needs these passes; empty for other complaints."""
+    """Returns advice to run passes first, if missing passes explain a tool's `complaint`; otherwise
+    returns ""."""
     passes = left_to_the_caller(text)
-    # An operation that is not lowered can leave casts, and then LLVM names only the casts.
+    # If an operation was not lowered, LLVM's complaint may name only the casts that the operation
+    # left.
     unclear = "unrealized_conversion_cast" in complaint
     named = [each for each in passes if each.split()[0].rstrip("*") in complaint]
     if not (left := named or (list(passes) if unclear else [])):

@@ -17,8 +17,8 @@ _TYPE = re.compile(r"\bfunction_type = (.*)")
 
 
 def function_types(text: str, llvm: int = 22) -> dict[str, str]:
-    """Returns the type of each function that the program defines, by name. Uses mlir-opt of the
-    release that lowers the program. Raises ToolchainMissing or LoweringFailed."""
+    """Returns the type of each function that the program defines, by name. Runs mlir-opt of the
+    release `llvm`. Raises ToolchainMissing or LoweringFailed."""
     command = [toolchain.tool("mlir-opt", llvm), "--mlir-print-op-generic"]
     command += ["--mlir-elide-elementsattrs-if-larger=1", "--mlir-print-local-scope"]
     printed = toolchain.run(command, text.encode()).decode()

@@ -1,8 +1,8 @@
 """Makes functions whose calls the library replays as a graph: `mgpu-rt lower --graph`.
 
-Each such function becomes an internal function in LLVM IR. At each call, a wrapper with the
-function's name calls mgpu_rt_graph_enter (mgpu_rt.h), which returns whether the function must run.
-With another library, the function always runs.
+Each such function becomes an internal function in LLVM IR. A wrapper takes the function's name. At
+each call, the wrapper asks mgpu_rt_graph_enter (mgpu_rt.h) whether the function must run. If the
+program's runtime library lacks mgpu_rt_graph_enter, the function always runs.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import itertools
 import re
 from collections.abc import Iterable
 
-#: The declarations of the library's functions, by the text that a call or a declaration contains.
+#: For each function of the library: text that any call or declaration of the function contains, and
+#: the function's declaration.
 _CALLS = {
     "@mgpu_rt_graph_enter(": "declare extern_weak i32 @mgpu_rt_graph_enter(ptr, ptr, i64)\n",
     "@mgpu_rt_graph_leave(": "declare extern_weak i32 @mgpu_rt_graph_leave(ptr)\n",
 }
 
-#: The wrapper of a function. The wrapper packs the arguments so that every byte of the packed data
-#: is written.
+#: The wrapper of a function. The wrapper packs the arguments without gaps, so that every byte of
+#: the packed data is defined.
 _WRAPPER = """
 {name} = private unnamed_addr constant [{length} x i8] c"{text}\\00"
 {graph} = internal global {{ ptr, ptr }} {{ ptr {name}, ptr null }}
@@ -53,7 +54,8 @@ _STORE = """\
 
 
 def check(text: str, functions: Iterable[str]) -> None:
-    """Raises ValueError for a function whose call depends on more than its arguments."""
+    """Raises ValueError if a function is a C interface wrapper, or takes a memref without a
+    rank."""
     for function in functions:
         if function.startswith("_mlir_ciface_"):
             raise ValueError(
@@ -89,7 +91,7 @@ def _symbol(name: str) -> str:
 
 
 def _own_symbols(ir: str, function: str) -> dict[str, str]:
-    """Returns symbols that the program does not use, for the added parts."""
+    """Returns unused symbols for the three parts that the wrapper adds to the program."""
     for number in itertools.count():
         end = f".{number}" if number else ""
         found = {kind: _symbol(f"{function}.{kind}{end}") for kind in ("name", "graph", "plainly")}
@@ -150,7 +152,7 @@ def _split(parameters: str) -> list[str]:
 
 
 def _value(parameter: str) -> tuple[str, str]:
-    """Returns the type and the name of a parameter, without the attributes between them."""
+    """Returns the type and the name of a parameter, but not the parameter's attributes."""
     depth = 0
     for end, letter in enumerate(parameter):
         depth += (letter in "{[<(") - (letter in "}]>)")

@@ -12,13 +12,12 @@ _OURS = "%mgpu_rt_iterations"
 
 
 def with_iterations(text: str, iterations: int | None) -> str:
-    """Returns the program with its loop count replaced: the number in ``%iterations =
-    arith.constant``.
+    """Returns the program with `iterations` as the number in ``%iterations = arith.constant``.
 
-    If mlir-opt has dropped the name, the function replaces the upper bound of the only outermost
-    ``scf.for`` of the host code. Raises ValueError if the program defines the name more than once.
-    If the program lacks the name, also raises ValueError if the number of outermost loops is not
-    one.
+    If the program lacks the name %iterations, this function replaces the upper bound of the host
+    code's only outermost ``scf.for``. Raises ValueError if the program defines %iterations more
+    than once. Also raises ValueError if the program lacks %iterations, and the host code has no
+    outermost loop or several.
     """
     if iterations is None:
         return text
@@ -36,7 +35,7 @@ def with_iterations(text: str, iterations: int | None) -> str:
     number, loop = loops[0]
     kind = _TYPE.search(loop["rest"])
     constant = f"{_OURS} = arith.constant {iterations} : {kind[1] if kind else 'index'}"
-    # The replacement is a single line, so that the line numbers in MLIR's messages stay right.
+    # The replacement is a single line, so that the line numbers in MLIR's messages stay correct.
     lines[number] = f"{loop['indent']}{constant} {loop['head']}{_OURS}{loop['rest']}\n"
     return "".join(lines)
 

@@ -1,4 +1,4 @@
-"""Builds the results of lowering: host objects, executables, and the device images in them."""
+"""Builds host objects and executables, and extracts device images from lowered programs."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ Types = Callable[[], Mapping[str, str]]
 def host_object(
     text: str, pipeline: Pipeline, graphs_of: Sequence[str] = (), *, typed: bool = False
 ) -> bytes:
-    """Compiles a program to a position-independent object file, in which the named functions are
-    replayed as graphs. With ``typed``, the file also contains the functions' types, which Python
-    needs for calls. Raises ToolchainMissing, LoweringFailed, ValueError."""
+    """Compiles a program to a position-independent object file. The library replays the functions
+    in ``graphs_of`` as graphs. With ``typed``, the file also contains the functions' types, which
+    Python needs for calls. Raises ToolchainMissing, LoweringFailed, ValueError."""
     graph_functions.check(text, graphs_of)
     types = (lambda: function_types(text, pipeline.device_llvm)) if typed else None
     return steps.run(object_steps(pipeline, graphs_of, types), text.encode())
@@ -53,13 +53,15 @@ def object_steps(
     pipeline: Pipeline, graphs_of: Sequence[str] = (), types: Types | None = None
 ) -> list[Step]:
     """Returns the steps of host_object(). Raises ToolchainMissing."""
-    # With LLVM 15's command, functions take bare pointers, whose sizes Python does not know.
+    # Functions that LLVM 15 lowers take bare pointers, which do not tell Python the sizes of
+    # arrays.
     types = None if pipeline.llvm == 15 else types
     return [*pipeline.steps(), *_compile_steps(pipeline.llvm, graphs_of, types)]
 
 
 def compile_dialect(dialect: bytes, llvm: int, graphs_of: Sequence[str] = ()) -> bytes:
-    """Does the work of host_object() for a program in the LLVM dialect."""
+    """Returns the object file that host_object() returns, but for a program that is already in the
+    LLVM dialect."""
     return steps.run(_compile_steps(llvm, graphs_of), dialect)
 
 
@@ -113,8 +115,8 @@ def link(
     others: Sequence[str] = (),
     out: Path,
 ) -> Path:
-    """Links objects into an executable: `link_command`. Raises ToolchainMissing,
-    LoweringFailed."""
+    """Links objects into an executable with the command from link_command(), and returns the
+    executable's path. Raises ToolchainMissing, LoweringFailed."""
     out.parent.mkdir(parents=True, exist_ok=True)
     toolchain.run(link_command(objects, libraries, rpath, others, out))
     return out
@@ -133,9 +135,10 @@ def link_command(
     are the files of the shared libraries to link against. ``others`` are further arguments of the
     linker, between the objects and the libraries.
 
-    The executable names each library by SONAME. The loader searches LD_LIBRARY_PATH for the
-    library, and then ``rpath``. The linker does not search for the libraries' own dependencies: a
-    library that was linked against one HIP may run over another. Raises ToolchainMissing.
+    The executable names each library by SONAME. The loader searches for the library in
+    LD_LIBRARY_PATH, and then in ``rpath``. The linker accepts undefined symbols in shared
+    libraries, because another HIP release may provide the symbols at run time. Raises
+    ToolchainMissing.
     """
     command: list[Path | str] = [toolchain.compiler(), *objects, *others, *libraries]
     command += ["-shared", "-Wl,-z,defs"] if shared else []

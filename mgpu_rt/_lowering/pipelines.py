@@ -1,4 +1,4 @@
-"""How each release lowers a program: its passes, and the tools that they need."""
+"""Defines each release's passes, and the tools that the passes need."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ HOST_PASSES = (
     "convert-scf-to-cf,gpu-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
     "convert-cf-to-llvm,convert-arith-to-llvm,reconcile-unrealized-casts"
 )
-#: Before 22, gpu-to-llvm does not lower divisions that round up, as in the size of a grid.
+#: Before LLVM 22, gpu-to-llvm does not lower divisions that round up. Programs use such divisions
+#: to compute a grid's size.
 OLDER_HOST_PASSES = f"arith-expand,{HOST_PASSES}"
 #: Gives functions in the LLVM dialect a line table, which refers to the lines of the program.
 LINES_PASS = "ensure-debug-info-scope-on-llvm-func"
@@ -63,10 +64,10 @@ _ASSEMBLY = re.compile(r'(\bassembly = "(?:[^"\\]|\\.)*)"')
 class Pipeline:
     """A way to lower a program; the function `pipeline` creates each object of this class.
 
-    ``image`` is the form of the device code: bin, or isa (PTX), which is only for NVIDIA's chips.
-    ``first`` are passes that run before the pipeline's passes (not for 15), for operations that the
-    pipeline does not accept. ``lines``, if not empty, is the program's name in added line tables
-    (only for AMD's chips, and not for 15).
+    ``image`` is the form of the device code: bin, or for NVIDIA's chips also isa (PTX). ``first``
+    are passes that run before the pipeline's passes, for operations that the pipeline does not
+    accept. If ``lines`` is not empty, the pipeline adds line tables for a program of this name, but
+    only for AMD's chips. LLVM 15 supports neither ``first`` nor ``lines``.
     """
 
     llvm: int
@@ -83,8 +84,8 @@ class Pipeline:
 
     @property
     def device_llvm(self) -> int:
-        """Returns the release that compiles the device code. For 19 to 21 the release is 22,
-        because HIP 5.2 accepts the images of 22."""
+        """Returns the release that compiles the device code. For LLVM 19 to 21, LLVM 22 compiles
+        the device code, because HIP 5.2 accepts images from LLVM 22."""
         return 22 if 19 <= self.llvm < 22 else self.llvm
 
     def needs(self) -> list[Tool]:
@@ -101,7 +102,7 @@ class Pipeline:
         return tools
 
     def steps(self) -> list[Step]:
-        """Returns the steps to the LLVM dialect. Raises ToolchainMissing."""
+        """Returns the steps that lower a program to the LLVM dialect. Raises ToolchainMissing."""
         if self.llvm == 15:
             return [Step(_forum_command(self.chip))]
         named = self._naming_steps()
@@ -114,8 +115,8 @@ class Pipeline:
         return [*named, self._device_step(), *([_ENDED_PTX] if self.nvidia else []), host]
 
     def _naming_steps(self) -> list[Step]:
-        """Returns the steps that write each operation's file and line into the program, because a
-        tool that reads stdin knows no file name."""
+        """Returns the steps that write each operation's file name and line into the program. A tool
+        that reads stdin does not know the file name."""
         if not self.lines:
             return []
         name = re.sub(r'[\\"]', r"\\\g<0>", self.lines)
@@ -158,7 +159,7 @@ class Pipeline:
 
 
 #: LLVM 22 ends PTX with a 0 when it translates the module. LLVM 19 adds no 0, so the driver would
-#: read the bytes after the text as PTX.
+#: also read the bytes after the PTX.
 _ENDED_PTX = Step(
     edit=lambda text: _ASSEMBLY.sub(r'\1\\00"', text.decode()).encode(), words="ends PTX with a 0"
 )
@@ -173,9 +174,9 @@ def pipeline(
     first: str = "",
     lines: str = "",
 ) -> Pipeline:
-    """Returns the pipeline of a release for a chip. The default chip is gfx90a; for 15 the default
-    is gfx906, as in the forum's report. Raises ValueError if the release has no pipeline for these
-    arguments."""
+    """Returns the pipeline of a release for a chip. The default chip is gfx906 for LLVM 15, as in
+    the forum's report, and gfx90a for later releases. Raises ValueError if the release has no
+    pipeline for these arguments."""
     if llvm not in toolchain.RELEASES:
         raise ValueError(f"no recipe for LLVM {llvm}: name 15, or 19 to 23")
     if llvm == 15 and _is_nvidia(chip or ""):
@@ -187,7 +188,7 @@ def pipeline(
 
 
 def unknown_chip(pipeline: Pipeline) -> str:
-    """Returns a message which says that LLVM does not know the pipeline's GPU."""
+    """Returns the message for a chip that LLVM does not know."""
     return (
         f"chip {pipeline.chip}: LLVM {pipeline.device_llvm} knows no such GPU: give the name that "
         "`rocminfo` shows, such as gfx90a (MI200) or gfx942 (MI300)"
@@ -207,9 +208,10 @@ def _form(chip: str, image: str | None) -> str:
 
 
 def _cuda() -> dict[str, str]:
-    """Returns the variable with CUDA's folder. In this folder mlir-opt finds the device library,
-    which a kernel with an exponential needs. Returns no variable if the environment already has
-    such a variable. Otherwise the folder is one of CUDA's usual folders."""
+    """Returns an environment variable that contains CUDA's folder. mlir-opt reads the device
+    library from CUDA's folder; a kernel with an exponential needs this library. Returns no variable
+    if the environment already contains one of CUDA_VARIABLES. A returned variable names one of the
+    folders in CUDA_HOMES."""
     if any(name in os.environ for name in CUDA_VARIABLES):
         return {}
     found = (home for home in CUDA_HOMES if Path(home, "nvvm", "libdevice").exists())
@@ -217,7 +219,7 @@ def _cuda() -> dict[str, str]:
 
 
 def _forum_command(chip: str) -> list[Path | str]:
-    """Returns the forum's mlir-opt command of LLVM 15.
+    """Returns the mlir-opt command of LLVM 15 from the forum's report.
 
     LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If the machine lacks /opt/rocm/llvm/bin/ld.lld, a
     mount namespace provides the file and leaves the machine unchanged. The namespace hides all of

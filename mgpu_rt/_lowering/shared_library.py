@@ -1,4 +1,4 @@
-"""Lowers programs to shared libraries from Python, and caches the libraries."""
+"""Lowers programs to shared libraries for Python, and caches the libraries."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _run(step: Step, content: bytes) -> bytes:
 
 
 def _rocm_parts(llvm: int) -> dict[str, Path]:
-    """Returns the files that mlir-opt expects in ROCM_PATH, by their paths relative to
+    """Returns the files that mlir-opt expects in ROCM_PATH; a key is a path relative to
     ROCM_PATH."""
     return {
         "llvm/bin/ld.lld": toolchain.tool("ld.lld", llvm).resolve(),
@@ -55,7 +55,7 @@ def _rocm_parts(llvm: int) -> dict[str, Path]:
 
 @contextmanager
 def _rocm(llvm: int) -> Iterator[Path]:
-    """Makes a directory with the layout of ROCm that mlir-opt expects."""
+    """Creates a temporary directory with the parts of ROCm that mlir-opt expects."""
     with tempfile.TemporaryDirectory() as scratch:
         for place, part in _rocm_parts(llvm).items():
             link = Path(scratch, place)
@@ -65,8 +65,8 @@ def _rocm(llvm: int) -> Iterator[Path]:
 
 
 def script(steps: Sequence[Step], source: str, out: str) -> str:
-    """Returns the steps as shell commands that read a file and write a file; "-" is stdin or
-    stdout."""
+    """Returns the steps as shell commands that read `source` and write `out`; "-" stands for stdin
+    or stdout."""
     lines = []
     rocm = next((step.rocm for step in steps if step.rocm), 0)
     if rocm:

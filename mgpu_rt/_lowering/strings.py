@@ -8,7 +8,8 @@ _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 
 
 def unescape(text: str) -> bytes:
-    """Returns the bytes of a literal: two hexadecimal digits or one character may be escaped."""
+    """Returns the bytes of a literal. A backslash precedes two hexadecimal digits, or one character
+    that stands for itself."""
 
     def replace(match: re.Match[bytes]) -> bytes:
         code = match.group(1)

@@ -1,4 +1,4 @@
-"""The tools of an LLVM release: where they are, how to install them, and how to run one."""
+"""Finds and runs the tools of an LLVM release, and tells how to install missing tools."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def tool(name: str, llvm: int) -> Path:
     """Returns the path of one tool of one LLVM release, e.g. ``tool("mlir-opt", 22)``.
 
     Raises ToolchainMissing. The release's own directory comes first, because PATH may contain
-    another build of the tool. A tool whose name has no release is used if its version matches.
+    another build of the tool. A tool without a release number in its name is used if the tool
+    reports the wanted release.
     """
     own = Path(f"/usr/lib/llvm-{llvm}/bin/{name}")
     if own.exists():
@@ -94,8 +95,8 @@ def _package(name: str, llvm: int) -> str:
 
 
 def library(name: str, llvm: int) -> Path | None:
-    """Returns a shared library such as mlir_c_runner_utils, if possible from the named release.
-    Another release's library is as good, because the library has equal functions in all releases.
+    """Returns a shared library such as mlir_c_runner_utils, if possible from the named release. A
+    library from any release will do, because the library's functions are the same in all releases.
     Returns None if no release provides the library."""
     for release in (llvm, *RELEASES):
         try:
@@ -115,7 +116,7 @@ SUPPORT = (
 
 
 def defining(functions: Iterable[str], llvm: int) -> tuple[list[str], set[str]]:
-    """Returns the names of LLVM's libraries that define these functions, and the functions that no
+    """Returns the names of LLVM's libraries that define `functions`, and the functions that no such
     library defines."""
     from elftools.elf.elffile import ELFFile
 
@@ -145,7 +146,8 @@ def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
 
 
 def runner(llvm: int) -> Path:
-    """Returns the JIT runner of a release: mlir-runner, or mlir-cpu-runner up to 19."""
+    """Returns the JIT runner of a release: mlir-cpu-runner up to LLVM 19, and mlir-runner since
+    LLVM 20."""
     return tool("mlir-runner" if llvm >= 20 else "mlir-cpu-runner", llvm)
 
 

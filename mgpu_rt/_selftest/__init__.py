@@ -1,4 +1,5 @@
-"""`mgpu-rt selftest`: whether results on this machine equal stock's, and how much time is saved.
+"""`mgpu-rt selftest`: compares the results of the library's and of stock's behaviour on this
+machine, and measures the saved time.
 
 `bundle` reads the programs, kernels and sequences in the wheel. `machine` finds the GPU and the
 environment for child processes, and `children` runs the processes with a time limit. `right`

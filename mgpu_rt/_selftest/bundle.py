@@ -14,10 +14,11 @@ from pathlib import Path
 
 PATH = Path(__file__).with_name("bundle.tar.xz")
 
-#: The space for an image in the host code. The image's bytes begin with this marker.
+#: The size in bytes of the space for an image in the host code. The space begins with the text from
+#: marker().
 ROOM = 16384
 
-#: All later NVIDIA GPUs can run PTX for this architecture.
+#: NVIDIA's GPUs from this architecture on can run the bundle's PTX.
 PTX = "sm_70"
 
 
@@ -26,14 +27,16 @@ def marker(program: str, module: str) -> bytes:
     return f"mgpu_rt selftest image of {program}.{module};".encode()
 
 
-#: Images for AMD's chips that are made from other images. The first image is cell0 in an offload
-#: bundle. The second image is plain0 with a section named hostcall, a name that occurs in images of
-#: kernels that print. The third image is plain0 with a section whose size is far too large.
+#: Additional images for AMD's chips, which _made() derives from the bundle's images. OFFLOAD is the
+#: image cell0 in an offload bundle. PRINTING is the image plain0 with a section named hostcall, a
+#: name that occurs in images of kernels that print. ENDLESS is the image plain0 with a section
+#: whose size is far too large.
 OFFLOAD, PRINTING, ENDLESS = MADE = ("offload-cell0", "printing-plain0", "endless-plain0")
 AMDGCN = "amdgcn-amd-amdhsa"
 
-#: The libraries that contain the sequences' images as constants. Each library has a list of its
-#: images, in the order of the images' numbers. Sequences can close all libraries except the first.
+#: The libraries that contain the sequences' images as constants. For each library: a list of the
+#: library's images, in the order of the images' numbers. Sequences can close all libraries except
+#: the first.
 CONSTANTS = {
     "constants": [*(f"plain{i}" for i in range(6)), *(f"cell{i}" for i in range(3))],
     "closable0": ["plain0"],
@@ -42,8 +45,8 @@ CONSTANTS = {
 
 
 def library_name(llvm: str | int) -> str:
-    """Returns the path of the library with an LLVM release's programs. The path is relative to the
-    bundle, or to the folder of the unpacked bundle."""
+    """Returns the path of the library that contains an LLVM release's programs. The path is
+    relative to the root of the bundle, packed or unpacked."""
     return f"programs/{llvm}.so"
 
 
@@ -79,8 +82,8 @@ class Bundle:
         }
 
     def kernels(self, chip: str) -> dict[str, bytes]:
-        """Returns a chip's images by name. The name is "forum.test_func" for a program's image, or
-        "plain0" for an image of the sequences."""
+        """Returns a chip's images by name. A program's image has a name such as "forum.test_func";
+        an image of the sequences has a name such as "plain0"."""
         start = f"kernels/{chip}/"
         return {n.removeprefix(start): c for n, c in self.members.items() if n.startswith(start)}
 
@@ -112,7 +115,7 @@ def _made(images: dict[str, bytes], chip: str) -> dict[str, bytes]:
 
 
 def _offload_bundle(image: bytes, chip: str) -> bytes:
-    """Returns an offload bundle like clang's: an empty entry for the host, then the image."""
+    """Returns an offload bundle in clang's format: an empty entry for the host, then the image."""
     begin = 4096
     table = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 2)
     for name, size in (("host-x86_64-unknown-linux--", 0), (f"hipv4-{AMDGCN}--{chip}", len(image))):
@@ -121,7 +124,7 @@ def _offload_bundle(image: bytes, chip: str) -> bytes:
 
 
 def _filled(library: bytes, images: dict[str, bytes]) -> bytes:
-    """Returns the library with its programs' images inserted."""
+    """Returns a copy of the library that contains the images."""
     filled = bytearray(library)
     for name, content in images.items():
         program, dot, module = name.partition(".")
@@ -135,8 +138,8 @@ def _filled(library: bytes, images: dict[str, bytes]) -> bytes:
 
 
 def read(path: Path = PATH, image: Path | None = None) -> Bundle:
-    """Reads the bundle, and the kernels of another chip from `image`. Raises OSError,
-    tarfile.TarError or ValueError."""
+    """Reads the bundle. If `image` is given, also reads kernels for further chips from this file.
+    Raises OSError, tarfile.TarError or ValueError."""
     members = _members(path)
     manifest = json.loads(members["manifest.json"])
     if image is not None:

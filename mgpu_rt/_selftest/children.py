@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-#: The seconds in which a killed process must end. A process that hangs in the kernel may remain.
+#: The number of seconds that run() waits for a killed process to end. A process that hangs in the
+#: kernel may remain.
 GRACE = 5.0
 
 HUNG = "it did not end within its time limit: the GPU or its driver hangs, see dmesg"

@@ -1,5 +1,5 @@
-"""Runs each kernel on the emulated device and on this GPU, and compares the memory after the
-kernel."""
+"""Runs each kernel on the emulated device and on this GPU, and compares the contents of memory
+afterwards."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from mgpu_rt._selftest.bundle import Bundle, library_name
 from mgpu_rt._selftest.machine import MEASURE, Machine
 from mgpu_rt._selftest.result import EMULATOR, HIP
 
-#: The LLVM releases in whose programs kernels write to the memory of arguments.
+#: The LLVM releases whose programs diff can compare, because the kernels write to memory that their
+#: arguments point to.
 LLVMS = ("22", "19")
-#: The program whose kernel writes to a variable of its module, which diff cannot compare.
+#: The program whose kernel writes to a module's variable; diff cannot compare such a variable.
 WITH_VARIABLES = "globals"
 LIMIT = 240.0  # in seconds: both devices run the programs twice if something differs
 
@@ -44,7 +45,7 @@ def _can_compare() -> bool:
 
 
 def compare(words: Sequence[str], machine: Machine) -> tuple[bool, dict[str, list[str]]]:
-    """Returns whether all launches were compared, and the findings by side."""
+    """Returns a pair: True if all launches were compared, and the findings for each side."""
     with tempfile.TemporaryDirectory() as out:
         command = _interpreter.module_command("mgpu_rt", "diff", "-o", f"{out}/diff", *words)
         ended = children.run(command, machine.environment, LIMIT)

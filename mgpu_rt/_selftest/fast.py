@@ -1,5 +1,5 @@
-"""Measures the library's gain on this machine: times loops in five modes in turn, and times the
-runtime's queries to HIP."""
+"""Measures the library's gain on this machine: the times of loops in five modes, and the times of
+the runtime's queries to HIP."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Hung(Exception):
 
 
 class Untimed(Exception):
-    """Raised if a process ended, or if calls failed in the process, because the process's times are
-    then meaningless. The message names the process."""
+    """Raised if a process ended, or if calls in the process failed: such a process yields no valid
+    times. The message names the process."""
 
 
 class _Loop:
@@ -69,7 +69,8 @@ class _Loop:
         )
 
     def round(self, calls: int) -> float:
-        """Returns the nanoseconds of the requested number of calls. Raises Hung or Untimed."""
+        """Runs the requested number of calls, and returns the nanoseconds that the calls took.
+        Raises Hung or Untimed."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
         late = threading.Timer(ANSWER, self._end)
@@ -110,7 +111,7 @@ def measure(
     seconds: float,
     step: Callable[[str], None],
 ) -> None:
-    """Fills `fast`, `questions`, `advice` and `untimed` of the result. Raises Hung."""
+    """Fills the fields `fast`, `questions`, `advice` and `untimed` of `result`. Raises Hung."""
     try:
         result.questions = _questions(machine)
     except Untimed as why:

@@ -50,7 +50,8 @@ class Mixer:
         ]
 
     def submit(self) -> None:
-        """Copies the words to the device, mixes them there, and copies them back."""
+        """Copies the words to the device, launches the kernel for each step, and copies the words
+        back."""
         runtime, null = self.runtime, self.runtime.ffi.NULL
         sizes = (COUNT // THREADS, 1, 1, THREADS, 1, 1, 0)
         runtime.mgpuMemcpy(self.block, self.words, 4 * COUNT, self.stream)
@@ -79,7 +80,7 @@ class Mixer:
 
 
 def graph(mixer: Mixer) -> Iterator[str]:
-    """Builds a graph once, and replays the graph several times, each time with other words."""
+    """Builds a graph once, and replays the graph several times with different words."""
     with mgpu_rt.graph() as built:
         mixer.submit()
     if len(built) != len(STEPS) + 2:

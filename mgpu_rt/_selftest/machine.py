@@ -23,7 +23,7 @@ START = 60.0  # seconds for HIP's first start on a machine
 NEEDED = 64 << 20  # bytes of device memory that the tests may take
 SHARE = 10  # the checks never take more than this part of the free memory
 
-#: The variables that hide devices, by the kind of driver.
+#: For each kind of driver, the variable that restricts the visible devices.
 _VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "HIP_VISIBLE_DEVICES"}
 
 
@@ -61,7 +61,8 @@ def find(
     base: Mapping[str, str] = os.environ,
 ) -> Machine:
     """Finds the GPU to test: the GPU with the given number, or the first GPU without a screen.
-    `library` replaces this installation's library. Raises CommandError."""
+    `library` is the path of a library to test instead of this installation's library. Raises
+    CommandError."""
     kind, base = preload.kind(preload.choose(device, base), base)
     environment = _environment(kind, base, library)
     values, gpus = _ask_devices(environment)
@@ -92,8 +93,9 @@ def find(
 
 
 def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> dict[str, str]:
-    """Returns the children's environment: the device's settings, a search path that begins with the
-    library's folder, and none of the user's other options."""
+    """Returns the environment of the child processes: the user's environment without MGPU_RT_
+    options, but with the device's settings. The library search path begins with the library's
+    folder."""
     kept = ("MGPU_RT_HIP", "MGPU_RT_CUDA", "MGPU_RT_SOFTGPU")
     unwanted = ("MGPU_RT_", "LD_PRELOAD", "DRIVER_")
     clean = {n: v for n, v in base.items() if n in kept or not n.startswith(unwanted)}

@@ -1,4 +1,4 @@
-/* Finds a kernel's name from the address of its descriptor, for messages.
+/* Finds a kernel's name for messages, from the address of the kernel's descriptor.
  *
  * ROCr loads a code object as one block, which begins with the ELF header and contains the dynamic
  * symbols. The symbol "name.kd" has the address of the kernel's descriptor. */
@@ -35,7 +35,8 @@ static uint64_t dynamic_value(const struct image *image, int64_t tag) {
     return 0;
 }
 
-/* Returns a string of the image, or NULL if the string does not end within the image. */
+/* Returns the string at an offset in the image, or NULL if the string does not end within the
+ * image. */
 static const char *string_at(const struct image *image, uint64_t offset) {
     if (offset >= image->size)
         return NULL;
@@ -43,8 +44,8 @@ static const char *string_at(const struct image *image, uint64_t offset) {
     return memchr(text, 0, image->size - offset) ? text : NULL;
 }
 
-/* Returns the name of the symbol with this value, or NULL if no symbol has this value. The classic
- * hash table contains the number of symbols. */
+/* Returns the name of the symbol with this value, or NULL if no symbol has this value. The hash
+ * table (DT_HASH) contains the number of symbols. */
 static const char *find_symbol(const struct image *image, uint64_t value) {
     uint64_t symbols = dynamic_value(image, DT_SYMTAB), strings = dynamic_value(image, DT_STRTAB);
     const uint32_t *hash = at(image, dynamic_value(image, DT_HASH), 8);

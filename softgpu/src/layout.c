@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* ROCr 7.2.4's structure has the bytes of the older structure, with a zero word before some
+/* In ROCr 7.2.4, a structure has the bytes of the older version, and a zero word before some
  * members. */
 struct gap {
     size_t before; /* offset in the older structure */
@@ -19,7 +19,8 @@ static const struct gap link_gaps[] = {
 
 enum { WORD = 4, GAPS_OF_LINK = sizeof link_gaps / sizeof *link_gaps };
 
-/* The layout of ROCr 5.2.3 to 6.4: since 6.1, some reserved bytes at the end have names. */
+/* HsaNodeProperties has this size in ROCr 5.2.3 to 6.4. Since ROCr 6.1, some reserved bytes at the
+ * end of the structure have names. */
 _Static_assert(sizeof(HsaNodeProperties) == 356, "hsakmt.h is of ROCm 5 or 6");
 
 static enum softgpu_layout current = SOFTGPU_LAYOUT_5;

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 
 enum {
-    /* Memory for ROCr itself, which HIP does not count as used: without this reserve, HIP would
-     * report more free memory than exists. */
+    /* A reserve for ROCr's own memory, which HIP does not count as used. Without the reserve, HIP
+     * would report more free memory than exists. */
     OWN_MEMORY = 4 << 20,
     HUGE_PAGE = 2 << 20,
 };
@@ -49,11 +49,12 @@ static void *map_fixed(void *fixed, uint64_t size, int protection) {
         return NULL;
     if (pages == fixed)
         return pages;
-    munmap(pages, size); /* this kernel ignored MAP_FIXED_NOREPLACE */
+    munmap(pages, size); /* an old kernel ignores MAP_FIXED_NOREPLACE */
     return NULL;
 }
 
-/* The requested address: a fixed address, or any address with this alignment (0: a page's). */
+/* The requested address: `fixed`, or any multiple of `alignment` if `fixed` is NULL. Alignment 0
+ * means a page's alignment. */
 struct place {
     void *fixed;
     uint64_t alignment;
@@ -94,12 +95,12 @@ static bool add(struct softgpu_mapping *mapping) {
     return added;
 }
 
-/* Allocates memory that the caller has already charged. */
+/* Allocates memory whose bytes the caller has already charged to the node. */
 static struct softgpu_mapping *allocate(uint32_t node, uint64_t size, HsaMemFlags flags,
                                         struct place place) {
     struct softgpu_mapping *mapping = calloc(1, sizeof *mapping);
-    /* No code reads scratch at these addresses, because the interpreter allocates scratch for each
-     * workgroup. */
+    /* A scratch mapping only reserves addresses, because the interpreter allocates scratch memory
+     * for each workgroup. */
     int protection = flags.ui32.Scratch ? PROT_NONE : PROT_READ | PROT_WRITE;
     void *pages = mapping ? map_pages(place, size, protection) : NULL;
     if (!pages) {
@@ -120,8 +121,8 @@ static struct softgpu_mapping *allocate(uint32_t node, uint64_t size, HsaMemFlag
     return mapping;
 }
 
-/* ROCr 7 introduced these flags. Each flag requests virtual memory management (memory without an
- * address, or an address without memory), which this device lacks. */
+/* Flags that ROCr 7 introduced for virtual memory management: memory without an address, and an
+ * address without memory. This device has no virtual memory management. */
 enum { NO_ADDRESS = 1 << 18, ONLY_ADDRESS = 1 << 19 };
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocMemoryAlign(HSAuint32 node, HSAuint64 size,
@@ -185,8 +186,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtFreeMemory(void *memory, HSAuint64 size) {
 }
 
 /* Reserves a device address for the program's memory. If the device address equalled the host
- * address, HIP would store one record for the two addresses. Unregistering would remove this record
- * twice, and HIP would abort at the second removal. */
+ * address, HIP would store one record for the two addresses. When HIP unregistered the memory, HIP
+ * would remove the record twice and abort. */
 static HSAKMT_STATUS register_new(char *user, uint64_t size, HsaMemFlags flags) {
     uint64_t offset = (uintptr_t)user & (SOFTGPU_PAGE - 1), pages = round_up(offset + size);
     struct softgpu_mapping *mapping = calloc(1, sizeof *mapping);
@@ -236,10 +237,10 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryToNodes(void *memory, HSAuint64
     return hsaKmtRegisterMemoryWithFlags(memory, size, (HsaMemFlags){0});
 }
 
-/* If several ranges begin at an address, the call removes no range, because the address is
- * ambiguous; the remaining ranges waste only addresses. In this case the real driver's library
- * reports that no memory is registered at the address. ROCr 7 aborts after that error if it was
- * built with assertions, as in Debian, so this function returns success. */
+/* Removes a registration. If several ranges begin at the address, the address is ambiguous and no
+ * range is removed; the remaining ranges waste only addresses. For an ambiguous address, the real
+ * driver's library reports that no memory is registered. A ROCr 7 with assertions, such as
+ * Debian's, aborts after this error, so hsaKmtDeregisterMemory returns success. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {
     SOFTGPU_REFUSE_AFTER_FORK();
     softgpu_address_space_lock(true);
@@ -311,7 +312,7 @@ static void describe(const struct softgpu_mapping *mapping, HsaPointerInfo *info
     info->GPUAddress = mapping->va + offset;
     info->SizeInBytes = mapping->user ? mapping->user_size : mapping->size;
     info->NMappedNodes = mapping->node_count;
-    info->MappedNodes = mapping->nodes; /* ROCr copies and changes the nodes under one lock */
+    info->MappedNodes = mapping->nodes; /* a lock of ROCr guards the nodes */
     info->UserData = mapping->user_data;
 }
 

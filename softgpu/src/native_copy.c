@@ -4,7 +4,7 @@
  * and to move each loaded code object. This file recognises the three kernels by a hash of their
  * code, and does their work natively. Loading a module then takes microseconds, as on hardware;
  * interpreting thousands of lanes would take milliseconds. The setting copies=kernels in
- * MGPU_RT_SOFTGPU makes the interpreter run these kernels. */
+ * MGPU_RT_SOFTGPU makes the interpreter run the three kernels. */
 #include "native_copy.h"
 #include "check/hooks.h"
 #include "settings.h"
@@ -28,8 +28,8 @@ static const struct known kernels[] = {
     {COPY_ALIGNED, 124, 0x84b3374aa935fac9},
 };
 
-/* All three kernels begin with these words: s_load_dwordx4 s[4:7], s[0:1], 0x0. Few other kernels
- * begin with these words, so few kernels are hashed unnecessarily. */
+/* All three kernels begin with the two words of the instruction s_load_dwordx4 s[4:7], s[0:1], 0x0.
+ * Few other kernels begin with this instruction, so few other kernels are hashed. */
 static const uint32_t first_words[2] = {0xc00a0100, 0};
 
 static bool enabled;

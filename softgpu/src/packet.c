@@ -1,5 +1,5 @@
-/* Executes each kind of AQL packet (HSA Platform System Architecture 2.9, and AMD's vendor
- * packets). A queue executes its packets strictly in order. */
+/* Executes AQL packets: the packets of HSA's Platform System Architecture 2.9, and AMD's vendor
+ * packets. A queue executes its packets strictly in order. */
 #include "native_copy.h"
 #include "queue.h"
 
@@ -53,8 +53,8 @@ static bool compare(int64_t value, int64_t reference, uint32_t condition) {
     }
 }
 
-/* Waits as an hsa_amd_barrier_value_packet_t requests: signal, value, mask and condition, one word
- * each. */
+/* Waits until the signal of an hsa_amd_barrier_value_packet_t meets the packet's condition. Words 1
+ * to 4 of the packet are the signal, the value, the mask and the condition. */
 static bool await_value(struct softgpu_queue *queue, const union softgpu_packet *packet) {
     uint64_t signal = packet->words[1];
     int64_t reference = (int64_t)packet->words[2];
@@ -101,8 +101,7 @@ static bool refuse(struct softgpu_queue *queue, enum softgpu_fault_kind kind, un
 static bool vendor(struct softgpu_queue *queue, union softgpu_packet *packet) {
     unsigned format = (packet->words[0] >> 16) & 0xff;
     switch (format) {
-    case VENDOR_COMMANDS: /* ROCr sends these commands only to flush instruction caches, which do
-                           * not exist here */
+    case VENDOR_COMMANDS: /* only flushes instruction caches, which the device lacks */
         return true;
     case VENDOR_BARRIER_VALUE:
         return await_value(queue, packet);
@@ -127,9 +126,8 @@ static bool perform(struct softgpu_queue *queue, union softgpu_packet *packet, u
     }
 }
 
-/* Returns whether the doorbell was rung for this packet or a later packet: the doorbell's value is
- * a packet's index. If HIP has rung the doorbell for a later packet, HIP need not ring the doorbell
- * for this packet. */
+/* Returns whether HIP has rung the doorbell for the packet `index` or a later packet. The
+ * doorbell's value is the index of a packet. HIP may ring the doorbell once for several packets. */
 static bool is_rung(const struct softgpu_queue *queue, uint64_t index) {
     uint64_t bell = *(volatile uint64_t *)queue->doorbell.bell;
     return (int64_t)(bell - index) >= 0;
@@ -157,11 +155,13 @@ void softgpu_drain_aql(struct softgpu_queue *queue) {
             return;
         uint64_t signal = packet->words[COMPLETION_WORD];
         uint64_t start = softgpu_now();
-        /* If the queue was destroyed, the packet is not completed: the ring may be freed. */
+        /* Does not complete the packet if the queue was destroyed, because ROCr may already have
+         * freed the ring. */
         if (!perform(queue, packet, index) || atomic_load(&queue->state) == SOFTGPU_QUEUE_STOPS)
             return;
         uint64_t end = softgpu_now();
-        /* Resets the header first, because HIP may reuse a slot that the read index has passed. */
+        /* Resets the header first, because HIP may reuse the packet's slot as soon as the read
+         * index has passed the slot. */
         atomic_store_explicit(&packet->header, INVALID, memory_order_release);
         atomic_store_explicit(queue->read_index, index + 1, memory_order_release);
         softgpu_signal_complete(signal, start, end);

@@ -38,7 +38,7 @@ void softgpu_say(const char *format, ...) {
     used += (size_t)wanted < room ? (size_t)wanted : room;
     text[used++] = '\n';
     if (write(STDERR_FILENO, text, used) < 0)
-        return; /* stderr is closed, so no process reads the message */
+        return; /* stderr is closed, so the message is lost */
 }
 
 uint64_t softgpu_now(void) {

@@ -1,5 +1,5 @@
 /* Implements queues: HIP fills a ring in memory, and a thread for each queue drains the ring.
- * Kernels and copies of different queues therefore run concurrently, and may wait for each other.
+ * Kernels and copies of different queues run concurrently, and may wait for each other.
  *
  * The thread polls its ring for a while, and then sleeps until HIP rings the doorbell. */
 #include "queue.h"
@@ -15,7 +15,7 @@
 
 enum {
     SLICE_NS = 100 * 1000,
-    TIMER_SLACK_NS = 1000, /* the default timer slack of 50 us would double the short naps */
+    TIMER_SLACK_NS = 1000, /* the default of 50 us would double the duration of short naps */
     JOIN_SECONDS = 10,
 };
 
@@ -66,7 +66,7 @@ static int start_thread(struct softgpu_queue *queue, void *(*drain)(void *)) {
     return error;
 }
 
-/* ROCr allocates the indices of an AQL queue in the queue's amd_queue_t. */
+/* Starts an AQL queue, whose read and write indices are members of ROCr's amd_queue_t. */
 static int start_aql(struct softgpu_queue *queue, const HsaQueueResource *resource) {
     char *read_index = (char *)(uintptr_t)resource->QueueRptrValue;
     queue->read_index = (_Atomic uint64_t *)(void *)read_index;
@@ -111,7 +111,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE ty
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* ROCr 7 and later call this function, which can also select a copy engine. */
+/* Creates a queue. ROCr 7 and later call hsaKmtCreateQueueExt, which has an additional argument for
+ * the copy engine. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, HSA_QUEUE_TYPE type,
                                                   HSAuint32 percentage, HSA_QUEUE_PRIORITY priority,
                                                   HSAuint32 engine, void *ring,
@@ -133,8 +134,8 @@ static void set_state(struct softgpu_queue *queue, enum softgpu_queue_state stat
     softgpu_doorbell_kick(&queue->doorbell);
 }
 
-/* Waits up to JOIN_SECONDS for a running kernel. If the kernel still runs, the function abandons
- * the kernel and its queue, so that the process can end. */
+/* Waits up to JOIN_SECONDS for a running kernel. If the kernel still runs after JOIN_SECONDS,
+ * abandons the kernel and the queue, so that the process can end. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
     SOFTGPU_REFUSE_AFTER_FORK();
     struct softgpu_queue *queue = (struct softgpu_queue *)(uintptr_t)id;
@@ -145,7 +146,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += JOIN_SECONDS;
-    /* pthread_clockjoin_np needs a newer C library than the oldest C library that is supported. */
+    /* The oldest supported C library lacks pthread_clockjoin_np. */
     if (pthread_timedjoin_np(queue->thread, NULL, &deadline) != 0) {
         softgpu_say("a queue was destroyed while its kernel ran, which did not end within %d s; "
                     "it is left behind",
@@ -158,7 +159,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* ROCr pauses a queue, by setting its share to 0, before ROCr reports the queue's error to HIP. */
+/* Pauses the queue if `percentage` is 0, otherwise continues the queue. ROCr pauses a queue before
+ * ROCr reports the queue's error to HIP. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtUpdateQueue(HSA_QUEUEID id, HSAuint32 percentage,
                                                HSA_QUEUE_PRIORITY priority, void *ring,
                                                HSAuint64 ring_bytes, HsaEvent *event) {
@@ -171,15 +173,15 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtUpdateQueue(HSA_QUEUEID id, HSAuint32 percent
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* The mask has no effect, because workgroups run on CPU cores instead of compute units. */
+/* Ignores the mask of compute units, because workgroups run on CPU cores. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetQueueCUMask(HSA_QUEUEID id, HSAuint32 count,
                                                   HSAuint32 *mask) {
     (void)id, (void)count, (void)mask;
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Accepts every queue: ROCr calls the function for cooperative launches, whose workgroups may wait
- * for each other by global wave sync (isa/gws.c). */
+/* Accepts every queue. ROCr calls hsaKmtAllocQueueGWS for cooperative launches, whose workgroups
+ * may wait for each other by global wave sync (isa/gws.c). */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocQueueGWS(HSA_QUEUEID id, HSAuint32 count,
                                                  HSAuint32 *first) {
     (void)count;

@@ -26,7 +26,7 @@ struct softgpu_queue {
     /* AQL queues: */
     _Atomic uint64_t *read_index;
     struct softgpu_amd_queue *amd;
-    /* SDMA queues: byte offsets since the queue's creation. */
+    /* SDMA queues: the indices count bytes since the queue's creation. */
     _Atomic uint64_t sdma_write_index, sdma_read_index;
 };
 
@@ -38,20 +38,20 @@ struct softgpu_patience {
     uint32_t sleep_ns;
 };
 
-/* Waits a little, before the caller checks again whether another thread has made a change. Spins
+/* Waits a short time, after which the caller checks again for a change by another thread. Spins
  * first, because most waits are short, then sleeps longer each time. Returns false when the queue
  * must stop. */
 bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience);
 
-/* Waits for the ring's next entry, for which HIP rings the doorbell. After a while the thread
- * sleeps until HIP rings the doorbell; if `rung`, HIP has already rung for the entry, and the
- * thread polls. Afterwards the caller must call softgpu_queue_found. */
+/* Waits for the ring's next entry. After a while the thread sleeps until HIP rings the doorbell. If
+ * HIP has already rung the doorbell for the entry (`rung`), the thread only polls the ring. When
+ * the entry has arrived, the caller must call softgpu_queue_found. */
 bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience, bool rung);
 void softgpu_queue_found(struct softgpu_queue *queue);
 
-/* Reports a fault of the queue's present work, after which the queue does nothing more. Returns
- * once the runtime has reacted by pausing the queue. If the runtime does not react, aborts the
- * process after a while, because continuing with wrong values would be worse. */
+/* Reports a fault of the queue's present work. The queue then executes nothing more. Returns once
+ * the runtime has reacted by pausing the queue. If the runtime does not react within a few seconds,
+ * aborts the process, because continuing with wrong values would be worse. */
 void softgpu_queue_fail(struct softgpu_queue *queue, const struct softgpu_fault *fault);
 
 /* Executes the ring's entries until the queue must stop. */

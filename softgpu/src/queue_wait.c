@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* After its last work a queue spins, then takes longer and longer naps, so that a launch waits at
- * most SHORT_NAP_NS. The queue spins only briefly and does not yield. If the queue shares a core
- * with HIP, which also spins, a nap's timer returns the core to the queue within microseconds.
- * After a yield, the queue would wait for the scheduler's tick: launch and wait would take 3 ms
- * instead of 120 us. After IN_USE_NS the queue arms the doorbell, or, if arming is impossible,
- * continues with naps of up to LONG_NAP_NS. */
+/* A queue without work first spins, and then takes longer and longer naps of at most SHORT_NAP_NS.
+ * The queue spins only briefly and does not yield. If the queue shares a core with HIP, which also
+ * spins, a nap's timer returns the core to the queue within microseconds. A yield would make the
+ * queue wait for the scheduler's next tick. With yields, a launch and its wait would take 3 ms
+ * instead of 120 us. After IN_USE_NS the queue arms the doorbell. If arming is impossible, the
+ * queue continues with naps of up to LONG_NAP_NS. */
 enum {
     SPIN_NS = 10 * 1000,
     FIRST_NAP_NS = 10 * 1000,
@@ -22,7 +22,7 @@ enum {
     LONG_NAP_NS = 2000 * 1000,
     PAUSES_PER_LOOK = 24,
     LOOK_NS = 100 * 1000 * 1000,
-    LOOKS_FOR_ROCR = 50, /* long, so that a busy machine does not abort a process */
+    LOOKS_FOR_ROCR = 50, /* a long limit, because ROCr may react late on a busy machine */
 };
 
 static void sleep_while(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout) {
@@ -51,7 +51,7 @@ static bool may_run(struct softgpu_queue *queue) {
     return state != SOFTGPU_QUEUE_STOPS;
 }
 
-/* Spins once and returns true if the wait is shorter than SPIN_NS so far; otherwise returns false.
+/* Spins once and returns true if the wait has lasted less than SPIN_NS; otherwise returns false.
  * The first call only reads the clock, to start the wait. */
 static bool spun(struct softgpu_patience *patience) {
     if (patience->since == 0)
@@ -87,7 +87,8 @@ bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *pa
     } else if (rung || !softgpu_doorbell_arm(&queue->doorbell)) {
         nap(queue, patience, LONG_NAP_NS);
     }
-    /* if the bell has just been armed, the caller must check the ring again for an earlier store */
+    /* if the doorbell has just been armed, the caller must look for an entry that arrived before
+     * the arming */
     return true;
 }
 

@@ -1,6 +1,6 @@
 /* Implements the copy engine: the queue's thread drains a ring of commands in AMD's SDMA format
- * (version 4, as on GFX9). Through the engine, HIP copies between host and device at the speed of
- * memcpy. With HSA_ENABLE_SDMA=0 HIP launches copy kernels instead, which the interpreter runs.
+ * (version 4, as on GFX9). HIP copies between host and device through the copy engine, at the speed
+ * of memcpy. With HSA_ENABLE_SDMA=0, HIP launches copy kernels, which the interpreter runs.
  *
  * ROCr sends only the commands below; every other command is a fault. */
 #include "check/hooks.h"
@@ -91,7 +91,7 @@ static bool copy_linear(const struct softgpu_queue *queue, const uint32_t *words
     return target != NULL;
 }
 
-/* The source or the destination of a rectangle copy, in bytes. */
+/* The source or the destination of a rectangle copy; pitch and slice are in bytes. */
 struct side {
     uint64_t va, pitch, slice;
 };
@@ -163,8 +163,8 @@ static bool compare(uint32_t value, uint32_t reference, unsigned function) {
     }
 }
 
-/* Waits until the word in memory meets the condition. If the command polls a register instead,
- * returns at once, because such a command only flushes a cache. */
+/* Waits until the word in memory meets the condition. For a command that polls a register, returns
+ * true at once, because ROCr sends such a command only to flush a cache. */
 static bool poll(struct softgpu_queue *queue, const uint32_t *words, struct softgpu_fault *fault) {
     if (!(words[0] >> 31))
         return true;
@@ -236,7 +236,7 @@ static unsigned await_command(struct softgpu_queue *queue, uint64_t index, uint3
     unsigned count = command_words(words[0]);
     for (unsigned i = 1; i < count && i < MAX_WORDS; i++)
         memcpy(words + i, ring + ((index + 4 * i) & mask), 4);
-    return count ? count : 1; /* an unknown command is reported when it is performed */
+    return count ? count : 1; /* softgpu_drain_sdma reports an unknown command */
 }
 
 void softgpu_drain_sdma(struct softgpu_queue *queue) {

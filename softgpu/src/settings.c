@@ -36,7 +36,8 @@ bool softgpu_is_setting(const char *item, size_t length) {
     return false;
 }
 
-/* Returns the value of the environment variable that the previous release used for a setting. */
+/* Returns the value of the separate environment variable that the previous release had for a
+ * setting. */
 static const char *old_variable(const char *name, char old[SOFTGPU_SETTING_SIZE]) {
     snprintf(old, SOFTGPU_SETTING_SIZE, SOFTGPU_VARIABLE "_%s", name);
     for (char *letter = old; *letter; letter++)

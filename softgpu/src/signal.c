@@ -4,8 +4,8 @@
 
 void softgpu_signal_store(uint64_t handle, int64_t value) {
     struct softgpu_signal *signal = softgpu_signal_at(handle);
-    /* The mailbox must be read first, because a waiting thread may free the signal once the value
-     * is set. */
+    /* Reads the mailbox first, because a waiting thread may free the signal as soon as the value is
+     * set. */
     uint64_t mailbox = signal->event_mailbox;
     uint32_t event_id = signal->event_id;
     atomic_store(&signal->value, value);

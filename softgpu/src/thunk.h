@@ -14,22 +14,22 @@
 /* Node 0 is the host; devices are nodes 1 to softgpu_device_count(). */
 enum { SOFTGPU_MAX_DEVICES = 8, SOFTGPU_MAX_NODES = SOFTGPU_MAX_DEVICES + 1 };
 
-/* Flat addresses in these ranges of 2^48 bytes mean workgroup memory and scratch; GFX9 hardware
- * uses these bases. */
+/* Flat addresses in two ranges of 2^48 bytes mean workgroup memory and scratch. The two ranges
+ * begin at the same addresses as on GFX9 hardware. */
 #define SOFTGPU_SHARED_APERTURE (UINT64_C(1) << 48)
 #define SOFTGPU_PRIVATE_APERTURE (UINT64_C(2) << 48)
 
 /* --- config.c ------------------------------------------------------------------------------ */
 
-/* Reads the environment once. Returns false, after one line on stderr, if the environment is
- * invalid: no device then exists. */
+/* Reads the environment once. If the environment is invalid, prints one line on stderr and returns
+ * false; no device exists in this case. */
 bool softgpu_configure(void);
 unsigned softgpu_device_count(void);
 /* Returns the target of a device's node; NULL for other nodes. The returned target lives as long as
  * the process. */
 const struct softgpu_target *softgpu_node_target(uint32_t node);
-/* Returns the number of bytes that can be allocated on a node: the device's memory, or the host's
- * for node 0. */
+/* Returns the number of bytes that can be allocated on a node: the memory of the node's device, or
+ * the host's memory for node 0. */
 uint64_t softgpu_node_memory(uint32_t node);
 
 /* --- topology.c ---------------------------------------------------------------------------- */
@@ -43,8 +43,8 @@ void *softgpu_drm_device(void);
 /* Notes that the process has opened the driver. */
 void softgpu_opened(void);
 /* Returns true in a child that was forked after softgpu_opened. A forked child lacks the queues'
- * threads, and the parent's threads may have held locks at the fork. As with the real driver's
- * library, every call then fails in the child. */
+ * threads, and the parent's threads may have held locks at the fork. Every call of the driver fails
+ * in a forked child, as with the real driver's library. */
 bool softgpu_forked(void);
 /* Prints one message, "softgpu: ...", by a single write, so that other output cannot split the
  * message. */
@@ -64,15 +64,15 @@ uint64_t softgpu_now(void);
  * threads that wait for the event.
  */
 void softgpu_raise_event(uint32_t event_id);
-/* Reports an access outside mapped memory to listeners for memory events; ROCr listens, prints a
- * line and aborts the process. Returns false if no listener exists. */
+/* Reports an access outside mapped memory to the listeners for memory events. ROCr is such a
+ * listener: ROCr prints a line and aborts the process. Returns false if no listener exists. */
 bool softgpu_raise_memory_fault(uint32_t node, uint64_t va);
 
 /* --- fault.c ------------------------------------------------------------------------------- */
 
 /* Prints the fault and reports the fault to ROCr as hardware would: through the memory event or the
  * queue's error signal. queue_va is 0 for the copy engine, whose errors reach ROCr only by the
- * memory event. The caller then waits for the runtime's reaction in softgpu_queue_fail. */
+ * memory event. After the report, softgpu_queue_fail waits for the runtime's reaction. */
 void softgpu_report_fault(uint32_t node, uint64_t queue_va, const struct softgpu_fault *fault);
 
 #endif

@@ -30,7 +30,7 @@ static const struct model models[] = {
 enum { COMPUTE_UNITS = 8, SIMDS_PER_UNIT = 4, GPU_CACHES = 2, GPU_BANKS = 3 };
 enum {
     FIRST_GPU_ID = 0x5000
-}; /* the kernel driver derives these ids from the hardware's location */
+}; /* the kernel driver derives a gpu_id from the hardware's location */
 
 static const struct model *find_model(const struct softgpu_target *target) {
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
@@ -51,8 +51,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCloseKFD(void) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Returns 1.6, as ROCm 5.2's kernel driver does. ROCr 5.2.3 requires at least 1.0, and needs 1.1 to
- * sleep on events. */
+/* Returns version 1.6 of the kernel driver's interface, as ROCm 5.2's kernel driver does. ROCr
+ * 5.2.3 requires version 1.0 of the interface, and needs version 1.1 to sleep on events. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetVersion(HsaVersionInfo *version) {
     version->KernelInterfaceMajorVersion = 1;
     version->KernelInterfaceMinorVersion = 6;
@@ -123,7 +123,7 @@ static void describe_device(HsaNodeProperties *node, uint32_t id,
     node->UniqueID = 0x6d67707500000000 + id;
     node->LocalMemSize = softgpu_node_memory(id);
     node->DrmRenderMinor = (HSAint32)(127 + id);
-    node->Capability.ui32.DoorbellType = 2; /* doorbell stores contain AQL write indices */
+    node->Capability.ui32.DoorbellType = 2; /* HIP stores AQL write indices in doorbells */
     node->Capability.ui32.QueueSizePowerOfTwo = 1;
     node->Capability.ui32.SRAM_EDCSupport = 1;
     node->NumCpQueues = 24;

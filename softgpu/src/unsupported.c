@@ -19,8 +19,9 @@ HSAKMT_STATUS hsaKmtGetRuntimeCapabilities(HSAuint32 *capabilities) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Returns "not supported". ROCr therefore reads a queue's faults from the queue's inactive signal,
- * not from the debugger's exception mask. Faults in the inactive signal need no trap handler. */
+/* Returns "not supported". As a result, ROCr reads a queue's faults from the queue's inactive
+ * signal, not from the debugger's exception mask. The device can set the inactive signal without a
+ * trap handler. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRuntimeEnable(void *debug, bool set_up_trap_registers) {
     (void)debug, (void)set_up_trap_registers;
     return HSAKMT_STATUS_NOT_SUPPORTED;
@@ -30,15 +31,15 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRuntimeDisable(void) {
     return HSAKMT_STATUS_NOT_SUPPORTED;
 }
 
-/* ROCr installs a trap handler for every device, but no fault runs the handler, because a fault
- * ends the process earlier. */
+/* Accepts ROCr's trap handler, but never runs the handler, because a fault ends the process
+ * earlier. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetTrapHandler(HSAuint32 node, void *handler, HSAuint64 size,
                                                   void *buffer, HSAuint64 buffer_size) {
     (void)node, (void)handler, (void)size, (void)buffer, (void)buffer_size;
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* The policy has no effect, because host and device share coherent memory. */
+/* Ignores the caching policy, because host and device share coherent memory. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetMemoryPolicy(HSAuint32 node, HSAuint32 policy,
                                                    HSAuint32 alternate_policy,
                                                    void *alternate_memory, HSAuint64 size) {
@@ -52,7 +53,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetTileConfig(HSAuint32 node, HsaGpuTileConfi
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Reports that XNACK is off: a kernel must not access memory that was never registered. */
+/* Reports that XNACK is off, so a kernel must not access memory that was never registered. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetXNACKMode(HSAint32 *enabled) {
     *enabled = 0;
     return HSAKMT_STATUS_SUCCESS;

@@ -1,5 +1,5 @@
-"""The public modules are mgpu_rt, mgpu_rt.hooks, mgpu_rt.manager and mgpu_rt.runtime, and no
-others."""
+"""The public modules are mgpu_rt, mgpu_rt.hooks, mgpu_rt.manager, mgpu_rt.manager.rehearsal and
+mgpu_rt.runtime."""
 
 import pkgutil
 import re

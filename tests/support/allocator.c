@@ -83,7 +83,8 @@ static int (*real_lock)(pthread_mutex_t *), (*real_unlock)(pthread_mutex_t *);
 static pthread_mutex_t arena = PTHREAD_MUTEX_INITIALIZER;
 static bool has_lock;
 
-/* Gives other threads time to wait for the arena's lock while they hold their own locks. */
+/* Takes the arena's lock, and gives other threads time to wait for this lock while those threads
+ * hold locks of their own. */
 static void before_fork(void) {
     real_lock(&arena);
     usleep(2000);
@@ -100,8 +101,8 @@ static void enter_arena(void) {
     }
 }
 
-/* Registers the fork handlers after the library's handlers, because prepare handlers run last in,
- * first out. */
+/* Registers the fork handlers after the library's handlers, because prepare handlers run in reverse
+ * order of registration. */
 static void register_handlers(void) {
     static bool registered;
     if (registered || !getenv("ALLOCATOR_LOCK"))
@@ -215,7 +216,7 @@ void free(void *address) {
     __libc_free(address);
 }
 
-/* These functions of libc allocate for their caller. */
+/* The following functions of libc allocate for their caller. */
 char *strdup(const char *text) {
     const size_t size = strlen(text) + 1;
     char *copy = FAILS() ? NULL : __libc_malloc(size);

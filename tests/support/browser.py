@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-#: Names of the browser on different systems; `make test` installs the first.
+#: Names of the browser on different systems; `make test` installs `chromium`.
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 FLAGS = (
@@ -31,7 +31,7 @@ FLAGS = (
     "--no-first-run",
 )
 
-#: Messages of a page's requests and output; all other messages of a browser are ignored.
+#: Messages about a page's requests and output; other messages of the browser are ignored.
 TOLD = (
     "Network.requestWillBeSent",
     "Log.entryAdded",
@@ -64,7 +64,7 @@ class Page:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Calls a method of the browser, and returns its answer."""
+        """Calls a method of the browser, and returns the browser's answer."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -80,7 +80,7 @@ class Page:
             self.events.append(message)
 
     def _next(self) -> dict[str, Any]:
-        """Returns the browser's next message; each ends with a zero byte."""
+        """Returns the browser's next message; a zero byte ends each message."""
         while b"\0" not in self._unread:
             part = self._from.read(1 << 20)
             assert part, "the browser has ended"
@@ -89,7 +89,7 @@ class Page:
         return json.loads(message)
 
     def show(self, path: Path, *, width: int, height: int = 900, dark: bool = False) -> None:
-        """Loads a file as a screen of the given width shows it."""
+        """Loads a file as a page on a screen of the given width."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         size = {"width": width, "height": height, "deviceScaleFactor": 1}
@@ -140,8 +140,8 @@ def page() -> Iterator[Page]:
 
 
 def _place(its_input: int, its_output: int) -> None:
-    """Moves the browser's descriptors to the numbers that it uses: 3 to read messages, 4 to write
-    messages."""
+    """Moves the browser's descriptors to 3, where the browser reads messages, and to 4, where the
+    browser writes messages."""
     high = [fcntl.fcntl(file, fcntl.F_DUPFD, 10) for file in (its_input, its_output)]
     for file, place in zip(high, (3, 4), strict=True):
         os.dup2(file, place)

@@ -2,12 +2,13 @@
 
 The library reads its options once per process and keeps its caches until the process ends, so each
 test needs a new process. `@in_child(...)` runs the decorated function in a separate process (a
-fork, nursery.py) with the named environment, and reports its failure here. The function gets a
-`Mgpu`: the library, and the recording stub of HIP below it.
+fork, nursery.py) with the named environment. A failure in that process also fails the test in
+pytest. The function gets a `Mgpu`: the library, and the recording stub of HIP that the library
+calls.
 
 The library under test is in build/lib, or is the library that MGPU_RT_TEST_LIBRARY names. For tests
-of libraries that lack a proof, tests/proofs/mutants sets this variable. MGPU_RT_TEST_PYTHON names
-the interpreter for the policy of a library that was built on another machine.
+of libraries that lack a proof, tests/proofs/mutants sets MGPU_RT_TEST_LIBRARY. If the library was
+built on another machine, MGPU_RT_TEST_PYTHON names the Python interpreter for the cache policy.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ LACKING = 78
 #: Every test of the runtime runs twice: with the manager in Python, which starts during the test,
 #: and without the manager.
 POLICIES = ("python", "builtin")
-#: With the manager, `make test` runs only the manager's own tests and all programs.
+#: With the manager, `make test` runs only the bench programs and the manager's own tests.
 PYTHON_IN_CHECK = (pytest.param("python", marks=pytest.mark.check), "builtin")
 AT_ONCE = {"MGPU_RT_MANAGER": f"{os.environ.get('MGPU_RT_TEST_PYTHON', 'on')},delay=0"}
 
@@ -90,7 +91,7 @@ class Mgpu:
         self.lib = self.ffi.dlopen(str(library()))
         self.on_stub = os.environ["MGPU_RT_HIP"] == str(STUB)
         self.on_cuda = os.environ["MGPU_RT_HIP"] == str(cuda.BUILD / "cuhip" / cuda.HIP)
-        # The stub, or HIP itself: `stub_ffi` also declares the hip* functions.
+        # self.stub is the stub or HIP itself, because `stub_ffi` also declares the hip* functions.
         named = Path(os.environ["MGPU_RT_HIP"])
         self.stub = self.stub_ffi.dlopen(str(named if named.exists() else STUB))
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
@@ -189,7 +190,7 @@ def stub_header() -> str:
     return re.sub(r"^#.*", "", plain, flags=re.MULTILINE)
 
 
-#: The functions of HIP that tests of the runtime call: their handles have no types.
+#: Functions of HIP that tests of the runtime call; each handle is declared as `void *`.
 _HIP_DECLARATIONS = """
 int hipStreamCreateWithFlags(void **stream, unsigned flags);
 int hipEventCreateWithFlags(void **event, unsigned flags);
@@ -233,8 +234,8 @@ def declarations() -> tuple[FFI, FFI]:
 
 
 def _case(policy: Parameter, backend: Parameter) -> ParameterSet:
-    """Returns one parameter that combines the policy and the backend. Tests that need a GPU are not
-    for `make check`."""
+    """Returns one parameter that combines the policy and the backend. A case that needs a GPU does
+    not get the mark `check`."""
     one, other = (p if isinstance(p, ParameterSet) else pytest.param(p) for p in (policy, backend))
     return pytest.param(*one.values, *other.values, marks=other.marks or one.marks)
 
@@ -246,7 +247,8 @@ def in_child(
 ) -> Callable:
     """Runs the decorated test in a separate process, once for each policy and backend.
 
-    The test takes a single argument, the Mgpu. `env` is added to `environment()`.
+    The test takes a single argument, the Mgpu. The child's environment is `environment()` with the
+    variables in `env`.
     """
 
     cases = [_case(policy, backend) for policy, backend in itertools.product(policies, backends)]

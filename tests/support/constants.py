@@ -1,4 +1,5 @@
-"""Images as a lowered program contains them: constants that can neither change nor be unmapped."""
+"""Images that are constants of a library, as in a lowered program: the images can neither change
+nor be unmapped."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Helpers for tests of the manager's hosting. This file provides the programs, the environment in
-which the manager starts at once, and checks that the manager started and ended."""
+"""Helpers for tests of the manager's hosting. This file provides the programs, and the environment
+in which the manager starts at once. Other functions check that the manager has started and
+ended."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def python_with_cffi(version: str) -> str | None:
     python = venv / "bin" / "python"
     with locked(venv):
         if not next(venv.glob(f"{PACKAGES}/_cffi_backend*"), None):
-            # All environments use this environment's pip, because unpacking a pip takes 4 s.
+            # All virtual environments use the pip of the Python that runs the tests, because
+            # unpacking a pip takes 4 s.
             empty = [interpreter, "-m", "venv", "--without-pip", str(venv)]
             subprocess.run(empty, check=True, timeout=HANG)
             install = [sys.executable, "-m", "pip", "install", "-q", "--only-binary=:all:"]
@@ -133,8 +135,8 @@ def ends(process: int) -> bool:
 
 
 def managers(home: Path = ROOT, programs: set[int] | None = None) -> set[int]:
-    """Returns the process ids of a checkout's managers; `programs` restricts the result to the
-    managers of these processes."""
+    """Returns the process ids of a checkout's managers, or only of the managers that serve the
+    processes in `programs`."""
     found = set()
     for entry in os.listdir("/proc"):
         if entry.isdigit() and is_running(int(entry)):

@@ -22,8 +22,8 @@ PROGBITS, SYMTAB, STRTAB, NOTE = 1, 2, 3, 4
 
 @functools.cache
 def code_object(program: str, module: str | None = None, chip: str = CHIP) -> bytes:
-    """Returns the code object of bench/programs/<program>.mlir, or of the gpu.module named in
-    it."""
+    """Returns the code object of bench/programs/<program>.mlir, or of the file's gpu.module that
+    `module` names."""
     return lower.code_object(PROGRAMS / f"{program}.mlir", chip, module=module)
 
 
@@ -54,9 +54,9 @@ def elf_of(
     content: bytes = b"",
     names: int = 0,
 ) -> bytes:
-    """Returns an ELF file with `content` and sections (type, flags, offset, size). Section names
-    all begin at the second byte of the section `names`; `segments` are notes that cover all of the
-    content."""
+    """Returns an ELF file with `content` and sections (type, flags, offset, size). All section
+    names begin at the second byte of the section `names`. `segments` is a number of notes; each
+    note covers all of the content."""
     begin = HEADER.size
     end = begin + len(content)
     rows = b"".join(

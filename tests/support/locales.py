@@ -13,8 +13,8 @@ from tests.support.folders import locked
 
 
 def make_locales(wanted: dict[str, tuple[str, str]]) -> Path:
-    """Builds the folder for LOCPATH, with a locale for each name, made from its source and its
-    codec."""
+    """Builds the folder for LOCPATH. For each name, the folder contains a locale that is compiled
+    from the given source and codec."""
     out = BUILD / "tests" / "locales"
     if not shutil.which("localedef") or not Path("/usr/share/i18n/locales").is_dir():
         pytest.skip("no localedef, or no sources of locales (Debian: locales)")

@@ -3,8 +3,8 @@ with a model.
 
 Each thread works on its own streams and buffers, and occasionally passes a buffer to another
 thread. If the last work on a buffer was on another stream, the new stream first waits for an event,
-as in MLIR's asynchronous lowering. The program makes no other waits. If the library reuses memory
-too early, or waits too late, a copy back contains a wrong number.
+as in MLIR's asynchronous lowering. The program orders its streams by events only. If the library
+reuses memory too early, or waits too late, a copy back contains a wrong number.
 
 All data are float32 with small integer values: every operation on them is exact.
 """
@@ -110,8 +110,8 @@ class Worker:
         self.buffers.append(Buffer(address, content, stream, known))
 
     def free(self, buffer: Buffer) -> None:
-        """Frees a buffer on the stream that last used it, on another stream ordered after that
-        work, or on the null stream."""
+        """Frees a buffer on the stream that last used it, on a stream that waits for the buffer's
+        last work, or on the null stream."""
         choice = self.random.random()
         self.buffers.remove(buffer)
         if choice < 0.15 or buffer.stream is None:
@@ -131,7 +131,7 @@ class Worker:
         buffer.content[:count], buffer.known[:count] = value, True
 
     def upload(self, buffer: Buffer) -> None:
-        """Copies to the device; the caller may overwrite the source at return."""
+        """Copies to the device; the caller may overwrite the source when the call returns."""
         stream, count = self.stream(), self.random.randint(1, len(buffer.content))
         source = np.full(count, self.random.randint(0, 1000), np.float32)
         source[:: self.random.randint(1, 9)] += 1

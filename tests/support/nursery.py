@@ -1,10 +1,10 @@
 """Starts the processes of tests by fork: a fork takes 0.03 s of a core, and a new Python 0.19 s.
 
-A nursery is a process that has imported the modules that every child needs and parsed cffi's
-declarations, but loaded neither the library nor HIP. A child is a fork of the nursery, with the
-environment and output that the test requests; the child ends like any Python process. The dynamic
-loader and patience.py read variables when a process starts, so each value of these variables needs
-its own nursery.
+A nursery is a process that has imported the modules that every child needs, and has parsed cffi's
+declarations. A nursery has loaded neither the library nor HIP. A child is a fork of the nursery,
+with the environment and output that the test requests; the child ends like any Python process. The
+dynamic loader and patience.py read variables when a process starts, so each value of these
+variables needs its own nursery.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ forks = True
 
 
 class Nursery:
-    """Starts a nursery, and requests children from this nursery, in the process of the tests."""
+    """Starts a nursery from the process of the tests, and requests children from the nursery."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.process = subprocess.Popen(
@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def become(env: Mapping[str, str], out: Sequence[str]) -> None:
-    """Adopts a child's environment and output."""
+    """Gives this process the environment and the output of a child."""
     os.environ.clear()
     os.environ.update(env)
     for number, path in enumerate([os.devnull, *out]):

@@ -1,5 +1,5 @@
-"""Limits for the waits of tests. A test waits for a condition on a machine under any load; a longer
-wait counts as a hang."""
+"""Limits for the waits of tests. A test waits for a condition on a machine under any load. A wait
+of more than HANG seconds counts as a hang."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 #: Seconds after which a wait counts as hanging. A wait normally takes a few seconds at most, so no
-#: load makes a wait fail. pytest's own limit (pyproject.toml) is longer. A library without a proof
-#: may hang; the tests of that library shorten the limit (variants.py).
+#: load makes a wait fail. The limit of pytest itself (pyproject.toml) is longer than HANG. A
+#: library without a proof may hang; the tests of that library shorten the limit (variants.py).
 HANG = int(os.environ.get("MGPU_RT_TEST_HANG", "600"))
 
 
 def wait_until(condition: Callable[[], object]) -> bool:
-    """Waits until the condition is true; returns False if it stays false for HANG seconds."""
+    """Waits until the condition is true; returns False if the condition stays false for HANG
+    seconds."""
     end = time.monotonic() + HANG
     while not condition():
         if time.monotonic() > end:
@@ -26,8 +27,8 @@ def wait_until(condition: Callable[[], object]) -> bool:
 
 
 def wait_for_end(thread: threading.Thread) -> bool:
-    """Joins the thread, and waits until the system has no thread with its number; returns False if
-    the thread does not end.
+    """Joins the thread, and waits until the system no longer lists the thread; returns False if the
+    thread does not end.
 
     Python's join returns before the thread has run the C functions that are registered for its end.
     """

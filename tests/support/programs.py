@@ -51,8 +51,8 @@ def ways() -> dict[str, Way]:
     return {
         "linked": Way(library()),
         "preloaded": Way(STOCK, preload=library()),
-        # Stock is also in the process, because the program requests stock by a name that our
-        # library does not have.
+        # Besides our library, stock is in the process, because the program requests stock by a name
+        # that our library lacks.
         "preloaded-22.1": Way(STOCK_22, preload=library()),
         # Without preloading, the name that the program requests is a link to our library.
         "named-22.1": Way(STOCK_22, search=BUILD / "lib"),
@@ -61,7 +61,8 @@ def ways() -> dict[str, Way]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run. Exit statuses of these programs are random: only signals count."""
+    """The outcome of a run. The exit status of a lowered program is random, so only signals
+    count."""
 
     signal: int  # the signal that ended the run; 0: none
     stdout: str
@@ -81,7 +82,7 @@ class Outcome:
         return self.log["calls"]
 
 
-#: Device code by backend, if it differs from lower()'s default: the chip, the form of the image.
+#: The chip and the form of the image for each backend that does not use the defaults of lower().
 TARGETS = {"cuda": ("sm_90", "bin"), "cuda-ptx": ("sm_90", "isa")}
 
 

@@ -62,7 +62,7 @@ def call(
 
 
 def memory(moment: float, allocated: int, cached: int, pid: int = PID) -> dict[str, Any]:
-    """Returns an event of a trace that counts device memory; its time is in microseconds."""
+    """Returns a trace event that counts device memory; the event's time is in microseconds."""
     args = {"allocated": allocated, "cached": cached}
     return {"ph": "C", "name": "device memory", "pid": pid, "ts": moment, "args": args}
 

@@ -153,7 +153,7 @@ def _commit() -> str:
 
 
 def stress(runs: int, target: str, tests: list[str], jobs: int, turn: int = 0) -> Iterator[Run]:
-    """Yields each run when the run ends; `turn` is the index in LOADS of the first run's load."""
+    """Yields each run when the run ends. The load of the first run is LOADS[turn]."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     _commit()

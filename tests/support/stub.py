@@ -36,7 +36,7 @@ class Stub(Hip):
         return json.loads(self.ffi.string(self.lib.hipstub_json()))
 
     def misuse(self) -> list[str]:
-        """Returns the texts of the misuses so far, without addresses, and clears them."""
+        """Returns the texts of the misuses so far, without addresses, and clears the misuses."""
         texts = self.record()["misuse"]
         assert self.lib.hipstub_misuse() == len(texts)
         self.lib.hipstub_reset()

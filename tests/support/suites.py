@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
     from xdist.scheduler import LoadScopeScheduling
 
-#: Groups of tests that share files made once in a session, so that one worker runs them.
+#: Folders whose tests share files that are made once in a session; one worker runs all tests of a
+#: folder.
 TOGETHER = (
     "tests/release/examples/",  # `make install`
     "tests/release/install/",
@@ -33,19 +34,19 @@ APART = (
     "softgpu/tests/isa/test_decoder.py",
 )
 
-#: The number of workers of `-n auto`. For a third of their time, tests only wait for a child
-#: process to start, or for a stream.
+#: The number of workers of `-n auto`. Tests spend a third of their time waiting for a child process
+#: to start, or for a stream.
 CORES = len(os.sched_getaffinity(0))
 WORKERS = min(CORES + (CORES + 1) // 2, 12)
 
-#: CI has every tool, so a test that lacks one fails there.
+#: CI has every tool: on CI, a test that lacks a tool fails.
 ON_CI = os.environ.get("CI") == "true"
 LACKS = " is missing"  # the words of every reason to skip that names a tool or a package
 
 
 def pytest_configure() -> None:
-    """Restores SIGINT for the programs that tests start: a shell ignores it in background jobs and
-    their children. Programs that a signal ends leave no core file."""
+    """Restores SIGINT for the programs that tests start, because background jobs of a shell, and
+    their children, ignore SIGINT. Programs that a signal ends leave no core file."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
@@ -60,8 +61,8 @@ def in_check(values: Iterable, chosen: Callable[..., bool]) -> list[ParameterSet
 
 
 def scope(test: str) -> str:
-    """Returns the name of one worker's group of tests: a folder of TOGETHER, a test of a file in
-    APART, or a file."""
+    """Returns the name of the group of tests that one worker runs: a folder in TOGETHER, or a file.
+    Each test of a file in APART is a separate group."""
     for folder in TOGETHER:
         if test.startswith(folder):
             return folder

@@ -1,4 +1,4 @@
-"""Tests that lack a tool are skipped and name it; on CI they fail."""
+"""A test that lacks a tool is skipped and names the tool; on CI the test fails."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Builds the library with other flags or without a proof, for tests that run other tests with that
-library."""
+"""Builds the library with other flags, or without a proof. Some tests use such a library to run
+other tests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def make(home: Path, flags: tuple[str, ...]) -> Path:
 
 @functools.cache
 def checkout(flags: tuple[str, ...]) -> Path:
-    """Compiles the sources in a separate checkout: sources that change later are compiled again.
+    """Compiles the sources in a separate checkout, and compiles the sources again after they have
+    changed.
 
     All workers share the checkout that the first worker made.
     """
@@ -83,12 +84,12 @@ def build(name: str, flags: tuple[str, ...] = ("-O1",)) -> Path:
 
 
 def control() -> Path:
-    """Builds the library with all proofs, with the flags of the libraries that `without` builds."""
+    """Builds the library with all proofs, and with the flags that `without` uses."""
     return checkout((*PLAIN, "-DWITHOUT=none")) / "build" / "lib" / NAME
 
 
-#: The only object file that depends on the omitted proof (csrc/runtime/proof.h): all libraries that
-#: lack a proof share the other object files.
+#: The only object file that depends on the omitted proof (csrc/runtime/proof.h). Libraries that
+#: lack different proofs share all other object files.
 KNOWS = Path("process") / "state.o"
 
 

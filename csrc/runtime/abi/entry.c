@@ -1,6 +1,6 @@
 /* Defines the exported functions. Each exported function makes one predictable test, and then calls
- * its implementation, which another file defines. The first call, calls with statistics and calls
- * after exit take the slow entry. */
+ * its implementation, which another file defines. A call takes the slow entry if it is the first
+ * call, if statistics are on, or if HIP has ended. */
 #include "abi/entry.h"
 #include "abi/lifecycle.h"
 #include "abi/override.h"
@@ -12,8 +12,8 @@
 #include "telemetry/call.h"
 #include "telemetry/recording/recorder.h"
 
-/* Returns whether a function only releases objects. The process's end frees everything, and HIP may
- * crash in such late calls (llvm #190563). */
+/* Returns true if a function only releases objects. Such a call is needless at the end of the
+ * process, and may crash in HIP (llvm #190563). */
 static bool is_release(enum abi_index function) {
     switch (function) {
     case ABI_mgpuModuleUnload:

@@ -4,8 +4,8 @@
 
 #include "mgpu_rt.h"
 
-/* Returns this library's own function with a name, even if an override answers its calls; NULL if
- * no function has that name. */
+/* Returns this library's own function with a name, even if an override answers the program's calls
+ * of that name. Returns NULL if no function has that name. */
 mgpu_rt_function entry_native(const char *name);
 
 #endif

@@ -47,7 +47,8 @@ static bool installing; /* under start_lock */
 /* ---- the caches ---- */
 
 /* reset_cache comes first, so that a reset is detected before any other cache releases handles.
- * reset_cache is invalidated last: until then each thread that checks for a reset detects it. */
+ * caches_invalidate invalidates reset_cache last: until then, every thread that checks for a reset
+ * still detects the reset. */
 static const struct cache *const caches[] = {
     &reset_cache,  &function_graph_cache, &staging_cache,     &registration_cache,
     &module_cache, &block_cache,          &environment_cache, &stream_cache,
@@ -67,8 +68,9 @@ static void in_parent(void) {
     registrations_after_fork();
 }
 
-/* HIP works in a forked child if it was not started before the fork. A thread of the parent may
- * have been in its first call: the child makes its own first call, from the start. */
+/* HIP works in a forked child if it was not started before the fork. If another thread of the
+ * parent was starting the library during the fork, the child starts the library again in its own
+ * first call. */
 static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
     lines_forked();
@@ -93,8 +95,8 @@ static void in_child(void) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Runs before any call. Otherwise a forked child could wait for start_lock for ever, if another
- * thread of the parent held start_lock during its first call. */
+/* Registers the handlers before any call of the library. A forked child must get a new start_lock,
+ * because another thread of the parent may hold start_lock during the fork. */
 __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(before_fork, in_parent, in_child);
 }
@@ -161,17 +163,18 @@ static struct {
     long process, faults_of_children;
 } asked_of;
 
-/* Runs at the start, because a program may change its environment. */
+/* Reads the variable before main, because the program may change the environment later. */
 __attribute__((constructor)) static void note_asked(void) {
     const char *asked = options_path_variable("MGPU_RT_RUN_PROCESS");
     if (!asked || sscanf(asked, "%ld:%ld", &asked_of.process, &asked_of.faults_of_children) != 2)
         asked_of.process = 0;
 }
 
-/* Reports that the program made no call, so that there is nothing to show. Prints nothing for a
- * process that has had child processes, which may have made the calls. Each child process causes
- * page faults. The counter also contains the children of `mgpu-rt run`, because `mgpu-rt run`
- * became the program by exec. */
+/* Tells the user of `mgpu-rt run` that the program made no call: the statistics, the trace or the
+ * hook then have nothing to show. Prints nothing if the process has had child processes, because
+ * these processes may have called the library. The function recognises child processes by their
+ * page faults. Children of `mgpu-rt run` also count, because `mgpu-rt run` became the program by
+ * exec; faults_of_children is the number of their faults. */
 static void report_no_call(void) {
     struct rusage children;
     if (asked_of.process != getpid() || !(load_acquire(&runtime_mode) & MODE_UNSTARTED))
@@ -219,16 +222,16 @@ static bool open_hip(struct hip_library *library, const char *wanted, bool silen
     return hip_open(library, wanted, silent);
 }
 
-/* A program that imports mgpu* functions will call them, perhaps as late as in its destructors.
- * With stock, HIP is mapped before main, and so ends after the program's destructors. The library
- * opens HIP before main to get this order. A program that imports no mgpu* function pays only for
- * this check of its imports. */
+/* A program that imports mgpu* functions will call these functions, and may do so only in its
+ * destructors. With stock, HIP is mapped before main, and so ends after the program's destructors.
+ * The library opens HIP before main, so that HIP ends after the program's destructors here, too. A
+ * program that imports no mgpu* function pays only for this check of its imports. */
 __attribute__((constructor)) static void open_early(void) {
     const char *wanted = options_path_variable("MGPU_RT_HIP");
     const char *verbose = options_path_variable("MGPU_RT_VERBOSE");
     if (!mapped_imports("mgpu"))
         return;
-    /* In other programs the first call reads MGPU_RT_VERBOSE. */
+    /* The first call reads MGPU_RT_VERBOSE in a program that imports no mgpu* function. */
     options.verbose_on = verbose && strcmp(verbose, "1") == 0;
     if (!open_hip(&early, wanted ? wanted : "", true))
         early.path[0] = '\0';
@@ -245,8 +248,8 @@ static bool find_hip(struct hip_library *library) {
 
 /* The facts that HIP reports when the library starts it, and the time of the start. */
 struct found {
-    int devices; /* -1: HIP does not report it */
-    int version; /* 0: HIP does not report it */
+    int devices; /* -1: HIP does not report the number of devices */
+    int version; /* 0: HIP does not report the version */
     uint64_t begin, nanoseconds;
 };
 static const struct found nothing_found = {.devices = -1};
@@ -260,7 +263,7 @@ static struct found start_hip(const struct hip_functions *functions) {
     if (counted != hipSuccess)
         found.devices = counted == hipErrorNoDevice ? 0 : -1;
     if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
-        (void)functions->GetLastError(); /* the program's calls must get the error */
+        (void)functions->GetLastError(); /* the program's calls must report this error */
     found.nanoseconds = clock_ns() - found.begin;
     return found;
 }
@@ -318,8 +321,8 @@ static __attribute__((noinline)) void find_on_stack(void) {
     find_into(&library);
 }
 
-/* Allocates the path on the heap, because a path is too large for a thread with a stack of 16 KB.
- * If the heap has no memory, the path is on the stack. */
+/* Allocates the struct on the heap, because the path in the struct is too large for a stack of 16
+ * KB. If the heap has no memory, the struct is on the stack. */
 static void find_and_install(void) {
     struct hip_library *library = malloc(sizeof *library);
     if (library)
@@ -329,8 +332,8 @@ static void find_and_install(void) {
     free(library);
 }
 
-/* A forked child gets its own files at its first call: a child that only executes another program
- * gets none. */
+/* A forked child gets its own files at its first call, so a child that only executes another
+ * program gets no files. */
 static void open_in_child(void) {
     pthread_mutex_lock(&start_lock);
     if (runtime_is(MODE_FORKED))

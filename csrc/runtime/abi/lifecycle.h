@@ -2,9 +2,9 @@
 #ifndef MGPU_RT_LIFECYCLE_H
 #define MGPU_RT_LIFECYCLE_H
 
-/* Reads the options and opens HIP, once. No thread ever waits in this function for another thread.
- * Otherwise a thread that holds the loader's lock (a constructor under dlopen) and a thread that
- * waits for that lock could deadlock. */
+/* Reads the options and opens HIP, once. No thread holds a lock of the library while it opens HIP.
+ * Such a lock could deadlock with a constructor under dlopen, which holds the loader's lock and may
+ * call this function. */
 void runtime_start(void);
 
 #endif

@@ -88,13 +88,13 @@ int override_set(const char *name, mgpu_rt_function instead) {
 
 /* ---- a runtime in Python ---- */
 
-static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and its object was not created yet */
+static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and the runtime in Python was not created yet */
 static bool begun;
 static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* All first calls wait here, so that no call bypasses the override. A thread releases the GIL
- * before it waits, because the thread that starts Python may need the GIL. A module that Python
- * imports for the override may call mgpu* functions. */
+/* The first calls of all threads wait for the runtime in Python, so that no call bypasses the
+ * runtime. A thread releases the GIL before it waits, because the thread that starts Python may
+ * need the GIL. A module that Python imports for the override may call mgpu* functions. */
 static void host(void) {
     void *const gil = python_let_go();
     pthread_mutex_lock(&host_lock);
@@ -109,8 +109,8 @@ static void host(void) {
     pthread_mutex_unlock(&host_lock);
 }
 
-/* Returns the lowest address at which the calling thread's stack suffices; 0 if the address is
- * unknown. */
+/* Finds the part of the calling thread's stack from which a function may call Python. Returns the
+ * lowest address of this part, or 0 if the stack is unknown. */
 static uintptr_t find_floor(void) {
     pthread_attr_t attributes;
     void *lowest = NULL;
@@ -138,7 +138,7 @@ static bool has_room(void) {
     return false;
 }
 
-/* Calls of mgpu* functions that the override makes bypass all overrides. */
+/* While the override runs, the mgpu* calls of this thread bypass all overrides. */
 static void make_room_by_override(int device, size_t bytes) {
     void (*const ask)(int, size_t) = (void (*)(int, size_t))load_acquire(&out_of_memory);
     const bool before = override_inside;
@@ -161,7 +161,7 @@ static bool asks_overrides(void) {
 bool override_present(void) {
     if (!runtime_is(MODE_OVERRIDE))
         return false;
-    (void)asks_overrides(); /* so that the thread's entry is created */
+    (void)asks_overrides(); /* creates the runtime of MGPU_RT_RUNTIME */
     return any_override();
 }
 
@@ -172,8 +172,8 @@ static struct advice not_asked = {
         "stream %p is being captured: until the capture ends, no hook or runtime in Python gets "
         "calls of this thread (--hook, --runtime, mgpu_rt.intercept, mgpu-rt check or diff)"};
 
-/* An override in Python may call HIP itself, or read memory into a buffer that it frees: a graph
- * can contain neither. */
+/* Marks the graph as failed if an override is set. An override in Python may call HIP itself, or
+ * copy device memory into a buffer that Python frees later. A graph cannot contain such work. */
 static mgpu_rt_function built(enum abi_index function) {
     if (DOUBT(override_belongs_in_no_graph, !override_inside && override_present()))
         graph_fail("a hook or runtime in Python answers its calls (--hook, --runtime, "
@@ -192,8 +192,8 @@ static void destroy_unless_external(hipStream_t handle) {
         impl_mgpuStreamDestroy(handle);
 }
 
-/* Returns the override, or the function that answers because of an external stream; NULL if there
- * is neither. */
+/* Returns NULL if the library itself must answer the call, because of the thread's external stream.
+ * Otherwise returns the override, or destroy_unless_external for mgpuStreamDestroy. */
 static mgpu_rt_function beside_external(enum abi_index function, mgpu_rt_function override) {
     const struct stream *external = thread_get()->external;
     if (DOUBT(override_belongs_in_no_capture, capture_on_thread())) {
@@ -218,7 +218,7 @@ mgpu_rt_function override_find(enum abi_index function) {
         override = beside_external(function, override);
     if (override) {
         call_now.overridden = true;
-        call_now.native = false; /* creating a runtime may have made calls */
+        call_now.native = false; /* the creation of a runtime in Python may have set this flag */
     }
     return override || !external || !PROOF(cache_serves_captures, caches_on())
                ? override

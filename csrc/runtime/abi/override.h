@@ -1,10 +1,9 @@
-/* Finds what answers a call in place of this library's implementation: an override (a function that
- * the user has set by mgpu_rt_intercept) or a graph. MGPU_RT_RUNTIME names a class in Python, whose
- * overrides the first call sets.
+/* Finds the function that answers a call in place of this library's implementation. The function is
+ * an override, which the user has set by mgpu_rt_intercept, or a function of graphs/.
+ * MGPU_RT_RUNTIME names a class in Python, whose overrides the first call sets.
  *
- * The table costs nothing until an override is set. MODE_OVERRIDE, MODE_GRAPH and MODE_EXTERNAL are
- * bits of runtime_mode, so calls take the slow entry and look for an override only if one bit is
- * set. */
+ * Overrides cost nothing until one is set. MODE_OVERRIDE, MODE_GRAPH and MODE_EXTERNAL are bits of
+ * runtime_mode. A call looks for another function only if one of these bits is set. */
 #ifndef MGPU_RT_OVERRIDE_H
 #define MGPU_RT_OVERRIDE_H
 
@@ -27,31 +26,31 @@ int override_set(const char *name, mgpu_rt_function instead);
 /* Returns the function that answers a call in place of the call's implementation; NULL if the
  * implementation answers. The order:
  *
- *     1. The graph that the calling thread builds answers. An override is not asked; a call that it
- * would answer ends the building.
+ *     1. The graph that the calling thread builds answers. If any override is set, the call ends
+ * the building instead.
  *     2. The thread's external stream. mgpuStreamCreate returns this stream, and mgpuStreamDestroy
  * leaves it alive.
  *        While a thread captures, its capture answers every call.
  *     3. An override.
  *     4. The capture of another thread's external stream.
  *
- * A call that an override makes is answered by row 1, by row 4 or by the implementation. The first
- * override ends MGPU_RT_EXCLUSIVE, and with it MGPU_RT_SYNC=lazy: overrides may call HIP, or read
- * memory. */
+ * No override answers a call that an override makes. The first override ends MGPU_RT_EXCLUSIVE and
+ * MGPU_RT_SYNC=lazy, because overrides may call HIP and read memory. */
 static inline mgpu_rt_function override_answer(enum abi_index function) {
     return UNLIKELY(runtime_is(MODE_OVERRIDE | MODE_GRAPH | MODE_EXTERNAL))
                ? override_find(function)
                : NULL;
 }
 
-/* Records which image an override has loaded in the current call: perhaps no other code of the
- * library has read the image. */
+/* Records the image of the current call, if an override has answered the call and the library has
+ * not recorded the image yet. */
 void override_answered(void);
 
 /* Returns true if any function has an override. Creates the runtime that MGPU_RT_RUNTIME names. */
 bool override_present(void);
 
-/* Reads which overrides are requested, after the options and before any call is answered. */
+/* Prepares the overrides that the user has requested. Runs after the options are read, and before
+ * the library answers a call. */
 void override_start(void);
 /* Ends overrides in a forked child: this library answers, because the interpreter's threads belong
  * to the parent. */

@@ -11,10 +11,10 @@ struct cuda_functions {
 #undef CUDA_FN
 };
 
-/* Each function pointer is NULL unless HIP is csrc/cuhip. */
+/* Each pointer is NULL unless the library that serves as HIP is csrc/cuhip. */
 extern struct cuda_functions cuda;
 
-/* Looks up these functions in a library that may serve as HIP. */
+/* Looks up the functions of cuda.def in a library that may serve as HIP. */
 void cuda_resolve(struct cuda_functions *functions, void *library);
 
 static inline bool cuda_present(void) {

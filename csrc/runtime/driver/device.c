@@ -48,8 +48,9 @@ bool device_answered(hipError_t error) {
 
 /* ---- targets ---- */
 
-/* HIP's structure of properties has 792 bytes up to 5.7 and 1472 in later releases. The target
- * follows the name, at an offset that depends on the release. */
+/* HIP's structure of device properties has 792 bytes up to HIP 5.7, and 1472 bytes in later
+ * releases. The structure contains the target after the device's name, at an offset that depends on
+ * the release. */
 enum { PROPERTIES = 4096, PROPERTIES_NAME = 256, TARGET = 64 };
 
 struct targets {
@@ -118,8 +119,8 @@ static bool is_chosen(void) {
     return device_answered(hip.GetDevice(&device)) && device != 0;
 }
 
-/* If there are more ranks than devices, ranks share devices. On each machine only the first rank
- * that shares a device reports the sharing. */
+/* If there are more ranks than devices, ranks share devices. On each machine, only the first such
+ * rank prints a message. */
 static int device_of_rank(int rank, int count) {
     if (count == 0)
         return rank;

@@ -18,9 +18,9 @@ struct hip_functions {
     const char *(*GetErrorName)(hipError_t error);
 };
 
-/* Callable at any time. Before hip_install, or in a process without HIP, each function returns
- * hipErrorSharedObjectInitFailed. If HIP lacks an optional function, that function returns
- * hipErrorNotSupported. */
+/* The functions of this table can be called at any time. Before hip_install, or in a process
+ * without HIP, each function returns hipErrorSharedObjectInitFailed. If HIP lacks an optional
+ * function, the function in the table returns hipErrorNotSupported. */
 extern struct hip_functions hip;
 
 /* A library that is used as HIP. */
@@ -41,12 +41,12 @@ const char *hip_path(void);
 enum { HIP_ERROR_TEXT = 64 };
 const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]);
 
-/* HIP's functions without timing, for calls that statistics do not count (MGPU_RT_STATS).
- * driver_calls_watch adds the timing to the functions of `hip`. */
+/* HIP's functions for calls that statistics (MGPU_RT_STATS) must not count. driver_calls_watch
+ * fills this table, and adds counts and times to the functions of `hip`. */
 extern struct hip_functions hip_untimed;
 
-/* The number of devices, queried once; 1 if HIP did not report the number. With one device, calls
- * need not query the current device. */
+/* The number of devices, queried once; 1 if HIP has reported no device or no number. With one
+ * device, calls need not query the current device. */
 extern int hip_device_count;
 
 /* Set if HIP has reported that there is no device at all. */
@@ -55,9 +55,9 @@ extern bool hip_no_device;
 /* HIP's release; 0 if HIP did not report the release, or with MGPU_RT_CACHE=off. */
 extern int hip_version;
 
-/* Returns the calling thread's current device. Costs nothing with one device. With several devices
- * the query is a driver call (a read of a thread-local variable in HIP, 10 to 50 ns). The program
- * may have called hipSetDevice itself, so the library cannot know the device otherwise. */
+/* Returns the calling thread's current device. With one device the function makes no query. With
+ * several devices the function asks HIP, because the program may have called hipSetDevice itself.
+ * HIP then reads a thread-local variable, which takes 10 to 50 ns. */
 static inline int hip_current_device(void) {
     int device = 0;
     if (__builtin_expect(hip_device_count > 1, 0) && hip.GetDevice(&device) != hipSuccess)

@@ -64,7 +64,8 @@ static const char *resolve(struct hip_functions *functions, void *library) {
     return functions->GetErrorName ? NULL : "hipGetErrorName";
 }
 
-/* The way in which HIP is opened, and the libraries tried so far, for the message. */
+/* The libraries that hip_open has tried so far, as text for a message, and the way in which
+ * hip_open opens a library. */
 struct attempts {
     char text[2048];
     size_t used;
@@ -117,8 +118,8 @@ static bool try_name(struct hip_library *library, const char *name, struct attem
     }
     void *handle = dlopen(name, symbols_flags(attempts->own));
     if (!handle) {
-        /* If the file is absent, the list contains only the file's name, because the loader's
-         * message would just repeat the name. */
+        /* If the file is absent, the message lists only the file's name, because the loader's
+         * reason would just repeat the name. */
         const char *error = dlerror();
         const bool absent = error && strstr(error, "No such file");
         note(attempts, name, absent ? NULL : error);

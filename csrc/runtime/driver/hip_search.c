@@ -57,7 +57,8 @@ static bool known(const struct hip_candidates *found, const struct stat *file) {
     return false;
 }
 
-/* A file counts once, at the place where it was found first, which is its best rank. */
+/* Adds a file to the list, unless the list already contains the file. The search begins with the
+ * places of the best rank. */
 static void add_candidate(struct hip_candidates *found, const struct place *place,
                           const char *path) {
     struct stat file;
@@ -204,7 +205,7 @@ static void search_loader(struct hip_candidates *found) {
         dlclose(handle);
 }
 
-/* The loader's cache contains the paths as strings, in each of its formats. */
+/* The loader's cache has several formats, and contains the paths as strings in every format. */
 static void search_strings(struct hip_candidates *found, const char *text, size_t size) {
     const char *end = text + size;
     for (const char *at = text; (at = memmem(at, (size_t)(end - at), stem, sizeof stem - 1));

@@ -4,22 +4,23 @@
 #include "proof.h"
 #include "telemetry/call.h"
 
-/* An address that is no handle, no device memory and no image; HIP may read it. */
+/* HIP knows the address of this array neither as a handle nor as device memory nor as an image. HIP
+ * may read the array. */
 static char unknown[4096];
 
-/* Returns HIP's answer. If the library did not query HIP, or if HIP accepted the argument, returns
- * the error that HIP usually reports. */
+/* Returns the error with which HIP has answered a query. If the library has made no query, or if
+ * HIP has answered with success, returns the error that HIP usually reports. */
 static hipError_t or_known(hipError_t answer, hipError_t known) {
     call_tell(CALL_REFUSED);
     return answer != hipSuccess ? answer : known;
 }
 
-/* NVIDIA's driver keeps no last error of a thread, so a query changes no last error. */
+/* Returns false over NVIDIA's driver, which keeps no last error that a query could set. */
 static bool asks_hip(void) {
     return DOUBT(refusal_is_hips_own, !cuda_present());
 }
 
-/* HIP 7 reads the object at a stream's handle, except in launches. */
+/* HIP 7 reads memory at the address of a stream's handle, except in launches. */
 hipError_t refusal_of_stream(void) {
     const hipStream_t stream = (hipStream_t)(void *)unknown;
     hipError_t answer = hipSuccess;
@@ -32,7 +33,8 @@ hipError_t refusal_of_stream(void) {
     return or_known(answer, hipErrorContextIsDestroyed);
 }
 
-/* HIP 5.2 reads the object at an event's handle, and later releases do so in some calls. */
+/* HIP reads memory at the address of an event's handle: HIP 5.2 in every call, later releases in
+ * some calls. */
 hipError_t refusal_of_event(void) {
     const hipError_t known = hipErrorInvalidHandle;
     return or_known(asks_hip() ? hip.EventSynchronize(NULL) : known, known);

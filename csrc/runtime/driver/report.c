@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A line is composed before it is written, so that lines of several threads do not mix. Since 2.37
- * glibc's fprintf writes to stderr in pieces of 128 bytes. */
+/* A line is composed before it is written, so that lines of several threads do not mix. From glibc
+ * 2.37 on, fprintf writes to stderr in pieces of 128 bytes. */
 static void compose_line(char line[LINE], const char *begin, const char *format, va_list words) {
     const int head = snprintf(line, LINE, "%s", begin);
     vsnprintf(line + head, LINE - (size_t)head - 1, format, words);
@@ -62,7 +62,7 @@ static unsigned explained; /* bits of enum consequence */
 
 /* ---- the first cause of other failures, printed at the end too ---- */
 
-enum { SCREEN = 24 }; /* lines on a screen: with more failures, the cause scrolls away */
+enum { SCREEN = 24 };              /* lines on a screen: later failures push the cause out */
 static const struct advice *cause; /* NULL: no message has named a cause */
 static char *cause_line;           /* NULL: not printed yet, or no memory */
 static unsigned failures_since;
@@ -84,7 +84,8 @@ static void explain(const struct advice *advice, va_list words) {
         store_release(&cause_line, strdup(line));
 }
 
-/* Returns true if the first cause explains a failure with this advice, which may be NULL. */
+/* Returns true if the first cause of a failure explains another failure, whose advice is `advice`
+ * (NULL: it has no advice). */
 static bool is_of_cause(const struct advice *advice) {
     const struct advice *first = load_acquire(&cause);
     return first && ((first->leads_to & NOTHING_RUNS) || advice == first ||
@@ -95,13 +96,14 @@ static bool first_time(struct advice *advice) {
     return !exchange_relaxed(&advice->given, true);
 }
 
-/* Returns true if there is nothing to add: an earlier message has named the cause. */
+/* Returns true if an earlier message has explained this failure. Also records the failures that
+ * `advice` explains from now on. */
 static bool follows(const struct advice *advice) {
     const unsigned before = fetch_or_relaxed(&explained, advice->leads_to);
     return (before & (NOTHING_RUNS | PROOF_VALUE(cause_was_told, advice->follows, 0))) != 0;
 }
 
-/* AMD's HIP returns this error from every call if there is no device. */
+/* Returns true if an error of HIP means that there is no device. */
 static bool lacks_device(hipError_t error) {
     return error == hipErrorNoDevice ||
            DOUBT(hip_has_no_device, error == hipErrorInvalidDevice && hip_no_device);
@@ -127,7 +129,7 @@ hipError_t report_take_error(void) {
     return error;
 }
 
-/* Records a failure, with or without a message of its own. */
+/* Records a failure for mgpu_rt_take_error, for the statistics and for the exit status. */
 static void note_failure(hipError_t error) {
     thread_error = error;
     call_fail(error);

@@ -21,18 +21,18 @@ struct advice {
 };
 
 /* Prints the line that stock would print, because tools look for this line. Then prints the advice,
- * unless an earlier call has printed it:
+ * unless an earlier call has printed the advice:
  *
  *     'hipFree(ptr)' failed with 'hipErrorInvalidValue'
  *     mgpu_rt: ...
  *
- * The further arguments fill the format advice->text. advice may be NULL. The advice is left out if
- * earlier advice explains the failure, or states that nothing runs. */
+ * The arguments after `advice` are the arguments of the format advice->text. advice may be NULL.
+ * The advice is left out if earlier advice explains the failure, or states that nothing runs. */
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...);
 
-/* Reports a failed call of a library above HIP, with that library's name in place of HIP's name.
- * `reason` names the error, because HIP has no name for that library's errors. `error` is HIP's
- * nearest error. */
+/* Reports a failed call to a library other than HIP. The line begins with the library's name.
+ * `reason` names the error, because HIP has no names for the errors of other libraries. `error` is
+ * HIP's nearest error. */
 void report_failure_in(const char *library, const char *expression, const char *reason,
                        hipError_t error, struct advice *advice);
 
@@ -43,10 +43,12 @@ hipError_t report_take_error(void);
  * that there is no device. */
 extern struct advice report_no_device;
 
-/* Prints only the advice, once, for a call that works, but not as the program expects. */
+/* Prints advice once, without stock's line, if a call succeeds but does not have the effect that
+ * the program expects. */
 void report_once(struct advice *advice, ...);
 
-/* Prints only the advice, once, for a call that was not made and counts as failed. */
+/* Prints advice once, without stock's line, if the library skips a call. The skipped call counts as
+ * failed. */
 void report_not_made(hipError_t error, struct advice *advice);
 
 /* Repeats the first cause when the process ends, if many failures were reported after that cause.

@@ -51,7 +51,7 @@ static bool is_called_in_time(void) {
     return true;
 }
 
-/* Gives ROCr's thread a signal that is already done, with a handler. */
+/* Gives ROCr's thread a completed signal with a handler, and waits until the handler has run. */
 static bool call_once(void) {
     struct signal signal;
     if (rocr.create(0, 0, NULL, &signal) != 0)
@@ -63,9 +63,10 @@ static bool call_once(void) {
     return is_given;
 }
 
-/* In one pass the thread handles all signals that are done, in any order; it accepts new signals
- * between two passes. So the first handler may run before the code for an older command. The second
- * handler runs in a later pass. */
+/* ROCr's thread works in passes. In each pass the thread handles all completed signals, in any
+ * order, and between two passes the thread accepts new signals. The first handler may therefore run
+ * before HIP's code for an older command. The second handler runs in a later pass, after that code.
+ */
 void rocr_catch_up(void) {
     if (find_rocr() && sem_init(&called, 0, 0) == 0 && call_once())
         (void)call_once();

@@ -16,8 +16,8 @@ static struct advice allocator_forbids = {
             "its own. The library cannot prevent this with the allocator %s, so HIP may crash. Run "
             "the program without that allocator"};
 
-/* The symbols that every LLVM exports, those that MLIR adds, and those of the C interface of
- * Python's bindings. */
+/* Returns true if global symbols of LLVM or MLIR are present. mlirContextCreate is a function of
+ * MLIR's C interface, which MLIR's Python bindings export. */
 static bool llvm_in_sight(void) {
     static const char *const names[] = {"LLVMContextCreate", "_ZN4llvm11raw_ostreamD1Ev",
                                         "_ZN4mlir11MLIRContextD1Ev", "mlirContextCreate"};
@@ -28,7 +28,7 @@ static bool llvm_in_sight(void) {
 }
 
 /* Returns the file of the allocator in use; NULL if libc's allocator is in use. A sanitizer also
- * replaces libc's allocator, and ends the program at a dlopen with RTLD_DEEPBIND. */
+ * replaces libc's allocator, and ends the program if a dlopen uses RTLD_DEEPBIND. */
 static const char *foreign_allocator(void) {
     Dl_info info;
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -38,8 +38,8 @@ static const char *foreign_allocator(void) {
     return dladdr(allocate, &info) ? info.dli_fname : "unknown";
 }
 
-/* The function returns before HIP is opened, because a first call may be made on a stack of 16 KB.
- */
+/* This function is not inlined, so that the buffer `compiler` leaves the stack before HIP is
+ * opened. A first call may run on a stack of 16 KB. */
 static __attribute__((noinline)) bool compiler_is_mapped(void) {
     char compiler[PATH_MAX];
     return mapped_library("libamd_comgr", compiler, sizeof compiler) != NULL;
@@ -71,8 +71,9 @@ struct search {
     char name[64]; /* the compiler's file name; "" if HIP names no compiler */
 };
 
-/* HIP's file contains the name, as a needed library or as a constant: libamd_comgr.so.2 or .3, by
- * version. A guess could load a compiler that HIP does not use. */
+/* HIP's file contains the compiler's name, libamd_comgr.so.2 or libamd_comgr.so.3, as a needed
+ * library or as a constant. With a wrong name the library would load a compiler that HIP does not
+ * use. */
 static void find_compiler_name(struct search *search, const char *begin, size_t size) {
     static const char stem[] = "libamd_comgr";
     const char *found = memmem(begin, size, stem, sizeof stem - 1);
@@ -96,9 +97,9 @@ static int search_library(const struct dl_phdr_info *info, void *data) {
     return 1;
 }
 
-/* Finds the file that HIP's own dlopen would open. If this library opened another file of that
- * name, HIP's dlopen would return the other file, because the loader matches open files by name.
- * `path` is the bare name if no folder of HIP's search contains the file. */
+/* Finds the file that HIP's own dlopen would open. The loader compares only the names of open
+ * files. So if this library opened a wrong file with the right name, HIP's dlopen would return this
+ * wrong file. `path` is the bare name if no folder of HIP's search contains the file. */
 static void find_compiler_file(void *library, const char *name, char *path, size_t size) {
     Dl_serinfo head;
     snprintf(path, size, "%s", name);

@@ -1,9 +1,9 @@
 /* A graph while it is being built: its nodes, and the predecessors of each node.
  *
  * The work of a stream is a chain. A node may also follow nodes of another chain, because of an
- * event, a wait by the host, or reused memory. A vector clock contains, for each stream, the last
- * node that is done. One thread builds a graph, and no other thread accesses the graph before its
- * end. */
+ * event, a wait by the host, or reused memory. A vector clock contains the number of the last
+ * preceding node of each stream. One thread builds a graph, and no other thread accesses the graph
+ * before its end. */
 #ifndef MGPU_RT_GRAPH_BUILD_H
 #define MGPU_RT_GRAPH_BUILD_H
 
@@ -15,8 +15,9 @@
 
 enum { GRAPH_STREAMS = 32 };
 
-/* A point in the order of a graph's nodes: for each stream, the number of the last node before this
- * point, counted from 1. 0: no node of the stream is before this point. */
+/* A point in the order of a graph's nodes. For each stream, `node` contains the number of the
+ * stream's last node before this point. Numbers begin with 1; 0 means that the stream has no node
+ * before this point. */
 struct vector_clock {
     int node[GRAPH_STREAMS];
 };
@@ -24,7 +25,7 @@ struct vector_clock {
 struct graph_stream {
     hipStream_t handle;        /* NULL: the null stream, which is ordered after and before all other
                                 * streams */
-    struct vector_clock clock; /* number of the stream's next node */
+    struct vector_clock clock; /* the point before the stream's next node */
 };
 
 /* The first member of an entry in a graph's lists is a pointer to the next entry. */
@@ -41,20 +42,18 @@ struct graph_block {
     void *address;
     size_t bytes;
     bool freed;                /* freed by the program, and not handed out again */
-    struct vector_clock clock; /* clock of all streams at the free: stock's hipFree waits for all
-                                * streams */
+    struct vector_clock clock; /* the point after all nodes that precede the mgpuMemFree */
 };
 
-/* Memory that a graph copies or fills but does not own: one address in each allocation or
- * registration. HIP 6 and 7 look up the memory at an address when they create the node. */
+/* An allocation or registration that a graph copies or fills but does not own; `address` is one
+ * address in this memory. HIP 6 and 7 look up the memory at an address when they create the node.
+ */
 struct graph_memory {
     void *next;
     void *address;
-    uint64_t number; /* HIP's number of the allocation or registration that contains the memory; 0:
-                      * none */
-    const struct block *block; /* the cache's block at this address; NULL: no block, or a function's
-                                * graph, whose arguments show what the program holds */
-    uint64_t uses;             /* how often the block had been handed out when the graph used it */
+    uint64_t number; /* HIP's number of the allocation or registration; 0: HIP has no number */
+    const struct block *block; /* the cache's block that contains the address, or NULL */
+    uint64_t uses;             /* block->uses when the graph first copied or filled the block */
 };
 
 struct graph_module {
@@ -76,14 +75,14 @@ struct mgpu_rt_graph {
                        * run without a graph */
     bool failed;      /* the graph cannot be built: calls do nothing until the graph is ended */
     bool launched;    /* launched at least once */
-    bool lost;        /* HIP has released the graph: the device was reset, or the process ends */
+    bool lost;        /* HIP no longer has the graph (after a reset, a fork or the exit) */
     struct graph_node *nodes;
     int node_count, node_room;
     struct graph_stream streams[GRAPH_STREAMS];
     int stream_count;
-    struct vector_clock host; /* every new node follows these nodes: the host has waited for them,
-                               * or they belong to the null stream */
-    void *events, *blocks, *memory, *modules; /* lists of graph_event and of the other entries */
+    struct vector_clock host; /* the nodes for which the host has waited, and the nodes of the null
+                               * stream: every new node follows these nodes */
+    void *events, *blocks, *memory, *modules; /* lists of the structs above */
     struct mgpu_rt_graph *next;               /* list of all graphs that were built; under
                                                * tables_lock */
 };
@@ -97,19 +96,19 @@ extern pthread_mutex_t graph_lock;
 
 /* Reports once why the graph cannot be built, and marks the graph as failed. */
 void graph_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Records that a call to HIP has failed, so that no graph is built. If the program is at fault, the
- * function's call fails again when the function runs without the graph. */
+/* Records that a call to HIP has failed, so that no graph is built. A function of `mgpu-rt lower
+ * --graph` then runs without a graph. If the program is at fault, the same call fails again in this
+ * run. */
 void graph_fail_call(const char *expression, hipError_t error);
-/* Reports a failed call to HIP that creates no node. After a failure, a function runs
- * without the graph. */
+/* Reports a failed call to HIP that creates no node. After the failure, a function of `mgpu-rt
+ * lower --graph` runs without the graph. */
 void graph_report_failure(bool of_function, const char *expression, hipError_t error);
 
-/* Returns the stream of a handle; NULL if memory for a further stream is missing: then the graph
- * has failed. */
+/* Returns the graph's entry for a stream. Returns NULL if the graph already has GRAPH_STREAMS other
+ * streams: then the graph has failed. */
 struct graph_stream *graph_stream(hipStream_t handle);
-/* Returns the event that a handle names, if it was created or recorded while this graph is built;
- * otherwise NULL.
- */
+/* Returns the graph's entry for an event; NULL if the event was not created or recorded since the
+ * graph was begun. */
 struct graph_event *graph_event(hipEvent_t handle);
 struct graph_event *graph_event_insert(hipEvent_t handle);
 void graph_event_remove(hipEvent_t handle);
@@ -124,9 +123,9 @@ void graph_note_memory(void *address);
 /* Returns HIP's number for the memory at an address; 0: HIP knows no memory there. */
 uint64_t graph_memory_number(void *address);
 
-/* Moves a clock forward, so that the clock follows another clock. */
+/* Moves `clock` forward, until every node before `other` is also before `clock`. */
 void clock_join(struct vector_clock *clock, const struct vector_clock *other);
-/* Returns the clock of all nodes of the graph so far. */
+/* Returns the point after all nodes that the graph has so far. */
 struct vector_clock graph_now(void);
 
 /* The predecessors of a stream's next node. */
@@ -139,8 +138,9 @@ struct graph_place graph_place(struct graph_stream *stream);
 void graph_add(struct graph_stream *stream, const struct graph_place *place, hipGraphNode_t node,
                const char *label);
 
-/* Returns the function that answers the building thread's call: this function adds a node or an
- * edge, or ends the graph. Returns NULL if the usual implementation answers the call. */
+/* Returns the function that answers a call while the calling thread builds a graph. The returned
+ * function adds a node or an edge, or marks the graph as failed. Returns NULL if the usual
+ * implementation answers the call. */
 mgpu_rt_function graph_call(enum abi_index function);
 
 #endif

@@ -91,7 +91,8 @@ static struct graph_block *block_of(const void *address) {
     return block;
 }
 
-/* If the block was freed in this graph, all later nodes follow the free. */
+/* Hands out a block of this graph that the program has freed. All later nodes follow the nodes that
+ * preceded the mgpuMemFree. */
 static struct graph_block *serve_again(uint64_t bytes) {
     struct graph_block *block = graph_building->blocks;
     while (block && !(block->freed && block->bytes == block_round(bytes) &&
@@ -139,7 +140,7 @@ static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
 
 static void built_free(void *address, hipStream_t stream) {
     struct graph_block *block = block_of(address);
-    (void)stream; /* the node follows all nodes so far */
+    (void)stream; /* later users of the block follow all nodes so far */
     if (!address)
         return;
     if (!block ||
@@ -152,8 +153,8 @@ static void built_free(void *address, hipStream_t stream) {
     block->clock = graph_now();
 }
 
-/* Creates a node of a stream by a call of HIP's `function`; the further arguments are the last
- * arguments of this call. */
+/* Adds a node to a stream. The macro calls HIP's `function`, whose last arguments are the last
+ * arguments of the macro. */
 #define ADD_NODE(stream, expression, label, function, ...)                                         \
     do {                                                                                           \
         hipGraphNode_t node_ = NULL;                                                               \
@@ -364,7 +365,7 @@ static const mgpu_rt_function built[ABI_COUNT] = {
     [ABI_mgpuSetDefaultDevice] = (mgpu_rt_function)built_set_device,
 };
 
-/* The library does not count these calls as work of the GPU. */
+/* Returns true if the usual implementation answers a call even while a graph is built. */
 static bool is_hosts_alone(enum abi_index function) {
     switch (function) {
     case ABI_mgpuStreamCreate:

@@ -90,9 +90,9 @@ static void captured_record(hipEvent_t handle, hipStream_t stream) {
     impl_mgpuEventRecord(handle, stream);
 }
 
-/* The work recorded on the stream itself is done when the stream reaches the wait. HIP 5.7.1
- * refuses calls after a wait for captured work; a lowered function that forks and joins makes such
- * calls on an external stream. */
+/* Before HIP 6, skips the wait if the same stream has recorded the event, because a stream runs its
+ * own work in order. After such a wait HIP 5.7.1 refuses further calls. A lowered function that
+ * forks and joins on an external stream makes such waits. */
 static void captured_wait_event(hipStream_t handle, hipEvent_t event_handle) {
     const struct event *event = event_held(event_handle);
     const struct stream *stream = NULL;
@@ -108,8 +108,8 @@ static void captured_event_synchronize(hipEvent_t handle) {
         impl_mgpuEventSynchronize(handle);
 }
 
-/* Makes HIP create an event. The library cannot reuse an idle event here, because it would first
- * ask HIP whether the event's last record is done. */
+/* Makes HIP create an event. The library cannot reuse an idle event here, because the library would
+ * first have to ask HIP whether the event is complete. */
 static hipEvent_t captured_event_create(void) {
     hipEvent_t handle = NULL;
     if (!capture_of_thread().stream)
@@ -164,7 +164,8 @@ static void captured_free(void *address, hipStream_t handle) {
         told_mgpuMemFree(address, handle);
 }
 
-/* HIP makes the copy, because pinned memory and queries cannot be part of the graph. */
+/* The library passes the copy to HIP, because a graph cannot contain the library's pinned memory
+ * and queries. */
 static void captured_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
     const struct capture capture = capture_of_handle(handle);
     if (!DOUBT(copy_runs_with_its_graph, capture.stream)) {

@@ -2,9 +2,9 @@
  * (torch.cuda.graph, CuPy, hipStreamBeginCapture).
  *
  * HIP reports whether a stream captures; the library asks only about external streams. The recorded
- * calls run later and repeatedly, without a call to this library. So from then on no other caller
- * gets a block that is used in the graph. During a capture, the library neither waits nor makes a
- * query to HIP that would end the capture. */
+ * calls run later and repeatedly, without a call to this library. So no other caller gets a block
+ * that the recorded calls use. During a capture, the library neither waits nor makes a query to HIP
+ * that would end the capture. */
 #ifndef MGPU_RT_GRAPH_CAPTURE_H
 #define MGPU_RT_GRAPH_CAPTURE_H
 
@@ -15,9 +15,8 @@
  * stream. NULL: the usual implementation answers the calls. */
 extern const mgpu_rt_function capture_calls[ABI_COUNT];
 
-/* Returns whether the calling thread's external stream is being captured. capture_on_stream returns
- * whether the given stream is being captured; for a stream that no thread uses as its external
- * stream, capture_on_stream returns false. */
+/* Returns true if the calling thread's external stream is being captured. capture_on_stream returns
+ * true if the given stream is being captured and is the external stream of any thread. */
 bool capture_on_thread(void);
 bool capture_on_stream(hipStream_t handle);
 

@@ -17,17 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* If a graph was replayed fewer than PAYS times, it has cost more time than it saved. The library
- * then builds the next graph only after twice as many calls with equal arguments as before. */
+/* A graph that is replayed fewer than PAYS times costs more time than it saves. After such a graph,
+ * the library doubles the number of equal calls that lead to the function's next graph. */
 enum { PAYS = 16, MOST_WANTED = 1024 };
 
-/* Programs swap two buffers at each step, or rotate three buffers: each order gets a graph. */
+/* Programs swap two buffers at each step, or rotate three buffers. Each order of the buffers gets
+ * its own graph. */
 enum { ORDERS = 4 };
 
-/* Arguments of earlier calls, and the graph for them. */
+/* The arguments of earlier calls, and the graph for calls with these arguments. */
 struct known_call {
     struct mgpu_rt_graph *graph; /* NULL: none */
-    unsigned replays;            /* of that graph */
+    unsigned replays;            /* how often the program has replayed `graph` */
     unsigned same;               /* number of further calls with these arguments since the first
                                   * call */
     unsigned last;               /* the number of the last call with these arguments */
@@ -43,8 +44,8 @@ struct replayed {
     unsigned wanted;  /* this many calls with equal arguments lead to a graph */
     unsigned unknown; /* successive calls whose arguments are not in `known` */
     bool refused;     /* the function's calls cannot be part of a graph */
-    size_t bytes;     /* size of the call's arguments */
-    struct known_call known[ORDERS], *built; /* built: the last entry for which a graph was begun */
+    size_t bytes;     /* size of a call's arguments */
+    struct known_call known[ORDERS], *built; /* built: the entry whose graph was begun last */
     unsigned char arguments[];
 };
 
@@ -90,7 +91,8 @@ static struct advice beside_others = {
     .text = "'%s' runs without a graph while other threads make calls: HIP before 6.3 may launch "
             "the graph with arguments of these threads"};
 
-/* Before HIP 6.3, a graph may fail while another thread launches one of its kernels. */
+/* Before HIP 6.3, a graph may run with wrong arguments while another thread launches a kernel of
+ * the graph. */
 static bool may_replay(const char *name) {
     if (cuda_present() || hip_version >= HIP_6_3 ||
         PROOF(no_other_thread_launches, thread_is_alone()))
@@ -128,7 +130,8 @@ static void drop_graph(struct replayed *state, struct known_call *call) {
     destroy(call);
 }
 
-/* Drops the graphs because memory is missing; the next graphs may not find memory either. */
+/* Drops the function's graphs because memory is missing. The function's next graph needs more
+ * calls, because memory may be missing again. */
 static int drop_graphs(struct replayed *state) {
     int dropped = 0;
     for (struct known_call *call = state->known; call < state->known + ORDERS; call++)
@@ -141,8 +144,8 @@ static int drop_graphs(struct replayed *state) {
     return dropped;
 }
 
-/* The graphs' memory may be the memory that HIP lacks. A function whose graph this thread is
- * building replays no other graph. */
+/* Drops graphs to free memory on the device. The graphs that other threads are running remain. If
+ * this thread is building a function's graph, the function's other graphs are also dropped. */
 static int drop_idle_graphs(int device) {
     int dropped = 0;
     (void)device;
@@ -202,8 +205,8 @@ static struct known_call *take_known(struct replayed *state, const char *name,
 
 /* ---- a call ---- */
 
-/* The program continues when the graph's work is done, because the function itself would have
- * waited. Returns false if no graph was replayed. */
+/* Waits until the graph's work is done, because the function would also wait without a graph.
+ * Returns false if no graph was replayed. */
 static bool replay(struct known_call *call) {
     if (DOUBT(graph_is_from_before_a_reset, graph_is_lost(call->graph)) ||
         !PROOF(memory_is_what_the_graph_copies, graph_memory_stays(call->graph)))

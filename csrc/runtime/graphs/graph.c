@@ -79,8 +79,8 @@ static void count_builders(int change) {
 
 /* ---- ending one ---- */
 
-/* HIP destroys a graph without waiting for its work, but memory that returns to the pools must be
- * idle. */
+/* hipGraphDestroy does not wait for the graph's work. The library waits for the device, because
+ * only idle memory may return to the pools. */
 void graph_destroy(struct mgpu_rt_graph *graph) {
     if (!graph)
         return;
@@ -195,7 +195,8 @@ bool graph_is_lost(const struct mgpu_rt_graph *graph) {
     return runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost);
 }
 
-/* Returns what has changed about memory since a node was created; NULL: nothing. Asks HIP. */
+/* Returns the change of a memory since a node was created, in words; NULL if the memory has not
+ * changed. Asks HIP. */
 static const char *memory_change(const struct graph_memory *memory) {
     const uint64_t number = graph_memory_number(memory->address);
     if ((memory->number && !number) || (memory->block && !block_held_by_program(memory->block)))
@@ -307,7 +308,7 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     return error == hipSuccess ? 0 : -1;
 }
 
-/* The label needs escapes, because a kernel may have any name. */
+/* Escapes the label's characters, because a kernel may have any name. */
 static void print_label(FILE *out, const char *label) {
     fputc('"', out);
     while (*label) {

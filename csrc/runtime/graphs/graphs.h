@@ -9,7 +9,8 @@
 
 struct cache;
 
-/* Implements functions of mgpu_rt.h, once the runtime has started. */
+/* Begins a graph, as mgpu_rt_graph_begin does. This function and the next four functions require
+ * that the runtime has started. */
 int graph_begin(bool of_function); /* graph of `mgpu-rt lower --graph`: if HIP fails, the function
                                     * runs without a graph */
 struct mgpu_rt_graph *graph_end(void);
@@ -17,15 +18,15 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
 void graph_destroy(struct mgpu_rt_graph *graph);
 char *graph_dot(const struct mgpu_rt_graph *graph);
 
-/* Returns true if HIP no longer has any part of a graph: the graph's device was reset, or the
- * process was forked. */
+/* Returns true if HIP no longer has the graph: the graph's device was reset, the process was
+ * forked, or the process ends. */
 bool graph_is_lost(const struct mgpu_rt_graph *graph);
 
-/* Returns true if all of the program's memory that a function's graph copies or fills is unchanged
- * since the graph was built. Asks HIP once about each address. */
+/* Returns true if HIP still has the same allocations and registrations at the addresses that a
+ * function's graph copies or fills. Asks HIP once about each address. */
 bool graph_memory_stays(const struct mgpu_rt_graph *graph);
 
-/* Drops all graphs in a forked child, which has none. */
+/* Marks all graphs as lost in a forked child, because HIP has no graphs there. */
 void graph_forked(void);
 
 extern const struct cache graph_cache;
@@ -40,7 +41,7 @@ enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, cons
  * without a graph. */
 bool graph_leave(struct mgpu_rt_graph_function *function);
 
-/* Releases the graphs of functions that no thread is executing. */
+/* Releases the graphs of those functions that no thread is executing. */
 extern const struct cache function_graph_cache;
 
 #endif

@@ -1,5 +1,5 @@
-/* mgpuLaunchKernel and its variants. A launch adds one test and one store to the cost of HIP's own
- * call. If the driver refuses a launch, the metadata of the kernel's image may tell why. */
+/* mgpuLaunchKernel and its variants. In addition to HIP's own call, a launch costs some tests and
+ * one store. If the driver refuses a launch, the metadata of the kernel's image may tell why. */
 #include "driver/cuda.h"
 #include "driver/device.h"
 #include "driver/hip.h"
@@ -171,7 +171,8 @@ static void find_launch(void) {
     dlclose(library); /* the runtime has this library open */
 }
 
-/* HIP reports version 12.5 for gfx1250, and 12.0 for gfx1200, which has no clusters. */
+/* HIP reports version 12.5 for gfx1250, which has clusters, and version 12.0 for gfx1200, which has
+ * no clusters. */
 static bool has_clusters(void) {
     const int device = hip_current_device();
     int major = 0, minor = 0;
@@ -182,7 +183,7 @@ static bool has_clusters(void) {
     return device_answered(error) && (major > 12 || (major == 12 && minor >= 5));
 }
 
-/* Launches a kernel in clusters of this many workgroups; the grid is a multiple of the cluster.
+/* Launches a kernel in clusters of `cluster` workgroups; the grid must be a multiple of `cluster`.
  * Returns hipErrorNotSupported if the thread's device has no clusters, or HIP lacks
  * hipDrvLaunchKernelEx, which came with HIP 7. An older GPU would run the kernel without clusters.
  */

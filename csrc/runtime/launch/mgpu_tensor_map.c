@@ -36,8 +36,8 @@ void impl_mgpuTensorMapEncodeTiled(void *tensorMap, int tensorDataType, uint32_t
            &bad_map, globalAddress, (long)tensorRank);
 }
 
-/* Bytes of an element, by CUtensorMapDataType: u8, u16, u32, i32, u64, i64, f16, f32, f64, bf16,
- * and three forms of f32. Returns 0 for an unknown type. */
+/* Returns the number of bytes of an element; 0 for an unknown type. The array has the order of
+ * CUtensorMapDataType: u8, u16, u32, i32, u64, i64, f16, f32, f64, bf16, and three forms of f32. */
 static int64_t element_bytes(int type) {
     static const unsigned char bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
     return type >= 0 && (size_t)type < sizeof bytes ? bytes[type] : 0;

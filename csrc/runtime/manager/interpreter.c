@@ -29,7 +29,8 @@ static bool is_program(const char *path) {
     return stat(path, &found) == 0 && S_ISREG(found.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Also returns false if the path does not fit. */
+/* Writes the path of a file in a folder to `out`. Returns false if the path is longer than
+ * PATH_MAX. */
 static bool join_folder(char *out, const char *directory, const char *name) {
     const int length = snprintf(out, PATH_MAX, "%s/%s", directory, name);
     return length > 0 && length < PATH_MAX;
@@ -68,7 +69,8 @@ static bool from_note(const char *home, char *path) {
     return read && is_program(path);
 }
 
-/* Removes the last part of a path and returns that part; NULL if there is none. */
+/* Removes the last part of a path and returns that part. Returns NULL if the path contains no
+ * slash. */
 static char *cut(char *path) {
     char *slash = strrchr(path, '/');
     if (!slash)
@@ -101,7 +103,7 @@ static bool from_installation(char *path) {
 static bool from_option(const char *search, char *path) {
     if (strchr(options.python, '/') || !from_search(search, options.python, path))
         snprintf(path, PATH_MAX, "%s", options.python);
-    return true; /* if the path is wrong, the manager's start reports that */
+    return true; /* the library reports a wrong path when it starts the manager */
 }
 
 /* ---- the order ---- */
@@ -147,9 +149,9 @@ bool interpreter_next(const struct environment_snapshot *around, int *step,
     return false;
 }
 
-/* -I: Python ignores the environment, the current directory and the user's packages; -X utf8:
- * Python needs no codec of the locale. -B: Python writes no bytecode, because a full disk would
- * truncate the file. The manager gets the program's process ID as its argument. */
+/* -I: Python ignores the environment, the current directory and the user's packages. -X utf8:
+ * Python needs no codec of the locale. -B: Python writes no bytecode files, because a full disk
+ * would truncate such a file. The manager gets the program's process ID as its argument. */
 void interpreter_command(const struct interpreter *interpreter, struct command *out) {
     char home[PATH_MAX];
     const bool beside =

@@ -6,8 +6,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* The environment's variables about Python, copied in the program's thread because another thread
- * may be changing them. */
+/* The environment variables by which the library finds Python. A thread of the program copies the
+ * variables, because the program may change its environment while the manager's thread runs. */
 struct environment_snapshot {
     char *run_python, *virtual_env, *conda_prefix, *search, *libraries, *home, *modules;
 };
@@ -22,14 +22,14 @@ struct interpreter {
 };
 
 /* Finds the next interpreter to try. If MGPU_RT_MANAGER names an interpreter, there is no other
- * candidate. If MGPU_RT_MANAGER names no interpreter, the order is: the interpreter of `mgpu-rt
- * run`; the library's own environment; VIRTUAL_ENV, CONDA_PREFIX; python3 on the PATH. The caller
- * sets *step to 0 before the first call. Returns false if there is no further interpreter. */
+ * candidate. Otherwise the first candidate is the interpreter of `mgpu-rt run`, and the second is
+ * the interpreter of the library's own environment. VIRTUAL_ENV, CONDA_PREFIX and the PATH name the
+ * next candidates, in this order. The caller sets *step to 0 before the first call. Returns false
+ * if there is no further interpreter. */
 bool interpreter_next(const struct environment_snapshot *around, int *step,
                       struct interpreter *out);
 
-/* The command that starts an interpreter as the manager: up to 8 arguments and NULL. Returns false
- * if no mgpu_rt package was found. */
+/* The command that starts an interpreter as the manager: 7 arguments at most, and NULL. */
 struct command {
     char script[PATH_MAX + 32];
     char program[16];

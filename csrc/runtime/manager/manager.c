@@ -1,9 +1,10 @@
-/* Runs the library's own thread, which finds an interpreter, starts the manager in it, and answers
- * the manager's requests.
+/* Runs the library's own thread. This thread finds an interpreter, starts the manager in the
+ * interpreter, and answers the manager's requests.
  *
- * The thread takes none of the program's signals, waits without a lock, and calls HIP only under
- * `gate`, which manager_stop closes. The thread starts when a cache reaches its limit, because the
- * manager has nothing to decide before that; most programs never start the thread. */
+ * The thread receives no signals of the program, and holds no lock while it waits. The thread calls
+ * HIP only under `gate`; after manager_stop, the thread no longer calls HIP. The thread starts when
+ * a cache reaches its limit, because the manager decides nothing before. A policy or a delay that
+ * the user names starts the thread earlier. In most programs the thread never starts. */
 #include "manager/manager.h"
 #include "atomics.h"
 #include "driver/hip.h"
@@ -29,12 +30,13 @@
 #include <sys/mman.h>
 
 enum {
-    LOOK = 1000,     /* ms between two checks that the manager is alive */
-    GLANCE = 20,     /* ms between two checks that the manager has started */
-    BEGIN = 60000,   /* ms in which the manager has to start */
-    SLOW = 30000,    /* ms without a heartbeat after which the manager counts as slow */
-    JOIN = 50000000, /* ns: the longest wait for the thread at exit; the thread may be starting a
-                      * process */
+    LOOK = 1000,   /* ms between two checks that the manager is alive */
+    GLANCE = 20,   /* ms between two checks that the manager has started */
+    BEGIN = 60000, /* ms: the longest time for the manager's start */
+    SLOW = 30000,  /* ms: if the manager sends no heartbeat for this time, the library reports that
+                    * the manager is slow */
+    JOIN = 50000000, /* ns: the longest wait for the thread at exit, because the thread may be
+                      * starting a process */
     STACK = 1 << 20,
     TRIED = 768,
 };
@@ -79,7 +81,7 @@ static void rest(uint64_t milliseconds) {
         channel_wait(&stop_doorbell, 0, (end - now) / 1000000 + 1);
 }
 
-/* Waits until the doorbell's number is no longer `heard`, or until `milliseconds` have passed. */
+/* Waits until the doorbell's number differs from `heard`, but at most `milliseconds`. */
 static void wait_for_doorbell(struct channel *to, uint32_t heard, uint64_t milliseconds) {
     if (!is_stopping())
         channel_wait(&to->doorbell, heard, milliseconds);
@@ -111,7 +113,8 @@ static void set_up_channel(struct channel *fresh) {
     channel_ring(&fresh->ready);
 }
 
-/* Returns whether the manager's process still runs: the process holds its mutex until the end. */
+/* Returns whether the manager's process still runs. The process holds the mutex `manager` until the
+ * process ends. */
 static bool is_alive(struct channel *of) {
     return pthread_mutex_trylock(&of->manager) == EBUSY;
 }
@@ -123,8 +126,9 @@ static char *variable(const char *name, const char *value) {
     return value && asprintf(&text, "%s=%s", name, value) > 0 ? text : NULL;
 }
 
-/* Builds the environment of the manager. The environment lacks LD_PRELOAD, which would load this
- * library, and all MGPU_RT options except the two options for the policy. Made once. */
+/* Builds the environment of the manager. The environment does not contain LD_PRELOAD, which would
+ * load this library into the manager. The environment contains no MGPU_RT options except the two
+ * options for the policy. Made once. */
 static char **make_environment(void) {
     const struct {
         const char *name, *value;
@@ -160,7 +164,8 @@ static const char *why_not(int error) {
     return strerror_r(error, text, sizeof text);
 }
 
-/* Waits until the manager's process is ready to serve; otherwise returns false and the reason. */
+/* Waits until the manager's process serves, and returns true then. Returns false and the reason if
+ * the process ends, or does not serve in time. */
 static bool begins(struct channel *fresh, pid_t process, char *reason, size_t size) {
     const uint64_t limit = clock_ns() + UINT64_C(1000000) * BEGIN;
     bool there = true;
@@ -179,17 +184,17 @@ static bool begins(struct channel *fresh, pid_t process, char *reason, size_t si
     return load_acquire(&fresh->state) == CHANNEL_SERVING;
 }
 
-/* failures that another interpreter would not avoid */
+/* Returns true for a failure that would also occur with another interpreter. */
 static bool is_hopeless(int error) {
     return error == ECHILD || error == ESRCH || error == ENOSYS || error == EAGAIN ||
            error == ENOMEM;
 }
 
-/* Returns the channel of a serving manager; otherwise returns NULL and the reason, and sets *error
- * if no process could be created. */
+/* Starts the manager, and returns the channel of the manager. After a failure, returns NULL and the
+ * reason. If no process could be created, sets *error too. */
 static struct channel *begin(const struct interpreter *interpreter, char *reason, size_t size,
                              int *error) {
-    static struct command command; /* too large for the stack, which HIP also uses */
+    static struct command command; /* static, to leave the thread's stack to HIP */
     interpreter_command(interpreter, &command);
     struct spawn spawn = {.path = interpreter->path,
                           .arguments = command.arguments,
@@ -272,17 +277,17 @@ static void notice_slowness(struct channel *of) {
     }
 }
 
-/* A program whose main thread called pthread_exit ends with its last other thread, so this thread
- * must not be that last thread. The kernel clears a thread's list of robust mutexes when the thread
- * ends, so the list shows the end without a descriptor. */
+/* Returns true if the program's main thread has called pthread_exit. The process then ends when all
+ * other threads have ended, so the library's thread must end too. The kernel clears a thread's list
+ * of robust mutexes when the thread ends, so no descriptor is needed to detect the end. */
 static bool main_has_left(void) {
     void *list = &list;
     size_t size;
     return syscall(SYS_get_robust_list, getpid(), &list, &size) == 0 && !list;
 }
 
-/* Returns true if only two threads are left: the main thread, which has ended but counts until the
- * process ends, and this thread. */
+/* Returns true if all threads of the program have ended. The kernel then still counts two threads,
+ * because a main thread that has ended counts until the process ends. */
 static bool alone(void) {
     const unsigned long long threads =
         main_has_left() ? process_field(getpid(), PROCESS_THREADS) : 0;
@@ -297,8 +302,8 @@ static void serve(struct channel *from) {
             continue;
         }
         if (!PROOF(manager_lives, is_alive(from))) {
-            if (from->state == CHANNEL_SERVING) /* in another state, the manager has reported why
-                                                 * the manager ended */
+            if (from->state == CHANNEL_SERVING) /* the manager sets another state after it has
+                                                 * reported the reason for its end */
                 report_once(&manager_gone);
             return;
         }
@@ -307,7 +312,8 @@ static void serve(struct channel *from) {
     }
 }
 
-/* A real-time program would pass its scheduling class through this thread to the manager. */
+/* Without this function, the manager of a real-time program would inherit the program's scheduling
+ * class through this thread. */
 static void lower_priority(void) {
     const struct sched_param ordinary = {0};
     const int class = sched_getscheduler(0);
@@ -315,7 +321,7 @@ static void lower_priority(void) {
         (void)sched_setscheduler(0, SCHED_OTHER, &ordinary);
 }
 
-/* A program that sees MANAGER_SERVING finds the manager's line already written. */
+/* Writes the manager's line before the state becomes MANAGER_SERVING. */
 static void log_manager(const struct channel *from) {
     report_verbose("manager: Python %.*s, process %d", (int)sizeof from->python - 1, from->python,
                    (int)from->process);
@@ -343,7 +349,7 @@ static void *run(void *unused) {
 
 /* ---- life ---- */
 
-/* The thread receives none of the program's signals. */
+/* Creates the library's thread, which blocks all signals. */
 static bool create_thread(void) {
     sigset_t all, before;
     pthread_attr_t attributes;
@@ -357,7 +363,7 @@ static bool create_thread(void) {
     return created;
 }
 
-/* Another thread may be in the exit handler, which closes the gate for ever. */
+/* The exit handler may run on another thread, and closes the gate for ever. */
 void manager_start(void) {
     if (load_acquire(&started) || !load_acquire(&prepared) || runtime_forked)
         return;
@@ -386,7 +392,8 @@ void manager_prepare(void) {
         manager_start();
 }
 
-/* The manager takes its first decision one turn after its start. */
+/* Reports a policy that has taken no effect. The manager takes its first decision when it sends the
+ * first heartbeat, some time after its start. */
 static void report_policy_too_late(const struct channel *known) {
     const bool decides = known && load_acquire(&known->heartbeat) > 0;
     if (options.policy[0] && manager_state() != MANAGER_ENDED && !decides)
@@ -417,7 +424,7 @@ void manager_stop(void) {
         limit.tv_sec++;
     }
     if (pthread_timedjoin_np(thread, NULL, &limit) != 0)
-        pthread_detach(thread); /* the thread is between two checks, and ends without help */
+        pthread_detach(thread); /* the thread checks `stopping` again soon, and then ends */
 }
 
 void manager_forked(void) {

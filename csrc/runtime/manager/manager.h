@@ -8,16 +8,17 @@
 
 #include <stdbool.h>
 
-/* Determines which Python may run the manager, once HIP is open. Starts the manager if the user
- * named a policy or a delay. Later calls do nothing. */
+/* Reads the environment variables by which the library finds Python; called once HIP is open.
+ * Starts the manager if the user named a policy or a delay. Later calls do nothing. */
 void manager_prepare(void);
 
-/* Starts the thread that starts the manager, if the start was prepared (limit_reached of
- * process/state.h). The first call costs 30 µs; later calls do nothing. */
+/* Starts the thread that starts the manager, if manager_prepare has read the environment. A cache
+ * that reaches its limit calls this function through limit_reached (process/state.h). The first
+ * call costs 30 µs; later calls do nothing. */
 void manager_start(void);
 
-/* Stops the manager before HIP ends. Waits for at most one call of the driver, and never for
- * Python. */
+/* Stops the manager before HIP ends. Waits until the thread has answered one request of the
+ * manager, and then at most 50 ms until the thread ends. Never waits for Python. */
 void manager_stop(void);
 
 /* Clears the manager's state in a forked child, which has no manager. */

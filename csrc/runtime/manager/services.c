@@ -1,7 +1,8 @@
-/* Carries out the manager's requests: the only way by which Python reaches the caches or HIP.
+/* Carries out the manager's requests. Python reaches the caches and HIP only through these
+ * requests.
  *
- * Runs on the library's own thread. The code checks every value from the channel: a handle is only
- * looked up in a table, and a number is bounded. */
+ * Runs on the library's own thread. The code checks every value from the channel: each handle must
+ * be in a table, and each number must lie within bounds. */
 #include "manager/services.h"
 #include "driver/hip.h"
 #include "driver/report.h"
@@ -16,7 +17,7 @@
 
 #include <string.h>
 
-static struct cached list[CHANNEL_ROOM]; /* entries beyond the listed objects are never written */
+static struct cached list[CHANNEL_ROOM]; /* only the entries of listed objects are written */
 
 static const struct cache *cache_of(int kind) {
     static const struct cache *const of_kind[] = {
@@ -36,8 +37,8 @@ static int64_t answer_list(struct channel *channel, int kind) {
     return (int64_t)count;
 }
 
-/* While the program captures in HIP's global mode, releasing an object ends the capture unless the
- * releasing thread is in relaxed mode. */
+/* While the program captures in HIP's global mode, the release of an object breaks the capture. In
+ * relaxed mode, this thread may release objects during a capture. */
 static int64_t evict(int kind, uint64_t handle) {
     const struct cache *cache = cache_of(kind);
     int mode = hipStreamCaptureModeRelaxed;
@@ -65,7 +66,8 @@ static int64_t set_limit(int kind, int device, uint64_t value) {
     return hipSuccess;
 }
 
-/* Other threads do not depend on the current device of this thread. */
+/* HIP keeps a current device for each thread, so hip.SetDevice here does not affect other threads.
+ */
 static int64_t ask_memory(struct channel *channel, int device) {
     size_t available = 0, total = 0;
     hipError_t error = hip.SetDevice(device);

@@ -4,7 +4,7 @@
 
 struct channel;
 
-/* Carries out the manager's pending requests. */
+/* Carries out the manager's pending request. */
 void services_answer(struct channel *channel);
 
 #endif

@@ -1,16 +1,18 @@
-/* Creates two clones in place of a daemon's two forks; the clones share only the memory.
+/* Creates two clones of the process, as a daemon is created by two forks. The clones share the
+ * program's memory, but no descriptors.
  *
- * The first clone is a process whose end sends no signal (exit signal 0), so that the program's
- * wait does not report it. exec would restore the exit signal, so the second clone executes the new
- * program. When the first clone has ended, init becomes the parent of the second clone. The calling
- * thread is suspended while both clones run (CLONE_VFORK), on stacks of their own. The clones have
- * their own table of descriptors, so their opens and closes do not affect the program. No handler
- * of pthread_atfork runs and no page table is copied, so MPI libraries that forbid fork are not
- * affected.
+ * The first clone has exit signal 0: its end sends no signal, and the program's wait does not
+ * report the clone. exec would restore the exit signal, so the second clone executes the new
+ * program. When the first clone has ended, init becomes the parent of the second clone. Each clone
+ * has its own stack. The calling thread is suspended while the clones run (CLONE_VFORK). The clones
+ * have their own table of descriptors, so their opens and closes do not affect the program. The
+ * clones run no handlers of pthread_atfork, and the kernel copies no page tables. So the clones are
+ * safe with MPI libraries that forbid fork.
  *
- * If this process is init of its container, or adopts orphans itself, it would become the second
- * clone's parent. If process 1 does not wait for orphans (adopter_waits), the ended clone would
- * remain as a zombie. If the manager would become a child or a zombie, it does not start. */
+ * If the program's process is the init of its container, or adopts orphans, the kernel would make
+ * the manager a child of the program. If process 1 does not wait for orphans (adopter_waits), the
+ * manager would remain as a zombie after its end. spawn_detached creates no process that would
+ * become such a child or zombie. */
 #include "manager/spawn.h"
 #include "proof.h"
 #include "telemetry/channel.h"
@@ -32,7 +34,7 @@
 
 /* ---- the process that has to wait for the manager when it ends ---- */
 
-/* The kernel's first PID namespace has this number on every Linux. */
+/* The link to the kernel's first PID namespace, which has the same number on every Linux. */
 static const char machines_namespace[] = "pid:[4026531836]";
 
 static bool is_link_to(const char *path, const char *wanted) {
@@ -49,7 +51,7 @@ static bool is_own_proc(void) {
     return is_link_to("/proc/self", number);
 }
 
-/* The signals of process 1 as bits, read from /proc. */
+/* The ignored and the blocked signals of process 1, as bits. */
 struct first {
     uint64_t ignored, blocked;
     bool sleeps;
@@ -76,15 +78,16 @@ static bool has(uint64_t signals, int number) {
     return signals >> (number - 1) & 1;
 }
 
-/* An init sleeps until it receives a signal, even SIGTERM, through sigwait or a descriptor.
- * system() does not block SIGTERM while it waits for its child, and a process that forks blocks
- * SIGTERM only for a moment. */
+/* Returns true if process 1 sleeps with SIGCHLD and SIGTERM blocked. An init blocks signals, and
+ * receives signals such as SIGTERM by sigwait or from a descriptor. An application in system()
+ * blocks SIGCHLD but not SIGTERM, and an application that forks blocks SIGTERM only for a moment.
+ */
 static bool is_init(const struct first *first) {
     return first->sleeps && has(first->blocked, SIGCHLD) &&
            PROOF(init_waits_for_signals, has(first->blocked, SIGTERM));
 }
 
-/* Returns true if process 1 is known to wait for every orphan that it adopts, so that no zombie
+/* Returns true if process 1 certainly waits for every orphan that it adopts, so that no zombie
  * remains. Process 1 waits for orphans if it is the machine's init, ignores SIGCHLD, or sleeps with
  * SIGCHLD and SIGTERM blocked, as a container's init does. If process 1 is an application, it may
  * wait only for its own children. */
@@ -114,8 +117,9 @@ enum { STACK = 64 << 10, NICER = 10, MOST_DESCRIPTORS = 1 << 16 };
 #define WATCHED 0
 #endif
 
-/* ThreadSanitizer would count calls that never return. ThreadSanitizer would also mistake a clone
- * for a fork, and ignore the thread from then on. */
+/* ThreadSanitizer records the entry and the return of each call, but the clones' functions never
+ * return. ThreadSanitizer also mistakes a clone for a fork, and would then ignore the calling
+ * thread. */
 #if WATCHED
 #define UNWATCHED __attribute__((no_sanitize("thread")))
 extern __typeof__(clone) __clone;
@@ -138,7 +142,7 @@ static int adopts_orphans(void) {
     return getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &adopts) != 0 || adopts;
 }
 
-/* _exit without a sanitizer's wrapper around it. */
+/* Ends the process as _exit does, but without a sanitizer's wrapper. */
 UNWATCHED static _Noreturn void leave(void) {
     for (;;)
         syscall(SYS_exit_group, 0);
@@ -154,8 +158,8 @@ UNWATCHED static void close_all(void) {
         close(fd);
 }
 
-/* Kernels before 6.3 do not support the flag NEVER_RUN. Later kernels support the flag, and can be
- * configured to require it. */
+/* Kernels before 6.3 do not support the flag NEVER_RUN. An administrator can configure later
+ * kernels to require the flag NEVER_RUN. */
 UNWATCHED static int create_memory(void) {
     const int memory = (int)syscall(SYS_memfd_create, "mgpu_rt", NEVER_RUN);
     return memory == -1 && errno == EINVAL ? (int)syscall(SYS_memfd_create, "mgpu_rt", 0U) : memory;
@@ -175,8 +179,8 @@ UNWATCHED static int arrange_descriptors(struct spawn *spawn) {
     return spawn->memory != NULL;
 }
 
-/* The process writes no core file. The manager keeps the scheduling class of the library's
- * thread. */
+/* Lowers the priority of the calling process, and disables its core files. The scheduling class
+ * stays that of the library's thread. */
 UNWATCHED static void be_modest(void) {
     const struct rlimit no_core = {0, 0};
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
@@ -184,8 +188,8 @@ UNWATCHED static void be_modest(void) {
     (void)setsid();
 }
 
-/* Handlers are reset first, because a handler must not run in a process that shares the program's
- * memory. */
+/* Resets the signal handlers, and then unblocks all signals. In this order, no handler runs in a
+ * process that shares the program's memory. */
 UNWATCHED static void reset_signals(void) {
     const struct sigaction ordinary = {.sa_handler = SIG_DFL};
     sigset_t none;

@@ -10,15 +10,15 @@ struct spawn {
     char *const *arguments, *const *environment;
     size_t size; /* size of the memory that the program and the new process share */
     void *memory;
-    pid_t pid; /* id of the new process; shows whether the process still runs */
+    pid_t pid; /* ID of the new process, by which the library checks whether the process runs */
     int error; /* errno, if no process was started */
 };
 
-/* Starts a program as a separate process. The program is no child of this process (no SIGCHLD,
- * nothing for wait) and has its own session. The program inherits no signal handler, and no
- * descriptor except CHANNEL_FD, the shared memory. The program has a lower priority. Starting a
- * program never changes this process's table of descriptors. Returns false if the program cannot be
- * started. */
+/* Starts a program as a separate process. The new process is not a child of the calling process.
+ * When the new process ends, the caller gets no SIGCHLD, and wait reports nothing. The new process
+ * has its own session and a lower priority than the calling process. The new process inherits no
+ * signal handler, and no descriptor except CHANNEL_FD for the shared memory. The calling process's
+ * table of descriptors stays unchanged. Returns false if the program cannot be started. */
 int spawn_detached(struct spawn *spawn);
 
 #endif

@@ -1,5 +1,4 @@
-/* The life of a block: its entry in the table, its fences, its allocation and free, and its
- * eviction at the limit. */
+/* Allocates, frees and evicts blocks, and maintains the table of blocks and the blocks' fences. */
 #include "memory/blocks.h"
 #include "atomics.h"
 #include "check.h"
@@ -19,8 +18,8 @@
 
 #include <stdlib.h>
 
-/* At most WAITING_MOST blocks of a device have several fences, because a search visits all blocks
- * of its size that have several fences. */
+/* A search visits each block that has several fences and the wanted size. So the pools of a device
+ * hold at most WAITING_MOST blocks with several fences. */
 enum { POOLS_PER_SEARCH = 8, WAITING_MOST = 256 };
 enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
 
@@ -33,9 +32,9 @@ static struct handle_map block_map = HANDLE_MAP(struct block);
 static struct block_pool device_pools[MOST_DEVICES];
 static struct block_pool shared_pools[MOST_DEVICES]; /* for managed memory, whose blocks any stream
                                                       * may use */
-static struct block_pool *stream_pools; /* the pools of all streams on which memory was ever
-                                         * freed */
-static struct block_pool *next_pool;    /* the slot where the next search starts; a hint */
+static struct block_pool *stream_pools; /* the pools of all streams on which the program has freed
+                                         * memory */
+static struct block_pool *next_pool;    /* the pool where the next search starts */
 
 struct block *block_find(const void *address) {
     return handle_find(&block_map, address);
@@ -92,10 +91,10 @@ static __attribute__((noinline)) bool add_other_fences(struct block *block) {
                                             WAITING_MOST);
 }
 
-/* Returns whether the next work of `stream` may use a block: each fence is done or belongs to that
- * stream. If a fence is not done, sets *holder to the stream of that fence. If the caller does not
- * own the block, another thread may have reused the block. Such a caller must take the block and
- * call this function again. */
+/* Returns true if the next work of `stream` may use a block. Each fence of the block is then done
+ * or belongs to `stream`. If a fence is not done, sets *holder to the stream of that fence. If the
+ * caller does not own the block, another thread may reuse the block at any time. Such a caller must
+ * first take the block, and then call this function again. */
 static bool is_ready(const struct block *block, const struct stream *stream,
                      struct stream **holder) {
     const struct fence *fence =
@@ -126,16 +125,17 @@ static struct block_pool *pool_on(const struct stream *stream, int device) {
     return pool;
 }
 
-/* Handles the creation of a stream. HIP may have used the stream's handle before, for a stream of
- * another device. The blocks of that earlier stream remain in the pool on that device. */
+/* Selects the pool of a stream that HIP has just created. HIP may have used the stream's handle
+ * before, for a stream of another device. The earlier stream's blocks then remain in the pool of
+ * that stream and device. */
 static void stream_enters(struct stream *stream) {
     struct block_pool *pool = load_acquire(&stream->pool);
     if (DOUBT(handle_moved_to_another_device, !pool || pool->device != stream->device))
         cas_acq_rel(&stream->pool, &pool, pool_on(stream, stream->device));
 }
 
-/* Returns a stream's pool, which the first free on the stream creates; NULL if there is no memory
- * for the pool. */
+/* Creates and returns a stream's pool at the first free on the stream. Returns NULL if there is no
+ * memory for the pool. */
 static __attribute__((noinline)) struct block_pool *make_pool(struct stream *stream, int device) {
     struct block_pool *pool = NULL;
     struct block_pool *fresh = calloc(1, sizeof *fresh);
@@ -163,8 +163,7 @@ static __attribute__((noinline)) void add_overflow(struct block_pool *pool, stru
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Removes a block from its chain. The caller then uses the block, or frees it by HIP. Under
- * tables_lock. */
+/* Removes a block from its chain. The caller then owns the block. Under tables_lock. */
 static struct block *take_overflow(struct block_pool *pool, struct block **link) {
     struct block *block = *link;
     store_relaxed(link, block->next_overflow);
@@ -173,7 +172,8 @@ static struct block *take_overflow(struct block_pool *pool, struct block **link)
     return block;
 }
 
-/* Drops the fences that are done, so that fewer blocks count as waiting. */
+/* Clears the fences of each block whose fences are done, and then no longer counts the block in
+ * `waiting`. */
 static void drop_done_fences(struct block_pool *pool) {
     struct stream *holder;
     if (!load_relaxed(&pool->waiting))
@@ -211,7 +211,7 @@ void block_pool_put(struct block *block) {
     add_overflow(pool, block);
 }
 
-/* ---- taking out, whatever is in it ---- */
+/* ---- taking any block out of a pool ---- */
 
 /* Under tables_lock. */
 static bool unlink_from(struct block_pool *pool, struct block *block) {
@@ -228,7 +228,7 @@ static bool unlink_from(struct block_pool *pool, struct block *block) {
 }
 
 /* Removes an idle block from its pool; returns false if the block is in no pool. Under tables_lock.
- * A stream's block is in the device's pool if there was no memory for a pool of the stream. */
+ * If there was no memory for a stream's pool, the stream's blocks are in the device's pool. */
 static bool unlink_block(struct block *block) {
     const struct stream *stream = load_relaxed(&block->fence.stream);
     if (DOUBT(cached_block_is_shared, block->shared))
@@ -249,11 +249,12 @@ static void empty_pool(struct block_pool *pool) {
 
 /* ---- the table ---- */
 
-/* By device. Written under tables_lock; statistics and the exit read the ledger without the lock.
- */
+/* By device. Threads write the ledger under tables_lock; statistics and the exit read the ledger
+ * without the lock. */
 static struct memory_account ledger[MOST_DEVICES];
 
-/* Returns whether the ledger of a device equals the sum of its blocks. Under tables_lock. */
+/* Returns whether the ledger of a device agrees with the device's blocks in the table. Under
+ * tables_lock. */
 CHECKS bool ledger_agrees(int device) {
     size_t bytes = 0, blocks = 0;
     for (const struct block *block = block_first(); block; block = handle_next(block))
@@ -277,8 +278,8 @@ static void remove_block(struct block *block) {
     ranges_remove((uintptr_t)block->handle.key);
 }
 
-/* HIP hands out memory again only after that memory was freed. So the program has freed the
- * overlapping blocks by calling HIP. */
+/* Removes the blocks that overlap a new allocation. HIP allocates the same memory again only after
+ * a free, so the program has freed the overlapping blocks by calls to HIP. */
 static void remove_overlapped(const void *address, size_t size) {
     void *begin;
     while ((begin = ranges_begin(address, size))) {
@@ -321,8 +322,9 @@ struct block *block_insert(void *address, size_t size, int device, int state) {
     return block;
 }
 
-/* Frees an address by HIP; a block at that address must be in no pool. HIP may hand the address to
- * another thread at once, so the block is removed from the tables before HIP frees it. */
+/* Calls HIP to free an address. A block at that address must not be in a pool. HIP may hand the
+ * address to another thread at once, so the block is removed from the tables before HIP frees it.
+ */
 static hipError_t free_by_hip(struct block *block, void *address) {
     const size_t size = block ? block->size : 0;
     const int device = block ? block->device : 0;
@@ -346,9 +348,9 @@ struct block *block_around(const void *address) {
     return block && block->state != BLOCK_GONE ? block : NULL;
 }
 
-/* Asks HIP whether the block's memory is still the allocation that the library handed out. The
- * program may have freed the block by calling HIP, or have reset the device. NVIDIA's driver does
- * not report where managed memory begins, but gives each allocation a number. */
+/* Asks HIP whether the allocation that contains the block still exists. The program may have freed
+ * the block by calling HIP, or have reset the device. NVIDIA's driver does not report where managed
+ * memory begins, but gives each allocation a number. */
 static bool hip_has(const struct block *block) {
     void *begin = NULL;
     size_t size = 0;
@@ -369,10 +371,10 @@ static void invalidate_block(struct block *block) {
     remove_block(block);
 }
 
-/* Removes the blocks of a device that was reset, or all blocks when HIP ends. Managed memory
- * survives the reset of one of several devices, so the table keeps the shared blocks that HIP still
- * has. No call to HIP is made under the lock. If another thread adds a block after `newest` was
- * read, the block is newer than the reset. */
+/* Removes the blocks of a device that was reset, or all blocks when HIP ends. With several devices,
+ * managed memory survives the reset of a device, so the table keeps each shared block that still
+ * exists in HIP. The function does not call HIP under the lock. A block that another thread adds
+ * after `newest` was read is newer than the reset, and remains. */
 static void invalidate_blocks(int device) {
     struct block *const newest = block_first();
     for (struct block *block = newest; block; block = handle_next(block))
@@ -400,16 +402,17 @@ size_t block_reserved(int device) {
 /* ---- the limit ----
  *
  * The limit bounds the idle blocks, which the program has freed. The library enforces the limit
- * when the program frees a block, because stock's hipFree also waits for the device. An allocation
+ * when the program frees a block, because a free waits for the device with stock too. An allocation
  * evicts blocks only if HIP has no memory.
  *
- * While a device holds no more of HIP's memory than the limit, the library sums no sizes. Above the
- * limit, the library sums the sizes of freed blocks. When the sum reaches the limit, the library
- * visits all blocks. This visit evicts the least recently used blocks until seven eighths of the
- * limit are idle, so the next visit follows after another eighth. */
+ * While the library's memory on a device is below the limit, the library does not add up the sizes
+ * of freed blocks. Above the limit, the library adds up the sizes of freed blocks. When the sum
+ * exceeds the limit, the library visits all blocks. The visit evicts the least recently used
+ * blocks, until the idle blocks take at most seven eighths of the limit. So the next visit follows
+ * when the program has freed another eighth of the limit. */
 
-static size_t
-    freed[MOST_DEVICES]; /* an upper bound of the idle bytes while the device is over its limit */
+static size_t freed[MOST_DEVICES]; /* while a device is over its limit: an upper bound of the
+                                    * device's idle bytes */
 
 static size_t totals[MOST_DEVICES]; /* bytes of a device's memory; 0: unknown */
 
@@ -428,14 +431,14 @@ static size_t limit_of(int device) {
     return limit;
 }
 
-/* Removes an idle block from its pool, and frees it by HIP; *error is HIP's answer. Returns false
- * if the block is not idle. */
+/* Removes an idle block from its pool, and calls HIP to free the block; *error is HIP's answer.
+ * Returns false if the block is not idle. */
 static bool evict_idle(struct block *block, hipError_t *error) {
     if (load_acquire(&block->state) != BLOCK_IDLE)
         return false;
     pthread_mutex_lock(&tables_lock);
-    /* Another thread may be moving the block into a pool: then unlink_block misses the block, and
-     * the block is not evicted. */
+    /* While another thread moves the block into a pool, unlink_block does not find the block, and
+     * the block stays. */
     const bool owned = unlink_block(block);
     if (PROOF(block_leaves_its_pool_first, owned))
         remove_block(block);
@@ -451,8 +454,8 @@ static bool is_idle_on(int device, const struct block *block) {
     return load_acquire(&block->state) == BLOCK_IDLE && of_device(device, block_device(block));
 }
 
-/* Orders blocks by the value of block_clock at their last free, then by the number of their
- * uses. */
+/* Returns a block's rank for eviction. The rank orders blocks by the time of the last free, and
+ * then by the number of uses. */
 static uint64_t rank_of(const struct block *block) {
     const uint64_t uses = load_relaxed(&block->uses);
     return load_relaxed(&block->last_use) << USES_BITS |
@@ -468,9 +471,9 @@ static size_t bytes_above(int device, uint64_t rank) {
     return bytes;
 }
 
-/* Evicts all idle blocks below a rank, and at most `most` bytes of the blocks with exactly that
- * rank. Returns the number of evicted blocks. hipFree waits for the device, so even a block with
- * pending work may be evicted. */
+/* Evicts all idle blocks below a rank. The function keeps at most `most` bytes of the idle blocks
+ * with exactly that rank, and evicts the others. Returns the number of evicted blocks. A block with
+ * pending work may be evicted too, because hipFree waits for the device. */
 static int evict_up_to(int device, uint64_t rank, size_t most) {
     int count = 0;
     hipError_t error;
@@ -490,7 +493,8 @@ static int evict_up_to(int device, uint64_t rank, size_t most) {
 }
 
 /* Evicts the least recently used blocks until at most `most` bytes are idle; returns the idle
- * bytes. Finds by bisection the lowest rank above which at most `most` bytes are idle. */
+ * bytes. A bisection finds the lowest rank such that the idle blocks of higher ranks take at most
+ * `most` bytes. */
 static size_t evict_oldest(int device, size_t most) {
     uint64_t rank = 0, end = (load_relaxed(&block_clock) + 1) << USES_BITS;
     while (rank < end) {
@@ -505,12 +509,13 @@ static size_t evict_oldest(int device, size_t most) {
     return bytes_above(device, 0);
 }
 
-/* Evicts blocks if the device is over its limit after the free of a block of this size. */
+/* Evicts blocks if the device is over its limit; called after the program has freed a block of this
+ * size. */
 static void enforce_memory_limit(int device, size_t size) {
     const size_t limit = cache_limits.memory_bytes[device];
     if (!limit || block_reserved(device) <= limit)
         return;
-    fetch_add_relaxed(&block_clock, 1); /* from here on the order of frees matters */
+    fetch_add_relaxed(&block_clock, 1); /* orders the frees */
     if (add_fetch_relaxed(&freed[device], size) <= limit || !device_kept(device))
         return;
     limit_reached();
@@ -518,8 +523,8 @@ static void enforce_memory_limit(int device, size_t size) {
                store_relaxed(&freed[device], evict_oldest(device, limit - limit / 8)));
 }
 
-/* Handles a request to HIP for more memory. If the device is now over its limit, the library sums
- * the sizes of freed blocks from here on. */
+/* Records that HIP has allocated a block of this size. If the device is now over its limit, the
+ * library adds up the sizes of freed blocks from now on. */
 static void note_reserved(int device, size_t size) {
     const size_t limit = limit_of(device), now = block_reserved(device);
     if (now <= limit)
@@ -530,7 +535,7 @@ static void note_reserved(int device, size_t size) {
 }
 
 /* Takes a block of this size that the next work of `stream` may use. Returns NULL if no block of
- * this size is ready; *holder is then a stream for which one of these blocks waits. */
+ * this size is ready. If a block of this size waits for a stream, *holder is then that stream. */
 static struct block *take_ready(struct block_pool *pool, size_t size, const struct stream *stream,
                                 struct stream **holder) {
     const size_t set = block_set(size);
@@ -556,7 +561,8 @@ static struct block *take_ready(struct block_pool *pool, size_t size, const stru
     return block;
 }
 
-/* Queries the stream that a block waits for, if no thread holds that stream. */
+/* Does the work of take_ready. If no block is ready, queries the stream that a block waits for, if
+ * the program does not hold that stream, and tries again. */
 static struct block *take_after_asking(struct block_pool *pool, size_t size,
                                        const struct stream *stream) {
     struct stream *holder = NULL;
@@ -566,10 +572,11 @@ static struct block *take_after_asking(struct block_pool *pool, size_t size,
     return block;
 }
 
-/* Takes a block of this size that is ready for the next work of `stream`, or, if `stream` is NULL,
- * for work on any stream. If `shared`, the block is shared memory. Searches the pools of the
- * stream, of the device and of 8 other streams; the next search starts behind those 8 streams.
- * Queries the streams that no thread holds. Returns NULL if no block is ready. */
+/* Takes a block of this size that is ready for the next work of `stream`. If `stream` is NULL, the
+ * block is ready for work on any stream. If `shared` is true, searches only the device's pool of
+ * shared blocks. Otherwise searches the stream's pool, the device's pool and at most 8 pools of
+ * other streams. The next search continues at the pool where this search ended. Returns NULL if no
+ * block is ready. */
 static struct block *search_pools(int device, size_t size, struct stream *stream, bool shared) {
     struct block_pool *own = stream ? load_acquire(&stream->pool) : NULL, *pool;
     struct block *block = NULL;
@@ -601,17 +608,18 @@ bool block_serves(uint64_t bytes, int device) {
            device < MOST_DEVICES;
 }
 
-/* LLVM's own library for CUDA allocates managed memory for host_shared since LLVM 19. HIP offers
- * managed memory on every device; where pages cannot move, managed memory is pinned host memory.
- * hipFree frees managed memory, which is coherent without a flag. On ROCm, a stock program gets
- * device memory for host_shared, and the host may be unable to access this memory. */
+/* With LLVM 19 and later, LLVM's own library for CUDA allocates managed memory if host_shared is
+ * set. With HIP, managed memory is pinned host memory if the device cannot move pages. hipFree
+ * frees managed memory. Managed memory is coherent by default, so hipMallocManaged needs no flag
+ * for that. On ROCm, a stock program gets device memory even if host_shared is set, and the host
+ * may be unable to access this memory. */
 static hipError_t ask_hip(void **address, size_t size, bool shared) {
     return shared ? hip.MallocManaged(address, size, hipMemAttachGlobal)
                   : hip.Malloc(address, size);
 }
 
-/* The library evicts no block for a request that exceeds the device's memory. The library does not
- * query the size of this memory here, because a successful call would clear the error that the
+/* The library evicts no block for a request that exceeds the device's memory. This function does
+ * not ask HIP for the size of the device's memory: a successful call would clear the error that the
  * program must see. */
 static void *allocate_new(size_t size, int device, bool shared, hipError_t *error) {
     const size_t total = load_relaxed(&totals[device]);
@@ -625,8 +633,8 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
     stats_miss(CACHE_MEMORY);
     device_watch(device);
     struct block *block = block_insert(address, size, device, shared ? BLOCK_SHARED : BLOCK_LIVE);
-    if (block && shared && !exclusive_hip() && /* block is NULL if there is no memory for an entry:
-                                                * then mgpuMemFree calls hipFree */
+    if (block && shared && !exclusive_hip() && /* without memory for an entry, `block` is NULL, and
+                                                * mgpuMemFree calls hipFree */
         !device_memory_number(address, &block->number))
         block->number = 0;
     publish_event(BLOCK_ALLOCATED, address, size, device);
@@ -666,8 +674,9 @@ struct block_allocated block_allocate(uint64_t bytes, int device) {
 
 /* ---- freeing ---- */
 
-/* Frees an address where the program holds no block: memory from HIP itself, or a mistake. HIP
- * 5.2.3 treats an address inside a block as the block's address. */
+/* Frees an address at which the program holds no block. The program may have got the memory from
+ * HIP, or the address may be wrong. If the address lies inside a block, HIP 5.2.3 frees that block.
+ */
 static struct block_freed free_unheld(void *address) {
     struct block *around = block_around(address);
     const bool is_known = around && device_kept(around->device);
@@ -683,8 +692,8 @@ static struct block_freed free_unheld(void *address) {
     return (struct block_freed){FREE_TO_HIP, error};
 }
 
-/* Handles the free of an address for which block_free found no block in state BLOCK_LIVE. Returns
- * false if the free is complete; *freed is then its outcome. */
+/* Continues block_free for an address that is not the address of a block in state BLOCK_LIVE.
+ * Returns false if the free is complete; *freed is then its outcome. */
 static __attribute__((noinline)) bool end_hold(struct block *block, void *address,
                                                struct block_freed *freed) {
     const int state = block ? load_acquire(&block->state) : BLOCK_GONE;
@@ -712,9 +721,9 @@ void block_put_done(struct block *block) {
     enforce_memory_limit(device, size);
 }
 
-/* Waits for the device if no fence can show when the block is idle. A fence is impossible on the
- * null stream, a destroyed or unknown stream, or another device's stream. The free also waits if
- * too many blocks have several fences. */
+/* Waits for the device if no fence can show when the block is idle. The library sets no fence on
+ * the null stream, on a destroyed or unknown stream, or on a stream of another device. If too many
+ * blocks have several fences, block_free also waits for the device. */
 struct block_freed block_free(void *address, struct stream *stream) {
     struct block *block = block_find(address);
     struct block_freed freed = {FREE_DONE, hipSuccess};
@@ -753,8 +762,8 @@ bool block_leave_to_graph(struct block *block, struct stream *stream) {
     int state = load_acquire(&block->state);
     if (state < BLOCK_LIVE)
         return false;
-    block->fence.stream = stream; /* belongs to the program as long as the program holds the block
-                                   */
+    block->fence.stream = stream; /* as long as the program holds the block, only the program's
+                                   * thread writes this fence */
     if (state != BLOCK_GRAPH)
         block->graph = 0;
     if (!PROOF(block_is_kept_for_its_graph, cas_acq_rel(&block->state, &state, BLOCK_GRAPH_OWNED)))
@@ -812,7 +821,7 @@ static hipError_t evict_block(void *address) {
     if (!block || !device_kept(block_device(block)) || load_acquire(&block->state) == BLOCK_GONE)
         return hipErrorNotFound;
     if (!stream_all_quiet() ||
-        !evict_idle(block, &error)) /* hipFree would wait, and make other threads wait */
+        !evict_idle(block, &error)) /* hipFree would block this and other threads */
         return hipErrorNotReady;
     return error;
 }

@@ -1,17 +1,17 @@
-/* Manages the blocks of device memory that mgpuMemAlloc hands out: from HIP or the pools to the
- * program, and back.
+/* Manages the blocks of device memory that mgpuMemAlloc returns. A new block comes from HIP, a
+ * reused block from a pool, and a freed block enters a pool.
  *
- * A stream runs its work in order, so a block that was freed on a stream is at once free for the
- * stream's next work. Work on other streams may use a block once the block's fences are done. The
- * stock hipFree waits for the whole device, so with stock a program may free a block on any stream,
- * although other streams use it. So a block also has a fence for each of the other streams that had
- * pending work at the free.
+ * A stream runs its work in order. So when the program has freed a block on a stream, the stream's
+ * next work may use the block at once. Work on other streams may use a block once the block's
+ * fences are done. With stock, hipFree waits for the whole device, so a program may free a block
+ * that any stream still uses. So a block has a fence for each stream that had pending work when the
+ * program freed the block.
  *
- * Sizes are rounded up to 256 bytes, and a block serves only its exact size. A block is never
- * split, so the library never has to keep a whole block because of a small piece in use.
+ * Sizes are rounded up to 256 bytes, and a block serves only its exact size. The library never
+ * splits a block, so no small piece in use keeps a large block from reuse.
  *
- * A hit takes one compare-and-swap to allocate and two to free: no lock, no allocation, no call to
- * HIP. */
+ * A hit allocates a block with one compare-and-swap, and the free of the block takes two. A hit
+ * takes no lock, allocates no host memory and does not call HIP. */
 #ifndef MGPU_RT_BLOCKS_H
 #define MGPU_RT_BLOCKS_H
 
@@ -42,7 +42,7 @@ static inline void *block_address(const struct block *block) {
 }
 
 /* Returns a block's size; the caller need not own the block. The size may change at any time,
- * because HIP may return the block's address again. */
+ * because HIP may reuse the block's address for an allocation of another size. */
 static inline size_t block_size(const struct block *block) {
     return load_relaxed(&block->size);
 }
@@ -61,8 +61,8 @@ static inline bool block_held_by_program(const struct block *block) {
     return load_acquire(&block->state) >= BLOCK_LIVE;
 }
 
-/* Returns the stream of a handle if blocks may rely on its order: the stream's next work may use a
- * block freed on the stream. Returns NULL if the handle belongs to no such stream. */
+/* Returns the stream of a handle: the stream's next work may use a block that was freed on this
+ * stream. Returns NULL for the null stream, and if the stream is unknown or destroyed. */
 static inline struct stream *block_order(const struct thread *thread, hipStream_t handle) {
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
     return LIKELY(stream && PROOF(order_is_of_a_live_stream, stream_is_live(stream)) &&
@@ -76,20 +76,20 @@ struct block *block_find(const void *address);
 /* Returns the block that contains an address, unless the block is GONE. */
 struct block *block_around(const void *address);
 
-/* Returns the newest entry; handle_next returns the next entry. */
+/* Returns the newest entry; handle_next returns the next older entry. */
 struct block *block_first(void);
 
-/* Adds memory that hipMalloc (LIVE or GRAPH) or hipMallocManaged (SHARED) has returned. Returns
- * NULL if there is no memory for the entry. */
+/* Adds memory that HIP has just allocated. The state is LIVE or GRAPH for memory of hipMalloc, and
+ * SHARED for memory of hipMallocManaged. Returns NULL if there is no memory for the entry. */
 struct block *block_insert(void *address, size_t size, int device, int state);
 
 /* ---- allocating ---- */
 
-/* Returns whether a free puts memory of this size into a pool; otherwise HIP allocates and frees
- * it. */
+/* Returns true if the pools serve memory of this size. If not, HIP allocates and frees the memory.
+ */
 bool block_serves(uint64_t bytes, int device);
 
-/* the block for the program, or NULL; *error is HIP's answer */
+/* the address of the program's block, or NULL, and HIP's answer */
 struct block_allocated {
     void *address;
     enum call_how how;
@@ -102,17 +102,17 @@ static inline void block_hand_out(struct block *block, int state) {
     PROOF_STEP(block_handed_out_is_held, store_release(&block->state, state));
 }
 
-/* Puts an idle block with its fences into a pool. */
+/* Puts an idle block into a pool; the block keeps its fences. */
 void block_pool_put(struct block *block);
 
-/* Removes a block of this size from one chain of a pool: the caller then owns the block. Returns
- * NULL if the chain has no block of this size. */
+/* Removes the block from one slot of a pool, if the block has this size. The caller then owns the
+ * block. Returns NULL if the slot has no block of this size. */
 static inline struct block *block_pool_take_way(struct block **way, size_t size) {
     struct block *block = load_acquire(way);
     if (!block || block_size(block) != size || !cas_acq_rel(way, &block, NULL))
         return NULL;
-    if (UNLIKELY(block->size != size)) { /* the block was freed and handed out again as another
-                                          * block */
+    if (UNLIKELY(block->size != size)) { /* another thread has reused the entry for a block of
+                                          * another size */
         block_pool_put(block);
         return NULL;
     }
@@ -120,8 +120,8 @@ static inline struct block *block_pool_take_way(struct block **way, size_t size)
     return block;
 }
 
-/* Removes a block of this size from a stream's pool; the stream's next work may use any block of
- * its pool. */
+/* Removes a block of this size from a stream's pool. The stream's next work may use any block of
+ * the pool. */
 static inline struct block *block_pool_take_own(struct block_pool *pool, size_t size) {
     struct block **ways = pool->ways[block_set(size)];
     struct block *block = NULL;
@@ -130,8 +130,9 @@ static inline struct block *block_pool_take_own(struct block_pool *pool, size_t 
     return block;
 }
 
-/* Returns an idle block from the pool of `order`, a stream of `device`, for the stream's next work:
- * the hit. Returns NULL if there is no such block, or no stream. */
+/* Returns a block from the pool of the stream `order`, for this stream's next work. Returns NULL if
+ * the pool has no block of this size. Also returns NULL if `order` is NULL or a stream of another
+ * device. */
 static inline struct block *block_reuse(uint64_t bytes, int device, struct stream *order) {
     PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
     struct block_pool *own =
@@ -143,9 +144,10 @@ static inline struct block *block_reuse(uint64_t bytes, int device, struct strea
 }
 
 /* Allocates after block_reuse found no block: returns a ready block from any pool, otherwise a new
- * block from HIP. The block's next work follows `order`, a stream of the device; NULL: work on any
- * stream. A shared block is managed memory, which host and device both see. The host may write to a
- * shared block at once, so the block is reused only after all work on it, and has no stream. */
+ * block from HIP. The block is ready for the next work of `order`, which must be a stream of the
+ * device. If `order` is NULL, the block is ready for work on any stream. A shared block is managed
+ * memory, which host and device both see. The host may write to a shared block at once. So the
+ * library reuses a shared block only when no pending work uses the block. */
 struct block_allocated block_search(uint64_t bytes, int device, struct stream *order, bool shared);
 
 /* Allocates on the calling thread's device, for work on any stream. */
@@ -169,14 +171,15 @@ struct block_freed {
  * (NULL: any stream may have used it). */
 struct block_freed block_free(void *address, struct stream *stream);
 
-/* Puts a block into a pool; the caller has just made the block IDLE, and no work uses the block. */
+/* Puts a block into a pool. The caller has just made the block IDLE, and no pending work uses the
+ * block. */
 void block_put_done(struct block *block);
 
 /* ---- for graphs ---- */
 
-/* Leaves a block to a graph that still uses it: no other caller gets the block. `stream` is the
- * stream on which the program frees the block; NULL: unknown. Returns false if the program does not
- * hold the block. */
+/* Frees a block that a graph still uses: only the graph may use the block from now on. `stream` is
+ * the stream on which the program frees the block; NULL: unknown. Returns false if the program does
+ * not hold the block. */
 bool block_leave_to_graph(struct block *block, struct stream *stream);
 
 /* Transfers to a graph a block that the program holds. block_serve_graph lets the graph reuse a
@@ -187,15 +190,16 @@ bool block_give_graph(void *address);
 bool block_serve_graph(void *address);
 bool block_take_from_graph(void *address);
 
-/* Returns a block for work that `stream` captures; `capture` is the capture's number (0: unknown).
- * The block was freed in the same capture, or is new from HIP. The capture must permit hipMalloc.
- * Returns NULL if there is no block; *error is HIP's answer. */
+/* Returns a block for work that `stream` captures; `graph` is the capture's number (0: unknown).
+ * The program has freed the block in the same capture, or HIP has just allocated the block. The
+ * capture must permit hipMalloc. Returns NULL if there is no block; *error is HIP's answer. */
 void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph,
                            hipError_t *error);
 
 /* ---- accounts ---- */
 
-/* Records that the program gets a block by this call (sign 1), or frees a block (sign -1). */
+/* Records, for the statistics of this call, that the program gets a block (sign 1) or frees a block
+ * (sign -1). */
 static inline void block_tell(const struct block *block, int sign) {
     if (!block)
         return;
@@ -204,10 +208,10 @@ static inline void block_tell(const struct block *block, int sign) {
     sites_count(block_address(block), block_device(block), bytes);
 }
 
-/* Returns the bytes held from HIP on a device, which the memory limit bounds. */
+/* Returns how many bytes HIP has allocated for the library's blocks on a device. */
 size_t block_reserved(int device);
 
-/* Returns the ledger of a device: the reserved bytes and the blocks. */
+/* Returns a device's ledger, which counts the reserved bytes and the blocks. */
 struct memory_account block_ledger(int device);
 /* Returns the ledger and the program's bytes; visits all blocks. */
 struct memory_account block_account(int device);

@@ -31,7 +31,8 @@ bool block_take_from_graph(void *address) {
     return true;
 }
 
-/* The search visits all blocks, which is acceptable because a graph is built only once. */
+/* Takes a block of this size that the graph owns, or returns NULL. The search visits all blocks,
+ * but a program builds a graph only once. */
 static struct block *take_graph_owned(size_t size, int device, const struct stream *stream,
                                       uint64_t graph) {
     for (struct block *block = block_first(); block; block = handle_next(block)) {

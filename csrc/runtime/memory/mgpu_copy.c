@@ -1,14 +1,14 @@
 /* mgpuMemcpy, mgpuMemset16, mgpuMemset32.
  *
- * A copy runs in the stream's order, and has the effect that it has with stock. When the call
- * returns, pageable source memory has been read and pageable target memory has been written. Copies
- * between pageable memory and a block of this library go through pinned memory (staging.h); HIP
- * makes all other copies.
+ * A copy runs in the stream's order, and has the same effect as a copy of the stock function. When
+ * the call returns, pageable source memory has been read and pageable target memory has been
+ * written. Copies between pageable memory and a block of this library go through pinned memory
+ * (staging.h); HIP makes all other copies.
  *
- * An address in no table does not count as host memory. The address may be in a module's global, in
- * another library's memory, or in managed or mapped memory. The library asks HIP only where the
- * answer matters: for a copy that would be staged. If no other code calls HIP, HIP's answer stays
- * valid until a call of this library changes the memory map. */
+ * If no table of the library contains an address, the library cannot assume that the address is
+ * host memory. The address may lie in a module's global, in another library's memory, or in managed
+ * or mapped memory. The library asks HIP only before a copy that could be staged. If no other code
+ * calls HIP, HIP's answer stays valid until this library changes its table of memory ranges. */
 #include "atomics.h"
 #include "driver/cuda.h"
 #include "driver/device.h"
@@ -39,7 +39,7 @@ static const char copy_expression[] =
 static bool hip_calls_pageable(const void *address) {
     struct {
         hipPointerAttribute_t is;
-        uint64_t room[8]; /* for types that a later HIP may add */
+        uint64_t room[8]; /* for fields that a later HIP may add */
     } pointer = {.is = {.device_pointer = NULL}};
     if (cuda_present())
         return cuda.memory_type(address) == 0;
@@ -50,14 +50,13 @@ static bool hip_calls_pageable(const void *address) {
            (error == hipSuccess && !pointer.is.device_pointer && !pointer.is.is_managed);
 }
 
-/* Returns whether HIP describes these bytes as pageable host memory. The library asks about the
- * first and the last byte, because memory that HIP knows may begin behind the first byte. */
+/* Returns whether HIP describes these bytes as pageable host memory. The library asks HIP about the
+ * first and the last byte, because HIP may know only the last bytes. */
 static bool is_pageable(struct thread *thread, const void *address, size_t bytes) {
     const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
     const uint64_t mappings = ranges_now() + 1; /* never 0, which marks an empty slot */
     const enum range_kind kind = ranges_find(address, bytes);
-    if (kind != RANGE_NONE && kind != RANGE_MIXED) /* the memory is of mixed kinds, or another
-                                                    * thread is writing the table */
+    if (kind != RANGE_NONE && kind != RANGE_MIXED) /* for RANGE_MIXED, HIP must decide */
         return false;
     for (size_t i = 0; i < HOST_SLOTS && exclusive_hip(); i++)
         if (thread->hosts[i].begin <= begin && end <= thread->hosts[i].end &&
@@ -76,8 +75,8 @@ static bool is_block(const void *address, size_t bytes) {
     return ranges_find(address, bytes) == RANGE_DEVICE;
 }
 
-/* Returns true if no pending work can write memory: neither work on this stream, nor work on the
- * null stream, for which every stream waits. */
+/* Returns true if this stream and the null stream have no pending work that can write memory. Every
+ * stream waits for the null stream. */
 static bool is_quiet(struct stream *stream) {
     if (stream_has_kernels(stream) || stream_state(stream) != STREAM_LIVE)
         return false;
@@ -87,10 +86,10 @@ static bool is_quiet(struct stream *stream) {
 }
 
 /* Returns true if the host may read the source now, because no earlier work of the stream can still
- * write to the source. NVIDIA's driver reports all memory that its kernels may write. AMD's HIP
- * reports both a module's global and pageable memory as invalid pointers, so on AMD's GPUs the
- * stream must have no pending work. The stream must also have no pending work if kernels can access
- * pageable memory. */
+ * write to the source. NVIDIA's driver knows all memory that kernels may write, unless kernels can
+ * access pageable memory. AMD's HIP does not distinguish a module's global from pageable memory:
+ * for each of them HIP reports an invalid pointer. So on AMD's GPUs, and on devices that access
+ * pageable memory, the stream must have no pending work that can write memory. */
 static bool is_settled(struct stream *stream) {
     return (cuda_present() && !device_reaches_pageable(stream->device)) ||
            PROOF(source_has_its_last_value, is_quiet(stream));
@@ -115,8 +114,8 @@ static bool hip_takes_at_once(size_t bytes) {
     return cuda_present() && bytes <= STAGING_CUDA_TAKES;
 }
 
-/* Copies to a block. The target is device memory, so the copy writes no host memory, even if HIP
- * makes the copy. Returns true if the bytes were copied through pinned memory. */
+/* Copies to a block. The target is device memory, so neither a staged copy nor HIP's own copy
+ * writes host memory. Returns true if the bytes were copied through pinned memory. */
 static bool copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;
     if (!hip_takes_at_once(copy->bytes) && copy->bytes <= STAGING_UP_LIMIT &&
@@ -143,7 +142,8 @@ static bool copy_down(const struct copy *copy) {
 }
 
 /* Returns true if the bytes were copied through pinned memory. impl_mgpuMemcpy and told_mgpuMemcpy
- * share this function, because the compiler would inline less into two copies of the function. */
+ * call this one function. If the function existed twice, the compiler would inline fewer of its
+ * calls. */
 static __attribute__((noinline)) bool copy_bytes(void *to, const void *from, size_t bytes,
                                                  hipStream_t handle) {
     struct copy copy = {thread_get(), NULL, handle, to, from, bytes};
@@ -155,7 +155,7 @@ static __attribute__((noinline)) bool copy_bytes(void *to, const void *from, siz
     if (cached && copy_down(&copy))
         return true;
     submit_copy(&copy);
-    stream_launched(copy.thread, copy.stream); /* the kernel may write host memory */
+    stream_launched(copy.thread, copy.stream); /* the copy may write host memory */
     return false;
 }
 
@@ -163,8 +163,8 @@ void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
     (void)copy_bytes(dst, src, sizeBytes, handle);
 }
 
-/* Records a copy between a block and unpinned memory. A staged copy is a hit; a copy that could
- * have been staged is a bypass. */
+/* Records a copy between a block and unpinned memory. A staged copy counts as a hit. A copy that
+ * could have been staged, but was not, counts as a bypass. */
 void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
     const bool staged = copy_bytes(dst, src, sizeBytes, handle);
     const enum range_kind to = ranges_find(dst, sizeBytes), from = ranges_find(src, sizeBytes);

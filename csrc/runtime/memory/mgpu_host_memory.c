@@ -1,8 +1,9 @@
-/* mgpuMemHostRegister and related functions: host memory that a kernel can reach.
+/* mgpuMemHostRegister and related functions, which make host memory accessible to kernels.
  *
- * After an unregister by the program, HIP keeps a registration only if the library can watch the
- * pages and no other code calls HIP (memory/registrations.h). Otherwise pages would stay pinned
- * after the program has unmapped them, and new memory at their address would not be pinned. */
+ * After the program has unregistered memory, the library keeps the registration in HIP on two
+ * conditions. The library must be able to watch the pages, and no other code may call HIP
+ * (memory/registrations.h). Without the watch, pages would stay pinned after the program has
+ * unmapped the pages, and new memory at the same address would not be pinned. */
 #include "driver/hip.h"
 #include "driver/report.h"
 #include "memory/registrations.h"
@@ -68,8 +69,8 @@ void impl_mgpuMemHostUnregisterMemRef(int64_t rank, struct mgpu_memref *descript
     impl_mgpuMemHostUnregister(first_element(descriptor, elementSizeBytes));
 }
 
-/* As with stock, the pointer belongs to device 0, and device 0 becomes the thread's current device.
- */
+/* Returns the device pointer of host memory. As with stock, the pointer is for device 0, and device
+ * 0 becomes the thread's current device. */
 static void *device_pointer(void *host) {
     void *device = NULL;
     (void)thread_get();

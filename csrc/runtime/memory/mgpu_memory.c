@@ -5,8 +5,8 @@
  * (blocks.h).
  *
  * If other code in the process may call HIP (exclusive.h), the library asks HIP whether a freed
- * block is still its own. The program may have freed the block by hipFree, and HIP may since have
- * allocated a smaller block at the same address. */
+ * block still exists. The program may have freed the block by hipFree earlier, and HIP may then
+ * have allocated a smaller block at the same address. */
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
@@ -51,14 +51,15 @@ static bool ask_for_memory(uint64_t bytes) {
     return asked;
 }
 
-/* Allocates after a miss. */
+/* Allocates if the stream's pool has no block for the request. */
 static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t handle,
                                                      bool host_shared) {
-    /* LLVM 17 and older pass garbage in the flag, but never a null stream. */
+    /* LLVM 17 and older do not pass host_shared, so its value is then garbage. These releases never
+     * pass a null stream. */
     const bool shared = host_shared && PROOF(flag_was_passed, !handle);
     struct block_allocated made;
-    int device; /* the device of the memory, read before the allocation: a query after a failure
-                 * would clear HIP's error */
+    int device; /* the memory's device; the library reads it before the allocation, because a query
+                 * after a failure would clear HIP's error */
     for (bool again = false;; again = true) {
         device = hip_current_device();
         if (again)
@@ -96,7 +97,7 @@ void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
 
 /* ---- mgpuMemFree ---- */
 
-/* Returns false if the program has freed the memory before. */
+/* Frees the memory. Returns false if the program had already freed the memory. */
 static inline bool free_memory_at(void *ptr, hipStream_t stream) {
     const struct block_freed freed = block_free(ptr, block_order(thread_get(), stream));
     if (UNLIKELY(freed.verdict == FREE_TWICE))

@@ -23,7 +23,7 @@
 enum { STACK = 64 << 10, EVENTS = 16 };
 
 static int events = -1; /* the userfaultfd */
-static uint64_t reads;  /* odd while an event is being read and until `changed` has returned */
+static uint64_t reads;  /* odd from before the read of an event until `changed` has returned */
 static void (*tell)(uintptr_t begin, size_t bytes);
 
 /* ---- reading ---- */
@@ -39,8 +39,9 @@ static void tell_of(const struct uffd_msg *event) {
                    tell(event->arg.remove.start, event->arg.remove.end - event->arg.remove.start));
 }
 
-/* page_watch_settled returns false while an event is unread; `reads` is odd before the thread reads
- * the event. */
+/* Reads the events. While an event is unread, the kernel's answer makes page_watch_settled return
+ * false. Before the thread reads the event, `reads` becomes odd, so page_watch_settled still
+ * returns false. */
 static void *read_events(void *unused) {
     (void)unused;
     for (;;) {
@@ -56,8 +57,9 @@ static void *read_events(void *unused) {
     return NULL;
 }
 
-/* The thread receives none of the program's signals. The thread lives as long as the process: if a
- * watched range is unmapped while no thread reads, the program hangs. */
+/* Starts the thread that reads events, and blocks all signals in it. The thread lives as long as
+ * the process: if the program unmaps watched pages while no thread reads events, the program hangs.
+ */
 static bool start_reading(void) {
     sigset_t all, before;
     pthread_t thread;
@@ -75,7 +77,8 @@ static bool start_reading(void) {
 
 /* ---- opening ---- */
 
-/* Before Linux 5.12, a fork may give the parent a copy of a page that HIP has pinned. */
+/* Returns true for Linux 5.12 and later. On older kernels, the parent may get a copy of a pinned
+ * page after a fork, while HIP still uses the old page. */
 static bool kernel_serves(void) {
     struct utsname kernel;
     int major = 0, minor = 0;
@@ -124,9 +127,9 @@ void page_watch_remove(uintptr_t begin, size_t bytes) {
         (void)ioctl(events, UFFDIO_UNREGISTER, &range);
 }
 
-/* While a mapping changes, or the event of the change is unread, an ioctl that changes page tables
- * returns EAGAIN before it checks its arguments. A call for zero bytes tests for pending changes:
- * EINVAL means that there are none. (Linux: userfaultfd_writeprotect, mmap_changing.) */
+/* The ioctl UFFDIO_WRITEPROTECT returns EAGAIN if a mapping is changing, or if the event of a
+ * change is unread. Otherwise the ioctl checks its arguments, and returns EINVAL for zero bytes. So
+ * EINVAL means that no change is pending (userfaultfd_writeprotect and mmap_changing in Linux). */
 bool page_watch_settled(void) {
     struct uffdio_writeprotect nothing = {.mode = 0};
     const uint64_t before = load_seq_cst(&reads);
@@ -135,9 +138,9 @@ bool page_watch_settled(void) {
     return quiet && PROOF(no_event_is_in_hand, before % 2 == 0 && load_seq_cst(&reads) == before);
 }
 
-/* A line of /proc/self/maps: "7f0000000000-7f0000021000 rw-p 00000000 00:00 0". Lines for files and
- * shared memory contain an inode number. The search costs a microsecond for each mapping, less than
- * a registration by HIP. */
+/* A line of /proc/self/maps is "7f0000000000-7f0000021000 rw-p 00000000 00:00 0". The last number
+ * is the inode of a file or of shared memory, and 0 for private memory. The search takes 1 µs for
+ * each mapping, and is faster than a registration by HIP. */
 bool pages_are_private(const void *address, size_t bytes) {
     char line[PATH_MAX + 128], *rest;
     uintptr_t known = (uintptr_t)address;

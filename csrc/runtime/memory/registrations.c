@@ -32,13 +32,14 @@
  * trim      IDLE        TAKEN  who gives it to HIP                    cas seq_cst
  * end       TAKEN       GONE   who gave it to HIP                     seq_cst
  *
- * A registration is in the table of ranges unless it is GONE. registrations_idle equals the bytes
- * of all registrations that are IDLE, or that a thread took while they were IDLE. The thread that
- * reads events sets `stale` in any state; a fork sets `stale` too. A thread that makes a
- * registration IDLE checks `stale` afterwards. After `stale` is set, the trimming thread visits the
- * IDLE registrations. So one of these two threads trims the registration. */
+ * A registration is in the table of ranges unless it is GONE. registrations_idle is the number of
+ * bytes in all registrations that are IDLE, and in all TAKEN registrations that were IDLE before.
+ * The thread that reads events sets `stale` in any state of a registration; a fork sets `stale`
+ * too. A thread that makes a registration IDLE checks `stale` afterwards. After `stale` is set, the
+ * trimming thread visits the IDLE registrations. So a stale registration is trimmed either by the
+ * thread that makes it IDLE or by the trimming thread. */
 enum registration_state {
-    REGISTRATION_GONE, /* HIP does not hold the registration, as far as the library knows */
+    REGISTRATION_GONE, /* the library knows of no registration in HIP */
     REGISTRATION_HELD, /* registered by the program */
     REGISTRATION_IDLE, /* the program has unregistered the memory, but HIP still holds the
                         * registration */
@@ -53,16 +54,16 @@ struct registration {
     int state;       /* enum registration_state */
     bool stale;      /* the pages at the address may have been replaced */
     bool watched;    /* the watch of the pages began before HIP pinned the pages */
-    unsigned wasted; /* how often the registration became stale since its last reuse */
+    unsigned wasted; /* number of times that the registration became stale since its last reuse */
     uint64_t last_use;
 };
 
 static struct handle_map registrations = HANDLE_MAP(struct registration);
 size_t registrations_idle;
 
-static uint64_t uses;                                        /* the next value for a last_use */
-static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* keeps ranges and watched pages in
-                                                              * agreement */
+static uint64_t uses; /* the value that the next idle registration gets as `last_use` */
+static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* held while a thread changes a range
+                                                              * and the range's watch */
 
 static void *address_of(const struct registration *registration) {
     return (void *)registration->handle.key;
@@ -90,7 +91,8 @@ static struct registration *last_in(uintptr_t begin, uintptr_t end) {
 
 /* ---- trimming ---- */
 
-/* Ends the watch of a registration's pages, except of pages that another registration shares. */
+/* Removes a registration's range, and ends the watch of the registration's pages. Pages that also
+ * belong to another registration stay watched. */
 static void unwatch(const struct registration *registration) {
     uintptr_t begin = page_of((uintptr_t)address_of(registration));
     uintptr_t end = page_of((uintptr_t)address_of(registration) + registration->bytes - 1);
@@ -106,7 +108,7 @@ static void unwatch(const struct registration *registration) {
         page_watch_remove(begin, end - begin);
 }
 
-/* Removes a registration that the caller has taken and HIP has unregistered. */
+/* Ends a registration that the caller has taken, after HIP has unregistered the memory. */
 static void end(struct registration *registration) {
     pthread_mutex_lock(&watching);
     unwatch(registration);
@@ -122,9 +124,9 @@ static void count_idle(ptrdiff_t bytes) {
     (void)fetch_add_relaxed(&counts.kept.bytes, bytes);
 }
 
-/* Unregisters an idle registration that the caller has taken. The registration counts as idle until
- * HIP has unregistered it, because until then a copy of these bytes must wait
- * (registrations_yield). */
+/* Unregisters an idle registration that the caller has taken. registrations_idle contains the
+ * registration until HIP has unregistered the memory, so that registrations_yield makes copies of
+ * these bytes wait. */
 static void unregister_idle(struct registration *registration) {
     const hipError_t error = hip.HostUnregister(address_of(registration));
     if (error != hipSuccess)
@@ -138,7 +140,7 @@ static void unregister_idle(struct registration *registration) {
 }
 
 static bool trim(struct registration *registration) {
-    if (runtime_forked) /* HIP does not survive a call in a forked child */
+    if (runtime_forked) /* HIP must not be called in a forked child */
         return false;
     if (!move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN))
         return false;
@@ -176,9 +178,8 @@ const struct cache registration_cache = {.name = "registrations", .trim = trim_a
 
 /* ---- stale ones ----
  *
- * The pages of a stale registration stay pinned until a thread of the library calls HIP to
- * unregister the pages. The thread that reads events must not call HIP, because HIP may unmap
- * memory. */
+ * The pages of a stale registration stay pinned until a thread of the library unregisters the
+ * memory from HIP. The thread that reads events must not call HIP, because HIP may unmap memory. */
 
 static sem_t some_are_stale;
 static pthread_mutex_t calling_hip = PTHREAD_MUTEX_INITIALIZER;
@@ -200,7 +201,8 @@ static void *trim_when_stale(void *unused) {
     return NULL;
 }
 
-/* Called on the thread that reads events. */
+/* Marks the registrations of these pages as stale. The thread that reads events calls this
+ * function. */
 static void pages_changed(uintptr_t begin, size_t bytes) {
     uintptr_t end = begin + bytes;
     pthread_mutex_lock(&tables_lock);
@@ -213,7 +215,7 @@ static void pages_changed(uintptr_t begin, size_t bytes) {
 void registrations_end(void) {
     struct timespec limit;
     clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec++; /* HIP may wait for a kernel that waits for the program */
+    limit.tv_sec++; /* at most 1 s: the thread's call to HIP may wait for a kernel */
     if (pthread_mutex_timedlock(&calling_hip, &limit) != 0)
         return;
     ended = true;
@@ -285,8 +287,8 @@ static bool may_watch(void) {
 
 /* ---- the limit ---- */
 
-/* Returns whether the kernel counts HIP's pinned memory against RLIMIT_MEMLOCK; valid once memory
- * is registered. */
+/* Returns whether the kernel counts HIP's pinned memory against RLIMIT_MEMLOCK. The answer is valid
+ * only after HIP has registered memory. */
 static bool pins_count_as_locked(void) {
     char line[128];
     unsigned long kilobytes = 0;
@@ -340,8 +342,9 @@ static bool make_room(size_t bytes) {
 
 /* ---- registering ---- */
 
-/* A program that unmaps its memory after each registration gets no hits, but would wait for each
- * event. */
+/* If a program unmaps its memory after each registration, the program gets no hits, but each
+ * unmapping would wait for an event. So the library stops watching memory that became stale
+ * MOST_WASTED times. */
 enum { MOST_WASTED = 4, ATTEMPTS = 64 };
 
 /* Returns whether the pages that HIP has pinned are still mapped at the registration's address.
@@ -362,8 +365,8 @@ static void set_kind(struct registration *registration, enum range_kind kind) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Reuses an idle registration of exactly these bytes on this device; returns false if that is not
- * possible. */
+/* Reuses an idle registration that has exactly these bytes, belongs to the current device and has
+ * unchanged pages. Returns false if the registration cannot be reused. */
 static bool use_again(struct registration *registration, size_t bytes) {
     if (!move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN))
         return false;
@@ -380,8 +383,8 @@ static bool use_again(struct registration *registration, size_t bytes) {
     return true;
 }
 
-/* HIP may refuse a registration because of idle registrations, for example if no more memory may be
- * pinned. */
+/* Calls HIP to register memory. HIP may refuse the memory because idle registrations pin too much
+ * memory, so the function then releases the idle registrations and tries again. */
 static hipError_t register_by_hip(void *address, size_t bytes) {
     const hipError_t error = hip.HostRegister(address, bytes, 0);
     if (error == hipSuccess || !load_relaxed(&registrations_idle))
@@ -391,9 +394,9 @@ static hipError_t register_by_hip(void *address, size_t bytes) {
     return hip.HostRegister(address, bytes, 0);
 }
 
-/* Registers the memory of a registration that the caller has taken; the watch of its pages begins
- * before HIP pins them. Returns false, and has not called HIP, if another registration contains
- * some of these bytes. */
+/* Registers the memory of a registration that the caller has taken. The watch of the memory's pages
+ * begins before HIP pins the pages. If another range contains some of these bytes, the function
+ * does not call HIP, and returns false. */
 static bool register_watched(struct registration *registration, size_t bytes, hipError_t *error) {
     void *const address = address_of(registration);
     const bool watch = registration->wasted < MOST_WASTED && may_watch();
@@ -417,8 +420,8 @@ static bool register_watched(struct registration *registration, size_t bytes, hi
         return true;
     }
     if (registration->watched && !PROOF(pages_are_of_no_file, pages_are_private(address, bytes)))
-        store_seq_cst(&registration->stale, true); /* no event reports the replacement of these
-                                                    * pages */
+        store_seq_cst(&registration->stale, true); /* the kernel sends no event when it replaces
+                                                    * these pages */
     if (registration->watched && !load_seq_cst(&registration->stale))
         stats_miss(CACHE_REGISTRATIONS);
     registration->device = hip_current_device();
@@ -445,8 +448,8 @@ hipError_t registration_acquire(void *address, uint64_t bytes) {
     error = register_by_hip(address, bytes);
     if (error != hipSuccess)
         return error;
-    /* HIP has registered these bytes although the table still contains a registration of the bytes:
-     * other code has ended the earlier registration. */
+    /* HIP has registered these bytes, although the table may still contain an older registration of
+     * the same bytes. Other code has then ended the older registration. */
     if (registration && (move(registration, REGISTRATION_HELD, REGISTRATION_TAKEN) ||
                          move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN))) {
         registration->watched = false;
@@ -470,8 +473,8 @@ static bool devices_are_done(void) {
     return done;
 }
 
-/* Returns whether a registration that the program unregisters may stay idle. Waits for the work
- * that may use the memory. */
+/* Returns true if a registration may become idle when the program unregisters the memory. Waits
+ * until all work that may use the memory is done. */
 static bool may_be_idle(const struct registration *registration) {
     return registration->watched && !load_seq_cst(&registration->stale) && may_watch() &&
            ranges_find(address_of(registration), registration->bytes) == RANGE_REGISTERED &&
@@ -500,7 +503,7 @@ hipError_t registration_release(void *address) {
         store_seq_cst(&registration->state, REGISTRATION_HELD);
     if (taken || error != hipSuccess)
         return error;
-    /* According to the table, the program has not registered that address. */
+    /* The table contains no registration of that address by the program. */
     pthread_mutex_lock(&tables_lock);
     struct registration *around = last_in((uintptr_t)address, (uintptr_t)address + 1);
     pthread_mutex_unlock(&tables_lock);

@@ -26,16 +26,17 @@ static struct stream *owner_of(const struct staging *staging) {
     return load_relaxed(&staging->owner);
 }
 
-/* Returns whether HIP has read all of the owner's pinned memory. True if the owner's copies to the
- * device are done, or the owner was destroyed after a wait for its work. */
+/* Returns true if HIP has read all data in this pinned memory. The owner's copies to the device are
+ * then done, or the memory has no owner. The library removes a destroyed stream as owner, after a
+ * wait for the stream's work. */
 static bool is_free(const struct staging *staging) {
     const struct stream *owner = owner_of(staging);
     return PROOF(pinned_memory_was_read,
                  !owner || !staging->used || stream_fence_done(owner, staging->fence));
 }
 
-/* Takes the least recently used pinned memory whose copies are done, and makes the stream the
- * memory's owner. Returns NULL if there is no such memory. */
+/* Takes the least recently used pinned memory whose copies are done. `stream` becomes the owner of
+ * this memory. Returns NULL if all pinned memory has pending copies. */
 static struct staging *take_oldest(struct stream *stream) {
     struct staging *best = NULL;
     if (!device_kept(stream->device))
@@ -61,8 +62,8 @@ static struct staging *take_oldest(struct stream *stream) {
     return best;
 }
 
-/* Takes the stream's pinned memory for the calling thread; NULL if another thread is copying on
- * this stream, or all pinned memory is in use. */
+/* Takes the stream's pinned memory for the calling thread. Returns NULL if another thread is
+ * copying on this stream, or if all pinned memory is in use. */
 static struct staging *take_staging(struct stream *stream) {
     struct staging *staging = load_acquire(&stream->staging);
     const bool own = LIKELY(staging && owner_of(staging) == stream);
@@ -79,8 +80,8 @@ static struct staging *take_staging(struct stream *stream) {
     return staging;
 }
 
-/* Returns whether *memory is allocated; tries to allocate it once, and after a failure HIP makes
- * the program's copies. */
+/* Returns true if *memory is allocated. The first call allocates the memory. If this allocation
+ * fails, all later calls return false, and HIP makes the program's copies. */
 static bool have(char **memory, bool *failed, size_t bytes) {
     if (LIKELY(*memory))
         return true;
@@ -173,8 +174,8 @@ static hipError_t copy_pieces(const struct copy *copy, struct staging *staging) 
                 memcpy((char *)copy->to + at, pinned, bytes);
         }
     }
-    /* After an error, the device may still be writing pieces into memory that will be used again.
-     */
+    /* After an error, the device may still be writing pieces into the pinned memory, which other
+     * copies will reuse. */
     const hipError_t waited = stream_wait(copy->stream);
     return error == hipSuccess ? waited : error;
 }
@@ -241,8 +242,8 @@ static int trim_staging(int device) {
     return 0; /* the caches do not count pinned memory */
 }
 
-/* Returns true if HIP has no memory at this address. With several devices, no reset releases pinned
- * memory, so any memory at this address still belongs to this library. */
+/* Returns true if HIP has no memory at this address. After the reset of one of several devices,
+ * pinned memory that HIP still has at this address belongs to this library. */
 static bool is_gone(void *pinned) {
     uint64_t number;
     return !pinned || !device_memory_number(pinned, &number);

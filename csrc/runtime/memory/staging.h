@@ -1,8 +1,9 @@
 /* Pinned host memory that serves as the intermediate buffer for copies of pageable memory.
  *
  * A copy of pageable memory blocks the host: HIP copies through its own buffer or pins the pages. A
- * copy from pinned memory to the device is submitted, and the host continues. A copy from the
- * device waits for the stream once, so the program's next synchronisation need not wait again. */
+ * copy from pinned memory to the device is submitted, and the host continues. A staged copy from
+ * the device waits for the stream. The program's next synchronisation finds the stream idle, and
+ * does not wait again. */
 #ifndef MGPU_RT_STAGING_H
 #define MGPU_RT_STAGING_H
 
@@ -13,12 +14,14 @@
 
 struct cache;
 
-/* Times of a copy of pageable memory and of a staged copy, in µs, on an H100 (driver 580, a kernel
- * between two copies). 4 KB: 19.8 and 16.3; 64 KB: 82.6 and 36.9; 256 KB: 123 and 58; 1 MB: 342 and
- * 235. Copies to the device gain nothing from staging beyond 512 KB. Copies from the device, in
- * overlapped pieces of 256 KB, gain from staging up to a size of 16 MB. 1 MB: 129 and 95; 4 MB: 473
- * and 424; 16 MB: 1922 and 1660. At 64 MB a staged copy is slower (7.3 ms) than a copy of pageable
- * memory (6.6 ms). */
+/* These times are from an H100 (driver 580, a kernel between two copies). A copy of 4 KB takes 19.8
+ * µs, and 16.3 µs if staged. A copy of 64 KB takes 82.6 µs, and 36.9 µs if staged. A copy of 256 KB
+ * takes 123 µs, and 58 µs if staged. A copy of 1 MB takes 342 µs, and 235 µs if staged. Copies of
+ * more than 512 KB to the device gain nothing from staging. Copies of at most 16 MB from the
+ * device, in overlapped pieces of 256 KB, gain from staging. From the device, a copy of 1 MB takes
+ * 129 µs, and 95 µs if staged. A copy of 4 MB from the device takes 473 µs, and 424 µs if staged. A
+ * copy of 16 MB from the device takes 1922 µs, and 1660 µs if staged. At 64 MB a staged copy is
+ * slower (7.3 ms) than a copy of pageable memory (6.6 ms). */
 enum {
     STAGING_UP = 1 << 20,       /* the size of a stream's pinned memory for copies to the device */
     STAGING_UP_LIMIT = 1 << 19, /* the largest staged copy to the device */
@@ -27,9 +30,9 @@ enum {
     STAGING_COUNT = 16            /* 32 MB of pinned memory at most, for any number of streams */
 };
 
-/* For a small copy to the device, NVIDIA's driver reads the bytes during the call and returns. The
- * driver does not block, and pinned memory would only add a copy (0.7 of 16 µs in churn on an
- * H100). */
+/* During the call of a small copy to the device, NVIDIA's driver reads the bytes and does not wait.
+ * So pinned memory would only add a copy on the host, which takes 0.7 µs. The benchmark churn takes
+ * 16 µs in all on an H100. */
 enum { STAGING_CUDA_TAKES = 16 << 10 };
 
 /* A copy as the program requested it. */
@@ -42,15 +45,15 @@ struct copy {
     size_t bytes;
 };
 
-/* Copies up to STAGING_UP_LIMIT bytes from the host to the device; the source has been read when
- * the call returns. Returns false if the function did nothing: it got no pinned memory, or a query
- * of the stream failed. HIP must then make the copy. If the function returns true, *error is HIP's
- * answer. */
+/* Copies up to STAGING_UP_LIMIT bytes from the host to the device. When the call returns, the
+ * source has been read. Returns false if there is no pinned memory or a query of the stream fails;
+ * nothing was then copied. HIP must then make the copy. If the function returns true, *error is
+ * HIP's answer. */
 bool staging_up(const struct copy *copy, hipError_t *error);
 
 /* Copies up to STAGING_DOWN_LIMIT bytes from the device to the host; when the call returns, all
- * bytes have arrived and the stream is idle. The result and *error have the meanings that
- * staging_up describes. */
+ * bytes have arrived and the stream is idle. The result and *error have the same meaning as for
+ * staging_up. */
 bool staging_down(const struct copy *copy, hipError_t *error);
 
 extern const struct cache staging_cache;

@@ -1,4 +1,4 @@
-/* Finds the reason why the driver refused an image, as far as the image's bytes show it. */
+/* Finds out why the driver refused an image, as far as the image's bytes show the reason. */
 #include "modules/image_advice.h"
 #include "atomics.h"
 #include "driver/cuda.h"
@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { AMDGPU_HSA = 64, ABI_TO_VERSION = 2 }; /* EI_OSABI; code object version - EI_ABIVERSION */
+/* AMDGPU_HSA is a value of EI_OSABI. ABI_TO_VERSION is the version of a code object minus its
+ * EI_ABIVERSION. */
+enum { AMDGPU_HSA = 64, ABI_TO_VERSION = 2 };
 enum { HIP_MAJOR = 10000000, HIP_MINOR = 100000 };
 
 static struct advice refused_by_amd = {.text = "HIP%s refused the image at %p, which is %s%s%s. %s",
@@ -28,7 +30,7 @@ static const char device_libraries[] =
     "AMD's device libraries do, which toolkit=/opt/rocm of gpu-module-to-binary links";
 static const char ptx_too[] = ", for a version of PTX that this driver knows";
 /* The versions of code objects that HIP's releases accept, and the MLIR option for each version.
- * These versions were measured with HIP 5.2.3, 5.7.1, 6.4.3 and 7.2.4. */
+ * Tests with HIP 5.2.3, 5.7.1, 6.4.3 and 7.2.4 have shown which versions HIP accepts. */
 static const struct versions {
     int since, first, last;
     const char *text;
@@ -45,7 +47,8 @@ static const struct versions *versions_taken(void) {
     return taken;
 }
 
-/* text such as " 5.2", or an empty text */
+/* Writes HIP's release as text, such as " 5.2". Writes an empty text if the release is unknown.
+ * Returns the text. */
 static const char *release_text(char *text, size_t size) {
     text[0] = '\0';
     if (hip_version > 0)
@@ -64,8 +67,8 @@ static int version_of(const struct image *image) {
     return image->bytes[EI_ABIVERSION] + ABI_TO_VERSION;
 }
 
-/* Writes text such as "an AMDGPU code object for gfx90a", as far as the image's bytes show it.
- * `targets` receives the targets of the image. */
+/* Writes text such as "an AMDGPU code object for gfx90a", as far as the image's bytes show the kind
+ * and the targets. Writes the image's targets to `targets`. */
 static void describe(const struct image *image, char *text, size_t size, char targets[TARGETS]) {
     const char *chip;
     size_t length;
@@ -75,8 +78,8 @@ static void describe(const struct image *image, char *text, size_t size, char ta
     snprintf(text, size, "%s%s%s", image_kind_text(image), targets[0] ? " for " : "", targets);
 }
 
-/* Returns true if a list of targets ("gfx906, gfx90a:xnack+") contains the processor at the start
- * of `device`. */
+/* Returns true if `targets`, a list such as "gfx906, gfx90a:xnack+", contains the processor whose
+ * name is at the start of `device`. */
 static bool lists_processor(const char *targets, const char *device) {
     const size_t length = strcspn(device, ":,");
     for (const char *at = targets; (at = strstr(at, "gfx")); at += 3)
@@ -102,7 +105,7 @@ static bool is_of_other_version(const struct image *image) {
            (version < versions_taken()->first || version > versions_taken()->last);
 }
 
-/* Finds the reason why AMD's HIP refuses an image, as far as the image's bytes show it, and a
+/* Writes why AMD's HIP refuses an image, as far as the image's bytes show the reason, and writes a
  * remedy. */
 static void explain_refusal(const struct image *image, const char *targets, const char *devices,
                             char *text, size_t size) {
@@ -129,8 +132,8 @@ static void advise_amd(const char *expression, hipError_t error, const struct im
     char what[TARGETS + 32], number[32], targets[TARGETS], devices[TARGETS] = "", why[768] = "";
     const void *data = image->bytes;
     describe(image, what, sizeof what, targets);
-    if (!load_relaxed(&refused_by_amd.given)) { /* device_targets starts a thread, so it is called
-                                                 * last */
+    if (!load_relaxed(&refused_by_amd.given)) { /* device_targets starts a thread, so the library
+                                                 * calls it only for the first message */
         device_targets(devices, sizeof devices);
         explain_refusal(image, targets, devices, why, sizeof why);
     }

@@ -1,4 +1,4 @@
-/* Advises on an image that the driver refused. */
+/* Tells the user why the driver refused an image. */
 #ifndef MGPU_RT_IMAGE_ADVICE_H
 #define MGPU_RT_IMAGE_ADVICE_H
 

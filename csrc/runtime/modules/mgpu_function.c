@@ -1,9 +1,9 @@
-/* mgpuModuleGetFunction: finds the functions of cached modules by name, first in the thread's
- * slots.
+/* mgpuModuleGetFunction finds the functions of cached modules by name. The search begins in the
+ * thread's slots.
  *
- * A hit costs about 25 instructions. A hit also compares the name, unless the name is a constant of
- * the program (mapped_for_good). The name's address is not enough: a JIT may reuse the address for
- * another function's name. */
+ * A hit costs about 25 instructions. A hit also compares the name, because a JIT may reuse the
+ * name's address for another function's name. The comparison is not needed if the name is a
+ * constant of the program (mapped_for_good). */
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
@@ -47,8 +47,8 @@ static inline hipFunction_t function_handle(const struct function *function) {
     return load_relaxed(&function->handle);
 }
 
-/* The program holds the module, and the module has not changed since HIP's answer, so the answer is
- * still valid. */
+/* Returns true if the slot contains HIP's answer for this module and this name. The answer is still
+ * valid, because the module's version and state are still those of the slot. */
 static inline bool function_slot_serves(const struct slot *slot, hipModule_t handle,
                                         const char *name) {
     return PROOF(function_is_of_the_module, slot->of == handle) && slot->key == name &&
@@ -57,8 +57,8 @@ static inline bool function_slot_serves(const struct slot *slot, hipModule_t han
             PROOF(function_has_the_name, strcmp(slot->function->name, name) == 0));
 }
 
-/* Returns the function from the thread's slot for this look-up; NULL if the slot has another
- * function. */
+/* Returns the function from the thread's first slot for this look-up. Returns NULL if that slot
+ * does not contain the function. */
 static inline hipFunction_t function_lookup_thread(const struct thread *thread, hipModule_t handle,
                                                    const char *name) {
     const struct slot *slot = slot_home(&thread->functions, handle, name);
@@ -67,7 +67,7 @@ static inline hipFunction_t function_lookup_thread(const struct thread *thread, 
                : NULL;
 }
 
-/* A look-up that the thread's first slot does not serve. */
+/* A look-up of a function that the thread's first slot does not contain. */
 struct lookup {
     struct thread *thread;
     const char *name;
@@ -89,7 +89,7 @@ static void bind_function_slot(const struct lookup *lookup, struct function *fun
         .constant = PROOF(name_stays_as_it_is, mapped_for_good(name, strlen(name) + 1))};
 }
 
-/* Searches the other slots that the name may use. */
+/* Searches the slots after the first slot in which the thread may have the function. */
 static __attribute__((noinline)) hipFunction_t function_probe_thread(const struct thread *thread,
                                                                      hipModule_t handle,
                                                                      const char *name) {
@@ -139,8 +139,8 @@ static struct function *insert_function(struct module *module, struct function *
     return module->functions = fresh;
 }
 
-/* Caches HIP's answer, unless the module's entry now serves another module, or no memory is left.
- */
+/* Caches HIP's answer. The function caches nothing if the module has ended since the look-up began,
+ * or if there is no memory. */
 static void function_insert(const struct lookup *lookup, hipFunction_t handle) {
     struct function *fresh = function_new(lookup->name), *function = NULL;
     if (!fresh)

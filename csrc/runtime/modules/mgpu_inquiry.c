@@ -18,8 +18,8 @@ static struct advice no_such_global = {
     .text = "module %p has no global '%s' that the host can reach: is it external in its image?"};
 
 /* The program may write to the returned address, even if the image declares the global as a
- * constant. So no other load may use the module, and HIP unloads the module when the program
- * unloads it. */
+ * constant. So the library reserves the module for this program's load: no other load gets the
+ * module, and mgpuModuleUnload unloads the module from HIP. */
 void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
     (void)thread_get();
     const char *text = name ? name : "(null)";
@@ -60,7 +60,7 @@ int32_t impl_mgpuModuleOccupancyMaxActiveBlocks(void *image, const char *name, i
 
 /* ---- FlyDSL's trace buffer: device memory, read while nothing runs ---- */
 
-/* The two functions below return HIP's error and print nothing. */
+/* mgpuTraceBufferRead and mgpuTraceBufferClear return HIP's error and print nothing. */
 int32_t impl_mgpuTraceBufferRead(void *dst, void *buffer, uint64_t sizeBytes) {
     (void)thread_get();
     hipError_t error = hip.DeviceSynchronize();

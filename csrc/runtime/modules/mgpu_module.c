@@ -1,5 +1,5 @@
-/* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT. A call is served by the thread's slots, by
- * the table of images, or by HIP. */
+/* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT. A load gets a module from the thread's
+ * slots, from the table of images, or from HIP. */
 #include "modules/mgpu_module.h"
 #include "driver/cuda.h"
 #include "driver/hip.h"
@@ -50,8 +50,8 @@ static struct advice null_unload = {
 
 /* HIP reads the image as long as the module lives, but a JIT may free its image earlier. So the
  * module owns a copy of the image, aligned to pages as a loader would align it. An image that never
- * changes needs no copy. If HIP needs a changed image, the block also contains the changed image.
- * Returns false if there is no memory. */
+ * changes needs no copy. If HIP needs a changed image, the allocation of the copy also contains the
+ * changed image. Returns false if there is no memory. */
 static bool copy_image(struct load *load) {
     struct image *image = &load->image;
     const size_t room = module_pages(image->size);
@@ -80,7 +80,8 @@ static struct load *hit(struct load *load, const struct module *module) {
     return load;
 }
 
-/* Calls HIP to load an image that the library cannot read or copy; the module enters no table. */
+/* Calls HIP to load an image that the library cannot read or copy. The library does not enter the
+ * module into its tables. */
 static struct load *load_uncached(struct load *load) {
     load->how = CALL_BYPASS;
     lazy_end();
@@ -90,7 +91,8 @@ static struct load *load_uncached(struct load *load) {
     return load;
 }
 
-/* Returns the program's module, or the reason why there is none. Reports nothing. */
+/* Loads a module for the program. The result contains the module, or the reason why there is no
+ * module. Reports nothing. */
 static struct load module_load(struct thread *thread, const void *data) {
     struct load load = {.thread = thread, .data = data};
 
@@ -99,7 +101,8 @@ static struct load module_load(struct thread *thread, const void *data) {
     if (kept)
         return *hit(&load, kept);
 
-    /* HIP would crash on a damaged image; HIP itself judges images that the library cannot read. */
+    /* The library refuses a damaged image, because HIP would crash on it. HIP decides about images
+     * whose size the library does not find. */
     if (cache_is_on(CACHE_MODULES))
         load.image = image_describe(data);
     if (load.image.damage) {
@@ -136,8 +139,9 @@ static struct load module_load(struct thread *thread, const void *data) {
 
 /* ---- the name of an image ---- */
 
-/* MLIR's suffixes of the gpu.module's name: `_gpubin_cst` in LLVM 17 and older, `_bin_cst` in LLVM
- * 18 and 19, `_binary` in LLVM 20 and later. */
+/* MLIR names an image's constant after the gpu.module, and adds a suffix. The suffix is
+ * `_gpubin_cst` in LLVM 17 and older, `_bin_cst` in LLVM 18 and 19, and `_binary` in LLVM 20 and
+ * later. */
 static const char *const endings[] = {"_binary", "_gpubin_cst", "_bin_cst"};
 
 static void drop_ending(char *symbol) {
@@ -171,8 +175,9 @@ static enum unshared why_unshared(const struct image *image) {
     return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
 }
 
-/* Fills an image's row once; the row's bytes are stored last. The function reads the name before it
- * takes tables_lock, because no thread calls the loader under tables_lock. */
+/* Fills an image's row in the counters, unless the row is already filled. The function stores the
+ * row's field `bytes` last, because a reader of the row checks this field. The function reads the
+ * name before it takes tables_lock, because no thread calls the loader under tables_lock. */
 static void fill_row(struct module_counter *row, const struct image *image) {
     char name[MODULE_NAME];
     image_module_name(call_now.image, name, sizeof name);
@@ -185,8 +190,9 @@ static void fill_row(struct module_counter *row, const struct image *image) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Records the loaded image, as a row of the counters, in the record of the calling thread's call. A
- * new row gets the name of the image's gpu.module. */
+/* Records which image the current call has loaded. Each image has a row in the counters, and the
+ * record of the call contains the number of this row. A new row gets the name of the image's
+ * gpu.module. */
 static void tell(const struct image *image) {
     bool fresh;
     if (!runtime_counting())
@@ -207,7 +213,8 @@ void module_tell_image(const void *data) {
 
 /* ---- mgpuModuleLoad ---- */
 
-/* Returns the module, or reports the reason why there is none. */
+/* Reports the outcome of a load, and returns the module. If the load failed, reports the reason and
+ * returns NULL. */
 static hipModule_t report_load(struct load *load) {
     if (load->how == CALL_MISS)
         stats_miss(CACHE_MODULES);
@@ -252,7 +259,7 @@ static inline hipModule_t load_image(void *image, bool told) {
 }
 
 hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
-    (void)late_size; /* LLVM before 18 passes garbage here */
+    (void)late_size; /* LLVM 17 and older do not pass `late_size`, so its value is garbage */
     return load_image(image, false);
 }
 
@@ -273,8 +280,8 @@ struct module_unloaded {
     hipError_t error;
 };
 
-/* Unloads a module as mgpuModuleUnload does. HIP unloads an unshared module at once, as with stock,
- * because the next load must see fresh globals. Reports nothing. */
+/* Unloads a module as mgpuModuleUnload does. As with stock, HIP unloads an unshared module at once,
+ * because the next load of the image must get fresh globals. Reports nothing. */
 static struct module_unloaded module_unload(hipModule_t handle) {
     struct removed_module removed;
     struct module *module = handle ? handle_find(&module_map, handle) : NULL;
@@ -315,9 +322,9 @@ void impl_mgpuModuleUnload(hipModule_t handle) {
         unload_slow(handle);
 }
 
-/* NVIDIA's driver compiles PTX during a load. So with this driver, the library caches a compiled
- * module like other modules. A later load finds the module by its text, so the optimisation level
- * of the first compilation remains. */
+/* NVIDIA's driver compiles PTX during a load. So with NVIDIA's driver, the library caches a
+ * compiled module like other modules. A later load of the same PTX gets the cached module, even if
+ * the later load requests another optimisation level. */
 hipModule_t told_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
     if (cuda_present()) {
         cuda.jit_level(level);

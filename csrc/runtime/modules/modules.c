@@ -16,9 +16,9 @@ struct handle_map module_map = HANDLE_MAP(struct module);
 uint64_t module_clock = 1;
 size_t module_cost_all;
 
-/* HIP 5.2.3 allocates 34 KB for a module of 4.4 KB, in addition to the bytes of the module. The
- * rest of COST_OF_ANY is memory for the library's entries, names and slots. (A new image of 5 KB
- * was measured to take 53 KB in all.) */
+/* HIP 5.2.3 allocates 34 KB for a module of 4.4 KB, in addition to the bytes of the module.
+ * COST_OF_ANY contains 6 KB more for the library's entries, names and slots. (In a measurement, a
+ * new image of 5 KB took 53 KB in all.) */
 enum { COST_OF_ANY = 40 << 10 };
 
 size_t module_cost(const struct module *module) {
@@ -28,8 +28,8 @@ size_t module_cost(const struct module *module) {
 
 /* ---- a thread's slots ---- */
 
-/* The thread has just acquired a module: its next load of the image finds the module in this slot.
- */
+/* Stores a module in a slot of the thread that has just acquired the module. The thread's next load
+ * of the image finds the module in this slot. */
 static void bind_slot(const struct load *load, struct module *module) {
     if (thread_is_none(load->thread))
         return;
@@ -120,8 +120,8 @@ static void serve_image(struct module *module, const struct load *load) {
     store_relaxed(&module_clock, module_clock + 1);
     module->image = load->image;
     module->copy = load->copy;
-    store_release(&module->device, load->device); /* stored after the entry's previous module has
-                                                   * ended */
+    store_release(&module->device, load->device); /* the entry's previous module has ended before
+                                                   * this store (module_of_slot) */
     module->shared = module_may_share(&load->image);
     module->pinned = false;
     module->graphs = 0;
@@ -187,7 +187,7 @@ bool module_insert(const struct load *load) {
     if (!module)
         return false;
     pthread_mutex_lock(&tables_lock);
-    if (module_is_known(module)) /* other code unloaded the earlier module */
+    if (module_is_known(module)) /* other code has unloaded the entry's earlier module */
         end_module(module);
     serve_image(module, load);
     pthread_mutex_unlock(&tables_lock);
@@ -246,8 +246,9 @@ void module_function_name(hipFunction_t handle, char *name, size_t room) {
 
 /* ---- after a reset ---- */
 
-/* The copy of an image is not freed while a thread holds the module, because the thread may be
- * reading the copy. At exit HIP may also end modules. */
+/* Removes modules of the device from the table, until a removed module has a copy of its image.
+ * Returns the copy, which the caller frees, or NULL after the last module. If a thread or the
+ * program holds a module, the copy stays allocated, because the thread may be reading the copy. */
 static unsigned char *invalidate_next(struct module **next, int device) {
     struct removed_module removed = {.copy = NULL}, held;
     while (*next && !removed.copy) {

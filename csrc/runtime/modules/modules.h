@@ -1,12 +1,12 @@
 /* The modules that HIP holds or held, and the images from which HIP loaded them.
  *
- * A module that the program has unloaded stays loaded in HIP until a load of the same bytes takes
- * it. Until such a load, only the cache uses the module. A hit costs about 30 instructions, one of
- * them locked. A module that the program holds serves no other load. The address only selects the
- * candidate: the bytes decide, because a JIT reuses addresses. A load compares the bytes (0.05 to
- * 0.1 µs for 5 KB, 0.2 with cold caches). A load skips the comparison if the loader's tables
- * proved, when the slot was filled, that the bytes cannot change. The images of a lowered program
- * are constants of the program. */
+ * A module that the program has unloaded stays loaded in HIP. The next load of the same bytes gets
+ * this module. A hit takes about 30 instructions, and one of these instructions is locked. A module
+ * that the program holds serves no other load. The image's address selects the slot, and a
+ * comparison of the bytes decides, because a JIT reuses addresses. The comparison takes 0.05 to 0.1
+ * µs for 5 KB, or 0.2 µs with cold caches. A hit does not compare constant bytes: when the library
+ * filled the slot, the loader's tables proved that these bytes cannot change. The images of a
+ * lowered program are constants of the program. */
 #ifndef MGPU_RT_MODULES_H
 #define MGPU_RT_MODULES_H
 
@@ -23,8 +23,8 @@
 
 extern struct handle_map module_map;
 
-/* The clock by which eviction finds the least recently used module. The clock counts misses: hits
- * read the clock, and only misses write it. Under tables_lock. */
+/* The clock by which eviction finds the least recently used module. The clock counts misses: a miss
+ * advances the clock, and a hit only reads the clock. Under tables_lock. */
 extern uint64_t module_clock;
 
 static inline hipModule_t module_handle(const struct module *module) {
@@ -46,7 +46,8 @@ static inline uint64_t module_version_and_state(uint32_t version, enum module_st
     return (uint64_t)version << 32 | state;
 }
 
-/* Returns whether the entry serves a module now: then its version is odd. Under tables_lock. */
+/* Returns whether the entry serves a module now. The version of such an entry is odd. Under
+ * tables_lock. */
 static inline bool module_is_known(const struct module *module) {
     return module_version(module) % 2 != 0;
 }
@@ -55,24 +56,24 @@ static inline int module_state(const struct module *module) {
     return (int)load_acquire(&module->state);
 }
 
-/* Returns the state of a module that the program has unloaded, after a check that HIP still has the
- * module. */
+/* Returns the state of a module. If the program has unloaded the module, first checks whether the
+ * module's device was reset. */
 static inline int module_state_asked(const struct module *module) {
     if (module_state(module) == MODULE_IDLE)
         (void)device_kept(module_device(module));
     return module_state(module);
 }
 
-/* Records a use by the thread that has acquired the module; other threads may read the record at
- * any time. */
+/* Records that the calling thread uses the module, which the thread has acquired. Other threads may
+ * read the record at any time. */
 static inline void module_note_use(struct module *module) {
     store_relaxed(&module->uses, module->uses + 1);
     store_relaxed(&module->last_use, load_relaxed(&module_clock));
 }
 
-/* Acquires a module that the program does not hold: the caller owns it until module_release. The
- * caller holds tables_lock, because another thread could otherwise give the entry to another
- * module. */
+/* Acquires a module that the program does not hold. The caller owns the module until
+ * module_release. The caller must hold tables_lock: without the lock, another thread could give the
+ * entry to another module. */
 static inline bool module_acquire(struct module *module) {
     uint32_t expected = MODULE_IDLE;
     return PROOF(known_module_is_taken_once, cas_acq_rel(&module->state, &expected, MODULE_LIVE));
@@ -88,12 +89,12 @@ static inline void module_release(struct module *module) {
     PROOF_STEP(unloaded_module_is_free, store_release(&module->state, MODULE_IDLE));
 }
 
-/* Acquires and returns the slot's module if it serves the load; otherwise returns NULL. One step
- * compares the slot's version and acquires the module, before the thread reads the bytes: from then
- * on no thread can evict the module. The end of an entry's module changes the version, before an
- * insertion stores the next module's device. So if the slot's version is still current, the device
- * that the thread has read belongs to that version. A module of another device is never read,
- * because that device may be reset at any time. */
+/* Acquires and returns the slot's module if the module serves the load; otherwise returns NULL. One
+ * compare-and-swap checks the slot's version and acquires the module. Only then does the thread
+ * read the image's bytes, because no thread can evict an acquired module. When a module ends, the
+ * entry's version changes before the entry gets the next module's device. So if the slot's version
+ * is still current, the thread has read the device of the slot's module. The thread never reads a
+ * module of another device, because that device may be reset at any time. */
 static inline struct module *module_of_slot(struct thread *thread, const struct slot *slot,
                                             const void *image) {
     const uint64_t taken = MODULE_LIVE - MODULE_IDLE;
@@ -124,25 +125,26 @@ static inline struct module *module_lookup_thread(struct thread *thread, const v
     return module_of_slot(thread, slot_home(&thread->modules, NULL, image), image);
 }
 
-/* Does the work of module_lookup_thread for the other slots in which the image's module may be. */
+/* Does the work of module_lookup_thread for the slots after the image's first slot. */
 struct module *module_probe_thread(struct thread *thread, const void *image);
 
-/* A load that the image's first slot does not serve, and the outcome of the load. */
+/* A load for which the image's first slot has no module, and the outcome of the load. */
 struct load {
     struct thread *thread;
     const void *data; /* the program's image */
     hipModule_t handle;
-    enum call_how how;  /* a hit, a miss or a bypass; refused if the image is damaged */
+    enum call_how how;  /* a hit, a miss, a bypass, or refused for a damaged image */
     hipError_t error;   /* HIP's */
-    struct image image; /* its bytes are NULL if the library has not read the image */
+    struct image image; /* image.bytes is NULL if the library has not read the image */
     int device;
     bool constant;       /* the image can neither change nor be unmapped */
     unsigned char *copy; /* the copy of the image, or NULL */
     const void *for_hip; /* the image that HIP is to load */
 };
 
-/* Returns true if one module may serve all loads of an image, one load after another. If not, a
- * load would see the changes that the program has made to the globals after an earlier load. */
+/* Returns true if one module may serve all loads of an image, one load after another. If the
+ * program can change the image's globals, a shared module would show a later load the changes from
+ * an earlier load. */
 bool module_may_share(const struct image *image);
 
 /* Returns an idle module of the load's image on the load's device; from now on the program holds
@@ -150,13 +152,13 @@ bool module_may_share(const struct image *image);
  * thread used. Returns NULL if there is no such module. */
 struct module *module_lookup_table(const struct load *load);
 
-/* Invalidates the table's entry of a handle. HIP has just returned this handle for a module that
- * does not enter the table, so the entry's module no longer exists. */
+/* Invalidates the table's entry for a handle. HIP has just returned this handle for a new module
+ * that does not enter the table, so the entry's old module no longer exists. */
 void module_invalidate(hipModule_t handle);
 
 /* Inserts the module that HIP has just loaded for the program. Takes ownership of load->copy.
- * Returns false if there is no memory: then only HIP knows the module, and the copy stays
- * allocated. */
+ * Returns false if there is no memory for an entry: the library then does not know the module, and
+ * never frees the copy. */
 bool module_insert(const struct load *load);
 
 /* A module that HIP holds but the table no longer contains. */
@@ -168,23 +170,23 @@ struct removed_module {
     int device;
 };
 
-/* Removes the caller's module, which HIP must then unload: from here on the module's handle is
- * unknown. Returns false if the handle was unknown before. Under tables_lock. */
+/* Removes a module that the caller owns from the table. The caller must then unload the module from
+ * HIP. Returns false if the handle was unknown before. Under tables_lock. */
 bool module_remove(struct module *module, struct removed_module *removed);
 
 /* Calls HIP to unload the module; returns HIP's answer. */
 hipError_t module_unload_removed(const struct removed_module *removed);
 
-/* Returns the function of this handle, and its module; NULL: the function is unknown. Searches all
- * modules. Under tables_lock. */
+/* Returns the function of this handle, and stores the function's module in *holder. Returns NULL if
+ * the function is unknown. Searches all modules. Under tables_lock. */
 const struct function *module_search(hipFunction_t handle, struct module **holder);
 
 /* Prevents other loads from using the module once the program has unloaded it. Under tables_lock.
  */
 void module_make_private(struct module *module);
 
-/* Holds a module of the program for a graph that launches the module's kernels. HIP does not unload
- * the module until module_let_go was called as often as module_hold. */
+/* Keeps a module loaded for a graph that launches the module's kernels. HIP does not unload the
+ * module until module_let_go was called as often as module_hold. */
 void module_hold(struct module *module);
 void module_let_go(struct module *module);
 /* Does the work of module_hold for the module that contains this function. Returns NULL if the
@@ -196,10 +198,10 @@ void module_function_name(hipFunction_t function, char *name, size_t room);
 /* Removes all modules of a device that was reset, or all modules when HIP ends. */
 void module_invalidate_all(int device);
 
-/* module_cost_all is the cost in bytes of all modules that HIP holds for the library. The cost of a
- * module consists of the copy of its image and of HIP's memory for the module. A thread reads costs
- * under tables_lock; the thread that has acquired a module may read the module's cost without the
- * lock. */
+/* module_cost_all is the cost in bytes of all modules that HIP holds for the library. A module's
+ * cost is the size of the image's copy plus HIP's memory for the module. A thread reads costs under
+ * tables_lock; the thread that has acquired a module may read the module's cost without the lock.
+ */
 extern size_t module_cost_all;
 size_t module_cost(const struct module *module);
 

@@ -1,10 +1,11 @@
 /* Evicts modules.
  *
- * With stock, HIP unloads a module when the program unloads the module; programs from LLVM 20 and
- * older do so right after the launch. The library unloads the module later, so a running kernel is
- * at no greater risk than with stock. But an unload by the library may wait for work at a time when
- * stock would not wait. So the library evicts modules only while no stream has pending work. If the
- * idle modules cost more than twice the limit, the library evicts modules at once. */
+ * With stock, HIP unloads a module when the program calls mgpuModuleUnload. Programs that LLVM 20
+ * or older has lowered make this call right after the launch. The library unloads the module later,
+ * so a running kernel is at no greater risk than with stock. But an unload may wait for pending
+ * work, and the library unloads modules at other times than stock. So the library evicts modules
+ * only while no stream has pending work. If the idle modules cost more than seven quarters of the
+ * limit, the library evicts modules at once. */
 #include "modules/modules_limit.h"
 #include "atomics.h"
 #include "driver/hip.h"
@@ -29,14 +30,15 @@ static struct advice limit_thrashes = {
 
 /* ---- what was unloaded for the limit lately ---- */
 
-static uint64_t ghosts[GHOSTS]; /* hashes of images, under tables_lock */
+static uint64_t ghosts[GHOSTS]; /* the hashes of evicted images; under tables_lock */
 static unsigned false_evictions;
 
 static void note_eviction(uint64_t hash) {
     ghosts[hash % GHOSTS] = hash;
 }
 
-/* Returns true if the limit has caused too many loads. Under tables_lock. */
+/* Returns true if the program has too often loaded an image again soon after the module's eviction.
+ * Under tables_lock. */
 static bool is_thrashing(uint64_t missed) {
     if (!missed || ghosts[missed % GHOSTS] != missed)
         return false;
@@ -69,8 +71,8 @@ static bool may_leave(const struct module *module) {
     return module_state(module) == MODULE_IDLE && !module->pinned && !module->graphs;
 }
 
-/* Lists the modules that may be evicted, least recently used first, at most BATCH. Sums the cost of
- * all modules that may be evicted. Under tables_lock. */
+/* Lists at most BATCH modules that may be evicted, least recently used first. Stores in *cost the
+ * cost of all modules that may be evicted. Under tables_lock. */
 static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
     size_t count = 0;
     *cost = 0;
@@ -89,8 +91,10 @@ static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
     return count;
 }
 
-/* A pass visits all modules. If the last pass ended above the limit because the program holds
- * modules, the next pass waits for further misses or a higher cost. Under tables_lock. */
+/* The cost of all modules, and the clock, after the last search for modules to evict. The modules
+ * may then still cost more than the limit. In this case the next search follows after
+ * MISSES_BETWEEN misses, or after the cost has grown by an eighth of the limit. Under tables_lock.
+ */
 static size_t cost_then;
 static uint64_t clock_then;
 
@@ -99,8 +103,8 @@ static bool look_due(size_t limit) {
            (module_cost_all > cost_then + limit / 8 || module_clock >= clock_then + MISSES_BETWEEN);
 }
 
-/* Removes the least recently used modules, at most BATCH, until the idle modules fit the limit;
- * returns how many were removed. */
+/* Removes the least recently used modules, at most BATCH, until the idle modules cost at most
+ * `keep` bytes. Returns the number of removed modules. */
 static size_t take_out_oldest(size_t keep, struct removed_module *out) {
     struct module *oldest[BATCH];
     size_t cost, taken = 0;
@@ -167,8 +171,8 @@ void module_unshare_constants(void) {
             module_make_private(module);
         const bool taken = settable && take_out(module, &evicted);
         if (settable && !taken)
-            (void)module_acquire(
-                module); /* a graph's module stays loaded, and no other load gets it */
+            (void)module_acquire(module); /* a module that a graph uses stays loaded, and no other
+                                           * load gets the module */
         pthread_mutex_unlock(&tables_lock);
         if (taken)
             (void)unload(&evicted);

@@ -6,16 +6,17 @@
 
 struct cache;
 
-/* Unloads idle modules if they exceed the limit, after a miss for an image of this hash. If
- * evictions at the limit repeatedly cause an image to be loaded again soon, the library doubles the
- * limit, and reports the new limit once. */
+/* Unloads idle modules if all modules cost more than the limit. The library calls this function
+ * after a miss; `missed` is the hash of the loaded image. If the program often loads evicted images
+ * again, the function doubles the limit, and the library reports the first doubling. */
 void module_enforce_limit(uint64_t missed);
 
-/* Pins a module: no limit evicts the module, but the manager and mgpu_rt_empty_cache still can. */
+/* Pins or unpins a module. The library does not evict a pinned module at a limit, but the manager
+ * and mgpu_rt_empty_cache can evict the module. */
 void module_pin(void *handle, int pinned);
 
-/* Stops the sharing of modules whose image has constants, and unloads those that are idle, because
- * MGPU_RT_EXCLUSIVE has ended. */
+/* Ends the sharing of modules whose image has constants, and unloads these modules if they are
+ * idle. The library calls this function when the exclusive mode ends (driver/exclusive.h). */
 void module_unshare_constants(void);
 
 extern const struct cache module_cache;

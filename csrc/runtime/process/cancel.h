@@ -1,6 +1,6 @@
 /* Cancellation (pthread_cancel). A cancellation may end a thread that holds a lock or an open file,
- * or performs a one-time initialisation. After such a cancellation all other threads would wait for
- * ever, or the file would stay open. */
+ * or performs a one-time initialisation. All other threads would then wait for ever for the lock or
+ * the initialisation, or the file would stay open. */
 #ifndef MGPU_RT_CANCEL_H
 #define MGPU_RT_CANCEL_H
 
@@ -8,8 +8,8 @@
 
 #include <pthread.h>
 
-/* Disables the calling thread's cancellation from here on; returns the argument for cancel_allow.
- */
+/* Disables the cancellation of the calling thread. Returns the value that the caller passes to
+ * cancel_allow. */
 static inline int cancel_forbid(void) {
     int before;
     pthread_setcancelstate(

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The process that has made the failed calls: a forked child inherits the handlers, but not the
- * failures. */
+/* ID of the process that has made the failed calls, because a forked child inherits the handlers
+ * but must not count its parent's failures. */
 static pid_t failing;
 static unsigned failures;
 static bool registered; /* the handlers are registered and have not run yet */
@@ -28,23 +28,23 @@ static bool changes(int status) {
     return true;
 }
 
-/* glibc permits an exit handler to call exit, which continues with the remaining handlers and the
- * new status. */
+/* glibc permits an exit handler to call exit: this call runs the remaining handlers, and the
+ * process ends with the new status. */
 static void at_exit(int status, void *nothing) {
     (void)nothing;
     if (changes(status))
         exit(EXIT_FAILURE);
 }
 
-/* glibc also passes the status to handlers of quick_exit, as a second argument. */
+/* glibc calls a handler of quick_exit with the status as the second argument. */
 static void at_quick(void *nothing, int status) {
     (void)nothing;
     if (changes(status))
         quick_exit(EXIT_FAILURE);
 }
 
-/* Counts a failed call. A handler that is registered while other exit handlers run is called next,
- * so a failure in an exit handler also counts. */
+/* Counts a failed call. If a call fails in an exit handler, this function registers a new handler,
+ * which glibc calls next. So the failure still changes the exit status. */
 void exit_status_fails(void) {
     const pid_t process = getpid();
     if (exchange_acq_rel(&failing, process) != process)

@@ -1,6 +1,7 @@
-/* Passes each line to a Python thread, which takes the GIL. A caller may hold any lock, and the
- * thread that holds the GIL may wait for that lock. Callers therefore wait at most `patience_ms`.
- * After a wait of that length, lines go to stderr at once until Python requests the next line. */
+/* Passes each line to a Python thread, which takes the GIL. A caller may hold a lock for which the
+ * thread with the GIL waits. So a caller waits at most `patience_ms` milliseconds for Python. If
+ * Python takes longer, the library writes all lines to stderr until Python requests the next line.
+ */
 #include "process/lines.h"
 #include "atomics.h"
 #include "process/cancel.h"
@@ -11,14 +12,14 @@
 #include <string.h>
 #include <time.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no thread holds this lock while it calls
-                                                          * Python */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a thread never calls Python under this
+                                                          * lock */
 static pthread_cond_t changed;
-static bool is_open; /* the thread exists; this member and all members below are written under the
-                      * lock */
+static bool is_open; /* true while the Python thread requests lines; a thread writes this variable
+                      * and the variables below only under the lock */
 static bool stuck;
 static unsigned offered, taken,
-    answered; /* numbers of lines; if all are equal, no line is pending */
+    answered; /* numbers of lines; if the three numbers are equal, no line is pending */
 static int patience_ms, level_offered;
 static char text[LINE];
 static int (*holds_gil)(void);
@@ -38,7 +39,8 @@ static void wait_until(const struct timespec *until) {
         stuck = true;
 }
 
-/* Returns true if the thread took the line, which it then logs or writes to stderr. */
+/* Passes a line to the Python thread. Returns true if the Python thread took the line: that thread
+ * then logs the line or writes the line to stderr. */
 static bool hand_over(enum line_level level, const char *line) {
     const struct timespec until = deadline();
     while (is_open && !stuck && offered != answered)

@@ -18,12 +18,14 @@ void line_write(enum line_level level, const char *line);
 void line_print(enum line_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Serves mgpu_rt_lines_begin, mgpu_rt_lines_next and mgpu_rt_lines_end, of mgpu_rt_private.h. */
+/* Implements mgpu_rt_lines_begin, mgpu_rt_lines_next and mgpu_rt_lines_end, which mgpu_rt_private.h
+ * declares. */
 int lines_begin(int (*holds_gil)(void), int patience_ms);
 int lines_next(int logged, char *line, size_t size);
 void lines_end(void);
 
-/* Directs lines to stderr again, because a forked child does not have the thread that logs. */
+/* Makes a forked child write its lines to stderr, because the child has no Python thread that logs
+ * lines. */
 void lines_forked(void);
 
 #endif

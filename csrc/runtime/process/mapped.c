@@ -69,11 +69,12 @@ struct dynamic {
     const ElfW(Sym) * symbols;
     const char *strings;
     const uint32_t *gnu_hash, *hash;
-    bool filters; /* the loader looks for the symbols of this object elsewhere */
+    bool filters; /* this object only stands for another library, in which the loader finds the
+                   * symbols */
 };
 
-/* The loader has turned the tables' offsets into addresses, except in objects that it maps
- * read-only (the vdso). */
+/* Returns the address of a table. The loader has replaced the offset of each table by an address,
+ * but not in objects that the loader cannot write to (the vdso). */
 static const void *table_at(const struct dl_phdr_info *info, ElfW(Addr) value) {
     return (const void *)(value < info->dlpi_addr ? value + info->dlpi_addr : value);
 }
@@ -97,8 +98,8 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
     return dynamic;
 }
 
-/* Returns an index: only symbols below it may be imported, because GNU's hash table contains no
- * imported symbol. */
+/* Returns the index of the first symbol in GNU's hash table. Only symbols with lower indexes may be
+ * imported, because GNU's hash table contains no imported symbols. */
 static size_t count_imports(const struct dynamic *dynamic) {
     if (dynamic->gnu_hash)
         return dynamic->gnu_hash[1];
@@ -134,8 +135,8 @@ static uint32_t gnu_hash_of(const char *name) {
 
 /* Returns the symbol that GNU's hash table of an object has for a name; NULL: no such symbol. */
 static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *name) {
-    const uint32_t *head =
-        dynamic->gnu_hash; /* number of buckets, first hashed symbol, words of the filter */
+    const uint32_t *head = dynamic->gnu_hash; /* head[0]: number of buckets; head[1]: first hashed
+                                               * symbol; head[2]: words of the filter */
     if (!head || !dynamic->symbols || !dynamic->strings || !head[0])
         return NULL;
     const uint32_t hash = gnu_hash_of(name);
@@ -231,8 +232,8 @@ static struct promises promises_of(const struct dl_phdr_info *info) {
     return promises;
 }
 
-/* Returns 0 if this object does not contain the bytes; 1 if it provably never changes or unmaps
- * them; -1 without such a proof. */
+/* Returns 0 if this object does not contain the bytes. Returns 1 if there is a proof that the bytes
+ * never change and are never unmapped, and -1 if there is no such proof. */
 static int promise(const struct dl_phdr_info *info, void *data) {
     const struct range *range = data;
     for (int i = 0; i < info->dlpi_phnum; i++) {

@@ -11,8 +11,8 @@
 typedef int mapped_visit(const struct dl_phdr_info *info, void *data);
 int mapped_walk(mapped_visit *visit, void *data);
 
-/* Returns true if an object whose file name begins with `prefix` is mapped; ignores the file `but`.
- * Writes the object's path to `path`. */
+/* Returns true if the loader has mapped an object whose file name begins with `prefix`. Ignores the
+ * object whose path is `but`. Writes the object's path to `path`. */
 bool mapped_find(const char *prefix, const char *but, char *path, size_t size);
 
 /* Returns a handle, as dlopen does, for the first mapped library whose file name begins with
@@ -37,19 +37,21 @@ unsigned long long mapped_objects(void);
 bool mapped_home(char *path, size_t size);
 
 /* Returns true if these bytes stay unchanged, at their address, for the life of the process. Bytes
- * are constant in a segment that the loader mapped from a file and left read-only. The segment
- * belongs to the program itself, or to a library that is marked as never to be unloaded (-z
- * nodelete). Costs about 1 µs, so only misses call this function. Any other library may be closed,
- * and its addresses may then contain other bytes, so a hit has to compare the bytes. A program that
- * makes its own constants writable (mprotect) breaks this promise, and an assumption of its
- * compiler. Returns false in a forked child: another thread may have held the loader's lock, which
- * the child then never gets. */
+ * are constant in a segment that the loader mapped from a file and left read-only. The segment must
+ * belong to the program itself, or to a library that the loader never unloads (-z nodelete). Costs
+ * about 1 µs, so only misses call this function. Any other library may be closed, and its addresses
+ * may then contain other bytes, so a hit has to compare the bytes. If a program makes its own
+ * constants writable (mprotect), the bytes may change although the function returns true; the
+ * program's compiler makes the same assumption. Returns false in a forked child. During the fork, a
+ * thread of the parent may have held the loader's lock, and the child could then never take the
+ * lock. */
 bool mapped_for_good(const void *data, size_t size);
 
 /* Finds the name of the constant at an address, in the symbol table of the mapped file. Returns
- * false if the file has no symbol table, was replaced, or has a longer name than MAPPED_SYMBOL
- * bytes. Also returns false in a forked child, and once the process has read 256 MiB of tables.
- * Reads the file, so only calls that are recorded use this function, once for each image. */
+ * false if the file has no symbol table or was replaced, or if the name does not fit into
+ * MAPPED_SYMBOL bytes. Also returns false in a forked child, and once the process has read 256 MiB
+ * of tables. The function reads the file, so the library calls it only if it records calls, and
+ * once for each image. */
 enum { MAPPED_SYMBOL = 256 };
 bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]);
 

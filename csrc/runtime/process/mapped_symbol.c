@@ -1,5 +1,5 @@
-/* Finds the symbol at an address in the file that the loader has mapped there. Limits the size of
- * each read and of all reads together, because any file may have replaced the mapped file. */
+/* Finds the symbol at an address in the file that the loader has mapped there. Limits each read and
+ * the sum of all reads, because another file of any size may have replaced the mapped file. */
 #include "atomics.h"
 #include "process/cancel.h"
 #include "process/mapped.h"
@@ -24,7 +24,7 @@ struct object {
     char path[PATH_MAX];
     uintptr_t value; /* the symbol's address according to the file */
     bool is_code;    /* the address may point into the middle of the symbol */
-    size_t offset;   /* from the symbol's start */
+    size_t offset;   /* the address's offset from the symbol's start */
     size_t segments;
     ElfW(Phdr) segment[MOST_SEGMENTS];
 };
@@ -53,8 +53,9 @@ static int find_object(const struct dl_phdr_info *info, void *data) {
 
 /* ---- its file ---- */
 
-enum { MOST_WORK = 1 << 28, READ = 256 }; /* READ: the cost of a read in addition to its bytes */
-static uint64_t work;                     /* bytes that all look-ups of the process have read */
+enum { MOST_WORK = 1 << 28, READ = 256 }; /* READ: bytes that count as the cost of each read call */
+static uint64_t work;                     /* bytes that all look-ups of the process have read, and
+                                           * the costs of the read calls */
 
 static bool read_at(int file, void *to, size_t size, uint64_t offset) {
     return offset <= INT64_MAX &&
@@ -94,7 +95,8 @@ static bool names(const ElfW(Sym) * symbol, const struct object *object) {
                            : type == STT_OBJECT && object->value == symbol->st_value;
 }
 
-/* Returns 0 if there is no name, because no name has the offset 0 in the string table. */
+/* Returns the offset of the symbol's name in the string table. Returns 0 if there is no name: no
+ * name has the offset 0. */
 static uint32_t find_name(int file, const ElfW(Shdr) * symbols, struct object *object) {
     ElfW(Sym) some[STEP];
     for (uint64_t at = 0; at < symbols->sh_size; at += sizeof some) {

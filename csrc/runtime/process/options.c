@@ -16,14 +16,13 @@ struct options options = {.caches = ALL_CACHES,
                           .stream_limit_count = 32,
                           .memory_limit_fraction = 0.25};
 
-/* Reports an option with a senseless value, and the value that is used instead. */
+/* Reports an option's senseless value. `problem` says which value the library uses instead. */
 static void complain(const char *variable, const char *value, const char *problem) {
     line_print(LINE_WARNING, "mgpu_rt: %s='%s' %s\n", variable, value, problem);
 }
 
 /* A program may have privileges that its caller lacks (set-uid, AT_SECURE). The caller must not
- * choose what code the program runs, which files it writes or when it waits, so all variables are
- * ignored. */
+ * choose the program's code, files or delays, so the library ignores all variables. */
 static const char *variable_or(const char *variable, const char *fallback) {
     const char *value =
         PROOF_VALUE(caller_has_the_programs_rights, secure_getenv(variable), getenv(variable));
@@ -116,16 +115,15 @@ static bool is_off(const char *value) {
     return strcmp(value, "off") == 0 || strcmp(value, "0") == 0;
 }
 
-/* Reads a switch: any word except on and off counts as on, with a message. */
+/* Reads a switch: "on" or "1", "off" or "0". Any other word counts as "on", and is reported. */
 static bool is_on(const char *variable, const char *value) {
     if (strcmp(value, "on") != 0 && strcmp(value, "1") != 0 && !is_off(value))
         complain(variable, value, "is neither on nor off: on is used");
     return !is_off(value);
 }
 
-/* Returns whether a value is the second of two words. Any other value counts as the first word,
- * with a message.
- */
+/* Returns true for the word `second`, and false for the word `first`. Reports any other value, and
+ * returns false. */
 static bool is_second(const char *variable, const char *value, const char *first,
                       const char *second) {
     const bool is = strcmp(value, second) == 0;
@@ -135,7 +133,8 @@ static bool is_second(const char *variable, const char *value, const char *first
     return is;
 }
 
-/* Returns the bit of the cache whose name has these letters; 0 if no cache has that name. */
+/* Returns the bit of the cache called `name`, a word of `length` letters; 0 if there is no such
+ * cache. */
 static unsigned cache_bit(const char *name, size_t length) {
     static const char *const names[CACHE_NAMES] = {"modules", "functions",     "streams", "events",
                                                    "memory",  "registrations", "staging"};
@@ -208,7 +207,8 @@ static void read_outputs(struct options *out) {
 
 static const char delay_word[] = "delay=";
 
-/* Finds the delay, which is the last item of a value; NULL if the value has no delay. */
+/* Finds "delay=MS", the last item in the value of MGPU_RT_MANAGER; returns NULL if the value has no
+ * delay. */
 static const char *find_delay(const char *value) {
     const char *comma = strrchr(value, ',');
     const char *last = comma ? comma + 1 : value;
@@ -223,7 +223,8 @@ static void read_manager(struct options *out) {
     out->manager_off = is_off(out->python) || getauxval(AT_SECURE);
     if (strcmp(out->python, "on") == 0 || strcmp(out->python, "1") == 0 || is_off(out->python))
         out->python[0] = '\0';
-    out->manager_delay_ms = out->policy[0] ? 0 : -1; /* the user's policy takes all decisions */
+    out->manager_delay_ms = out->policy[0] ? 0 : -1; /* a policy of the user makes all decisions, so
+                                                      * the manager starts at the first call */
     if (delay)
         out->manager_delay_ms = number("MGPU_RT_MANAGER", delay + sizeof delay_word - 1,
                                        out->manager_delay_ms, default_limit);
@@ -231,9 +232,8 @@ static void read_manager(struct options *out) {
 
 /* ---- earlier names of variables, for one release ---- */
 
-/* Joins three parts of a text into the new variable's value, and tells the user to set the new
- * variable.
- */
+/* Joins the three parts into a value of the variable `now`, and tells the user to set `now` instead
+ * of the variable `old`. */
 static void replace_variable(const char *old, const char *now, const char **value,
                              const char *const parts[3]) {
     char *text;

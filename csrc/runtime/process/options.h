@@ -32,18 +32,19 @@ struct options {
     size_t module_limit_bytes;
     long stream_limit_count;
     char python[PATH_MAX];     /* interpreter of the manager; "": search for one */
-    bool manager_off;          /* the manager is off, as always in a set-uid program */
-    long manager_delay_ms;     /* from the first call to the manager's start; -1: it starts once a
-                                * limit is reached */
+    bool manager_off;          /* the option turns the manager off, or the program is set-uid */
+    long manager_delay_ms;     /* milliseconds between the first call and the manager's start; -1:
+                                * the manager starts once a limit is reached */
     int device_number;         /* -1: no device requested */
-    bool device_by_rank;       /* device_number is a rank, which may exceed the number of devices */
+    bool device_by_rank;       /* device_number is the process's rank on its machine, and may exceed
+                                * the number of devices */
     size_t memory_limit_bytes; /* bytes; 0: memory_limit_fraction applies */
     double memory_limit_fraction; /* fraction of the device's memory */
     bool sync_lazy, trace_gpu_on, trace_markers_on, errors_fail;
 };
 extern struct options options;
 
-/* Returns the bits of the caches that are on. The exit handler turns all caches off while other
+/* Returns the bits of the caches that are on. The exit handler clears these bits while other
  * threads may be running. */
 static inline unsigned caches_on(void) {
     return load_relaxed(&options.caches);

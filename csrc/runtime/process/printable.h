@@ -4,8 +4,8 @@
 
 #include "proof.h"
 
-/* Returns the size of the control character at the start of a text: an ASCII, C1 or bidirectional
- * one. Returns 0 for any other character, and at the end of the text. */
+/* Returns the size of an ASCII, C1 or bidirectional control character at the start of a text.
+ * Returns 0 for any other character, and at the end of the text. */
 static inline int control_bytes(const char *text) {
     const unsigned char *at = (const unsigned char *)text;
     if (*at && DOUBT(character_controls_a_terminal, *at < ' ' || *at == 0x7f))
@@ -17,7 +17,8 @@ static inline int control_bytes(const char *text) {
     return at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9 ? 3 : 0;
 }
 
-/* Returns the character to show for the character at `*at`, and moves `*at` past that character. */
+/* Returns the byte at `*at`, or '?' for a control character. Moves `*at` past the byte or the
+ * control character. */
 static inline char next_printable(const char **at) {
     const int hidden = control_bytes(*at);
     const char shown = hidden ? '?' : **at;

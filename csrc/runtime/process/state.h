@@ -17,7 +17,7 @@ enum {
     MODE_EXITING = 4,    /* the exit handler has run: nothing is cached any longer */
     MODE_LATE = 8,       /* the exit handlers that HIP registered at its first use have run, too */
     MODE_OVERRIDE = 64,  /* the user's runtime may override calls (override.h) */
-    MODE_FORKED = 32,    /* a forked child that records nothing before its first call */
+    MODE_FORKED = 32,    /* a forked child has made no call yet, and records nothing */
     MODE_OVER = 16,      /* the exit handlers that were registered when HIP was opened have run: HIP
                           * has ended */
     MODE_GRAPH = 256,    /* a thread is building a graph (graphs/) */
@@ -34,10 +34,9 @@ static inline bool runtime_exiting(void) {
     return runtime_is(MODE_EXITING);
 }
 
-/* Returns true if the library must not release a handle from the tables, because the process is
- * ending. By then HIP has destroyed the state that it created at its first call, so a release may
- * crash HIP (llvm #190563). Memory of the program is an exception: the program continues to use
- * that memory. */
+/* Returns true if the process is ending, and the library must not release the handle of the entry
+ * `known`. HIP has already destroyed the state that HIP's first call created, so a release may
+ * crash HIP (llvm #190563). mgpuMemFree still frees a block that the program holds. */
 static inline bool runtime_leaves(const void *known) {
     return known != NULL && runtime_is(MODE_LATE);
 }
@@ -47,8 +46,9 @@ static inline bool runtime_counting(void) {
     return runtime_is(MODE_TIMED);
 }
 
-/* Set in a forked child. HIP does not survive a fork, and an interpreter that this library started
- * may have been running in a thread that the child lacks. */
+/* True in a child that was forked after the library had started. HIP does not survive a fork, and
+ * an interpreter that this library started may have been running in a thread that the child lacks.
+ */
 extern bool runtime_forked;
 
 /* Guards all tables: of modules, streams and their queues, events, blocks, ranges and threads. The
@@ -56,8 +56,8 @@ extern bool runtime_forked;
  * Python or the loader. No other lock is taken while this lock is held. */
 extern pthread_mutex_t tables_lock;
 
-/* The number that stands for all devices, and the number of devices that the library supports. Only
- * HIP knows the objects on devices beyond that number. */
+/* ALL_DEVICES stands for all devices. The library supports MOST_DEVICES devices; only HIP knows the
+ * objects on devices with higher numbers. */
 enum { ALL_DEVICES = -1, MOST_DEVICES = 64 };
 static inline bool of_device(int wanted, int device) {
     return wanted == device || wanted == ALL_DEVICES;
@@ -69,14 +69,14 @@ enum { ASKED_PROGRAM, ASKED_OVERRIDE, ASKED };
 extern void (*asked_for_memory[ASKED])(int device, size_t bytes);
 
 /* Registers the exit handler so that it runs before the handlers that HIP has registered so far;
- * lifecycle.c sets this pointer before HIP's first call. The library calls the function again after
- * the first use of each part of HIP, which may have registered exit handlers. The handler that was
- * registered last runs first. */
+ * lifecycle.c sets this pointer before HIP's first call. After the first use of each part of HIP,
+ * the library calls the function again, because that part may have registered exit handlers. The
+ * handler that was registered last runs first. */
 extern void (*register_exit)(void);
 
-/* Starts the manager if it is not running, when a cache has reached its limit or a device has no
- * memory left. lifecycle.c sets this pointer, too. The function is called while no lock of the
- * runtime is held. */
+/* Starts the manager, unless the manager is running. Called when a cache has reached its limit, or
+ * a device has no memory left. The caller holds no lock of the runtime. lifecycle.c sets this
+ * pointer. */
 extern void (*limit_reached)(void);
 
 #endif

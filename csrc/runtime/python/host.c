@@ -16,7 +16,7 @@
 
 enum { TRIED = 1024, OLDEST_MINOR = 10, OWN = 6 };
 
-/* CPython's structure, as far as this library needs it; CPython may write more bytes. */
+/* The members of CPython's PyPreConfig. A newer CPython may write more members, into `room`. */
 struct preconfig {
     int init, parse_argv, isolated, use_environment, configure_locale, coerce_c_locale,
         coerce_c_locale_warn, utf8_mode, dev_mode, allocator;
@@ -60,7 +60,7 @@ static bool find_functions(void *library, struct python *out) {
 static _Noreturn void fail(const char *what, const char *detail) {
     fprintf(stderr, "mgpu_rt: MGPU_RT_RUNTIME: %s%s\n", what, detail);
     fflush(stdout);
-    _exit(1); /* not exit: its handlers would find a half-initialised runtime */
+    _exit(1); /* not exit(), whose handlers would find a half-initialised runtime */
 }
 
 /* ---- the program's own ---- */
@@ -148,8 +148,8 @@ static void start(void *library, const struct python *py, const char *program) {
     set_flag(library, "Py_DontWriteBytecodeFlag");
     py->Py_SetProgramName(py->Py_DecodeLocale(program, NULL));
     py->Py_InitializeEx(0);
-    /* At its first import, Python's module signal handles SIGINT, so Ctrl-C would not end the
-     * program. */
+    /* The first import of Python's module `signal` installs a handler for SIGINT. With that
+     * handler, Ctrl-C would not end the program. */
     py->PyRun_SimpleString("import _signal\n"
                            "if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:\n"
                            "    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)\n"
@@ -183,7 +183,7 @@ static void start_own(struct python *out) {
 
 /* ---- the class ---- */
 
-/* Writes any text in the form that Python's bytes.fromhex reads. */
+/* Writes a text as the hexadecimal digits that Python's bytes.fromhex reads. */
 static void write_hex(char *out, const char *text) {
     for (; *text; text++)
         out += sprintf(out, "%02x", (unsigned char)*text);
@@ -202,9 +202,9 @@ static bool find_own(unsigned long out[OWN]) {
     return self != NULL;
 }
 
-/* Imports the package mgpu_rt to which this library belongs. The package's folder is the first in
- * sys.path while the package is imported, and the last while the package imports other modules.
- * sys.path is unchanged afterwards. */
+/* Imports the package mgpu_rt to which this library belongs. While Python imports mgpu_rt, the
+ * package's folder is the first in sys.path. While Python imports mgpu_rt.runtime, the folder is
+ * the last, unless sys.path contained the folder before. Afterwards sys.path is unchanged. */
 static bool run_package(const struct python *py, const char *wanted, bool owned) {
     static const char code[] =
         "def _mgpu_rt(home, wanted):\n"

@@ -1,6 +1,6 @@
-/* Runs a Python interpreter in the program, only for MGPU_RT_RUNTIME: the interpreter that the
- * program contains, or a new one. If that option is not set, no code here runs, and no file of
- * Python is opened. */
+/* Runs a Python interpreter in the program if MGPU_RT_RUNTIME is set. The library uses the
+ * interpreter that the program contains; if there is none, the library starts a new interpreter. If
+ * MGPU_RT_RUNTIME is not set, no code here runs, and no file of Python is opened. */
 #ifndef MGPU_RT_PYTHON_HOST_H
 #define MGPU_RT_PYTHON_HOST_H
 

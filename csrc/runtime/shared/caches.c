@@ -74,7 +74,7 @@ void caches_stream_ends(struct stream *stream) {
 }
 
 /* Returns whether an error means that memory is short. If there is no memory for a module, HIP
- * 5.2.3 and 5.7.1 return 303, and 6.4.3 and 7.2.4 return 209. */
+ * 5.2.3 and 5.7.1 return error 303, and HIP 6.4.3 and 7.2.4 return error 209. */
 static bool is_shortage(hipError_t error) {
     return error == hipErrorOutOfMemory ||
            DOUBT(hip_5_found_no_memory_for_a_module, error == hipErrorSharedObjectInitFailed) ||
@@ -86,8 +86,8 @@ bool caches_make_room(hipError_t error) {
         return false;
     limit_reached();
     (void)caches_trim();
-    (void)hip.GetLastError(); /* the error of the failed call, or of a query while the caches were
-                               * trimmed */
+    (void)hip.GetLastError(); /* clears the error of the failed call, or of a query during the trim
+                               */
     return true;
 }
 
@@ -98,9 +98,10 @@ bool caches_make_room(hipError_t error) {
  * reset, the library allocates memory on the device, and stores the number that HIP gives to this
  * allocation. If HIP later reports a different number or no number for this memory, the device was
  * reset. Pinned and managed memory prove nothing, because they survive the reset of one of several
- * devices in HIP 5.2.3, 5.7.1, 6.4.3 and 7.2.4. The library allocates this memory with a HIP
- * function that it calls nowhere else, so that only the program's calls count as hipMalloc. (A
- * reset of NVIDIA's devices ends LLVM's own runtime as well.) */
+ * devices in HIP 5.2.3, 5.7.1, 6.4.3 and 7.2.4. The library allocates this memory with
+ * hipExtMallocWithFlags, which no other code of the library calls. Therefore a count of hipMalloc
+ * calls contains only calls for the program. The library does not watch NVIDIA's devices, because a
+ * reset of such a device ends LLVM's own runtime as well. */
 static struct watch {
     bool claimed; /* a thread has allocated `memory`, or is doing so */
     void *memory;
@@ -108,14 +109,14 @@ static struct watch {
     unsigned resets; /* resets detected so far */
 } watches[MOST_DEVICES];
 
-/* The watch is also set with MGPU_RT_EXCLUSIVE: an override ends that mode, and may reset the
- * device. */
+/* The library watches a device even with MGPU_RT_EXCLUSIVE=on, because an override ends the
+ * exclusive mode and may reset the device. */
 static bool can_watch(int device) {
     return device < MOST_DEVICES && !cuda_present();
 }
 
-/* If the allocation fails, the library does not watch the device; but with so little memory, the
- * caches can contain few objects. */
+/* If the allocation fails, the library does not watch the device. With so little memory, the caches
+ * can contain only few objects. */
 void device_watch(int device) {
     struct watch *watch = can_watch(device) ? &watches[device] : NULL;
     void *memory = NULL;
@@ -142,7 +143,9 @@ static bool was_reset(void *of) {
            DOUBT(device_was_reset, !device_memory_number(memory, &number) || number != before);
 }
 
-/* This function is not inlined, because device_kept is inlined into hits. */
+/* Returns true if the device was not reset; otherwise invalidates the caches' objects on the
+ * device. The compiler must not inline this function, because device_kept is inlined into the code
+ * for hits. */
 static __attribute__((noinline)) bool ask_watch(int device) {
     if (!can_watch(device) || LIKELY(!was_reset(&watches[device])))
         return true;

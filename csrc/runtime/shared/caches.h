@@ -26,22 +26,22 @@ struct cached {
     int held; /* 1: the program holds the object now */
 };
 
-/* Every function is thread-safe; NULL means that the cache has nothing to do. The device argument
- * may be ALL_DEVICES. The caller holds no lock of the runtime, and no function holds one during a
- * call to HIP. */
+/* Every function is thread-safe. A function pointer is NULL if the cache has nothing to do. The
+ * device argument may be ALL_DEVICES. The caller holds no lock of the runtime. No function calls
+ * HIP while holding a lock of the runtime. */
 struct cache {
     const char *name;
     /* Calls HIP to release the idle objects of a device; returns how many. May wait for pending
      * work. */
     int (*trim)(int device);
-    /* Invalidates all objects of a device, because the device was reset or HIP ends. Other threads
-     * may be running; only a thread itself may read or write its slots. Calls no HIP function that
+    /* Invalidates all objects of a device, because the device was reset or HIP ends. Does not
+     * access another thread's slots, because that thread may be running. Calls no HIP function that
      * needs an invalidated object. */
     void (*invalidate)(int device);
     /* Makes the objects in an ending thread's slots available to other threads. */
     void (*thread_ends)(struct thread *thread);
-    /* Handles the insertion of a stream, whose handle HIP may have used before on another device.
-     */
+    /* Handles the insertion of a stream. HIP may have used the stream's handle on another device
+     * before. */
     void (*stream_begins)(struct stream *stream);
     /* Handles the end of a stream that the caller has acquired and HIP destroys. */
     void (*stream_ends)(struct stream *stream);
@@ -55,7 +55,7 @@ struct cache {
     hipError_t (*evict)(void *handle);
 };
 
-/* Sets the only table of caches, terminated by NULL: caches are trimmed in the table's order, and
+/* Sets the NULL-terminated table of all caches. Caches are trimmed in the table's order, and
  * invalidated in reverse order. The table is set before HIP is first called, and never changes. */
 void caches_set(const struct cache *const *table);
 
@@ -64,8 +64,7 @@ int caches_trim(void);
 void caches_invalidate(int device);
 /* Invalidates all caches, for a thread that has detected a reset. Does nothing if another thread
  * has handled that reset: all entries since then are valid. `is_unseen` reports whether the reset
- * is new; during the call of `is_unseen`, no other thread invalidates caches for a detected reset.
- */
+ * is new. While `is_unseen` runs, no other thread invalidates caches for a detected reset. */
 void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what);
 /* Resets the caches in a forked child: a thread of the parent may have been invalidating them. */
 void caches_forked(void);
@@ -90,9 +89,9 @@ bool caches_make_room(hipError_t error);
 
 /* ---- how much the caches may hold ---- */
 
-/* The most that the caches may contain in addition to what the program holds. Caches enforce these
- * limits themselves, with or without a manager, and evict the least recently used object first.
- * MGPU_RT_*_LIMIT and the manager set the limits. */
+/* The limits for objects that the caches contain and the program does not hold. Caches enforce
+ * these limits themselves, with or without a manager, and evict the least recently used object
+ * first. MGPU_RT_*_LIMIT and the manager set the limits. */
 struct cache_limits {
     _Atomic size_t module_bytes; /* the cost of all idle modules */
     _Atomic size_t streams;      /* the number of streams that the program does not hold */
@@ -101,7 +100,8 @@ struct cache_limits {
 };
 extern struct cache_limits cache_limits;
 
-/* The reasons why a free takes the careful path: a hit tests all of them at once. */
+/* The reasons why a free must not take the fast path. A free tests all reasons with one load of
+ * care_of_frees. */
 enum {
     CARE_SEVERAL_STREAMS = 1,
     CARE_OVER_LIMIT = 2,
@@ -113,16 +113,16 @@ void limits_set(void);
 
 /* ---- whether somebody has reset a device ---- */
 
-/* Makes later resets of a device detectable. Called before a cache holds any object on the device,
- * while the device is the thread's current one. */
+/* Makes later resets of a device detectable. Called before a cache holds any object on the device.
+ * The device is the thread's current device. */
 void device_watch(int device);
 
 /* Returns true if no code has reset the device since device_watch. If the device was reset,
  * invalidates all objects that the caches hold on it. A cache calls this function before it looks
- * for an object of that device, so that all objects that the cache finds are valid. A call after
- * the search would not suffice: another thread may have detected the reset, and may watch the
- * device again by then. On AMD's devices the check costs a query to HIP (0.1 µs), unless no other
- * code in the process calls HIP. */
+ * for an object of that device, so that all objects that the cache finds are valid. A check after
+ * the search would be too late. Before such a check, another thread could detect the reset and
+ * watch the device again. On AMD's devices, device_kept costs a query to HIP (0.1 µs), unless no
+ * other code in the process calls HIP. */
 bool device_kept(int device);
 /* Calls device_kept for every device. */
 void device_ask_all(void);

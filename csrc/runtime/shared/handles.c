@@ -20,8 +20,8 @@ static struct handle_table *table_new(unsigned bits) {
     return table;
 }
 
-/* Returns a table of twice the size if the map's table is half full; NULL if it is not, or if there
- * is no memory. */
+/* Returns a table of twice the size if the map's table is half full. Returns NULL if the map's
+ * table is less full, or if there is no memory. */
 static struct handle_table *larger_table(const struct handle_map *map) {
     const struct handle_table *table = load_acquire(&map->table);
     if (table == &handle_no_table)
@@ -55,7 +55,7 @@ void *handle_insert(struct handle_map *map, const void *key) {
         larger = NULL;
     }
     entry = handle_find(map, key); /* another thread may have inserted an entry in between */
-    const bool is_full =           /* one place stays empty, where each search stops */
+    const bool is_full =           /* one place stays empty, so that each search ends */
         map->table == &handle_no_table || DOUBT(table_is_full, map->count >= map->table->mask);
     if (!entry && !is_full) {
         entry = fresh;

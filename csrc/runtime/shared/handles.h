@@ -3,13 +3,13 @@
  * A lookup takes no lock: about 9 instructions and two cache lines, regardless of the number of
  * entries. Entries are never removed or freed, so a reader may access any entry at any time. The
  * owner of an object changes the state of its entry when the object is destroyed. HIP may return
- * the object's handle again, as allocators do, and then the entry is used again. An entry costs 64
- * to 256 bytes for each handle that ever existed.
+ * the object's handle again, as allocators do. The handle's entry then serves the new object. An
+ * entry costs 64 to 256 bytes for each handle that ever existed.
  *
  * A table is an array of pointers, at most half full; a search starts at the key's place. When a
  * table is half full, a larger table replaces it and contains all entries of the smaller table. The
- * old table remains for late readers, who find all entries that were inserted before they started.
- */
+ * smaller table remains for readers that have already started. The smaller table contains all
+ * entries that were inserted before such a reader started. */
 #ifndef MGPU_RT_HANDLES_H
 #define MGPU_RT_HANDLES_H
 
@@ -21,12 +21,12 @@
 
 /* The first member of each entry. */
 struct handle {
-    const void *key;     /* written before the entry becomes visible, and never again */
+    const void *key;     /* written once, before the entry becomes visible */
     struct handle *next; /* links all entries, newest first */
 };
 
 struct handle_table {
-    unsigned shift; /* a key's place is the key's product, shifted right by this number of bits */
+    unsigned shift; /* a key's place is the key's hash, shifted right by this number of bits */
     size_t mask;    /* number of places, minus one */
     struct handle *places[2]; /* or more */
 };
@@ -60,8 +60,8 @@ static inline void *handle_find(const struct handle_map *map, const void *key) {
 }
 
 /* Returns the entry of a handle; if there is none, creates an entry that is zero except for its
- * key. Returns NULL if there is no memory. Takes tables_lock, which the caller must not hold, and
- * allocates without the lock. */
+ * key. Returns NULL if there is no memory. Takes tables_lock, which the caller must not hold.
+ * Allocates before taking tables_lock. */
 void *handle_insert(struct handle_map *map, const void *key);
 
 /* Returns the newest of all entries. */

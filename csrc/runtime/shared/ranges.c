@@ -1,6 +1,6 @@
-/* A treap by address: a binary tree that is also a heap of the addresses' hashes. The tree's depth
- * is therefore logarithmic for any order of addresses. The nodes of the tree are parts of the
- * entries of blocks and of registered memory, which are never freed. Therefore the tree allocates
+/* A treap: a binary search tree by address that is also a heap by the address's hash. The tree's
+ * depth is therefore logarithmic for any order of addresses. Each node of the tree is part of the
+ * entry for a block or for registered memory. Entries are never freed, so the tree allocates
  * nothing, and readers may traverse the tree without a lock. A sequence number shows readers
  * whether the tree was written during their search. */
 #include "shared/ranges.h"
@@ -10,7 +10,7 @@
 
 enum {
     ATTEMPTS = 4,
-    STEPS = 64 /* after this many steps a reader checks whether the tree was written */
+    STEPS = 64 /* a reader checks the sequence number after this many steps */
 };
 
 static struct range *root; /* no two ranges share bytes */
@@ -69,8 +69,8 @@ static uint64_t height(const struct range *range) {
     return range->begin * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* The new range takes the place of the first range of lower height, whose subtree is divided
- * between the new range's two sides. */
+/* Replaces the first node of lower height on the search path by the new range. Splits that node's
+ * subtree into the left and the right subtree of the new range. */
 static void insert(struct range *fresh) {
     struct range **link = &root;
     while (*link && height(*link) >= height(fresh))
@@ -87,8 +87,8 @@ static void insert(struct range *fresh) {
     store_release(right, NULL);
 }
 
-/* Removes the range and joins its two subtrees in its place: a node of greater height always stays
- * above a node of lower height. */
+/* Removes the range at *link, and joins the range's two subtrees into one subtree at *link. In the
+ * joined subtree, no node is higher than its parent. */
 static void lift_below(struct range **link) {
     struct range *left = (*link)->left, *right = (*link)->right;
     while (left && right) {

@@ -2,8 +2,8 @@
  * has obtained.
  *
  * HIP can describe a pointer in 0.1 to 1.2 µs (for an unknown pointer, HIP searches the process's
- * mappings). This table answers in 10 ns, without a lock. This table does not know other addresses:
- * a module's globals, other libraries' memory and pageable memory. */
+ * mappings). This table answers in 10 ns, without a lock. This table does not contain a module's
+ * globals, other libraries' memory or pageable memory. */
 #ifndef MGPU_RT_RANGES_H
 #define MGPU_RT_RANGES_H
 
@@ -18,10 +18,11 @@ enum range_kind {
     RANGE_MANAGED,    /* hipMallocManaged */
     RANGE_REGISTERED, /* hipHostRegister */
     RANGE_IDLE,       /* registered in HIP, but the program has unregistered it (registrations.h) */
-    RANGE_MIXED,      /* only some bytes are this library's, or unknown: HIP must be asked */
+    RANGE_MIXED,      /* this library owns only some of the bytes, or cannot tell now: HIP must be
+                       * asked */
 };
 
-/* A range is part of its memory's entry, which is never freed and never changes its address. */
+/* A range is part of an entry that is never freed or moved. */
 struct range {
     struct range *left, *right;
     uintptr_t begin, end;
@@ -29,8 +30,8 @@ struct range {
 };
 
 /* Adds a range. The caller of ranges_add and ranges_remove holds tables_lock; neither function
- * allocates memory. A new range removes older ranges that it overlaps: HIP returns or registers
- * only bytes that are free. */
+ * allocates memory. ranges_add removes older ranges that overlap the new range. Those ranges are
+ * out of date, because HIP returns or registers only free bytes. */
 void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_kind kind);
 /* Removes the range that starts at `begin`, if there is one. */
 void ranges_remove(uintptr_t begin);

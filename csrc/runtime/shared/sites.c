@@ -29,7 +29,8 @@ static void name_site(struct site_counter *site, const void *address) {
         snprintf(site->symbol, sizeof site->symbol, "%.128s+0x%zx", symbol, offset);
 }
 
-/* Called before the program's memory falls below the peak. */
+/* Records the memory of each place at the peak. Called when a free is about to reduce the program's
+ * memory after a new peak. */
 static void note_peak(int device) {
     for (size_t i = 0; i <= SITES; i++) {
         struct site_counter *site = &counts.sites[i];

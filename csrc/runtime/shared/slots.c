@@ -15,8 +15,8 @@ static bool slot_is_valid(const struct slot *slot) {
     return slot->module && slot->version_and_state >> 32 == load_acquire(&slot->module->version);
 }
 
-/* Doubles a table that is half full; if there is no memory, the table stays, and new slots replace
- * old ones. */
+/* Doubles a table that is half full. If there is no memory for a larger table, the table keeps its
+ * size, and a new key may replace an older key. */
 static void grow(struct slots *slots) {
     const size_t old = (size_t)1 << slots->bits;
     if (slots->count * 2 < old || slots->bits == LAST_SLOT_BITS)
@@ -33,8 +33,9 @@ static void grow(struct slots *slots) {
     *slots = larger;
 }
 
-/* Chooses the key's own slot, or a slot of its window that serves no module any longer, or else the
- * first slot. The table grows before it is full, so the first slot is seldom overwritten. */
+/* Chooses one of the slots that may serve a key: the slot that has the key, else the first invalid
+ * slot, else the first slot. The table grows before it is full, so a valid first slot is seldom
+ * overwritten. */
 struct slot *slot_choose(struct slots *slots, hipModule_t of, const void *key) {
     grow(slots);
     struct slot *const home = slot_home(slots, of, key);

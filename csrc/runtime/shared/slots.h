@@ -18,19 +18,20 @@ enum { FIRST_SLOT_BITS = 6, LAST_SLOT_BITS = 16, SLOT_WINDOW = 4 };
 struct module;
 struct function;
 
-/* A slot means "the image of this module was at this address", or "this name in this module is this
- * function". Only the slot's thread reads and writes the slot. */
+/* A slot records the module whose image was at an address, or the function that has a name in a
+ * module. Only the slot's thread reads and writes the slot. */
 struct slot {
     const void *key;            /* the address of the image, or of the name */
     hipModule_t of;             /* the module of the function; NULL for an image */
     struct module *module;      /* NULL: the slot was never filled */
     struct function *function;  /* the function; NULL for an image */
-    uint64_t version_and_state; /* the slot is valid while the module's entry has this value. The
-                                 * state is MODULE_IDLE for a load, and MODULE_LIVE for a function
-                                 */
+    uint64_t version_and_state; /* the slot serves a call only if the module's entry has this
+                                 * version and state. The state is MODULE_IDLE in an image's slot,
+                                 * and MODULE_LIVE in a name's slot */
     bool constant;      /* the bytes at the key can neither change nor be unmapped: a hit skips the
                          * comparison */
-    uint64_t unused[2]; /* padding to 64 bytes, so that one shift finds a slot's place */
+    uint64_t unused[2]; /* padding to 64 bytes, so that a shift converts a slot's index to an offset
+                         * in the table */
 };
 
 struct slots {

@@ -28,7 +28,7 @@ uint64_t thread_take_tickets(struct thread *thread) {
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static bool key_made; /* false: the block of an ending thread is leaked, together with its events */
+static bool key_made; /* false: the block and the idle events of an ending thread are leaked */
 
 static void free_block(struct thread *thread) {
     free(thread->modules.table);

@@ -1,4 +1,5 @@
-/* The block of memory of each thread, so that a hit shares no cache line with another thread. */
+/* Each thread has its own block of memory, so that a hit shares no cache line with another thread.
+ */
 #ifndef MGPU_RT_THREAD_H
 #define MGPU_RT_THREAD_H
 
@@ -40,9 +41,9 @@ struct thread {
  * fit into the space that the loader reserves for libraries that are opened later. */
 extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 
-/* Replaces the block of a thread that got no memory for a block: its slots serve no call, and no
- * thread writes to it. The calls of a thread without a block use the tables and HIP; its next call
- * tries to allocate a block again. */
+/* Serves every thread for which no block could be allocated. The slots of thread_none serve no
+ * call, and no thread writes to thread_none. The calls of a thread without a block use the tables
+ * and HIP. Each such call first tries to allocate a block. */
 extern struct thread thread_none;
 
 static inline bool thread_is_none(const struct thread *thread) {
@@ -68,7 +69,8 @@ uint64_t thread_take_tickets(struct thread *thread);
 enum { TICKET_BLOCK = 1 << 20 };
 static inline uint64_t thread_next_ticket(struct thread *thread) {
     const uint64_t next = thread->ticket + 2;
-    if (UNLIKELY(next % TICKET_BLOCK <= 2)) /* the block of tickets is used up, or there was none */
+    if (UNLIKELY(next % TICKET_BLOCK <= 2)) /* the thread has used all tickets of its block, or has
+                                             * no block of tickets */
         return thread_take_tickets(thread);
     thread->ticket = next;
     return next;

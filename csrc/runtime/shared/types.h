@@ -1,8 +1,8 @@
 /* The entries of the caches, their states, and who may move an entry from one state to another.
  *
  * All caches follow one pattern: an entry belongs to the thread that has changed its state by a
- * compare-and-swap. The other places that point to an entry (a thread's slot, a queue, a chain) are
- * hints. A thread that finds an entry by a hint must change the entry's state to acquire the entry;
+ * compare-and-swap. A pointer to an entry in a thread's slot, a queue or a chain is a hint. A
+ * thread that finds an entry by a hint must change the entry's state to acquire the entry;
  * otherwise the thread drops the hint. State 0 is "gone": HIP or a reset released the handle, and
  * the library knows nothing about the handle. Entries are never freed, so that a stale hint is
  * harmless. */
@@ -54,13 +54,13 @@ struct thread;
 enum stream_state {
     STREAM_GONE,     /* HIP has destroyed the stream: nothing is known about the handle any longer
                       */
-    STREAM_LOST,     /* a reset has ended the stream while a thread had taken it; that thread
+    STREAM_LOST,     /* a reset has ended the stream while a thread owned the stream; that thread
                       * changes the state to GONE */
     STREAM_IDLE,     /* idle, and may be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program has destroyed the stream, but work is pending */
-    STREAM_EXTERNAL, /* the program created the stream and passed it to mgpu_rt_use_stream, or this
-                      * is the entry of a null stream or of untracked work */
+    STREAM_EXTERNAL, /* the program created the stream and passed it to mgpu_rt_use_stream. Null
+                      * streams and the entries for untracked work also have this state */
     STREAM_TAKEN,    /* a thread owns the stream and is moving it to another state */
 };
 
@@ -70,22 +70,22 @@ struct stream {
     int device;
     int state;                    /* enum stream_state */
     uint64_t submitted;           /* the name of the last submission (streams.h) */
-    uint64_t completed;           /* the value that `submitted` had at the start of the last
-                                   * completed wait */
+    uint64_t completed;           /* the value of `submitted` at the start of the last completed
+                                   * wait */
     unsigned external_users;      /* under tables_lock */
     bool has_waiters;             /* a block waits for a fence */
-    uint64_t fences, fences_done; /* numbers of the last fence set, and of the last fence that is
-                                   * done */
+    uint64_t fences, fences_done; /* how many fences were set, and how many of these fences are done
+                                   */
     struct block_pool *pool;      /* pool of the blocks that were freed on the stream (blocks.h);
                                    * NULL: no block was freed yet */
     struct staging *staging;      /* the pinned memory of the stream's last copy, or NULL */
     struct stream_queue *queue; /* the queue of idle streams that contains the stream; NULL: none */
     struct stream *newer, *older; /* there */
-    uint64_t asked, asked_fence;  /* `submitted` and the fence at the time when a thread began to
-                                   * wait for the device; 0: no thread waits */
+    uint64_t asked, asked_fence;  /* while a thread waits for the device: the last submission and
+                                   * the fence at the start of this wait; otherwise 0 */
     struct stream *next_listed;   /* links the list of streams.h; written under tables_lock */
     bool listed;                  /* the list of streams.h contains the stream; under tables_lock */
-    uint64_t put_off; /* the value of `submitted` at a postponed synchronise (lazy_sync.h) */
+    uint64_t put_off; /* the value of `submitted` when a synchronise was postponed (lazy_sync.h) */
 } __attribute__((aligned(64)));
 
 /* ---- staging ----
@@ -94,12 +94,12 @@ struct stream {
  * take     0     1   a copy, or who trims, invalidates   exchange acquire
  * release  1     0   who has taken it                    release
  *
- * Only the thread that has taken the memory uses the members other than `taken`; other threads read
- * the owner as a hint. A stream's copies use this memory if it is the stream's `staging` and the
- * stream is the memory's owner. used <= STAGING_UP. The device reads the first `used` bytes until
- * `fence` is done: until then the owner does not change. */
+ * A thread takes a buffer before using the buffer's members. Only `taken` is open to all threads,
+ * and all threads may read `owner` as a hint. A stream's copies use the buffer `staging` of the
+ * stream if the stream is still the buffer's owner. used <= STAGING_UP. The device reads the first
+ * `used` bytes until `fence` is done: until then the owner does not change. */
 enum {
-    STAGING_PIECES = 4 /* the most pieces of a copy from the device in flight at once */
+    STAGING_PIECES = 4 /* a copy from the device has at most this many pieces in flight */
 };
 
 /* A buffer of pinned memory, which one stream uses at a time. If all buffers are in use, HIP makes
@@ -160,16 +160,16 @@ struct event {
  * remove     LIVE        GONE   the owner, before HIP unloads   release, tables_lock
  * invalidate any         GONE   who saw the reset               release, tables_lock
  *
- * Each load of the program gets its own module, as with stock. A module that the program holds is
- * never handed out a second time, because only the program knows how it uses the module. When HIP
- * returns the handle again, the entry serves the new module, under a new version. version is odd if
- * and only if HIP, as far as the library knows, holds the module that the entry serves. A release
- * after the module has ended changes only the state, from GONE to IDLE. Version and state share one
- * word, so a thread without tables_lock acquires a module only if the version is the expected one.
- * Therefore no thread owns a module that a reset has ended and whose handle HIP has returned again.
- * An unload changes the state and does not compare the version, because HIP forbids a reset of the
- * device while the program holds a module. module_cost_all == the sum of module_cost over all
- * modules that are not GONE. */
+ * Each load of a module by the program returns a separate module, as with stock. A module that the
+ * program holds is never handed out a second time, because only the program knows how it uses the
+ * module. When HIP returns the handle again, the entry serves the new module, under a new version.
+ * version is odd if and only if HIP, as far as the library knows, holds the module that the entry
+ * serves. If a reset has already ended a module, the program's unload changes only the state, from
+ * GONE to IDLE. Version and state share one word, so a thread without tables_lock acquires a module
+ * only if the version is the expected one. Therefore no thread owns a module that a reset has ended
+ * and whose handle HIP has returned again. An unload changes the state and does not compare the
+ * version, because HIP forbids a reset of the device while the program holds a module.
+ * module_cost_all == the sum of module_cost over all modules that are not GONE. */
 enum module_state {
     MODULE_GONE,
     MODULE_IDLE, /* the program has unloaded the module, which stays loaded in the cache */
@@ -221,12 +221,12 @@ struct module {
  * its graph  GRAPH                       builds a graph; of GRAPH any free
  * serve on   GRAPH_OWNED   GRAPH         an allocation of the same graph     cas acq_rel
  *
- * The program holds a block if and only if state >= BLOCK_LIVE. "leave" may end a block that a
- * thread has taken: when that thread puts the block back, the account no longer includes it. The
- * account of a device == the sum of the sizes of all blocks that are `booked`. A block is booked
- * unless it is GONE, or a thread had taken it when the device was reset. A GRAPH_OWNED block is in
- * no pool, and no cache hands it out. An idle block is in one of `ways`, in one chain, or owned by
- * the thread that takes or puts it. */
+ * The program holds a block if and only if state >= BLOCK_LIVE. The transition "leave" may end a
+ * block that a thread has taken. When that thread then puts the block back, the device's account no
+ * longer includes the block. The account of a device == the sum of the sizes of all blocks that are
+ * `booked`. A block is booked unless the block is GONE, or a thread had taken the block when the
+ * device was reset. A GRAPH_OWNED block is in no pool, and no cache hands it out. An idle block is
+ * in one of `ways`, in one chain, or owned by the thread that takes or puts it. */
 enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {
@@ -234,15 +234,15 @@ enum block_state {
     BLOCK_IDLE,        /* in a pool */
     BLOCK_GRAPH_OWNED, /* the program has freed the block; a graph still uses it */
     BLOCK_LIVE,        /* held by the program */
-    BLOCK_SHARED, /* held, and managed memory. With this separate state, a hit (a free of device
-                   * memory) need not test whether the memory is managed */
+    BLOCK_SHARED, /* held, and managed memory. Managed memory has its own state, so that a hit (a
+                   * free of device memory) need not test the kind of memory */
     BLOCK_GRAPH,  /* held, and a graph uses the block as long as the graph exists */
 };
 
 /* A fence is done once the stream has completed all work that was submitted before the block was
  * freed. */
 struct fence {
-    struct stream *stream; /* NULL: this fence and those after it in the list are unused */
+    struct stream *stream; /* NULL: this fence and all later fences in the list are unused */
     uint64_t number;       /* the fence's number in its stream */
     struct fence *next;    /* fences are never freed, but reused */
 };
@@ -283,8 +283,8 @@ struct block_pool {
     struct block *overflow[POOL_SETS]; /* chains; written under tables_lock */
     size_t waiting;                    /* number of blocks with several fences; under tables_lock */
     struct stream *owner;              /* NULL: this is the pool of a device */
-    int device; /* the blocks' device, which never changes; the owner's handle may move to another
-                 * device */
+    int device; /* the blocks' device, which never changes, although HIP may reuse the owner's
+                 * handle on another device */
     struct block_pool *next; /* links the list of all streams' pools, which are never freed */
 };
 

@@ -29,7 +29,8 @@ static struct environment *take_idle_environment(int device, hipStream_t stream)
     return found;
 }
 
-/* Removes the least recently used environment from the list if the list has more than `most`. */
+/* Removes and returns the least recently used environment that no call is using. Returns NULL if
+ * the list has at most `most` environments, or if calls use all environments. */
 static struct environment *remove_oldest(size_t most) {
     struct environment **oldest = NULL, *removed = NULL;
     size_t count = 0;

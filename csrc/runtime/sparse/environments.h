@@ -1,10 +1,10 @@
 /* Caches the environments of hipSPARSE and cuSPARSE (their handles). The creation and destruction
  * of an environment take 1 ms or more, and an environment needs device memory.
  *
- * An environment owns device memory in which its kernels work, and the stream on which they run.
- * Therefore an environment serves only one call at a time, and always the same stream. The
- * environment's later work on that stream runs after its earlier work. Stock has one environment
- * for the process, on the null stream. */
+ * All kernels of an environment use the environment's device memory. Therefore an environment
+ * serves only one call at a time, and all its calls use one stream. The stream runs the kernels of
+ * a later call after the kernels of an earlier call. Stock has one environment for the process, on
+ * the null stream. */
 #ifndef MGPU_RT_ENVIRONMENTS_H
 #define MGPU_RT_ENVIRONMENTS_H
 
@@ -23,8 +23,8 @@ struct environment {
 };
 
 /* Returns an environment for a stream of the thread's current device; no other call gets the
- * environment until it is released. Returns NULL and sets *status to the library's answer if there
- * is no environment. */
+ * environment until it is released. If no environment can be created, returns NULL and stores the
+ * failure's status at *status. */
 struct environment *environment_acquire(int device, hipStream_t stream, int *status);
 void environment_release(struct environment *environment);
 

@@ -31,9 +31,9 @@ enum {
     C_16BF = 15,
 };
 
-/* For types without a case below, alpha and beta are a double, as in stock. The constants of
- * complex types have an imaginary part of 0, which stock leaves out. For integer types stock passes
- * a double. */
+/* For types without a case below, alpha and beta have the type double, as in stock. For complex
+ * types, each constant has an imaginary part of 0. Stock passes constants without an imaginary
+ * part. For integer types, stock passes a double. */
 const void *sparse_one(int type) {
     static const uint16_t half[2] = {0x3c00}, brain[2] = {0x3f80};
     static const float single[2] = {1};
@@ -120,8 +120,8 @@ void impl_mgpuSDDMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t c
 
 /* ---- matrix times matrix ---- */
 
-/* Stock passes 1 as beta. hipSPARSE 5.3 then computes wrong values; 0 gives the right result,
- * because C is empty at first. */
+/* Stock passes 1 as beta. With a beta of 1, hipSPARSE 5.3 computes wrong values. A beta of 0 gives
+ * the right result, because C is empty at first. */
 static const void *product_beta(int type) {
     static const double zeros[2];
     return cuda_present() ? sparse_one(type) : zeros;

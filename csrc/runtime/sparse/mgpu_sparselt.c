@@ -1,5 +1,5 @@
-/* 2:4 sparse matrices on NVIDIA's GPUs: two of any four values of a row are zero, and the GPU's
- * tensor cores skip them. The program owns the memory of the handles. */
+/* 2:4 sparse matrices on NVIDIA's GPUs. Two of each four values in a row are zero, and the GPU's
+ * tensor cores skip these zeros. The program owns the memory of the handles. */
 #include "sparse/mgpu_sparse.h"
 #include "sparse/sparse.h"
 #include "streams/mgpu_stream.h"
@@ -29,7 +29,7 @@ struct dense_handle {
     void *values;
 };
 
-/* The product is part of this handle, as in LLVM: a sparse handle serves one product. */
+/* A sparse handle contains one product, as in LLVM, so the handle serves one product. */
 struct sparse_handle {
     struct sparse_objects {
         struct sparselt_object matrix, selection, plan, product;
@@ -45,7 +45,8 @@ static struct advice not_two_to_four = {
     .text = "the program declares a matrix as 2:4 sparse, but four neighbouring values contain "
             "more than two nonzero ones: the product will be wrong"};
 
-static struct sparselt_object environment; /* one for the process, as in stock */
+static struct sparselt_object environment; /* the process's only handle of cuSPARSELt, as in stock
+                                            */
 
 static void start_sparselt(void) {
     (void)thread_get();
@@ -130,8 +131,9 @@ static void drop_plan(struct sparse_objects *a) {
     (void)sparselt.MatmulAlgSelectionDestroy(&a->selection);
 }
 
-/* Stock destroys the descriptor after the product, and a second time in this function. Since 0.8
- * cuSPARSELt frees the descriptor's memory each time, so the second destroy ends the program. */
+/* Destroys the matrix's descriptor. Stock destroys this descriptor twice: after the product, and in
+ * this function. Since cuSPARSELt 0.8 a destroy frees the descriptor's memory, so stock's second
+ * destroy ends the program. */
 void impl_mgpuDestroyCuSparseLtSpMat(void *sh, hipStream_t stream) {
     struct sparse_handle *handle = sh;
     (void)stream;

@@ -1,8 +1,8 @@
 /* Opens the libraries for sparse matrices: hipSPARSE or, if HIP is csrc/cuhip, cuSPARSE and
  * cuSPARSELt.
  *
- * Like HIP, these libraries are not linked; the first call that needs one opens it, because
- * rocSPARSE contains 1.3 GB of kernels. */
+ * Like HIP, these libraries are not linked. The first call that needs a library opens the library,
+ * because rocSPARSE contains 1.3 GB of kernels. */
 #ifndef MGPU_RT_SPARSE_H
 #define MGPU_RT_SPARSE_H
 
@@ -51,8 +51,8 @@ bool sparselt_open(void);
         status_;                                                                                   \
     })
 
-/* Returns the open library's number for a dense matrix in row-major order. `handle` is the handle
- * of one of that library's environments. */
+/* Returns the open library's number for a dense matrix in row-major order. `handle` is any
+ * environment's handle. */
 int sparse_row_order(void *handle);
 
 /* Prints stock's line for the status of a failed call. Once for each cause, also prints what the

@@ -59,7 +59,7 @@ static inline int event_state(const struct event *event) {
     return load_acquire(&event->state);
 }
 
-/* Returns whether the table in types.h has a row for this compare-and-swap. */
+/* Returns true if the table in types.h lists this transition as a compare-and-swap. */
 CHECKS bool event_may_change(int from, int to) {
     switch (from) {
     case EVENT_IDLE:
@@ -97,8 +97,9 @@ void event_exclusive_ends(void) {
         store_relaxed(&slots, 0);
 }
 
-/* Returns false if MGPU_RT_CACHE excludes events. Also returns false with AMD's HIP 6 and later,
- * where a query of an event's last record is not safe. MGPU_RT_EXCLUSIVE=on needs no such query. */
+/* Returns false if MGPU_RT_CACHE excludes events, or the process asks for times. Also returns false
+ * with AMD's HIP 6 and later, where a query of an event's last record is not safe. With
+ * MGPU_RT_EXCLUSIVE=on the library makes no such query. */
 static inline bool cache_serves(void) {
     return load_relaxed(&slots) != 0;
 }
@@ -136,9 +137,9 @@ struct event *event_held(hipEvent_t handle) {
 static const char timer[] = "mgpuEventElapsedTime";
 static unsigned flags = hipEventDisableTiming;
 
-/* Notes that the process asks for the time between events. From here on no event is cached: an idle
- * event either cannot measure time, or has the time of an earlier owner's record. Each event
- * therefore costs two calls to HIP. */
+/* Ends the caching of events, because the process asks for the time between events. An idle event
+ * either cannot measure time, or has the time of an earlier owner's record. From here on each event
+ * costs two calls to HIP. */
 static void event_time_all(void) {
     if (exchange_relaxed(&flags, hipEventDefault) == hipEventDefault)
         return;
@@ -161,7 +162,8 @@ unsigned event_flags(void) {
     return load_relaxed(&flags);
 }
 
-/* Does nothing before the first event, which itself checks whether the program asks for times. */
+/* Does nothing before the creation of the first event, because that creation checks whether the
+ * program asks for times. */
 void event_look_for_timer(void) {
     if (handle_first(&event_map))
         (void)event_flags();
@@ -182,7 +184,7 @@ static void queue(struct event *event) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Removes from its list the event to which *link points. */
+/* Removes the event *link from the common pool, and returns the event. */
 static struct event *unqueue(struct event **link) {
     struct event *event = *link;
     CHECK(event->queued);
@@ -192,8 +194,8 @@ static struct event *unqueue(struct event **link) {
     return event;
 }
 
-/* Takes the oldest idle event of a device, or of any device, and changes its state to `state`.
- * Drops events that are no longer idle. */
+/* Takes the oldest idle event of `device` from the common pool, and changes the event's state to
+ * `state`. `device` may be ALL_DEVICES. Also removes events that are no longer idle. */
 static struct event *take_queued_event(int device, int state) {
     struct event *found = NULL;
     pthread_mutex_lock(&tables_lock);
@@ -212,7 +214,7 @@ static struct event *take_queued_event(int device, int state) {
     return found;
 }
 
-/* Puts an event that the caller has taken into the common queue. */
+/* Puts an event that the caller has taken into the common pool; does nothing for NULL. */
 static void put_into_queue(struct event *event) {
     if (event && PROOF(busy_event_was_not_forgotten, event_change(event, EVENT_PAST, EVENT_IDLE)))
         queue(event);
@@ -227,7 +229,8 @@ static bool is_over(const struct event *event) {
                  exclusive_hip() || device_answered(hip.EventQuery(event_handle(event))));
 }
 
-/* Returns the thread's newest idle event. */
+/* Takes the thread's newest idle event. Returns NULL if there is none, the event belongs to another
+ * device, or another thread has taken the event. */
 static inline struct event *lookup_thread(struct thread *thread, int device) {
     struct event *event = thread->event_count ? thread->events[thread->event_count - 1] : NULL;
     if (UNLIKELY(!event || !PROOF(event_is_of_the_device, load_relaxed(&event->device) == device)))
@@ -236,8 +239,9 @@ static inline struct event *lookup_thread(struct thread *thread, int device) {
     return PROOF(own_event_is_spare, event_change(event, EVENT_IDLE, EVENT_PAST)) ? event : NULL;
 }
 
-/* Takes another event than `busy`, whose pending work the thread has detected, and queues `busy`.
- */
+/* Takes the device's oldest event from the common pool, then puts `busy` into the pool. `busy` is
+ * an event with pending work, or NULL. Returns NULL if the pool has no such event, or the last
+ * record of the oldest event is pending. */
 static __attribute__((noinline)) struct event *take_other(struct event *busy, int device) {
     struct event *event = take_queued_event(device, EVENT_PAST);
     put_into_queue(busy);
@@ -331,10 +335,10 @@ static bool is_served_as_stream(struct event_found found, hipEvent_t handle) {
     return true;
 }
 
-/* Returns false if HIP has only the record of an earlier owner. For its present owner the event
- * counts as never recorded, so there is nothing to wait for. If other code calls HIP, the program
- * may have recorded the event by calling HIP. HIP knows that record, and the earlier owner's work
- * is done. */
+/* Returns false if HIP has only the record of an earlier owner. The event's present owner has never
+ * recorded the event, so there is nothing to wait for. If other code calls HIP, the program may
+ * have recorded the event by calling HIP. HIP knows that record, and the earlier owner's work is
+ * done. */
 static inline bool may_be_recorded(struct event_found found) {
     return !exclusive_hip() || PROOF(owner_has_recorded_the_event, found.state != EVENT_PAST);
 }
@@ -371,8 +375,8 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
 }
 
 /* Does not mark as idle the stream on which this library recorded the event. The program may have
- * called HIP to record the event again, on another stream. HIP does not report for which of these
- * records the wait has waited. */
+ * called HIP to record the event again, on another stream. HIP does not report which record of the
+ * event the wait has covered. */
 void impl_mgpuEventSynchronize(hipEvent_t handle) {
     static const char expression[] = "hipEventSynchronize(event)";
     struct thread *thread = thread_get();
@@ -480,9 +484,10 @@ static void release_slots(struct thread *thread) {
         queue(thread->events[--thread->event_count]);
 }
 
-/* Each event is removed in a single step. Between two steps, another thread could detect a reset.
- * The program could then create and destroy an event with the removed event's handle, and create
- * another event with that handle. The second step would then remove that newest event. */
+/* Each event is removed in a single step. With a removal in two steps, another thread could detect
+ * a reset between the steps. The program could then create and destroy an event with the removed
+ * event's handle, and create another event with that handle. The second step would then remove that
+ * newest event. */
 static int trim_events(int device) {
     struct event *event;
     int count = 0;

@@ -29,7 +29,7 @@ void event_exclusive_ends(void);
  * process asks for the time between events. A process asks for times if its program or a library
  * imports or defines mgpuEventElapsedTime, or has called mgpuEventElapsedTime of this library.
  * Checks only objects that are new since the last call. The check takes 0.1 µs if there are no new
- * objects, or 20 ns for each name that a new object imports. */
+ * objects. Otherwise the check takes 20 ns for each name that a new object imports. */
 unsigned event_flags(void);
 
 /* Checks whether the library that contains a new module asks for times. */

@@ -12,13 +12,14 @@
 
 bool lazy_pending;
 
-/* Under tables_lock. `round` counts the postponed synchronises: a wait settles them only if no
- * thread has postponed a further synchronise after the wait began. */
+/* Under tables_lock. `round` counts the postponed synchronises. A wait settles a postponed
+ * synchronise only if `round` has not changed since the wait began. */
 static struct stream *put_off;
 static uint64_t round;
 
 static int visible;          /* number of pieces of host memory to which kernels can write */
-static bool possible = true; /* no known kernel prints, and the program has only one stream */
+static bool possible = true; /* no kernel is unknown or prints, and the program holds one stream at
+                              * a time */
 
 static bool is_observable(const struct stream *stream) {
     return stream_state(stream) != STREAM_LIVE || !load_relaxed(&possible) ||

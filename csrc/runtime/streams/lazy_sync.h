@@ -2,13 +2,13 @@
  *
  * After a synchronise the host may read memory that the kernels wrote. The library postpones a
  * synchronise if the kernels can have written nothing that the host reads directly. After a
- * postponed synchronise, only a later call of this library could reveal that work is pending: a
- * copy, another stream's work, an event. The stream runs its work in order, so later work on it
- * needs no wait; all other calls wait first. The option serves only programs that hold one stream
- * at a time.
+ * postponed synchronise, only a later call of this library could reveal pending work: for example a
+ * copy, or a call for another stream. The stream runs its work in order, so later work on the
+ * stream needs no wait. Other calls that could reveal pending work wait first. The option serves
+ * only programs that hold one stream at a time.
  *
  * The program can notice two changes. The host's timers measure only the submission of work. The
- * next call that waits, or else the exit, reports a kernel's fault. */
+ * next call that waits reports a kernel's fault; if no call waits, the exit reports the fault. */
 #ifndef MGPU_RT_LAZY_SYNC_H
 #define MGPU_RT_LAZY_SYNC_H
 

@@ -56,7 +56,8 @@ hipStream_t told_mgpuStreamCreate(void) {
 
 /* ---- mgpuStreamDestroy ---- */
 
-/* Returns whether a stream that the program does not hold is cached, and no reset has ended it. */
+/* Returns true if the cache contains the stream, and no reset has ended the stream. The program
+ * does not hold the stream. */
 static bool stream_is_cached(const struct stream *stream) {
     return PROOF(refused_stream_is_ours, !stream_is_gone(stream)) &&
            device_kept(load_relaxed(&stream->device)) &&

@@ -10,8 +10,9 @@
 #include "streams/lazy_sync.h"
 #include "streams/streams.h"
 
-/* Returns true if the program has created the stream again; otherwise reports the use of a
- * destroyed stream, and returns false. */
+/* Reports the use of a destroyed stream, and returns false, if the cache still contains the stream.
+ * Otherwise stores NULL at *stream and returns true, because the handle may belong to a new stream.
+ */
 bool stream_report_dead(struct stream **stream, const char *expression);
 
 /* Checks a stream before each submission. Stores the stream's entry at *stream; NULL for streams

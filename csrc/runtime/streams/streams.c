@@ -15,7 +15,8 @@ struct advice stream_fault = {
     .text = "this call returns an error of earlier work: a kernel or a copy on this device has "
             "failed"};
 
-/* The length of the list (under tables_lock), and how many of its streams may be gone. */
+/* `listed` is the number of streams in the list (under tables_lock). `gone` counts the listed
+ * streams that may be gone. */
 static size_t listed;
 static size_t gone;
 
@@ -132,8 +133,9 @@ bool stream_use_external(struct thread *thread, hipStream_t handle) {
     const int device = hip_current_device();
     if (!stream)
         return false;
-    /* One lock covers both the change of state and the count of users. Otherwise another thread
-     * could end its own use of the stream between these two steps. */
+    /* One lock covers the change of the stream's state and the count of the stream's users. Without
+     * the lock, another thread could end its use of the stream between the change and the count.
+     */
     PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_lock(&tables_lock));
     if (stream_state(stream) == STREAM_GONE)
         begin_life(stream, device,
@@ -242,9 +244,8 @@ hipError_t stream_wait_for_device(int device) {
         error = hip.DeviceSynchronize();
     for (struct stream *stream = notes ? stream_first() : NULL; stream;
          stream = stream_next(stream)) {
-        const uint64_t asked = load_relaxed(&stream->asked); /* 0 if the stream was created again */
-        const uint64_t fence = load_relaxed(&stream->asked_fence); /* also written for an idle
-                                                                    * stream */
+        const uint64_t asked = load_relaxed(&stream->asked); /* 0: no submission, or a new stream */
+        const uint64_t fence = load_relaxed(&stream->asked_fence); /* not 0 if a block waits */
         if (error == hipSuccess && (asked || fence))
             PROOF_STEP(wait_for_the_device_completes_streams,
                        stream_complete(stream, asked, fence));

@@ -90,7 +90,8 @@ static inline bool stream_is_null(const struct stream *stream) {
 }
 
 /* Records that untracked work was submitted, or that work continues after the destruction of its
- * stream. If the program created the stream, its device is unknown, and `device` is ALL_DEVICES. */
+ * stream. If the program created the stream, the stream's device is unknown, and `device` is
+ * ALL_DEVICES. */
 void stream_note_untracked(int device);
 
 /* ---- whether a stream is idle ----
@@ -125,7 +126,8 @@ static inline void stream_complete_all(struct stream *stream) {
  *
  * A fence covers all work that was submitted before the fence was set. Freed memory waits for the
  * stream's next fence. Each synchronise and each query sets a fence if a block waits for one. The
- * fence is done once HIP has answered. Fences are completed in the order in which they were set. */
+ * fence is done once HIP reports that the stream's work is complete. Fences are completed in the
+ * order in which they were set. */
 
 /* Returns the fence that covers all work submitted so far. */
 static inline uint64_t stream_next_fence(struct stream *stream) {
@@ -170,7 +172,7 @@ static inline bool stream_is_at_work(const struct stream *stream) {
            (!stream_is_gone(stream) || load_acquire(&stream->has_waiters));
 }
 
-/* Returns true if work may be pending that may write host memory, such as kernels. The name of a
+/* Returns true if kernels, or other work that writes host memory, may be pending. The name of a
  * submission is a number, which is odd for kernels. */
 static inline bool stream_has_kernels(const struct stream *stream) {
     const uint64_t completed = load_acquire(&stream->completed);
@@ -178,9 +180,9 @@ static inline bool stream_has_kernels(const struct stream *stream) {
     return submitted != completed && submitted % 2;
 }
 
-/* Records a launch, after the launch was made. The record follows the launch, so another thread may
- * synchronise between the launch and the record. In that case the stream stays marked as busy,
- * which costs a query but never causes a wrong reuse. */
+/* Records a launch that the caller has already made. The record follows the launch, so another
+ * thread may synchronise between the launch and the record. In that case the stream stays marked as
+ * busy, which costs a query but never causes a wrong reuse. */
 static inline void stream_launched(struct thread *thread, struct stream *stream) {
     if (LIKELY(stream))
         PROOF_STEP(launch_marks_its_stream,
@@ -189,8 +191,8 @@ static inline void stream_launched(struct thread *thread, struct stream *stream)
         PROOF_STEP(launch_elsewhere_is_noted, stream_note_untracked(ALL_DEVICES));
 }
 
-/* Records a submission that writes no host memory, after it was made: a copy to the device, or an
- * event. Earlier kernels remain recorded. */
+/* Records an event or a copy to the device, neither of which writes host memory. The caller has
+ * already submitted the event or the copy. Earlier kernels remain recorded. */
 static inline void stream_submitted(struct thread *thread, struct stream *stream) {
     uint64_t last = stream ? load_acquire(&stream->submitted) : 0;
     if (!stream || DOUBT(kernels_are_pending, stream_has_kernels(stream)) ||
@@ -201,7 +203,8 @@ static inline void stream_submitted(struct thread *thread, struct stream *stream
 /* Waits for all work that was submitted to a stream of the table. Returns HIP's answer. */
 hipError_t stream_wait(struct stream *stream);
 
-/* Reads a stream's flags with these functions of HIP; returns false if HIP has no such stream. */
+/* Reads a stream's flags, and calls HIP through `functions`. Returns false if HIP has no such
+ * stream. */
 bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle, unsigned *flags);
 
 /* Returns whether a stream that the program destroys is of the kind that this library creates. The
@@ -214,7 +217,7 @@ bool stream_is_ours(hipStream_t handle);
  * stream. Leaves the thread's last error as stock would leave it. */
 hipError_t stream_ask(struct stream *stream);
 
-/* The advice for a wait that returns an error of earlier work. */
+/* The advice that is printed when a wait returns an error of earlier work. */
 extern struct advice stream_fault;
 
 /* All streams that are not gone, and some that are gone. Readers traverse the list without a lock.

@@ -97,8 +97,8 @@ static struct stream *queue_take(struct stream_queue *queue, int device, bool ne
     return NULL;
 }
 
-/* Takes the newest stream in the queue; if the queue has none, takes an idle stream that is some
- * thread's last stream. */
+/* Takes the device's newest stream from the queue `idle`. If the queue has no such stream, takes
+ * the idle last stream of any thread. */
 static struct stream *take_idle(int device) {
     pthread_mutex_lock(&tables_lock);
     struct stream *found = queue_take(&idle, device, true);
@@ -156,9 +156,9 @@ static bool invalidate_taken(void *taken) {
     return known;
 }
 
-/* Destroys a stream that the caller has taken. If blocks that were freed on the stream wait for its
- * work, the library waits first: HIP's destroy does not always wait. Afterwards any stream may use
- * these blocks. */
+/* Destroys a stream that the caller has taken. If freed blocks wait for the stream's work, the
+ * library first waits for that work, because hipStreamDestroy does not always wait. Afterwards any
+ * stream may use these blocks. */
 static hipError_t destroy_taken(struct stream *stream) {
     lazy_settle(NULL);
     const uint64_t fence = stream_set_fence(stream);
@@ -177,8 +177,9 @@ static hipError_t destroy_taken(struct stream *stream) {
     return error;
 }
 
-/* While the queues contain more streams than the limit, HIP destroys a stream of the device: idle
- * before busy, oldest first. The destroyed stream may have pending work, as with stock. */
+/* Destroys streams of the device while the two queues contain more streams than the limit. Idle
+ * streams are destroyed before streams with pending work, and older streams before newer streams. A
+ * destroyed stream may have pending work, as with stock. */
 static void enforce_limit(int device) {
     while (device_kept(device)) {
         struct stream *stream = NULL;
@@ -195,7 +196,7 @@ static void enforce_limit(int device) {
 }
 
 /* Queues the idle last streams of all threads, so that the limit also applies to these streams.
- * Called when the number of streams first exceeds the limit of idle streams; from then on, each
+ * Called when the number of streams rises above the limit of idle streams. Above this limit, each
  * destroyed stream goes into a queue (stream_stays_cached). */
 static void queue_those_of_threads(void) {
     pthread_mutex_lock(&tables_lock);
@@ -238,17 +239,18 @@ static struct stream *take_retired(int device) {
     return NULL;
 }
 
-/* Queues for other threads a stream that is no longer the thread's last stream. Does nothing for
- * NULL, or if the stream's state is not IDLE. */
+/* Puts a stream that is no longer the thread's last stream into a queue, where other threads find
+ * the stream. Does nothing for NULL, or if the stream's state is not IDLE. */
 static void leave_to_others(struct stream *stream) {
     if (stream && take_stream(stream, STREAM_IDLE))
         queue_put(&idle, stream);
 }
 
 /* HIP has returned the handle of a stream that this library did not destroy: the program has
- * destroyed that stream by calling HIP. AMD's HIP 5.2.3 to 7.2.4 then wait for the stream's work,
- * but do not promise to, and NVIDIA's driver does not wait. HIP does not order the new stream's
- * work after the old stream's work, which may still use freed blocks and pinned memory. */
+ * destroyed that stream by calling HIP. hipStreamDestroy waits for the stream's work in AMD's HIP
+ * 5.2.3 to 7.2.4, but AMD does not guarantee this wait. NVIDIA's driver does not wait. HIP does not
+ * order the new stream's work after the old stream's work, which may still use freed blocks and
+ * pinned memory. */
 static void end_past(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
     if (LIKELY(!stream))

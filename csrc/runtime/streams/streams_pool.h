@@ -41,8 +41,8 @@ bool stream_refuse(struct stream *stream, hipError_t error);
  * used the stream. Returns a busy stream to its pool.
  *
  * Does not query NVIDIA's driver: the query takes 1.6 µs, and a whole launch takes 9 µs. The risk
- * is small, because only other code that destroys a stream without waiting can leave work on it. In
- * that case the other code's work runs before the next owner's work. */
+ * is small, because only other code that destroys a stream without waiting can leave work on it.
+ * Work that other code has left on a stream runs before the work of the stream's next owner. */
 static inline bool stream_confirm(struct stream *stream) {
     if (exclusive_hip() || cuda_present())
         return true;
@@ -67,9 +67,9 @@ static inline struct stream *stream_lookup_thread(struct thread *thread, int dev
                : NULL;
 }
 
-/* Returns true if a destroy is a hit. For a hit, the stream must be idle, the thread's last stream,
- * and held by the program. The number of streams must not exceed the limit of idle streams. After a
- * hit, the stream is IDLE and remains the thread's last stream. */
+/* Returns true if mgpuStreamDestroy of this handle is a hit. For a hit, the stream must be idle,
+ * the thread's last stream, and held by the program. The number of streams must not exceed the
+ * limit of idle streams. After a hit, the stream is IDLE and remains the thread's last stream. */
 static inline bool stream_stays_cached(const struct stream *stream, hipStream_t handle) {
     return stream && stream_handle(stream) == handle &&
            PROOF(kept_stream_is_idle, stream_is_idle(stream)) &&
@@ -79,20 +79,20 @@ static inline bool stream_stays_cached(const struct stream *stream, hipStream_t 
 }
 
 /* Releases a stream that the program destroys: from now on other threads find it. While the queues
- * contain more streams than the limit, HIP destroys one. Returns false if the program does not hold
- * the stream. */
+ * contain more streams than the limit, the library destroys streams of the same device. Returns
+ * false if the program does not hold the stream. */
 bool stream_release(struct stream *stream);
 
-/* Returns true if a stream that the program does not hold has no pending work; the program never
- * holds a null stream. Asks HIP. */
+/* Returns true if a stream that the program does not hold has no pending work. The stream may be a
+ * null stream. Asks HIP. */
 bool stream_query_unheld(struct stream *stream);
 
 /* Returns true if the library finds no pending work. Asks HIP only about streams that were
  * destroyed with pending work. For streams that the program holds, the library's record decides. */
 bool stream_all_quiet(void);
-/* Destroys, at the end of the process, the idle streams that the program does not hold. Some were
- * destroyed with pending work, which is done now. Afterwards waits until HIP has released the
- * resources of these streams (rocr.h). */
+/* Destroys, at the end of the process, the idle streams that the program does not hold. Also
+ * destroys the streams that the program destroyed with pending work, if that work is done now.
+ * Afterwards waits until HIP has released the resources of these streams (rocr.h). */
 void stream_trim_at_exit(void);
 
 extern const struct cache stream_cache;

@@ -2,8 +2,8 @@
  * and ends a call.
  *
  * Only the slow entry sets this struct up and reads it. No code reads this struct during a call of
- * the fast entry. A hit then writes nothing to the struct; a miss writes some words that the next
- * call overwrites. */
+ * the fast entry. In the fast entry a hit writes nothing to the struct; a miss writes some words
+ * that the next call overwrites. */
 #ifndef MGPU_RT_CALL_H
 #define MGPU_RT_CALL_H
 
@@ -25,7 +25,7 @@ struct call {
     enum abi_index function;
     bool begun;       /* false: a failure belongs to no call */
     bool overridden;  /* an override is answering the call (override.h) */
-    bool native;      /* that override has called this library */
+    bool native;      /* the override that answers the call has called this library */
     bool in_stream;   /* the call has a stream as an argument */
     const void *site; /* the call's return address in the program */
     uint64_t begin;
@@ -46,8 +46,8 @@ struct call {
     ptrdiff_t held; /* bytes of device memory that the call gives to the program, or takes back */
 };
 
-/* Stored by value, because a thread that leaves a call by longjmp would leave a pointer to a frame
- * that no longer exists. */
+/* Stored by value. If a thread left a call by longjmp, a pointer would point to a stack frame that
+ * no longer exists. */
 extern __thread struct call call_now __attribute__((tls_model("initial-exec")));
 
 /* The return address of the program's current call. The slow entry copies this address to the
@@ -59,7 +59,7 @@ static inline void call_tell(enum call_how how) {
     call_now.how = how;
 }
 
-/* Records that the program holds this many more bytes of a device's memory from now on. */
+/* Records that the program holds `bytes` more bytes of a device's memory from now on. */
 static inline void call_tell_held(int device, ptrdiff_t bytes) {
     call_now.device = device;
     call_now.held += bytes;
@@ -72,8 +72,8 @@ static inline void call_fail(hipError_t error) {
         call_now.how = CALL_FAILED;
 }
 
-/* Makes *call the current call, inside the call that was current, and saves that outer call in
- * *call; call_leave ends the inner call. If the inner and the outer call have the same function, an
+/* Begins the inner call *call inside the current call, and then stores the outer call in *call.
+ * call_leave ends the inner call. If the inner and the outer call have the same function, an
  * override has forwarded its call to this library. The outer call then gets the outcome of the
  * inner call. */
 static inline void call_enter(struct call *call) {

@@ -1,12 +1,12 @@
 /* The memory that this library shares with its manager, a separate Python process.
  *
  * manager.c, publish.c and services.c run in the program; csrc/manager runs in the manager's
- * process. Each word has one writer, unless a comment names several. The library and the manager do
- * not trust each other. Each side masks an index before it is used, looks a handle up before it is
- * followed, and never waits without a limit.
+ * process. Each word has one writer, unless a comment names several writers. The library and the
+ * manager do not trust each other. Each side masks an index before using the index, looks up a
+ * handle before using the handle, and limits each wait.
  *
- * Every change here increases CHANNEL_LAYOUT: a library and a package of different versions do not
- * communicate (`version` names them). */
+ * Every change of this file increases CHANNEL_LAYOUT. A library and a package of different versions
+ * do not communicate; `version` is the library's version. */
 #ifndef MGPU_RT_CHANNEL_H
 #define MGPU_RT_CHANNEL_H
 
@@ -22,12 +22,12 @@
 enum {
     CHANNEL_MAGIC = 0x7570676d,
     CHANNEL_LAYOUT = 2,
-    CHANNEL_EVENTS = 4096, /* a power of two: this many events can wait, further events are only
-                            * counted */
+    CHANNEL_EVENTS = 4096, /* a power of two: the number of events that can wait in the ring. The
+                            * library only counts further events */
     CHANNEL_ROOM = 16384,  /* entries in one list */
     CHANNEL_TEXT = 1024,
     CHANNEL_KINDS = 6, /* enum published */
-    CHANNEL_FD = 3,    /* the descriptor at which the manager finds the memory */
+    CHANNEL_FD = 3,    /* the file descriptor of the shared memory in the manager's process */
 };
 
 /* An event of a cache (publish.h). */
@@ -71,17 +71,17 @@ enum channel_state { CHANNEL_STARTING, CHANNEL_SERVING, CHANNEL_FAILED };
 struct channel {
     uint32_t magic, layout;
     char version[32];
-    char reason[216]; /* the reason why no manager will run; the offset is fixed, so that Python can
-                       * write this text without cffi */
+    char reason[216]; /* the reason why no manager will run; this member has a fixed offset, so that
+                       * Python can write the reason without cffi */
     uint32_t ready;   /* the library has set up all fields below */
     uint32_t state;   /* enum channel_state; written by the manager */
-    char python[24];  /* the manager's version of Python; the manager sets it and `process` before
-                       * `state` */
+    char python[24];  /* the manager's version of Python; the manager sets `python` and `process`
+                       * before `state` */
     int32_t process;
 
-    /* The library's thread holds the mutex `program`, and the manager holds the mutex `manager`,
-     * each until it ends. The kernel releases a robust mutex however its holder ends, even by exec.
-     */
+    /* The library's thread holds the mutex `program` until the thread ends. The manager holds the
+     * mutex `manager` until the manager ends. The kernel releases a robust mutex however its holder
+     * ends, even by exec. */
     pthread_mutex_t program, manager;
 
     /* The word on which the library's thread waits; the library or the manager wakes the thread
@@ -116,8 +116,8 @@ struct channel {
 enum { CHANNEL_REASON = 40 }; /* the offset at which mgpu_rt/manager/_manager.py writes */
 _Static_assert(offsetof(struct channel, reason) == CHANNEL_REASON, "manager.py knows it");
 
-/* Returns once *word is not `value`, another thread calls channel_ring(word), or the time is
- * over. */
+/* Returns once *word is not `value`, another thread calls channel_ring(word), or the milliseconds
+ * have passed. */
 static inline void channel_wait(uint32_t *word, uint32_t value, uint64_t milliseconds) {
     const struct timespec limit = {(time_t)(milliseconds / 1000),
                                    (long)(milliseconds % 1000 * 1000000)};

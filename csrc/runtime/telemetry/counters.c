@@ -58,8 +58,8 @@ void stats_failure(enum abi_index function, hipError_t error) {
         fetch_add_relaxed(&counts.failures[row], 1);
 }
 
-/* The pages may belong to the parent's file, and new pages cost less than copies of the used pages.
- * The caches' ledger of memory is unchanged. */
+/* Maps new pages for the counters. In a forked child, the old pages may belong to the parent's
+ * file, or would have to be copied. The caches' account of memory is unchanged. */
 void stats_reset(void) {
     struct memory_account memory[MOST_DEVICES];
     memcpy(memory, counts.memory, sizeof memory);

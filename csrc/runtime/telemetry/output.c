@@ -282,8 +282,8 @@ static enum taking take_name(const struct output *output) {
     return replace_old(output);
 }
 
-/* Renames the finished file to its name. If another process uses the name, inserts the first number
- * that gives a free name. */
+/* Renames the finished temporary file to the output's name. If another process uses this name,
+ * inserts the first number that gives a free name. */
 static bool publish(struct output *output) {
     enum { MOST = 10000 };
     int number = 1;

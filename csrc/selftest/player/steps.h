@@ -1,4 +1,5 @@
-/* Declarations for the steps of a script: both interfaces, and the objects by their numbers. */
+/* Declares the functions that a script's steps call, and the tables that map a script's numbers to
+ * objects. */
 #ifndef SELFTEST_STEPS_H
 #define SELFTEST_STEPS_H
 

@@ -342,8 +342,8 @@ def added(runs: Iterable[Statistics]) -> Statistics:
 
 
 def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counter]:
-    """Gives a kernel its full name if another process's statistics contain this full name, because
-    that process has several kernels with one plain name."""
+    """Maps the names of a run's kernels to their counters. A kernel gets its full name if the
+    statistics of any process contain this full name."""
     shown = {name for other in every for name in other.kernels}
     listed = run.raw.get("kernels", {})
     full = {name: full_name(listed.get(name, {}).get("module") or "", name) for name in run.kernels}

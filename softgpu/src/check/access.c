@@ -258,7 +258,8 @@ void softgpu_report_use(struct wave *w, const struct inst *i, int lane, const ch
     softgpu_report_end(&report);
 }
 
-/* Stores the address of the defined bits of each lane's bytes, for the steps after the access. */
+/* Stores for each lane where the table of defined bits describes the lane's bytes. The steps after
+ * the access read this address. */
 static void find_bits(struct wave *w, const struct allowed *range, const uint64_t *va,
                       uint64_t mask) {
     struct softgpu_defined *d = w->defined;

@@ -23,7 +23,8 @@ extern const struct softgpu_call softgpu_memory_calls[], softgpu_stream_calls[];
  * the report "begun", because from then on the checker is active. */
 struct softgpu_place softgpu_call_begins(void);
 
-/* Reports, once for each place, a call with a stream or event that the call must not use. */
+/* Reports that a call uses a stream or an event that it must not use. Makes one report for each
+ * place in the program. */
 void softgpu_report_object(const char *kind, const char *call, const char *what,
                            const struct softgpu_object *object, const struct softgpu_place *place);
 /* Reports a call on a stream that was destroyed. */

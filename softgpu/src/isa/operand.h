@@ -1,5 +1,5 @@
-/* Reads and writes scalar operands, and vector operands without modifiers; the functions are inline
- * because every instruction uses them. */
+/* Reads and writes scalar operands, and vector operands without modifiers. The short functions of
+ * this header are inline, because almost every instruction calls one of them. */
 #ifndef SOFTGPU_OPERAND_H
 #define SOFTGPU_OPERAND_H
 
@@ -27,8 +27,7 @@ static inline void write_scalar(struct wave *w, const struct operand *o, uint64_
         w->s[o->reg] = (uint32_t)value;
 }
 
-/* Returns the 64 lanes of a source: the register itself, or a scalar copied to every lane of
- * `room`. */
+/* Copies a scalar operand to every lane of `room`, and returns `room`. */
 const uint32_t *softgpu_broadcast(const struct wave *w, const struct operand *o, uint32_t *room);
 
 static inline const uint32_t *read_lanes(const struct wave *w, const struct operand *o,
@@ -36,8 +35,8 @@ static inline const uint32_t *read_lanes(const struct wave *w, const struct oper
     return o->kind == O_VGPR ? w->v[o->reg] : softgpu_broadcast(w, o, room);
 }
 
-/* Writes all ones to the lanes of a mask, and 0 to all other lanes. The caller caches these lanes
- * for later instructions. */
+/* Writes every lanes[n]: all ones if bit n of the mask is 1, otherwise 0. exec_lanes caches the
+ * result for later instructions. */
 void softgpu_expand_mask(uint32_t *lanes, uint64_t mask);
 
 static inline const uint32_t *exec_lanes(struct wave *w, uint64_t exec) {
@@ -51,7 +50,7 @@ static inline const uint32_t *exec_lanes(struct wave *w, uint64_t exec) {
 /* Returns a mask whose bit n is bit 31 of lane n. */
 uint64_t softgpu_gather_mask(const uint32_t *lanes);
 
-/* Stores `rows` registers, but only in the lanes of a mask. */
+/* Copies `rows` registers from `from` to `d`, but only in the lanes whose bit in `mask` is 1. */
 void softgpu_blend(struct wave *w, uint32_t *d, const uint32_t *from, unsigned rows, uint64_t mask);
 
 enum { ROOM = 4 * LANES }; /* size of a vector instruction's widest source, 128 bits */

@@ -1,9 +1,9 @@
 /* Distributes the workgroups of a dispatch over the CPU cores.
  *
- * The calling thread always runs groups itself, so dispatches on different queues progress without
- * helpers. Helpers join only a long dispatch, because waking a helper costs as much as a small
- * kernel. A group that has used up its turn is parked, so that the groups for which it waits can
- * run. */
+ * The thread that starts a dispatch always runs workgroups itself, so dispatches on different
+ * queues progress without helpers. Helpers join only a long dispatch, because waking a helper costs
+ * as much as a small kernel. A group that has used up its turn is parked, because the group may
+ * wait for groups that must run first. */
 #include "../settings.h"
 #include "exec.h"
 
@@ -12,8 +12,8 @@
 
 enum {
     MAX_THREADS = 64,
-    WORTH_HELP = 20000, /* minimum number of remaining instructions for which a helper is woken */
-    MAX_RESIDENT = 256, /* limit on begun groups, because each group needs memory */
+    WORTH_HELP = 20000, /* helpers are woken only if more instructions than this remain */
+    MAX_RESIDENT = 256, /* limit on the number of groups in memory */
 };
 
 static struct {
@@ -130,8 +130,8 @@ static void *helper(void *unused) {
     return NULL;
 }
 
-/* Starts one thread for each core except the calling thread's core. The threads end with the
- * process. */
+/* Starts one thread fewer than the setting `threads` requests, or one thread fewer than there are
+ * cores if the setting is absent. The threads end with the process. */
 static void start_threads(void) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     char text[SOFTGPU_SETTING_SIZE];
@@ -195,7 +195,8 @@ void softgpu_dispatch_run(struct dispatch *d) {
         }
         pthread_mutex_lock(&d->lock);
         bool over = d->failed || d->done_count == d->group_count;
-        /* Helpers run the last groups, and may park a group that this thread must finish. */
+        /* Waits while helpers run the last groups, because a helper may park a group that needs
+         * another turn. */
         if (!over && !d->parked && d->next_group == d->group_count)
             pthread_cond_wait(&d->changed, &d->lock);
         pthread_mutex_unlock(&d->lock);
@@ -204,7 +205,7 @@ void softgpu_dispatch_run(struct dispatch *d) {
     }
     if (published)
         withdraw(d);
-    while (d->parked) { /* discards groups that a fault left parked */
+    while (d->parked) { /* after a fault, discards the groups that are still parked */
         struct group *g = d->parked;
         d->parked = g->next;
         softgpu_group_end(g);

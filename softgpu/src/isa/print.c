@@ -1,5 +1,6 @@
-/* Disassembles an instruction as llvm-objdump does: for fault messages, and to prove that the
- * decoder agrees with LLVM. This file prints mnemonics; the files print_*.c print operands. */
+/* Disassembles an instruction in llvm-objdump's syntax. Fault messages contain the text, and tests
+ * compare the text with llvm-objdump's output. This file prints mnemonics; the files print_*.c
+ * print operands. */
 #include "print.h"
 
 #include "families.h"

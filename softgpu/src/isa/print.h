@@ -1,4 +1,4 @@
-/* Declares functions that append an instruction's text piece by piece. */
+/* Declares functions that append parts of an instruction's text to a buffer. */
 #ifndef SOFTGPU_PRINT_H
 #define SOFTGPU_PRINT_H
 
@@ -14,7 +14,7 @@ void softgpu_put(struct text *t, const char *format, ...) __attribute__((format(
 void softgpu_put_operand(struct text *t, const struct operand *o);
 void softgpu_put_register(struct text *t, const struct operand *o, unsigned dwords);
 
-/* Prints the operands and modifiers after the mnemonic. */
+/* Prints an instruction's operands and modifiers, which follow the mnemonic. */
 void softgpu_print_scalar(struct text *t, const struct inst *i);
 void softgpu_print_valu(struct text *t, const struct inst *i);
 void softgpu_print_memory(struct text *t, const struct inst *i);

@@ -59,7 +59,7 @@ static void put_index_mode(struct text *t, unsigned constant) {
 static void print_sopp(struct text *t, const struct inst *i) {
     unsigned constant = (uint16_t)i->imm;
     switch (i->row->op) {
-    case 0x01: /* s_endpgm has a constant, which LLVM does not print if the constant is 0 */
+    case 0x01: /* s_endpgm: LLVM prints the constant only if the constant is not 0 */
     case 0x03:
     case 0x0a:
     case 0x13:
@@ -77,7 +77,7 @@ static void print_sopp(struct text *t, const struct inst *i) {
     case 0x11:
         put_message(t, constant);
         break;
-    case 0x00: /* the operand is a plain number; all other opcodes are branches */
+    case 0x00: /* s_nop: the operand is a plain number; opcodes without a case are branches */
     case 0x0b:
     case 0x0d:
     case 0x0e:

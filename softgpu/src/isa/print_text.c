@@ -67,8 +67,8 @@ static void put_special(struct text *t, unsigned enc) {
     softgpu_put(t, "%s", enc < 240 ? apertures[enc - 235] : bits[enc - 251]);
 }
 
-/* Returns true for a literal that an inline constant could express. The printer marks this literal,
- * so that reassembly gives identical bytes. */
+/* Returns true for a literal that an inline constant could express. The printer marks such a
+ * literal with `lit`, so that reassembly gives identical bytes. */
 static bool could_be_inline(const struct operand *o) {
     static const uint32_t singles[] = {0x3f000000, 0x3f800000, 0x40000000, 0x40800000};
     uint64_t value = o->bits;
@@ -100,7 +100,8 @@ static void put_literal(struct text *t, const struct operand *o) {
     softgpu_put(t, could_be_inline(o) ? "lit(0x%x)" : "0x%x", value);
 }
 
-/* LLVM's tools print 16-bit integer constants as f16, although the instruction uses 32 bits. */
+/* Prints a float constant of a 16-bit integer operand as f16 bits, as LLVM's tools do. The hardware
+ * uses the low 16 bits of the f32 constant. */
 static void put_half(struct text *t, unsigned enc) {
     struct operand half;
     softgpu_decode_source(&half, enc, F16, 0);

@@ -1,4 +1,5 @@
-/* Defines the functions that compute scalar instructions, from two operands and SCC. */
+/* Defines the functions of scalar instructions. Each function computes a result from two operands
+ * and SCC. */
 #ifndef SOFTGPU_SCALAR_H
 #define SOFTGPU_SCALAR_H
 
@@ -17,7 +18,8 @@
         return (uint64_t)(expr);                                                                   \
     }
 
-/* Defines a function that also sets SCC to 1 if the result is nonzero, otherwise to 0. */
+/* Defines a function that computes a result, and sets SCC to 1 if the result is nonzero, otherwise
+ * to 0. */
 #define S_LOGIC(name, T, expr)                                                                     \
     static uint64_t name(struct wave *w, uint64_t a_, uint64_t b_) {                               \
         T a = (T)a_, b = (T)b_;                                                                    \
@@ -27,7 +29,7 @@
         return (uint64_t)r;                                                                        \
     }
 
-/* Defines a function that also sets SCC, by a separate expression. */
+/* Defines a function that computes a result from `expr`, and SCC from `scc_expr`. */
 #define S_SCC(name, T, expr, scc_expr)                                                             \
     static uint64_t name(struct wave *w, uint64_t a_, uint64_t b_) {                               \
         T a = (T)a_, b = (T)b_;                                                                    \

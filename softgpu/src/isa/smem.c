@@ -69,7 +69,7 @@ void softgpu_run_smem(struct wave *w, const struct inst *i) {
     case SM_BUFFER_STORE:
         move(w, i, i->row->info == SM_BUFFER_STORE, true);
         break;
-    case SM_MEMTIME: /* ticks of a clock of 1 GHz */
+    case SM_MEMTIME: /* ticks of a 1 GHz clock */
         set_sgpr64(w, i->dst.reg, nanoseconds());
         break;
     case SM_MEMREALTIME: /* ticks of a 100 MHz clock, as on gfx9 hardware */

@@ -1,11 +1,10 @@
-/* Implements SMFMAC: D += A B with a sparse matrix A. A row of A stores two of every four elements
- * with consecutive k. Each stored element has a two-bit index, the element's position among the
- * four; a register of the element's lane contains the index.
+/* Implements SMFMAC: D += A B with a sparse matrix A. Only two of every four consecutive elements
+ * in a row of A are stored. Each stored element has a two-bit index: the element's position in the
+ * group of four. The index is in a register of the lane that contains the element.
  *
- * A lane's index register contains several sets of indices: abid selects a set if cbsz is 0,
- * otherwise the first set is used. Two stored elements may have equal indices, or indices in any
- * order. Each stored element is multiplied by the element of B that the stored element's index
- * selects. */
+ * The index register of a lane contains several sets of indices. If cbsz is 0, abid selects a set;
+ * otherwise SMFMAC uses the first set. The two indices of a group may be equal, and may have any
+ * order. SMFMAC multiplies each stored element of A by the element of B that the index selects. */
 #include "matrix.h"
 
 #include <math.h>
@@ -13,7 +12,7 @@
 /* The maximum number of stored elements of A in a wave; B has twice as many elements. */
 enum { MOST_STORED = 8 * LANES };
 
-/* A stored element of A: its lane, its position in the lane, and its k. */
+/* The place of a stored element of A: the lane, the position in the lane, and the column k. */
 struct stored {
     uint8_t lane, element, k;
 };

@@ -8,8 +8,8 @@ S_OP(mov_b64, uint64_t, a)
 S_LOGIC(not_b32, uint32_t, ~a)
 S_LOGIC(not_b64, uint64_t, ~a)
 
-/* Tests each group of four bits: the group's first bit in the result is 1 if any bit of the group
- * is 1. */
+/* Returns a word in which the lowest bit of each four-bit group is 1 if any bit of the group is 1
+ * in `a`. */
 static uint64_t quads(uint64_t a) {
     return (a | a >> 1 | a >> 2 | a >> 3) & 0x1111111111111111;
 }
@@ -60,8 +60,8 @@ static uint64_t bitreplicate_b64_b32(struct wave *w, uint64_t a, uint64_t b) {
     return r;
 }
 
-/* Defines an instruction that sets EXEC to a function of EXEC and the source, and stores the old
- * EXEC in the destination. */
+/* Defines an instruction that computes a new EXEC from EXEC and the source, and stores the old EXEC
+ * in the destination. */
 #define SAVEEXEC(name, expr)                                                                       \
     static uint64_t name(struct wave *w, uint64_t a, uint64_t b) {                                 \
         (void)b;                                                                                   \
@@ -82,7 +82,8 @@ SAVEEXEC(xnor_saveexec_b64, ~(a ^ exec))
 SAVEEXEC(andn1_saveexec_b64, ~a &exec)
 SAVEEXEC(orn1_saveexec_b64, ~a | exec)
 
-/* Defines an instruction that also stores the new EXEC in the destination. */
+/* Defines an instruction that computes a new EXEC from EXEC and the source, and stores the new EXEC
+ * in the destination. */
 #define WREXEC(name, expr)                                                                         \
     static uint64_t name(struct wave *w, uint64_t a, uint64_t b) {                                 \
         (void)b;                                                                                   \
@@ -104,8 +105,8 @@ static uint64_t getpc_b64(struct wave *w, uint64_t a, uint64_t b) {
     return next_pc(w);
 }
 
-/* The functions below depend on more than the source's value: on the destination's old value or
- * number, or on the wave's code address. */
+/* The functions below use more than the source's value: the destination's old value, the
+ * destination's number, or the address of the wave's code. */
 static uint64_t setpc_b64(struct wave *w, uint64_t a, uint64_t b) {
     (void)b;
     softgpu_wave_jump(w, w->next - 1, a);
@@ -152,8 +153,8 @@ static uint64_t movrels_b64(struct wave *w, uint64_t a, uint64_t b) {
     return sgpr64(w, (unsigned)relative(w, w->next - 1, &w->next[-1].src[0]));
 }
 
-/* The function returns the destination's current value, because the handler stores the result in
- * the instruction's destination afterwards. */
+/* Writes the register that M0 selects. Returns the current value of the instruction's destination,
+ * because the handler stores the returned value in this destination. */
 static uint64_t movreld_b32(struct wave *w, uint64_t a, uint64_t b) {
     (void)b;
     const struct operand *dst = &w->next[-1].dst;
@@ -168,7 +169,7 @@ static uint64_t movreld_b64(struct wave *w, uint64_t a, uint64_t b) {
     return read_scalar(w, dst);
 }
 
-/* The row's function gets the destination's old value as its second argument. */
+/* Calls the row's function with two arguments: the source, and the destination's old value. */
 void softgpu_run_sop1(struct wave *w, const struct inst *i) {
     uint64_t a = i->src[0].kind ? read_scalar(w, &i->src[0]) : 0;
     uint64_t old = i->dst.kind ? read_scalar(w, &i->dst) : 0;

@@ -55,7 +55,7 @@ static uint64_t signed_bits(uint64_t x, unsigned width) {
 }
 
 S_LOGIC(bfe_u32, uint32_t, low_bits(a >> (b & 31), b >> 16 & 0x7f))
-/* A signed source is sign-extended above its highest bit. */
+/* The bits above the source's highest bit are copies of the sign bit. */
 S_LOGIC(bfe_i32, uint32_t, signed_bits((uint64_t)((int32_t)a >> (b & 31)), b >> 16 & 0x7f))
 S_LOGIC(bfe_u64, uint64_t, low_bits(a >> (b & 63), b >> 16 & 0x7f))
 S_LOGIC(bfe_i64, uint64_t, signed_bits((uint64_t)((int64_t)a >> (b & 63)), b >> 16 & 0x7f))

@@ -27,9 +27,9 @@ COMPARE(bitcmp1_b64, uint64_t, a >> (b & 63) & 1)
 COMPARE(cmp_eq_u64, uint64_t, a == b)
 COMPARE(cmp_lg_u64, uint64_t, a != b)
 
-/* From here on, vector register numbers are relative to M0 for the operands that the second
- * source's encoding selects. The wave yields, because run_wave runs waves with MODE_GPR_IDX in
- * another loop. */
+/* Makes the vector register numbers of later instructions relative to M0. The encoding of the
+ * second source selects the operands whose register numbers become relative. The wave yields,
+ * because run_wave runs waves with MODE_GPR_IDX in a separate loop. */
 static uint64_t set_gpr_idx_on(struct wave *w, uint64_t a, uint64_t b) {
     (void)b;
     w->mode |= MODE_GPR_IDX;

@@ -99,7 +99,7 @@ static uint64_t setreg_b32(struct wave *w, uint64_t a, uint64_t constant) {
     case HW_MODE:
         w->mode = (w->mode & ~bits) | value;
         w->fp_special = mode_is_special(w->mode);
-        if (w->mode & MODE_GPR_IDX) /* another loop must run the wave from here on */
+        if (w->mode & MODE_GPR_IDX) /* a separate loop runs waves with MODE_GPR_IDX */
             w->stop = YIELDED;
         break;
     case HW_TRAPSTS:

@@ -71,8 +71,8 @@ static void trap(struct wave *w, const struct inst *i) {
         softgpu_wave_fault(w, i, -1, "trap %d has no handler", i->imm & 0xff);
 }
 
-/* The thunk overrides this function, and raises the event whose number the message carries. Without
- * a thunk, as in the tests of single instructions, this function drops the message. */
+/* Drops an interrupt's message, in tests that run without a thunk. The thunk overrides
+ * softgpu_interrupt, and raises the event whose number is in the message. */
 __attribute__((weak)) void softgpu_interrupt(uint32_t event) {
     (void)event;
 }

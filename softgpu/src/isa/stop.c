@@ -16,8 +16,8 @@ void softgpu_wave_jump(struct wave *w, const struct inst *i, uint64_t pc) {
         softgpu_wave_fault(w, i, -1, "jump to 0x%llx, where no code is", (unsigned long long)pc);
 }
 
-/* Writes a fault's message, which names more than a GPU's message does: the kernel, the location
- * and the instruction. */
+/* Writes a fault's message. The message names the kernel, the location and the instruction, unlike
+ * the message of a real GPU. */
 static void describe(const struct wave *w, const struct inst *i, int lane, const char *what,
                      struct softgpu_fault *fault) {
     const struct dispatch *d = w->group->dispatch;
@@ -67,7 +67,7 @@ void softgpu_wave_fault(struct wave *w, const struct inst *i, int lane, const ch
     fault_with(w, i, lane, what, SOFTGPU_FAULT_EXCEPTION, 0);
 }
 
-/* Without a thunk, as in the tests of single instructions, no memory is registered. */
+/* Returns false, because tests without a thunk register no memory. */
 __attribute__((weak)) bool softgpu_registered_address(uint64_t va, uint64_t *known_as) {
     (void)va, (void)known_as;
     return false;

@@ -5,9 +5,9 @@
 #include "fp.h"
 
 /* Returns the sine or cosine of a fraction of a turn, for instructions that compute sin or cos of 2
- * pi x. The caller first subtracts quarter turns exactly, so that multiples of a quarter turn give
- * exactly 0 and 1. Beyond 256 turns the functions of this file return a constant, as the hardware
- * does. */
+ * pi x. The caller first subtracts whole quarter turns, so that multiples of a quarter turn give
+ * exactly 0, 1 or -1. Beyond 256 turns the functions of this file return a constant, as the
+ * hardware does. */
 static inline double turn_part(double x, int quarter, bool cosine) {
     const double pi2 = 1.57079632679489661923;
     switch ((quarter + cosine) & 3) {
@@ -77,7 +77,7 @@ static inline double mantissa_of_f64(double x) {
 
 static inline int32_t snorm16(float x) {
     x = x != x ? 0 : x < -1 ? -1 : x > 1 ? 1 : x;
-    return (int32_t)roundeven((double)x * 32767); /* exact until the conversion rounds */
+    return (int32_t)roundeven((double)x * 32767); /* the product itself is exact */
 }
 
 static inline uint32_t unorm16(float x) {

@@ -1,4 +1,4 @@
-/* Implements loads, stores and atomics, once each lane's bytes are located. */
+/* Implements loads, stores and atomics on each lane's bytes, which other files locate. */
 #include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
@@ -22,7 +22,7 @@ unsigned softgpu_move_bytes(enum move move) {
     for (uint64_t m_ = a->mask; m_; m_ &= m_ - 1)                                                  \
         for (int l = __builtin_ctzll(m_), once_ = 1; once_; once_ = 0)
 
-/* Returns true if all lanes' bytes are contiguous, as in a loop over an array: one copy then
+/* Returns true if the bytes of all lanes are contiguous, as in a loop over an array. One copy then
  * replaces 64 copies. */
 VECTORISED static bool side_by_side(char *const *at, unsigned bytes) {
     uint64_t base = (uintptr_t)at[0], wrong = 0;
@@ -63,7 +63,8 @@ static void store_dwords(struct wave *w, unsigned reg, unsigned dwords, const st
         memcpy(a->at[0], w->v[reg], sizeof w->v[reg]);
         return;
     }
-    /* Stores lane by lane: of two values for the same address, the higher lane's value remains. */
+    /* Stores lane by lane, so that the highest lane's value remains if several lanes store to one
+     * address. */
     ACTIVE(l)
     for (unsigned n = 0; n < dwords; n++)
         memcpy(a->at[l] + (size_t)n * a->stride, &w->v[reg + n][l], 4);

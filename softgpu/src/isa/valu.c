@@ -57,8 +57,9 @@ static const uint32_t *read_source(struct wave *w, const struct inst *i, unsigne
     return type && type != MASK ? softgpu_read_modified(w, i, n, room, mask) : NULL;
 }
 
-/* With MODE.FP16_OVFL, the hardware replaces an f16 infinity or not, depending on the infinity's
- * origin. */
+/* Returns false and stops the wave if MODE.FP16_OVFL applies to an f16 result. In this mode the
+ * hardware limits overflowed results to the largest f16 number, but preserves infinities from
+ * infinite sources. */
 static bool overflow_is_known(struct wave *w, const struct inst *i) {
     bool half = softgpu_type_float(i->dst.type) == 16 && i->row->flags & FP;
     if (half && w->mode & MODE_FP16_OVFL) {

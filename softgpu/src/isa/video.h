@@ -38,7 +38,7 @@ static inline uint16_t med3_f16_bits(uint32_t a, uint32_t b, uint32_t c, bool ie
 static inline int32_t bfe_signed(uint32_t x, unsigned offset, unsigned width) {
     if (width == 0)
         return 0;
-    /* The source is sign-extended above its highest bit. */
+    /* The bits above the source's highest bit are copies of the sign bit. */
     uint32_t shifted = (uint32_t)((int32_t)x >> offset);
     return (int32_t)(shifted << (32 - width)) >> (32 - width);
 }
@@ -54,7 +54,7 @@ static inline uint32_t sad4(uint32_t a, uint32_t b) {
     return sum;
 }
 
-/* Sums absolute differences of bytes. Bytes whose reference byte is 0 are skipped. */
+/* Sums absolute differences of bytes. Skips bytes whose reference byte is 0. */
 static inline uint32_t masked_sad4(uint32_t a, uint32_t reference) {
     uint32_t sum = 0;
     for (int n = 0; n < 32; n += 8)
@@ -92,7 +92,7 @@ static inline uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t select) {
         uint32_t s = select >> n & 0xff, byte;
         if (s < 8)
             byte = in >> 8 * s & 0xff;
-        else if (s < 12) /* the sign of one of the four 16-bit halves */
+        else if (s < 12) /* the sign bit of one 16-bit part of `in`, copied to the whole byte */
             byte = in >> (16 * (s - 8) + 15) & 1 ? 0xff : 0;
         else
             byte = s == 12 ? 0 : 0xff;

@@ -56,7 +56,7 @@ OP1(ceil_f16, F16, F16, ceilf(a))
 OP1(rndne_f16, F16, F16, roundevenf(a))
 OP1(floor_f16, F16, F16, floorf(a))
 
-/* The fraction is below 1, even if the subtraction would round up to 1. */
+/* The fraction is below 1, even where a - floor(a) would round up to 1. */
 OP1(fract_f32, F32, F32, fract_of_f32(a))
 OP1(fract_f64, F64, F64, fract_of_f64(a))
 OP1(fract_f16, F16, F16, fract_of_f16(a))
@@ -74,8 +74,8 @@ OP1(sin_f32, F32, F32, (float)sin_of_turns(a))
 OP1(cos_f32, F32, F32, (float)cos_of_turns(a))
 OP1(exp_legacy_f32, F32, F32, (float)exp2((double)a))
 OP1(log_legacy_f32, F32, F32, (float)log2((double)a))
-/* Computes f16 functions in f32. The second rounding, to f16, is harmless, because f32 has 2 * 11 +
- * 2 = 24 bits. */
+/* Computes f16 functions in f32. A second rounding, from f32 to f16, is harmless, because
+ * f32 has 2 * 11 + 2 = 24 mantissa bits. */
 OP1(rcp_f16, F16, F16, 1.0f / a)
 OP1(sqrt_f16, F16, F16, sqrtf(a))
 OP1(rsq_f16, F16, F16, (float)(1.0 / sqrt((double)a)))

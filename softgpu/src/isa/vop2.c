@@ -69,7 +69,7 @@ static void saturate(struct lanes *o, const uint32_t *carried, uint32_t limit) {
 }
 
 /* Computes 32-bit carries: a wrapped sum is below its first term, and a difference wraps if its
- * second term is larger. `with` is 1 for lanes whose bit of the mask is set. */
+ * second term is larger. `with` is a lane's carry into the sum or the difference. */
 #define CARRY_OUT(name, x, y, result, carry, limit)                                                \
     VECTORISED static void name(struct lanes *o) {                                                 \
         uint32_t out[LANES], *d = o->d;                                                            \

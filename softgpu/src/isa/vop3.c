@@ -1,4 +1,5 @@
-/* Implements instructions that only VOP3 has: three sources, 64-bit results, and division steps. */
+/* Implements the instructions that exist only in VOP3's encoding, such as division steps and
+ * instructions with three sources or 64-bit results. */
 #include "arith.h"
 #include "division.h"
 #include "families.h"
@@ -190,8 +191,8 @@ static void mad_u64_u32(struct lanes *o) {
     }
 }
 
-/* Computes a product plus a 64-bit number, and the carry. The carry is bit 64 of the exact sum, and
- * equals the sign of this sum. If the 64-bit result wraps, the result has the opposite sign. */
+/* Computes a product plus a 64-bit number, and the carry. The carry is the sign of the exact sum
+ * (bit 64). If the 64-bit result wraps, the carry is the opposite of the result's sign bit. */
 VECTORISED static void mad_i64_i32(struct lanes *o) {
     uint32_t out[LANES], *d = o->d;
     const uint32_t *pa = o->a, *pb = o->b, *pc = o->c;
@@ -213,7 +214,8 @@ static void mqsad_u32_u8(struct lanes *o) {
     }
 }
 
-/* Counts the set bits of the lower lanes, in the low or the high half of a mask. */
+/* Adds to b, in lane n, the number of set bits below bit n in a 64-bit mask. Source a contains the
+ * low or the high half of the mask, and only this half is counted. */
 static void mbcnt_lo_u32_b32(struct lanes *o) {
     for (int l = 0; l < LANES; l++) {
         uint32_t below = l < 32 ? (1u << l) - 1 : UINT32_MAX;

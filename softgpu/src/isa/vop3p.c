@@ -67,7 +67,8 @@ SATURATING3(dot8_i32_i4, U32, B32, B32, U32, (uint32_t)dot8_i4(a, b) + c,
 SATURATING3(dot8_u32_u4, U32, B32, B32, U32, (uint32_t)dot8_u4(a, b) + c,
             saturate_u32(dot8_u4(a, b) + c))
 
-/* Defines an operation on two f32 in two registers: the loop runs over both registers. */
+/* Defines an operation on pairs of f32 in two registers. One loop covers the lanes of the two
+ * registers. */
 #define PK_F32(name, expr)                                                                         \
     VECTORISED static void name(struct lanes *o) {                                                 \
         uint32_t *d = o->d;                                                                        \

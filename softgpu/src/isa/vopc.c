@@ -57,8 +57,8 @@ COMPARES_I(i64, I64)
 COMPARES_I(u64, U64)
 
 /* Returns a number's class as one set bit, in this order: signalling NaN, quiet NaN, -inf, -normal,
- * -denormal, -0, +0, +denormal, +normal, +inf. `exponent` is a mask of the exponent's bits, `quiet`
- * is the next lower bit. */
+ * -denormal, -0, +0, +denormal, +normal, +inf. `exponent` is the mask of the exponent's bits;
+ * `quiet` is the highest bit of the mantissa. */
 static inline uint32_t class_of(uint64_t magnitude, bool negative, uint64_t exponent,
                                 uint64_t quiet) {
     if (magnitude > exponent)

@@ -1,11 +1,12 @@
-"""Runs AMD's own tests of rocRAND, a random number library, on the emulated device: make check-amd.
+"""Runs AMD's own tests of the random number library rocRAND on the emulated device, as `make
+check-amd` does.
 
     python -m softgpu.tests.amd.rocrand            # all of it: half an hour
     python -m softgpu.tests.amd.rocrand NAME...    # some programs, such as test_rocrand_basic
 
-Debian's librocrand1-tests contains these tests, for HIP 5.7.1 and 7.2.4. Each program has a time
-limit, because some programs generate gigabytes of numbers. A GPU generates these numbers in a
-second; the emulated device is much slower. If a program exceeds the limit, the tests that passed
+Debian's librocrand1-tests contains the tests, in versions for HIP 5.7.1 and 7.2.4. Each program has
+a time limit, because some programs generate gigabytes of numbers. A GPU generates these numbers in
+a second; the emulated device is much slower. If a program exceeds the limit, the tests that passed
 before the limit still count as passed.
 """
 
@@ -34,7 +35,7 @@ Outcome = dict  # the outcome of a program: passed, skipped, failed (test to its
 
 
 def fetch(here: Surroundings) -> Path:
-    """Returns the folder of a release's tests, which are unpacked beside the release. Raises
+    """Unpacks a release's tests next to the release, and returns the folder of the tests. Raises
     PackagesMissing."""
     root = packages.cache() / f"rocrand-{here.release.hip}"
     packages.fetch_only(here.release, PACKAGES, root)

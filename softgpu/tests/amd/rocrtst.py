@@ -4,7 +4,7 @@
     python -m softgpu.tests.amd.rocrtst NAME...    # some, by gtest's names
 
 Debian's libhsa-runtime64-tests contains rocrtst. rocrtst calls AMD's management library only for
-clocks and fans; a stand-in library refuses all such calls.
+clocks and fans. A stand-in for the management library refuses every call.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ Outcome = tuple[str, str]  # passed, failed or late; the last words of its outpu
 
 
 def fetch(here: Surroundings) -> Path:
-    """Unpacks the tests beside the release, and returns their folder. Raises PackagesMissing."""
+    """Unpacks the tests next to the release, and returns the folder of the tests. Raises
+    PackagesMissing."""
     root = packages.cache() / "rocrtst"
     packages.fetch_only(here.release, PACKAGES, root)
     _stand_in(root)
@@ -113,7 +114,7 @@ def load() -> dict[str, Outcome]:
 
 
 def section(outcomes: Mapping[str, Outcome]) -> str:
-    """Returns the lines about ROCr in docs/record/tested.md."""
+    """Returns the section about ROCr for docs/record/tested.md."""
     passed = sum(outcome == "passed" for outcome, _ in outcomes.values())
     lines = [f"## rocrtst {HIP}\n", f"AMD's own tests of ROCr (`make check-amd`), on {CHIP}:"]
     lines += [
@@ -133,8 +134,8 @@ def words_of(name: str, outcome: str, words: str) -> str:
 
 
 def unexpected(outcomes: Mapping[str, Outcome]) -> list[str]:
-    """Returns the tests that fail without an expected cause, and the tests that pass although a
-    failure is expected."""
+    """Returns the tests with an unexpected outcome: failures without an expected cause, and passes
+    where a failure is expected."""
     return [
         f"{name}: {outcome} {words}"
         for name, (outcome, words) in outcomes.items()

@@ -10,7 +10,7 @@ from tests.support.patience import HANG
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
-#: Maps each hook, written as a macro call, to the macro's expansion in the ordinary build.
+#: Maps a call of each hook macro to the macro's expansion in the ordinary build.
 REST = {
     "CHECKED_LANES(w, i, va, mask)": "(mask)",
     "CHECKED_ACCESS(w, i, lane, va, bytes)": "true",

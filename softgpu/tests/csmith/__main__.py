@@ -1,5 +1,5 @@
-"""Runs the programs for two machines at a time (a machine is a chip with a HIP release), and writes
-softgpu/records/csmith.json."""
+"""Runs the programs on two machines at a time, and writes softgpu/records/csmith.json. A machine is
+a chip with a HIP release."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-/* Replaces Csmith's own csmith.h: turns a random program into a kernel or a CPU program that
- * computes a checksum of the global variables. */
+/* Replaces Csmith's own csmith.h. With this header, a random program becomes a kernel or a CPU
+ * program, and computes a checksum of the global variables. */
 #ifndef CSMITH_H
 #define CSMITH_H
 
@@ -7,12 +7,13 @@
 #include <limits.h>
 #include <stdint.h>
 
-/* Csmith's programs can print the checksum's progress; a kernel prints nothing. */
+/* Csmith's programs can print intermediate checksums. The macros below remove such calls, because a
+ * kernel prints nothing. */
 #define printf(...) ((void)0)
 #define platform_main_begin() ((void)0)
 #define platform_main_end(value, flag) ((void)(flag))
 
-/* Definitions that safe_math.h requires. Csmith's programs use this header for arithmetic without
+/* Definitions that safe_math.h requires. Csmith's programs use safe_math.h for arithmetic without
  * undefined behaviour. */
 #define STATIC static
 #define UNDEFINED(value) (value)

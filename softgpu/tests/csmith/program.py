@@ -28,7 +28,7 @@ class Endless(Exception):
 
 @dataclass(frozen=True)
 class Csmith:
-    """Csmith, unpacked next to the release whose libraries Csmith uses."""
+    """Csmith, unpacked next to the HIP release whose libraries Csmith uses."""
 
     here: Surroundings
     root: Path

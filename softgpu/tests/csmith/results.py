@@ -29,8 +29,8 @@ def write(outcomes: Outcomes) -> None:
 
 
 def unexpected(outcomes: Outcomes) -> list[str]:
-    """Returns a line for each unexpected outcome: right for a seed in EXPECTED, or not right for
-    any other seed. Ignores endless programs."""
+    """Returns a line for each unexpected outcome. The outcome RIGHT is unexpected for a seed in
+    EXPECTED, and any other outcome is unexpected for any other seed. Ignores endless programs."""
     return [
         f"seed {seed} ({', '.join(map(str, place(seed)))}): {what} {words}".rstrip()
         for seed, (what, words) in sorted(outcomes.items())
@@ -39,7 +39,7 @@ def unexpected(outcomes: Outcomes) -> list[str]:
 
 
 def section(outcomes: Outcomes) -> str:
-    """Returns the lines about the programs in docs/record/tested.md."""
+    """Returns the section about random C programs for docs/record/tested.md."""
     ended = [seed for seed, (what, _) in outcomes.items() if what != ENDLESS]
     right = [seed for seed in ended if outcomes[seed][0] == RIGHT]
     lines = [

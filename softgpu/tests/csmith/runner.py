@@ -56,7 +56,7 @@ def place(seed: int) -> tuple[str, str, int]:
 
 def run(csmith: Csmith, machine: Machine, seeds: Sequence[int]) -> dict[int, Outcome]:
     """Returns the outcome of each seed. Compiles all programs of a batch before the first program
-    runs, because ROCr 7 spins while it waits, and would slow the compiler."""
+    runs, because the spinning of ROCr 7 would slow the compiler."""
     outcomes: dict[int, Outcome] = {}
     for first in range(0, len(seeds), BATCH):
         with tempfile.TemporaryDirectory() as scratch:

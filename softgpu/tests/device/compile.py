@@ -1,4 +1,5 @@
-"""Compiles with libamd_comgr.so.2, in a process that the compiler cache's tests start.
+"""Compiles sources with libamd_comgr.so.2. The compiler cache's tests start this script as a
+process.
 
 The script reads a JSON object: source, options, action, isa, logging, times, and optionally folder.
 The script prints a list with one entry for each compilation: [status, objects]. Each object is

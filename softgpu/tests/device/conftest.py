@@ -45,7 +45,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Returns the code object of kernels.mlir for a target, as a file."""
+    """Returns a function that stores the code object of kernels.mlir for a target in a file, and
+    returns the file's path."""
     directory = tmp_path_factory.mktemp("kernels")
 
     def build(chip: str) -> Path:

@@ -36,7 +36,7 @@ REQUEST = {
 }
 OFF = {"MGPU_RT_SOFTGPU": "gfx90a,compiler_cache=off"}
 
-#: HIP 5.2.3 and 5.7.1 need libamd_comgr.so.2, so the library always exists for these releases.
+#: HIP 5.2.3 and 5.7.1 need libamd_comgr.so.2, so the tests always run for these two releases.
 pytestmark = pytest.mark.skipif(
     not (softgpu.hip({}).parent / NAME).exists(),
     reason="this HIP uses another version of libamd_comgr",
@@ -66,8 +66,8 @@ def compiled(cache: Path, variables: Mapping[str, str] | None = None, **changes:
 
 
 def shape(answered: list) -> list:
-    """Returns the parts of a result that are equal in all compilations. The parts contain only the
-    length of each binary, because a binary's bytes name a random folder."""
+    """Returns the parts of a result that are equal in all compilations of a request. For a binary,
+    the parts contain only the length, because the bytes include the name of a random folder."""
     status, objects = answered
     return [status, [(kind, name, len(content)) for kind, name, content in objects]]
 
@@ -87,8 +87,8 @@ def checksum(total: int, data: bytes) -> int:
 
 
 def forge(path: Path, old: bytes, new: bytes) -> None:
-    """Changes a cached result and its checksum, so that a process that reads the file gets a
-    different result than AMD's."""
+    """Changes a cached result and its checksum, so that a process that uses the cache gets a result
+    different from AMD's."""
     whole = path.read_bytes()
     magic, request, result, _ = HEADER.unpack_from(whole)
     asked, given = whole[HEADER.size : HEADER.size + request], whole[-result:]
@@ -141,8 +141,8 @@ def test_another_request_misses(changes: dict, tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_another_library_misses(tmp_path: Path) -> None:
-    """Checks that the cache has no result for a library at another path: path, size and time
-    identify the library."""
+    """Checks that the cache has no result for the same library at a different path. The cache
+    identifies a library by path, size and time."""
     here = tmp_path / "other" / NAME
     here.parent.mkdir()
     here.symlink_to(softgpu.hip({}).parent / NAME)
@@ -201,8 +201,8 @@ def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_a_file_of_another_request_is_not_taken(tmp_path: Path) -> None:
-    """Stores one request's result under the name of another request, with a checksum that matches.
-    Only the request's bytes in the file reveal that the result belongs to the first request."""
+    """Stores the result of a first request under the name of a second request, with the checksum
+    that fits the second request. Only the first request's bytes in the file reveal the mistake."""
     first = compiled(tmp_path)
     (path,) = files(tmp_path)
     options = ["-O3", "-DVALUE=8"]

@@ -41,7 +41,7 @@ MEMORY = (
     "large_copies",
 )
 PROCESS = ("fork_before", "fork_after", "exit_busy", "exit_running")
-# The exit status after a fault: HIP aborts, or ROCr aborts after the emulated GPU's memory event.
+# A fault ends the process by SIGABRT: HIP aborts, or ROCr aborts after the memory event.
 ABORTED = -signal.SIGABRT
 
 
@@ -68,7 +68,7 @@ def test_a_kernel_wakes_a_thread_that_sleeps_on_an_event(run: Run) -> None:
 
 
 def test_ranges_at_one_address_both_stay(alone: Callable[..., list[str]]) -> None:
-    """Both ranges begin at this address, so deregistering the address removes neither range."""
+    """Two ranges begin at one address, so deregistering this address removes neither range."""
     done, invalid, unknown = "0", "3", "36"  # parameter; memory not registered
     assert alone("ranges", "gfx90a") == ["1", invalid, done, "1", "1", done, unknown]
 
@@ -134,7 +134,7 @@ def test_wrong_settings_are_named(run: Run, variables: dict[str, str], message: 
     _hip_search.knows(str(softgpu.hip({})), "gfx942"), reason="this HIP supports the chip"
 )
 def test_a_device_that_hip_does_not_know_is_none(run: Run) -> None:
-    """HIP 5.2.3 would abort the process if the device were present."""
+    """HIP 5.2.3 would abort the process if the driver listed a chip that HIP does not know."""
     done = run("process", "no_device", variables={"MGPU_RT_SOFTGPU": "gfx90a,gfx942"})
     assert (done.returncode, done.stdout) == (0, "hipInit: 101\n")
     assert "this HIP does not know gfx942. HIP 5.7 and later ones do" in done.stderr
@@ -175,8 +175,8 @@ def test_a_fault_at_the_hosts_address_names_the_devices(run: Run) -> None:
 
 
 def test_an_idle_process_costs_next_to_no_cpu(run: Run) -> None:
-    """An idle process uses 0.05 ms of CPU time a second if the device can arm doorbells, and more
-    if userfaultfd is forbidden."""
+    """An idle process uses 0.05 ms of CPU time per second if the device can arm doorbells. The
+    process uses more if the system forbids userfaultfd."""
     milliseconds = float(succeed(run, "process", "idle").split()[0])
     assert milliseconds < 200
 

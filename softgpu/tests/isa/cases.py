@@ -1,6 +1,6 @@
 """For each row of the arithmetic tables, generates an instruction's text and the result that AMD's
-pseudocode computes. DIFFERS lists the instructions whose pseudocode is imprecise, and which only
-the exact oracle checks."""
+pseudocode computes. For instructions with imprecise pseudocode (DIFFERS), only the exact oracle
+checks the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ TWO = ("B64", "I64", "U64", "F64", "PF32", "PB32", "MASK")
 RESULTS = {"v_cvt_pkrtz_f16_f32": "pf16", "v_sat_pk_u8_i16": "b16"}
 KINDS = {"PF32": "p64", "PB32": "p64", "SLANE": "b32", "MASK": "b64", "B128": "b64"}
 SOURCES = (2, 6, 10)
-# Instructions, or single lanes, that the pseudocode does not check, each with the reason.
+# Instructions, or single lanes of instructions, that the pseudocode does not check; each entry has
+# the reason.
 DIFFERS = {
     **dict.fromkeys(
         ("v_rndne_f16", "v_rndne_f32", "v_rndne_f64"),
@@ -99,8 +100,8 @@ class Case:
 
     @property
     def result(self) -> str:
-        """Returns the type for comparing the result: a float type for floats, and bits for most
-        other types."""
+        """Returns the type in which the test compares the result: a float type for floats, and bits
+        for most other types."""
         kind = RESULTS.get(self.name, self.dst.lower())
         return (
             kind
@@ -121,7 +122,7 @@ class Case:
 
 
 def width_of(kind: str) -> int:
-    """Returns the width in bits of a type of the tables."""
+    """Returns how many bits a type of the tables has."""
     if kind in TWO:
         return 64
     return 128 if kind == "B128" else 16 if kind in ("B16", "I16", "U16", "F16") else 32

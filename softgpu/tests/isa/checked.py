@@ -15,8 +15,7 @@ FAULTING_MEANINGS = (
     *("SM_BUFFER_ATOMIC", "SM_SCRATCH_LOAD", "SM_SCRATCH_STORE"),
     *("MV_IMAGE_LOAD", "MV_IMAGE_STORE", "MV_IMAGE_SAMPLE", "MV_IMAGE_GATHER"),
 )
-# Instructions whose rows in the tables name no function. The decoder selects the handler of such an
-# instruction.
+# Instructions whose table rows name no function, because the decoder selects the handler.
 SPECIAL = (
     *("v_nop", "v_clrexcp", "v_readfirstlane_b32", "v_swap_b32", "v_readlane_b32"),
     *("v_writelane_b32", "v_accvgpr_read_b32", "v_accvgpr_write_b32"),
@@ -59,13 +58,13 @@ BY_TEST = {
         *("s_endpgm_saved", "s_atc_probe", "s_atc_probe_buffer"),
     ),
 }
-# Opcodes that only whole kernels check, against NumPy.
+# Opcodes whose results are checked only in whole kernels, against NumPy.
 BY_KERNELS = ("v_trig_preop_f64",)
 
 
 def executed(row: Row) -> bool:
-    """Returns whether the interpreter executes the opcode; if not, a fault names the
-    instruction."""
+    """Returns whether the interpreter executes the opcode. An opcode that is not executed causes a
+    fault that names the instruction."""
     if row.meaning == "NULL":
         return row.name in SPECIAL
     return row.meaning not in FAULTING_MEANINGS

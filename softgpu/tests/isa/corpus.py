@@ -1,5 +1,4 @@
-"""Provides code to decode: AMD's device libraries, compiled completely, and kernels lowered by
-MLIR."""
+"""Provides code to decode: AMD's device libraries, and kernels lowered by MLIR."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ BITCODE = Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")
 LIBRARIES = ("ocml", "ockl", "hip", "asanrtl", "opencl")
 LEVELS = (0, 1, 2, 3)
 LIBRARY_LEVELS = (0, 2)  # -O1 to -O3 differ in the optimisation of bitcode, which AMD did already
-# The compiler gets these settings for each target, as in a real link.
+# Bitcode files with settings, which are linked for every target, as in a real program.
 SETTINGS = (
     "oclc_daz_opt_off",
     "oclc_finite_only_off",
@@ -29,8 +28,8 @@ SETTINGS = (
     "oclc_wavefrontsize64_on",
     "oclc_abi_version_400",
 )
-# Device libraries 5.2.3 do not support gfx942, but a compiler for gfx942 can compile the libraries'
-# gfx90a code.
+# Device libraries 5.2.3 do not support gfx942, so the libraries are compiled for gfx942 with the
+# settings of gfx90a.
 KNOWN_AS = {"gfx942": "gfx90a"}
 # Matrix instructions that only some targets have.
 MATRICES = {
@@ -38,8 +37,8 @@ MATRICES = {
     "matrix_first": ("gfx908", "gfx90a"),
     "matrix_newer": ("gfx942",),
 }
-# AMDGPU has no f64 form of these operations, so LLVM fails on the few functions that only call such
-# an operation.
+# AMDGPU has no f64 form of the operations below, so LLVM cannot compile the few functions that call
+# such an operation.
 NO_F64 = re.compile(r"call [^\n]*@llvm\.(exp|exp2|exp10|log|log2|log10|sin|cos|pow)\.f64\(")
 DEFINE = re.compile(r"^define [^\n]*@([\w.]+)\(.*?^}$", re.M | re.S)
 
@@ -113,7 +112,7 @@ def device_library(name: str, target: str, opt: int) -> tuple[bytes, list[str]]:
 
 
 def programs(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
-    """Returns the code objects of the MLIR programs of the tests and of the benchmarks."""
+    """Returns the code objects of the tests' and the benchmarks' MLIR programs."""
     for folder in ("softgpu/tests/device/programs", "bench/programs", "bench/kernels"):
         for source in sorted((ROOT / folder).glob("*.mlir")):
             for name, image in lower.code_objects(source, target, opt_level=opt).items():
@@ -121,7 +120,7 @@ def programs(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
 
 
 def kernels(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
-    """Returns the code objects of the kernels that other tests check against NumPy."""
+    """Returns the code objects of the kernels that other tests compare with NumPy."""
     for module in MODULES:
         if module.name in MATRICES and target not in MATRICES[module.name]:
             continue

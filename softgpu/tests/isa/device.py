@@ -39,7 +39,7 @@ def on_targets(*targets: str, seldom: Sequence[str] = OLDER) -> pytest.MarkDecor
 
 
 class Fault(Exception):
-    """Raised if a kernel stopped; the text names the place and the reason."""
+    """Raised if a kernel stopped with a fault; the text contains the location and the reason."""
 
     def __init__(self, text: str, address: int) -> None:
         super().__init__(text)
@@ -209,7 +209,7 @@ def implicit_arguments(grid: Sequence[int], block: Sequence[int]) -> list[int]:
 
 
 def assemble(target: str, source: str) -> bytes:
-    """Assembles a header and the text, and links the result to a code object."""
+    """Assembles a header and the text, and links the object file into a code object."""
     head = f'.amdgcn_target "amdgcn-amd-amdhsa--{target}"\n.amdhsa_code_object_version 4\n'
     with tempfile.TemporaryDirectory() as folder:
         obj, out = Path(folder) / "x.o", Path(folder) / "x.hsaco"

@@ -155,7 +155,8 @@ def vopc(row: Row, f: Fields, long: bool) -> list[int]:
 
 
 def three(row: Row, f: Fields) -> int:
-    """Returns the sources of an encoding with three sources; sources that a row lacks are 0."""
+    """Returns the source bits of an encoding with three sources. The bits of a source that the row
+    lacks are 0."""
     kinds = row.rest[1:4]
     second = f.sgpr() if row.name in LANE_SOURCE else 256 + f.vgpr()
     third = f.sgpr() if kinds[2] == "MASK" else 256 + f.vgpr()
@@ -206,7 +207,7 @@ def flat(row: Row, f: Fields, segment: int) -> list[int]:
     atomic = "ATOMIC" in row.meaning
     glc, address = f.flag(), f.vgpr()
     # Before gfx942, a scratch address is either a vector register or a scalar register. On gfx942,
-    # a bit of the encoding adds the vector register to the address.
+    # one bit of the encoding decides whether the vector register is part of the address.
     indexed = f.bits(1) if f.target == "gfx942" else saddr == 0x7F
     if segment == 1 and not indexed:
         address = 0

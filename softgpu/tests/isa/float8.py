@@ -26,8 +26,8 @@ def encode(kind: tuple[int, int], value: float) -> int:
     if not math.isfinite(value):
         return NAN
     size = Fraction(abs(value))
-    # The last entry is a hypothetical code after the largest number: a value nearer to this code
-    # overflows.
+    # The last entry stands for the number that would follow the largest number. A value nearest to
+    # the last entry overflows.
     codes = [Fraction(decode(kind, code)) for code in range(128)]
     codes.append(2 * codes[127] - codes[126])
     best = min(range(129), key=lambda code: (abs(codes[code] - size), code % 2))

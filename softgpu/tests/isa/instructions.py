@@ -15,7 +15,8 @@ Meaning = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Vector:
-    """A vector instruction; dst and src are types, and tolerance is in units in the last place."""
+    """A vector instruction. `dst` and `src` are types, and `tolerance` counts units in the last
+    place."""
 
     dst: str
     src: tuple[str, ...]
@@ -27,8 +28,8 @@ class Vector:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A scalar instruction; `meaning` maps sources, SCC and old destination to the result and SCC,
-    and None means unchanged."""
+    """A scalar instruction. `meaning` maps the sources, SCC and the old destination to the result
+    and SCC; None stands for an unchanged value."""
 
     dst: str
     src: tuple[str, ...]

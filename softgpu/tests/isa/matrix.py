@@ -1,4 +1,4 @@
-"""Computes the results of matrix instructions in a wave's registers.
+"""Computes what matrix instructions store in a wave's registers.
 
 A wave stores a matrix distributed over its lanes. The layouts follow AMD's matrix instruction
 calculator: its tables, and its README on CBSZ, ABID and BLGP. This file is written independently of
@@ -20,7 +20,7 @@ LANES = 64
 class Shape:
     """In each block, D (rows × rows) = A (rows × depth) B (depth × rows) + C.
 
-    The shape describes a matrix instruction. A lane contains ``each`` elements of A and of B, which
+    A Shape describes one matrix instruction. A lane contains ``each`` elements of A and of B, which
     are neighbours along the depth.
     """
 
@@ -55,8 +55,8 @@ class Shape:
         return self.rows * self.rows * self.blocks // LANES
 
     def operand_at(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the block, row and depth of each lane's elements of A; for B, the second array
-        contains columns."""
+        """Returns three arrays for the elements of A in each lane: block, row and depth. For B, the
+        second array contains columns instead of rows."""
         lane, element = np.meshgrid(np.arange(LANES), np.arange(self.each), indexing="ij")
         group = lane // self.rows
         block, depth = group % self.blocks, group // self.blocks
@@ -122,8 +122,8 @@ SINCE_GFX90A = [
 ]
 
 
-#: gfx942 supports the earlier shapes except gfx908's bf16 shapes and gfx908's i8 shapes with one
-#: block. gfx942 adds two i8 shapes.
+#: gfx942 supports the earlier shapes, with two exceptions: gfx908's bf16 shapes, and gfx908's i8
+#: shapes with one block. gfx942 adds two i8 shapes.
 OF_GFX942 = [
     *(shape for shape in SINCE_GFX908 if shape.kind in ("f32", "f16")),
     *(shape for shape in SINCE_GFX908 if shape.kind == "i8" and shape.blocks > 1),
@@ -143,8 +143,8 @@ def numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.n
     return bf16(whole) if kind == "bf16" else whole.astype(TYPES[kind])
 
 
-#: Maps MLIR's name of each pattern to the lane from which each lane reads B; blgp is the pattern's
-#: index.
+#: Maps MLIR's name of each pattern to a list: entry n is the lane from which lane n reads B. In
+#: an instruction, blgp is the position of the pattern in PATTERNS.
 PATTERNS = {
     "none": [*range(64)],
     "bcast_first_32": 2 * [*range(32)],
@@ -160,7 +160,7 @@ PATTERNS = {
 @dataclass(frozen=True)
 class Pattern:
     """All blocks in a group of ``2 ** cbsz`` blocks use A of block ``abid`` in the group. ``blgp``
-    makes lanes read B of other lanes."""
+    names the pattern by which lanes read elements of B from other lanes."""
 
     cbsz: int = 0
     abid: int = 0

@@ -25,7 +25,7 @@ OFFSET = 8
 DWORDS = {"NONE": 0, "B32": 1, "B64": 2, "B96": 3, "B128": 4, "B256": 8, "B512": 16}
 
 # s[30:31]: the wave's region. v[10:11]: address of the lane's 64 bytes. v1: the instruction's
-# offset, v12: the lane's index in an array of dwords or of pairs of dwords.
+# offset. v12: the index of the lane's first element, in an array of dwords or of dword pairs.
 ADDRESSES = """
   s_load_dwordx2 s[30:31], s[0:1], 0x10
   s_waitcnt lgkmcnt(0)
@@ -87,8 +87,8 @@ def scratch_in(target: str) -> str:
 
 @dataclass(frozen=True)
 class MemoryCase:
-    """A memory instruction; `part` selects the quarter of a wide scalar load's result that this
-    kernel stores."""
+    """A memory instruction. The kernel stores only one quarter of a wide scalar load's result, and
+    `part` selects the quarter."""
 
     name: str
     row: Row
@@ -125,8 +125,8 @@ def join(*words: str) -> str:
 
 
 def vector_cases(row: Row, target: str) -> Iterator[MemoryCase]:
-    """Generates cases of global, flat, mubuf and scratch instructions for every address form, with
-    and without the returned old value."""
+    """Generates cases of global, flat, mubuf and scratch instructions for every address form.
+    Atomics occur both with and without the returned old value."""
     loaded, stored = operands(row)
     atomic = "ATOMIC" in row.meaning
     setup = ADDRESSES.format(shift=4)
@@ -209,8 +209,8 @@ def exists(case: MemoryCase, target: str) -> bool:
 
 
 def names_of(case: MemoryCase, wave: Wave, lane: int, memory: Memory) -> dict[str, object]:
-    """Maps the pseudocode's operand names to their values. Addresses count from the start of the
-    region."""
+    """Maps the pseudocode's operand names to their values. Addresses are relative to the start of
+    the region."""
     row, (data, data2, _, old) = case.row, wave.lanes[lane]
     two = row.family == "ds" and "2_" in row.meaning and "DS_" in row.meaning
     offsets = (1, 3) if two else (OFFSET, 0)
@@ -237,7 +237,7 @@ def names_of(case: MemoryCase, wave: Wave, lane: int, memory: Memory) -> dict[st
 
 
 def expected(case: MemoryCase, wave: Wave, region: bytes) -> tuple[list[int], bytes]:
-    """Returns the lanes' destinations and the region after the instruction."""
+    """Returns the state after the instruction: each lane's destination, and the memory region."""
     memory = Memory(region)
     if case.row.family == "smem":
         return expected_scalar(case, wave, memory)

@@ -92,7 +92,7 @@ def object_of(target: str, words: bytes) -> bytes:
 
 def compare_encodings(target: str, encodings: Iterable[tuple[str, list[int]]]) -> Comparison:
     """Compares single instructions, each in its own slot, so that an invalid instruction does not
-    shift the next one."""
+    shift the instructions that follow."""
     named = list(encodings)
     padded = [(words + SLOT * [S_NOP])[:SLOT] for _, words in named]
     image = b"".join(struct.pack(f"<{SLOT}I", *words) for words in padded)

@@ -1,5 +1,6 @@
-"""Computes the results of single instructions in exact arithmetic, as AMD's ISA documents describe
-them, independently of the interpreter. Float results are computed as fractions and rounded once."""
+"""Computes the results of single instructions in exact arithmetic, independently of the
+interpreter. The results follow AMD's ISA documents. Float results are computed as fractions and
+rounded once."""
 
 from __future__ import annotations
 
@@ -45,8 +46,8 @@ def decode(kind: str, raw: int) -> int | float:
 
 
 def encode(kind: str, value: int | float | Fraction) -> int:
-    """Returns the bits of the nearest float, or of the even float if two are equally near; integers
-    wrap."""
+    """Returns the bits of the float nearest to a value, or of the even float if two floats are
+    equally near. Integers wrap."""
     width = bits_of_type(kind)
     if kind[0] != "f":
         return int(value) & ((1 << width) - 1)

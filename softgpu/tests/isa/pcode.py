@@ -1,8 +1,8 @@
 """Translates the statements and expressions of AMD's instruction pseudocode to Python.
 
-`if S0.u32[i] == 1'1U then D0.i32 = c ? a : b endif` becomes Python over values.Value. If the
-pseudocode assigns only a part of a variable, the caller must first define the variable, as bits of
-width 0."""
+Each statement, such as `if S0.u32[i] == 1'1U then D0.i32 = S1.i32 endif`, becomes Python text that
+computes with objects of values.Value. If the pseudocode assigns only a part of a variable, the
+caller must first define the variable, as a value of width 0."""
 
 from __future__ import annotations
 
@@ -162,8 +162,8 @@ class Expression:
         return first
 
     def statement(self) -> tuple[str, set[str]]:
-        """Translates an assignment or a call. Also returns the variables that the statement changes
-        only in part."""
+        """Translates an assignment or a call. Returns the Python text, and the variables that the
+        statement changes only in part."""
         targets, pieces, sign = [], set(), ""
         while True:
             text = self.ternary()
@@ -189,7 +189,7 @@ class Expression:
 
 def python(source: str) -> tuple[str, set[str]]:
     """Returns Python text, and the variables that the text assigns only in part. The caller must
-    define these variables before the text runs."""
+    define the partly assigned variables before the text runs."""
     lines: list[str] = []
     names: set[str] = set()
     depth = 0

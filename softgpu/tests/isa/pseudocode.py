@@ -119,7 +119,8 @@ def exponent(v: Value) -> Value:
 
 
 def real(function: Callable[..., Any]) -> Callable[..., Value]:
-    """Wraps a function of floats, and rounds its result to the type of the widest argument."""
+    """Wraps a function of floats; the wrapper rounds the result to the type of the widest
+    argument."""
 
     def apply(*values: Any) -> Value:
         floats = [as_value(v) for v in values]
@@ -235,7 +236,8 @@ TYPE = r"(bf16|[uif](?:4|8|16|32|64))"
 
 
 class Environment(dict):  # type: ignore[type-arg]
-    """Maps the names in one evaluation to values; a name that is no operand is a function."""
+    """Maps the names in one evaluation to values. A name that is not an operand means a
+    function."""
 
     def __missing__(self, name: str) -> Any:
         if name in FUNCTIONS:

@@ -79,7 +79,7 @@ KERNEL = (
 
 @dataclass
 class Wave:
-    """The input of a wave; Result contains the output."""
+    """The input of a wave; the class Result contains the output."""
 
     exec: int
     vcc: int
@@ -137,8 +137,8 @@ class Loaded:
     def run(
         self, name: str, waves: Iterable[Wave], extra: bytes = b"", private: int = 0
     ) -> list[Result]:
-        """Runs one instruction of the batch; `extra` are additional kernel arguments, and `private`
-        is the scratch size in bytes for each lane."""
+        """Runs one instruction of the batch. `extra` contains additional kernel arguments, and
+        `private` is the scratch size in bytes for each lane."""
         data = bytearray()
         for w in waves:
             for lane in w.lanes:
@@ -230,7 +230,7 @@ def limit(rng: random.Random, kind: str) -> int:
 
 
 def limit_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
-    """Returns waves in which `limit` provides all source operands of lanes and scalars."""
+    """Returns waves whose source operands, in lanes and in scalars, all come from `limit`."""
     waves = random_waves(rng, kinds)
     for wave in waves:
         wave.lanes = [

@@ -55,15 +55,15 @@ Made by `python -m softgpu.tests.isa.table`; a test keeps it up to date. One lin
 
 
 def mnemonic(text: str) -> str:
-    """Returns the mnemonic without the suffixes of the opcode's encodings."""
+    """Returns the mnemonic without the suffix that names the encoding, such as _e32."""
     for suffix in ("_e32", "_e64", "_sdwa", "_dpp"):
         text = text.removesuffix(suffix)
     return text
 
 
 def count_corpus() -> dict[str, object]:
-    """Counts the instructions of the whole corpus; a difference between the decoder and
-    llvm-objdump is an error."""
+    """Counts the instructions of the corpus. Exits with an error if the decoder and llvm-objdump
+    differ."""
     from . import corpus
     from .objdump import compare
 

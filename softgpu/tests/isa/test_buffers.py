@@ -1,6 +1,6 @@
-"""Tests buffers at their bound: the bound applies to each dword separately, and to the sum of all
-offsets, including the scalar register's offset. A load of a dword outside the bound returns 0;
-stores and atomics leave such a dword unchanged."""
+"""Tests accesses to buffers near the bound. The bound applies to each dword separately, and to the
+sum of all offsets, including the scalar register's offset. A load of a dword outside the bound
+returns 0; stores and atomics leave such a dword unchanged."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ LOADS = {
     "dwordx4": (16, 16),
 }
 STORES = {"byte": 1, "short": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
-#: The bound, the scalar register's offset, and the instruction's offset. Each lane adds to these
-#: offsets its lane number, multiplied by four or by the size of an atomic.
+#: The bound, the scalar register's offset, and the instruction's offset. Lane n adds 4 * n to the
+#: two offsets; in an atomic, lane n adds n times the operand's size.
 PLACES = (
     (131, 0, 0),
     (132, 0, 0),

@@ -75,7 +75,7 @@ def test_calls_come_back() -> None:
 
 
 def test_a_kernel_may_have_any_number_of_functions() -> None:
-    """Calls 300 functions, because unoptimised C code may consist of very many functions."""
+    """Calls 300 functions, because an unoptimised C program may contain hundreds of functions."""
     count = 300
     calls = [
         f"s_getpc_b64 s[40:41]\nhere_{n}: s_add_u32 s40, s40, function_{n} - here_{n}\n"

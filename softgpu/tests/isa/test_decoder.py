@@ -14,8 +14,8 @@ from .objdump import Comparison, compare, compare_encodings
 
 
 def agree(comparison: Comparison, record: pytest.FixtureRequest) -> None:
-    """Fails with the first differences, if any; otherwise prints the numbers of instructions and
-    mnemonics."""
+    """Fails with the first differences, if there are any; otherwise prints how many instructions
+    and mnemonics agreed."""
     assert not comparison.differences, "\n".join(
         [f"{len(comparison.differences)} differences", *comparison.differences[:20]]
     )
@@ -35,7 +35,7 @@ def test_programs_decode_as_by_llvm(target: str, request: pytest.FixtureRequest)
 
 
 def test_kernels_decode_as_by_llvm(request: pytest.FixtureRequest) -> None:
-    """Decodes the kernels that the whole-kernel tests lower for each target."""
+    """Decodes the kernels of the whole-kernel tests, lowered for gfx90a."""
     agree(compared("gfx90a", corpus.kernels("gfx90a", 2)), request)
 
 
@@ -52,8 +52,8 @@ def test_device_library_decodes_as_by_llvm(
 def test_every_row_of_the_tables_decodes_as_by_llvm(
     target: str, request: pytest.FixtureRequest
 ) -> None:
-    """Tests each opcode with random fields. LLVM's decoder and softgpu's decoder must reject the
-    long form of an opcode that has only a short form."""
+    """Tests each opcode with random fields. If an opcode exists only in the short encoding, LLVM's
+    decoder and softgpu's decoder must reject the long encoding of this opcode."""
     samples = list(encodings.samples(target, 6, random.Random(target)))
     comparison = compare_encodings(target, ((row.name, words) for row, words in samples))
     agree(comparison, request)

@@ -38,8 +38,8 @@ KERNEL = (
 
 
 def run(text: str, groups: tuple[int, int] = (1, 1), size: int = 64) -> None:
-    """Runs a grid of workgroups of `size` work-items with one page of memory, whose address is the
-    kernel's argument."""
+    """Runs a grid of workgroups with `size` work-items each. The kernel's argument is the address
+    of one page of memory."""
     code = CodeObject(assemble("gfx90a", KERNEL.format(text=text)))
     page = Memory(4096)
     grid = [groups[0] * size, groups[1]]
@@ -138,8 +138,8 @@ def say(text: str) -> None:
 
 
 def in_a_process(text: str, settings: str = "", **variables: str) -> str:
-    """Returns the message under given settings, in a new process, because a process reads the
-    settings once."""
+    """Returns the fault message with the given settings. Starts a new process, because a process
+    reads the settings only once."""
     program = "import sys\nfrom softgpu.tests.isa.test_faults import say\nsay(sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-c", program, text],
@@ -189,7 +189,8 @@ LONG_WORK = """
 
 
 def test_a_barrier_may_be_waited_for_long() -> None:
-    """The barrier completes within the limit, and each barrier has its own limit."""
+    """A barrier may take as many instructions as barrier_budget allows, and each barrier has its
+    own limit."""
     text = FIRST_WAVE_WAITS.format(LONG_WORK.format(0x7000))  # 86,016 instructions
     for budget in ("0", "200000"):
         assert in_a_process(text, f"barrier_budget={budget}") == "no fault\n"
@@ -232,7 +233,7 @@ PACKET_FAULTS = {"dimensions": 5, "group memory": 6, "group size": 7, "code": 8}
     ),
 )
 def test_each_fault_of_a_packet_has_a_kind_of_its_own(kind: str, changes: dict[str, int]) -> None:
-    """ROCr converts each kind to a different error."""
+    """ROCr converts each kind of fault to a different error."""
     code = CodeObject(assemble("gfx90a", KERNEL.format(text="s_nop 0")))
     kernel = code.kernel("kernel")
     width = changes.get("width", 64)

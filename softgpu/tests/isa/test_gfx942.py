@@ -276,7 +276,7 @@ def test_bf16_is_added_in_memory(where: str) -> None:
 
 @pytest.mark.parametrize("signs", ((0, 0, 0), (1, 0, 0), (0, 1, 1)))
 def test_f64_matrices_have_signs(signs: tuple[int, int, int]) -> None:
-    """Each factor is equal in all lanes, so only the signs matter."""
+    """All lanes have the same factors, so only the signs change the result."""
     a, b, c = 3.0, 5.0, 7.0
     factors = [-1 if sign else 1 for sign in signs]
     want = factors[2] * c + 4 * factors[0] * a * factors[1] * b

@@ -16,7 +16,7 @@ REGISTERS = (2, 6, 10)
 
 
 def width_of(kind: str) -> int:
-    """Returns the width in bits of a type; pf16 and pf32 are pairs."""
+    """Returns the width of a type in bits; the types pf16 and pf32 are pairs of floats."""
     return int(re.sub(r"\D", "", kind)) * (2 if kind[0] == "p" else 1)
 
 

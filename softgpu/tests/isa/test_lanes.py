@@ -61,8 +61,8 @@ def undisturbed(wave: Wave, result: Result) -> bool:
     return (result.exec, result.vcc, result.scc) == (wave.exec, wave.vcc, wave.scc)
 
 
-# Each function below maps lane n to the lane that n reads by DPP, or to None, as LLVM's AMDGPU
-# guide specifies.
+# Each function below returns a mapping from lane n to the lane that lane n reads by DPP, or to
+# None. The mappings follow LLVM's AMDGPU guide.
 def quad(pattern: tuple[int, int, int, int]) -> Callable[[int], int | None]:
     return lambda n: n & ~3 | pattern[n & 3]
 
@@ -281,7 +281,7 @@ def test_mixed_precision_is_computed() -> None:
 
 
 def ordinary(bits: int) -> int:
-    """Returns values that are neither NaN, infinite nor tiny, in both 16-bit halves."""
+    """Returns bits whose two 16-bit halves are f16 numbers with magnitudes from 1/8 to 1/2."""
     return bits & 0xB7FFB7FF | 0x30003000
 
 
@@ -319,8 +319,7 @@ def first_lane(wave: Wave) -> int:
 
 
 def shown(scalar: Callable[[Wave], int]) -> Expected:
-    """Returns the expected lanes after the next instruction has copied a scalar result to every
-    lane."""
+    """Returns the expected lanes for a test that copies its scalar result to every lane."""
     return lambda wave: masked(wave, [scalar(wave)] * LANES)
 
 
@@ -403,8 +402,8 @@ def test_relative_registers_are_found_by_m0() -> None:
 
 
 def test_relative_pairs_of_scalars_may_overlap() -> None:
-    """Each digit of the result is the value of one register. With M0 = 1, the selected register
-    pair overlaps the named pair."""
+    """Each digit of the result shows the value of one register. With M0 = 1, the register pair that
+    M0 selects overlaps the pair that the instruction names."""
     numbers = "\n".join(f"s_mov_b32 s{40 + n}, {n + 1}" for n in range(4))
     digits = ["s_mov_b32 s38, 0"]
     for n in range(4):

@@ -57,8 +57,8 @@ OPERANDS = 16 * LANES
 
 
 def patterns(shape: Shape) -> list[Pattern]:
-    """Returns each pattern of B, combined with some patterns of A. The patterns of A are no
-    broadcast, and, for each group size, broadcasts of block 1 and of the last block."""
+    """Returns each pattern of B, combined with some patterns of A. One pattern of A has no
+    broadcast. For each group size, other patterns broadcast block 1 and the last block."""
     some = [(0, 0)]
     for cbsz in range(1, shape.blocks.bit_length()):
         some += [(cbsz, abid) for abid in sorted({1, 2**cbsz - 1})]
@@ -99,7 +99,7 @@ def kernel(target: str, shape: Shape) -> str:
 
 
 def in_registers(values: np.ndarray) -> np.ndarray:
-    """the elements of each lane, as two registers"""
+    """the elements of each lane, padded to two registers"""
     words = np.ascontiguousarray(values).view(np.uint32)
     return np.pad(words, ((0, 0), (0, 2 - words.shape[1])))
 

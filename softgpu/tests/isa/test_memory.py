@@ -25,9 +25,9 @@ def float_kind(name: str) -> str:
 
 
 def word(case: MemoryCase, rng: random.Random, width: int) -> int:
-    """Returns a special value. The values for minimum and maximum are neither NaN nor zero. Given a
-    NaN or zeros of both signs, the instruction returns the number or the correct zero, but the
-    pseudocode returns the second operand."""
+    """Returns a special value. For minimum and maximum, excludes NaN and zero, because the
+    pseudocode always returns the second operand for these values. The instruction returns the
+    number instead of a NaN, and the zero with the correct sign."""
     kind = float_kind(case.row.name)
     while True:
         bits = value(rng, width)
@@ -36,7 +36,8 @@ def word(case: MemoryCase, rng: random.Random, width: int) -> int:
 
 
 def random_region(case: MemoryCase, wave: Wave, rng: random.Random) -> bytes:
-    """Returns special values; in half of the lanes, compare-and-swap finds a match."""
+    """Returns a region of special values. In every second lane, the memory contains the value for
+    which compare-and-swap looks."""
     width = 64 if any(w in case.row.name for w in ("x2", "64", "b128")) else 32
     words = [
         word(case, rng, width).to_bytes(width // 8, "little") for _ in range(8 * REGION // width)
@@ -106,8 +107,8 @@ def check(target: str, seed: str, waves: int) -> None:
 
 
 def with_data(case: MemoryCase, wave: Wave, rng: random.Random) -> Wave:
-    """Sets 128 bits of data in each lane: special 32-bit values in even lanes, 64-bit in odd
-    lanes."""
+    """Sets 128 bits of data in each lane. Even lanes get special 32-bit values and odd lanes get
+    special 64-bit values, unless the instruction computes floats."""
     widths = {"f32": (32, 32), "f64": (64, 64)}.get(float_kind(case.row.name), (32, 64))
     for n, lane in enumerate(wave.lanes):
         width = widths[n % 2]

@@ -25,7 +25,8 @@ def flushed(number: o.Number) -> float:
 
 
 def scaled(factor: float) -> Expected:
-    """Returns the sum that an output modifier scales, without denormals and without -0."""
+    """Returns a function that computes a sum scaled by an output modifier. Denormal numbers become
+    zero, and a sum of -0 becomes 0."""
 
     def total(x: list[float]) -> o.Number:
         a, b = (flushed(value) for value in x[:2])
@@ -51,7 +52,8 @@ def test_output_modifiers_scale_results(modifier: str) -> None:
     run_all("gfx90a", cases, finite)
 
 
-#: each instruction, one dword of each of its two sources, and one dword of the result
+#: the instruction, one dword of the first source, one dword of the second source, and one dword of
+#: the result
 MODIFIED = (
     ("v_add_f16_e64 v14, v2, v6 mul:2", 0x3C00, 0x3800, 0x4200),  # 1 + 0.5
     ("v_add_f16_e64 v14, v2, v6 div:2", 0x8000, 0x8000, 0),  # -0
@@ -79,7 +81,7 @@ def test_output_modifiers_scale_results_of_other_types() -> None:
 
 
 def classes(bits: int) -> int:
-    """Returns the class of an f32, as the bit that v_cmp_class uses for this class."""
+    """Returns the class of an f32 as one bit, numbered as in v_cmp_class."""
     magnitude, negative = bits & 0x7FFFFFFF, bits >> 31
     if magnitude > 0x7F800000:
         return 1 << (bits >> 22 & 1)

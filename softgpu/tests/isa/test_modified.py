@@ -1,5 +1,5 @@
-"""Vector instructions with modifiers: the test applies the pseudocode to modified operands, and
-compares the part of the result that the modifiers select."""
+"""Tests vector instructions with modifiers. The test applies the pseudocode to modified operands,
+and compares the part of the result that the modifiers select."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Place:
     rest: str = ""  # one of REST; otherwise these bits are not compared
 
     def others(self, got: int, old: int) -> int:
-        """Returns the expected dword: the result's bits are those of `got`, and `rest` determines
-        all other bits."""
+        """Returns the dword that the test expects: the result's bits from `got`, and the other bits
+        as `rest` requires."""
         mask = ((1 << self.width) - 1) << self.shift
         sign = got >> (self.shift + self.width - 1) & 1 if self.width + self.shift else 0
         above = 0xFFFFFFFF & ~((1 << (self.shift + self.width)) - 1)
@@ -148,8 +148,9 @@ def kind_of(case: Case, n: int) -> str:
 
 
 def signed(case: Case, signs: tuple[str, ...]) -> Modified:
-    """Gives each float source a sign: `-`, `|`, or `-` before `|`. An instruction with a second
-    destination has no `|`, because the destination uses the bits of `|`."""
+    """Adds a sign modifier to each float source: `-` for negation, `|` for the absolute value, or
+    the two combined. An instruction with a carry output cannot use `|`, because the encoding stores
+    the number of the carry's register in the same bits."""
     if "CARRY_OUT" in case.row.rest[4]:
         signs = tuple(sign.strip("|") for sign in signs)
 
@@ -186,7 +187,8 @@ def clamped(case: Case) -> Modified:
 
 
 def halved(case: Case, select: tuple[int, ...]) -> Modified:
-    """op_sel of VOP3 selects the half of each 16-bit source and of the destination."""
+    """Uses op_sel of VOP3, which selects one half of each 16-bit source and one half of the
+    destination."""
     narrow = width_of(case.dst) == 16
     count = len(case.sources)
     chosen = [bit * (width_of(kind) == 16) for bit, kind in zip(select, case.sources, strict=False)]
@@ -201,8 +203,8 @@ def halved(case: Case, select: tuple[int, ...]) -> Modified:
 
 
 def paired(case: Case, rng: random.Random) -> Modified:
-    """For each half of the result, VOP3P's modifiers select one half or dword of each source, and
-    may negate this part."""
+    """Uses VOP3P's modifiers. For each half of the result, the modifiers select one half or dword
+    of each source, and may negate the selected part."""
     count = len(case.sources)
     pairs = [kind in HALVES + WORDS for kind in case.sources]
     floats = [kind in ("PF16", "PF32") for kind in case.sources]

@@ -13,7 +13,7 @@ import pytest
 
 from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
-#: A kernel in which each work-item adds 1 to the word whose address is the kernel's argument.
+#: A kernel in which each work-item adds 1 to a word; the kernel's argument is the word's address.
 KERNEL = (
     BEGIN.format(name="kernel")
     + """\
@@ -101,8 +101,8 @@ def test_a_group_without_work_items_is_refused(block: tuple[int, int, int]) -> N
 
 
 def test_more_groups_than_64_bits_count_are_begun() -> None:
-    """The device starts 2^31 * 2^31 * 4 groups; a 64-bit count of the groups would overflow to
-    0."""
+    """The device begins a dispatch of 2^31 * 2^31 * 4 groups. A 64-bit count of the groups would
+    overflow to 0."""
     program = (
         "from softgpu.tests.isa.test_packets import refused\n"
         "print(refused((1 << 31, 1 << 31, 4), (1, 1, 1)))"

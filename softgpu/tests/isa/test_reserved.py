@@ -10,7 +10,8 @@ from .device import Fault
 from .single import Batch, random_waves, stopped_by
 from .test_faults import fault_of
 
-#: First dwords of v_add_u32 v14, v2, v6 as SDWA and DPP, v_ceil_f64 v[14:15], v[2:3] as DPP.
+#: First dwords of instructions: v_add_u32 v14, v2, v6 in SDWA form and in DPP form, and v_ceil_f64
+#: v[14:15], v[2:3] in DPP form.
 SDWA, DPP, WIDE_DPP = 0x681C0CF9, 0x681C0CFA, 0x7E1C30FA
 CONTROLS = (0x100, 0x110, 0x120, 0x131, 0x139, 0x144, 0x14F, 0x160, 0x1FF)
 RESERVED = {

@@ -1,4 +1,5 @@
-"""Sparse matrices of gfx942: memory holds only two of every four elements of a row of A.
+"""Tests sparse matrices of gfx942: only two of every four consecutive elements in a row of A are
+stored.
 
 The indices lie where AMD's matrix instruction calculator places them. This test computes the
 results independently of the emulator.
@@ -61,8 +62,8 @@ class Sparse:
     def product(
         self, a: np.ndarray, b: np.ndarray, d: np.ndarray, indices: np.ndarray, first: int
     ) -> np.ndarray:
-        """Returns the results in all lanes. A register contains several sets of indices, and
-        ``first`` is the number of the set that the product uses."""
+        """Returns the results in all lanes. A register contains several sets of indices; the
+        product uses the set with number ``first``."""
         lane, element = np.meshgrid(np.arange(LANES), np.arange(self.stored), indexing="ij")
         shift = 2 * (first * self.stored + element)
         chosen = indices[:, None].astype(np.int64) >> shift & 3
@@ -93,7 +94,7 @@ def encoded(kind: str, whole: np.ndarray) -> bytes:
     return whole.astype({"f16": np.float16, "i8": np.int8}[kind]).tobytes()
 
 
-# Each lane has 8 dwords: A in v[2:3], the indices in v4, B in v[6:9]. C and D are in v[32:..].
+# Each lane has 8 dwords: A in v[2:3], the indices in v4, B in v[6:9]. C and D start at v32.
 KERNEL = (
     BEGIN
     + """\
@@ -140,7 +141,8 @@ def kernel(shape: Sparse) -> str:
 
 @lru_cache
 def image() -> bytes:
-    """Assembles all kernels at once, which takes no longer than assembling one kernel."""
+    """Assembles all kernels together, because this takes no longer than the assembly of one
+    kernel."""
     return assemble("gfx942", "".join(map(kernel, SHAPES)))
 
 
@@ -196,7 +198,8 @@ def test_sums_of_integers_wrap() -> None:
 
 
 def test_values_that_no_index_names_are_ignored() -> None:
-    """A missing element must not count as zero, because zero times infinity would be NaN."""
+    """The instruction must skip a missing element instead of multiplying by zero, because zero
+    times infinity is NaN."""
     shape = Sparse(16, 32, ("f16", "f16"))
     b = np.tile(np.array([np.inf, 1, 2, np.nan], np.float16), (LANES, 2))
     a, indices = np.ones((LANES, 4), np.float16), np.full(LANES, 0x99999999, np.uint32)

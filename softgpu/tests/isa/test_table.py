@@ -1,5 +1,5 @@
-"""Checks the generated table: tests check each opcode that the table marks as executed, and every
-other opcode causes a fault."""
+"""Checks the generated table. Tests must check each opcode that the table marks as executed, and
+every other opcode must cause a fault."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Scratch accesses at every alignment: amdhsa's unaligned-access mode permits any address.
 
-LLVM relies on unaligned access: it copies a structure with alignment 2 by dwords.
+LLVM relies on unaligned access: LLVM copies a structure with alignment 2 by dwords.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def test_scratch_can_be_read_at_every_alignment(target: str) -> None:
 
 @pytest.mark.parametrize("past", (0, 1, 2, 3))
 def test_the_end_of_scratch_is_respected_at_every_alignment(past: int) -> None:
-    """The last bytes of scratch can be read, but the bytes beyond the end cannot."""
+    """A kernel can read the last bytes of scratch, but no bytes beyond the end."""
     batch, buffer = Batch("gfx90a"), Memory(REGION)
     setup = ADDRESSES.format(shift=4) + scratch_in("gfx90a")
     for name, start in (("inside", CELL - 4 - past), ("outside", CELL - 3 + past)):

@@ -1,6 +1,8 @@
-"""Values of AMD's pseudocode: typed bits. Suffixes like `.f32` or `[15 : 0]` reinterpret the bits.
+"""Represents the values of AMD's pseudocode as bits with a type. Suffixes like `.f32` or `[15 : 0]`
+reinterpret the bits.
 
-All values are exact: an integer wraps at its own width, and each float operation rounds once."""
+Integers wrap at their own width. Each float operation computes an exact result, and rounds the
+result once."""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class Special:
 
 
 class Value:
-    """A value, whose `kind` is u, i, f or b; an integer of width 0 is a literal."""
+    """A value of `kind` u, i, f or b. An integer of width 0 is a literal."""
 
     __slots__ = ("bits", "kind", "owner", "shift", "width")
 
@@ -181,7 +183,7 @@ class Denormal:
 
 
 def promoted(width: int) -> int:
-    """Returns the width in which integers are computed: at least 32 bits, or 0 for literals."""
+    """Returns the width for integer arithmetic: 0 for literals, otherwise at least 32 bits."""
     return max(width, 32) if width else 0
 
 

@@ -1,1 +1,2 @@
-"""Compares whole MLIR kernels with NumPy, on AMD's HIP 5.2.3 over the emulated device."""
+"""Runs MLIR kernels with AMD's HIP 5.2.3 on the emulated device, and compares the results with
+NumPy."""

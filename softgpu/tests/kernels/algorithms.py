@@ -55,7 +55,8 @@ def _tiled_matmul(kind: str) -> str:
 
 
 def _product(kind: type, rows: int, depth: int, columns: int):
-    """Computes the expected sums in the kernel's order, so that results must be bit-identical."""
+    """Returns a function that generates the data of a matrix product. The function adds in the
+    kernel's order, so the results are equal bit by bit."""
 
     def data(rng: np.random.Generator) -> Launch:
         if np.dtype(kind).kind == "i":

@@ -62,8 +62,8 @@ def _global(name: str, operation: str, kind: str) -> str:
 
 
 def _workgroup(name: str, operation: str, kind: str) -> str:
-    """Runs the atomics in workgroup memory; the first lanes load the cells before the atomics, and
-    store the cells afterwards."""
+    """Returns a kernel that runs the atomics in workgroup memory. The first lanes copy the cells
+    from global memory before the atomics, and copy the cells back afterwards."""
     local = f"memref<{CELLS}x{kind}, {WORKGROUP}>"
     return f"""
     gpu.func @{name}(%in: memref<?x{kind}>, %cells: memref<?x{kind}>)
@@ -117,7 +117,8 @@ for _kind in [*TYPES, *NARROW]:
 
 
 def _tickets(name: str, kind: str) -> str:
-    """The value before each addition is a unique number, so every number occurs once."""
+    """Returns a kernel in which each work-item adds 1 to a counter, and takes the counter's old
+    value as a ticket. Each ticket must occur once."""
     return f"""
     gpu.func @{name}(%counter: memref<?x{kind}>, %taken: memref<?x{kind}>) kernel {{
       %zero = arith.constant 0 : index
@@ -154,8 +155,8 @@ for _kind in ("i32", "i64"):
       gpu.return
     }""")
 def exchange(rng: np.random.Generator) -> Launch:
-    """The exchanges return the cell's first value once, and each stored value once, except the
-    value stored last."""
+    """Each work-item exchanges its number with the cell's old value. Every number is returned once,
+    except the number that was stored last."""
     return Launch(
         [np.full(1, ITEMS, np.int32), np.zeros(ITEMS + 1, np.int32)],
         {1: np.append(0, np.ones(ITEMS)).astype(np.int32)},
@@ -192,8 +193,8 @@ def _product(x: np.ndarray) -> np.ndarray:
 
 _LOOPS = {
     "muli": ("%new = arith.muli %now, %x : {t}", _product),
-    # Adds the square of a value to the cell: the order of additions does not matter, and no atomic
-    # instruction adds a square.
+    # Adds the square of a value to the cell. No atomic instruction adds a square, and the order of
+    # the additions does not matter.
     "add_square": (
         "%xx = arith.muli %x, %x : {t}\n%new = arith.addi %now, %xx : {t}",
         lambda x: _wrapping_sum(np.append(x[:-1] * x[:-1], x[-1])),

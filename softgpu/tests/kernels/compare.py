@@ -1,4 +1,5 @@
-"""Compares results with NumPy's within an error bound, and reports differences."""
+"""Compares results with expected results within an error bound, and describes the first
+difference."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ def mismatch(got: np.ndarray, expected: np.ndarray, ulp: float, absolute: float 
     """Returns None if the arrays agree, or describes the first difference.
 
     With an error bound, ``expected`` may have a wider type than ``got``. The distance is measured
-    before ``expected`` is rounded, in units in the last place of ``got``'s type.
+    in units in the last place of ``got``'s type, before ``expected`` is rounded to this type.
     """
     if got.shape != expected.shape:
         return f"shape {got.shape}, expected {expected.shape}"

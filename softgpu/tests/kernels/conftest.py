@@ -1,4 +1,5 @@
-"""Lowers the selected programs' modules, two at a time, and starts a child for each target."""
+"""Lowers the selected programs' modules, two at a time, and starts a child process for each
+target."""
 
 from __future__ import annotations
 

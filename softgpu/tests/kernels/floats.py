@@ -62,7 +62,7 @@ _OPERATIONS: dict[str, tuple[int, str, Formula]] = {
     "copysign": (2, "%r = math.copysign %a, %b : {t}", np.copysign),
     "maximum": (2, "%r = arith.maximumf %a, %b : {t}", _larger),
     "minimum": (2, "%r = arith.minimumf %a, %b : {t}", _smaller),
-    # The minimum and the maximum of +0 and -0 may return either zero.
+    # maxnum and minnum of +0 and -0 may return either zero, so the program adds +0 to the result.
     "maxnum": (2, "%z = arith.constant 0.0 : {t}\n%n = arith.maxnumf %a, %b : {t}\n"
                "%r = arith.addf %n, %z : {t}", lambda a, b: np.fmax(a, b) + a.dtype.type(0)),
     "minnum": (2, "%z = arith.constant 0.0 : {t}\n%n = arith.minnumf %a, %b : {t}\n"
@@ -144,7 +144,7 @@ def _bf16_operation(formula: Formula) -> Callable[[np.random.Generator], Launch]
     return data
 
 
-# Kernels store every NaN as 0x7fc0, because operations do not define which NaN they return.
+# Kernels store every NaN as 0x7fc0, because the result of an operation may be any NaN.
 _QUIET = """
 %nan = arith.constant 0x7FC0 : bf16
 %isnan = arith.cmpf uno, %v, %v : bf16

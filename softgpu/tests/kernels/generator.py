@@ -1,7 +1,7 @@
 """Generates random programs from a seed: function bodies that use all arithmetic types.
 
 Each program is lowered for the device and for the host processor, and must produce equal bits on
-both. A program therefore contains nothing whose result MLIR leaves undefined or variable:
+both. MLIR leaves some results undefined or variable, so a program contains:
 
 * no shift by the width or more, no division by zero, no quotient that overflows;
 * no conversion of a float to an integer that overflows: the program clamps such operands;
@@ -128,7 +128,7 @@ class _Writer:
         return self.emit(kind, f"vector.from_elements {parts} : {kind}")
 
     def settled(self, kind: str, value: str) -> str:
-        """Returns a value that equals `value`, or a number if `value` is NaN."""
+        """Returns a value that equals `value`, or the number 12.5 if `value` is NaN."""
         number = self.emit(kind, f"arith.constant 12.5 : {kind}")
         is_nan = self.emit("i1", f"arith.cmpf uno, {value}, {value} : {kind}")
         return self.emit(kind, f"arith.select {is_nan}, {number}, {value} : {kind}")
@@ -241,7 +241,7 @@ class _Writer:
             self.without_zero(target, result)
 
     def without_zero(self, kind: str, value: str) -> None:
-        """Adds a value that equals `value`, but with 0.5 in place of each zero."""
+        """Writes lines that copy `value` and replace each zero by 0.5."""
         dense, bits = ("dense<0.5>", kind.replace("f16", "i1")) if kind in VECTORS else ("0.5", "")
         kept, zero, half, which = (self.name() for _ in range(4))
         self.lines += [
@@ -330,7 +330,7 @@ class _Writer:
     # ---- control ---------------------------------------------------------------------------------
 
     def body(self, depth: int, kinds: list[str], seen: Sequence[tuple[str, str]] = ()) -> None:
-        """Writes the lines of a region, which ends with a yield of values of the types `kinds`."""
+        """Writes the lines of a region. The last line yields one value of each type in `kinds`."""
         self.region(depth, seen)
         values = ", ".join(self.pick(kind) for kind in kinds)
         self.lines.append(f"scf.yield {values} : {', '.join(kinds)}")
@@ -425,7 +425,7 @@ class _Writer:
             self.lines.append("}")
         self.see_results(name, kinds)
 
-    # ---- the ends --------------------------------------------------------------------------------
+    # ---- the beginning and the end of a program --------------------------------------------------
 
     def start(self) -> None:
         for kind in [*INTEGERS, *FLOATS]:

@@ -281,7 +281,7 @@ for _kind, _type, _names in (
             # of two.
             _reduced(_KINDS[_reduction], _type, 256, 256, 256),
         )
-        # Reduces over the wave with exchanges between lanes, and over 32 lanes with shuffles.
+        # Reduces over 64 lanes with exchanges between lanes, and over 32 lanes with shuffles.
         for _module, _width in ((SUBGROUPS, 64), (SUBGROUP_SHUFFLES, 32)):
             _name = f"subgroup_reduce_{_reduction}_{_kind}"
             _module.add(

@@ -1,6 +1,6 @@
 """The child process of host.py: launches the requested kernels on AMD's HIP through ctypes.
 
-Reads pickled requests from stdin, and answers each request with the arrays as the kernel left them.
+Reads pickled requests from stdin. Each answer contains the arrays after the kernel has run.
 """
 
 from __future__ import annotations
@@ -96,14 +96,15 @@ def _three(sizes: tuple[int, ...]) -> list[ctypes.c_uint]:
 
 
 def descriptor(address: int, array: np.ndarray) -> bytes:
-    """Returns a row-major memref as MLIR passes it to a kernel: one argument for each field."""
+    """Returns the fields of a row-major memref, in the form in which MLIR passes a memref to a
+    kernel."""
     strides = [stride // array.itemsize for stride in np.empty(array.shape, array.dtype).strides]
     fields = [address, address, 0, *array.shape, *strides]
     return struct.pack(f"<{len(fields)}q", *fields)
 
 
 def pack(arguments: list[tuple[int, bytes]]) -> bytes:
-    """Packs arguments as C does, each at a multiple of its alignment."""
+    """Packs arguments as C does: each argument begins at a multiple of the argument's alignment."""
     packed = b""
     for alignment, data in arguments:
         packed += b"\0" * (-len(packed) % alignment) + data

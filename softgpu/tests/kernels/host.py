@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class DeviceFailed(AssertionError):
-    """A launch ended the child, or HIP refused the launch; the message contains the child's
-    output."""
+    """A launch ended the child process, or HIP refused the launch. The message contains the output
+    of the child process."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Answer:
 
 
 class Host:
-    """The child process of one target; the process starts at its first use, and again after a
-    fault."""
+    """The child process of one target. The first run starts the process, and the next run after a
+    fault starts a new process."""
 
     def __init__(self, chip: str, **variables: str) -> None:
         self.chip = chip

@@ -10,8 +10,8 @@ import numpy as np
 from softgpu.tests.kernels.program import Launch, Module
 
 MODULE = Module("ids")
-#: A separate module that the tests never compile without optimisation, because block_dim would then
-# be the actual size of a smaller group.
+#: A separate module for kernels with a smaller last group. The tests never compile this module at
+#: O=0, because unoptimised code returns the actual size of a smaller group as block_dim.
 PARTIAL = Module("partial_groups")
 
 _FIELDS = ["thread_id", "block_id", "block_dim", "grid_dim", "global_id"]
@@ -54,8 +54,9 @@ def _where(items: tuple[int, ...], block: tuple[int, ...]) -> np.ndarray:
     globals_ = [x, y, z]
     threads = [g % b for g, b in zip(globals_, block3, strict=True)]
     blocks = [g // b for g, b in zip(globals_, block3, strict=True)]
-    # MLIR declares that all groups have the same size, so optimised code returns the full size as
-    # block_dim even in a smaller last group. A smaller group numbers its lanes by its actual size.
+    # MLIR declares that all groups have the same size. Optimised code therefore returns the size of
+    # a full group as block_dim, even in a smaller last group. In a smaller group, a lane's number
+    # depends on the actual size of the group.
     sizes = [np.full_like(x, b) for b in block3]
     own = [np.minimum(b, n - at * b) for at, b, n in zip(blocks, block3, items3, strict=True)]
     counts = [np.full_like(x, -(-n // b)) for n, b in zip(items3, block3, strict=True)]

@@ -28,7 +28,7 @@ def any_floats(rng: np.random.Generator, dtype: type, count: int) -> np.ndarray:
 
 
 def any_integers(rng: np.random.Generator, dtype: type, count: int) -> np.ndarray:
-    """Returns random bits, small values, and values at the limits of this and narrower types."""
+    """Returns random bits, small values, and limits of `dtype` and of narrower types."""
     raw = rng.integers(0, 256, count * np.dtype(dtype).itemsize, np.uint8).view(dtype)
     values = raw >> rng.integers(0, 8 * np.dtype(dtype).itemsize, count).astype(dtype)
     values = np.where(rng.random(count) < 0.3, raw, values)

@@ -63,8 +63,8 @@ def _divided(kind: str, formula: Formula) -> Callable[[np.random.Generator], Lau
     def data(rng: np.random.Generator) -> Launch:
         a = any_integers(rng, INTEGERS[kind], COUNT)
         b = nonzero(any_integers(rng, INTEGERS[kind], COUNT))
-        # Avoids the only quotient that overflows, because no operation defines this quotient. Also
-        # avoids an overflow in ceildivsi, which negates the dividend.
+        # Replaces the smallest dividend, because the division by -1 would overflow. The negation of
+        # the dividend in ceildivsi would overflow too.
         a = np.where(a == np.iinfo(a.dtype).min, a + 1, a)
         return elements([a, b], formula(a, b))
 

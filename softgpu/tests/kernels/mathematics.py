@@ -1,4 +1,4 @@
-"""AMD's device library of mathematical functions, to which MLIR's math dialect is lowered.
+"""Tests AMD's device library of mathematical functions, to which MLIR lowers the math dialect.
 
 OpenCL defines the error bounds for each type, and the library promises these bounds. The reference
 results come from NumPy or the C library, in a wider type.
@@ -18,12 +18,13 @@ from softgpu.tests.kernels.program import COUNT, Launch, Module, elements, eleme
 MODULES = {kind: Module(f"math_{kind}") for kind in FLOATS}
 
 Formula = Callable[..., np.ndarray]
-# The domain of a function's arguments: uniform between two numbers, or uniform in the exponent.
+# The smallest and the largest argument with which the tests call a function.
 Domain = tuple[float, float]
 
 
 def _of_libm(name: str) -> Formula:
-    """Calls the C library's function for long double, which has eleven more bits than f64."""
+    """Returns a formula that calls the C library's function for long double. The type long double
+    has eleven more bits of precision than f64."""
     function = getattr(libm, name)
     function.argtypes, function.restype = [ctypes.c_longdouble], ctypes.c_longdouble
 
@@ -77,8 +78,8 @@ _HALF_DOMAINS: dict[str, Domain] = {
 
 
 def _tried(rng: np.random.Generator, domain: Domain, dtype: type) -> np.ndarray:
-    """Returns arguments: half of them near zero if the domain includes zero, and the others
-    anywhere in the domain."""
+    """Returns random arguments from the domain. About half of the arguments are near zero if the
+    domain includes zero."""
     low, high = domain
     values = rng.uniform(low, high, COUNT)
     small = np.exp2(rng.uniform(-12, 0, COUNT)) * rng.choice([-1, 1], COUNT)
@@ -125,7 +126,7 @@ _BINARY = {
 
 
 def _specials(formula: Formula) -> Callable[[np.random.Generator], Launch]:
-    """Tests infinities, NaN, zeros and denormals, for which a function's result is exact."""
+    """Returns a function that generates infinities, NaN, zeros and denormals as arguments."""
 
     def data(rng: np.random.Generator) -> Launch:
         values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45], np.float32)
@@ -175,8 +176,8 @@ def whole_power(rng: np.random.Generator) -> Launch:
     )
 )
 def large_angles(rng: np.random.Generator) -> Launch:
-    """Arguments as large as f64 permits must be reduced with hundreds of bits of pi, which the C
-    library has."""
+    """Tests arguments up to 2^1000. The range reduction of such an argument needs hundreds of bits
+    of pi. The C library contains enough bits of pi."""
     x = np.exp2(rng.uniform(20, 1000, COUNT))
     launch = elements([x], np.sin(x) - np.cos(x))
     return Launch(

@@ -25,7 +25,7 @@ from softgpu.tests.kernels.compare import bf16, from_bf16
 from softgpu.tests.kernels.program import Launch, Module
 
 MODULE = Module("matrix")
-#: Shapes that gfx908 also has, and bf16 shapes that only gfx908 has.
+#: Shapes that gfx908 and gfx90a have.
 FIRST = Module("matrix_first")
 #: gfx942's shapes, some of which have other names on older targets.
 NEWER = Module("matrix_newer")
@@ -86,7 +86,7 @@ for _module, _shapes in ((FIRST, SINCE_GFX908), (MODULE, SINCE_GFX90A), (NEWER, 
         _module.add(_shape.name, _kernel(_shape, _shape.name), _multiplied(_shape))
 
 
-# ---- lanes that read B of other lanes ------------------------------------------------------------
+# ---- lanes that read other lanes' elements of B --------------------------------------------------
 
 
 def _swapped(shape: Shape, blgp: str) -> Callable[[np.random.Generator], Launch]:
@@ -112,7 +112,8 @@ def _flushed(values: np.ndarray) -> np.ndarray:
 
 
 def _with_denormals(shape: Shape) -> Callable[[np.random.Generator], Launch]:
-    """gfx90a's matrix instructions treat f16 denormals as zero (AMD's documentation of MIOpen)."""
+    """gfx90a's matrix instructions treat f16 denormals as zero, according to AMD's documentation of
+    MIOpen."""
 
     def data(rng: np.random.Generator) -> Launch:
         size = (shape.blocks, shape.rows, shape.depth)
@@ -155,11 +156,12 @@ def dot2(rng: np.random.Generator) -> Launch:
     return Launch([a, b, c], {2: c + products.sum(axis=1)})
 
 
-# ---- products of whole matrices, a wave for each tile --------------------------------------------
+# ---- products of whole matrices; each wave computes one tile -------------------------------------
 
 
 def _matmul(shape: Shape, name: str) -> str:
-    """A is rows × depth, B is columns × depth, so a lane's elements are contiguous in both."""
+    """A is rows × depth and B is columns × depth, so each lane's elements are contiguous in A and
+    in B."""
     operand = _vector(shape.kind, shape.each)
     result = _vector(shape.result, shape.results)
     zero = "0" if shape.result == "i32" else "0.0"
@@ -219,7 +221,8 @@ def _matrices(shape: Shape) -> Callable[[np.random.Generator], Launch]:
         x, y = (from_bf16(m) if shape.kind == "bf16" else m for m in (a, b))
         wide = np.int32 if exact else np.float64
         d = x.astype(wide) @ y.astype(wide).T
-        # The instruction rounds each sum to f32, with an error relative to the partial sum.
+        # The instruction rounds each partial sum to f32, so the error bound grows with the partial
+        # sums.
         bound = float((np.abs(x.astype(np.float64)) @ np.abs(y.astype(np.float64)).T).max())
         return Launch(
             [a, b, np.zeros(d.shape, TYPES[shape.result]), np.int64(depth)],
@@ -244,12 +247,12 @@ for _shape in (
     MODULE.add(_name, _matmul(_shape, _name), _matrices(_shape))
 
 
-# ---- sparse matrices: two of every four elements of a row of A are not zero ----------------------
+# ---- sparse matrices: two of every four elements in A are nonzero --------------------------------
 
 
 def _sparse(kind: str, result: str, rows: int, depth: int) -> str:
     """Returns a kernel that loads each lane's elements in memory order. One register contains
-    several sets of indices."""
+    several sets of indices, and the instruction selects one set."""
     stored = rows * depth // LANES // 2
     a, b = _vector(kind, stored), _vector(kind, 2 * stored)
     c, element = _vector(result, rows * rows // LANES), f"i{2 * stored}"
@@ -286,7 +289,7 @@ def _sparse_product(kind: str, rows: int, depth: int) -> Callable[[np.random.Gen
         d = c + np.einsum("ik,bjk->bij", dense, b.astype(wide))
 
         def in_lanes(values: np.ndarray) -> np.ndarray:
-            """Each lane has the elements of several successive quarters of a row."""
+            """Each lane holds the values for several successive groups of four elements."""
             parts = values.reshape(rows, depth // 2 // stored, stored)
             return parts.swapaxes(0, 1).reshape(LANES, stored)
 

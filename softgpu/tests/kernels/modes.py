@@ -18,7 +18,8 @@ MODES = {"zero": 0, "nearest": 1, "up": 2, "down": 3}
 
 
 def _rounded(exact: Fraction, mode: str, dtype: type) -> np.floating:
-    """Returns an exact number, rounded in a mode; the number lies within the type's range."""
+    """Rounds an exact number to ``dtype`` in a rounding mode, and returns the rounded number. The
+    number must lie within the type's range."""
     near = dtype(float(exact))  # at most one step off, in either direction
     low = near if Fraction(float(near)) <= exact else np.nextafter(near, dtype(-np.inf))
     high = near if Fraction(float(near)) >= exact else np.nextafter(near, dtype(np.inf))
@@ -61,7 +62,7 @@ def _text(name: str, kind: str, body: str) -> str:
 def _data(kind: str, target: str, mode: str, formula: Callable[..., Fraction]) -> Callable:
     def data(rng: np.random.Generator) -> Launch:
         dtype, narrow = FLOATS[kind], FLOATS[target]
-        # Every fourth result is a denormal number of the narrower type.
+        # About a quarter of the results are denormal numbers of the narrower type.
         info = np.finfo(narrow)
         tiny = float(info.tiny) ** 0.5
         scale = np.where(rng.random(COUNT) < 0.25, tiny, 1)

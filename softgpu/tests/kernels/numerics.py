@@ -29,8 +29,9 @@ def softmax(rng: np.random.Generator) -> Launch:
     x = rng.normal(0, 3, (5, COLUMNS)).astype(np.float32)
     e = np.exp(x.astype(np.longdouble) - x.max(axis=1, keepdims=True))
     expected = e / e.sum(axis=1, keepdims=True)
-    # The difference from a row's maximum, up to 20, is rounded before the exponential. This
-    # rounding causes an error of up to 20 half ulps in the exponential.
+    # The kernel subtracts the row's maximum from each element, and rounds the difference before
+    # computing the exponential. The difference is up to 20, so the rounding causes an error of up
+    # to 20 half ulps in the exponential.
     return Launch([x, np.zeros_like(x)], {1: expected}, grid=(5,), block=(COLUMNS,), ulp=24)
 
 
@@ -114,7 +115,8 @@ def _mandelbrot(kind: str) -> str:
 
 
 def _escapes(kind: type):
-    """Every operation rounds as on the device, so the iteration counts agree in every pixel."""
+    """Returns a function that counts the iterations in NumPy. NumPy rounds every operation as the
+    device does, so the counts agree in every pixel."""
 
     def data(rng: np.random.Generator) -> Launch:
         xs = np.sort(rng.uniform(-2.2, 0.8, 64)).astype(kind)

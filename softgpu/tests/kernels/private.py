@@ -169,7 +169,7 @@ def narrow_array(rng: np.random.Generator) -> Launch:
 
 
 def _many_values(count: int) -> str:
-    """Returns a kernel with too many live values for the registers of a work-item in a group of
+    """Returns a kernel with more live values than a work-item's registers can hold if the group has
     1024 work-items."""
     lines = []
     for n in range(count):

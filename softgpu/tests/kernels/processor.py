@@ -1,4 +1,5 @@
-"""Compiles random programs for the device and the host processor, and runs them on the host."""
+"""Compiles random programs for the device and for the host processor. Runs the programs on the host
+processor to compute the expected results."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ class Launch:
     """One launch, which passes each array as a memref of the array's shape, and each NumPy scalar
     by value.
 
-    ``expected`` maps argument numbers to expected arrays; the other arrays must stay unchanged,
-    except those in ``scratch``. ``ulp`` is the permitted distance in units in the last place; 0
-    requires equal bits, except that all NaNs are equal.
+    ``expected`` maps argument numbers to expected arrays. Arrays that are in neither ``expected``
+    nor ``scratch`` must stay unchanged. ``ulp`` is the permitted distance in units in the last
+    place. If ``ulp`` is 0, the bits must be equal, but all NaNs count as equal.
     """
 
     arguments: list[np.ndarray | np.generic]
@@ -49,15 +49,15 @@ class Program:
     kernel: str
 
 
-# At O=0 a kernel without these attributes requests a queue for launching other kernels. HIP 5.2.3
-# uses a null pointer if a kernel requests this queue.
+# At O=0, a kernel without the attributes below requests a queue for launching other kernels. HIP
+# 5.2.3 uses a null pointer if a kernel requests this queue.
 _UNQUEUED = '"amdgpu-no-default-queue", "amdgpu-no-completion-action"'
 _KERNEL = re.compile(r"\bkernel\s+(?:attributes \{(?P<attributes>[^{}]*)\}\s*)?\{")
 
 
 class Module:
-    """Programs that are lowered together, because one lowering of many kernels is faster than a
-    lowering for each kernel."""
+    """Programs that are lowered together. One lowering of many kernels takes less time than many
+    lowerings of one kernel."""
 
     def __init__(
         self, name: str, *, first: str = "", prelude: str = "", opt_level: int = 2
@@ -75,8 +75,8 @@ class Module:
         self.programs[name] = Program(name, text, data, kernel or name)
 
     def program(self, text: str) -> Callable[[Data], Data]:
-        """Adds a program under the name of the decorated function. This function makes the
-        program's data, and `text` contains the kernel."""
+        """Adds a program under the name of the decorated function. The decorated function generates
+        the program's data, and `text` contains the kernel."""
 
         def decorate(data: Data) -> Data:
             self.add(data.__name__, text, data)  # type: ignore[attr-defined]
@@ -85,7 +85,7 @@ class Module:
         return decorate
 
     def at(self, opt_level: int) -> Module:
-        """Returns the programs, compiled at another optimisation level."""
+        """Returns a module with the same programs and another optimisation level."""
         other = Module(
             f"{self.name}_o{opt_level}",
             first=self.first,
@@ -114,8 +114,8 @@ def _unqueued(kernel: re.Match[str]) -> str:
 
 
 def elementwise(name: str, inputs: list[str], output: str, body: str) -> str:
-    """Returns a kernel that computes %r from %a, %b and %c, the elements of its inputs; one
-    work-item per element."""
+    """Returns a kernel with one work-item for each element. The kernel loads %a, %b and %c from its
+    inputs, and `body` computes %r."""
     names = "abc"[: len(inputs)]
     memrefs = [f"%m{n}: memref<?x{t}>" for n, t in zip(names, inputs, strict=True)]
     loads = "\n".join(

@@ -1,4 +1,4 @@
-"""The harness of the kernel tests detects wrong values, and reports and survives faults."""
+"""The harness of the kernel tests detects wrong values, reports faults, and works after faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every kernel program agrees with NumPy, on AMD's HIP 5.2.3 over an emulated device."""
+"""The results of every kernel program agree with NumPy. The programs run with AMD's HIP 5.2.3 on an
+emulated device."""
 
 from __future__ import annotations
 
@@ -57,8 +58,8 @@ MODULES = [
 ]
 #: Older targets lack f64 atomics, and have other conversions and matrix shapes.
 OLDER = ["gfx906", "gfx908"]
-#: HIP 5.2.3 lacks newer targets. If tests/devices/rocm runs a newer HIP, this list contains the
-#: chip of that run.
+#: HIP 5.2.3 lacks newer targets. NEWER contains the target for which tests/devices/rocm runs these
+#: tests on a newer HIP.
 NEWER = [chip for chip in (os.environ.get("MGPU_RT_TEST_CHIP"),) if chip]
 SAMPLE = [
     floats.BF16,
@@ -92,10 +93,11 @@ def _exists(module: Module, chip: str) -> bool:
 
 
 def _variants() -> Iterator[tuple[Module, str, bool]]:
-    """Returns modules and targets, and whether each pair belongs to `make test` or to `make check`.
+    """Yields pairs of a module and a target. The third value is false if only `make check-isa` runs
+    the pair.
 
-    `make test` runs all programs for gfx90a, and a sample without optimisation. `make check` runs a
-    sample for older targets, and `make check-isa` runs the rest.
+    `make test` runs all programs for gfx90a, and some modules without optimisation. `make check`
+    runs a sample of the modules for older targets, and `make check-isa` runs all pairs.
     """
     for module in MODULES:
         if module is not matrix.NEWER:

@@ -21,7 +21,7 @@ MODULE = Module("vectors", first="convert-vector-to-llvm")
       gpu.return
     }""")
 def wide(rng: np.random.Generator) -> Launch:
-    # The numbers are small integers, so fused multiplication and addition is exact too.
+    # The numbers are small integers, so the product and the sum are exact with and without fusing.
     x = rng.integers(-1000, 1000, 64 * 8).astype(np.float32)
     expected = (x.reshape(-1, 8) * x.reshape(-1, 8)[:, ::-1] + x.reshape(-1, 8)).ravel()
     return Launch([x, np.zeros_like(x)], {1: expected})
@@ -238,7 +238,8 @@ def large_vector(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def in_workgroup(rng: np.random.Generator) -> Launch:
-    """Vectors in workgroup memory at addresses that need not be aligned to the vector's size."""
+    """Tests loads of vectors from workgroup memory. A vector may begin at any element, so the
+    address is often unaligned."""
     x = rng.normal(size=256).astype(np.float32)
     shift = rng.integers(0, 252, 64, np.int32)
     y = x[shift[:, None] + np.arange(4)]

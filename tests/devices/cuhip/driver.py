@@ -1,4 +1,5 @@
-"""Loads the library in build/cuhip, over the stub of NVIDIA's driver, into this process."""
+"""Loads the library in build/cuhip into this process. The library calls the stub of NVIDIA's
+driver."""
 
 from __future__ import annotations
 
@@ -74,20 +75,20 @@ class CuStub:
         self._libc = self._ffi.dlopen(None)
 
     def take(self) -> list[str]:
-        """Returns the calls that the stub recorded since the last `take`, one line each."""
+        """Returns the lines that the stub has recorded since the last `take`."""
         text = self.lib.custub_take()
         lines = self._ffi.string(text).decode().splitlines()
         self._libc.free(text)
         return lines
 
     def fail(self, symbol: str, error: int) -> None:
-        """Makes a driver function return an error until the error is set to 0."""
+        """Makes a driver function return `error`. If `error` is 0, the function works again."""
         self.lib.custub_fail(symbol.encode(), error)
 
 
 @dataclass
 class Driver:
-    """HIP's functions over the stub of the driver."""
+    """HIP's functions in the library, which calls the stub of NVIDIA's driver."""
 
     ffi: FFI = field(default_factory=FFI)
     kept: list[object] = field(default_factory=list)
@@ -111,8 +112,7 @@ class Driver:
         return int(self.ffi.cast("uintptr_t", pointer))
 
     def call(self, name: str, *arguments) -> int:
-        """Calls a function: numbers stand for handles and addresses, and each Out becomes an
-        address of memory."""
+        """Calls a function of HIP. Numbers may stand for handles and addresses."""
         function = getattr(self.hip, name)
         kinds = self.ffi.typeof(function).args
         converted = [
@@ -123,8 +123,9 @@ class Driver:
 
 
 def same(line: str, symbol: str, *arguments: int) -> bool:
-    """Returns True if a line of the record is the given call. If an argument fits into 32 bits,
-    only 32 bits are compared, because the register's upper half is undefined."""
+    """Returns True if a line of the record describes a call of `symbol` with these arguments. If an
+    argument fits into 32 bits, the comparison ignores the upper half of the register, which is
+    undefined."""
     name, *words = line.split()
     found = [int(word, 16) for word in words]
     return (

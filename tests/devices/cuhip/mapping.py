@@ -235,11 +235,11 @@ MAPPING = [
     ),
 ]
 
-#: functions that the tests check by their output
+#: functions whose output the tests check, instead of the driver calls
 BY_RESULT = ("hipGetDeviceProperties", "hipPointerGetAttribute", "hipPointerGetAttributes")
 
-#: Arguments that the library rejects without a driver call, and the error that AMD's HIP 5.2.3
-#: returns for them.
+#: Calls that the library rejects without a driver call, and the errors that AMD's HIP 5.2.3 returns
+#: for these calls.
 REFUSED = [
     ("hipGetDeviceCount", (0,), 1),
     ("hipSetDevice", (2,), 101),
@@ -285,7 +285,7 @@ REFUSED = [
     ("hipPointerGetAttributes", (0, TO), 1),
 ]
 
-#: Maps the driver errors whose numbers HIP lacks to the nearest errors of HIP.
+#: Maps a driver error to the nearest error of HIP, if HIP has no error with the same number.
 NEAREST = {
     34: 35, 36: 35, 46: 101, 102: 101, 220: 214, 221: 303, 222: 218, 223: 801, 224: 801, 225: 801,
     226: 719, 402: 999, 703: 719, 711: 999, 714: 719, 715: 719, 716: 719, 717: 719, 718: 719,

@@ -1,5 +1,5 @@
-"""The runtime over NVIDIA's driver: features for which HIP has no functions. The tests run on the
-stub of NVIDIA's driver."""
+"""Tests the runtime on NVIDIA's driver, in particular features for which HIP has no functions. The
+tests run on the stub of NVIDIA's driver."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ LOADS = ("cuModuleLoadData", "cuModuleLoadDataEx")
 
 
 def _calls(stub: CuStub, *symbols: str) -> list[str]:
-    """Returns the recorded calls of some functions since the last query, each with its notes."""
+    """Returns the calls of the functions in `symbols` that the stub has recorded since the last
+    query. The notes of a call follow the call."""
     lines, wanted = [], False
     for line in stub.take():
         if not line.startswith(" "):
@@ -53,8 +54,8 @@ def _loads(stub: CuStub) -> int:
 
 
 def _cubin() -> bytes:
-    """Returns an AMD ELF file with NVIDIA's machine number; such a file suffices for the
-    runtime."""
+    """Returns an AMD ELF file whose header names NVIDIA's machine. The runtime accepts such a file
+    as a cubin."""
     image = bytearray(code_object("forum", None, "gfx90a"))
     struct.pack_into("<H", image, 18, MACHINE_CUDA)
     return bytes(image)
@@ -116,7 +117,8 @@ def test_globals_in_any_spelling_are_found(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",), MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", MGPU_RT_VERBOSE="on")
 def test_lazy_recognises_ptx_by_any_beginning(mgpu: Mgpu) -> None:
-    """The library prints a line when a module ends the effect of MGPU_RT_SYNC=lazy."""
+    """MGPU_RT_SYNC=lazy ends when the program loads a module whose kernels may print. The library
+    then prints a line."""
     for begin in (b"\n", b"\t\r\n ", b"// made by hand\n", b"/* */", b""):
         mgpu.load(mgpu.image(begin + PLAIN))
         assert "a kernel may print" not in mgpu.stderr(), begin
@@ -126,8 +128,8 @@ def test_lazy_recognises_ptx_by_any_beginning(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_shorter_ptx_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """A JIT may reuse an image's address for a shorter image, and the memory behind the shorter
-    image may be unmapped."""
+    """A JIT may write a shorter image to the address of an earlier image. The memory after the
+    shorter image may be unmapped."""
     longer = at_the_edge(mgpu, PLAIN)
     first = mgpu.lib.mgpuModuleLoadJIT(longer, 2, 0)
     short = PLAIN[: PLAIN.index(b".visible")] + b"\0"
@@ -162,7 +164,8 @@ def test_a_missing_kernel_is_named_beside_those_that_there_are(mgpu: Mgpu) -> No
 
 @in_child(backends=("custub",))
 def test_a_fatbin_without_globals_is_shared(mgpu: Mgpu) -> None:
-    """The library shares a fatbin if it contains a readable cubin without globals."""
+    """The library caches a fatbin's module if the fatbin contains a readable cubin without
+    globals."""
     cubin, stub = _cubin(), CuStub()
 
     def fatbin(kind: int, content: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""HIP's ABI over NVIDIA's driver: the driver calls of each function, and when the library opens the
+"""Tests which calls of NVIDIA's driver each function of HIP makes, and when the library opens the
 driver."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def driver() -> Iterator[Driver]:
 
 @pytest.fixture(autouse=True)
 def clean(request: pytest.FixtureRequest) -> None:
-    """Starts each test with an empty record and device 0."""
+    """Selects device 0 and empties the record before each test."""
     if "driver" in request.fixturenames:
         driver = request.getfixturevalue("driver")
         driver.hip.hipSetDevice(0)
@@ -50,7 +50,8 @@ def clean(request: pytest.FixtureRequest) -> None:
 
 
 def _call(driver: Driver, function: str, arguments: tuple) -> tuple[int, dict]:
-    """Calls the function; returns its result, and the addresses of its texts and outputs."""
+    """Calls the function. Returns the function's result, and the address of each text and each
+    output argument."""
     places: dict[object, object] = {}
     for argument in arguments:
         if isinstance(argument, Out):
@@ -154,8 +155,8 @@ def test_an_error_that_hip_lacks_is_named_once(
 
 
 def test_each_thread_has_its_last_error(driver: Driver) -> None:
-    """A thread's last error is the result of the thread's last call, until the thread reads the
-    error."""
+    """A thread's last error is the result of the thread's last call. hipGetLastError returns and
+    clears the error."""
     assert driver.call("hipSetDevice", 7) == 101
     assert driver.hip.hipPeekAtLastError() == 101
     other: list[int] = []
@@ -423,7 +424,8 @@ def test_threads_may_start_the_driver_concurrently() -> None:
 
 
 def test_a_fifo_is_not_opened_as_a_driver(tmp_path: Path) -> None:
-    """The dynamic loader would wait for a process that writes to the FIFO."""
+    """If the library opened a FIFO, the dynamic loader would wait for a process that writes to the
+    FIFO."""
     os.mkfifo(tmp_path / "libcuda.so.1")
     done = _child(MGPU_RT_CUDA=str(tmp_path / "libcuda.so.1"))
     assert "libcuda.so.1 is a FIFO\n" in done.stderr

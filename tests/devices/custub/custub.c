@@ -132,7 +132,7 @@ static void note_cluster(const uint64_t *a) {
     }
 }
 
-/* Writes one line for each dimension; the list of strides is one shorter than the list of sizes. */
+/* Writes one line for each dimension. The list of strides has no element for the last dimension. */
 static void note_tensor(const uint64_t *a) {
     const unsigned rank = (unsigned)a[2];
     for (unsigned i = 0; i < rank; i++)

@@ -51,7 +51,8 @@ def _kernel(mgpu: Mgpu, name: str, image: str = "bin"):
 
 
 def _params(mgpu: Mgpu, address, *indices: int):
-    """Returns kernel arguments: a large memref<?xi32> at an address, and indices."""
+    """Returns kernel arguments: the fields of a large memref<?xi32> at an address, followed by
+    indices."""
     begin = int(mgpu.ffi.cast("uintptr_t", address))
     values = [mgpu.ffi.new("int64_t *", value) for value in (begin, begin, 0, 1 << 30, 1, *indices)]
     mgpu._kept.append(values)
@@ -78,7 +79,8 @@ def _zeros(mgpu: Mgpu, count: int):
 
 @on_gpu
 def test_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
-    """Two kernels on two streams run many times; the kernels end only if both run concurrently."""
+    """Two kernels on two streams wait for each other many times, so the test ends only if the
+    kernels run concurrently."""
     meet, flags = _kernel(mgpu, "meet"), _zeros(mgpu, 2)
     for _ in range(100):
         left, right = mgpu.StreamCreate(), mgpu.StreamCreate()
@@ -168,8 +170,9 @@ def test_a_kernel_runs_in_clusters(mgpu: Mgpu) -> None:
 
 @on_gpu
 def test_both_forms_of_a_tensor_map_are_equal(mgpu: Mgpu) -> None:
-    """mgpuTensorMapEncodeTiledMemref and mgpuTensorMapEncodeTiled encode the same tensor map. The
-    memref function takes the dimensions in reverse order, and copies the map to the device."""
+    """mgpuTensorMapEncodeTiledMemref and mgpuTensorMapEncodeTiled encode the same tensor map.
+    mgpuTensorMapEncodeTiledMemref takes the dimensions in reverse order, and copies the tensor map
+    to the device."""
     float32, ffi = 7, mgpu.ffi
     tensor = mgpu.MemAlloc(64 * 32 * 4, mgpu.null, False)
     begin = int(ffi.cast("uintptr_t", tensor))
@@ -196,8 +199,8 @@ def test_both_forms_of_a_tensor_map_are_equal(mgpu: Mgpu) -> None:
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_the_tensor_memory_accelerator_loads_the_right_tile(image: str, tmp_path: Path) -> None:
-    """The box at row 32, column 8 of a 64 by 32 matrix arrives through MLIR's tensor map on the
-    GPU."""
+    """The GPU loads a box from a 64 by 32 matrix through the tensor map that MLIR encodes. The box
+    begins at row 32, column 8."""
     helper = print_library()
     program = object_files.link(
         [tensormap(image)],
@@ -239,7 +242,8 @@ out_of_bounds.child = out_of_bounds  # type: ignore[attr-defined]
 
 
 def test_out_of_bounds_is_reported_and_the_program_goes_on(tmp_path: Path) -> None:
-    """The program continues, and receives the errors that stock would return."""
+    """The program continues after the invalid write, and receives the same errors as with LLVM's
+    own library."""
     said = {}
     for name, extra in (
         ("ours", {}),
@@ -254,18 +258,18 @@ def test_out_of_bounds_is_reported_and_the_program_goes_on(tmp_path: Path) -> No
     assert said["ours"][:2] == said["stock"][:2]
 
 
-# ---- beside AMD's HIP ----------------------------------------------------------------------------
+# ---- comparison with AMD's HIP -------------------------------------------------------------------
 
 
-#: Calls whose results describe AMD's device: its waves, its versions, its bundles of images.
-#: NVIDIA's driver also allocates device memory in units of 2 MB.
+#: Functions whose results depend on AMD's device. The test does not compare these functions.
+#: hipMemGetInfo differs too, because NVIDIA's driver allocates device memory in units of 2 MB.
 OF_THE_DEVICE = {"hipDeviceGetAttribute", "hipDriverGetVersion", "hipMemGetInfo"}
 OF_THE_DEVICE |= {"hipModuleLoadData", "hipDeviceReset", "hipGetDeviceProperties"}
 
 
 def test_error_codes_equal_those_of_amd() -> None:
-    """Runs snippets in which HIP's functions over NVIDIA's driver must return the error codes of
-    AMD's HIP."""
+    """Runs snippets with HIP's functions on NVIDIA's driver. The functions must return the error
+    codes of AMD's HIP."""
     stub, cuda = outcomes("stub"), outcomes("cuda")
     differences = [
         f"{name}: {theirs}, AMD's {ours}; {cuda[name]['problem'][-200:]}"

@@ -1,5 +1,5 @@
-/* The exported functions: in fast mode a function returns a constant; in record mode it records the
- * call and emulates HIP. */
+/* The exported functions. In fast mode a function returns a constant. In record mode the function
+ * records the call and emulates HIP. */
 #include "calls.h"
 #include "kernel.h"
 
@@ -48,7 +48,7 @@
         void **: (const void *)(uintptr_t)(a),                                                     \
         default: NULL)
 
-/* Records a call and runs its emulation, `emulate`. */
+/* Records a call, and evaluates `emulate`, which emulates the function. */
 #define RECORD(name, args, emulate)                                                                \
     const struct stub_value call_values[] = {VALUES(args)};                                        \
     hipError_t error;                                                                              \
@@ -119,7 +119,7 @@ hipError_t hipLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **par
         hipErrorInvalidDeviceFunction);
 }
 
-/* A function of HIP 7; csrc/runtime/launch/mgpu_launch.c describes the configuration. */
+/* A function of HIP 7. csrc/runtime/launch/mgpu_launch.c describes the type of `config`. */
 hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void **params,
                                 void **extra);
 hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void **params,
@@ -150,7 +150,7 @@ hipError_t hipPeekAtLastError(void) {
     return last_error(ID_hipPeekAtLastError, false);
 }
 
-/* AMD's hipGetErrorName and hipGetErrorString both return the name. */
+/* Returns the error's name, which AMD's hipGetErrorName and hipGetErrorString both return. */
 static const char *error_name(hipError_t error) {
     switch (error) {
 #define HIP_ERROR(code, name)                                                                      \

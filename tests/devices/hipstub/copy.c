@@ -1,6 +1,6 @@
 /* Copies and fills. The stub accesses device and pinned memory when the stream executes the
- * operation, so a missing wait results in a wrong byte. As in HIP, a copy from pageable memory
- * reads the bytes during the call, and a copy to pageable memory is synchronous. */
+ * operation, so a program that forgets to wait reads a wrong byte. As in HIP, a copy from pageable
+ * memory reads the bytes during the call, and a copy to pageable memory is synchronous. */
 #include "calls.h"
 #include "graph.h"
 #include "memory.h"
@@ -14,7 +14,7 @@ struct copy {
     void *to;
     const void *from;
     size_t bytes;
-    void *staged; /* owned copy of the bytes; NULL if the stream reads `from` later */
+    void *staged; /* a copy of the source, or NULL if the stream reads `from` later */
 };
 
 struct fill {
@@ -63,7 +63,7 @@ hipError_t copy_operation(void *to, const void *from, size_t bytes, struct opera
 
 hipError_t emu_hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind,
                               hipStream_t stream) {
-    (void)kind; /* AMD's HIP also derives the direction from the addresses */
+    (void)kind; /* AMD's HIP ignores `kind` too, and derives the direction from the addresses */
     struct ihipStream_t *found = stream_of("hipMemcpyAsync", stream);
     if (found == NULL)
         return hipErrorContextIsDestroyed;

@@ -60,7 +60,7 @@ hipError_t emu_hipDeviceGetName(char *name, int length, int device) {
     return hipSuccess;
 }
 
-/* The structure of HIP up to 7.2; the function fills in only the name and the target. */
+/* Stores the device's name and target, in the layout of HIP up to 7.2. */
 hipError_t emu_hipGetDeviceProperties(void *properties, int device) {
     enum { SIZE = 792, TARGET = 396 };
     static const char target[] = "gfx90a:sramecc+:xnack-";

@@ -13,8 +13,8 @@ struct mark {
     struct ihipStream_t *stream;
 };
 
-/* Stores the time in the event. Does nothing if the event was recorded again, or if another event
- * has replaced the event. */
+/* Stores the time in the event. Does nothing if the event's last record is no longer this
+ * operation. */
 static void note_time(struct operation *operation) {
     struct mark *mark = (struct mark *)operation;
     struct timespec now;
@@ -76,8 +76,8 @@ hipError_t emu_hipEventRecord(hipEvent_t event, hipStream_t stream) {
     mark->event = event;
     mark->stream = found;
     event->stream = found;
-    /* The ticket is set first, because the caller's thread may run the operation in
-     * stream_submit. */
+    /* Sets the ticket before stream_submit, because stream_submit may execute the operation at
+     * once. */
     event->ticket = found->submitted + 1;
     stream_submit(found, &mark->operation);
     return hipSuccess;

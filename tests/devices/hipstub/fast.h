@@ -43,7 +43,7 @@ static inline hipError_t fast_malloc(void **address, size_t bytes) {
     return hipSuccess;
 }
 
-/* Allocates the memory with malloc, because the host may write to pinned memory. */
+/* Allocates real memory, because the host may write to pinned memory. */
 static inline hipError_t fast_host_malloc(void **address, size_t bytes) {
     *address = bytes == 0 ? NULL : malloc(bytes);
     return *address != NULL || bytes == 0 ? hipSuccess : hipErrorOutOfMemory;
@@ -64,7 +64,8 @@ static inline hipError_t fast_memory_info(size_t *available, size_t *total) {
     return hipSuccess;
 }
 
-/* Treats any address as a block, because fast mode does not track blocks. */
+/* Stores the address as the base of a block of unlimited size, because fast mode does not track
+ * blocks. */
 static inline hipError_t fast_address_range(void **base, size_t *bytes, void *address) {
     *base = address;
     *bytes = SIZE_MAX;

@@ -22,7 +22,7 @@ static unsigned fault_count;
 static unsigned delays[STUB_FUNCTIONS];
 
 static struct {
-    unsigned function, missing; /* missing: number of calls that have not begun */
+    unsigned function, missing; /* missing: number of calls that must still begin */
     pthread_cond_t complete;
 } meeting = {.complete = PTHREAD_COND_INITIALIZER};
 

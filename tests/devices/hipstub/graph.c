@@ -107,8 +107,9 @@ hipError_t emu_hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph,
                                      const hipKernelNodeParams *params) {
     struct operation *operation = NULL;
     hipError_t error = check("hipGraphAddKernelNode", graph, after, count);
+    /* AMD's HIP 5.2.3 and 5.7.1 return hipErrorInvalidValue too. */
     if (error == hipSuccess && (params->kernelParams == NULL) == (params->extra == NULL))
-        error = hipErrorInvalidValue; /* AMD's HIP 5.2.3 and 5.7.1 also return this error */
+        error = hipErrorInvalidValue;
     if (error == hipSuccess)
         error = launch_operation(params, &operation);
     if (error == hipSuccess)
@@ -132,7 +133,7 @@ hipError_t emu_hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t graph,
                                        const hipGraphNode_t *after, size_t count, void *to,
                                        const void *from, size_t bytes, int kind) {
     struct operation *operation = NULL;
-    (void)kind; /* AMD's HIP also derives the direction from the addresses */
+    (void)kind; /* AMD's HIP ignores `kind` too, and derives the direction from the addresses */
     hipError_t error = check("hipGraphAddMemcpyNode1D", graph, after, count);
     if (error == hipSuccess)
         error = copy_operation(to, from, bytes, &operation);

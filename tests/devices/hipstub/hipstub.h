@@ -36,11 +36,11 @@
  *   HIPSTUB_TEARDOWN  1: a call after the exit handler that the first call registered aborts, as
  *                     HIP's statics are gone by then.
  *
- * Each of LOG, FAULT, DELAY, ASYNC, KERNELS and TEARDOWN also selects record mode.
+ * If LOG, FAULT, DELAY, ASYNC, KERNELS or TEARDOWN is set, the stub works in record mode.
  *
- * The stub intentionally differs from AMD's HIP, and is stricter. The stub reuses handles of
- * destroyed objects and addresses of freed memory only if HIPSTUB_REUSE is set. A use of a
- * destroyed handle or of freed memory is an error, and the stub counts it as misuse. New device
+ * The stub intentionally differs from AMD's HIP, and is stricter. Without HIPSTUB_REUSE, the
+ * stub reuses neither the handles of destroyed objects nor the addresses of freed memory. A use of
+ * a destroyed handle or of freed memory is an error, and the stub counts it as misuse. New device
  * memory contains the bytes 0xA5; freed memory contains the bytes 0xDB.
  *
  * Any thread may call the functions below, which work only in record mode. */
@@ -63,8 +63,9 @@ uint64_t hipstub_calls(void);
  * memory, or of memory beyond a block. */
 uint64_t hipstub_misuse(void);
 
-/* Returns the number of live "streams", "events", "modules", "allocations", "registrations" or
- * "graphs" (with executables), or of "bytes" of device memory; -1 for other words. */
+/* Returns the number of live objects of one kind: "streams", "events", "modules", "allocations" or
+ * "registrations". "graphs" counts graphs and executable graphs, and "bytes" counts bytes of device
+ * memory. Returns -1 for other words. */
 int64_t hipstub_live(const char *what);
 
 /* Returns the number of unfinished operations on a stream (NULL: the null stream).
@@ -74,11 +75,11 @@ uint64_t hipstub_pending(void *stream);
 /* Returns the number of threads that wait inside HIP for operations of a stream. */
 unsigned hipstub_waiters(void *stream);
 
-/* Clears the counts, the record and the misuse, and restarts the counting of calls for faults.
- * Handles remain valid. */
+/* Clears the counts, the record and the list of misuses. Counts the calls for HIPSTUB_FAULT from 1
+ * again. Handles remain valid. */
 void hipstub_reset(void);
 
-/* Returns the record as JSON, in the form of HIPSTUB_LOG. The caller calls free(). */
+/* Returns the record as JSON, in the form of HIPSTUB_LOG. The caller frees the text with free(). */
 char *hipstub_json(void);
 
 /* Sets HIPSTUB_FAULT or HIPSTUB_DELAY; "" clears the setting. Returns 0, or -1 for invalid text. */
@@ -91,13 +92,14 @@ int hipstub_set_meeting(const char *function, unsigned calls);
 
 /* Sets the body of all kernels with this name. `params` has the form of hipModuleLaunchKernel's
  * kernelParams, but points to copies that the launch makes. `sizes` contains the sizes of the
- * `count` arguments. The body runs when the stream executes the launch: on the stream's thread if
- * HIPSTUB_ASYNC is set. */
+ * `count` arguments. If HIPSTUB_ASYNC is set, the stream's thread runs the body; otherwise the
+ * calling thread runs the body. */
 void hipstub_set_kernel(const char *name, void (*body)(void **params), const size_t *sizes,
                         unsigned count);
 
-/* Gives a kernel's body the sizes of grid and block (x, y, z of each), or the address of a global
- * in the kernel's module. */
+/* Gives a kernel's body facts about the launch. hipstub_launch_size stores the grid size (x, y, z)
+ * and the block size (x, y, z). hipstub_global returns the address of a global in the kernel's
+ * module. */
 void hipstub_launch_size(unsigned size[6]);
 void *hipstub_global(const char *name);
 

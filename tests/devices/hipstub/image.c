@@ -46,7 +46,8 @@ static size_t bundle_size(const unsigned char *image) {
     const unsigned char *at = image + BUNDLE_MAGIC + sizeof count;
     size_t end = 0;
     for (uint64_t i = 0; i < count; ++i) {
-        uint64_t entry[3]; /* offset, size, and length of the target name that follows */
+        uint64_t entry[3]; /* offset and size of the image, and length of the target name; the name
+                              follows */
         if (!peek(at, entry, sizeof entry))
             return 0;
         at += sizeof entry + entry[2];
@@ -57,7 +58,8 @@ static size_t bundle_size(const unsigned char *image) {
     return end != 0 && peek(image + end - 1, &last, 1) ? end : 0;
 }
 
-/* Returns the size of a compressed bundle, whose header contains the size since version 2. */
+/* Returns the size of a compressed bundle, or 0 if the header has version 1, which contains no
+ * size. */
 static size_t compressed_size(const unsigned char *image) {
     struct {
         char magic[4];
@@ -113,14 +115,14 @@ bool image_has_kernel(const unsigned char *image, size_t bytes, const char *name
         return false;
     if (memcmp(image, "CCOB", 4) == 0)
         return true;
-    /* Since code object v3 the image contains the descriptor's symbol, which is the kernel's name
-     * and ".kd". Handwritten images contain only the kernel's name. */
+    /* Since code object v3, a kernel's descriptor has a symbol, and the symbol's name is the
+     * kernel's name and ".kd". Handwritten images contain only the kernel's name. */
     return holds(image, bytes, name, ".kd") || holds(image, bytes, name, "");
 }
 
 bool image_global(const unsigned char *image, size_t bytes, unsigned table, const char *name,
                   size_t *size, const unsigned char **value) {
-    /* In a bundle, memmem finds the first code object after the table. */
+    /* In a bundle, memmem finds the first code object, which follows the table. */
     const unsigned char *elf = memmem(image, bytes, ELFMAG, SELFMAG);
     if (elf == NULL || elf_size(elf) == 0)
         return false;

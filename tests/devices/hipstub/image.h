@@ -1,5 +1,5 @@
-/* Facts about a device image that need no device. The caller does not pass an image's size, so the
- * stub reads images through a system call that fails at unmapped memory. */
+/* Reads facts from a device image, without a device. The caller does not pass an image's size, so
+ * the stub reads images through a system call that fails at unmapped memory. */
 #ifndef HIPSTUB_IMAGE_H
 #define HIPSTUB_IMAGE_H
 
@@ -13,12 +13,13 @@
  */
 hipError_t image_copy(const void *image, unsigned char **copy, size_t *bytes);
 
-/* Returns whether the image contains a kernel of that name; for a compressed image, always true. */
+/* Returns whether the image contains a kernel of that name. Returns true for every compressed
+ * image. */
 bool image_has_kernel(const unsigned char *image, size_t bytes, const char *name);
 
-/* Finds the size of a global variable and its initial value, which is NULL for zeroed memory.
- * Returns false if the symbol table of the given type lacks the variable: SHT_DYNSYM lists exports,
- * SHT_SYMTAB all symbols. */
+/* Stores the size of a global variable and the address of its initial value. The address is NULL if
+ * the memory is initially zero. Returns false if the symbol table lacks the variable. SHT_DYNSYM
+ * selects the table of exported symbols, and SHT_SYMTAB the table of all symbols. */
 bool image_global(const unsigned char *image, size_t bytes, unsigned table, const char *name,
                   size_t *size, const unsigned char **value);
 

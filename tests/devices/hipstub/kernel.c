@@ -25,7 +25,7 @@ struct launch {
     const struct body *body;
     hipModule_t module;
     unsigned size[6];
-    void **params; /* pointers to copies of the arguments, which follow in this allocation */
+    void **params; /* pointers to copies of the arguments; the copies are in the same allocation */
 };
 
 static struct body *bodies;
@@ -39,7 +39,7 @@ void hipstub_set_kernel(const char *name, void (*function)(void **params), const
     if (count != 0)
         memcpy(body->sizes, sizes, count * sizeof *sizes);
     stub_lock();
-    body->next = bodies; /* new launches use the newest body of a name */
+    body->next = bodies; /* new launches of a kernel find the newest body first */
     bodies = body;
     stub_unlock();
 }
@@ -99,7 +99,7 @@ hipError_t emu_hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, un
                                      void **params, void **extra) {
     (void)extra;
     if (function == NULL && stub_version < HIP_7)
-        return hipErrorInvalidImage; /* AMD's HIP 5.2.3 also returns this error */
+        return hipErrorInvalidImage; /* AMD's HIP 5.2.3 returns hipErrorInvalidImage here */
     struct ihipStream_t *found = stream_of("hipModuleLaunchKernel", stream);
     if (found == NULL)
         return hipErrorContextIsDestroyed;

@@ -1,5 +1,5 @@
-/* Kernel bodies for HIPSTUB_KERNELS, with which bench/programs print the right results over the
- * stub. One call of a body does the work of the whole grid. */
+/* Kernel bodies for HIPSTUB_KERNELS. With these bodies, bench/programs print the right results on
+ * the stub. One call of a body does the work of the whole grid. */
 #include "hipstub.h"
 
 /* A memref<?xf32> in the form that MLIR passes: allocated, aligned, offset, size, stride. */
@@ -36,7 +36,7 @@ static void layer(void **params) {
         to[i] = from[i] + 1.0f;
 }
 
-/* add(data, amount), for one block */
+/* add(data, amount); the grid has one block */
 static void add(void **params) {
     unsigned size[6];
     hipstub_launch_size(size);
@@ -45,7 +45,7 @@ static void add(void **params) {
         data[i] += *(float *)params[MEMREF];
 }
 
-/* sum(a, b, c, out), for one block */
+/* sum(a, b, c, out); the grid has one block */
 static void sum(void **params) {
     unsigned size[6];
     hipstub_launch_size(size);
@@ -61,7 +61,7 @@ static void count(void **params) {
     *integers(params, 0) = ++*(int32_t *)hipstub_global("launches");
 }
 
-/* mark(out): writes n, a constant of its module, to element n - 1 */
+/* mark(out): writes the module's constant n to element n - 1 of `out` */
 static void mark(void **params) {
     const int32_t value = *(int32_t *)hipstub_global("value");
     integers(params, 0)[value - 1] = value;

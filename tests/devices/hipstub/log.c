@@ -33,7 +33,7 @@ struct record {
     const char *names;
     bool has_out;
     uint64_t out;
-    struct stub_value values[MOST_ARGUMENTS]; /* strings are owned copies */
+    struct stub_value values[MOST_ARGUMENTS]; /* each string is a copy that the record owns */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -43,7 +43,7 @@ static uint64_t counts[STUB_FUNCTIONS];
 static char *misuses[MOST_MISUSES];
 static uint64_t misuse_count;
 static unsigned
-    generation; /* number of the record; stub_log_end ignores calls that began before a reset */
+    generation; /* number of resets; stub_log_end ignores calls that began before the last reset */
 
 static _Thread_local hipError_t last_error;
 static _Thread_local unsigned thread_number;
@@ -59,7 +59,7 @@ pthread_mutex_t *stub_mutex(void) {
     return &mutex;
 }
 
-/* A fork waits for the mutex, so that in the child the mutex is free and the data are
+/* A fork waits for the mutex. In the child, the mutex is therefore free and the data are
  * consistent. */
 __attribute__((constructor)) static void serve_children(void) {
     pthread_atfork(stub_lock, stub_unlock, stub_unlock);
@@ -112,8 +112,9 @@ size_t stub_log_begin(enum stub_function function, const char *argument_names,
     return number;
 }
 
-/* Up to release 6, each call overwrites the thread's last error, even with hipSuccess. From release
- * 7 on, an error stays until the thread reads it, and "not ready" does not count as an error. */
+/* Stores the result as the thread's last error. Up to release 6 of HIP, each call overwrites the
+ * thread's last error, even with hipSuccess. From release 7 of HIP on, an error remains until the
+ * thread reads the error, and hipErrorNotReady does not count as an error. */
 static void note_error(hipError_t result) {
     if (stub_version < 70000000 || (result != hipSuccess && result != hipErrorNotReady))
         last_error = result;

@@ -1,4 +1,5 @@
-/* The record of all calls, in order, with counts and misuse; and the single lock of record mode. */
+/* The record of all calls in order, the counts of calls and of misuses, and the lock of record
+ * mode. */
 #ifndef HIPSTUB_LOG_H
 #define HIPSTUB_LOG_H
 
@@ -39,11 +40,12 @@ int stub_function_index(const char *name);
 size_t stub_log_begin(enum stub_function function, const char *names,
                       const struct stub_value *values, unsigned count, hipError_t *fault);
 
-/* Completes the record of a call with its result, and with the handle or pointer that the call
- * returned through its first argument. Sets the thread's last error. */
+/* Completes the record of a call. Stores the call's result, and the handle or pointer that the call
+ * returned through the first argument. Sets the thread's last error. */
 hipError_t stub_log_end(size_t number, hipError_t result, const void *out);
 
-/* Counts a misuse of HIP and stores up to 200 descriptions. The caller holds the lock. */
+/* Counts a misuse of HIP, and stores the descriptions of the first 200 misuses. The caller holds
+ * the lock. */
 void stub_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Returns the thread's last error, and clears it if `clear` is set. */

@@ -12,8 +12,8 @@
 
 enum { BUFFER_ID = 7, NEW_BYTE = 0xA5, FREED_BYTE = 0xDB, ALIGNMENT = 256 };
 
-/* Freed blocks retain their addresses until their total size exceeds this limit; then the oldest
- * blocks are released. */
+/* Freed blocks retain their addresses. If the total size of freed blocks exceeds this limit, the
+ * stub releases the oldest blocks. */
 static const size_t most_idle_bytes = (size_t)256 << 20;
 
 static struct block *blocks; /* in order of creation; the array is short in tests */
@@ -143,8 +143,8 @@ static void drop_idle(void) {
     }
 }
 
-/* Fills a freed block with a pattern; the stub remembers the block to detect later uses, unless
- * addresses are reused. */
+/* Fills a freed block with a pattern. Unless HIPSTUB_REUSE is set, keeps the block in the list to
+ * detect later uses. */
 static void retire(struct block *block) {
     memset(block->address, FREED_BYTE, block->bytes);
     if (is_counted(block->kind))
@@ -163,8 +163,9 @@ void memory_drop_global(void *address) {
     retire(find(address));
 }
 
-/* Returns the block that begins at the address and has one of two kinds; if no such block exists,
- * counts a misuse. */
+/* Returns the block that begins at the address, if the block's kind is `kind` or `other`.
+ * MEMORY_DEVICE includes MEMORY_EXTENDED. If no such block exists, counts a misuse and returns
+ * NULL. */
 static struct block *releasable(const char *function, const void *address, enum memory_kind kind,
                                 enum memory_kind other) {
     struct block *block = find(address);
@@ -208,7 +209,8 @@ hipError_t emu_hipFree(void *address) {
         return hipErrorInvalidValue;
     if (graph_forbids())
         return hipErrorStreamCaptureUnsupported;
-    stream_wait_all(false); /* AMD's HIP also waits; the wait releases the lock, so check again */
+    stream_wait_all(false); /* AMD's hipFree waits for all streams; the wait releases the lock, so
+                               find the block afterwards */
     struct block *block = releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED);
     if (block == NULL)
         return hipErrorInvalidValue;
@@ -269,7 +271,7 @@ hipError_t emu_hipHostRegister(void *address, size_t bytes, unsigned flags) {
     if (address == NULL)
         return hipErrorInvalidValue;
     if (bytes == 0)
-        return hipErrorOutOfMemory; /* AMD's HIP 5.2.3 also returns this error */
+        return hipErrorOutOfMemory; /* AMD's HIP 5.2.3 returns hipErrorOutOfMemory here */
     const char *from = address, *to = from + bytes;
     for (size_t i = 0; i < block_count; ++i)
         if (blocks[i].kind == MEMORY_REGISTERED && from < blocks[i].address + blocks[i].bytes &&
@@ -308,7 +310,8 @@ hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const 
         return stub_version < 60000000 ? hipErrorInvalidValue : hipSuccess;
     }
     if (block->kind == MEMORY_GLOBAL && stub_version < 60000000)
-        return hipErrorInvalidValue; /* HIP 5.2.3 finds a global only after hipModuleGetGlobal */
+        return hipErrorInvalidValue; /* HIP 5.2.3 refuses a global before hipModuleGetGlobal; the
+                                        stub always refuses globals */
     bool device_only = block->kind == MEMORY_DEVICE || block->kind == MEMORY_EXTENDED ||
                        block->kind == MEMORY_GLOBAL;
     *attributes = (hipPointerAttribute_t){

@@ -9,7 +9,8 @@
 
 enum memory_kind {
     MEMORY_DEVICE,
-    MEMORY_EXTENDED, /* from hipExtMallocWithFlags; hipstub_live does not count this block */
+    MEMORY_EXTENDED, /* allocated with hipExtMallocWithFlags; hipstub_live does not count such a
+                        block */
     MEMORY_MANAGED,
     MEMORY_PINNED,
     MEMORY_REGISTERED,
@@ -35,15 +36,17 @@ const struct block *memory_find(const void *address);
  * range beyond its block, returns -1 and counts a misuse of `function`. */
 int memory_check(const char *function, const void *address, size_t bytes);
 
-/* Copies like a device, and accesses registered memory through its pinned pages. Takes the lock. */
+/* Copies bytes, and accesses registered memory through its pinned pages, as a device does. Takes
+ * the lock. */
 void memory_copy(void *to, const void *from, size_t bytes);
 
-/* Creates and frees the zeroed memory of a module's global, which counts as no allocation. */
+/* Creates and frees the memory of a module's global. The memory is initially zero, and hipstub_live
+ * does not count the memory. */
 void *memory_add_global(size_t bytes, int device);
 void memory_drop_global(void *address);
 
-/* Frees all memory of a device, as hipDeviceReset does; with several devices, pinned, registered
- * and managed memory survives, as in AMD's HIP 5.2.3 to 7.2.4. */
+/* Frees all memory of a device, as hipDeviceReset does. If the stub has several devices, pinned,
+ * registered and managed memory survives, as in AMD's HIP 5.2.3 to 7.2.4. */
 void memory_reset(int device);
 
 int64_t memory_live_blocks(void);

@@ -135,7 +135,8 @@ void stub_load_kernels(void) {
         pthread_once(&once, load_kernels);
 }
 
-/* Runs after the program's destructors, because they may still call HIP. */
+/* Writes the record after the program's destructors have run, because destructors may still call
+ * HIP. */
 __attribute__((destructor)) static void write_log(void) {
     if (log_path != NULL)
         stub_log_write(log_path);

@@ -13,25 +13,27 @@ extern int stub_devices;
 enum { HIP_7 = 70000000 };
 extern int stub_version; /* Debian 12's version, or HIPSTUB_VERSION */
 extern int stub_pageable;
-extern int stub_capability; /* gfx90a's capability, 90, or HIPSTUB_CAPABILITY */
+extern int stub_capability; /* the value of HIPSTUB_CAPABILITY, by default 90 (gfx90a) */
 extern bool stub_reuse, stub_reuse_other_kinds;
 extern bool stub_destroy_returns;
 extern size_t stub_memory;
 
 /* The condition for executing a stream's operation. */
 struct stub_pace {
-    int delay_us;     /* after this delay; -1: at once, on the caller's thread */
-    unsigned waiters; /* as soon as this many threads wait for the operation */
+    int delay_us; /* delay before an operation; -1: the caller's thread executes the operation */
+    unsigned waiters; /* number of threads that must wait for the operation before the stream
+                         executes it */
 };
 
 /* Returns the pace of the nth stream, in the order of creation. */
 struct stub_pace stub_pace_of(unsigned nth);
 
-/* Aborts, in record mode, if a call comes after HIP's end, and prints the function's name. The
- * first call registers the exit handler that represents the end of HIP's statics. */
+/* Aborts if the program calls HIP in record mode after HIP has ended, and prints the function's
+ * name. The first call registers an exit handler, which stands for the destruction of HIP's static
+ * objects. */
 void stub_check_teardown(const char *function);
 
-/* Loads the library HIPSTUB_KERNELS once. */
+/* Loads the library that HIPSTUB_KERNELS names, once. */
 void stub_load_kernels(void);
 
 #endif

@@ -15,7 +15,7 @@ hipError_t emu_hipModuleLoadData(hipModule_t *module, const void *image) {
     size_t bytes;
     if (module == NULL || image == NULL)
         return hipErrorInvalidValue;
-    stub_unlock(); /* unlocked because the kernels' library calls the stub */
+    stub_unlock(); /* releases the lock, because the kernels' library calls the stub */
     stub_load_kernels();
     stub_lock();
     hipError_t error = image_copy(image, &copy, &bytes);
@@ -140,6 +140,6 @@ hipError_t emu_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
 }
 
 hipError_t emu_hipFuncSetAttribute(const void *function, int attribute, int value) {
-    (void)function, (void)attribute, (void)value; /* AMD's HIP also ignores all three arguments */
+    (void)function, (void)attribute, (void)value; /* AMD's HIP ignores all three arguments too */
     return hipSuccess;
 }

@@ -1,5 +1,5 @@
-/* A pipe references pages that were spliced into it: a later read returns the content that the
- * pages then have. */
+/* A pipe references the pages that were spliced into the pipe. A later read returns the current
+ * content of these pages. */
 #include "pins.h"
 
 #include <fcntl.h>
@@ -44,7 +44,7 @@ struct pins *pins_open(const void *address, size_t bytes) {
     open_pipe(pins->copy, pins->bytes);
     for (uintptr_t at = pins->begin; at < end; at += PAGE) {
         *(volatile char *)at +=
-            0; /* this write makes the page private to the process, as a device's write would */
+            0; /* the write makes the page private to the process, like a write by a device */
         struct iovec page = {(void *)at, PAGE};
         if (vmsplice(pins->pages[1], &page, 1, 0) != PAGE)
             die("hipstub: vmsplice");

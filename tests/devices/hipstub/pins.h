@@ -1,6 +1,6 @@
-/* HIPSTUB_PINS=1: the registration of a range pins the range's physical pages, as for a GPU. The
- * device uses the pinned pages even after the program unmaps these pages or maps other pages at
- * their addresses. */
+/* HIPSTUB_PINS=1: registering a range pins the range's physical pages, as for a GPU. The device
+ * uses the pinned pages even after the program unmaps these pages or maps other pages at their
+ * addresses. */
 #ifndef HIPSTUB_PINS_H
 #define HIPSTUB_PINS_H
 

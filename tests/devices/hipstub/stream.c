@@ -65,8 +65,8 @@ void operation_wait(struct operation *operation, struct ihipStream_t *stream, ui
     operation->waits = wait;
 }
 
-/* The first condition keeps the operations of a stream in order even if two callers execute
- * operations of one stream. */
+/* Returns whether the operation may begin. The comparison of numbers keeps a stream's operations in
+ * order even if two callers execute operations. */
 static bool may_begin(const struct ihipStream_t *stream, const struct operation *operation) {
     if (stream->completed + 1 != operation->number)
         return false;
@@ -84,7 +84,7 @@ static void let_go(struct ihipStream_t *stream, uint64_t ticket) {
 }
 
 /* Returns whether the stream still holds the operation back. A thread that waits for an operation
- * also waits for the operations before it. */
+ * also waits for all earlier operations of the stream. */
 static bool is_held(const struct ihipStream_t *stream, const struct operation *operation) {
     if (operation->number > stream->let_go)
         return stream->pace.waiters > 0;
@@ -246,7 +246,8 @@ hipError_t emu_hipStreamGetDevice(hipStream_t stream, int *device) {
 hipError_t emu_hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags) {
     if (stream == NULL || flags > hipStreamNonBlocking)
         return hipErrorInvalidValue;
-    stream_null(); /* creates the null stream first, so that it gets the first delay */
+    stream_null(); /* creates the null stream first, so that the null stream gets the first delay of
+                      HIPSTUB_ASYNC */
     *stream = stream_new(flags, true);
     return hipSuccess;
 }
@@ -258,7 +259,7 @@ hipError_t emu_hipStreamDestroy(hipStream_t stream) {
         return hipErrorContextIsDestroyed;
     object_end(&stream->object);
     if (!stub_destroy_returns)
-        stream_wait(stream, stream->submitted); /* AMD's HIP also waits */
+        stream_wait(stream, stream->submitted); /* AMD's HIP waits for the stream too */
     stream->ended = true;
     object_release(&stream->object);
     pthread_cond_broadcast(&progress);

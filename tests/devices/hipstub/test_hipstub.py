@@ -29,7 +29,8 @@ HIPSTUB = Path(__file__).parent
 
 @pytest.mark.parametrize("function", functions())
 def test_the_stub_returns_the_codes_of_amd(function: str) -> None:
-    """Valid and invalid calls have equal effects and return codes in the stub and in AMD's HIP."""
+    """The stub has the same effects and return codes as AMD's HIP, for valid and for invalid
+    calls."""
     stub, amds = (outcomes(backend)[function] for backend in BACKENDS)
     assert stub["problem"] == ""
     if function in ABSENT_FROM_AMDS:
@@ -39,9 +40,9 @@ def test_the_stub_returns_the_codes_of_amd(function: str) -> None:
         assert stub == amds
 
 
-#: tests/runtime/launch/test_inquiry.py tests this function.
+#: a function of HIP 7, which tests/runtime/launch/test_inquiry.py tests
 OF_HIP_7 = {"hipDrvLaunchKernelEx"}
-#: tests/runtime/graphs tests these functions.
+#: functions for graphs, which tests/runtime/graphs tests
 GRAPHS = set(re.findall(r"HIP_CALL\((\w+)", (HIPSTUB / "graphs.def").read_text()))
 
 
@@ -51,7 +52,7 @@ def _versions(library: Path) -> dict[str, str]:
 
 
 def test_the_stub_has_the_symbol_versions_of_amd() -> None:
-    """A program that was linked with AMD's HIP needs these symbol versions."""
+    """A program that was linked with AMD's HIP needs the symbol versions of AMD's HIP."""
     stub, amds = _versions(STUB), _versions(softgpu.hip())
     assert set(stub) == set(functions()) | OF_HIP_7 | GRAPHS
     shared = set(stub) - ABSENT_FROM_AMDS - OF_HIP_7
@@ -163,7 +164,7 @@ def test_each_thread_has_its_device(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_DEVICES="0")
 def test_the_stub_without_a_device_returns_the_codes_of_amd(hip: Stub) -> None:
-    """AMD's HIP returns these codes on a machine without a GPU."""
+    """The stub returns the codes that AMD's HIP returns on a machine without a GPU."""
     assert hip.hipGetDeviceCount(hip.new("int *")) == 100
     assert hip.hipInit(0) == 101
     assert hip.hipMalloc(hip.new("void **"), 8) == 101
@@ -206,8 +207,8 @@ def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
 
 # ---- fork ----------------------------------------------------------------------------------------
 
-#: The first call of a thread pauses while the record grows, until the fork ends or a timeout
-#: expires.
+#: The program pauses a thread's first call while the record grows. The pause ends after the fork or
+#: after a timeout.
 FORK_IN_A_CALL = """
 #include <pthread.h>
 #include <stdatomic.h>
@@ -292,7 +293,8 @@ def one_stream(hip: Stub) -> None:
     ),
 )
 def test_settings_without_sense_end_the_process(setting: dict[str, str]) -> None:
-    """With these settings a test would pass without proving anything."""
+    """The stub aborts if a setting is invalid, because a test would otherwise pass without proving
+    anything."""
     done = run_child(__name__, "one_stream", **setting)
     assert done.returncode < 0
     ((name, value),) = setting.items()

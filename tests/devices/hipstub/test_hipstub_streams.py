@@ -1,5 +1,4 @@
-"""Asynchronous streams of the stub: the waits of streams, and the time at which streams read
-memory."""
+"""Tests the stub's asynchronous streams: when streams wait, and when streams read memory."""
 
 from __future__ import annotations
 
@@ -45,8 +44,8 @@ def test_streams_run_by_themselves(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_ASYNC="held")
 def test_held_streams_do_what_is_waited_for(hip: Stub) -> None:
-    """If the program waits for a stream that depends on another stream, the stub also executes the
-    other stream's work up to the dependency. An event record counts as work."""
+    """A held stream executes its work if the program waits for the stream, or for a stream that
+    depends on this work. An event record counts as work."""
     first, second, idle, event = hip.stream(), hip.stream(), hip.stream(), hip.event()
     marked, mark = hip.stream(), hip.event()
     hip.hipEventRecord(mark, marked)

@@ -4,7 +4,7 @@
     python -m tests.devices.rocm --only 7.2.4       # one release
     python -m tests.devices.rocm --docs             # docs/record/tested.md from what is there
 
-Rows of releases that do not run stay unchanged.
+If only some releases run, the rows of all other releases stay unchanged.
 """
 
 from __future__ import annotations

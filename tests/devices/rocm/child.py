@@ -1,7 +1,7 @@
 """Replaces tests.support.child on another release of HIP.
 
-Messages of DTIF's loader do not count as the program's output. A test that needs the stub only for
-the counts of HIP calls runs here, because the library also counts these calls.
+Messages of DTIF's loader do not count as the program's output. Some tests use the stub only to
+count calls of HIP. These tests run on the release, where the library counts the calls.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Selects the release for the tests in this folder: the release that the option --rocm names, or
-the newest release."""
+"""Selects the release for the tests in this folder. The option --rocm names the release, and the
+default is the newest release."""
 
 from __future__ import annotations
 

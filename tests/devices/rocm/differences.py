@@ -1,4 +1,5 @@
-"""Tests that pass on HIP 5.2.3 but not on a later release, with reasons, which the matrix shows.
+"""Lists tests that pass on HIP 5.2.3 but not on a later release. Each entry has a reason, which
+docs/record/tested.md shows.
 
 If a program can notice a difference between releases, a test in test_release.py shows the behaviour
 of the later release.

@@ -34,7 +34,8 @@ def load() -> dict:
 def rows(
     release: Release, suite: str, abi: int, outcomes: Outcomes, presented: str = DEFAULT_CHIP
 ) -> list[dict]:
-    """Yields a row for each chip and LLVM version in the names of a suite's tests."""
+    """Returns a row for each chip and each LLVM version. The names of a suite's tests contain the
+    chip and the LLVM version."""
     groups: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
     for test, outcome in outcomes.items():
         llvm, chip = _LLVM.search(test), _CHIP.search(test)
@@ -89,7 +90,8 @@ def _order(row: Mapping) -> tuple:
 
 
 def _kind(row: Mapping) -> tuple[int, int, str, int]:
-    """Returns the sort key: suite number, LLVM (newest first), device, code object version."""
+    """Returns the key by which the table sorts a row: suite number, LLVM (newest first), device,
+    code object version."""
     names = [suite.name for suite in SUITES]
     return (names.index(row["suite"]), -row["llvm"], row["chip"], row["abi"])
 
@@ -115,8 +117,8 @@ def _releases() -> str:
 
 
 def _table(results: Mapping) -> str:
-    """Writes a table with a row for each suite, device, LLVM and code object version, and a column
-    for each release."""
+    """Returns a table. Each row stands for a suite, a device, an LLVM version and a code object
+    version, and each column for a release."""
     cells: dict[tuple, dict[str, str]] = {}
     reasons: dict[str, int] = {}
     for row in sorted(results["rows"], key=_kind):
@@ -142,8 +144,8 @@ def _table(results: Mapping) -> str:
 
 
 def _counts(row: Mapping, reasons: dict[str, int]) -> str:
-    """Formats the numbers of a row; each distinct reason for skipping has one number on the
-    page."""
+    """Formats the numbers of a row. Each reason for skipping tests has a number, which is the same
+    in all rows."""
     failed = [f"**{row['failed']} failed**"] if row["failed"] else []
     skipped = [
         f"{count} ({reasons.setdefault(why, len(reasons) + 1)})"

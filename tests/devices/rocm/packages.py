@@ -50,8 +50,8 @@ def fetch(release: Release) -> Path:
 
 
 def fetch_sparse(release: Release) -> None:
-    """Links hipSPARSE into the folder of the release's HIP, where it is found first. Raises
-    PackagesMissing."""
+    """Links hipSPARSE into the folder of the release's HIP, because the loader searches this folder
+    first. Raises PackagesMissing."""
     beside = fetch(release) / _LIBRARIES
     folder = cache() / f"sparse-{release.hip}"
     fetch_only(release, release.sparse, folder)

@@ -3,7 +3,7 @@
     python -m pytest -p tests.devices.rocm.plugin --rocm 7.2.4 -k softgpu tests/runtime/abi
 
 The tests need no changes for this plugin. mgpu_rt._cli.softgpu returns the release's environment to
-the tests, and the release's loader starts their programs.
+the tests, and subprocess.Popen starts programs through the release's loader.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def present(chip: str) -> None:
 
 
 def install_for_stub() -> None:
-    """Runs tests for the stub on the emulated device, where the library counts the calls."""
+    """Makes tests for the stub run on the emulated device. The library then counts the calls of
+    HIP."""
     plain_environment, plain_run = child.environment, child.run_child
 
     def environment(backend: str = "stub", **changes: str) -> dict[str, str]:

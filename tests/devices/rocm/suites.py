@@ -1,4 +1,4 @@
-"""The suites that run on each release, made of existing tests."""
+"""The suites of existing tests that run on each release."""
 
 from __future__ import annotations
 

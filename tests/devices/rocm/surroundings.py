@@ -1,4 +1,4 @@
-"""Runs a program on a release, with that release's loader and libraries, over softgpu."""
+"""Runs a program on softgpu with a release's HIP, libraries and loader."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Surroundings:
 
     @property
     def names(self) -> Path:
-        """Creates a folder in which all names that programs use for HIP link to the release's
-        HIP."""
+        """Returns a folder that contains a link to the release's HIP for each name by which
+        programs load HIP."""
         folder = self.root / "names"
         folder.mkdir(exist_ok=True)
         for name in ("libamdhip64.so", *(f"libamdhip64.so.{major}" for major in (5, 6, 7))):
@@ -50,7 +50,8 @@ class Surroundings:
         return folder
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Returns the environment of a child, except LD_LIBRARY_PATH, which prefix() replaces."""
+        """Returns the environment of a child process. Popen removes LD_LIBRARY_PATH later, because
+        prefix() passes these folders to the loader."""
         result = dict(os.environ if base is None else base)
         result["MGPU_RT_HIP"] = str(self.hip)
         result.setdefault("MGPU_RT_SOFTGPU", self.release.chips[0])
@@ -96,7 +97,7 @@ def without_chatter(stderr: str) -> str:
 
 
 class Popen(subprocess.Popen):  # type: ignore[type-arg]
-    """Replaces subprocess.Popen to run programs on the release: see plugin.py."""
+    """Replaces subprocess.Popen (see plugin.py), and starts programs on the release."""
 
     here: Surroundings
 

@@ -1,4 +1,5 @@
-"""Runs `make demo` on a release, only with --rocm, because `make test` has the demo's own test."""
+"""Runs `make demo` on the release that --rocm names. Without --rocm the test is skipped, because
+`make test` has another test of the demo."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ from tests.support.command import invoke
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
-#: An imaginary C library that is newer than all others; only a linker reads this library.
+#: An imaginary C library that is newer than every real C library. Only the linker reads the
+#: imaginary library.
 NEWER_LIBC = "long __isoc23_strtol(void) { return 0; } int strlen(void) { return 0; } int %s;"
 VERSIONS = "GLIBC_2.2.5 { strlen; }; GLIBC_2.99 { __isoc23_strtol; novelty; } GLIBC_2.2.5;"
 
@@ -30,7 +31,7 @@ long both(const char *text) { return parse(text, 0, 10) * 10 + strlen(text); }
 
 
 def linked(folder: Path, more: str = "") -> Path:
-    """Returns a library that is linked against the newer C library."""
+    """Returns a library that is linked with an imaginary newer C library."""
     (folder / "versions").write_text(VERSIONS)
     libc = compile_c(
         *(folder / "libc.so.6", NEWER_LIBC % "novelty", "-shared", "-fPIC", "-nostdlib", "-w"),
@@ -92,7 +93,7 @@ def test_a_release_is_installed_whole_or_not_at_all(
     assert [path.name for path in place.parent.iterdir()] == ["hip-7.2.4"]
 
 
-#: For each failure of apt-get or dpkg-deb, the output, and the line that the user sees.
+#: Maps each failure of apt-get or dpkg-deb to the program's output and the line that the user sees.
 FAILURES = {
     "no network": (
         "E: Failed to fetch http://a/InRelease  Temporary failure resolving 'a'\n"

@@ -64,7 +64,7 @@ def device(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
-    """Returns a program of bench/programs, linked with the unchanged library."""
+    """Returns a program of bench/programs, linked with the same library as for HIP 5.2.3."""
     compiled = lower.lower(bench.PROGRAMS / f"{program}.mlir", llvm=22, iterations=iterations)
     out = folder / program
     libraries = [LIBRARY, print_library()]
@@ -73,8 +73,8 @@ def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
 
 
 def test_the_stand_in_for_the_driver_is_recognised(here: Surroundings) -> None:
-    """An installed HIP can use the emulated device only if mgpu_rt recognises the library through
-    which that HIP calls the driver."""
+    """mgpu_rt must recognise the library through which an installed HIP calls the driver. Otherwise
+    this HIP cannot use the emulated device."""
     assert _hip_search.seams(str(here.hip)) == [here.release.seam]
     assert softgpu.serves(str(here.hip))
 
@@ -103,8 +103,9 @@ def test_the_forums_program_prints_no_warning(run: Run, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
-#: A program records an event on its own stream, then destroys the stream. The program overwrites
-#: the event's memory before the library may query the event.
+#: A program records an event on its own stream, then destroys the stream. The program then
+#: overwrites the stream's memory, and destroys the event. A query of the event would read the
+#: overwritten memory.
 STREAM_IS_GONE = """
 #include <dlfcn.h>
 #include <malloc.h>
@@ -149,7 +150,8 @@ def test_an_event_outlives_the_stream_that_it_was_recorded_on(run: Run, tmp_path
 
 
 #: The program destroys four busy streams, whose four events complete before the program ends. The
-#: test waits for the device, because HIP 5.7.1's hipEventSynchronize may read the dead stream.
+#: program waits for the device, because HIP 5.7.1's hipEventSynchronize may read a destroyed
+#: stream.
 DESTROYED_AT_WORK = """
 #include <dlfcn.h>
 #include <stddef.h>
@@ -182,8 +184,8 @@ int main(void) {
 def test_signals_that_hip_calls_leaked_are_its_own_or_of_kept_events(
     run: Run, tmp_path: Path
 ) -> None:
-    """HIP 7 reports one leak at the end of each program. If the library left a busy stream
-    undestroyed, HIP 7 would report 90 leaks."""
+    """HIP 7 reports one leak at the end of each program. If the library did not destroy busy
+    streams, HIP 7 would report 90 leaks."""
     flags = [str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}", "-ldl"]
     program = compile_c(tmp_path / "program", DESTROYED_AT_WORK, *flags)
 
@@ -200,8 +202,8 @@ def test_signals_that_hip_calls_leaked_are_its_own_or_of_kept_events(
 
 
 def test_a_fault_ends_as_in_the_release(here: Surroundings, device: Run) -> None:
-    """With HIP up to release 6 the process aborts after a fault. With HIP 7 all later calls return
-    the error, and the device does not abort."""
+    """After a fault, HIP up to release 6 aborts the process. HIP 7 returns the error from all later
+    calls, and the process continues."""
     done = device("process", "outlive_fault")
     assert "softgpu: kernel store" in done.stderr
     if here.release.returns_faults:

@@ -1,4 +1,4 @@
-"""Runs `mgpu-rt selftest` on a later release of HIP than Debian 12's."""
+"""Runs `mgpu-rt selftest` on a release of HIP that is newer than Debian 12's release."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SEQUENCES = ("calm-01", "calm-10")
 def test_programs_and_sequences_are_right(
     chip: str, here: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In some of these sequences, an earlier library queried an event after the event's stream was
-    destroyed. HIP 7.2.4's hipEventQuery reads the destroyed stream."""
+    """Some sequences of the selftest destroy an event's stream. An earlier version of the library
+    then queried the event. HIP 7.2.4's hipEventQuery reads the destroyed stream."""
 
     class Popen(surroundings.Popen):
         pass

@@ -1,5 +1,6 @@
-/* A stand-in for hipSPARSE and cuSPARSE (-DPREFIX), or for cuSPARSELt (-DLT). The stand-in computes
- * nothing, counts calls, fails on demand, and detects misuse of the libraries.
+/* A stand-in for hipSPARSE (-DPREFIX=hipsparse), cuSPARSE (-DPREFIX=cusparse) or cuSPARSELt (-DLT).
+ * The stand-in computes nothing, counts calls, fails on demand, and detects misuse of the
+ * libraries.
  *
  * csrc/runtime/sparse/sparse.def and sparselt.def list the functions. Thread-safe. */
 #include "hip_abi.h"
@@ -313,7 +314,8 @@ static size_t width(int type) {
     }
 }
 
-/* SPARSESTUB_DELAY: the duration of an operation on the host, in microseconds. */
+/* Simulates an operation, which takes SPARSESTUB_DELAY microseconds on the host. Returns the
+ * operation's status. */
 static int operate(const char *name, struct environment *environment, const void *alpha,
                    const void *beta, int type) {
     const char *delay = getenv("SPARSESTUB_DELAY");
@@ -401,8 +403,8 @@ int NAMED(SpGEMM_copy)(void *handle, int of_a, int of_b, const void *alpha, void
 
 /* ---- cuSPARSELt ---- */
 
-/* The size that version 0.6 writes; this size exceeds the memory that LLVM reserves. Live objects
- * own memory, as in version 0.8 and later. */
+/* Version 0.6 of cuSPARSELt writes objects of this size. LLVM reserves less memory for an object. A
+ * live object owns memory, as in version 0.8 and later versions of cuSPARSELt. */
 enum { OBJECT = 13072 };
 
 static int made(void *object, const char *name) {

@@ -1,7 +1,7 @@
 """Runs the fuzzers: `python -m tests.proofs.fuzz [--seconds N] [--jobs N] READER ...` (make fuzz).
 
-Writes the results to build/fuzz/results.json. If every reader ran for the ten minutes that
-README.md shows, also writes bench/results/suites and README.md's table.
+Writes the results to build/fuzz/results.json. If every reader ran for at least ten minutes, also
+writes the results to bench/results/suites and to README.md's table.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ static void read_with(unsigned number, const unsigned char *bytes, size_t limit)
               strlen(image_bundle_targets(&image, targets, sizeof targets)) < sizeof targets);
 }
 
-/* The first byte of the input selects the reader, and tells whether the reader gets the size of the
- * file. */
+/* The first byte of the input selects the reader, and decides whether the reader receives the
+ * file's size. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0)
         return 0;

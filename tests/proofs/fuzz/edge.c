@@ -12,7 +12,8 @@ static unsigned char *room(void) {
     begin = mmap(NULL, 2 * EDGE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     HOLDS(begin != MAP_FAILED);
     HOLDS(mprotect(begin + EDGE_ROOM, EDGE_ROOM, PROT_NONE) == 0);
-    ASAN_UNPOISON_MEMORY_REGION(begin, 2 * EDGE_ROOM); /* the memory may have been a stack */
+    /* An earlier stack may have poisoned this memory. */
+    ASAN_UNPOISON_MEMORY_REGION(begin, 2 * EDGE_ROOM);
     return begin;
 }
 

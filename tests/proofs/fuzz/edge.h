@@ -1,4 +1,4 @@
-/* Copies a fuzzer's input to the end of readable memory: reading one more byte crashes. */
+/* Copies a fuzzer's input to the end of readable memory, so that reading one more byte crashes. */
 #ifndef MGPU_RT_FUZZ_EDGE_H
 #define MGPU_RT_FUZZ_EDGE_H
 
@@ -15,7 +15,7 @@ char *edge_text(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Traps if a property does not hold, even with NDEBUG. */
+/* Traps if a property is false, even in builds with NDEBUG. */
 #define HOLDS(property)                                                                            \
     do {                                                                                           \
         if (!(property))                                                                           \

@@ -13,7 +13,7 @@ static void list_names(const struct image *image) {
     HOLDS(strlen(image_undefined_names(image, names, sizeof names)) < sizeof names);
 }
 
-/* Uses an image of known size, as the library does. */
+/* Calls the functions that the library calls on an image whose size is known. */
 static void use(const struct image *image) {
     unsigned char *copy = malloc(image->size);
     HOLDS(copy);

@@ -1,4 +1,5 @@
-/* Fuzzes code object metadata: reads it, and rewrites it into a buffer of the image's size. */
+/* Fuzzes the functions that read and rewrite code object metadata. The buffer for rewritten
+ * metadata has the image's size. */
 #include "modules/image/metadata.h"
 #include "edge.h"
 

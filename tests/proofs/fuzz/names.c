@@ -1,5 +1,5 @@
-/* Fuzzes the list of kernel names. The fuzzer declares arbitrary bytes to be an image, and passes a
- * buffer of arbitrary size. */
+/* Fuzzes the list of kernel names. The fuzzer passes arbitrary bytes as an image, and a buffer of
+ * arbitrary size. */
 #include "edge.h"
 #include "modules/image/image.h"
 

@@ -32,7 +32,8 @@ _QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
 
 
 def _tables_first(image: bytes) -> bytes:
-    """Moves the section headers before the last section, where some linkers write them."""
+    """Moves the section headers before the last section. Some linkers write section headers in this
+    place."""
     at, size, count = (
         struct.unpack_from(form, image, o)[0] for form, o in (("<Q", 40), ("<H", 58), ("<H", 60))
     )
@@ -87,7 +88,7 @@ def images() -> list[bytes]:
 
 
 def files_of_images() -> list[bytes]:
-    """Returns inputs for single readers: the reader's number, followed by a file (bundle.c)."""
+    """Returns inputs that consist of a reader's number and a file (bundle.c)."""
     forum = code_objects()[0]
     kinds = (bundle(forum), _compressed(3), _fatbin(forum), _tables_first(forum))
     return [bytes([edge | n]) + kind for edge in (0, 128) for n, kind in enumerate(kinds)]
@@ -143,14 +144,15 @@ def _endless(library: bytes) -> bytes:
 
 
 def names() -> list[bytes]:
-    """Returns inputs of names.c: the reader, the size of the names' buffer, and the image."""
+    """Returns inputs of names.c. Each input consists of the reader's number, the size of the buffer
+    for names, and an image."""
     forum = code_objects()[0]
     return [b"\0\x10" + forum, b"\2\x10" + _cubin(forum) + b"\0.text.k\0", b"\1\x10" + PTX]
 
 
 def settings() -> list[bytes]:
-    """Returns a line for each variable and value, and an input of all lines; each line begins with
-    the variable's letter (options.c)."""
+    """Returns one input for each variable and value, and one input with all lines. Each line begins
+    with the variable's letter (options.c)."""
     letters = [chr(ord("A") + i) for i in range(len(options()) + 1)]
     values = (
         b"0",

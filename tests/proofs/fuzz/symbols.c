@@ -1,5 +1,5 @@
-/* Fuzzes the reader of symbols. The file on disk has the segments of the mapped file, but may
- * differ elsewhere. The first 8 bytes of the input are the requested address. */
+/* Fuzzes the reader of symbols. The file on disk and the mapped file have the same segments, but
+ * other parts may differ. The first 8 bytes of the input are the requested address. */
 #include "edge.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static ssize_t counted_pread(int file, void *to, size_t size, off_t offset);
 
 enum {
     ROOM = 1 << 14
-}; /* more bytes than a linker's file needs, but fewer than the sizes that some files state */
+}; /* more bytes than a linker's file needs, but fewer bytes than damaged files declare */
 
 static uint64_t bytes_read;
 

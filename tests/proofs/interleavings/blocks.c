@@ -1,4 +1,5 @@
-/* The program owns two blocks, on two busy streams. The host shares other blocks with graphs. */
+/* The program owns two blocks, on two busy streams. In a second scenario, the program and a graph
+ * share blocks. */
 #include "shared/types.h"
 #define POOL_WAYS 1
 #include "memory/blocks.c"
@@ -74,7 +75,8 @@ static void capture(unsigned object) {
     held->state = IS_HELD;
 }
 
-/* The program allocates the graph's block again. */
+/* Runs the graph's allocation: the program owns the graph's block again, if the program had freed
+ * the block. */
 static void serve_graph(unsigned object) {
     if (!world.graph || world.graph_ends)
         explore_prune();
@@ -268,8 +270,8 @@ static void check_between(void) {
     }
 }
 
-/* The program owns object 0, and work on stream 1 uses this object. The pool of stream 0 contains
- * another block. */
+/* The program owns object 0, and work on stream 1 uses this object. The pool of stream 0 contains a
+ * free block. */
 static void set_up(bool exclusive) {
     model_start(2, exclusive);
     void *first = impl_mgpuMemAlloc(BYTES, model_stream(0), false);

@@ -1,4 +1,4 @@
-/* Two events on two streams; the program may own both events at once. */
+/* Two events on two streams. The program may own the two events at the same time. */
 #include "streams/events.c"
 
 #include "program.h"

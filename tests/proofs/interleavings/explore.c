@@ -8,8 +8,9 @@
 
 extern const struct scenario *const scenarios[];
 
-/* Each array has one element for each thread. These variables are last and aligned, so they share
- * no cache line with the runtime's variables, whose values change with the state. */
+/* Each array has one element for each thread. The arrays are aligned and linked after the runtime.
+ * The arrays therefore share no cache line with the runtime's variables, which change with the
+ * state. */
 static int operations[THREADS] __attribute__((aligned(64)));
 static unsigned first_operations[THREADS];
 
@@ -25,7 +26,7 @@ enum { FIRST_ROOM = 1 << 10 };
 
 struct visit {
     struct name name;
-    double ways; /* number of ways from this state to an end; -1: unknown */
+    double ways; /* number of paths from this state to the end; -1: unknown */
 };
 static struct visit *visits;
 static size_t visit_count, visit_room;
@@ -93,8 +94,8 @@ void explore_fail(const char *what) {
     _exit(1);
 }
 
-/* If two threads have equal numbers of operations and equal first operations, their order makes no
- * difference: the thread with the lower number begins first. */
+/* Returns true if the thread must begin after the preceding thread. If two threads have the same
+ * first operation and the same number of operations, their order makes no difference. */
 static bool waits_for_its_turn(int thread) {
     return thread && is_new(&now, thread) && is_new(&now, thread - 1) &&
            operations[thread - 1] == operations[thread] &&
@@ -155,7 +156,8 @@ static void pop(void) {
     __real_free(frame->saved);
 }
 
-/* A thread's first operation is fixed before the search, so this function does not vary it. */
+/* Advances the frame to the next choice or to the next thread. A thread's first operation is fixed
+ * before the search, and is no choice. */
 static void advance(struct frame *frame) {
     const struct machine *before = (const void *)frame->saved->content;
     const struct coroutine *thread = &before->threads[frame->thread];
@@ -210,7 +212,8 @@ static double explore(const struct saved *first) {
     return found_shared ? -1 : ways;
 }
 
-/* Selects the next combination of the threads' first operations; returns false after the last. */
+/* Selects the next combination of the threads' first operations. Returns false if no combination is
+ * left. */
 static bool next_first_operations(void) {
     for (int thread = THREADS; thread-- > 0;) {
         if (!operations[thread] || ++first_operations[thread] == scenario->operations)

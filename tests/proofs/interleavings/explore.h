@@ -1,9 +1,9 @@
 /* Explores all interleavings of a few threads that run the runtime's own code.
  *
  * The compiler option -fsanitize=thread makes the runtime call this scheduler at each memory
- * access. The threads are coroutines. The scheduler explores every choice of the next thread at
- * each access to shared memory, each use of a lock and each call of HIP. The scheduler does not
- * examine a state twice. */
+ * access. The threads are coroutines. The scheduler explores every choice of the next thread. A
+ * choice exists at each access to shared memory, at each use of a lock, and at each call of HIP.
+ * The scheduler does not examine a state twice. */
 #ifndef EXPLORE_H
 #define EXPLORE_H
 
@@ -24,8 +24,8 @@ struct scenario {
     const char *const *names;         /* the names of the operations */
 };
 
-/* A scenario with the functions `set_up`, `check` and `check_between` of this file, and with the
- * given function `plays` and list of names. */
+/* A scenario with the file's own functions `set_up`, `check` and `check_between`, with the function
+ * `plays`, and with the names in `list`. */
 #define SCENARIO(title, asks, count, plays, list)                                                  \
     {.name = title,                                                                                \
      .operations = count,                                                                          \
@@ -39,25 +39,25 @@ struct scenario {
 /* Returns the number of the running thread, from 0; -1 if no thread runs. */
 int explore_self(void);
 
-/* Marks a point at which the scheduler may switch to another thread before a call of HIP. */
+/* Lets the scheduler switch to another thread. The model calls this function before each call of
+ * HIP. */
 void explore_point(void);
 
 /* Returns a number below count; the search tries every number. */
 unsigned explore_choose(unsigned count);
 
-/* Abandons the run of the calling thread, because no valid program would reach this point. */
+/* Abandons the current run, because no valid program would reach this state. */
 void explore_prune(void);
 
-/* Returns a nonzero number if no other thread is inside an operation. If two calls within one
- * operation return the same nonzero number, no other thread was inside an operation between the
- * calls. */
+/* Returns a nonzero number if no other thread is inside an operation. If two calls in one operation
+ * return equal nonzero numbers, no other thread was inside an operation between the calls. */
 unsigned explore_lone(void);
 
-/* Ends the exploration if the condition is false, and prints the steps that led to the state. */
+/* Ends the exploration if the condition is false, and prints the steps from the start. */
 #define explore_require(condition, what) ((condition) ? (void)0 : explore_fail(what))
 void explore_fail(const char *what);
 
-/* The memory of the scenario, which is a part of the state. The memory is initially zero. */
+/* The scenario's memory, which is a part of each state. The memory is initially zero. */
 extern struct world world;
 
 /* Returns true while a thread holds `lock`, whose data may then be inconsistent. */

@@ -61,7 +61,8 @@ static hipError_t stream_create(hipStream_t *stream) {
     for (unsigned i = 0; i < MOST_STREAMS; i++)
         if (!world.streams[i].alive) {
             world.streams[i].alive = true;
-            finish_works(i, world.streams[i].submitted); /* the earlier owner's operations */
+            /* Completes the operations of the handle's earlier owner. */
+            finish_works(i, world.streams[i].submitted);
             *stream = model_stream(i);
             return hipSuccess;
         }
@@ -100,7 +101,8 @@ static hipError_t stream_synchronize_(hipStream_t stream) {
     return hipSuccess;
 }
 
-/* Pending operations may or may not have completed; the search tries both. */
+/* Returns hipSuccess if the operations up to `upto` have completed, or hipErrorNotReady. If
+ * operations are pending, the search tries both results. */
 static hipError_t ask_for(unsigned stream, unsigned upto) {
     if (world.streams[stream].done >= upto)
         return hipSuccess;
@@ -263,7 +265,7 @@ static hipError_t module_unload(hipModule_t module) {
     return hipSuccess;
 }
 
-/* Returns a function that differs for each load of the module. */
+/* Stores a function handle that differs between the loads of a module. */
 static hipError_t module_function(hipFunction_t *function, hipModule_t module, const char *name) {
     (void)name;
     explore_point();

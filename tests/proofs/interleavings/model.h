@@ -45,7 +45,7 @@ struct world {
     struct {
         bool alive;
         bool in_graph;
-        unsigned needs[MOST_STREAMS]; /* for each stream: the last operation on the block */
+        unsigned needs[MOST_STREAMS]; /* for each stream: the last operation that uses the block */
     } blocks[MOST_BLOCKS];
     void *works_on[THREADS + 1]; /* the memory on which a thread's launch works, or NULL */
     void *graph;                 /* the block of a graph, or NULL */
@@ -68,17 +68,19 @@ struct world {
     bool recorded[MOST_OBJECTS];                /* whether the event in `held` was recorded */
     unsigned covers[MOST_STREAMS][MOST_FENCES]; /* operations submitted before a fence was set */
     unsigned fences[MOST_STREAMS];
-    bool forgot; /* a thread has invalidated the caches, so only HIP knows some objects */
+    bool forgot; /* a thread has invalidated the caches, so some objects exist only in HIP */
     bool exits;  /* the process is exiting */
     struct {
         bool alive;
         uint64_t number;
-    } watch;           /* the memory by which the library detects a reset */
-    bool reset;        /* a thread has reset the device */
-    int resets;        /* the device that a thread is now resetting; 0: none */
-    unsigned hands;    /* operations of the library's own thread; a reset does not wait for them */
-    bool hand_under;   /* the library's own thread is in an operation that began before a reset */
-    bool hand_between; /* the library's own thread worked between a reset and its detection */
+    } watch;         /* the library checks this memory to detect a reset */
+    bool reset;      /* a thread has reset the device */
+    int resets;      /* the device that a thread is now resetting; 0: none */
+    unsigned hands;  /* running operations of the library's own thread; a reset does not wait for
+                        these operations */
+    bool hand_under; /* the library's own thread executes an operation that began before a reset */
+    bool hand_between; /* the library's own thread worked between a reset and the detection of the
+                          reset */
 };
 
 /* Sets `hip` to this model, and sets the runtime's options. Then creates the program's streams. */
@@ -87,7 +89,7 @@ void model_start(unsigned streams, bool exclusive);
 hipStream_t model_stream(unsigned number);
 unsigned model_number(hipStream_t stream);
 
-/* Creates a stream as if the program had called HIP. */
+/* Creates a stream directly with HIP, without the library. */
 void model_own_stream(unsigned number);
 bool model_is_done(unsigned stream);
 
@@ -102,7 +104,7 @@ extern unsigned char model_images[2][IMAGE_BYTES];
 
 bool model_event_is_past(hipEvent_t event);
 bool model_event_is_alive(hipEvent_t event);
-/* Returns the indices of handles in `world`. */
+/* Returns the index of a handle's object in `world`. */
 unsigned model_module(const void *handle);
 unsigned model_block(const void *address);
 bool model_block_is_alive(const void *address);

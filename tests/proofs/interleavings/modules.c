@@ -1,4 +1,5 @@
-/* Two modules that the program owns, loaded from one image or from two. */
+/* Two modules that the program owns. The program loads the modules from one image or from two
+ * images. */
 #include "modules/modules.c"
 
 #include "modules/modules_limit.h"

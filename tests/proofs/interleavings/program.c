@@ -15,7 +15,7 @@ void program_require_gone(bool all_gone, unsigned lone) {
     explore_require(all_gone || !lone || explore_lone() != lone, "all is forgotten");
 }
 
-/* Requires that no thread uses a handle, and that no call is creating or ending an object. */
+/* Prunes the run if a thread uses a handle, or if a call is creating or ending an object. */
 static void need_rest(void) {
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
         if (world.held[i].users || world.held[i].state == IS_MADE ||

@@ -5,46 +5,46 @@
 
 #include "model.h"
 
-/* Launches a kernel on a stream. The kernel of program_launch_on works on the memory at the
+/* Launches a kernel on a stream. program_launch_on launches a kernel that uses the memory at the
  * address. */
 void program_launch(hipStream_t stream);
 void program_launch_on(hipStream_t stream, void *address);
 
-/* Notes that a thread invalidates all caches; prunes the run if a thread uses a handle of the
+/* Records that a thread invalidates all caches. Prunes the run if a thread uses a handle of the
  * program. Afterwards, some objects exist in HIP but in no cache, and no fence covers the pending
  * work of these objects. */
 void program_forgets(void);
-/* Checks `all_gone`, unless another thread has been inside an operation since explore_lone()
- * returned `lone`. */
+/* Checks `all_gone`. Skips the check if another thread has been inside an operation since
+ * explore_lone() returned `lone`. */
 void program_require_gone(bool all_gone, unsigned lone);
 
 /* Resets the device while no thread of the program is inside a call. All objects then cease to
- * exist in HIP, which reuses their handles. */
+ * exist in HIP, and HIP reuses the handles. */
 void program_reset(void);
-/* Sets the current device of the calling thread. Prunes the run while a thread resets this device.
- */
+/* Sets the current device of the calling thread. Prunes the run if a thread is resetting this
+ * device. */
 void program_go_to(int device);
 /* Resets a device that is not current on any thread of the program. The reset destroys the modules
- * of the device in HIP. `forget` invalidates the caches of the modules. */
+ * of the device in HIP. `forget` invalidates the device's modules in the library's caches. */
 void program_reset_modules(int device, void (*forget)(int device));
-/* Returns true after a reset until the library allocates the memory by which it detects resets. */
+/* Returns true if a reset has happened and the library has not yet allocated the memory with which
+ * it detects the next reset. */
 bool program_reset_is_unseen(void);
 /* Begins or ends an operation of the library's own thread. */
 void program_hand(bool begins);
 
 /* Returns the object with this number, for the calling thread. Prunes the run if the object's state
- * is not `state`, or if another thread uses the object. No valid program makes this call in that
- * case. */
+ * is not `state`, or if a thread uses the object. No valid program would make the call with such an
+ * object. */
 struct held *program_hold(unsigned object, int state);
 /* Returns an object of the program that other threads may use at the same time. */
 struct held *program_use(unsigned object);
 
-/* Begins a call of the program that creates an object. program_has stores the handle that the call
- * returned. The handle must differ from all other handles of the program. */
+/* Begins a call of the program that creates an object. program_has ends the call, and stores the
+ * handle that the call returned. The handle must differ from all other handles of the program. */
 struct held *program_asks(unsigned object);
 void program_has(struct held *held, void *handle);
-/* Begins the call that ends an unused object; program_has_ended ends the call.
- */
+/* Begins the call that destroys an unused object. program_has_ended marks the end of the call. */
 struct held *program_ends(unsigned object);
 void program_has_ended(struct held *held);
 

@@ -1,9 +1,9 @@
-/* Two streams of the program, an external stream, and as many streams as the caches may contain. */
+/* The program's two streams, an external stream, and one stream for each place in the caches. */
 #include "streams/streams_pool.c"
 
 #include "program.h"
 
-/* The stream that the program created by calling HIP; it has the highest number. */
+/* The stream that the program created directly with HIP. This stream has the highest number. */
 enum { OWN = MOST_STREAMS - 1 };
 
 static void create(unsigned object) {
@@ -169,8 +169,8 @@ enum moved_operation { SERVE_ELSEWHERE, SERVE_AND_END, SERVE_HERE, RETURN_ALL, M
 static const char *const moved_names[] = {"create the one anew on another device, and destroy it",
                                           "the same, and the thread ends", "create 1", "give back"};
 
-/* Acts as a thread whose current device is 1: creates and destroys stream 1. A run contains this
- * operation only once. */
+/* Creates and destroys stream 1, as if the current device of the calling thread were 1. A run
+ * contains this operation only once. */
 static void serve_elsewhere(void) {
     struct held *held = program_hold(0, NOT_HELD);
     const hipStream_t handle = model_stream(1); /* the stream that HIP created second */
@@ -276,8 +276,8 @@ static void check_between(void) {
     explore_require(known == stream_pool_total, "the total counts all that are kept");
 }
 
-/* The program owns object 0, which needs fences. A queue contains another stream, which is idle or
- * busy. */
+/* The program owns object 0, a stream that needs fences. A queue contains a second stream, which is
+ * idle or busy. */
 static void set_up(bool exclusive) {
     model_start(1, exclusive);
     model_own_stream(OWN);
@@ -291,7 +291,7 @@ static void set_up(bool exclusive) {
     release_of_thread(thread_get());
 }
 
-/* The program owns no stream; a queue contains a busy stream and an idle one. */
+/* The program owns no stream. A queue contains a busy stream and an idle stream. */
 static void set_up_reset(bool exclusive) {
     static const struct cache *const caches[] = {&reset_cache, &stream_cache, NULL};
     caches_set(caches);

@@ -48,7 +48,7 @@ def _states(home: Path, arguments: str) -> int:
 
 
 def _recorded() -> dict[str, tuple[int, float]]:
-    """Returns the number of threads of each scenario, and the number of its states in millions."""
+    """Returns, for each scenario, the number of threads and the number of states in millions."""
     rows = re.findall(r"(?m)^\| ([a-z-]+) \|.*\| (\d) \| ([\d.]+) \|$", RECORD.read_text())
     return {name: (int(threads), float(millions)) for name, threads, millions in rows}
 
@@ -69,7 +69,8 @@ def test_every_state_of_two_threads_is_as_types_h_says(explorer: Path, scenario:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_all_that_the_record_lists_was_explored(explorer: Path, scenario: str) -> None:
     threads, millions = _recorded()[scenario]
-    # Memory addresses decide which words share a line, so the number of states varies slightly.
+    # Memory addresses decide which words share a cache line, so the number of states varies
+    # slightly.
     states = _states(explorer, f"{scenario} 1 1 {threads - 2}") / 1e6
     assert states == pytest.approx(millions, rel=0.2)
 

@@ -21,7 +21,7 @@ bool exploring, found_shared;
 static char stacks[THREADS][STACK] __attribute__((aligned(64)));
 static char arenas[THREADS + 1][ARENA] __attribute__((aligned(64)));
 static int self = -1;
-static bool started, pruned; /* started: writes from now on belong to the state */
+static bool started, pruned; /* started: the state includes all writes after the start */
 static char *scheduler_stack;
 
 static struct line {
@@ -112,7 +112,7 @@ struct name threads_name(const struct saved *saved) {
     const size_t fixed = saved->bytes - saved->lines * LINE;
     mix(&name, saved->content, fixed);
     const char *content = saved->content + fixed;
-    /* A line that still has its initial content does not affect the state's name. */
+    /* The name of the state (a hash) ignores each cache line that still has its initial content. */
     for (uint64_t line = 0; line < saved->lines; line++, content += LINE)
         if (memcmp(content, lines[line].before, LINE) != 0) {
             mix(&name, (const char *)&line, sizeof line);
@@ -171,7 +171,7 @@ void threads_make(const int *operations) {
         make_thread(thread, operations[thread]);
     started = true;
     for (int thread = 0; thread < THREADS; thread++)
-        (void)threads_run(thread); /* runs to the thread's first operation */
+        (void)threads_run(thread); /* runs the thread until its first operation */
     exploring = true;
 }
 
@@ -211,8 +211,8 @@ void explore_prune(void) {
 /* ---- what several threads use ----
  *
  * The scheduler can switch threads at each access to a shared word. A word is shared if several
- * threads access it, one of them writes it, and no common lock protects it. If a word turns out to
- * be shared, the exploration restarts. */
+ * threads access the word, at least one thread writes the word, and no common lock protects the
+ * word. If a word turns out to be shared, the exploration restarts. */
 
 static struct word {
     uintptr_t at; /* address / 8; 0: none */
@@ -403,7 +403,7 @@ void *__wrap_realloc(void *old, size_t bytes) {
     void *larger = allocate(bytes, 16);
     return old ? __real_memcpy(larger, old, bytes) : larger;
 }
-/* Freed memory is never reused, and no thread may read it. */
+/* Does nothing, because freed memory is never reused. No thread may read freed memory. */
 void __wrap_free(void *memory) {
     (void)memory;
 }

@@ -1,9 +1,10 @@
-/* The explored threads: coroutines that run the runtime's code, and their states.
+/* The explored threads are coroutines that execute the runtime's code; this file declares the
+ * threads and their states.
  *
  * A state contains the threads' stacks, all lines of memory that a thread has ever written,
- * `world`, and the fields below. The first write to a line adds the line to all later states. If a
- * state does not contain a line, the line still has its initial content, from before the threads
- * began. */
+ * `world`, and the fields below. When a thread first writes to a memory line, all later states also
+ * contain the line. If a state does not contain a memory line, the line still has the content that
+ * it had before the threads started. */
 #ifndef THREADS_H
 #define THREADS_H
 
@@ -37,12 +38,12 @@ extern struct machine now;
 
 extern const struct scenario *scenario;
 extern bool exploring;    /* if true, each access to shared memory is a scheduling point */
-extern bool found_shared; /* memory that counted as unshared turned out to be shared */
+extern bool found_shared; /* memory is shared, but the search regarded it as unshared */
 
-/* Sets up the scenario's threads: stacks, numbers of operations, and first states. */
+/* Sets the scenario's threads up with stacks, numbers of operations, and initial states. */
 void threads_make(const int *operations);
 
-/* Runs a thread to its next scheduling point; returns false if no valid program would reach this
+/* Runs a thread to its next scheduling point; returns false if only an invalid program reaches this
  * point. */
 bool threads_run(int thread);
 
@@ -60,8 +61,8 @@ struct name {
 };
 struct name threads_name(const struct saved *saved);
 
-/* The C library's functions; the linker redirects the runtime's calls of these functions to
- * threads.c. */
+/* Functions of the C library; when the runtime calls one of these functions, the linker selects the
+ * version in threads.c. */
 void *__real_memcpy(void *to, const void *from, size_t bytes);
 void *__real_memset(void *to, int value, size_t bytes);
 void *__real_malloc(size_t bytes);

@@ -1,4 +1,4 @@
-"""Copies mgpu_rt without one proof into a separate checkout, with its tests."""
+"""Copies mgpu_rt and the tests into a separate checkout, and removes one proof from the copy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from tests.proofs.mutants.table import MARK
 from tests.support.child import BUILD, ROOT
 from tests.support.variants import NAME
 
-#: folders that the checkout shares, because these folders contain no proofs
+#: folders that the separate checkout shares with the repository, because these folders contain no
+#: proofs
 SHARED = ("bench", "csrc", "docs", "examples", "pyproject.toml", "Makefile")
 
 
 def left_out(text: str, proof: str) -> str:
-    """Returns a source without the proof: the text in the mark replaces the line."""
+    """Returns a source in which the text in the proof's mark replaces the proof's line."""
     lines = text.splitlines()
     (at,) = (at for at, line in enumerate(lines) if (mark := MARK.match(line)) and mark[1] == proof)
     mark = MARK.match(lines[at])
@@ -31,7 +32,8 @@ def left_out(text: str, proof: str) -> str:
 
 @contextmanager
 def python_without(proof: str, file: str) -> Iterator[Path]:
-    """Yields the library in a checkout whose `file` lacks the proof, for tests in that checkout."""
+    """Yields the library of a checkout in which the file lacks the proof; tests run in this
+    checkout."""
     home = BUILD / "variants" / f"without-{proof}"
     shutil.rmtree(home, ignore_errors=True)
     (home / "build").mkdir(parents=True)

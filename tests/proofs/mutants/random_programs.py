@@ -1,8 +1,8 @@
-"""Random programs that detect a library without one of its proofs.
+"""Random programs that detect the absence of one of the library's proofs.
 
 Programs that run on one device and exit normally detect early reuse of freed memory. All other
-programs detect faults that affect only unusual programs (tests/proofs/random/edges.py, Ending in
-model.py).
+programs detect faults that affect only unusual programs (the actions in
+tests/proofs/random/edges.py, and the class `Ending` in model.py).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def _program(source: random.Random) -> programs.Bytes:
 
 
 def _several(device: runner.Device, fails: bool = False) -> Cases:
-    """Generates cases of several programs; with `fails`, one of the library's allocations fails in
-    each process."""
+    """Generates cases of several programs; if `fails` is true, one allocation by the library fails
+    in each process."""
     source = random.Random(12)
     for number in range(PROGRAMS // AT_ONCE):
         drawn = [_program(source) for _ in range(AT_ONCE)]
@@ -39,7 +39,7 @@ def _several(device: runner.Device, fails: bool = False) -> Cases:
 
 
 def _ends(device: runner.Device, ending: model.Ending) -> Cases:
-    """Generates programs that end in the given way, and in no other way."""
+    """Generates programs that all end in the given way."""
     source = random.Random(12)
     other = tuple(one.word for one in model.Ending if one is not ending)
     for _ in range(ENDINGS):
@@ -59,8 +59,8 @@ KINDS: dict[str, tuple[runner.Device, Callable[[], Cases]]] = {
 
 
 def notice(kind: str, library: Path) -> None:
-    """Requires that a program of this kind prints other results with the library than with
-    stock."""
+    """Requires that a program of this kind prints one result with the library and a different
+    result with stock."""
     device, cases = KINDS[kind]
     images.write("gfx90a")
     side = dataclasses.replace(runner.SIDES[0], library=str(library.parent))

@@ -1,4 +1,4 @@
-"""The names of proofs in the code, and in the table of docs/proofs.md."""
+"""Finds the names of proofs in the code and in docs/proofs.md."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ PAGE = ROOT / "docs" / "proofs.md"
 #: matches the macros of csrc/runtime/proof.h
 NAMED = re.compile(r"\b(?:PROOF|DOUBT|PROOF_STEP|PROOF_VALUE)\(\s*\"?(\w+)\b")
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
-#: The mark of a proof in Python, above its line: `# proof: name, else `code``. Without the proof,
-#: the quoted code replaces the line. If the mark contains no quoted code, `pass` replaces the line.
+#: A comment such as `# proof: name` marks the next line of Python as a proof. After the name, the
+#: comment may contain `, else` and quoted code. Without the proof, the quoted code replaces the
+#: marked line. If the comment contains no quoted code, `pass` replaces the marked line.
 MARK = re.compile(r"^ *# proof: (\w+)(?:, else `(.+)`)?$")
 TEST = re.compile(r"`([^`]+)`( exclusive)?")
-#: A heading that names a shortcut. The row below contains the shortcut's proof, and the question
-#: that the library asks HIP.
+#: A heading that names a shortcut. The table row below the heading contains the shortcut's proof,
+#: and the question that the library asks HIP.
 SHORTCUT = re.compile(r"^## (.+)\n\n\| what proves it \|.*\n\|---.*\n\| (.+) \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Test:
-    """A test that fails without a proof: a file of tests/ and a function, or another witness."""
+    """A test that fails without a proof. `name` is a file of tests/ with a function, or names
+    another kind of witness."""
 
     name: str
     exclusive: bool
@@ -31,7 +33,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table, with the heading of its section."""
+    """A row of the table in docs/proofs.md."""
 
     proof: str
     proves: str
@@ -56,8 +58,8 @@ def rows() -> list[Row]:
 
 
 def shortcuts() -> Iterator[str]:
-    """Returns the rows of docs/rule.md: each shortcut, its proof, and the question that the library
-    asks HIP."""
+    """Returns the rows of docs/rule.md; each row contains a shortcut, the proof, and the question
+    that the library asks HIP."""
     for heading, cells in SHORTCUT.findall(PAGE.read_text(encoding="utf-8")):
         yield f"| {heading[0].lower()}{heading[1:]} | {cells} |\n"
 

@@ -1,4 +1,4 @@
-"""A library with all its proofs is byte-identical to a library whose source names no proofs."""
+"""The names of proofs in the source do not change any byte of the compiled library."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def arguments(text: str) -> tuple[list[str], str]:
 
 
 def plain(text: str) -> str:
-    """Returns a source without the names of proofs and without assertions."""
+    """Returns a source from which the names of proofs and the assertions are removed."""
     while found := MACRO.search(text):
         (_, *rest), after = arguments(text[found.end() :])
         inner = rest[0] if found[1] == "PROOF_VALUE" else ",".join(rest)

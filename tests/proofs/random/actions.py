@@ -1,4 +1,4 @@
-"""The actions of a program for one device, each of which adds some calls (script.py)."""
+"""The actions of a random program for one device; each action adds some calls (script.py)."""
 
 from __future__ import annotations
 
@@ -294,8 +294,8 @@ def unevent(program: Program, thread: int, b: Bytes) -> None:
 
 @action(1)
 def elapsed(program: Program, thread: int, b: Bytes) -> None:
-    """Queries the time between two events of the library. All later events of the library can
-    measure times."""
+    """Queries the time between two events of the library. After this query, all events that the
+    library creates can measure times."""
     stream = program.pick(program.streams, b[0])
     program.prepare(thread, stream)
     program.ask("a time", thread, "elapsed", b[1] % 2, stream)
@@ -392,8 +392,8 @@ def _launch(
     argument: int,
     choice: int,
 ) -> None:
-    """Launches a kernel that writes the first buffer, and that reads the second buffer (copy) or
-    the module's global (bump)."""
+    """Launches a kernel that writes the first buffer. The kernel `copy` reads the second buffer,
+    and the kernel `bump` reads the module's global."""
     buffer, module = buffers[0], function.module
     program.touch(thread, function, module)
     program.order(thread, stream, choice, *buffers)
@@ -415,8 +415,9 @@ def _launch(
 
 @action(6)
 def free_early(program: Program, thread: int, b: Bytes) -> None:
-    """Frees a block on a stream of the library while another stream works on the block. The next
-    allocation of that size is overwritten at once, so the library must not reuse the block yet."""
+    """Frees a block on a stream of the library while another stream works on the block. The action
+    then allocates and overwrites a block of equal size. The library must not reuse the freed block
+    while work on the freed block is pending."""
     buffer = program.pick([x for x in program.buffers if x.kind == ALLOCATED and x.known], b[0])
     streams = _library_streams(program, thread, 2 + b[4] % 2) if buffer is not None else []
     if not streams:
@@ -445,8 +446,8 @@ def free_early(program: Program, thread: int, b: Bytes) -> None:
 
 
 def _library_streams(program: Program, thread: int, wanted: int) -> list[Stream]:
-    """Creates streams of the library until there are `wanted` of them. Returns the library's
-    streams, or an empty list if there are fewer than two."""
+    """Creates streams of the library until the program has at least `wanted` streams of the
+    library. Returns the library's streams, or an empty list if there are fewer than two."""
     for _ in range(wanted):
         streams = [one for one in program.streams[1:] if one.who == MGPU]
         if len(streams) < wanted:
@@ -533,8 +534,8 @@ def empty(program: Program, thread: int, b: Bytes) -> None:
 
 @action(1)
 def reset(program: Program, thread: int, b: Bytes) -> None:
-    """Resets the current device of the thread. With several devices, a reset of AMD's HIP does not
-    free pinned and managed memory."""
+    """Resets the current device of the thread. If there are several devices, hipDeviceReset of
+    AMD's HIP does not free pinned and managed memory."""
     several = len(program.held) > 1
     if program.threads > 1 or (b[0] % 4 and not several) or thread >= EXIT_LATE:
         return

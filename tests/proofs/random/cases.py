@@ -3,13 +3,14 @@
     python -m tests.proofs.random.cases 1000 build/random_driver/cases [--chip sm_90] [--seed 1]
         [--side exclusive]
 
-The command also writes the images for the chip. The other machine needs the files that the command
-prints: the cases, images, players and libraries, and the modules that run cases:
+The command also writes the images for the selected chip. To play cases on a machine without
+hypothesis, copy the files that the command prints: cases, images, players, libraries, and Python
+modules.
 
     tar czf cases.tar.gz $(python -m tests.proofs.random.cases 1000 build/random_driver/cases)
 
-On the other machine, run in the root of the unpacked files: python3 -m tests.proofs.random.play
---device cuda build/random_driver/cases.
+On the machine without hypothesis, enter the root of the unpacked files and run python3 -m
+tests.proofs.random.play --device cuda build/random_driver/cases.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def write(
     without: Sequence[str] = (),
     ends: int = 0,
 ) -> list[Path]:
-    """Writes cases with the given number of programs. Every fifth case, and `ends` more cases,
-    continue while the process exits."""
+    """Writes cases with the given number of programs. In every fifth case, and in `ends` additional
+    cases, the program continues while the process exits."""
     paths: list[Path] = []
     source, written = random.Random(seed), 0
     while written < wanted + ends:

@@ -59,8 +59,8 @@ def far_wait(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def far_end(program: Program, thread: int, b: Bytes) -> None:
-    """Destroys an object (block, event or stream) of another device while a different device is
-    current. First waits for the work of a block or stream."""
+    """Destroys a block, an event or a stream of one device while another device is current. Before
+    a block or a stream is destroyed, the program waits for pending work on the block or stream."""
     here = program.device
     for there in program.others():
         program.enter(thread, there, b[1] % 2)
@@ -111,14 +111,16 @@ def far_copy(program: Program, thread: int, b: Bytes) -> None:
         program.submit(own, target, source, seen=True)
         program.say(thread, "copy", MGPU, target, 0, source, 0, count, own)
         write_words(target, 0, source.content[:count])
-        # The copy runs on this device's stream, so a wait on the other device would not help.
+        # The copy runs on a stream of the current device, so waiting for a stream of the source's
+        # device would not help.
         program.sync(thread, MGPU, own)
         source.last = None
 
 
 @action(1)
 def crowd(program: Program, thread: int, b: Bytes) -> None:
-    """Creates up to ten thousand handles that are live at once, or destroys them."""
+    """Creates 100 to 10,000 handles that are live at the same time, or destroys the handles of an
+    earlier action."""
     kind = b[0] % 3
     if any(one.index == kind for held in program.held for one in held.crowds):
         for one in [one for one in program.crowds if one.index == kind]:
@@ -167,8 +169,8 @@ def refused(program: Program, thread: int, b: Bytes) -> None:
 
 @action(2)
 def hoard(program: Program, thread: int, b: Bytes) -> None:
-    """On a device with little memory, the foreign user allocates all memory; then the program
-    requests more."""
+    """On a device with little memory, the foreign user allocates all memory, and the program then
+    requests a block."""
     if program.threads == 1 and program.memory and thread < THREAD_END:
         own = program.pick(program.streams, b[2])
         program.prepare(thread, own)
@@ -180,8 +182,8 @@ def hoard(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def held_back(program: Program, thread: int, b: Bytes) -> None:
-    """Makes a stream wait for a host function. Until the host function returns, the program makes
-    only calls in which stock does not wait."""
+    """Makes a stream wait for a host function. Until the host function returns, the program avoids
+    calls in which stock waits for the stream."""
     streams = [one for one in program.streams[1:] if one.who == MGPU or b[4] % 2]
     stream = program.pick(streams, b[0])
     if stream is None or program.threads > 1 or thread >= THREAD_END:

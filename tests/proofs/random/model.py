@@ -1,13 +1,15 @@
-"""A model of the device: the objects of a random program, and the expected output of each line.
+"""A model of the device: the objects of a random program, and the expected output of each script
+line.
 
-All calls of a program are defined both under stock and in HIP. Every access to memory is ordered
-after the previous access, by its stream, by an event or by a wait of the host. Clocks that count
-the operations of each stream detect whether two accesses are ordered. If two accesses are not
-ordered, the model inserts a wait of a random kind. The library requires more of programs than HIP
-does (docs/stock.md), so random programs follow two rules. Work on an allocation is ordered after
-the allocation. On a stream, mgpuMemFree is ordered after all work that the program submitted by
-calling HIP. Other work on the memory may still be pending. Programs pass handles and pointers
-between the library and the foreign user, but never use destroyed handles or freed pointers.
+HIP and stock both define the result of every call in a program. A stream, an event or a wait of the
+host orders each access to memory after the previous access. Clocks that count the operations of
+each stream detect whether two accesses are ordered. If two accesses are not ordered, the model
+inserts a wait of a random kind. The library requires more of programs than HIP does
+(docs/stock.md), so random programs follow two rules. Work on a block begins only after the program
+has allocated the block. On a stream, mgpuMemFree follows all work that the program submitted
+through HIP. Work that the program submitted through the library may still be pending. Programs pass
+handles and pointers between the library and the foreign user, but never use destroyed handles or
+freed pointers.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ import numpy as np
 
 MOST_OBJECTS = 500  # objects of one kind in a program; player.h
 
-#: Some kinds of lines have an argument that selects the caller (MGPU or HIP). The table contains
-#: the position of that argument (steps.c).
+#: In some kinds of script lines, one argument selects the caller (MGPU or HIP). For each such kind,
+#: the table contains the position of the argument that selects the caller (steps.c).
 CALLER = {
     **dict.fromkeys(("up", "down", "copy", "sync", "stream", "unstream", "device"), 0),
     **dict.fromkeys(("event", "record", "waitevent", "eventsync", "unevent", "uncrowd"), 0),
@@ -44,8 +46,8 @@ BUSY_WITH_ALL = 63
 
 
 class Ending(enum.Enum):
-    """How a process ends: its exit handlers make calls, threads continue with calls, or a stream
-    waits for a host function."""
+    """The ways in which a process ends. Exit handlers make calls, threads make calls while the
+    process exits, or a host function blocks a stream."""
 
     HANDLERS = "handlers"
     BUSY = "busy"
@@ -54,8 +56,7 @@ class Ending(enum.Enum):
 
     @property
     def word(self) -> str:
-        """Returns the name under which lists of excluded actions (`without`) contain this
-        ending."""
+        """Returns the name of this ending in a list of excluded actions (`without`)."""
         return f"end-{self.value}"
 
     @property
@@ -119,7 +120,8 @@ class Function(Object):
 
 @dataclass(eq=False)
 class Crowd(Object):
-    """Thousands of handles of one kind that are live at once. `index` is the number of the kind."""
+    """Thousands of handles of one kind that are live at once. `index` is the number of this kind of
+    handle."""
 
     stream: Stream  # the stream that uses the handles
 
@@ -154,7 +156,7 @@ class Script:
 
 
 def os_thread(thread: int) -> int:
-    """Returns the OS thread that plays a script's thread."""
+    """Returns the number of the OS thread that executes the lines of a script's thread."""
     return 0 if thread >= EXIT_LATE else thread % THREAD_END
 
 
@@ -170,7 +172,8 @@ def pattern(count: int, seed: int) -> np.ndarray:
 
 
 class Program:
-    """A program under construction: its lines, its objects, and their values in the model."""
+    """A program under construction: the program's lines, and the program's objects with their
+    values in the model."""
 
     def __init__(
         self,
@@ -189,7 +192,7 @@ class Program:
         # threads, the order of two submissions is unknown.
         self.null_order = null_order and self.threads == 1
         self.exits, self.head = exits, head
-        # Half of the programs use only streams of the library. The library does not pool blocks
+        # One half of all programs use only streams of the library. The library does not pool blocks
         # that are freed while other streams are busy.
         self.any_stream = head[0] & 4 != 0
         self.is_alone = "foreign" in without  # no other code in the process calls HIP
@@ -223,7 +226,7 @@ class Program:
     # ---- devices ----
 
     def _look_at(self, device: int) -> None:
-        """Selects the device whose objects the actions below use."""
+        """Selects a device; the following actions use the objects of this device."""
         self.device, held = device, self.held[device]
         self.null, self.streams, self.buffers = held.null, held.streams, held.buffers
         self.events, self.modules, self.functions = held.events, held.modules, held.functions
@@ -231,7 +234,7 @@ class Program:
 
     def enter(self, thread: int, device: int | None = None, who: int = MGPU) -> None:
         """Sets the current device of a thread. Without `device`, the thread keeps its current
-        device, which is 0 at first. With several devices, each thread of the script also selects
+        device, which is 0 at first. If there are several devices, each thread of the script selects
         device 0 explicitly."""
         have = self.device_of.get(thread)
         device = have or 0 if device is None else device
@@ -272,8 +275,8 @@ class Program:
     # ---- order on the host ----
 
     def touch(self, thread: int, *objects: Object) -> None:
-        """Ensures that other threads' earlier uses of the objects precede the thread's next
-        line."""
+        """Ensures that all earlier uses of the objects in other threads end before the thread's
+        next line runs."""
         for thing in objects:
             if thing.thread == thread:
                 continue
@@ -334,8 +337,8 @@ class Program:
                 join(stream.clock, self.clock(thread))
 
     def _wait(self, thread: int, last: Stream, stream: Stream | None, choice: int) -> None:
-        """Makes `stream` or the host wait for all work of the stream `last`, as `choice` selects.
-        If `stream` is None, the host waits."""
+        """Makes `stream` or the host wait for all work of the stream `last`; `choice` selects the
+        kind of wait. If `stream` is None, the host waits."""
         if stream is None or choice % 8 >= 4:
             self._host_wait(thread, last, choice)
             return
@@ -350,7 +353,7 @@ class Program:
         self.unevent(thread, other, event)
 
     def sync(self, thread: int, how: int, stream: Stream) -> None:
-        """Makes the host wait for a stream; steps.c defines `how`."""
+        """Makes the host wait for a stream; `how` selects one of the waits in steps.c."""
         self.touch(thread, stream)
         if how == ASKS and "asks" in self.without:
             how = MGPU
@@ -383,7 +386,8 @@ class Program:
             buffer.seen = seen
 
     def settle(self, thread: int, choice: int, buffer: Buffer) -> None:
-        """Waits, if necessary, until the host can read the buffer's content."""
+        """If work on the buffer may be pending, makes the host wait, so that the host can read the
+        buffer's content."""
         self.touch(thread, buffer)
         if buffer.last is None:
             return
@@ -422,13 +426,14 @@ class Program:
 
     def _may_be_early(self, buffer: Buffer) -> bool:
         """Returns whether a program may free the buffer while the buffer's last operation is
-        pending. Stock's free waits for this operation. The library must have allocated the buffer,
-        and the program must have submitted this operation through the library."""
+        pending. Stock's mgpuMemFree waits for the pending operation. The function returns true only
+        if the library allocated the buffer, and the program submitted the last operation through
+        the library."""
         return buffer.kind == ALLOCATED and buffer.seen
 
     def release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:
-        """Frees a buffer. mgpuMemFree frees in stream order, and hipFree waits for the device;
-        before any other function, the program waits for all work on the buffer."""
+        """Frees a buffer. mgpuMemFree frees in stream order, and hipFree waits for the device. The
+        other functions do not wait, so the program first waits for all work on the buffer."""
         if buffer.kind == GLOBAL:
             return
         self.touch(thread, buffer)
@@ -503,8 +508,8 @@ class Program:
     # ---- the end ----
 
     def finish(self, thread: int) -> None:
-        """Reads every object once more. Then releases all objects; a few programs keep the objects
-        until the process ends."""
+        """Adds lines that read the content of every object. Most programs then release all objects;
+        a few programs keep the objects until the process ends."""
         leaves = self.head[2] % 8 == 7 and not self.memory
         for device in reversed(range(len(self.held))):
             self.enter(thread, device)
@@ -521,7 +526,7 @@ class Program:
         return endings[self.head[3] % len(endings)]
 
     def _end(self) -> None:
-        """Adds the last calls of main if the process exits with busy threads or streams."""
+        """If the process must exit with busy threads or streams, adds the last calls of main."""
         if self.ending in (Ending.BUSY, Ending.BUSY_HANDLERS):
             kinds = self.head[3] // 4 & BUSY_WITH_ALL or BUSY_WITH_ALL
             threads, rounds = 1 + self.head[1] % 3, self.head[1] // 4
@@ -553,7 +558,7 @@ class Program:
 
     def last_error(self, thread: int) -> None:
         """Reads the thread's last error. If no call of the thread has failed since the previous
-        read, checks that there is no error."""
+        read, the expected result is that no error is set."""
         own = os_thread(thread)
         if own in self.pending:
             self.say(thread, "lasterror", 0)

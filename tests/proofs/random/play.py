@@ -2,10 +2,10 @@
 
     python -m tests.proofs.random.play [--device cuda] [--side builtin ...] CASE.json ...
 
-A directory stands for all cases in it. This module needs only the standard library. The exit status
-is 1 if there is a difference. Without --side, a case is played over the sides that support every
-program. `cases.py --side exclusive` writes cases for the exclusive sides. A side in Python needs
-mgpu_rt.
+A path of a directory selects all cases in the directory. This module needs only the standard
+library. The exit status is 1 if there is a difference. Without --side, each case runs with every
+side that supports all programs. `cases.py --side exclusive` writes cases for the sides in
+runner.EXCLUSIVE. A side whose runtime is in Python needs the package mgpu_rt.
 """
 
 from __future__ import annotations

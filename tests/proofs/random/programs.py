@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from csrc.selftest import images
 from tests.proofs.random import runner, script
 
-# The minimum number of actions does not prevent small programs. hypothesis can shrink an action to
-# zero bytes, and such an action does nothing.
+# The minimum number of actions still allows small programs. hypothesis can shrink an action to zero
+# bytes, and such an action does nothing.
 _ACTIONS = st.lists(
     st.binary(min_size=script.ACTION, max_size=script.ACTION), min_size=15, max_size=90
 )
 _PROGRAM = st.tuples(st.binary(min_size=4, max_size=4), _ACTIONS)
 
-#: The library's allocations that fail: usually none, sometimes a single allocation, sometimes an
-#: allocation and all later allocations.
+#: Selects which of the library's allocations fail. In most cases no allocation fails. Otherwise one
+#: allocation fails, or one allocation and all later allocations fail.
 _FAILS = st.one_of(
     *(st.just(""),) * 6,
     st.integers(1, 120).map(str),
@@ -31,7 +31,7 @@ Bytes = tuple[bytes, Sequence[bytes]]
 
 @dataclass(frozen=True)
 class Plan:
-    """The programs of a case, and their device."""
+    """The programs of a case, and the device on which the programs run."""
 
     device: runner.Device
     programs: Sequence[Bytes]
@@ -78,8 +78,9 @@ def plans(
     exits: bool = False,
     without: Sequence[str] = (),
 ):
-    """Returns a strategy for plans for a device. A process runs many programs, or with `exits` one
-    program that continues while the process exits."""
+    """Returns a hypothesis strategy that generates plans for a device. Normally a process runs many
+    programs. If `exits` is true, a process runs a single program, which continues while the process
+    exits."""
     sides = [side for side in sides if not (exits and "exits" in side.lacks)]
     most, least = (1, 1) if exits else (24, 6)
     return st.builds(
@@ -96,13 +97,13 @@ def plans(
 
 
 class Wrong(AssertionError):
-    """A side's output differs; the message names the saved case and says how to play the case
-    again."""
+    """The output of a side differs. The message names the saved case, and contains a command that
+    plays the case again."""
 
 
 def check(plan: Plan) -> int:
-    """Plays a plan. Returns the number of programs in the plan, or 0 if stock failed on a device on
-    which stock is known to fail. Raises Wrong."""
+    """Plays a plan. Returns the number of programs in the plan. If stock fails on a device where
+    this failure is known, returns 0. Raises Wrong."""
     case = plan.case()
     found = runner.problems(case, plan.device, plan.sides)
     if "stock" in found and plan.device.stock_fails:

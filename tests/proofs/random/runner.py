@@ -1,9 +1,9 @@
 """Plays scripts over a runtime and a device, and compares the outputs.
 
 A side is a runtime and its options. The driver compares each side's output with the model
-(model.py) and with stock (bench/stock) on the same device. The output contains values, null checks
-of results, the thread's last error, failure messages, and the process's exit. Lines that begin with
-`mgpu_rt:` are advice, and are not compared.
+(model.py) and with stock (bench/stock) on the same device. The output contains values, whether
+results are NULL, the thread's last error, failure messages, and the process's exit status. Lines
+that begin with `mgpu_rt:` are advice, and are not compared.
 
 This module needs only the standard library, because it also runs on bare machines with a GPU
 (python -m tests.proofs.random.play).
@@ -46,7 +46,7 @@ def _side(name: str, **options: str) -> Side:
 
 STOCK = Side("stock", "build/stock", stock=True)
 OFF = _side("off", cache="off")
-#: hypothesis tries the first sides first when it shrinks a failure.
+#: When hypothesis shrinks a failure, hypothesis tries the first sides of this tuple first.
 SIDES = (
     _side("builtin", manager="off"),
     _side("python"),
@@ -56,7 +56,8 @@ SIDES = (
     _side("lazy", manager="off", sync="lazy"),
 )
 
-#: These sides declare that no other code calls HIP, so programs contain no foreign user.
+#: The options of these sides declare that no other code calls HIP, so programs contain no foreign
+#: user.
 _FOREIGN = ("foreign", "reset", "hoard", "held_back", "end-held")
 EXCLUSIVE = tuple(
     replace(side, lacks=_FOREIGN)
@@ -72,20 +73,20 @@ ALL = (*SIDES, *EXCLUSIVE, OFF)
 def _in_python(
     name: str, runtime: str, *, lacks: tuple[str, ...] = (), copies_wait: bool = False
 ) -> Side:
-    """Makes a side whose runtime is written in Python. Each runtime calls HIP directly, except
-    PassAll, which passes all calls on to the runtime in C."""
+    """Returns a side whose runtime is written in Python. Each runtime calls HIP directly, except
+    PassAll, which passes all calls to the runtime in C."""
     options = (("MGPU_RT_RUNTIME", runtime), ("MGPU_RT_MANAGER", "off"))
     return Side(name, options=options, lacks=lacks, fails=False, copies_wait=copies_wait)
 
 
-#: Sides with a runtime in Python (mgpu_rt/runtime); these sides support fewer programs than the
-#: library in C.
+#: Sides whose runtime is in Python (mgpu_rt/runtime). These sides support fewer programs than sides
+#: with the library in C.
 IN_PYTHON = (
     _in_python("to C", "tests.python.runtime.runtimes:PassAll", copies_wait=True),
     _in_python("PlainRuntime", "mgpu_rt.runtime:PlainRuntime"),
     _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime"),
-    # Singleton has only one stream. Programs must not destroy this stream by calling HIP, and must
-    # not use this stream at exit.
+    # Singleton has only one stream. Programs must not use this stream at exit, and must not destroy
+    # this stream through HIP.
     _in_python(
         "Singleton",
         "mgpu_rt.runtime:Singleton",
@@ -138,10 +139,11 @@ REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1"})
 HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1"})
 SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
 TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2"})
-#: Only the stub can fail on demand, and create thousands of streams quickly.
+#: Only the stub can make a chosen function fail, and only the stub creates thousands of streams
+#: quickly.
 STUBS_ALONE = ("refused", "many-streams")
-#: AMD's HIP crashes, also under stock, if other threads make calls while the process exits. HIP
-#: 7.2.4 also waits for a stream that waits for a host function.
+#: AMD's HIP crashes, also under stock, if other threads make calls while the process exits. With
+#: HIP 7.2.4, a process never exits while a host function blocks a stream.
 _BUSY_ENDS = ("end-busy", "end-busy-handlers")
 _ENDS = ("end-held", *_BUSY_ENDS)
 SOFTGPU = Device(
@@ -159,9 +161,9 @@ SOFTGPU_TWO = replace(
     options=(("MGPU_RT_SOFTGPU", "gfx90a,gfx90a"),),
     count=2,
 )
-#: HIP 7.2.4 also fails under stock after a reset and while the process exits. HIP 7.2.4 reads an
-#: image only at the first lookup of a kernel. HIP may fail to find the kernel if the program has
-#: reused the image's memory before this lookup.
+#: Even with stock, HIP 7.2.4 fails after a device reset, and if a process exits with busy threads
+#: or streams. HIP 7.2.4 reads an image only at the first lookup of a kernel. HIP may fail to find
+#: the kernel if the program has reused the image's memory before this lookup.
 SOFTGPU_7 = Device(
     "softgpu 7.2.4",
     "gfx90a",
@@ -213,7 +215,8 @@ def environment(side: Side, device: Device, *, late: bool, fails: str = "") -> d
 
 
 def _failing(library: Path, which: str) -> dict[str, str]:
-    """Returns variables that preload an allocator, which fails some of the library's requests."""
+    """Returns environment variables that preload an allocator; some allocations of the library then
+    fail."""
     from tests.support import allocator
 
     wanted = {"LD_PRELOAD": str(allocator.preload()), "ALLOCATOR_LIBRARY": str(library)}
@@ -256,10 +259,10 @@ def play(case: Case, side: Side, device: Device, timeout: float = HANG) -> Outpu
 
 
 def problems(case: Case, device: Device, sides: Sequence[Side]) -> dict[str, list[str]]:
-    """Returns the differences of each side, by the side's name. If stock itself differs from the
-    model, the program does something undefined, and model.py is wrong.
+    """Returns a list of differences for each side that differs, under the side's name. If stock
+    itself differs from the model, model.py is wrong, because the program's result is undefined.
 
-    On an NVIDIA GPU, the calls after the end of NVIDIA's driver are left out."""
+    On an NVIDIA GPU, the case omits the calls that would follow the exit of NVIDIA's driver."""
     if device is CUDA:
         case = case.with_nvidia()
     stock = play(case, STOCK, device)

@@ -2,10 +2,11 @@
 
     python -m tests.proofs.random.sanitize [--programs N] [--only gcc-address] [--without ACTION]
 
-Builds the runtime's sources into build/sanitize, like csrc/runtime/build.mk, but without
-optimisations and features that sanitizers forbid. Each build has a separate player. The command
-then plays cases over the stub of HIP and over AMD's HIP. A sanitizer's report ends the process,
-which counts as a difference. The exit status is 1 if there is a difference.
+Builds the runtime's sources into build/sanitize, with the options of csrc/runtime/build.mk, but
+without optimisations and features that sanitizers do not support. Each build has a separate player.
+After the build, the command plays cases with the stub of HIP and with AMD's HIP. A sanitizer's
+report ends the process, which counts as a difference. The exit status is 1 if there is a
+difference.
 
 The options of the sanitizers, and their reasons:
 
@@ -39,10 +40,10 @@ KINDS = {
 BUILDS = {f"{cc}-{kind}": (cc, kind) for cc in COMPILERS for kind in KINDS}
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-DMGPU_RT_CHECK", "-O1", "-g", "-fno-omit-frame-pointer"]
 FLAGS += ["-fPIC"]
-#: gcc warns about code that its sanitizers add, so only the clang build shows warnings.
+#: gcc also warns about code that gcc's sanitizers generate, so only the clang build enables
+#: warnings.
 WARNINGS = {"gcc": ["-w"], "clang": ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]}
-#: The players call the library's functions through types that declare handles differently, as
-#: lowered programs do.
+#: The players and lowered programs declare other types for handles than the library.
 UNTYPED = {"gcc": [], "clang": ["-fno-sanitize=function"]}
 OPTIONS = (
     ("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:use_sigaltstack=0:abort_on_error=1"),

@@ -1,9 +1,9 @@
 """Turns a list of random actions into the calls of a program.
 
-An action is seven bytes. Every list of actions is a valid program: the bytes select among the
-objects that exist at that point. An action without a suitable object does nothing. A failing
-program therefore stays valid when hypothesis removes actions to shrink it. The model (model.py)
-keeps the program valid.
+An action is seven bytes. Every list of actions is a valid program, because the bytes select among
+the objects that exist when the action begins. An action without a suitable object does nothing. A
+failing program therefore stays valid when hypothesis removes actions to shrink it. The model
+(model.py) keeps the program valid.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def write(
     starts: bool = False,
     without: Sequence[str] = (),
 ) -> Script:
-    """Returns the program of these actions; `without` contains names of actions, or kinds of
-    failures, to avoid."""
+    """Returns the program of these actions; `without` lists the actions and the kinds of failures
+    that the program must not contain."""
     program = Program(
         head,
         exits=exits,

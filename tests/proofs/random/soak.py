@@ -3,8 +3,8 @@
     python -m tests.proofs.random.soak 20000 [--minutes M] [--seed S]
     python -m tests.proofs.random.soak --shrink SEED        makes the failure of a seed small
 
-Writes the date, counts, seeds and failures to bench/results/suites/random.json, and the table of
-docs/record/soak.md. The exit status is 1 if there was a difference.
+Writes the date, counts, seeds and failures to bench/results/suites/random.json. Also updates the
+table in docs/record/soak.md. The exit status is 1 if there was a difference.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from tests.proofs.random import programs, runner, table
 RESULTS = records.SUITES / "random.json"
 EXAMPLES = 10  # number of cases for a seed
 
-#: The devices of 20 successive seeds. The flag selects programs that continue while the process
-#: exits.
+#: The devices on which 20 successive seeds run. If the flag is true, the programs continue while
+#: the process exits.
 Share = tuple[runner.Device, bool]
 SHARES: tuple[Share, ...] = (
     *((runner.STUB, False),) * 3,
@@ -51,7 +51,7 @@ SHARES: tuple[Share, ...] = (
 
 
 def _had_here() -> tuple[Share, ...]:
-    """Returns the elements of SHARES, except those whose HIP release is missing and cannot be
+    """Returns the elements of SHARES, but omits devices whose HIP release is missing and cannot be
     downloaded."""
     missing = set()
     for device in {device for device, _ in SHARES if device.release}:
@@ -70,7 +70,8 @@ def _play_seed(
     sides: tuple[runner.Side, ...] = runner.ALL,
     shares: tuple[Share, ...] = SHARES,
 ) -> dict:
-    """Plays cases of one seed until a case fails; returns the outcome for the results."""
+    """Plays cases of one seed until a case fails; returns this seed's entry for the results
+    file."""
     device, exits = shares[number % len(shares)]
     counts: Counter[str] = Counter()
     errors: list[str] = []
@@ -125,7 +126,8 @@ def soak(
     without: tuple[str, ...] = (),
     sides: tuple[runner.Side, ...] = runner.ALL,
 ) -> dict:
-    """Plays successive seeds, from the first on, until the wanted number of programs has run."""
+    """Plays successive seeds, beginning with `first`, until the wanted number of programs has
+    run."""
     begin, total, failures, last = time.monotonic(), {}, [], first
     shares = _had_here()
     play = functools.partial(_play_seed, without=without, sides=sides, shares=shares)

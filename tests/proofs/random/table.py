@@ -12,7 +12,7 @@ BEGIN, END = "<!-- table soak {} -->", "<!-- end -->"
 
 
 def render(results: Path) -> str:
-    """Returns the table, enclosed in the marks that name its source."""
+    """Returns the table between two marks; the first mark names the results file."""
     read = records.load(results)
     lines = [
         BEGIN.format(results.relative_to(ROOT)),
@@ -38,7 +38,7 @@ def render(results: Path) -> str:
 
 
 def held(page: str) -> tuple[Path, str]:
-    """Returns the results file that a page names, and the page's current table."""
+    """Returns the path of the results file that a page names, and the page's current table."""
     begin = page.index("<!-- table soak ")
     end = page.index(END, begin) + len(END)
     text = page[begin:end]
@@ -46,7 +46,7 @@ def held(page: str) -> tuple[Path, str]:
 
 
 def write(results: Path) -> None:
-    """Replaces the page's table with the table of new results."""
+    """Replaces the table in the page with a table of the new results."""
     page = PAGE.read_text()
     _, old = held(page)
     PAGE.write_text(page.replace(old, render(results)))

@@ -1,4 +1,4 @@
-"""The random driver plays what it claims to play, and detects faults."""
+"""The random driver plays the intended programs, and detects faults."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def test_a_missing_wait_is_seen() -> None:
 
 
 def test_the_end_of_a_process_is_seen() -> None:
-    """The driver detects a crash, and a failure that the run with stock does not report."""
+    """The driver detects a crash. The driver also detects a failed call that does not fail with
+    stock."""
     case = runner.Case(images.NAMES, {1: 1}, {1: ["0 hostset 1 1 1"]}, {1: {}})
     found = runner.differences(runner.play(case, runner.STOCK, runner.STUB), case, None)
     assert found[0] == "status -11, in program 1"
@@ -93,14 +94,14 @@ def test_the_end_of_a_process_is_seen() -> None:
 
 
 def test_a_line_cut_by_the_end_is_ignored() -> None:
-    """Another thread was still writing the line when main returned."""
+    """When main returned, a thread was still writing a line of output."""
     said = runner.run(["printf", "whole\\nm"], {"PATH": os.environ["PATH"]}, HANG)
     assert (said.status, said.other) == (0, ["whole"])
 
 
 def test_exit_finds_nothing_in_a_buffer_of_stderr(tmp_path) -> None:
-    """At exit the C library would flush the buffer without its lock, and cut or repeat a line that
-    a thread is writing."""
+    """At exit the C library would flush a buffer without taking the buffer's lock, and could cut or
+    repeat a line."""
     after = """#include <stdio.h>
         #include <unistd.h>
         __attribute__((destructor)) static void after_the_players(void) {
@@ -119,8 +120,8 @@ def test_the_page_shows_the_results() -> None:
 
 
 def test_cases_play_with_the_modules_that_go_along(tmp_path: Path) -> None:
-    """The player starts in a folder that contains only cases.MODULES, because another machine has
-    neither the repository nor the packages."""
+    """The player starts in a folder that contains only cases.MODULES, because a machine that plays
+    cases may lack the repository and the packages."""
     for name in cases.MODULES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(runner.ROOT / name, tmp_path / name)

@@ -22,8 +22,8 @@ SAMPLES = {
     "softgpu": (runner.SOFTGPU, 6, 6),
     "softgpu, two devices": (runner.SOFTGPU_TWO, 3, 3),
 }
-#: Random programs leave out the actions with these names (script.py), so that a known fault stays
-#: hidden. Commas separate the names.
+#: Random programs omit the actions with these names (script.py), so that a known fault does not
+#: appear again. Commas separate the names.
 WITHOUT = tuple(filter(None, os.environ.get("RANDOM_DRIVER_WITHOUT", "").split(",")))
 
 

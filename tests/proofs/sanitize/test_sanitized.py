@@ -1,5 +1,5 @@
-"""Runs small C programs over the runtime and the stub of HIP, built by each compiler, and with
-sanitizers that abort at a finding."""
+"""Runs small C programs with the runtime and the stub of HIP. Each compiler builds the runtime;
+some builds have sanitizers that abort when they find a fault."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ pytestmark = pytest.mark.sanitize
 
 KINDS = ("gcc", "clang", "address", "thread")
 MODES = ("plain", "thread", "threads", "fork-before", "fork-after", "dlclose", "late")
-#: In mode `late`, HIP ends before the program's last call, and the library prints this text.
+#: In mode `late`, the program makes its last call after HIP's end, and the library prints
+#: AFTER_EXIT.
 AFTER_EXIT = "after HIP's exit handlers"
 FOUND = 66
 
 
 def _run(kind: str, program: str, *arguments: str, **changes: str) -> None:
-    """Runs a program of tests/support/hosts, which must print "ok" and nothing unexpected."""
+    """Runs a program of tests/support/hosts, which must print "ok" and no unexpected lines."""
     built = BUILD / "sanitize" / kind
     env = environment(
         MGPU_RT_HIP=str(built / "libamdhip64.so.5"),

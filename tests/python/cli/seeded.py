@@ -15,7 +15,7 @@ from tests.support.folders import folder
 
 KERNEL, INPUTS = "the cause is the kernel (its inputs are equal)", "the cause is its inputs"
 
-#: Leaves the last of 16 elements of the third dimension unchanged.
+#: Elements whose index in the third dimension is 15 keep the old value.
 _ONE_LESS = """%at = linalg.index 2 : index
 %end = arith.constant 15 : index
 %inside = arith.cmpi ult, %at, %end : index
@@ -36,8 +36,8 @@ _EXP, _SHARE = "%result = math.exp %scaled : f32", "%result = arith.divf %a, %b 
 @dataclass(frozen=True)
 class Seed:
     """A fault in one operation of a model; MLIR compiles each operation to one kernel. Operations
-    are numbered from 1. MLIR passes constants as kernel arguments, so a wrong constant is a wrong
-    input."""
+    are numbered from 1. MLIR passes constants as kernel arguments, so `mgpu-rt diff` reports a
+    wrong constant as a wrong input."""
 
     name: str
     model: str

@@ -1,4 +1,5 @@
-"""The commands of mgpu-rt that show information, and the package in a Python program."""
+"""Tests the commands of mgpu-rt that show information. Also tests the package in a Python
+program."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def test_config_shows_what_the_environment_says() -> None:
 
 
 def test_config_fits_a_terminal() -> None:
-    """A long value does not squeeze the descriptions of the options."""
+    """A long value does not narrow the column that describes the options."""
     path = f"/opt/{'rocm/' * 20}libamdhip64.so"
     result = invoke("config", COLUMNS="80", MGPU_RT_HIP=path)
     lines = result.stdout.splitlines()
@@ -76,8 +77,9 @@ def test_a_command_of_the_release_before_names_the_new_one(old: str) -> None:
 
 
 def test_a_start_imports_only_what_every_command_needs() -> None:
-    """Each command imports further modules itself. click imports locale; site may import any
-    module."""
+    """At start mgpu-rt imports only modules that all commands need. A command that needs other
+    modules imports these modules when the command runs. The test imports click and locale first,
+    because click imports locale. Python starts without site, because site may import any module."""
     code = (
         "import locale, os, shlex, sys, click; known = set(sys.modules); import mgpu_rt._cli.main;"
         "print(*sorted(set(sys.modules) - known))"
@@ -142,7 +144,7 @@ def states(report: dict) -> dict[str, str]:
 
 
 def line(report: dict, name: str) -> str:
-    """Returns the text and the advice of one check in a report."""
+    """Returns the text and the advice that a report contains for one check."""
     (check,) = (check for check in report["checks"] if check["name"] == name)
     return f"{check['text']}: {check['advice']}"
 
@@ -161,7 +163,8 @@ def test_doctor_finds_the_stub_of_hip() -> None:
 
 
 def test_doctor_says_whether_memory_stays_registered() -> None:
-    """If a container's filter refuses userfaultfd, doctor reports the refusal."""
+    """If a seccomp filter refuses userfaultfd, as in some containers, doctor reports the
+    refusal."""
     _, report = doctor()
     assert "mgpu-rt run --exclusive" in line(report, "registered")
     words = [sys.executable, "-c", REFUSE_USERFAULTFD, str(COMMAND), "doctor", "--json"]
@@ -198,7 +201,7 @@ def test_doctor_prints_long_paths_in_full() -> None:
 
 
 def test_doctor_names_the_way_to_a_hip_that_is_none(tmp_path: Path) -> None:
-    """If a path does not lead to HIP, doctor advises to change the path."""
+    """If MGPU_RT_HIP does not name a HIP library, doctor advises to change the path."""
     hip = tmp_path / "libamdhip64.so"
     hip.write_bytes(b"\x7fELF, and no library")
     status, report = doctor(MGPU_RT_HIP=str(hip))
@@ -243,7 +246,7 @@ def test_doctor_fails_if_hip_has_no_device() -> None:
     [(100, "HIP has found none"), (999, "HIP cannot count them: hipErrorUnknown")],
 )
 def test_doctor_counts_no_device_where_hip_counts_none(error: int, words: str) -> None:
-    """hipGetDeviceCount may leave the count unchanged when it fails."""
+    """If hipGetDeviceCount fails, the count may be unchanged."""
     status, report = doctor(HIPSTUB_FAULT=f"hipGetDeviceCount:*:{error}")
     assert status == 1
     assert report["devices"] == []
@@ -257,7 +260,7 @@ def test_doctor_reports_a_hip_that_fails() -> None:
 
 
 def test_doctor_reports_a_hip_that_crashes(tmp_path: Path) -> None:
-    """doctor survives the crash and reports it."""
+    """If HIP crashes in a check, doctor continues and reports the crash."""
     hip = compile_c(
         tmp_path / "libamdhip64.so",
         "#include <stdlib.h>\n__attribute__((constructor)) static void f(void) { abort(); }",
@@ -384,8 +387,8 @@ assert not hasattr(runtime, "hipInit")
 
 
 def test_a_shell_is_set_up_by_config(tmp_path: Path) -> None:
-    """A program that the shell runs gets the environment of `mgpu-rt run`. A repeated set-up of the
-    shell changes nothing."""
+    """After the shell's set-up, programs get the same environment variables as under `mgpu-rt run`.
+    A repeated set-up of the shell changes nothing."""
     before = environment(MGPU_RT_HIP="", HIP_VISIBLE_DEVICES="1", XDG_DATA_HOME="/it's/here")
     code = "import json, os; print(json.dumps(dict(os.environ)))"
     words = "mgpu-rt config --env --device gfx90a"

@@ -224,7 +224,7 @@ PIECE = 4 << 20  # bytes that are hashed at once
 
 
 class Memory(Runtime):
-    """A runtime that copies within host memory, and counts the bytes."""
+    """A runtime whose copies read and write host memory, and which counts the copied bytes."""
 
     read = 0
 
@@ -247,8 +247,8 @@ def test_a_hash_is_of_all_bytes(size: int) -> None:
 
 
 def test_each_piece_counts_in_its_place() -> None:
-    """The buffer has more pieces than the threads hash at once; a change in any piece changes the
-    hash."""
+    """The buffer has 40 pieces, which is more than the threads hash at the same time. A change in
+    any piece changes the hash."""
     size = 40 * PIECE
     held = ctypes.create_string_buffer(size)
     buffer = Buffer(Memory(), ctypes.addressof(held), size)
@@ -352,7 +352,8 @@ def test_the_numbers_of_gpus_do_not_hide_an_emulated_device(
 
 
 def compare_models(before: Path, after: Path, out: Path, *words: str) -> str:
-    """Returns the output of a comparison of two models, one pass each, on the emulated device."""
+    """Compares two models on the emulated device, with one pass each; returns the output of the
+    command."""
     wait = f"{softgpu.hip({})},hipDeviceSynchronize"
     sides = [("sh", "-c", 'echo 1 | "$0"', str(path)) for path in (before, after)]
     words = ("diff", "--device", "softgpu", "-o", str(out), *words)

@@ -1,5 +1,5 @@
-"""`compare`, `report` and `stats` list failed calls first; `run` reports failed calls by its exit
-status."""
+"""`compare`, `report` and `stats` list failed calls first. With --fail-on-error, the exit status of
+`run` is 1 if a call failed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ int main(void) { mgpuMemFree((void *)16, 0); return 0; }
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Builds a program in which one call fails, but which exits with status 0."""
+    """Builds a program that exits with status 0 although one call fails."""
     out = tmp_path_factory.mktemp("failing") / "failing"
     return compile_c(out, PROGRAM, str(library()), f"-Wl,-rpath,{library().parent}")
 

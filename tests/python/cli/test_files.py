@@ -1,4 +1,5 @@
-"""All kinds of files that a command reads or writes: FIFOs, devices, full disks."""
+"""Tests commands that read or write unusual files, such as FIFOs, devices, and files on full
+disks."""
 
 from __future__ import annotations
 
@@ -80,7 +81,8 @@ def test_a_fifo_that_nobody_reads_is_not_waited_for(place: Path, words: tuple[st
     ids=lambda words: words[0] if isinstance(words, tuple) else "",
 )
 def test_a_pipe_is_read_once_to_its_end(place: Path, words: tuple[str, ...], file: str) -> None:
-    """A shell's <(command) is such a pipe, which stays empty until the command writes."""
+    """If a command's argument is <(command), the shell passes a pipe, which stays empty until the
+    inner command writes."""
     read, write = os.pipe()
     writer = threading.Thread(target=_write_late, args=(write, Path(file).read_bytes()))
     with subprocess.Popen(
@@ -121,7 +123,7 @@ def test_a_fifo_is_no_program(place: Path) -> None:
 
 
 def test_a_fifo_is_no_rocm_runtime(place: Path) -> None:
-    """A FIFO replaces HSA's library, for which the package searches in HIP's folder."""
+    """The package searches HIP's folder for HSA's library, and finds a FIFO under this name."""
     os.rename("fifo", _hip_search.HSA)
     code = f"from mgpu_rt import _hip_search; _hip_search.seams({str(place / 'libamdhip64.so')!r})"
     subprocess.run([sys.executable, "-c", code], env=environment(), check=True, timeout=HANG)

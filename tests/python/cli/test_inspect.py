@@ -1,4 +1,4 @@
-"""Tests `mgpu-rt inspect`: output for real images, HIP's answers, and invalid input."""
+"""Tests `mgpu-rt inspect`: the output for real images, the answers of HIP, and invalid input."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def test_bundles_and_ptx_are_listed_for_people(tmp_path: Path) -> None:
 
 
 def test_the_library_decides_if_an_image_is_shared(tmp_path: Path) -> None:
-    """The library treats a section as writable by kernels if it cannot read the section's name."""
+    """If the library cannot read a section's name, the library assumes that kernels can write to
+    the section."""
     path = written(tmp_path, corpus.images()["names without an end"])
     (image,) = inspect("--no-device", path)["images"]
     assert image["globals"] == []
@@ -178,7 +179,7 @@ def test_no_device_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def stub_of_hip(tmp_path: Path, load: str, version: int = 60400000) -> str:
-    """Builds a HIP with one device, whose hipModuleLoadData has the given body."""
+    """Builds a HIP library with one device; the text `load` is the body of hipModuleLoadData."""
     source = f"""
     #include <stdlib.h>
     #include <string.h>
@@ -246,7 +247,8 @@ def test_hip_is_not_given_damaged_images(tmp_path: Path) -> None:
 def test_each_release_names_the_versions_that_it_takes(
     version: int, known: str, tmp_path: Path
 ) -> None:
-    """The runtime's advice names the same code object versions (test_advice.py)."""
+    """`mgpu-rt inspect` names the code object versions that the runtime's advice also names
+    (test_advice.py)."""
     content = bytearray(code_object("forum", None, "gfx90a"))
     content[8] = 1  # version 3
     named = stub_of_hip(tmp_path, "return 999;", version)
@@ -344,7 +346,8 @@ def test_a_truncated_object_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_missing_packages_are_named() -> None:
-    """All other commands work, and the message names the command that installs the packages."""
+    """Without the optional packages, only `inspect` fails; the message contains the command that
+    installs the packages."""
     code = (
         "import sys; sys.modules['elftools'] = None\n"
         "from mgpu_rt._cli.main import main; main(sys.argv[1:])"

@@ -22,7 +22,7 @@ from tests.support.programs import STOCK, build
 
 @functools.cache
 def files() -> list[bytes]:
-    """Returns images of each kind, and files that contain them."""
+    """Returns images of each kind, and files in which images are embedded."""
     with tempfile.TemporaryDirectory() as scratch:
         holder = corpus.holder(Path(scratch), code_object("globals")).read_bytes()
     unoptimised = lower.code_object(PROGRAMS / "vecadd.mlir", corpus.AMD, opt_level=0)
@@ -43,7 +43,7 @@ _BYTES = st.one_of(
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """Returns a file in which some places are overwritten and which may be truncated."""
+    """Returns a damaged file: some bytes are overwritten, and the file may be truncated."""
     content = bytearray(draw(st.sampled_from(files())))
     for at, change in draw(st.lists(st.tuples(_PLACES, _BYTES), min_size=1, max_size=12)):
         at %= len(content)

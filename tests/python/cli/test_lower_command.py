@@ -1,4 +1,4 @@
-"""The installed command `mgpu-rt lower`: its output, and its messages when it fails."""
+"""Tests the installed command `mgpu-rt lower`: the output, and the messages of failures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def lower(*arguments: object, stdin: bytes = b"", **env: str) -> subprocess.Comp
 
 
 def complaint(*arguments: object, stdin: bytes = b"", **env: str) -> str:
-    """Runs a command that must fail with status 2, without a traceback; returns its message."""
+    """Runs a command that must fail with status 2 and without a traceback; returns the command's
+    message."""
     result = lower(*arguments, stdin=stdin, **env)
     said = result.stderr.decode()
     assert (result.returncode, result.stdout) == (2, b""), said
@@ -78,7 +79,8 @@ def test_an_executable_runs(tmp_path: Path) -> None:
     assert f"=> {LIB}/libmlir_rocm_runtime.so" in linked
 
 
-#: A program that prints a number, and whose loop launches two kernels per iteration.
+#: A program with a loop that launches two kernels per iteration; after the loop the program prints
+#: a number.
 LAUNCHES = """
 module {
   func.func private @printF32(f32)
@@ -135,8 +137,7 @@ def test_iterations_change_the_only_outer_loop(tmp_path: Path) -> None:
 
 
 def test_objects_and_libraries_are_linked(tmp_path: Path) -> None:
-    """The user passes the libraries as paths, and the program finds a shared library at run
-    time."""
+    """The user passes libraries as paths. At run time, the program finds the shared library."""
     source = '#include <stdio.h>\nvoid printF32(float f) { printf("%.1f!", f); }\n'
     shared = compile_c(tmp_path / "libprints.so", source, "-shared", "-fPIC")
     plain = compile_c(tmp_path / "prints.o", source, "-c", "-fPIC")
@@ -298,8 +299,8 @@ def test_an_error_of_mlirs_is_shown(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
-    """The errors of all tools name lines of the user's file, even if --iterations changes the
-    program."""
+    """Errors of all tools name the lines of the user's file, even if --iterations has changed the
+    text."""
     program = tmp_path / "mine.mlir"
     out = ("-o", tmp_path / "x")
     program.write_text(FORUM.read_text().replace("gpu.return", "gpu.nonsense"))
@@ -322,7 +323,7 @@ def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
 
 
 def test_a_pass_that_would_not_help_is_not_named(tmp_path: Path) -> None:
-    """The program also contains an operation of another dialect."""
+    """The program contains a math operation and an operation of an unregistered dialect."""
     text = '%x = arith.constant 1.0 : f32\n%y = math.exp %x : f32\n"no.such"() : () -> ()\n'
     said = complaint("-", "-o", tmp_path / "x", stdin=text.encode())
     assert "unregistered dialect" in said and "math" not in said.splitlines()[-1]
@@ -429,7 +430,7 @@ def test_the_pass_that_is_missing_is_named(tmp_path: Path, replace: str, said: s
 def test_a_program_that_is_not_lowered_wholly_is_refused_in_the_dialect_too(
     tmp_path: Path,
 ) -> None:
-    """mlir-opt ends with status 0 although operations of other dialects are left."""
+    """mlir-opt ends with status 0 even if some operations have not been lowered."""
     text = LAUNCHES.replace(
         "    return\n",
         "    %a = gpu.alloc () : memref<4xf32>\n    gpu.dealloc %a : memref<4xf32>\n    return\n",

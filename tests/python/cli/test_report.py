@@ -44,7 +44,7 @@ def report(folder: Path, **contents: Any) -> Page:
 
 
 def read(folder: Path, **contents: Any) -> inputs.Run:
-    """Writes files with these contents, and returns the last run that the files describe."""
+    """Writes files with these contents; returns the last of the runs that the files describe."""
     return inputs.of_files(files(folder, **contents))[-1]
 
 
@@ -95,7 +95,7 @@ def test_processes_of_a_program_are_added_up(forum: Path, tmp_path: Path) -> Non
 
 
 def test_a_page_of_real_files_has_the_calls(forum: Path, tmp_path: Path) -> None:
-    """The test creates the files as a user would."""
+    """The test creates the files with `mgpu-rt run`, as a user does."""
     places = [str(tmp_path / name) for name in ("stats.json", "trace.json")]
     outputs = ("--stats-json", places[0], "--trace", places[1])
     command("run", "--device", "softgpu", *outputs, "--", forum, MGPU_RT_HIP="")
@@ -122,8 +122,8 @@ def test_a_slower_run_is_called_slower(tmp_path: Path) -> None:
 
 
 def test_the_headline_says_how_far_the_ratio_varies(tmp_path: Path) -> None:
-    """The page shows that each side ran once. If the two traces contain equal calls, the page also
-    shows the range of ratios."""
+    """The page says that the program ran only once on each side. If the two traces contain equal
+    calls, the page also shows the range of ratios."""
     begun = [call("mgpuLaunchKernel", 100 * n, 40) for n in range(18)]
     slow = recorded.trace(*begun, *(call("mgpuLaunchKernel", 2000 + 100 * n, 80) for n in range(2)))
     fast = recorded.trace(*(call("mgpuLaunchKernel", 50 * n, 20) for n in range(20)))
@@ -226,7 +226,7 @@ def test_the_median_is_never_beyond_99_of_100(tmp_path: Path) -> None:
 
 
 def test_gpu_times_have_a_table_of_their_own(tmp_path: Path) -> None:
-    """The trace contains times of submitted work, which is not a call."""
+    """The trace contains the durations of submitted work; submitted work is not a call."""
     work = [call(name, n, 1 + n, "gpu") for n, name in enumerate(("mul", "mul", "hipMemcpyAsync"))]
     after = recorded.trace(call("mgpuLaunchKernel", 0), *work)
     table = "Time on the GPU"
@@ -271,8 +271,8 @@ def test_a_trace_without_memory_says_so(tmp_path: Path) -> None:
 
 
 def test_the_start_of_hip_is_in_no_call(tmp_path: Path) -> None:
-    """Statistics contain the time of HIP's start; a trace without statistics also contains this
-    time."""
+    """Statistics contain the time of HIP's start. If there are no statistics, the page reads this
+    time from the trace."""
     before = recorded.stock(start={"ns": 299_000_000})
     after = recorded.statistics(start={"ns": 250_000_000})
     shown = report(tmp_path, a=before, b=after)
@@ -351,7 +351,7 @@ def test_durations_have_three_digits(ns: float | None, told: str) -> None:
 
 
 def test_a_million_events_are_binned() -> None:
-    """A page stays small for a trace of any length and with any number of kernels."""
+    """A page stays small, even if the trace is long and contains many kernels."""
     half = 500_000
     events = (
         event
@@ -377,7 +377,8 @@ def test_hits_of_scratch_buffers_are_no_calls(tmp_path: Path) -> None:
 
 
 def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
-    """More queries do not count as more work for the driver."""
+    """If the library queries HIP more often, the page does not count these queries as work of the
+    driver."""
     before, after = recorded.stock(), recorded.statistics()
     after["hip"]["hipPointerGetAttributes"] = {"calls": 5000, "ns": 2_000_000}
     shown = report(tmp_path, a=before, b=after)

@@ -34,8 +34,8 @@ def evicted(again: bool, evictions: int = 10) -> dict[str, Any]:
 COPY = [call("mgpuMemcpy", n, bytes=1 << 20, result="bypass") for n in range(10)]
 
 FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    # the title; files that contain the evidence for the finding; files whose evidence falls just
-    # short
+    # the title of the advice; files for which the page gives the advice; similar files for which
+    # the page does not give the advice
     ("No cache was in use", {"s": recorded.stock()}, {"s": recorded.statistics()}),
     (
         "A module is loaded 100 times: writable globals",
@@ -115,8 +115,8 @@ def test_near_evidence_gives_no_advice(nearly: dict[str, Any], tmp_path: Path) -
 
 
 def copies(size: int, *, behind: bool = False) -> dict[str, Any]:
-    """Returns a run with ten copies that bypassed the cache. Before each copy, the program waits,
-    and with `behind` also launches a kernel."""
+    """Returns a run with ten copies that bypassed the cache. Before each copy the program waits. If
+    `behind` is true, the program also launches a kernel before the copy."""
     events = []
     for n in range(10):
         copied = call("mgpuMemcpy", 10 * n + 2, bytes=size, result="bypass", stream=1)
@@ -146,8 +146,8 @@ def test_no_copy_advice_for_stock_runs(tmp_path: Path) -> None:
 
 
 def test_advice_on_streams_tells_why(tmp_path: Path) -> None:
-    """The advice depends on the reason: the program did not destroy the streams, or the streams
-    were busy."""
+    """If streams are not reused, the advice depends on the cause: streams were not destroyed, or
+    streams were busy."""
     whole = counted("cache", "streams", hits=0, misses=100, evictions=0)
     (busy,) = advice(read(tmp_path, s=whole))
     assert "still had work" in busy.step
@@ -167,7 +167,8 @@ def test_a_good_run_gets_no_advice(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_process_gets_advice(tmp_path: Path) -> None:
-    """A child process of multiprocessing ends by calling _exit, so this ending may be correct."""
+    """Processes of Python's multiprocessing end by calling _exit, so an ending without exit
+    handlers may be correct."""
     shown = report(tmp_path, s=recorded.statistics(process=recorded.process(ended="unfinished")))
     assert "forum, process 7, was killed, ended by _exit or exec, or still runs." in shown.text
     assert "process 7, not ended by exit, or still running" in shown.text

@@ -1,5 +1,5 @@
-"""The page of `mgpu-rt compare --report` in a real browser: it loads nothing, causes no error, fits
-the screen, and can be read."""
+"""Opens the page of `mgpu-rt compare --report` in a real browser. The page loads nothing, causes no
+error, fits the screen, and is readable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 STYLE = ROOT / "mgpu_rt" / "_cli" / "report" / "style.css"
 
-#: for each screen: the width, and whether the browser uses the dark mode
+#: for each tested screen: the width, and whether the browser uses dark mode
 SCREENS = [(390, False), (1100, False), (1100, True)]
 
 
@@ -85,7 +85,7 @@ def test_a_page_stands_alone_and_fits(page: Page, whole: Path, width: int, dark:
     assert [event["request"]["url"] for event in told] == [whole.as_uri()]
 
 
-#: Finds elements that extend beyond the screen, even if they are clipped.
+#: Finds elements that extend beyond the screen, even if the screen clips the elements.
 TOO_WIDE = """[...document.querySelectorAll('main *')]
     .filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest('thead'))
     .map(e => e.outerHTML.slice(0, 80))"""
@@ -111,7 +111,8 @@ def test_hostile_names_are_only_text(page: Page, tmp_path: Path, width: int) -> 
 
 
 def test_a_screen_reader_knows_tables_and_charts(page: Page, whole: Path) -> None:
-    """Cells have their roles even on a phone, where the style sheet lays out rows as blocks."""
+    """Table cells keep their accessibility roles on a phone, although the style sheet displays rows
+    as blocks."""
     page.show(whole, width=390)
     nodes = page.call("Accessibility.getFullAXTree")["nodes"]
     named: dict[str, list[str]] = {}
@@ -156,7 +157,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("scheme", (0, 1), ids=("light", "dark"))
 def test_colours_contrast_with_the_background(scheme: int) -> None:
-    """Text needs a contrast of 4.5, and charts need 3: WCAG's level AA."""
+    """WCAG's level AA requires a contrast ratio of 4.5 for text and a ratio of 3 for charts."""
     schemes = re.findall(r":root \{(.*?)\}", STYLE.read_text(), re.DOTALL)
     colours = dict(re.findall(r"--([\w-]+): (#\w{6})", schemes[scheme]))
     grounds = [colours.pop("page"), colours.pop("card")]

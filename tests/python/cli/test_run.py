@@ -61,8 +61,8 @@ def test_a_program_without_a_call_is_named(words: tuple[str, ...], tmp_path: Pat
 
 
 def test_a_program_without_a_call_is_named_after_a_search_for_hip(tmp_path: Path) -> None:
-    """The command searches for HIP in a child process. The library does not mistake this process
-    for a child process of the program."""
+    """The command searches for HIP in a child process. The library does not regard the process that
+    searches for HIP as a child process of the program."""
     os.symlink(STUB, tmp_path / "libamdhip64.so.6")
     variables = environment(LD_LIBRARY_PATH=str(tmp_path))
     del variables["MGPU_RT_HIP"]
@@ -72,8 +72,8 @@ def test_a_program_without_a_call_is_named_after_a_search_for_hip(tmp_path: Path
 
 
 def test_only_the_process_that_was_started_is_named(program: Path) -> None:
-    """The command prints no line if the program's children may have called the library, or if the
-    user passed no option."""
+    """The command prints no line if the user passed no option. The command also prints no line if
+    child processes of the program may have called the library."""
     for words in (
         ("run", "--", "true"),
         ("run", "--stats", "--", "sh", "-c", "true; cat /dev/null; :"),
@@ -134,7 +134,7 @@ def test_the_program_replaces_the_command() -> None:
 
 
 def test_signals_act_as_in_a_direct_run() -> None:
-    """Python ignores SIGPIPE, and a program would inherit this setting."""
+    """Python ignores SIGPIPE; without a reset, the program would inherit the ignored signal."""
     words = ("grep", "^SigIgn", "/proc/self/status")
     direct = subprocess.run(words, capture_output=True, text=True)
     assert command("run", "--", *words).stdout == direct.stdout
@@ -175,8 +175,8 @@ def test_stats_prints_a_table(program: Path) -> None:
 
 
 def test_stats_json_is_written_where_the_command_was_called(program: Path, tmp_path: Path) -> None:
-    """The file stays where the command was called, even if the program changes its working
-    directory."""
+    """The command writes the file into the directory in which the user called the command, even if
+    the program changes its working directory."""
     words = [COMMAND, "run", "--stats-json", "stats-%p.json", "--", "sh", "-c", 'cd /; "$0"']
     subprocess.run([*words, program], cwd=tmp_path, env=environment(), timeout=HANG)
     (path,) = tmp_path.glob("stats-*.json")
@@ -206,8 +206,8 @@ def test_a_program_runs_on_softgpu(program: Path) -> None:
 
 @pytest.mark.parametrize("name", softgpu.TARGETS)
 def test_an_emulated_device_is_named_by_a_word(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings of the emulated device may follow its name. A variable that selects a GPU by its
-    number does not hide the emulated device."""
+    """After the device's name, the variable MGPU_RT_SOFTGPU may contain settings. A variable that
+    selects a GPU by its number does not hide the emulated device."""
     monkeypatch.setattr(_hip_search, "knows", lambda hip, target: target == name)
     base = {"MGPU_RT_SOFTGPU": "gfx906,threads=2", "HIP_VISIBLE_DEVICES": "1"}
     found = preload.device_environment(name, base)
@@ -300,7 +300,8 @@ def test_a_program_in_this_folder_is_pointed_at(
     [("MGPU_RT_CACHES", "do you mean MGPU_RT_CACHE?"), ("MGPU_RT_FOO", "lists them all")],
 )
 def test_a_variable_that_is_no_option_is_named(program: Path, name: str, way: str) -> None:
-    """The run ignores the variable and continues."""
+    """If an environment variable looks like an option but is not an option, the command prints a
+    message and runs the program."""
     result = command("run", "--", program, **{name: "off"})
     assert result.returncode == 3
     assert result.stderr.startswith(f"mgpu-rt: {name} is set, but there is no such option: ")
@@ -320,7 +321,8 @@ def test_a_program_for_another_machine_is_refused(tmp_path: Path, linked: tuple[
 
 
 def test_a_misspelt_option_is_named(program: Path) -> None:
-    """A misspelt option is not the program's name; words after the program are its arguments."""
+    """The command does not take a misspelt option as the program's name. All words after the
+    program's name are the program's arguments."""
     result = command("run", "--trcae", "x", "--", program)
     assert result.returncode == 2
     assert re.search("No such option:? '?--trcae.* Did you mean '?--trace", result.stderr)
@@ -422,7 +424,7 @@ def test_nvidias_driver_is_found_or_named(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_machine_that_starts_no_process_is_named(
     monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    """The message does not blame a missing HIP for the failure."""
+    """If the system refuses a new process, the message does not say that HIP is missing."""
 
     def refuse(*_words: object, **_settings: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
@@ -436,7 +438,7 @@ def test_a_machine_that_starts_no_process_is_named(
 
 
 def test_doctor_keeps_a_path_whole() -> None:
-    """Users copy the path, so doctor does not wrap the path even on a narrow terminal."""
+    """doctor does not wrap paths on a narrow terminal, because users copy paths."""
     said = invoke("doctor", "--device", "softgpu", COLUMNS="40").stdout
     assert str(_layout.PREFIX / "lib" / _layout.LIBRARY) in said
 
@@ -492,7 +494,8 @@ def test_a_library_in_a_path_with_a_space_is_preloaded(
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Simulates a machine without a GPU; tests may create tmp_path/kfd and tmp_path/nvidiactl."""
+    """Simulates a machine without a GPU; a test simulates a GPU by creating tmp_path/kfd or
+    tmp_path/nvidiactl."""
     monkeypatch.setattr(preload, "KFD", tmp_path / "kfd")
     monkeypatch.setattr(cuda, "GPUS", (tmp_path / "nvidiactl",))
     return tmp_path
@@ -557,8 +560,8 @@ def test_a_hip_that_is_not_there_is_refused_before_the_program_runs(
 
 @pytest.mark.parametrize("device", ["hip", "softgpu"])
 def test_a_hip_that_is_no_library_is_refused(device: str, tmp_path: Path) -> None:
-    """ROCm's folder is not a library. Without this check, a program once exited with status 0
-    although 47 calls had failed."""
+    """A path that names ROCm's folder or a text file does not name a library. Before mgpu-rt
+    checked the path, a program once exited with status 0 although 47 calls had failed."""
     text = tmp_path / "text"
     text.write_text("INPUT(libamdhip64.so.6)")
     for path in (tmp_path, text):

@@ -16,7 +16,7 @@ ELF = b"\x7fELF"  # the first bytes of library files
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Creates a build directory with an empty driver library, and without an installed HIP."""
+    """Creates a build directory with an empty driver library; HIP is not installed."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     library = tmp_path / "build" / "softgpu" / softgpu.DRIVER
     library.parent.mkdir(parents=True)
@@ -65,7 +65,7 @@ def test_a_missing_hip_is_named(build: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_hip_that_cannot_be_emulated_is_named(
     build: Path, hip: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ROCr that this HIP uses loads neither of the libraries that softgpu replaces."""
+    """The installed HIP uses a ROCr that loads no library of the build directory."""
     found = [_hip_search.Hip("/opt/rocm", hip)]
     monkeypatch.setattr(_hip_search, "LOADERS_FOLDERS", ())
     monkeypatch.setattr(_hip_search, "find", lambda _: found)
@@ -114,7 +114,7 @@ def test_a_device_that_there_is_not_is_named(build: Path, hip: str, name: str) -
 
 
 def _lay(folder: Path, name: str, knows: str) -> Path:
-    """Creates a HIP and a ROCr that supports these targets."""
+    """Creates a HIP library and a ROCr library; the ROCr supports the targets in `knows`."""
     folder.mkdir(parents=True)
     (folder / _hip_search.HSA).write_text(f"libhsakmt.so.1 {knows}")
     (folder / name).write_bytes(ELF)
@@ -146,7 +146,8 @@ def test_a_device_that_hip_does_not_know_wants_another_hip(
 def test_check_takes_the_newest_hip_5(
     build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The checker's device replaces the driver library, which HIP 6 and later do not load."""
+    """The device of `mgpu-rt check` replaces the driver library. HIP 6 and later load no driver
+    library."""
     newest = _lay(tmp_path / "7", "libamdhip64.so.7", "gfx942")
     (newest.parent / _hip_search.HSA).write_bytes(b"hsaKmtQueueRingDoorbell gfx942 gfx90a")
     middle = _lay(tmp_path / "5", "libamdhip64.so.5", "gfx942 gfx90a")

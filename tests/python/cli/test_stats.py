@@ -1,4 +1,4 @@
-"""`mgpu-rt stats` and `mgpu-rt compare`, on a lowered program, on the emulated device."""
+"""Tests `mgpu-rt stats` and `mgpu-rt compare` with a lowered program on the emulated device."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ ON_SOFTGPU = {"MGPU_RT_HIP": ""}
 
 @pytest.fixture(scope="module")
 def forum() -> Path:
-    """Builds the forum's program as LLVM 19 lowers it, linked with the plain runtime."""
+    """Builds the forum's program in the form that LLVM 19 generates, and links the program with the
+    plain runtime."""
     return build("forum", 19, LAUNCHES, STOCK)
 
 
@@ -75,7 +76,7 @@ def test_stats_shows_cache_rates(files: tuple[Path, Path]) -> None:
 
 
 def tail(path: Path) -> list[str]:
-    """Returns the rows about caches in the output of `stats`."""
+    """Returns the cache rows of the output of `stats`."""
     lines = command("stats", path).stdout.splitlines()
     begin = next(n for n, line in enumerate(lines) if line.startswith("cache "))
     return lines[begin + 1 :]
@@ -110,8 +111,8 @@ def test_stats_shows_kernels_copies_and_images(tmp_path: Path) -> None:
     assert any("process" in line and "ended by exit" in line for line in lines)
 
 
-#: This library depends on the runtime, so the loader runs this library's destructor just before the
-#: runtime's destructors.
+#: The test's library depends on the runtime, so the loader runs the destructors of the test's
+#: library before the runtime's destructors.
 KILL_AT_EXIT = """
 #include <signal.h>
 extern const char *mgpu_rt_version(void);
@@ -188,8 +189,8 @@ def test_compare_json_has_ratios(files: tuple[Path, Path]) -> None:
 
 
 def test_hips_start_is_a_row_of_its_own_and_in_no_ratio(tmp_path: Path) -> None:
-    """The start of HIP takes longer than all calls together, and takes a different time on each
-    side."""
+    """HIP's start takes longer than all calls together, and the two sides need different times for
+    HIP's start."""
     runs = [recorded.stock(start={"ns": 299_000_000}), recorded.statistics(start={"ns": 0})]
     paths = [tmp_path / "stock.json", tmp_path / "ours.json"]
     for path, run in zip(paths, runs, strict=True):
@@ -229,7 +230,8 @@ def test_a_slow_start_is_in_neither_sides_calls(forum: Path) -> None:
 
 
 def test_compare_runs_a_program_twice(forum: Path) -> None:
-    """The caller's settings for the library's caches and files do not affect the comparison."""
+    """If the user has set variables for the library's caches and output files, the comparison
+    ignores these variables."""
     hostile = {"MGPU_RT_CACHE": "off", "MGPU_RT_TRACE": "/nowhere/trace"}
     words = ("compare", "--device", "softgpu", "--json", "--", forum)
     result = command(*words, **ON_SOFTGPU, **hostile)
@@ -360,7 +362,8 @@ def test_bad_files_are_named(content: bytes, words: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("command", ("stats", "compare", "compare after"))
 def test_names_of_a_file_are_only_text(command: str, tmp_path: Path) -> None:
-    """No name can move a terminal's cursor, add a line, or occupy more columns than its limit."""
+    """A name cannot move the terminal's cursor, add a line, or occupy more columns than the
+    limit."""
     evil, plain = tmp_path / "evil.json", tmp_path / "plain.json"
     evil.write_text(json.dumps(hostile()["s"]))
     plain.write_text(json.dumps(recorded.stock()))
@@ -394,8 +397,8 @@ def test_caches_of_processes_are_added_up() -> None:
 
 
 def test_processes_that_met_different_kernels_of_one_name_are_added_up() -> None:
-    """If a process runs only one kernel with the name `mark`, the process's statistics show the
-    plain name and the module."""
+    """If a process runs only one kernel named `mark`, the statistics contain the name without a
+    prefix, and the name of the module."""
     plain = {"mark": {"launches": 2, "ns": 20, "module": "first"}}
     full = {
         "first::mark": {"launches": 1, "ns": 10, "module": "first"},

@@ -1,4 +1,5 @@
-"""Calls of functions that need no GPU: numbers, memrefs, results, and all type errors."""
+"""Calls functions that need no GPU. The tests cover numbers, memrefs, results, and all type
+errors."""
 
 from __future__ import annotations
 
@@ -89,8 +90,8 @@ def test_memrefs_without_a_rank_are_passed(host: mgpu_rt.Library) -> None:
 
 
 def test_an_offset_of_the_type_is_kept(host: mgpu_rt.Library) -> None:
-    """The first element of the array is the first element of the memref, however the lowered code
-    computes the element's address."""
+    """The array's first element is always the memref's first element, even if the memref's type
+    contains an offset."""
     numbers = numpy.arange(20, dtype="f4")
     assert host.at_offset(numbers[3:11:2]) == 5
 
@@ -128,7 +129,7 @@ def test_results_are_numbers_and_arrays(host: mgpu_rt.Library) -> None:
 
 
 def freed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Returns a list to which every later free appends the freed address."""
+    """Returns a list; when the package frees memory, the freed address is appended to the list."""
     from mgpu_rt._arrays import memory
 
     found: list[int] = []

@@ -1,4 +1,4 @@
-"""Calls lowered functions on device memory, on the emulated device and on a GPU."""
+"""Calls lowered functions that use device memory, on the emulated device and on a GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COUNT = 1000
 
 
 def device_library(mgpu: Mgpu, **options: Any) -> mgpu_rt.Library:
-    """Returns the library; on CUDA its image is PTX, which runs on any of NVIDIA's GPUs."""
+    """Returns the library; on CUDA the library contains PTX, which runs on any of NVIDIA's GPUs."""
     on_cuda = {"chip": CHIP, "image": "isa"} if mgpu.on_cuda else {}
     return library(DEVICE, **on_cuda, **options)
 
@@ -90,7 +90,8 @@ def test_device_memory_of_a_function_is_a_device_array(mgpu: Mgpu) -> None:
 
 @on_devices
 def test_the_copy_of_an_argument_is_no_result(mgpu: Mgpu) -> None:
-    """The call frees the argument's copy."""
+    """The package refuses a result that lies in the copy of an argument, because the call frees
+    this copy."""
     functions, array = device_library(mgpu), numbers()
     with pytest.raises(ValueError, match=r"itself, its result .* pass mgpu_rt.to_device"):
         functions.itself(mgpu_rt.In(array))
@@ -184,8 +185,8 @@ def test_arrays_may_end_while_a_graph_is_built(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_STATS="stats.json")
 @in_folder
 def test_functions_run_beside_other_features(mgpu: Mgpu) -> None:
-    """Functions work while a hook is installed, in a replayed graph, and with a device array in
-    InOut."""
+    """Functions work with an installed hook, with a replayed graph, and with an InOut that contains
+    a device array."""
     array, host = mgpu_rt.to_device(numbers()), numbers()
     held = allocated()
     replayed = device_library(mgpu, graph=["scale"])
@@ -234,7 +235,8 @@ def test_threads_call_on_arrays_of_their_own(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-#: A library that launches, its device arrays, and a forked child exist when the process ends.
+#: When the process ends, a library that has launched kernels, device arrays, and a forked child
+#: still exist.
 ENDS = """
 import os, sys, numpy, mgpu_rt
 functions = mgpu_rt.Library(sys.argv[1])

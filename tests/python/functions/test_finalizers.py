@@ -1,5 +1,5 @@
-"""Objects may be finalised while a graph is built, in a signal handler, after a reset, or at
-exit."""
+"""Python may finalise objects in the middle of a graph's construction, in a signal handler, after a
+reset, or at exit."""
 
 from __future__ import annotations
 

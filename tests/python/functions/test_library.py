@@ -1,4 +1,4 @@
-"""mgpu_rt.lower, and calls of the runtime's functions with numbers as pointers."""
+"""Tests mgpu_rt.lower, and calls of the runtime's functions with integers as pointers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_program_is_lowered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_library_of_bare_pointers_has_no_types() -> None:
-    """LLVM 15's lowering passes no sizes to functions."""
+    """LLVM 15's lowering passes pointers to functions, but no sizes."""
     with mgpu_rt.Library(mgpu_rt.lower(EMPTY, llvm=15)) as functions:
         assert list(functions) == []
 

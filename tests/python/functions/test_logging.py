@@ -25,7 +25,7 @@ FAILED = "'event' failed with 'hipErrorInvalidValue'"
 
 
 class Seen(logging.Handler):
-    """A handler that stores each line with its level."""
+    """A handler that stores each line together with the logging level."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ def test_a_filter_that_raises_loses_no_line(mgpu: Mgpu) -> None:
 
 @on_stub
 def test_lines_of_many_threads_are_all_logged(mgpu: Mgpu) -> None:
-    """Threads that Python did not create also report lines."""
+    """Threads that Python did not create report lines at the same time as Python's threads."""
     runtime = mgpu_rt.load()
     report = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int)(
         ("mgpu_rt_report", ctypes.CDLL(runtime.path))
@@ -144,7 +144,7 @@ def test_a_handler_may_call_the_library(mgpu: Mgpu) -> None:
 
 
 class Waiting(Seen):
-    """A handler that waits for a lock, and sets `entered` before it waits."""
+    """A handler that sets the event `entered`, and then waits for the event `free`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,8 +157,8 @@ class Waiting(Seen):
 
 
 def until(event: threading.Event, caller: Callable[[], object]) -> None:
-    """Repeats the call until the handler has begun, because on a busy machine the library may write
-    a line to stderr instead."""
+    """Repeats the call until the event is set. On a busy machine, the library may write a line to
+    stderr without the handler."""
     while not event.is_set():
         caller()
 
@@ -177,7 +177,8 @@ def test_a_handler_that_waits_for_the_caller_ends_its_wait(mgpu: Mgpu) -> None:
     assert ("ERROR", FAILED) in waiting.lines
 
 
-#: The calling thread holds a lock but not the GIL; the thread with the GIL waits for this lock.
+#: The thread that reports a line holds a lock and does not hold the GIL. A thread that holds the
+#: GIL waits for the lock.
 CROSSED = """
 #include <pthread.h>
 #include <stdatomic.h>
@@ -203,8 +204,8 @@ void wait_with_the_gil(void) {
 
 @on_stub
 def test_a_lock_of_the_caller_and_the_gil_are_no_deadlock(mgpu: Mgpu) -> None:
-    """If Python has already received the line, the handler still logs the line when the lock is
-    free."""
+    """The line appears exactly once, on stderr or in the log. If Python had received the line, the
+    handler logs the line after the lock is free."""
     with tempfile.TemporaryDirectory() as folder, handler(patience=50) as seen:
         runtime = mgpu_rt.load()
         path = compile_c(Path(folder) / "crossed.so", CROSSED, "-shared", "-fPIC", runtime.path)

@@ -89,7 +89,7 @@ except TypeError as error:
 
 
 def on_gpu(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Runs Python code in a child process, over NVIDIA's driver."""
+    """Runs Python code in a child process, with cuhip on NVIDIA's driver."""
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         env=environment("cuda", PYTHONPATH=str(ROOT)),
@@ -108,8 +108,7 @@ def test_a_model_is_called_from_pytorch_on_a_gpu() -> None:
     assert "failed with" not in result.stderr
 
 
-#: CuPy uses the package's arrays without a copy, through each of two interfaces, and keeps the
-#: arrays alive.
+#: CuPy uses the package's arrays without a copy through two interfaces, and keeps the arrays alive.
 CUPY = """
 import cupy, numpy, mgpu_rt
 

@@ -1,4 +1,4 @@
-"""Devices, streams and events as objects; statistics and tables in a notebook; Python's logging."""
+"""Tests devices, streams and events as Python objects, the display in a notebook, and logging."""
 
 from __future__ import annotations
 

@@ -88,7 +88,8 @@ def test_other_texts_are_no_functions(text: str) -> None:
 
 
 def test_the_functions_of_a_program_are_found() -> None:
-    """The result omits declarations and the functions of nested modules."""
+    """The result contains no functions of nested modules, and no functions that are only
+    declared."""
     found = function_types(HOST.read_text())
     assert function_types(HOST.read_text(), 19) == found
     assert found["sum"] == "(memref<?x?xf32, strided<[?, ?], offset: ?>>) -> f32"

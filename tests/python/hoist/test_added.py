@@ -14,7 +14,8 @@ from tests.support.compiled import compile_c
 from tests.support.hoisted import RELEASES, hoist
 from tests.support.patience import HANG
 
-#: Each new handle has a new number. The lines for a wait and for a destruction name the stream.
+#: Each new handle has a new number. The lines that report a wait or a destruction contain the
+#: stream's number.
 RUNTIME = r"""
 #include <pthread.h>
 #include <stdatomic.h>
@@ -109,8 +110,8 @@ def test_a_program_that_launches_nothing_asks_for_nothing(tmp_path: Path) -> Non
 
 
 def test_recursion_has_a_stream_at_each_depth(tmp_path: Path) -> None:
-    """The first stream is busy when the program requests the second stream, and both streams may
-    have to run concurrently."""
+    """When the program requests a second stream, the first stream is busy. The launches on the two
+    streams may have to run concurrently."""
     main = """
     static void again(void) { during = NULL; launch(0, 0); }
     int main(void) { during = again; launch(0, 0); during = again; launch(0, 0); return 0; }
@@ -118,7 +119,7 @@ def test_recursion_has_a_stream_at_each_depth(tmp_path: Path) -> None:
     twice = ["launch 1 on 3", "wait 3", "wait 2"]
     assert run(tmp_path, 22, main) == [
         *("load 1", "look up f in 1", "create 2", "launch 1 on 2", "create 3", *twice),
-        # The inner launch released its stream first, so the next launch reuses that stream.
+        # The inner launch released stream 3 first, so the next launch reuses stream 3.
         *("launch 1 on 3", "launch 1 on 2", "wait 2", "wait 3", "unload 1"),
         *("destroy 2", "destroy 3"),
     ]
@@ -137,8 +138,8 @@ def test_more_streams_than_are_kept_are_destroyed(tmp_path: Path) -> None:
 
 
 def test_threads_have_streams_of_their_own_and_one_module(tmp_path: Path) -> None:
-    """If two threads used one stream at the same time, each thread would release the stream and
-    each would destroy the stream."""
+    """If two threads shared a stream, both threads would release the stream and both threads would
+    destroy the stream."""
     main = """
     static pthread_barrier_t barrier;
     static void meet(void) { pthread_barrier_wait(&barrier); }
@@ -224,7 +225,7 @@ def test_a_launch_from_another_exit_handler_still_works(tmp_path: Path) -> None:
 
 
 def test_a_load_that_failed_is_tried_again(tmp_path: Path) -> None:
-    """Each launch reports the failure, until a launch succeeds in loading the module."""
+    """If the load of a module fails, the next launch loads the module again."""
     main = "int main(void) { last = -1; launch(0, 0), launch(0, 0); return 0; }"
     said = run(tmp_path, 22, main)
     assert [line for line in said if line.startswith(("load", "look"))] == [

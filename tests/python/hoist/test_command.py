@@ -55,7 +55,8 @@ def test_a_file_is_hoisted_in_place(program: Path) -> None:
     assert program.read_bytes() == hoist(given, 22).program
 
 
-#: The code blocks of the page: commands, their output, commands for LLVM IR.
+#: The code blocks of the page. The blocks contain commands, the output of the commands, and
+#: commands for LLVM IR.
 COMMANDS, SAID, FOR_IR = (
     re.sub("^    ", "", block, flags=re.MULTILINE)
     for block in re.findall(r"(?:^    .*\n)+", PAGE, re.MULTILINE)
@@ -63,7 +64,7 @@ COMMANDS, SAID, FOR_IR = (
 
 
 def shell(commands: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    """Runs the commands of a block over stock and the stub of HIP."""
+    """Runs the shell commands of a code block; programs run with stock and the stub of HIP."""
     env = environment(
         RUNTIME=str(STOCK.parent),
         PATH=f"{COMMAND.parent}:{os.environ['PATH']}",
@@ -212,7 +213,7 @@ def test_a_tool_that_fails_silently_is_named(
 def test_tools_of_different_releases_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The line number in a tool's message does not belong to the user's file."""
+    """The message of a tool contains a line number that is not a line of the user's file."""
     error = "echo 'x:7:1: error: no such thing' >&2; exit 1"
     script = f'#!/bin/sh\n[ "$1" = --mlir-to-llvmir ] || {{ {error}; }}\n'
     for name in ("mlir-opt", "mlir-translate"):

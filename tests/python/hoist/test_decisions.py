@@ -1,4 +1,5 @@
-"""Hoisting moves only some calls: each small program violates one condition."""
+"""Hoisting moves a call only if all conditions are met; each small program violates one
+condition."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ GLOBALS = f"""
   }}
 """
 
-#: A launch in the form that LLVM 19 produces. Tests replace the names in capitals.
+#: A launch in the form that LLVM 19 produces. Tests replace the parts in capital letters.
 BEFORE_21 = f"""
 module {{{GLOBALS}  llvm.func @mgpuModuleLoad(!llvm.ptr, i64) -> !llvm.ptr
   llvm.func @mgpuModuleLoadJIT(!llvm.ptr, i32, i64) -> !llvm.ptr
@@ -127,7 +128,7 @@ def test_a_launch_of_llvm_20_is_hoisted(llvm: int) -> None:
 
 
 def launch(hoisted: Hoisted) -> str:
-    """Returns the body of the function that contains the launch."""
+    """Returns the body of the lowered function `launch`."""
     return hoisted.program.decode().partition("@launch(")[2].partition("\n  }")[0]
 
 
@@ -158,12 +159,13 @@ BYTE = "%b = llvm.mlir.constant(0 : i8) : i8\n"
             before_21(stream="llvm.store %stream, %place : !llvm.ptr, !llvm.ptr"),
             "it goes to llvm.store",
         ),
-        # The program passes a stream in place of an event, as LLVM 22 and older do.
+        # LLVM 22 and older pass a stream in place of an event.
         (
             before_21(done="llvm.call @mgpuEventSynchronize(%stream) : (!llvm.ptr) -> ()"),
             "it goes to mgpuEventSynchronize",
         ),
-        # The program passes the stream as a wrong argument of a call that has a stream argument.
+        # The program passes the stream twice to mgpuLaunchKernel, the second time in place of a
+        # null pointer.
         (
             before_21().replace("%stream,\n        %null", "%stream,\n        %stream"),
             "it goes to mgpuLaunchKernel",
@@ -272,9 +274,9 @@ NO_VARIABLE = "its module is not one for all launches"
         {"body": "llvm.store %place, %pointer : !llvm.ptr, !llvm.ptr"},
         {"constructor": "llvm.store %place, %image : !llvm.ptr, !llvm.ptr"},
         {"body": CALL_ELSEWHERE.format("%place")},
-        # The program also calls the constructor as a function.
+        # The program calls the constructor as an ordinary function.
         {"body": "llvm.call @load() : () -> ()"},
-        # Another variable contains the function's address.
+        # A global variable, `other`, contains the address of `place`.
         {
             "top": "llvm.mlir.global external @other() : !llvm.ptr {\n"
             "%0 = llvm.mlir.addressof @place : !llvm.ptr\n llvm.return %0 : !llvm.ptr }"

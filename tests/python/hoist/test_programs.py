@@ -1,5 +1,6 @@
-"""Hoists programs that MLIR has lowered, and runs them over a runtime that calls HIP at every call.
-The results are equal, and the driver is called only once for each hoisted object."""
+"""Hoists programs in LLVM's dialect, and runs the programs with a runtime that calls HIP at every
+call. A hoisted program prints the same results as the original program, and calls the driver only
+once for each hoisted object."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from tests.support.suites import in_check
 PROGRAMS = in_check(
     [(name, llvm) for name in PRINTED for llvm in RELEASES], lambda name, llvm: llvm < 22
 )
-#: program; launches in each iteration of its loop; numbers of modules, kernels and streams
+#: for each program: launches per iteration of the program's loop; numbers of modules, kernels and
+#: streams
 COUNTED = [("forum", 1, 1, 1, 1), ("many", 50, 5, 50, 1), ("overlap", 2, 1, 1, 2)]
 
 
@@ -67,7 +69,7 @@ def test_the_driver_is_asked_once(
 
 @pytest.mark.parametrize("program", [name for name in PRINTED if name != "globals"])
 def test_kept_objects_go_back_before_hip_is_gone(program: str) -> None:
-    """LLVM 19 generates no destructor, so code that the hoisting adds releases the objects."""
+    """LLVM 19 generates no destructor, so the hoisting adds code that releases the objects."""
     hoisted = hoist(dialect(program, 19, rounds(program)), 19)
     env = run_environment(Way(STOCK), "stub", 19, "builtin", HIPSTUB_TEARDOWN="1")
     outcome = execute([str(build(hoisted.program, 19))], env)
@@ -79,8 +81,8 @@ def test_kept_objects_go_back_before_hip_is_gone(program: str) -> None:
 
 
 def test_an_image_with_writable_globals_is_loaded_each_time() -> None:
-    """LLVM 19 loads the module for each launch, so that each launch has fresh globals; only the
-    streams are hoisted."""
+    """LLVM 19 loads the module before each launch to reset the module's globals. Only the streams
+    are therefore hoisted."""
     hoisted = hoist(dialect("globals", 19, 7), 19)
     assert (
         "step: left the load of @kernels_bin_cst: kernels can write to its globals, which each "

@@ -30,8 +30,8 @@ def value(size: int) -> Argument:
 
 
 class Device:
-    """A stand-in for the library's functions for arguments; the stand-in allocates from 0x10000
-    on."""
+    """Imitates the library's functions that handle arguments. The first allocation has the address
+    0x10000."""
 
     def __init__(self) -> None:
         self.ffi = FFI()
@@ -78,7 +78,8 @@ def number(argument: Any) -> int:
     return int.from_bytes(content(POINTER, argument), "little")
 
 
-#: A copy to the device and back would lose the references in the record's field `object`.
+#: If a record were copied to the device and back, the references in the field `object` would be
+#: lost.
 RECORD = numpy.dtype([("number", "i4"), ("object", "O")])
 SHORT = {"shape": (4,), "typestr": "|u1", "version": 3, "data": b"abc"}
 BITS = {"shape": (4,), "typestr": "|t8", "version": 3, "data": b"abcd"}
@@ -180,8 +181,8 @@ def test_a_wrong_count_of_memrefs_is_refused() -> None:
 
 
 def test_without_a_description_values_state_their_sizes() -> None:
-    """If the image describes no arguments, values must state their sizes, and a launch accepts any
-    number of arguments."""
+    """If the image does not describe the arguments, each value must have a known size, and a launch
+    accepts any number of arguments."""
     given, device = passed(None, numpy.int16(3), MemRef(numpy.zeros(3)), ctypes.c_float(1.5))
     assert len(given.params) == 7
     assert bytes(device.ffi.buffer(given.params[4], 8)) == struct.pack("<q", 3)
@@ -245,8 +246,8 @@ def test_dlpack_gets_the_stream_of_use(device: int, stream: int) -> None:
 
 
 def test_dlpack_without_strides_is_dense() -> None:
-    """The tensor has an offset but no strides, so its elements are in C's order. A DLPack tensor
-    from NumPy has strides but no offset."""
+    """The tensor has an offset but no strides, so the elements are contiguous in row-major order. A
+    DLPack tensor from NumPy has strides but no offset."""
 
     class Terse(Tensor):
         def __dlpack__(self, *, stream: Any) -> Any:
@@ -332,7 +333,8 @@ def test_device_memrefs_have_sizes_and_strides() -> None:
 
 
 def test_a_field_of_records_on_the_device_has_its_stride() -> None:
-    """A field has a single address, but a memref needs strides in whole elements."""
+    """A field of a record array has an address, but a memref also needs strides that are multiples
+    of the element's size."""
     field = Interface(64, (4,), strides=(6,))
     assert number(field) == 64
     with pytest.raises(
@@ -353,7 +355,8 @@ def test_host_memrefs_have_sizes_and_strides() -> None:
 
 
 def moved(*arguments: Any) -> list[tuple[Any, ...]]:
-    """Returns the library calls for host arrays: the sizes of allocations, and the copies."""
+    """Passes host arrays to a launch; returns the allocations, copies and frees that the library
+    makes."""
     given, device = passed([POINTER] * len(arguments), *arguments)
     assert given.on_host
     given.to_device()
@@ -399,8 +402,8 @@ def test_any_buffer_is_copied() -> None:
 
 
 class Picture:
-    """An image that creates its bytes on request, without strides or itemsize, as PIL's images
-    do."""
+    """Imitates an image of PIL, which has no strides and no itemsize, and which creates the bytes
+    on request."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def scale(module: mgpu_rt.Module, array: Any, **options: Any) -> None:
 
 
 def fails(mgpu: Mgpu, fault: str, words: str, name: str, array: Any = None) -> None:
-    """Launches a kernel with an injected fault. The fault has no later effect: the next launch
+    """Launches a kernel with an injected fault. The fault affects one launch only; the next launch
     succeeds."""
     module = kernels()
     scale(module, numpy.zeros(8, "f"))
@@ -131,7 +131,8 @@ def test_an_unknown_kernel_raises(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipStreamCreate:*:{INVALID_VALUE}")
 def test_a_launch_without_a_stream_is_refused(mgpu: Mgpu) -> None:
-    """The package makes no launch, not even on the null stream."""
+    """The package does not launch the kernel, and does not use the null stream in place of the
+    missing stream."""
     with pytest.raises(mgpu_rt.HipError, match="kernel 'scale' has no stream"):
         scale(kernels(), numpy.zeros(8, "f"))
     assert mgpu.count("hipModuleLaunchKernel") == 0

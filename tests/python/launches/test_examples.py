@@ -54,8 +54,8 @@ def test_examples_run_on_a_gpu(name: str, image: str) -> None:
     assert "failed with" not in said
 
 
-#: Two CuPy kernels, with a kernel of mgpu_rt between them, run on a CuPy stream. Afterwards, a
-#: kernel of mgpu_rt receives an array through DLPack.
+#: CuPy launches two kernels on a CuPy stream; a kernel of mgpu_rt runs on this stream between the
+#: two kernels. Afterwards, a kernel of mgpu_rt receives an array through DLPack.
 CUPY = """
 import sys, cupy, mgpu_rt
 from mgpu_rt import MemRef

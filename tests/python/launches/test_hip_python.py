@@ -1,4 +1,4 @@
-"""Uses hip-python as its users do: its streams, pointers and device arrays, on softgpu."""
+"""Tests mgpu_rt with hip-python's streams, pointers and device arrays, on softgpu."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_its_device_arrays_are_arguments(mgpu: Mgpu) -> None:
 
 
 class InHipPython(Runtime):
-    """A runtime that returns hip-python's objects, and passes handles as integers to hip-python."""
+    """A runtime that returns hip-python's objects, and passes integer handles to hip-python."""
 
     def __init__(self) -> None:
         super().__init__()

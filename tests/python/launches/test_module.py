@@ -199,7 +199,7 @@ def test_holding_chooses_one_of_several_images(mgpu: Mgpu) -> None:
 def test_other_objects_are_refused_as_images(
     given: Any, error: type[Exception], words: str
 ) -> None:
-    """The package refuses the launch before it calls HIP."""
+    """The package refuses an invalid image before the package calls HIP."""
     with pytest.raises(error, match=words):
         mgpu_rt.Module(given)
 
@@ -285,7 +285,8 @@ def test_a_kernel_keeps_its_module(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleUnload") == 1
 
 
-#: When the interpreter exits, a thread, a global variable and a reference cycle hold open modules.
+#: Three modules are still open when the interpreter exits. A thread, a global variable and a
+#: reference cycle each refer to one module.
 OPEN_AT_EXIT = """
 import os, sys, threading
 import mgpu_rt

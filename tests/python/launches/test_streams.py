@@ -68,7 +68,7 @@ def address(mgpu: Mgpu, pointer: Any) -> int:
 
 
 def created(mgpu: Mgpu) -> int:
-    """Returns the stream that a lowered function would receive now."""
+    """Returns the stream that a lowered function would receive at this moment."""
     stream = mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     return address(mgpu, stream)

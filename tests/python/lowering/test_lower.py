@@ -135,8 +135,9 @@ KERNELS = "  gpu.module @k {\n    scf.for %a = %c0 to %c9 step %c1  : i32 {\n   
 
 
 def test_iterations_without_a_name_are_those_of_the_hosts_loop() -> None:
-    """The function ignores loops in a kernel, in another loop or in a comment. The new constant has
-    the type of the loop."""
+    """The function changes only the loop in the host's code; loops in a kernel, in a comment or
+    inside the host's loop do not change. The constant for the number of iterations has the type of
+    the loop's index."""
     nested = HOST.replace("{\n", "{\n    scf.for %b = %c0 to %c5 step %c1 {\n    }\n")
     text = f"// scf.for %x = %a to %b step %c {{\n{KERNELS}{nested}"
     found = lower.with_iterations(text, 7)
@@ -210,7 +211,7 @@ def test_a_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_tool_without_a_release_counts_by_its_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On systems other than Debian, tools have names without a release, such as llc."""
+    """On systems other than Debian, a tool's name contains no release number; an example is llc."""
     own = tmp_path / "llc"
     own.write_text("#!/bin/sh\necho '  LLVM version 99.1.0'\n")
     own.chmod(0o755)
@@ -271,7 +272,8 @@ def image_in(compiled: bytes) -> bytes:
 
 
 def check_image(image: bytes, chip: str) -> None:
-    """Checks that the image is a whole code object of version 4, the newest for HIP 5.2.3."""
+    """Checks that the image is a complete code object of version 4. HIP 5.2.3 supports no later
+    version."""
     elf = ELFFile(io.BytesIO(image))
     assert elf["e_machine"] == "EM_AMDGPU"
     assert image[7:9] == bytes([64, 2])  # OS ABI: HSA; ABI version: 2, which is code object v4
@@ -312,8 +314,8 @@ def test_host_objects_have_the_habits_of_their_release(llvm: int) -> None:
 def test_other_releases_lower_where_their_tools_are(
     llvm: int, steps: list[str], program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stand-ins for the other releases' tools run LLVM 22's tools. LLVM 22 produces the device code
-    for LLVM 20 and 21, as for LLVM 19."""
+    """Scripts with the names of the tools of LLVM 20, 21 and 23 run LLVM 22's tools. For LLVM 19,
+    20 and 21, the lowering generates device code with LLVM 22."""
     noted = tmp_path / "noted"
     for name in ("mlir-opt", "mlir-translate", "llc", "ld.lld"):
         for release in (llvm, 22):
@@ -354,8 +356,8 @@ def test_print_library_brings_nothing_along(
 def test_forums_command_needs_a_namespace(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If this linker and unshare are missing, the
-    message says how to install unshare."""
+    """LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If /opt/rocm/llvm/bin/ld.lld and unshare are
+    missing, the message says how to install unshare."""
     if Path("/opt/rocm/llvm/bin/ld.lld").exists():
         pytest.skip("this machine has ROCm's own linker")
     monkeypatch.setattr(shutil, "which", lambda _name: None)
@@ -397,8 +399,8 @@ module attributes {gpu.container_module} {
 
 
 def test_nvidias_device_library_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CUDA's folder contains the code for exponentials, and no environment variable names this
-    folder."""
+    """NVIDIA's device library in CUDA's folder contains the exponential functions; no environment
+    variable contains the folder's path."""
     if not any(Path(home, "nvvm", "libdevice").exists() for home in pipelines.CUDA_HOMES):
         pytest.skip("no CUDA toolkit here")
     for variable in pipelines.CUDA_VARIABLES:
@@ -434,8 +436,8 @@ def test_llvm_15_lowers_for_amd_only() -> None:
 def test_carried_objects_serve_without_tools(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another machine with MLIR has built the objects; this machine has only copies of the
-    objects."""
+    """A machine with MLIR has built the object files; the machine of the test has only copies of
+    the files."""
     made = lower.lower(program, llvm=22)
 
     def missing(name: str, llvm: int) -> Path:

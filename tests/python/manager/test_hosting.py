@@ -1,5 +1,5 @@
-"""The manager of programs without Python: how the library finds an interpreter, and what happens
-without an interpreter."""
+"""Tests the manager of programs that do not use Python: how the library finds an interpreter, and
+what happens if there is no interpreter."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.support.patience import HANG
 
 
 def counts(log: Path) -> dict[str, int]:
-    """Returns the number of the stub's calls for each function."""
+    """Returns how often the program has called each function of the stub."""
     return json.loads(log.read_text())["counts"]
 
 
@@ -53,7 +53,7 @@ def test_manager_comes_and_goes(mode: str) -> None:
 
 
 def manager_that_came(program: subprocess.Popen[str]) -> int:
-    """Waits until the program reports its manager; returns the manager's process id."""
+    """Waits until the program prints a line about its manager; returns the manager's process id."""
     assert program.stderr
     said = ""
     while "process" not in said:
@@ -86,14 +86,15 @@ def test_a_delay_that_is_not_over_starts_nothing() -> None:
 
 
 def when_needed(**changes: str) -> dict[str, str]:
-    """Returns the environment in which a program starts its manager only when needed."""
+    """Returns environment variables with which a program starts a manager only if a manager is
+    needed."""
     return promptly(**{"MGPU_RT_MANAGER": "on", **changes})
 
 
 @pytest.mark.parametrize("mode", ["served", "threads", "fork-after"])
 def test_a_program_within_its_limits_has_no_manager(mode: str) -> None:
-    """The library starts no thread, so a program in mode `served` finds no thread and does not
-    print ok."""
+    """The library starts no thread. In mode `served` the host program looks for the library's
+    thread, and therefore does not print ok."""
     result = run_host(mode, when_needed())
     assert (result.stdout == "ok\n") == (mode != "served"), result.stderr
     assert "manager" not in result.stderr
@@ -136,7 +137,7 @@ print(before, manager())
 def test_a_limit_on_memory_starts_the_manager(
     sizes: str, changes: dict[str, str], after: str
 ) -> None:
-    """An allocation that fails for lack of memory also starts the manager, although the cache is
+    """The manager also starts if an allocation fails for lack of memory, even if the cache is
     within its limit."""
     source = PRELUDE + MEMORY.replace("SIZES", f"({sizes})")
     command = [sys.executable, "-c", source, str(library()), str(image()), KERNEL]
@@ -195,8 +196,8 @@ def test_main_may_end_before_other_threads() -> None:
 
 
 def test_a_program_that_adopts_orphans_has_no_manager() -> None:
-    """In this program, the manager would become the program's child. The library therefore starts
-    no manager, and prints the reason."""
+    """The host program adopts orphaned processes, so a manager would become a child of the program.
+    The library therefore starts no manager, and prints the reason."""
     said = good("reaper")
     assert "this process adopts orphans" in only_line(said)
 
@@ -225,14 +226,14 @@ def odd_locales() -> Path:
     "locale", ["ka_GE", "hy_AM", "ja_JP.eucjp", "zh_CN.gbk", "tg_TJ.koi8t", "nowhere.NOTHING"]
 )
 def test_any_locale_is_served(locale: str, odd_locales: Path) -> None:
-    """In each of these locales, an earlier version of the library let Python terminate the
-    program."""
+    """An earlier version of the library loaded Python into the program, and in each tested locale
+    Python terminated the program."""
     good("served", LC_ALL=locale, LOCPATH=str(odd_locales))
 
 
 def test_a_directory_as_standard_input_is_served() -> None:
-    """The standard input is a directory. With this input, an interpreter in the program's process
-    would end the program."""
+    """The standard input is a directory. If the standard input is a directory, an interpreter
+    inside the program's process would end the program."""
     with open_directory("/") as descriptor:
         result = run_host("served", promptly(), stdin=descriptor)
     assert result.stdout == "ok\n", result.stderr
@@ -252,7 +253,7 @@ class open_directory:
 
 @pytest.mark.parametrize("streams", ["0", "0 1 2"])
 def test_closed_standard_streams_stay_closed(streams: str) -> None:
-    """The library must not open a file in the program, because the file would get the number of a
+    """If the library opened a file in the program, the file could get the descriptor number of a
     closed standard stream."""
     closing = " ".join(f"{n}{'<' if n == '0' else '>'}&-" for n in streams.split())
     command = f'"$0" "$@" {closing}'
@@ -280,7 +281,7 @@ def test_the_program_goes_on_without_a_new_process() -> None:
 
 
 def test_a_first_call_may_have_a_small_stack() -> None:
-    """A stack of 16 KB is sufficient for a first call."""
+    """If a thread has a stack of 16 KB, the thread can make the library's first call."""
     good("small-stack")
 
 
@@ -318,8 +319,8 @@ int main(void) {{
 def test_a_first_call_may_be_in_a_constructor(
     locale: str, tmp_path: Path, odd_locales: Path
 ) -> None:
-    """The call runs inside dlopen, which holds the loader's lock. The call does not wait for a
-    thread that needs the loader's lock."""
+    """The call runs inside dlopen, which holds the loader's lock. The call inside dlopen does not
+    wait for threads that need the loader's lock."""
     content = ", ".join(map(str, image().read_bytes()))
     flags = ("-shared", "-fPIC", str(library()), f"-Wl,-rpath,{library().parent}")
     plugin = compile_c(tmp_path / "plugin.so", CONSTRUCTOR.format(content), *flags)
@@ -335,8 +336,8 @@ def test_a_first_call_may_be_in_a_constructor(
 @pytest.mark.parametrize("mode", ["fork-before", "fork-after", "fork-busy", "fork-first"])
 @pytest.mark.parametrize("python", ["on", "off"])
 def test_a_child_of_fork_gets_answers(mode: str, python: str) -> None:
-    """The library works in the child, before and after a first call, and while other threads are
-    busy."""
+    """The library works in a forked child. The parent forks before, during or after its first call,
+    or while another thread calls the library."""
     good(mode, MGPU_RT_MANAGER=f"{python},delay=0", MGPU_RT_MODULE_LIMIT="10K")
 
 
@@ -377,8 +378,8 @@ def test_the_manager_is_not_preloaded() -> None:
 
 
 def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
-    """The manager's Python starts with -I, which excludes the user's packages. If no other folder
-    contains cffi, the manager also searches the user's packages."""
+    """The manager's Python starts with -I, which excludes the user's packages. If cffi is only
+    among the user's packages, the manager also searches the user's packages."""
     python = bare_python()
     version = "python{}.{}".format(*sys.version_info)
     packages = tmp_path / ".local" / "lib" / version / "site-packages"
@@ -391,7 +392,8 @@ def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/nowhere/python3", "/bin/true", "it's", "/", "/etc/passwd"])
 def test_a_wrong_python_is_named_once(path: str) -> None:
-    """One line names the fault, and the library tries no other interpreter."""
+    """If the named interpreter does not work, one line names the fault, and the library tries no
+    second interpreter."""
     line = only_line(good("unserved", MGPU_RT_MANAGER=f"{path},delay=0"))
     assert f"'{path}' (MGPU_RT_MANAGER)" in line
     assert line.count("(MGPU_RT_MANAGER)") == 1
@@ -404,8 +406,8 @@ def test_an_interpreter_without_cffi_is_named() -> None:
 
 
 def installation(directory: Path, *, note: str | None = None, lies: str = "build/lib") -> Path:
-    """Copies the library and the package into a folder, like another checkout or an installation;
-    returns the library's path."""
+    """Copies the library and the package into a folder that resembles a checkout or an
+    installation; returns the library's path."""
     lib = directory / lies
     lib.mkdir(parents=True)
     shutil.copy(library(), lib)
@@ -421,11 +423,11 @@ def run_from(lib: Path, mode: str, **env: str) -> subprocess.CompletedProcess[st
 
 
 def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
-    """The library tries the interpreters of mgpu-rt run, the installation, VIRTUAL_ENV,
-    CONDA_PREFIX and PATH, in this order. The library reports each interpreter that fails.
+    """The library tries interpreters in this order: from mgpu-rt run, from the installation, from
+    VIRTUAL_ENV, from CONDA_PREFIX, from PATH. The library reports each interpreter that fails.
 
-    If the interpreter was selected neither by the user nor by the library's environment, the
-    library prints a line.
+    If the library finds the interpreter in VIRTUAL_ENV, CONDA_PREFIX or PATH, the library prints a
+    line.
     """
     bare = str(bare_python())
     lib = installation(tmp_path / "elsewhere", note=bare)
@@ -441,8 +443,8 @@ def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lies", ["build/lib", "mgpu_rt/lib"])
 def test_the_note_beside_the_library_names_python(tmp_path: Path, lies: str) -> None:
-    """The file mgpu_rt.python in the library's folder names the interpreter of a checkout or of
-    make install."""
+    """A build in a checkout and `make install` write the interpreter's path to the file
+    mgpu_rt.python in the library's folder."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable, lies=lies)
     nowhere = str(tmp_path)
     env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_RUN_PYTHON": "", "VIRTUAL_ENV": "", "PATH": nowhere}
@@ -473,8 +475,8 @@ def test_the_librarys_own_environment_serves(tmp_path: Path) -> None:
 
 
 def test_a_package_of_another_version_is_named(tmp_path: Path) -> None:
-    """The versions of the package and the library differ: one line names the package's version, and
-    the program continues."""
+    """If the versions of the package and the library differ, one line names the package's version,
+    and the program continues."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable)
     init = tmp_path / "elsewhere" / "mgpu_rt" / "__init__.py"
     init.write_text(init.read_text().replace('__version__ = "', '__version__ = "9'))
@@ -508,8 +510,8 @@ def test_an_uncalled_library_starts_nothing() -> None:
 
 
 def test_an_exit_handler_may_launch() -> None:
-    """An exit handler may call the library after the exit handlers of HIP; the library returns an
-    error, because the manager has already ended."""
+    """An exit handler may call the library after HIP's exit handlers have run. The library may then
+    return an error, because the manager has ended."""
     result = run_host("late", promptly())
     assert result.returncode == 0
     assert "late ok" in result.stdout or "after HIP's exit handlers" in result.stderr
@@ -520,9 +522,9 @@ def test_an_exit_handler_may_launch() -> None:
 def test_exit_gives_back_at_most_idle_streams(
     mode: str, version: str, destroyed: int, tmp_path: Path
 ) -> None:
-    """At exit, the library destroys only idle streams, and destroys them only with HIP 7 or later.
-    If the library destroyed other objects, the exit might wait for the device; with stock, the exit
-    does not wait."""
+    """At exit, the library destroys idle streams if HIP is version 7 or later. The library destroys
+    no other objects at exit. The destruction of blocks or modules at exit could wait for the
+    device, but with stock the exit does not wait."""
     log = tmp_path / "log"
     good(mode, HIPSTUB_LOG=str(log), HIPSTUB_VERSION=version)
     found = counts(log)
@@ -534,7 +536,7 @@ def test_exit_gives_back_at_most_idle_streams(
 @pytest.mark.parametrize("mode", ["plain", "served"])
 @pytest.mark.parametrize("python", ["on", "off"])
 def test_no_hip_call_follows_its_exit_handlers(mode: str, python: str) -> None:
-    """No call of HIP may follow HIP's own exit handlers (trap 10)."""
+    """After HIP's own exit handlers have run, the library must not call HIP (trap 10)."""
     if python == "off" and mode == "served":
         mode = "plain"
     said = good(mode, HIPSTUB_TEARDOWN="1", MGPU_RT_MANAGER=f"{python},delay=0")

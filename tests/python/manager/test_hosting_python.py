@@ -25,7 +25,8 @@ from tests.support.hosting import (
     run_program,
 )
 
-#: Code for every Python since 2.7: loads the library through ctypes, and creates unique images.
+#: Python code that runs in every Python since 2.7. The code loads the library through ctypes, and
+#: creates unique images.
 PRELUDE = """
 import ctypes, itertools, json, os, sys, threading, time
 lib = ctypes.CDLL(sys.argv[1])
@@ -76,7 +77,7 @@ def wait_until_served():
 def python(
     script: str, *flags: str, interpreter: str = sys.executable, **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program after the prelude, and requires that it prints ok."""
+    """Runs PRELUDE and then the given program; requires that the program prints ok."""
     code = PRELUDE + textwrap.dedent(script) + "\nprint('ok')\n"
     command = [interpreter, *flags, "-c", code, str(library()), str(image()), KERNEL]
     result = run_program(command, promptly(**env), cwd="/")
@@ -106,7 +107,8 @@ def test_python_with_any_flags_is_served(flags: tuple[str, ...]) -> None:
     ["2.7", "3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.14t"],
 )
 def test_every_python_is_served(version: str) -> None:
-    """A program may run in a Python that is too old for the manager or lacks a function."""
+    """The program's Python may be too old for the manager, or may lack a function that the manager
+    needs."""
     interpreter = other_python(version)
     if interpreter is None:
         pytest.skip(f"no Python {version} on this machine")
@@ -254,7 +256,8 @@ def test_sub_interpreters_are_served(version: str) -> None:
 
 
 def test_no_signal_is_lost() -> None:
-    """An exception in a signal handler reaches the program, and no module load fails."""
+    """A signal handler that interrupts a module load may raise an exception. The exception reaches
+    the program, and the load does not fail."""
     result = python("""
     import signal
     class Interrupt(Exception):

@@ -24,7 +24,7 @@ def library() -> Path:
 @pytest.mark.parametrize("policy", ["", "policies:EvictAll", "policies:PinAll"])
 @pytest.mark.parametrize("mode", ["served", "threads", "misses"])
 def test_threads_do_not_race(mode: str, policy: str, library: Path, tmp_path: Path) -> None:
-    """Threads miss the caches while a manager lists, evicts and pins objects."""
+    """Threads make calls that miss the caches, while a manager lists, evicts and pins objects."""
     (tmp_path / "policies.py").write_text((HOSTS / "policies.py").read_text())
     env = promptly(
         PYTHONPATH=str(tmp_path),
@@ -43,7 +43,7 @@ def suppressions() -> Path:
     """Writes a file that suppresses reports of races in the stub. The accesses of the stub are
     invisible, because the stub is built without ThreadSanitizer."""
     out = folder("hosting") / "tsan.suppressions"
-    # read_path reads the loader's list, but the loader is not built with ThreadSanitizer, so the
-    # loader's locks are invisible.
+    # read_path reads the list of the loader. ThreadSanitizer does not see the loader's locks,
+    # because the loader is built without ThreadSanitizer.
     out.write_text("called_from_lib:libamdhip64.so.5\nrace:libamdhip64.so\nrace:read_path\n")
     return out

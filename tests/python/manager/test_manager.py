@@ -68,7 +68,7 @@ class Program:
         self.process.communicate()
 
     def do(self, line: str) -> None:
-        """Runs a line of Python in the program, and waits until the line is done."""
+        """Runs a line of Python in the program, and waits until the line has been executed."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
@@ -137,8 +137,8 @@ def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
 
 
 def test_a_policy_may_evict_everything(tmp_path: Path) -> None:
-    """The policy evicts all objects: the library ignores objects in use and unknown objects, and
-    evicts all other objects."""
+    """The policy requests the eviction of all objects. The library evicts idle objects, and ignores
+    objects in use and unknown objects."""
     with Program(tmp_path, "EvictAll") as program:
         program.do("stream = lib.mgpuStreamCreate()")
         program.do("module = lib.mgpuModuleLoad(new_image(), 0); wait_until_served()")
@@ -310,7 +310,8 @@ def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
     ],
 )
 def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -> None:
-    """One line reports the failure, the default policy continues, and no call fails."""
+    """If a policy fails, one line reports the failure, the default policy takes over, and no call
+    fails."""
     with Program(tmp_path, policy) as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(lambda: "the policy that ships goes on" in program.said())
@@ -324,7 +325,7 @@ def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -
 @pytest.mark.parametrize("path", ["policies", "", "/nowhere"])
 def test_a_policy_is_found_from_the_folder_of_the_program(path: str, tmp_path: Path) -> None:
     """The entries of PYTHONPATH are relative to the program's folder. The manager searches the
-    program's folder itself last."""
+    folders in PYTHONPATH, then the program's folder, and then Python's packages."""
     module = "quiet"
     (tmp_path / "policies").mkdir()
     text = "class Quiet:\n    def __init__(self, caches): ...\n    def decide(self, *_): ...\n"
@@ -337,7 +338,7 @@ def test_a_policy_is_found_from_the_folder_of_the_program(path: str, tmp_path: P
 
 
 def test_a_missing_policy_is_named_with_the_folders(tmp_path: Path) -> None:
-    """The line lists the folders into which the user can put the module."""
+    """The message lists the folders in which the manager searched for the policy's module."""
     with Program(tmp_path, "nowhere:Policy", tmp_path, PYTHONPATH="mine:/yours") as program:
         program.do("launch()")
         program.wait_for(lambda: "nowhere:Policy" in program.said())
@@ -347,7 +348,8 @@ def test_a_missing_policy_is_named_with_the_folders(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["Dies", "kill"])
 def test_the_library_goes_on_without_its_manager(how: str, tmp_path: Path) -> None:
-    """A line reports the loss of the manager, and the library continues without it."""
+    """If the manager ends early, a line reports the loss, and the library continues without a
+    manager."""
     with Program(tmp_path, "Dies" if how == "Dies" else "PinAll") as program:
         program.do("launch()")
         if how == "kill":
@@ -373,7 +375,7 @@ def test_the_program_waits_for_no_policy(policy: str, tmp_path: Path) -> None:
 
 
 def test_exit_does_not_wait_for_a_stopped_manager(tmp_path: Path) -> None:
-    """The program's exit does not wait for the stopped manager."""
+    """If a signal has stopped the manager, the program's exit does not wait for the manager."""
     with Program(tmp_path, "") as program:
         program.do("launch(); wait_until_served()")
         process = program.manager()
@@ -386,8 +388,8 @@ def test_exit_does_not_wait_for_a_stopped_manager(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) -> None:
-    """Managers start, raise exceptions, hang, or are stopped or killed, all at random; after a fork
-    only the parent has a manager."""
+    """Managers start, raise exceptions, hang, are stopped or are killed at random times. After a
+    fork, only the parent has a manager."""
     dice = random.Random(seed)
     policy = dice.choice(["", "PinAll", "EvictAll", "RaisesLater", "Hangs", "HoldsTheGil", "Dies"])
     env = {"MGPU_RT_MODULE_LIMIT": "50K"}
@@ -416,8 +418,8 @@ def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) 
 
 
 def test_a_policy_that_is_named_starts_at_once_and_says_so(tmp_path: Path) -> None:
-    """The policy's first events report objects that existed earlier; the program's stderr shows the
-    policy's output."""
+    """The first events report objects that the program created before the policy started; the
+    program's stderr shows the policy's output."""
     (tmp_path / "told.py").write_text(TELLS)
     with Program(tmp_path, "told:Tells", MGPU_RT_VERBOSE="", MGPU_RT_MANAGER="") as program:
         program.do("launch()")

@@ -44,7 +44,8 @@ def variant(number: int) -> bytes:
 
 
 class World:
-    """Imitates the library: tables, a clock and one of the policy's caches, but no device."""
+    """Imitates the library without a device. The class has a table of objects, a clock, and one of
+    the policy's caches."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -192,7 +193,8 @@ def test_pins_take_half_of_the_limit_at_most() -> None:
 
 
 def test_surplus_modules_leave_least_recently_used_first() -> None:
-    """The library could not unload these modules when they became surplus."""
+    """If the modules exceed the limit, the policy first evicts the modules that the program has not
+    used for the longest time."""
     world = World(Kind.MODULE)
     for handle in range(1, 13):
         world.get(handle)
@@ -244,7 +246,8 @@ def test_shipped_policy_keeps_to_the_protocol() -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="120K")
 def test_idle_modules_are_bounded(mgpu: Mgpu) -> None:
-    """A program that loads only new images does not fill the device: two images of 53 KB fit."""
+    """A program that loads only new images does not fill the device. The limit of 120 KB admits two
+    images of 53 KB."""
     for number in range(80):
         mgpu.ModuleUnload(mgpu.load(mgpu.image(variant(number))))
         assert mgpu.stub.hipstub_live(b"modules") <= 2 + 16  # the library checks at every 16 misses

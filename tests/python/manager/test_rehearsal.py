@@ -37,7 +37,8 @@ def event(what: EventKind, handle: int, seconds: float = 0, size: int = 100) -> 
 
 
 class Looks:
-    """A policy that prints each call of its methods, and the objects that it gets."""
+    """A policy that records, for each call of `decide`, the events' handles and the handles of the
+    library's streams."""
 
     seen: list[tuple[list[int], list[int]]]
 

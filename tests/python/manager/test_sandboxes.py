@@ -1,4 +1,4 @@
-"""Runs the manager in containers, under the container's process 1, and in sandboxes that refuse
+"""Runs the manager in containers with several kinds of process 1, and in sandboxes that refuse
 system calls."""
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ sys.exit(program.returncode)
 
 
 def in_container(first: str, mode: str) -> subprocess.CompletedProcess[str]:
-    """Runs the host program in a new PID namespace, as a child of FIRST."""
+    """Runs the host program in a new PID namespace; FIRST is process 1 and starts the program."""
     probe = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*probe, "true"], capture_output=True).returncode != 0:
         pytest.skip("no right to make a namespace of processes")
@@ -82,9 +82,9 @@ def test_a_container_with_an_init_has_a_manager() -> None:
     assert (result.returncode, result.stdout) == (0, "ok\nleft: 0\n"), result.stderr
 
 
-#: System calls, with their numbers on x86-64, of the library's own thread and of the process that
-#: becomes the manager. For each call, the flag tells whether a manager still runs if a sandbox
-#: refuses the call.
+#: System calls of the library's own thread, and of the process that becomes the manager. The
+#: numbers are those of x86-64. If a sandbox refuses the call, the flag says whether a manager can
+#: still run.
 REFUSED = {
     "clone": (56, False),
     "dup": (32, False),
@@ -104,7 +104,7 @@ REFUSED = {
 
 
 def refuse(number: int) -> None:
-    """Makes a system call return EPERM from now on (seccomp)."""
+    """Installs a seccomp filter; the given system call then returns EPERM."""
     load, equal, answer = 0x20, 0x15, 0x06
     code = [(load, 0, 0, 0), (equal, 0, 1, number), (answer, 0, 0, 0x50000 | errno.EPERM)]
     code.append((answer, 0, 0, 0x7FFF0000))

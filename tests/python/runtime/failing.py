@@ -156,7 +156,7 @@ MakingUnspeakable = _made(_Unspeakable())
 
 
 class CallsItself(Runtime):
-    """The method's own calls go to the library, and bypass the runtime."""
+    """A method that calls the library; these inner calls bypass the runtime in Python."""
 
     def stream_create(self) -> int:
         library = mgpu_rt.load()

@@ -50,7 +50,8 @@ class Both(Names, CachedRuntime):
 
 
 class SlowToMake(PlainRuntime):
-    """Other threads' first calls wait for this method."""
+    """The constructor is slow; the first calls of all other threads wait for the constructor's
+    end."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -93,7 +94,7 @@ class NoRuntime:
 
 
 class Surroundings(Runtime):
-    """Prints settings of the interpreter: its UTF-8 mode, PYTHONHOME and prefix."""
+    """Prints three settings of the interpreter: the UTF-8 mode, PYTHONHOME and the prefix."""
 
     def stream_create(self) -> int:
         words = (sys.flags.utf8_mode, os.environ.get("PYTHONHOME"), sys.prefix)

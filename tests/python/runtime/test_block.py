@@ -1,4 +1,5 @@
-"""A hook and a recording of a whole model, the transformer block of bench/models, on softgpu."""
+"""The transformer block of bench/models, a whole model, runs on softgpu with a hook, and is
+recorded."""
 
 from __future__ import annotations
 
@@ -23,14 +24,15 @@ from tests.support.patience import HANG
 pytestmark = pytest.mark.check  # a whole model with hooks
 
 BLOCK = next(model for model in MODELS if model.name == "block")
-#: With these inputs, the two normalisations of the block take the square root of a positive number.
+#: The two normalisations in the model add this constant before the square root, so the argument is
+#: positive.
 SMALL = "%small = arith.constant 1.000000e-05 : f32"
 BELOW_ZERO = "%small = arith.constant -1.000000e+06 : f32"
 
 
 @functools.cache
 def block(text: str) -> Path:
-    """Builds the model's program from this source."""
+    """Builds the model's program from the given source text."""
     source = folder("block") / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.mlir"
     source.write_text(text)
     compiled = lower.lower(source, llvm=22, chip="gfx90a", first=CHAIN.passes)
@@ -54,7 +56,8 @@ def run(text: str, *words: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_nan_in_one_kernel_is_named() -> None:
-    """All kernels before the fault are clean, and the program does not reach later kernels."""
+    """One kernel computes NaNs. Earlier kernels write no NaNs, and the program ends before later
+    kernels run."""
     text = program.source(BLOCK, CHAIN)
     assert text.count(SMALL) == 2
     first, between, last = text.split(SMALL)

@@ -1,7 +1,7 @@
 """CachedRuntime and Singleton reuse only objects that their checks allow.
 
-tests/proofs/mutants removes one check at a time: the tests in the check's row of docs/proofs.md
-then fail.
+tests/proofs/mutants removes one check at a time. For each removed check, docs/proofs.md names the
+tests that then fail.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ def test_functions_of_a_module_that_hip_has_back_are_forgotten(mgpu: Mgpu) -> No
 def test_a_handle_that_hip_hands_out_anew_is_unknown(mgpu: Mgpu) -> None:
     """The program has unloaded the runtime's module by calling HIP. The next load gets the handle
     of the unloaded module. After the first reload, the handle belongs to a module of the same
-    image, but the handles of the functions differ. After the second reload, the handle belongs to
-    an image with globals to which kernels write, so the runtime must not share that module."""
+    image, but the image's functions have new handles. After the second reload, the handle belongs
+    to a module of another image. Kernels write to this image's globals, so the runtime must not
+    share the module."""
     first, second = (mgpu.image(code_object(name)) for name in ("forum", "globals"))
     with mgpu_rt.intercept(CachedRuntime()):
         module = mgpu.load(first)
@@ -192,8 +193,8 @@ def test_an_event_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="2", **alone)
 def test_an_event_is_not_kept_under_the_handle_of_a_stream(mgpu: Mgpu) -> None:
-    """The program has destroyed the runtime's stream by calling HIP, and has created an event,
-    which got the stream's handle."""
+    """The program has destroyed the runtime's stream by calling HIP. HIP has then given the
+    stream's handle to a new event of the program."""
     with mgpu_rt.intercept(CachedRuntime()):
         stream = mgpu.StreamCreate()
         mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
@@ -206,7 +207,8 @@ def test_an_event_is_not_kept_under_the_handle_of_a_stream(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211", **alone)
 def test_hip_7_is_never_asked_about_an_event(mgpu: Mgpu) -> None:
-    """HIP 7 reads the stream on which the event was recorded, and that stream may be destroyed."""
+    """In HIP 7, a query of an event reads the stream on which the event was recorded. This stream
+    may already be destroyed."""
     with mgpu_rt.intercept(CachedRuntime()):
         mgpu.EventDestroy(mgpu.EventCreate())
         mgpu.EventDestroy(mgpu.EventCreate())
@@ -232,7 +234,7 @@ def test_a_block_serves_its_stream_and_size_again(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", **alone)
 def test_a_free_waits_while_another_stream_is_at_work(mgpu: Mgpu) -> None:
-    """Another stream may use the block, so HIP frees the block, as with stock."""
+    """Another stream may use the block, so the runtime lets HIP free the block, as stock does."""
     with mgpu_rt.intercept(CachedRuntime()):
         stream = mgpu.StreamCreate()
         for other in (mgpu.StreamCreate(), mgpu.null):
@@ -258,7 +260,8 @@ def test_a_free_waits_for_the_null_stream_of_the_block(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", **alone)
 def test_memory_that_a_stream_of_the_program_used_goes_to_hip(mgpu: Mgpu) -> None:
-    """The stream may still be using the block, so HIP waits."""
+    """The program's stream may still use the block, so the runtime frees the block by hipFree,
+    which waits for the stream."""
     made = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipStreamCreate(made) == 0
     theirs = mgpu.from_stub(made[0], "hipStream_t")
@@ -283,7 +286,7 @@ def test_a_free_without_a_stream_goes_to_hip(mgpu: Mgpu) -> None:
 @in_child(**alone)
 def test_memory_that_hip_handed_out_anew_is_not_kept(mgpu: Mgpu) -> None:
     """The program has freed the block by calling hipFree, and HIP has allocated other memory at the
-    block's address. This memory has a new buffer number."""
+    block's address. The new memory has a new buffer number."""
     with mgpu_rt.intercept(CachedRuntime()) as runtime:
         stream = mgpu.StreamCreate()
         block = mgpu.MemAlloc(64, stream, False)

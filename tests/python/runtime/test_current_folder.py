@@ -1,5 +1,5 @@
-"""The current folder contains files with the names of modules. The Python processes that the
-package starts run none of these files, except a module that the user has named."""
+"""The current folder contains files with the names of modules. The package's Python processes
+import no file of the current folder, except a module that the user has named."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The package compares a replay's memory with the recorded memory, and overlooks no difference
-beyond the tolerance."""
+"""The package compares a replay's memory with the recorded memory, and finds every difference that
+exceeds the tolerance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ NAN, INF = math.nan, math.inf
 
 
 def compared(form: str, now: list[Any], then: list[Any], tolerance: float | None, dtype: str):
-    """Returns (first, count, largest error) of the difference; None if the contents are equal."""
+    """Returns None if the contents are equal. Otherwise returns the position of the first
+    difference, the number of differences, and the largest error."""
     contents = [struct.pack(f"<{len(values)}{form}", *values) for values in (now, then)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

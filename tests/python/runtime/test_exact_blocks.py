@@ -1,5 +1,5 @@
-"""A kernel runs in blocks of its compiled size, even if a launch requests another size. A hook
-therefore cannot set another block size, and the message names the compiled size."""
+"""A kernel runs in blocks of its compiled size, even if a launch requests another size. A hook that
+sets another block size gets an error message with the compiled size."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_limits_are_named() -> None:
 
 
 def launch_of(content: bytes) -> Launch:
-    """Returns a launch of the kernel fill with blocks of 64 threads."""
+    """Returns a launch of the kernel `fill` with blocks of 64 threads."""
     from mgpu_rt._runtime import ffi
 
     runtime, kept = Runtime(), ffi.new("char[]", content)  # a 0 ends the text
@@ -45,7 +45,8 @@ def launch_of(content: bytes) -> Launch:
 
 @functools.cache
 def ptx(directive: bytes) -> bytes:
-    """Returns the PTX that NVVM writes, but with another directive for the block's size."""
+    """Returns the PTX that NVVM writes, in which `directive` replaces the directive for the block's
+    size."""
     return lower.code_object(EXACT, CHIP, image="isa").replace(b".maxntid 64, 1, 1", directive)
 
 

@@ -1,5 +1,5 @@
-"""A faulty hook or runtime ends the program with a status that means failure. If a call was lost,
-the program never continues."""
+"""A faulty hook or runtime ends the program with a status that means failure. If a fault prevents a
+call, the program does not continue."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.images import code_object
 
 alone = {"policies": ("builtin",)}
 
-#: How a program ends: its status, and its text on stderr.
+#: Maps each faulty hook or runtime to the program's exit status, and to the text on stderr.
 ENDS = {
     "AsyncHook": (1, "Mine.on_launch is async"),
     "AsyncLaunch": (1, "Mine.launch_kernel is async"),
@@ -153,7 +153,7 @@ def run_redirected(runtime: str, redirected: str) -> subprocess.CompletedProcess
 def test_a_stream_that_cannot_be_written_changes_no_ending(
     name: str, redirected: str, status: int, out: str
 ) -> None:
-    """Text for stderr never appears on stdout, which may be a file of results."""
+    """Text for stderr never appears on stdout, because stdout may be a file with results."""
     done = run_redirected(f"failing:{name}", redirected)
     assert (done.returncode, done.stdout) == (status, out)
 
@@ -228,7 +228,7 @@ def launch_with(*sizes: int) -> Launch:
 
 @pytest.mark.parametrize("raw", [[], [b"12345678"], [b"12345678", b"123"], [8, 4], "12345678"])
 def test_raw_arguments_of_other_sizes_are_refused(raw: Any) -> None:
-    """HIP reads as many bytes as the image states."""
+    """For each argument, HIP reads as many bytes as the image states."""
     launch = launch_with(8, 4)
     before = launch.raw
     with pytest.raises((ValueError, TypeError)):
@@ -237,7 +237,7 @@ def test_raw_arguments_of_other_sizes_are_refused(raw: Any) -> None:
 
 
 def test_a_launch_without_params_has_no_arguments_to_look_at() -> None:
-    """The arguments may be in `extra`, through which HIP also takes arguments."""
+    """A launch may pass its arguments in HIP's parameter `extra`."""
     launch = launch_with(8)
     launch.params = 0
     assert (launch.raw, launch.values, [*launch.buffers()]) == ([], [], [])
@@ -302,7 +302,7 @@ if child := os.fork():
     ],
 )
 def test_a_runtime_ends_with_a_python_program(runtime: str, status: int, said: str) -> None:
-    """A forked child does not end the runtime, and continues without it."""
+    """A forked child continues without the runtime, and does not end the runtime."""
     env = asked(runtime, LIBRARY=str(library()))
     done = run_program([sys.executable, "-c", ENDS_IN_PYTHON], env)
     assert done.returncode == status

@@ -1,4 +1,5 @@
-"""The folder of a recording: no other user reads or replaces it, and its files are complete."""
+"""Tests the folder of a recording. No other user reads or replaces the folder, and its files are
+complete."""
 
 from __future__ import annotations
 
@@ -105,8 +106,8 @@ def test_a_new_recording_takes_an_empty_folder(tmp_path: Path) -> None:
 
 
 def test_a_line_costs_its_own_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cost of a launch does not grow: 1000 launches took 55 s when each launch rewrote all
-    earlier launches."""
+    """The cost of a launch does not grow with the number of recorded launches. In an earlier
+    version, each launch rewrote all earlier launches, and 1000 launches took 55 s."""
     moved = {"read": 0, "written": 0}
 
     def pread(number: int, size: int, at: int) -> bytes:
@@ -178,8 +179,8 @@ def test_a_process_that_is_killed_leaves_what_was_complete(tmp_path: Path) -> No
 def test_processes_that_enter_launches_are_waited_for(
     entering: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process waits for the lock as long as other processes append launches, and gives up if the
-    other processes append nothing."""
+    """A process waits for the lock while other processes append launches. If no process appends a
+    launch for some time, the waiting process gives up."""
     looks = itertools.count()
     with Folder(tmp_path / "recording") as made:
         made.append(b"first")
@@ -224,8 +225,8 @@ with Folder(sys.argv[1]) as made:
 
 
 def test_a_limit_on_the_size_of_files_ends_no_program(tmp_path: Path) -> None:
-    """The recording's own writes beyond the limit fail; a write of the program beyond the limit
-    still ends the program."""
+    """If a recording exceeds the user's limit on file sizes, the write fails, and the program
+    continues. If the program itself exceeds the limit, the limit ends the program."""
     out = tmp_path / "recording"
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, out], env=environment(), capture_output=True

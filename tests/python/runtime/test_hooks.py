@@ -1,4 +1,4 @@
-"""The hooks that ship with the package, on real kernels on softgpu."""
+"""Tests the hooks of the package with real kernels on softgpu."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def test_a_wrong_option_is_named(words: tuple[str, ...], sentence: str) -> None:
 
 
 def test_the_hook_of_the_page_counts_launches_by_their_grid(tmp_path: Path) -> None:
-    """The user names a class as a hook. The options --kernel and --nth also apply to this hook."""
+    """The user names a class as a hook. The options --kernel and --nth also apply to a hook of the
+    user."""
     blocks = (ROOT / "docs" / "write-a-runtime.md").read_text().split("```python\n")
     (text,) = (block.partition("```")[0] for block in blocks if "class Grids" in block)
     (tmp_path / "mine.py").write_text(text)
@@ -125,7 +126,7 @@ def test_a_hook_that_saw_no_launch_says_why(words: tuple[object, ...], why: str)
 
 
 def test_a_launch_keeps_its_number_while_others_are_counted() -> None:
-    """Another thread launches the kernel before the hook has looked it up."""
+    """Another thread launches the kernel before the hook has looked up the kernel."""
     seen = []
 
     class Looks(LaunchHook):

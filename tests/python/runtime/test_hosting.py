@@ -71,7 +71,7 @@ def counts(tmp_path: Path, runtime: str) -> dict[str, int]:
 @pytest.mark.parametrize("runtime", ["", *RUNTIMES])
 def test_a_caching_runtime_asks_hip_once(runtime: str, tmp_path: Path) -> None:
     """The program launches a kernel twice. A caching runtime loads the module and creates a stream
-    once; a plain runtime loads and creates for each launch."""
+    once. A plain runtime loads the module and creates a stream for each launch."""
     found = counts(tmp_path, runtime)
     times = 2 if runtime.endswith("PlainRuntime") else 1
     for function in ("hipModuleLoadData", "hipModuleGetFunction", "hipStreamCreate"):
@@ -107,8 +107,8 @@ def test_calls_are_counted_once(tmp_path: Path) -> None:
 def test_statistics_tell_of_calls_of_the_driver_that_were_not_counted(
     runtime: str, tmp_path: Path
 ) -> None:
-    """A hook passes its calls on to the library; the statistics include the driver calls that
-    result."""
+    """A hook passes its calls on to the library. The statistics also count the driver calls that
+    the library then makes."""
     path = tmp_path / "stats.json"
     done = run(runtime, MGPU_RT_STATS=f"1,{path}")
     stats = json.loads(path.read_text())
@@ -148,8 +148,8 @@ def test_no_python_is_loaded_unless_asked_for(tmp_path: Path) -> None:
 
 
 def test_first_calls_of_threads_wait_for_the_runtime() -> None:
-    """8 threads and the main thread each create a stream. All nine first calls wait until the
-    runtime exists, and then reach the runtime."""
+    """8 threads and the main thread each create a stream. All nine threads wait until the runtime
+    exists. Each thread's first call then reaches the runtime."""
     done = run("runtimes:SlowToMake", "threads")
     assert (done.returncode, done.stderr.count("asked")) == (0, 9)
 

@@ -58,8 +58,8 @@ def test_the_inner_runtime_ends_first(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_threads_may_leave_in_any_order(mgpu: Mgpu) -> None:
-    """The program removes the first runtime before the second runtime. The second runtime stays
-    installed until its own removal."""
+    """The program installs two runtimes, and removes the older runtime. The newer runtime stays
+    installed until the program removes the newer runtime."""
     first, second = mgpu_rt.intercept(Streams()), mgpu_rt.intercept(Streams())
     outer, inner = first.__enter__(), second.__enter__()
     first.__exit__(None, None, None)
@@ -103,7 +103,7 @@ def test_an_object_that_is_no_runtime_is_refused() -> None:
 
 
 def test_hooks_and_runtimes_need_no_import_of_their_own() -> None:
-    """This is the example in the docstring of `intercept`."""
+    """`import mgpu_rt` is enough for the example in the docstring of `intercept`."""
     names = "mgpu_rt.hooks.Trace, mgpu_rt.runtime.Runtime"
     subprocess.run([sys.executable, "-c", f"import mgpu_rt; {names}"], check=True, timeout=HANG)
 
@@ -173,8 +173,8 @@ def test_each_kind_of_launch_is_told_apart(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_each_kind_of_launch_goes_on_to_the_library(mgpu: Mgpu) -> None:
-    """All arguments reach the library: its messages are equal with and without a runtime in
-    Python."""
+    """The library gets all arguments through a runtime in Python, and prints the same messages as
+    without the runtime."""
 
     def launch() -> str:
         null = mgpu.null
@@ -256,7 +256,8 @@ def test_hip_python_uses_the_open_library(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_c_function_can_replace_a_function(mgpu: Mgpu) -> None:
-    """A name selects the function, None restores it, and unknown names are refused."""
+    """mgpu_rt_intercept replaces the function that a name selects. NULL in place of a function
+    restores the library's function. An unknown name is refused."""
     ffi, lib = mgpu.ffi, mgpu.lib
     own = ffi.cast("hipStream_t (*)(void)", lib.mgpu_rt_native(b"mgpuStreamCreate"))
     asked = []
@@ -297,8 +298,8 @@ lib.override(b"mgpuStreamCreate", True)
 
 
 def test_a_method_outside_of_a_program_does_nothing() -> None:
-    """The method does nothing. The first call outside of a program prints one line, and later calls
-    print nothing."""
+    """The method does nothing. If a runtime belongs to no program, the first call of a method
+    prints one line, and later calls print nothing."""
     code = [sys.executable, "-c", BY_ITSELF]
     done = subprocess.run(code, capture_output=True, text=True, env=environment(), timeout=HANG)
     assert (done.returncode, done.stdout) == (0, "0 0 ('', '')\n0 None None\n"), done.stderr

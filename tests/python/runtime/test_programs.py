@@ -1,5 +1,5 @@
-"""Each program in bench/programs prints the same output with each runtime in Python as with the
-library."""
+"""Runs each program in bench/programs with each runtime in Python. The output is the same as with
+the library."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ TIMES = 3
 
 
 def fill(mgpu: Mgpu) -> None:
-    """Launches a kernel several times on 512 bytes."""
+    """Launches a kernel TIMES times; each launch fills the same block of 512 bytes."""
     module = mgpu.load(mgpu.image(lower.code_object(EXACT, corpus.AMD)))
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(512, stream, False)

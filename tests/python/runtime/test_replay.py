@@ -84,7 +84,8 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Path) -> None:
-    """The folder's name never becomes code of the replaying program or of the script."""
+    """The folder's name is never run as code, neither in the replay nor in the script that `replay
+    --script` writes."""
     folder, script = tmp_path / os.fsdecode(name), tmp_path / "replay.py"
     folder.symlink_to(recorded)
     env = environment("softgpu", MGPU_RT_MANAGER="off")
@@ -97,7 +98,7 @@ def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Pa
 
 
 def test_a_kernels_name_is_only_a_name(tmp_path: Path) -> None:
-    """Hooks, record, replay and inspect print control characters in a kernel's name as escapes."""
+    """Hooks and commands print the control characters in a kernel's name as escapes."""
     evil, shown = tmp_path / "evil", r"\u001b\u000a\u009bh"
     evil.write_bytes(program().read_bytes().replace(b"halve", b"\x1b\n\xc2\x9bh"))
     evil.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Draws the selftest's sequences into a folder, for csrc/selftest/bundle.py.
+"""Writes random sequences for the selftest into a folder, for csrc/selftest/bundle.py.
 
     python -m tests.python.selftest.draw FOLDER
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.proofs.random import cases, runner
 
 SEQUENCES, SEED = 300, 28
-#: Sequences that reset the device are separate, because only --harsh plays them.
+#: The number of sequences that may reset the device. Only --harsh plays these sequences.
 HARSH = 60
 
 

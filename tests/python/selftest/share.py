@@ -1,5 +1,5 @@
-"""Removes each proof from the library, and finds the selftest's check that detects the removal on
-the emulated device.
+"""Finds the selftest's check that detects the absence of each proof. The script removes one proof
+at a time from the library, and uses the emulated device.
 
     python -m tests.python.selftest.share [--rest] [PROOF ...]
 
@@ -31,13 +31,14 @@ from tests.support.variants import without
 
 TWO = "gfx90a,gfx90a"
 WITNESS = re.compile(r"(?:, )?`selftest[^`]*`")
-#: Matches the reason why no check reports the library; docs/proofs.md explains each reason.
+#: Matches the reason why no check detects the missing proof; docs/proofs.md explains each reason.
 REASON = re.compile(r", selftest: (\w+)")
 REASONS = ("race", "failure", "cost", "device", "words", "outside")
 
 
 def checks_of(library: Path, folder: Path, names: Sequence[str] = ()) -> list[right.Check]:
-    """Returns a selftest's checks of that library: the named checks, or all checks of proofs."""
+    """Returns the selftest's checks of `library` with the given names. If `names` is empty, returns
+    all checks of the part "proofs"."""
     read = bundle.read()
     found = find("softgpu", None, read, library, base=environment("softgpu", MGPU_RT_SOFTGPU=TWO))
     read.lay_out(found.chip, folder)
@@ -57,16 +58,16 @@ def _one(found: Machine) -> Machine:
 
 
 def _pins(found: Machine) -> Machine:
-    """Returns the stub of HIP with HIPSTUB_PINS: this stub copies through the registered pages, as
-    a GPU may."""
+    """Returns the stub of HIP with HIPSTUB_PINS=1. With this setting, the stub copies through the
+    pages that were registered, as a GPU may do."""
     stub = environment("stub", HIPSTUB_PINS="1")
     search = found.environment["LD_LIBRARY_PATH"].partition(":")[0]
     return dataclasses.replace(found, environment={**stub, "LD_LIBRARY_PATH": search}, both=None)
 
 
 def calls_wrong(check: right.Check) -> bool:
-    """Returns whether a check reports the library as wrong. In the check, the side with stock's
-    behaviour runs this library too."""
+    """Returns whether a check reports the library as wrong. Both sides of the check run this
+    library; one side has stock's behaviour."""
     parts: list[Part] = []
     right.perform([check], parts, math.inf, lambda text: None, "")
     return any(wrong.side != HIP for wrong in parts[0].wrong)

@@ -60,8 +60,8 @@ def test_every_chip_has_every_kernel(read: bundle.Bundle) -> None:
 
 
 def laid_out(read: bundle.Bundle, folder: Path) -> dict[str, bytes]:
-    """Unpacks the bundle with images that contain their names and have sections at offset 0;
-    returns the images."""
+    """Unpacks the bundle with fake images, and returns the fake images. Each fake image contains
+    its own name, and has its sections at offset 0."""
     named = {
         name: f"image of {name}".encode().ljust(40) + bytes(8) + bytes(256).replace(b"\0", b".")
         for name in read.kernels("gfx90a")

@@ -55,7 +55,7 @@ def selftest(*words: object, **changes: str) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict, str]:
-    """Returns a selftest's output, its file and its page."""
+    """Returns the output, the JSON file and the page of one selftest."""
     folder = tmp_path_factory.mktemp("a folder of somebody's")
     file, page = folder / "found.json", folder / "page.html"
     words = ("--only", "programs-15", "--only", "calm-00", "--only", "time", "--minutes", "0.2")
@@ -223,7 +223,8 @@ def test_two_devices_are_tested_concurrently() -> None:
 
 
 def proofs_played(folder: Path, *names: str, chips: str = "gfx90a") -> result.Part:
-    """Returns a selftest's part about the proofs: of the named groups, or of all groups."""
+    """Plays the named groups of proofs, or all groups if no name is given. Returns this part of the
+    selftest's result."""
     read = bundle.read()
     found = machine.find("softgpu", None, read, base=environment("softgpu", MGPU_RT_SOFTGPU=chips))
     read.lay_out(found.chip, folder)
@@ -245,13 +246,14 @@ def test_all_proofs_are_compared_and_right(chips: str, tmp_path: Path) -> None:
 
 
 def test_proofs_are_right(tmp_path: Path) -> None:
-    """This test runs two groups; `make check` runs the other groups."""
+    """This test plays two groups of proofs; `make check` plays the other groups."""
     part = proofs_played(tmp_path, "proofs-shared", "proofs-memory-others")
     assert (part.compared, part.total, part.wrong) == (2, 2, [])
 
 
 def test_the_emulated_device_is_held_against_a_gpu_of_its_kind(tmp_path: Path) -> None:
-    """An emulated gfx90a takes the place of the GPU, and diff cannot tell the difference."""
+    """An emulated gfx90a takes the place of the GPU, so diff finds no difference between the GPU
+    and the emulated device."""
     read = bundle.read()
     emulated = machine.find("softgpu", None, read, base=environment("softgpu"))
     assert not [*emulator.commands(read, emulated, tmp_path)]
@@ -309,8 +311,8 @@ WELL: tuple[sequences.Output, list[str]] = (sequences.Output(), [])
 
 
 def played(stock: list, library: list) -> right.Findings:
-    """Plays a sequence: each side has its given outcomes first, and then succeeds. Returns the
-    findings."""
+    """Compares the two sides of a sequence, and returns the findings. Each side plays its given
+    outcomes in order, and succeeds after the last outcome."""
     plays = {"stock": iter(stock), "library": iter(library)}
     return right.sequence_compared(lambda side, _=None: next(plays.get(side, iter(())), WELL))
 
@@ -341,7 +343,7 @@ def test_wrong_results_are_no_failure_of_hip() -> None:
 
 
 def found_so(*parts: result.Part, **fields: object) -> result.Result:
-    """Returns a selftest's findings from the given parts."""
+    """Returns a selftest's result with the given parts."""
     found = result.Result("1", "2026-01-01", dict.fromkeys(result.schema["device"], 1))
     found.right = list(parts)
     return dataclasses.replace(found, **fields)  # type: ignore[arg-type]
@@ -447,7 +449,8 @@ def test_no_check_in_too_little_time_is_not_known(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_part_in_python_that_compares_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A foreign module with that name is treated as missing."""
+    """The selftest reports a fault if a part in Python prints no count of compared results, or the
+    count 0."""
     found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
     for out, wrong in (("", True), ("compared 0\n", True), ("compared 5\n", False)):
         ended = children.Ended(0, out, "")
@@ -461,8 +464,8 @@ def test_a_part_in_python_that_compares_nothing_is_wrong(monkeypatch: pytest.Mon
 def test_a_program_whose_calls_fail_is_wrong_with_stock_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With stock's behaviour, a call that fails before main returns is a fault; a failure after
-    main returns is no fault."""
+    """With stock's behaviour, a failed call before main returns is a fault. A failed call after
+    main has returned is no fault."""
     found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
     failed = "'hipModuleLaunchKernel' failed with 'hipErrorInvalidValue'\n"
     read = Bundle({}, {"programs": {"22": ["forum"]}, "chips": []})
@@ -508,7 +511,7 @@ def test_a_refused_call_has_no_last_error_of_nvidias_driver() -> None:
 
 
 def test_failures_once_nvidias_driver_has_ended_are_not_counted() -> None:
-    """A thread that is still running may make any number of failing calls."""
+    """A thread that still runs after the driver has ended may make any number of failing calls."""
     failed = "'hipFree(ptr)' failed with 'hipErrorInvalidValue'"
     ended = "'hipEventCreate(&event)' failed with 'hipErrorDeinitialized'"
     said = [sequences.Output() for _ in range(2)]

@@ -27,7 +27,7 @@ def test_a_library_that_ignores_lent_streams_is_called_wrong(tmp_path: Path) -> 
     ["wait_of_a_stream_is_an_edge", "memory_that_serves_again_is_an_edge", "graph_may_run_still"],
 )
 def test_a_library_that_gets_graphs_wrong_is_called_wrong(proof: str, tmp_path: Path) -> None:
-    """A wrong library ignores the edges of events, reuses a graph's memory without order, or
-    destroys a graph while it runs."""
+    """The faulty library omits an edge for a wait or for reused memory, or destroys a graph that is
+    still running."""
     with without(proof) as library:
         assert is_called_wrong(library, tmp_path, "proofs-graphs")

@@ -75,8 +75,8 @@ class Hip:
         return self._kept[-1]
 
     def made(self, function: str, kind: str, *arguments):
-        """Returns the object that a function stores through its first argument; the function must
-        succeed."""
+        """Calls a function that must succeed, and returns the object that the function stores
+        through its first argument."""
         out = self.new(f"{kind} *")
         assert getattr(self, function)(out, *arguments) == 0
         return out[0]
@@ -101,7 +101,7 @@ class Hip:
         return self.made("hipModuleGetFunction", "hipFunction_t", self.module(), name)
 
     def launch(self, stream=None, grid: int = 1, block: int = 1, function=None) -> int:
-        """Launches the function, by default a kernel that ends at once; returns HIP's code."""
+        """Launches `function`, or a kernel that ends at once; returns HIP's return code."""
         sizes = (grid, 1, 1, block, 1, 1)
         null = self.null
         return self.hipModuleLaunchKernel(

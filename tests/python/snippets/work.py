@@ -39,8 +39,8 @@ def hipDeviceGetName(hip: Hip) -> None:
 
 
 def hipGetDeviceProperties(hip: Hip) -> None:
-    """Checks only the target's name, which each release up to 7.2 stores at offset 396 of the
-    structure."""
+    """Checks only the target's name, because each release of HIP up to 7.2 stores the name at
+    offset 396 of the structure."""
     properties = hip.new("char[]", 4096)
     for device in (0, 7):
         hip.hipGetDeviceProperties(properties, device)
@@ -106,7 +106,8 @@ def hipModuleGetGlobal(hip: Hip) -> None:
 
 
 def hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(hip: Hip) -> None:
-    """The kernel uses vector registers, because AMD's 5.2.3 divides by their number."""
+    """The kernel uses vector registers, because AMD's HIP 5.2.3 divides by the number of a kernel's
+    vector registers."""
     blocks, name = hip.new("int *"), hip.new("char[]", b"count")
     function = hip.made("hipModuleGetFunction", "hipFunction_t", hip.module("globals"), name)
     hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, 64, 0)

@@ -179,7 +179,7 @@ def test_a_fault_of_the_emulated_device_ends_its_test(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_collected_again_is_named(tmp_path: Path) -> None:
-    """The file imports a module that fails only in the device's environment."""
+    """In the environment of the test's own process, the import of the test file fails."""
     (tmp_path / "test_it.py").write_text(
         "import os, pytest\n"
         "assert 'MGPU_RT_STATS' not in os.environ, 'not here'\n"
@@ -193,7 +193,8 @@ def test_a_file_that_is_not_collected_again_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_it_goes_with_what_pytest_has(tmp_path: Path) -> None:
-    """Sessions with a user's options, another import mode, a class of unittest, other folders."""
+    """The plugin works with a user's own options, another import mode, a unittest class, and tests
+    in other folders."""
     (tmp_path / "a/b c").mkdir(parents=True)
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib --own=1\n")
     (tmp_path / "conftest.py").write_text(

@@ -1,6 +1,7 @@
-"""The harness of the benchmarks runs, prints correct text, and draws its measurements.
+"""The benchmarks run, print correct text, and draw diagrams of their measurements.
 
-No test here judges a figure, because figures depend on the machine; `make bench` shows them.
+No test in this file judges a figure, because figures depend on the machine; `make bench` shows the
+figures.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def test_programs_by_hand_run_on_libcuda(program: str) -> None:
 
 
 def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
-    """Figures of one-time loading and creation are separate from the figures of an iteration."""
+    """The breakdown separates calls that happen once from calls in each iteration."""
     rows = breakdown.run(stub, quiet).data
     calls = {
         (row["llvm"], row["side"], row["function"]): row["calls"] / row["iterations"]
@@ -104,7 +105,7 @@ def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
 def test_no_process_of_a_comparison_outlives_it(
     stub: device.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If one process of a comparison fails, its other processes end too."""
+    """If one process of a comparison fails, the comparison also ends its other processes."""
     started = []
 
     def start(*process: object) -> Runner:
@@ -140,7 +141,7 @@ def test_the_library_without_instrumentation_works(stub: device.Device) -> None:
 def test_prepared_programs_run_without_the_tools(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stub: device.Device
 ) -> None:
-    """The machine has a copy of build/, with or without its objects."""
+    """The machine has a copy of build/, but neither MLIR's tools nor the cached object files."""
     monkeypatch.setattr(native, "OUT", tmp_path / "bench")
     iterations = {"forum": 2}
     made = {path.name for path in build.prepare(CHIP, ["forum"], iterations)}
@@ -159,7 +160,8 @@ def test_prepared_programs_run_without_the_tools(
 
 
 def test_prepared_programs_find_the_library_beside_them(tmp_path: Path) -> None:
-    """The copy is at another path, so the stored path is relative."""
+    """The prepared programs are copied to another folder, so each program stores a relative path to
+    the library."""
     executable = build.executable("forum", 22, CHIP, 2)
     root = native.ROOT / "build"
     for path in (executable, native.RUNTIME, native.STUB):
@@ -220,7 +222,7 @@ def test_a_device_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 def test_earlier_figures_stay_where_a_later_benchmark_breaks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The machine, which was lent for a few minutes, disappears in the middle of a run."""
+    """The machine is lent for only a few minutes, and disappears in the middle of a run."""
 
     def measured(name: str, *_: object) -> Callable[[object], Result]:
         def measure(_step: object) -> Result:

@@ -1,4 +1,5 @@
-"""The demonstration prints only measured digits, and explains its rows."""
+"""The demonstration prints only digits that the measurement supports, and explains the rows of its
+table."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def test_estimates_are_never_negative_and_never_too_exact(
 
 
 def test_one_disturbed_run_does_not_move_the_estimate() -> None:
-    """A single disturbed run changes only the error of the value, not the value."""
+    """A single disturbed run changes only the error of the estimate, and not the estimated
+    value."""
     quiet = each([100, 101, 102], [1100, 1101, 1102], 11)
     disturbed = each([100, 101, 902], [1100, 1101, 1102], 11)
     assert quiet.value == disturbed.value == 100

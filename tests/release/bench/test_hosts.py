@@ -21,7 +21,7 @@ def stub() -> device.Device:
 
 
 def test_every_host_runs_every_side(stub: device.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Like the programs, the hand-written loop also runs in a Python process."""
+    """The hand-written loop also runs in a Python process, as the programs do."""
     monkeypatch.setattr(measured, "MOST", 3)
     result = measured.run(stub, 2, None, lambda _: None)
     taken = {(row["host"], row["side"]) for row in result.data if "us" in row}
@@ -50,7 +50,8 @@ def test_a_missing_host_is_left_out(stub: device.Device, monkeypatch: pytest.Mon
 def test_bindings_that_do_not_load_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bindings need libLLVM.so, which their package does not contain."""
+    """MLIR's Python bindings need libLLVM.so, which the package of the bindings does not
+    contain."""
     (tmp_path / "mlir").mkdir()
     (tmp_path / "mlir" / "__init__.py").write_text("")
     (tmp_path / "mlir" / "ir.py").write_text("raise ImportError('libLLVM.so: no such file')")

@@ -88,7 +88,8 @@ def test_by_hand_computes_the_same(variant: Variant, llvm: int) -> None:
 
 @pytest.mark.check
 def test_by_hand_keeps_all_that_can_be_kept(tmp_path: Path) -> None:
-    """Except for launches, copies and waits, three passes make as many calls to HIP as one pass."""
+    """A run of three passes makes as many calls to HIP as a run of one pass, except for launches,
+    copies and waits."""
     on, log = device.find("stub"), tmp_path / "log"
     side = sides.by_hand_runtime(on)
     env = {**side.environment, "HIPSTUB_MODE": "record", "HIPSTUB_LOG": str(log)}
@@ -138,7 +139,8 @@ def test_the_least_gain_is_found() -> None:
 
 
 def test_no_variant_is_both_shared_and_chained() -> None:
-    """MLIR cannot lower this variant yet; once it can, the variant can be measured."""
+    """MLIR cannot yet lower a variant that is both shared and chained, so no benchmark measures
+    this variant."""
     both = dataclasses.replace(SHARED, chained=True)
     text = program.source(MLP, SHARED)
     with pytest.raises(toolchain.LoweringFailed, match=r"gpu\.async\.token|host_shared"):

@@ -1,4 +1,4 @@
-"""Rules about sentences that a program can check, for docstrings and pages."""
+"""Rules about sentences in docstrings and pages; a program can check these rules."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 MOST_WORDS = 25
 #: Words that hide the actor if a sentence begins with them; a question may begin with them.
 HIDES = re.compile(r"[*(\"]*(What|Who|Whoever|Of|But for|Where|That)\b(?!.*\?)")
-#: Instead of these words, pages say: only, of the program, stock, LLVM's own library, the library
-#: prints.
+#: Matches words that pages avoid. Pages instead say "only", "of the program", "stock", "LLVM's own
+#: library" or "the library prints".
 AVOIDED = re.compile(
     r"(?<!leave )(?<!leaves )(?<!left )\balone\b"
     r"|\bthe program's own\b"
@@ -18,9 +18,11 @@ AVOIDED = re.compile(
     r"|\b(is|are|was|were) said\b|\bto be had\b",
     re.IGNORECASE,
 )
-#: Instead of these stilted words, use: again, then, too, any, even if, the one that.
+#: Matches stilted words. Better words are "again", "then", "too", "any", "even if" and "the one
+#: that".
 STILTED = re.compile(r"\b(whoever|whatever|whichever|meanwhile|anew|likewise)\b", re.IGNORECASE)
-#: Finds "the same" without its noun. The pattern accepts "they are the same" and "the same stream".
+#: Matches "the same" if its noun does not follow. The pattern accepts "they are the same" and "the
+#: same stream".
 SAME = re.compile(
     r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bwas )(?<!\bwere )(?<!\bstay )(?<!\bstays )(?<!\blooks )"
     r"\bthe same(?=[.,;:)]|$|\s+(?:a[st]|but|by|each|for|from|has|have|here|if|in|is|of|there|to"
@@ -32,12 +34,13 @@ PRONOUN = re.compile(
     r"[*(\"]*(It|Its|They|Them|Theirs?|Those|The same|The others?|And|Or|So|Else|Likewise)\b"
     r"|[*(\"]*These (?!\w+s\b)"
 )
-#: The end of a sentence, even within a bracket; three points mark an omission.
+#: Matches the space after a sentence, even if a bracket closes the sentence. Three points do not
+#: end a sentence.
 END = re.compile(r"(?<=[.!?])(?<!\.\.\.)[\")*]*\s+")
 
 
 def sentences(paragraph: str) -> list[str]:
-    """Returns the sentences of a paragraph, with a piece of code as one word."""
+    """Returns the sentences of a paragraph, in which each piece of code counts as one word."""
     return END.split(re.sub(r"`[^`]*`", "`code`", " ".join(paragraph.split())))
 
 
@@ -65,7 +68,7 @@ def of_docstring(text: str) -> Iterator[str]:
 
 
 def of_page(text: str) -> Iterator[str]:
-    """Yields the paragraphs and items of a page, without tables, headings, code, pictures,
+    """Yields the paragraphs and items of a page, without tables, headings, code, pictures and
     addresses."""
     text = re.sub(r"<!--.*?-->|^```.*?^```|!\[[^\]]*\]\([^)]*\)", "", text, flags=re.S | re.M)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
@@ -81,7 +84,7 @@ def of_page(text: str) -> Iterator[str]:
 
 
 def cells(text: str) -> Iterator[str]:
-    """Yields the cells of a page's tables, which are no sentences, but must use the permitted
+    """Yields the cells of a page's tables. Cells are no sentences, but must use only permitted
     words."""
     for row in re.findall(r"^\|(.*)\|$", text, re.MULTILINE):
         yield from row.split("|")

@@ -20,8 +20,8 @@ from tests.support.programs import STOCK, build
 
 LAUNCHES = 1000
 
-#: Maps each file to the screen's width, the choice of dark colours, the element, and the height of
-#: the picture.
+#: Maps each file name to four values. The values are the screen's width, True for dark colours, the
+#: element to show, and the picture's height.
 PICTURES = {
     "report.png": (1000, False, "body", 1010),
     "report-dark.png": (1000, True, "#over-time", None),
@@ -50,7 +50,8 @@ def main() -> None:
     for name in PICTURES:
         path = ROOT / "docs" / name
         picture = Image.open(path).convert("RGB")
-        # With 256 colours the pictures look equally good, and need a third of the bytes.
+        # A picture with 256 colours looks equally good, and takes a third of the bytes that a
+        # picture with all colours takes.
         picture.quantize(method=Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
 
 

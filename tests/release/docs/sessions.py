@@ -1,9 +1,9 @@
 """The sessions that pages show: commands after a "$", and the commands' output.
 
-A block of code in a language is a file; the text before the block ends with the file's name:
-`mine.py`. A page may show "..." in place of lines. Times, addresses and dates differ between runs,
-so they are not compared. The order of a table's rows depends on times, so the order is not compared
-either.
+A fenced block whose first line names a language is a file. The last word in backquotes before the
+block is the file's name, for example `mine.py`. A page may show "..." in place of lines. Times,
+addresses and dates differ between runs, so they are not compared. The order of a table's rows
+depends on times, so the order is not compared.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Command:
 
 
 def parts(page: Path) -> Iterator[File | Command]:
-    """Returns the files and commands of a page, in order."""
+    """Yields the files and commands of a page in their order on the page."""
     for part in _PART.finditer(page.read_text(encoding="utf-8")):
         if part["name"]:
             yield File(part["name"], part["text"])
@@ -83,8 +83,8 @@ def fixed(lines: list[str]) -> Counter[str]:
 
 
 def missing(shown: list[str], printed: list[str]) -> list[str]:
-    """Returns the lines that a page shows but the command has not printed. If the page omits no
-    lines, also returns the lines that the command printed and the page lacks."""
+    """Returns the lines that a page shows but the command did not print. If the page omits no
+    lines, also returns the printed lines that the page lacks."""
     there = fixed(printed)
     wanted = fixed([line for line in shown if line.strip() != LEFT_OUT])
     lacking = wanted - there

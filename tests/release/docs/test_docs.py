@@ -113,8 +113,8 @@ def _tests() -> list[str]:
 
 
 def test_each_ratio_of_the_figures_says_of_what() -> None:
-    """Each paragraph with a ratio says whether the ratio compares the medians of a whole run or
-    pairs of one turn. These two ratios differ."""
+    """Each paragraph with a ratio says how the ratio was formed: from medians of a whole run, or
+    from pairs in one turn. A ratio of medians and a paired ratio may differ."""
     text = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
     said = [part for part in paragraphs if re.search(r"\bratios?\b", part)]
@@ -134,8 +134,9 @@ def test_the_condition_that_stock_does_not_have_is_said_first() -> None:
 
 
 def test_the_readmes_gains_are_those_of_the_figures() -> None:
-    """README.md shows the least and the largest ratio over all models and variants: unchanged, with
-    the option, and as a graph. All of these ratios come from one run."""
+    """README.md shows the least and the largest ratio over all models and variants. The columns are
+    for unchanged programs, for programs with the option, and for graphs. All ratios in README.md
+    come from one run."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert _shown("models") == _shown("graphs")
     rows = re.findall(r"^\| LLVM (\d+).*?\| (\S+ to .*) \|$", readme, re.MULTILINE)
@@ -156,8 +157,8 @@ def _shown(kind: str) -> str:
 
 
 def _span(kind: str, side: str, llvm: int, variant: str = "") -> str:
-    """Returns the least and the largest speedup of a side over LLVM's own library, for all variants
-    or for one variant."""
+    """Returns the least and the largest speedup of a side compared with LLVM's own library. Only
+    variants whose names contain `variant` count."""
     results = json.loads((ROOT / _shown(kind)).read_text(encoding="utf-8"))
     data = results["benchmarks"][f"{kind}-cuda"]["data"]
     taken = {
@@ -183,7 +184,7 @@ def test_the_index_says_of_every_page_what_it_is_for() -> None:
 
 # ---- commands ----
 
-#: A line of a code block that is a command, without the comment after it.
+#: Matches a line of a code block that is a command; excludes the comment after the command.
 COMMAND_LINE = re.compile(
     r"^    ((?:mgpu-rt(?!:)|make|cc|pip|pkg-config|cmake|mlir-runner|LD_PRELOAD=|\.venv/bin/)"
     r"(?:[^\n#]|(?<=\S)#)*?)\s*(?:\s# .*)?$",
@@ -229,14 +230,14 @@ def commands() -> Iterator[tuple[str, str]]:
 SHOWN = sorted(set(commands()))
 
 
-#: Runs a program that does not end by exit.
+#: A program that ends by _exit, so that exit handlers do not run.
 CUT_OFF = b"int main(void) { mgpuStreamSynchronize(0); _exit(0); }"
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Creates a folder with the files that the documents name: a program, its object file, LLVM's
-    dialect, the statistics and traces of two runs."""
+    """Creates a folder with the files that the documents name. The folder contains a program, its
+    object file, its form in LLVM's dialect, and the statistics and traces of two runs."""
     directory = tmp_path_factory.mktemp("documents")
     forum = PROGRAMS / "forum.mlir"
     shutil.copy(forum, directory / "program.mlir")
@@ -262,8 +263,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def surroundings(directory: Path) -> dict[str, str]:
-    """Returns the environment, in which PATH contains the command, and programs run on the emulated
-    device."""
+    """Returns an environment whose PATH contains the command, and in which programs run on the
+    emulated device."""
     env = {**os.environ, **softgpu.environment()}
     env["PATH"] = f"{COMMAND.parent}:{os.environ['PATH']}"
     return env
@@ -280,8 +281,8 @@ def test_a_command_runs(name: str, line: str, place: Path) -> None:
         result = subprocess.run(
             ["sh", "-c", line], cwd=place, env=surroundings(place), capture_output=True, text=True
         )
-    # MLIR's main returns no value, so the status of ./program is arbitrary: only 126 and 127 are
-    # errors.
+    # MLIR's main returns no value, so the exit status of ./program is arbitrary. Only the statuses
+    # 126 and 127 are errors of the shell.
     of_command = (126, 127) if "./program" in line else range(1, 256)
     assert result.returncode >= 0 and result.returncode not in of_command, result.stderr
     assert "failed with" not in result.stderr and not result.stderr.startswith("usage:")

@@ -17,7 +17,7 @@ FOLDERS = ("bench", "csrc", "examples", "mgpu_rt", "softgpu", "tests")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 #: A line that contains only a comment.
 COMMENT = re.compile(r"\s*#:? (?!type:|noqa)(.*)")
-#: A test's name, without the number of its trap.
+#: Matches the name of a test, without the number of the test's trap.
 NAME = re.compile(r"^def test_(?:\d\d_)?(\w+)\(", re.MULTILINE)
 
 
@@ -57,7 +57,8 @@ def test_docstrings_and_comments_are_read_once(folder: str) -> None:
 
 
 def test_a_class_or_a_function_without_a_result_does_not_say_that_it_returns() -> None:
-    """A class is an object, and a function with the result None returns no result."""
+    """The docstring of a class, or of a function that returns None, must not begin with "Returns"
+    or "Yields"."""
     found = []
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):

@@ -26,7 +26,8 @@ def test_a_page_is_read_once(page: str) -> None:
 
 
 def test_no_sentence_stands_twice() -> None:
-    """Other pages link to the sentence; sentences of up to five words may be repeated."""
+    """In place of a repeated sentence, a page links to the page that contains the sentence. Only
+    sentences of up to five words may be repeated."""
     places: dict[str, list[str]] = {}
     for page in PAGES:
         for paragraph in english.of_page((ROOT / page).read_text(encoding="utf-8")):

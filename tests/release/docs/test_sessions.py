@@ -1,4 +1,5 @@
-"""The commands print the terminal sessions that the pages show, on the emulated device."""
+"""Runs the terminal sessions of the pages on the emulated device. Each command prints the output
+that the page shows."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def test_a_session_prints_what_the_page_shows(page: str, folder: Path) -> None:
 def test_the_session_with_an_mi300_prints_what_the_page_shows(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The session downloads HIP once, 60 MB."""
+    """The session downloads 60 MB of HIP, but only once."""
     data = packages.cache() / "data"
     monkeypatch.setenv("XDG_DATA_HOME", str(data))
     try:

@@ -1,5 +1,5 @@
-"""Runs the examples as a user does: with mgpu_rt from `make install`, and nothing of the checkout
-except the examples."""
+"""Runs the examples as a user does. mgpu_rt comes from `make install`, and only the examples come
+from the checkout."""
 
 from __future__ import annotations
 

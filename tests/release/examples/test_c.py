@@ -51,8 +51,8 @@ def test_an_example_prints_what_it_promises(
 
 
 def test_a_lent_stream_is_the_only_one(run: Run, built: Path, tmp_path: Path) -> None:
-    """After the program has ended the use of its own stream, the library creates a single
-    stream."""
+    """The program first uses its own stream, and the library creates no stream. After that use, the
+    library creates a single stream."""
     stats = tmp_path / "stats.json"
     words = ("mgpu-rt", "run", "--device", "softgpu", "--stats-json", stats, "--")
     run(*words, built / "outside_stream")

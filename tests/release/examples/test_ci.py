@@ -26,7 +26,8 @@ _STEP = re.compile(r"- name: (\w+)\n +run: (?:\|\n((?: {10}.*\n)+)|(.*)\n)")
 
 
 def steps() -> dict[str, str]:
-    """Returns the commands of each step of the workflow."""
+    """Returns a dictionary from the name of each step in the workflow to the commands of the
+    step."""
     return {name: textwrap.dedent(block) or line for name, block, line in _STEP.findall(WORKFLOW)}
 
 
@@ -74,8 +75,8 @@ def test_a_step_of_the_workflow_ends_well(step: str, project: Path) -> None:
 
 
 def set_up() -> list[str]:
-    """Returns the commands of the page's first block: Debian's packages, an environment, pip's
-    packages."""
+    """Returns the commands in the first code block of the page. The commands install Debian's
+    packages, create an environment, and install pip's packages."""
     found = re.search(r"## Set up\n[^#]*?\n((?: {4}.*\n)+)", PAGE)
     assert found
     return textwrap.dedent(found[1]).splitlines()

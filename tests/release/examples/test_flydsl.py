@@ -1,4 +1,4 @@
-"""FlyDSL with this library: the table of functions, and the example if FlyDSL is installed."""
+"""Checks the table of FlyDSL's functions, and runs the example if FlyDSL is installed."""
 
 from __future__ import annotations
 

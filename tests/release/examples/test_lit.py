@@ -1,5 +1,6 @@
-"""Tests the part of docs/ci.md on LLVM's own integration tests. The page's lines let such a suite
-run without a GPU. The file twice.mlir is a test like the tests of the suite."""
+"""Tests the part of docs/ci.md on LLVM's own integration tests. The lines in docs/ci.md let LLVM's
+integration tests run without a GPU. The file twice.mlir is written like one of LLVM's integration
+tests."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ LINKS = re.findall(r"^ {4}((?:mkdir|ln) .*)$", PAGE, re.MULTILINE)
 
 
 def lit_configuration(llvm: Path) -> str:
-    """Returns a suite's lit.cfg.py, with the settings that LLVM's own suite has for these tests."""
+    """Returns the text of a suite's lit.cfg.py. The settings are LLVM's own settings for
+    integration tests."""
     return f"""
 import os, lit.formats
 config.name, config.suffixes, config.test_format = "suite", [".mlir"], lit.formats.ShTest()
@@ -36,7 +38,8 @@ config.substitutions += [
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    """Returns the page's lines, with a folder of the test in place of /tmp/rocm."""
+    """Returns the folder of a suite that contains the page's lines. In these lines, a folder of the
+    test replaces /tmp/rocm."""
     llvm = toolchain.tool("mlir-opt", 22).resolve().parents[1]
     place = tmp_path / "rocm"
     links = "\n".join(LINKS).replace("/tmp/rocm", str(place))

@@ -1,4 +1,4 @@
-"""Runs real ranks of Open MPI on emulated devices, two devices for each process."""
+"""Runs real ranks of Open MPI. Each process has two emulated devices."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_three_ranks_on_two_devices(run: Run) -> None:
 
 
 def test_the_script_for_two_gpus_runs(run: Run, tmp_path: Path) -> None:
-    """AMD's HIP on emulated devices takes the place of NVIDIA's driver, with 1, 2 and 3 ranks."""
+    """With 1, 2 and 3 ranks, AMD's HIP on emulated devices takes the place of NVIDIA's driver."""
     script, folder = EXAMPLES / "mpi" / "two_gpus.sh", tmp_path / "packed"
     run("sh", script, "pack", FOLDER=str(folder), CHIP="gfx90a")
     shutil.copy(softgpu.hip(), folder / "libamdhip64.so.5")

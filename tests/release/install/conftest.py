@@ -20,8 +20,8 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def wheel(folder: Path) -> Path:
-    """Builds a wheel of the sources with this machine's compiler; the copy of the sources is
-    removed."""
+    """Builds a wheel from a copy of the sources with this machine's compiler, and removes the
+    copy."""
     tree = machine.copy_sources(folder / "ein größerer ordner")
     built = machine.build(tree, folder / "dist", "wheel")
     shutil.rmtree(tree)

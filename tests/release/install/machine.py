@@ -64,7 +64,7 @@ def open_folder() -> Path:
 
 
 def copy_sources(to: Path) -> Path:
-    """Copies the files that git tracks or would add."""
+    """Copies the files that git tracks, and untracked files that git does not ignore."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
@@ -108,7 +108,7 @@ def interpreters() -> dict[str, Path]:
 
 
 def forum() -> Path:
-    """Returns the forum's program, lowered by LLVM 22, as an object file."""
+    """Returns the object file of the program forum, lowered by LLVM 22."""
     return lower.lower(PROGRAMS / "forum.mlir", llvm=22, iterations=LAUNCHES)
 
 
@@ -178,8 +178,8 @@ def _check_forum(installed: Installed, program: Path, work: Path) -> None:
     stats = work / "stats.json"
     words = ("run", "--device", "softgpu", "--stats-json", stats, "--", program)
     result = attempt(installed.command, *words)
-    # The lowered main returns no status, so the test accepts any status except the status of a
-    # signal.
+    # The lowered main returns no status, so the test accepts every status that a signal did not
+    # cause.
     assert (result.returncode >= 0, result.stderr) == (True, ""), result.stderr
     counted = json.loads(stats.read_text())
     assert counted["abi"]["mgpuLaunchKernel"]["calls"] == LAUNCHES

@@ -1,5 +1,5 @@
-"""Runs docs/ci.md and the workflow of examples/ci, from an empty folder, with the wheel. PATH
-contains nothing of this checkout."""
+"""Runs the commands of docs/ci.md and of the workflow in examples/ci with the wheel, in an empty
+folder. PATH contains nothing of this checkout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tests.release.install import machine
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Creates an empty folder, if pip and the system's Python can create an environment."""
+    """Creates an empty home folder. The test is skipped if pip reaches no package, or if the
+    system's Python cannot create an environment."""
     words = ("-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path / "tried"), "iniconfig")
     if subprocess.run([sys.executable, *words], capture_output=True).returncode:
         pytest.skip("pip reaches no package")

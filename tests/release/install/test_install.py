@@ -1,8 +1,8 @@
 """Tests installations from a copy of the sources; the copy is removed before the programs run.
 
-`make test` tests only a wheel from this machine's compiler, in one environment, and failures.
-`make check-install` tests the rest: the wheel for every Linux, the source archive, every Python of
-this machine, make install, and Debian 13.
+`make test` tests a wheel that this machine's compiler built, in one environment. `make test` also
+tests failing installations. `make check-install` tests the rest: the wheel for every Linux, the
+source archive, every Python of this machine, make install, and Debian 13.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path
 def test_llvms_names_lead_to_one_runtime(
     name: str, preloaded: bool, installed: Installed, tmp_path: Path
 ) -> None:
-    """Each library name leads to an ELF filter of a few KB, not to a copy, so a process maps only
-    one runtime."""
+    """Each library name leads to an ELF filter of a few KB, and not to a copy of the library. Thus
+    a process maps only one runtime."""
     library = Path(installed.ask("config", "--path").strip())
     assert (library / name).stat().st_size < 8192
     program = stream_program(tmp_path, name)
@@ -125,8 +125,8 @@ def test_the_installed_command_lowers_into_an_executable(
 
 
 def assert_is_report(page: str) -> None:
-    """Asserts that a page contains calls and the style sheet. An installation of only Python files
-    would lack the style sheet."""
+    """Asserts that a page contains calls and the style sheet. A wheel that contained only Python
+    files would lack the style sheet."""
     assert "prefers-color-scheme: dark" in page
     assert "hipModuleLaunchKernel" in page
 
@@ -219,8 +219,8 @@ def test_a_user_without_a_home_can_run_programs(installed: Installed, folder: Pa
 
 @pytest.mark.check
 def test_missing_tools_are_named(tmp_path: Path) -> None:
-    """The search looks for files, not packages; the message names the make variables that select
-    another tool or omit a part."""
+    """The script need.sh looks for files, and not for packages. The script's message names the make
+    variables by which the user selects another tool or omits a part of the build."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("sh", "tr", "id", "sed", "printf"):
@@ -339,8 +339,8 @@ def test_two_builds_are_identical(dist: Path, folder: Path) -> None:
 
 @pytest.mark.check_install
 def test_pip_installs_from_the_source_archive(dist: Path, folder: Path) -> None:
-    """pip compiles the archive with the user's flags; then an editable install follows, from the
-    archive's content."""
+    """pip compiles the source archive with the user's flags. Then pip makes an editable install of
+    the archive's content."""
     (archive,) = dist.glob("*.tar.gz")
     place = machine.install(Path(sys.executable), folder / "from source", archive)
     check(place, folder / "work source", THIS)

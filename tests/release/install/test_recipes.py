@@ -1,5 +1,5 @@
-"""The recipes for package registries list the packages that mgpu_rt needs, and only addresses that
-exist."""
+"""The recipes for package registries list the packages that mgpu_rt needs. All addresses in the
+recipes exist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEED = re.compile(r'"([\w-]+)>=([\d.]+)"')
 
 
 def needs(key: str) -> dict[str, str]:
-    """Returns the packages in a list of pyproject.toml, with their lowest versions."""
+    """Returns the packages in a list of pyproject.toml, with the lowest version of each package."""
     found = re.search(rf"^{key} = \[(.*?)\]", PYPROJECT, re.MULTILINE | re.DOTALL)
     assert found, key
     return dict(_NEED.findall(found[1]))
@@ -74,8 +74,8 @@ def test_the_image_has_the_packages_that_the_page_names() -> None:
 
 
 def test_an_image_is_built_of_what_git_has() -> None:
-    """The image contains no objects of this machine, because make would consider them up to
-    date."""
+    """The container image contains no object files of this machine, because make would consider the
+    files up to date."""
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     wanted = {f"**/{line}".replace("**//", "").rstrip("/") for line in ignored}
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()

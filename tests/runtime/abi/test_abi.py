@@ -20,7 +20,7 @@ from tests.support.images import code_object
 from tests.support.patience import HANG
 
 INCLUDE = ROOT / "csrc" / "include"
-#: The declarations of each header, as Python modules contain them.
+#: Maps each header's name to the header's declarations in the module _abi.
 HEADERS = {"mgpu_rt.h": _abi.EXTENSIONS, "mgpu_rt_private.h": _abi.PRIVATE}
 EXTENSIONS = re.findall(r"\b(mgpu_rt_\w+)\(", "".join(HEADERS.values()))
 SONAME_LINKS = [
@@ -143,8 +143,8 @@ def test_header_declares_what_cffi_does(header: str, tmp_path: Path) -> None:
 
 #: The functions that gained arguments after LLVM 12, as LLVM 12 to 17 declare them. LLVM's own
 #: tests use one function with two arguments and with three arguments. Since LLVM 22,
-#: mgpuModuleLoadJIT also takes a size. LLVM's own cluster launches pass the arguments below, and
-#: AMD's fork passes one more.
+#: mgpuModuleLoadJIT also takes a size. For mgpuLaunchClusterKernel, LLVM passes the arguments that
+#: are declared below, and AMD's fork passes one more argument.
 OLD = {
     "mgpuModuleLoad": "hipModule_t (*)(void *)",
     "mgpuModuleLoadJIT": "hipModule_t (*)(void *, int)",
@@ -164,8 +164,8 @@ def test_every_late_argument_is_tested() -> None:
 
 
 def _late(mgpu: Mgpu, name: str, garbage: int | None):
-    """Returns a function that passes `garbage` as the last argument. If `garbage` is None, the
-    function has an old caller's signature."""
+    """Returns a function that calls the named function with `garbage` as the last argument. If
+    `garbage` is None, the call has no last argument, as in a program of LLVM 12."""
     function = getattr(mgpu.lib, name)
     if garbage is None:
         return mgpu.ffi.cast(OLD[name], function)
@@ -233,8 +233,7 @@ EMITTERS = {
 
 @pytest.mark.parametrize("release", EMITTERS)
 def test_every_name_that_llvm_emits_is_served(release: int) -> None:
-    """For each name that a release emits, the table also says that this release calls the
-    function."""
+    """If a release emits a function's name, the table says that this release calls the function."""
     data = EMITTERS[release].read_bytes()
     emitted = {name.decode() for name in re.findall(rb"\0(mgpu[A-Z]\w+)(?=\0)", data)}
     served = {f.name for f in _abi.functions() if f.first_llvm <= release <= f.last_llvm}

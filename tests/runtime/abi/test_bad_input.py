@@ -20,8 +20,8 @@ def _forum(mgpu: Mgpu):
 
 
 def _expect(mgpu: Mgpu, expression: str, *helpful: str) -> None:
-    """Asserts that the last call printed stock's line for this expression, and one more line with
-    these words."""
+    """Asserts that the last call printed two lines. The first line is stock's line for
+    `expression`, and the second line contains the words in `helpful`."""
     said = mgpu.stderr().splitlines()
     assert len(said) == 2, said
     assert said[0].startswith(f"'{expression}' failed with 'hipError"), said
@@ -94,8 +94,8 @@ def test_an_unknown_kernel_name_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_a_truncated_image_is_refused(mgpu: Mgpu) -> None:
-    """The test truncates the image at many places; each truncated image ends where readable memory
-    ends."""
+    """The test truncates the image at many places. Unreadable memory follows each truncated
+    image."""
     image = code_object("forum")
     for kept in (0, 4, 63, 64, 100, 1000, len(image) // 2, len(image) - 64, len(image) - 1):
         assert not mgpu.load(at_the_edge(mgpu, image[:kept])), kept
@@ -191,7 +191,8 @@ def test_a_stream_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_an_event_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
     """AMD's HIP 6 and later has really destroyed the event, so HIP decides what a later call with
-    the event does. In such a call some releases crash, with stock as with this library."""
+    the event does. Some releases crash in a call with a destroyed event, with stock as with this
+    library."""
     version = mgpu.stub_ffi.new("int *")
     assert mgpu.stub.hipRuntimeGetVersion(version) == 0
     if version[0] >= HIP_6:

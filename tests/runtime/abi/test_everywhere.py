@@ -77,8 +77,8 @@ print("both")
 
 
 def test_two_libraries_in_a_process_share_nothing(tmp_path: Path) -> None:
-    """Both managers and both recordings run at once. Each library treats the other library's stream
-    as a stream of the program."""
+    """Both managers and both recordings run at once. Each of the two libraries treats a stream of
+    the other library as a stream of the program."""
     folder = tmp_path / "build" / "lib"
     folder.mkdir(parents=True)
     copy = shutil.copy(library(), folder)

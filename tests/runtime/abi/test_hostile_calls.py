@@ -23,8 +23,8 @@ def test_unknown_names_give_no_functions(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",))
 @in_folder
 def test_a_recording_opens_files_and_waits_for_no_fifo(mgpu: Mgpu) -> None:
-    """A FIFO may have no writer, so the library must not wait. This FIFO is open, and contains data
-    that the library must not read."""
+    """A FIFO may have no writer, so the library must not wait. In this test the FIFO is open and
+    contains data, and the library must not read this data."""
     os.mkfifo("fifo")
     fifo = os.open("fifo", os.O_RDWR | os.O_NONBLOCK)
     os.write(fifo, bytes(4096))
@@ -102,7 +102,7 @@ HOSTILE_NAMES = [b'k"]; \\\n\x1bx', b"\xff\xfe\xe2\x82\x80<&>'"]
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", MGPU_RT_TRACE="trace")
 @in_folder
 def test_any_name_of_a_kernel_is_one_label(mgpu: Mgpu) -> None:
-    """A graph's drawing, statistics and a trace show the name."""
+    """The drawing of a graph, the statistics and the trace all show the kernel's name."""
     assert mgpu.lib.mgpu_rt_graph_begin() == 0
     for name in HOSTILE_NAMES:
         module = mgpu.load(mgpu.image(code_object("forum").replace(b"test_func", name)))

@@ -1,7 +1,7 @@
 """Tests of the traps of the mgpu* ABI: if the library lacks the proof for a trap, a test of that
 trap fails.
 
-The numbers are the numbers in docs/record/traps.md. tests/proofs/mutants removes one proof at a
+The tests have the trap numbers of docs/record/traps.md. tests/proofs/mutants removes one proof at a
 time, and checks that these tests fail.
 """
 
@@ -17,7 +17,8 @@ from tests.support.patience import HANG
 
 
 def busy_stream(mgpu: Mgpu):
-    """Returns a stream with a launch, which is pending if the stub holds its streams."""
+    """Returns a stream on which a kernel was launched. The launch is pending if the stub holds its
+    streams."""
     stream = mgpu.StreamCreate()
     mgpu.launch(forum(mgpu), stream)
     return stream
@@ -139,7 +140,8 @@ def test_03_two_live_loads_have_separate_globals(mgpu: Mgpu) -> None:
 
 
 def _constant(mgpu: Mgpu, module) -> list:
-    """Returns the address of the constant in exports_a_constant, and of the test's own copy."""
+    """Returns the address of the image's constant, and a pointer to the value 7 that the test
+    writes to the constant."""
     address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     assert mgpu.stub.hipModuleGetGlobal(address, size, mgpu.for_stub(module), b"factor") == 0
     assert size[0] == 4
@@ -168,7 +170,7 @@ def test_03_constants_are_shared_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_03_constants_are_not_shared_from_the_first_override_on(mgpu: Mgpu) -> None:
-    """By calling HIP, the override may set constants of modules that the program holds or will
+    """The override may call HIP, and set constants of modules that the program holds or will
     load."""
     buffer = mgpu.image(exports_a_constant())
     held = mgpu.load(buffer)
@@ -208,8 +210,8 @@ def test_03_a_bundle_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
-    """async.execute destroys a stream with pending work; the next work must not wait for that
-    work."""
+    """async.execute destroys a stream with pending work. Work that is submitted later must not wait
+    for the pending work."""
     first = busy_stream(mgpu)
     assert mgpu.pending(first) == 1
     mgpu.StreamDestroy(first)
@@ -243,7 +245,7 @@ def test_04_two_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
 
 
 def assert_busy_until(ending: threading.Event, stream, mgpu: Mgpu) -> None:
-    """Asserts that no other caller gets the stream while its kernel runs."""
+    """Asserts that no other caller gets the stream while a kernel of the stream runs."""
     mgpu.StreamDestroy(stream)
     second = mgpu.StreamCreate()
     ending.set()
@@ -334,7 +336,8 @@ def test_04_concurrent_streams_are_several(mgpu: Mgpu) -> None:
 
 
 def busy_free(mgpu: Mgpu, stream):
-    """Frees a block while its stream is still filling it."""
+    """Frees a block while the given stream is still filling the block; returns the block's
+    address."""
     block = mgpu.MemAlloc(4096, stream, False)
     mgpu.Memset32(block, 7, 1024, stream)
     mgpu.MemFree(block, stream)
@@ -363,7 +366,7 @@ def test_05_a_synchronise_before_the_free_does_not_count(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_05_an_event_after_the_free_does_not_count(mgpu: Mgpu) -> None:
-    """The program may have recorded the event again, on another stream, by calling HIP."""
+    """By calling HIP, the program may have recorded the event again on another stream."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = busy_free(mgpu, first)
     event = mgpu.EventCreate()
@@ -419,8 +422,7 @@ def test_06_work_on_the_null_stream_is_waited_for(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_08_a_stream_that_comes_back_keeps_its_memory_in_order(mgpu: Mgpu) -> None:
-    """The handle's new owner submits to the same HIP stream, so the order of that stream protects
-    the reused block."""
+    """The stream's next owner gets the same HIP stream, whose order protects the reused block."""
     stream = mgpu.StreamCreate()
     block = busy_free(mgpu, stream)
     mgpu.StreamSynchronize(stream)
@@ -469,8 +471,8 @@ def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_08_a_reused_event_is_as_never_recorded(mgpu: Mgpu) -> None:
-    """A wait for an event that its owner has not recorded returns at once, even if an earlier owner
-    recorded the event."""
+    """A new owner gets an event that an earlier owner has recorded. Until the new owner records the
+    event, a wait for the event returns at once."""
     busy, other, event = busy_stream(mgpu), mgpu.StreamCreate(), mgpu.EventCreate()
     mgpu.EventRecord(event, busy)
     mgpu.EventDestroy(event)
@@ -486,7 +488,8 @@ def test_08_a_reused_event_is_as_never_recorded(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_STREAM_LIMIT="0")
 def test_08_a_stream_beyond_the_limit_is_forgotten(mgpu: Mgpu) -> None:
-    """A stream that HIP has destroyed is unknown, even if HIP uses its handle again."""
+    """A stream that HIP has destroyed is unknown to the library, even if HIP reuses the stream's
+    handle."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     mgpu.StreamDestroy(first)
     assert mgpu.count("hipStreamDestroy") == 1
@@ -540,7 +543,8 @@ def test_12_the_last_error_is_left_alone(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_MODULE_LIMIT="60K")  # room for one module
 def test_12_an_eviction_leaves_no_error(mgpu: Mgpu) -> None:
-    """The eviction queries busy streams, and no successful call follows."""
+    """The eviction queries busy streams, and each query returns hipErrorNotReady. No successful
+    call follows that would clear this error."""
     image = mgpu.image(code_object("forum"))
     module, stream = mgpu.load(image), mgpu.StreamCreate()
     mgpu.launch(mgpu.function(module, KERNEL), stream)
@@ -625,7 +629,8 @@ def test_16_a_device_chosen_through_hip_counts(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2", MGPU_RT_DEVICE="1")
 def test_16_the_device_named_by_the_option_counts_before_main(mgpu: Mgpu) -> None:
-    """LLVM 21 and later load modules before main, before any mgpuSetDefaultDevice."""
+    """LLVM 21 and later load modules before main, and thus before any call of
+    mgpuSetDefaultDevice."""
     buffer = mgpu.image(code_object("forum"))
     module = mgpu.load(buffer)
     mgpu.ModuleUnload(module)

@@ -1,5 +1,5 @@
-"""Tests the advice on a failure: right for this release of HIP and for this kernel, and given
-once."""
+"""Tests that the advice on a failure is right for this release of HIP and for the kernel. The
+library prints the advice only once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def _use_it_all(mgpu: Mgpu, image: bytes) -> None:
 
 @in_child(HIPSTUB_DEVICES="0")
 def test_a_missing_gpu_is_named_once(mgpu: Mgpu) -> None:
-    """The library gives no other advice, because other advice would be wrong."""
+    """The library gives no advice except the line about the missing GPU, because other advice would
+    be wrong."""
     _use_it_all(mgpu, code_object("forum"))
     (said,) = _advice(mgpu)
     assert "finds no GPU" in said
@@ -92,7 +93,7 @@ def _lines(calls: int, **env: str) -> list[str]:
     ],
 )
 def test_hip_counts_the_devices(env: dict[str, str], words: str) -> None:
-    """A count of 0 differs from an unknown count."""
+    """The line distinguishes a count of 0 devices from an unknown count."""
     (line,) = [line for line in _lines(1, MGPU_RT_VERBOSE="1", **env) if "HIP: " in line]
     assert f", {words};" in line
 
@@ -105,7 +106,7 @@ NO_HIP = {"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}
     ("env", "words"), [(NO_GPU, "HIP finds no GPU here"), (NO_HIP, "no HIP library")]
 )
 def test_a_cause_out_of_sight_is_repeated_at_the_end(env: dict[str, str], words: str) -> None:
-    """Many later lines follow the line with the cause."""
+    """The process prints many lines after the cause, so the last line repeats the cause."""
     lines = _lines(1000, **env)
     said = [number for number, line in enumerate(lines) if words in line]
     assert said == [min(said), len(lines) - 1] and min(said) <= 1
@@ -139,7 +140,8 @@ def test_a_refused_image_is_named_again_at_the_end() -> None:
 
 
 def test_a_missing_driver_is_named_once() -> None:
-    """The library gives no advice about the calls that fail for this reason."""
+    """The library prints one line about the missing driver, and no advice about the calls that fail
+    without the driver."""
     lines = _lines(2, HIPSTUB_FAULT="hipStreamCreate:*:35")
     assert [line for line in lines if line.startswith("mgpu_rt: ")] == [
         "mgpu_rt: HIP finds no driver for the GPU, or the driver is too old, so nothing runs: "
@@ -162,8 +164,8 @@ def test_a_fifo_is_not_opened_as_hip(tmp_path: Path) -> None:
 @in_child(policies=("builtin",))
 @in_folder
 def test_a_fifo_is_not_waited_for(mgpu: Mgpu) -> None:
-    """The guard keeps the FIFO open: a process that opens it does not block, and finds data to
-    read."""
+    """The test keeps the FIFO open, so that a process that opens the FIFO does not block, and finds
+    data to read."""
     os.mkfifo("libamdhip64.so.5")
     os.write(os.open("libamdhip64.so.5", os.O_RDWR), bytes(4096))
     assert "(it is a FIFO)" in _lines(1, MGPU_RT_HIP=os.path.abspath("libamdhip64.so.5"))[0]
@@ -218,7 +220,7 @@ def test_one_wrong_name_gives_one_advice(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_two_causes_give_two_advices(mgpu: Mgpu) -> None:
-    """An explanation about images must not follow a failure that a block's size has caused."""
+    """After a refused image, the failure of another call gets its own advice."""
     mgpu.load(mgpu.image(_refused(code_object("forum"))))
     mgpu.MemFree(mgpu.image(bytes(64)), mgpu.null)
     assert len(_advice(mgpu)) == 2
@@ -255,7 +257,8 @@ def _versions(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION=HIP_5_2)
 def test_a_right_version_is_not_named(mgpu: Mgpu) -> None:
-    """The image is for this chip, so the advice names no other chip to compile for."""
+    """The image is for the device's chip, so the advice does not tell the user to compile for
+    another chip."""
     mgpu.load(mgpu.image(_of_version(4)))
     (said,) = _advice(mgpu)
     assert "HIP 5.2 refused" in said and "AMD_LOG_LEVEL" in said
@@ -301,8 +304,8 @@ def test_the_targets_of_a_bundle_are_named(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_the_device_is_asked_once(mgpu: Mgpu) -> None:
-    """The library asks HIP on another thread, so that the last error of this thread is still the
-    error of the refusal."""
+    """The library queries the device on another thread. Thus the last error of the program's thread
+    is still the error about the refused image."""
     for _ in range(3):
         mgpu.load(mgpu.image(_for_gfx908()))
         assert mgpu.stub.hipPeekAtLastError() == INVALID_IMAGE
@@ -362,7 +365,8 @@ def test_a_target_with_dashes_is_named_whole(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_a_block_that_no_kernel_can_have_is_explained(mgpu: Mgpu) -> None:
-    """The kernel of forum was compiled for 256 threads, MLIR's default."""
+    """The kernel of the program forum was compiled for at most 256 threads in a block, MLIR's
+    default."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
     mgpu.launch(function, block=(2048, 1, 1))
     (said,) = _advice(mgpu)
@@ -392,7 +396,7 @@ def test_a_launch_with_another_mistake_gets_no_advice_on_blocks(mgpu: Mgpu) -> N
 
 
 def _image_for_hip(mgpu: Mgpu, image: bytes) -> bytes:
-    """Returns the image that HIP got."""
+    """Returns the image that the library passed to HIP."""
     mgpu.load(mgpu.image(image))
     calls = json.loads(mgpu.stub_ffi.string(mgpu.stub.hipstub_json()))["calls"]
     (load,) = [call for call in calls if call["name"] == "hipModuleLoadData"]

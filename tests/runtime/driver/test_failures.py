@@ -15,8 +15,8 @@ from tests.support.compiled import compile_c
 from tests.support.folders import in_folder
 from tests.support.patience import HANG
 
-#: A program that fails by freeing an invalid address, and then ends in the way that its argument
-#: names.
+#: A program that makes a failing call of mgpuMemFree. An argument selects the way in which the
+#: program ends.
 PROGRAM = r"""
 #include <pthread.h>
 #include <signal.h>
@@ -109,7 +109,8 @@ int main(int argc, char **argv) {
 }
 """
 
-#: Maps each end of the program to the resulting status; a status that is not 0 remains as it is.
+#: Maps each way in which the program ends to the exit status. The library replaces only the status
+#: 0.
 ENDS = {
     "": 1,
     "exit": 1,
@@ -155,8 +156,8 @@ def test_a_process_with_a_failed_call_ends_with_1(program: Path, how: str) -> No
     assert done.stderr.count(SAID) == (ENDS[how] == 1) + of_child
 
 
-#: The program opens the library after it has registered a handler, which then runs after HIP's
-#: handler.
+#: The program opens the library after the program has registered an exit handler. This handler runs
+#: after HIP's exit handler.
 LATE = r"""
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -174,8 +175,8 @@ int main(int argc, char **argv) {
 
 
 def test_a_call_after_hips_exit_handlers_has_failed() -> None:
-    """In this situation the library cannot make the call. A failed call that only releases an
-    object does not change the exit status."""
+    """After HIP's exit handlers have run, the library cannot make the call. A failed call that only
+    releases an object does not change the exit status."""
     late = compile_c(folders.folder("failures") / "late", LATE)
     assert run(late, library(), MGPU_RT_ERRORS="fail").returncode == 1
     assert run(late, library(), "release", MGPU_RT_ERRORS="fail").returncode == 0

@@ -16,7 +16,8 @@ from tests.support.patience import HANG
 
 
 def lay(folder: Path, name: str, real: str = "") -> Path:
-    """Puts a HIP library into a folder; with `real` the name is a link to that file."""
+    """Puts a HIP library into a folder. If `real` is given, the name is a link to the file
+    `real`."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(STUB, folder / (real or name))
     if real:
@@ -53,7 +54,7 @@ def test_any_version_number_is_found(tmp_path: Path) -> None:
 
 
 def test_the_names_behind_links_decide(tmp_path: Path) -> None:
-    """A file with several names counts once."""
+    """If a file has several names, the search lists the file once."""
     lay(tmp_path / "a" / "lib", "libamdhip64.so.7", "libamdhip64.so.7.2.70204")
     lay(tmp_path / "b" / "lib", "libamdhip64.so.7", "libamdhip64.so.7.10.1")
     search = f"{tmp_path}/a/lib:{tmp_path}/b/lib"
@@ -89,7 +90,8 @@ def test_the_users_choice_comes_before_a_newer_release(tmp_path: Path) -> None:
 
 
 def test_releases_in_opt_are_found(tmp_path: Path) -> None:
-    """Releases in /opt/rocm-* and ROCm 10's /opt/rocm/core-*, in a separate mount namespace."""
+    """The search finds releases in /opt/rocm-*, and in ROCm 10's /opt/rocm/core-*. The test has its
+    own mount namespace."""
     opt = tmp_path / "opt"
     lay(opt / "rocm-6.4.3" / "lib", "libamdhip64.so.6")
     lay(opt / "rocm" / "core-10.0.0" / "lib", "libamdhip64.so.8")
@@ -137,7 +139,7 @@ def test_each_unusable_hip_is_named_with_its_fault(tmp_path: Path) -> None:
 
 
 def test_two_hips_in_one_process_are_named(tmp_path: Path) -> None:
-    """The program is linked with one HIP, and MGPU_RT_HIP names another."""
+    """The process has loaded one HIP library, but MGPU_RT_HIP names a different library."""
     program = stream_program(tmp_path, RUNTIME)
     mine = lay(tmp_path, "libamdhip64.so.6")
     env = bare(LD_LIBRARY_PATH=str(Path(_hip_search.probe()).parent), LD_PRELOAD=str(mine))

@@ -31,7 +31,8 @@ from tests.support.suites import in_check
 
 HIP_6, HIP_7, NEVER = 60000000, 70000000, 1 << 31
 
-#: The devices by name: the backend's name in tests.child, and the stub's settings.
+#: Maps the name of each device to the name of the backend in tests.child, and to the settings of
+#: the stub.
 DEVICES = {
     "stub-5": ("stub", {}),
     "stub-7": ("stub", {"HIPSTUB_VERSION": "70253211"}),
@@ -41,7 +42,8 @@ DEVICES = {
 
 @dataclass(frozen=True)
 class Difference:
-    """An intended difference: situations, devices, and the reason."""
+    """An intended difference between the library and stock. The fields name the situations, the
+    devices and the reason."""
 
     pattern: str  # matches the whole name
     why: str
@@ -96,11 +98,13 @@ DIFFERENCES = (
     ),
 )
 
-#: In these situations AMD's HIP ends the process in some release, with this library, too. Only HIP
-#: knows the result for an unknown handle, or for a wrong image with readable memory behind it.
+#: In each of these situations, some release of AMD's HIP ends the process, with stock and with this
+#: library. Only HIP knows the result for an unknown handle, or for a wrong image with readable
+#: memory behind it.
 FATAL = re.compile(r".*_unknown(_stream)?|load_(elf_(half|half_header|header)|bundle_.*)")
 
-#: With HIP 6 and later the library has really destroyed the event, so HIP decides about later uses.
+#: On HIP 6 and later the library has really destroyed the event, so HIP decides what later calls
+#: with the event do.
 EVENTS = re.compile(r"(event_synchronize|record|wait_event|event_destroy)_(destroyed|twice)")
 
 
@@ -165,7 +169,8 @@ def test_the_situations_call_all_functions() -> None:
 
 
 def test_the_stub_serves_all_situations() -> None:
-    """No situation on this device ends the process or is left out, and many succeed."""
+    """The test plays all situations on this device. None ends the process, and in many the call
+    succeeds."""
     results = _played(False, "stub-5", "none").results
     assert all(isinstance(result, Left) for result in results.values())
     good = [result for result in results.values() if result == Left(0, 0, ())]
@@ -176,7 +181,7 @@ def test_the_stub_serves_all_situations() -> None:
 
 
 def _refused(mgpu: Mgpu) -> int:
-    """Asserts that the last call's failure was reported; returns the thread's last error."""
+    """Asserts that the last call has printed a failure; returns the thread's last error."""
     assert " failed with 'hipError" in mgpu.stderr()
     return mgpu.stub.hipGetLastError()
 
@@ -191,7 +196,8 @@ def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_stock(mgpu: Mgpu) ->
 
 @in_child(HIPSTUB_VERSION="70253211")
 def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_hip_7(mgpu: Mgpu) -> None:
-    """In every call except a launch, HIP 7 would read the object at the stream's handle."""
+    """HIP 7 would read the destroyed stream's memory in every call that takes a stream, except in a
+    launch."""
     stream = mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     mgpu.Memset32(mgpu.MemAlloc(64, mgpu.null, False), 0, 16, stream)
@@ -254,7 +260,8 @@ def test_a_null_image_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_an_image_of_a_few_bytes_is_not_read_beyond_its_end(mgpu: Mgpu) -> None:
-    """AMD's HIP compares the first 24 bytes, even if they are unreadable."""
+    """AMD's HIP compares the first 24 bytes of an image with a bundle's magic, even if some of the
+    bytes are unreadable."""
     assert not mgpu.load(at_the_edge(mgpu, b"\xa5" * 12))
     assert "no 24 bytes can be read" in mgpu.stderr()
 

@@ -12,11 +12,13 @@ from tests.support.child import ROOT, STUB, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
-#: The variables of csrc/runtime/process/local_rank.def in its order: the innermost launcher first.
+#: The variables of csrc/runtime/process/local_rank.def in the file's order, with the innermost
+#: launcher first.
 LISTED = (ROOT / "csrc" / "runtime" / "process" / "local_rank.def").read_text(encoding="utf-8")
 LAUNCHERS = dict(re.findall(r'^LAUNCHER\("(\w+)", "([^"]+)"\)$', LISTED, re.MULTILINE))
 
-#: Prints the device of its first stream; given an argument, the program first chooses that device.
+#: The program prints the device of its first stream. If the program has an argument, the program
+#: first chooses the device that the argument names.
 PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>

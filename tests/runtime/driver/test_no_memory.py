@@ -33,7 +33,8 @@ PROGRAMS = (
     "loopargs",
 )
 ROUNDS = 3
-#: The program can tell which of these calls HIP got, and in which order.
+#: The calls of HIP that submit work. The program's results depend on these calls and on their
+#: order.
 WORK = ("hipModuleLaunchKernel", "hipMemcpyAsync", "hipMemsetD32Async", "hipMemsetD16Async")
 
 
@@ -43,7 +44,7 @@ def play(program: str, way: Way, **changes: str) -> Outcome:
 
 
 def work(outcome: Outcome) -> list[tuple[str, int]]:
-    """Returns the submitted work, in order, and HIP's answers."""
+    """Returns the name of each submitted call in order, and the result that HIP returned."""
     return [(call["name"], call["result"]) for call in outcome.calls if call["name"] in WORK]
 
 
@@ -96,7 +97,7 @@ def test_a_thread_without_memory_chooses_its_device_once(tmp_path: Path) -> None
         assert [call["name"] for call in outcome.calls].count("hipSetDevice") == 1
 
 
-#: Creates more events than the first table has places.
+#: A program that creates more events than the library's first table can hold.
 MANY_EVENTS = """
 #include <stdio.h>
 void *mgpuEventCreate(void);
@@ -127,8 +128,8 @@ def test_a_table_that_cannot_grow_leaves_the_rest_to_hip(mgpu: Mgpu) -> None:
 # ---- no memory to record a stream ----------------------------------------------------------------
 
 #: A program that frees a block on one stream while another stream, created later, uses the block.
-#: Stock's hipFree also waits for that stream, so the memory's next owner keeps the values that it
-#: writes.
+#: Stock's hipFree waits for all work on the device, so the later stream cannot overwrite values of
+#: the memory's next owner.
 EARLY_FREE = """
 #include <stdio.h>
 void *mgpuStreamCreate(void);
@@ -215,8 +216,8 @@ def test_a_reset_ends_the_streams_that_no_memory_was_left_to_record(mgpu: Mgpu) 
 # ---- a module that the program unloads by calling HIP --------------------------------------------
 
 #: The program unloads a module by calling HIP, which gives the module's handle to the next module.
-#: Prints how often HIP loaded an image, and how often a function of an unloaded module was
-#: launched.
+#: Prints how often HIP loaded an image, and how many misuses the stub counted, such as a launch of
+#: an unloaded function.
 HANDLE_AGAIN = """
 #include <stdint.h>
 #include <stdio.h>

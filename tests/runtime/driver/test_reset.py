@@ -1,4 +1,5 @@
-"""hipDeviceReset of one of several devices: only that device's objects are unknown afterwards."""
+"""Tests hipDeviceReset of one of several devices. Afterwards only that device's objects are unknown
+to the library."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
     all_of(1)  # this shows the reset
     after = mgpu.counts(*before)
     assert {name: after[name] - before[name] for name in made} == dict.fromkeys(made, 1)
-    # AMD's 5.2.3 to 7.2.4 keep managed memory in a reset if there are several devices.
+    # AMD's HIP from 5.2.3 to 7.2.4 keeps managed memory at the reset of one of several devices.
     assert after["hipMallocManaged"] == before["hipMallocManaged"]
     all_of(0)
     assert mgpu.counts(*before) == after
@@ -92,8 +93,8 @@ def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
-    """The first call after the reset detects the reset, although HIP may have given the cached
-    object's handle to the program."""
+    """The library must notice the reset in the first call after the reset. HIP may already have
+    given a cached object's handle to the program."""
     image = mgpu.image(code_object("forum"))
     reset_by = {
         "hipModuleLoadData": lambda: mgpu.ModuleUnload(mgpu.load(image)),
@@ -120,8 +121,8 @@ def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_MEMORY=str(MIB), HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
 def test_memory_from_before_a_reset_is_not_freed_to_make_room(mgpu: Mgpu) -> None:
-    """After the reset, memory of the program has the cached block's address, and the other device
-    needs space."""
+    """After the reset, memory of the program is at the old address of a cached block. The library
+    must not free this memory when an allocation on another device fails."""
     on(mgpu, 1)
     mgpu.MemFree(mgpu.MemAlloc(64 * KIB, mgpu.null, False), mgpu.null)
     reset(mgpu, 1)
@@ -147,8 +148,8 @@ def test_jobs_that_each_reset_do_not_pile_up_memory(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, MGPU_RT_STREAM_LIMIT="0", **TWO)
 def test_large_copies_of_several_devices_share_pinned_memory(mgpu: Mgpu) -> None:
-    """The library makes each copy in pieces. Each piece has an event, and an event belongs to one
-    device."""
+    """The library makes each large copy in pieces. Each piece has an event, and an event belongs to
+    one device."""
     size = MIB
     for number in range(40):
         on(mgpu, number // 20)
@@ -167,8 +168,8 @@ def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None
 
 @in_child(**TWO)
 def test_a_stream_that_hip_made_anew_on_another_device_serves_that_one(mgpu: Mgpu) -> None:
-    """Device 1 gets a handle that is still in the queue of device 0, whose reset has destroyed the
-    stream."""
+    """A reset of device 0 has destroyed a stream whose handle is still in the queue of device 0.
+    HIP then gives this handle to a stream of device 1."""
 
     def streams(device: int) -> None:
         on(mgpu, device)

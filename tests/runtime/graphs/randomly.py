@@ -1,4 +1,5 @@
-"""Runs random sequences of calls, as a lowered function makes them, directly and as a graph.
+"""Runs random sequences of the calls that a lowered function makes. Each sequence runs once
+directly and once as a graph.
 
     python -m tests.runtime.graphs.randomly SEED COUNT [--single]
 
@@ -47,17 +48,17 @@ class Sequence:
                 array[i] = chance.randrange(1000)
 
     def run(self) -> None:
-        """Makes the same calls each time."""
+        """Makes the sequence's calls, which are the same in each run."""
         Run(self, random.Random(self.seed)).run()
 
     def results(self) -> list[bytes]:
-        """Returns the results as bytes, because the bits of a fill may be a NaN."""
+        """Returns the results as bytes, because a fill may write the bits of a NaN."""
         return [bytes(self.mgpu.ffi.buffer(array)) for array in self.outputs]
 
 
 class Run:
-    """One run of a sequence: for each block, the run stores the stream that used the block last,
-    and orders new work after it."""
+    """One run of a sequence. The run stores which stream last used each block, and orders new work
+    on a block after that stream."""
 
     def __init__(self, sequence: Sequence, chance: random.Random) -> None:
         self.s, self.chance, self.mgpu = sequence, chance, sequence.mgpu
@@ -87,8 +88,8 @@ class Run:
     # ---- order ----
 
     def on(self, *places: object):
-        """Returns a random stream for the next work on the given places, ordered after the earlier
-        work on them."""
+        """Returns a random stream for new work on the given places. The new work follows all
+        earlier work on these places."""
         stream = self.chance.choice(self.streams)
         for place in places:
             before = self.last.get(place)
@@ -226,7 +227,7 @@ def check(mgpu: Mgpu, images: dict[str, object], seed: int) -> None:
 
 
 def other_work(mgpu: Mgpu, image, over: threading.Event) -> None:
-    """The work of a second thread, with its own streams and blocks of equal sizes."""
+    """A second thread's work on its own streams, with blocks as large as the sequence's blocks."""
     while not over.is_set():
         stream = mgpu.StreamCreate()
         module = mgpu.load(image)

@@ -1,4 +1,5 @@
-"""The program captures an external stream: torch.cuda.graph, CuPy, hipStreamBeginCapture."""
+"""The program captures an external stream, as with torch.cuda.graph, CuPy or
+hipStreamBeginCapture."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ GLOBAL, THREAD_LOCAL, RELAXED = range(3)
 
 
 class Capture:
-    """An external stream that the program created, and the graph that it captures there."""
+    """An external stream that the program created, and the graph that the program captures on this
+    stream."""
 
     def __init__(self, mgpu: Mgpu) -> None:
         self.mgpu = mgpu
@@ -61,7 +63,7 @@ def allocate_and_fill(mgpu: Mgpu, stream, value: int):
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_block_freed_in_a_capture_serves_nobody_else(mgpu: Mgpu) -> None:
-    """The block came from the cache; whenever the graph runs, it writes to the block."""
+    """The block came from the cache. Each replay of the captured graph writes to the block."""
     capture = Capture(mgpu)
     block = mgpu.MemAlloc(KIB, capture.stream, False)
     with capture():
@@ -98,7 +100,7 @@ def test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else(mgpu: Mgpu)
 
 
 def counted(mgpu: Mgpu) -> tuple[int, int]:
-    """Returns the bytes that the program holds, and the number of blocks that it does not hold."""
+    """Returns the number of bytes that the program holds, and the number of blocks in the cache."""
     recording = mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"stats.json"))
     memory = json.loads(recording)["memory"]["0"]
     assert memory == mgpu.stats()["memory"]["0"]
@@ -139,7 +141,8 @@ def test_a_capture_has_blocks_of_its_own(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_capture_reuses_its_blocks(mgpu: Mgpu) -> None:
-    """Blocks are reused in the order of the stream. The next capture gets other blocks."""
+    """Blocks are reused in the order of the stream. The next capture does not get the blocks of the
+    earlier capture."""
     capture = Capture(mgpu)
     used = []
     for _ in range(2):
@@ -197,8 +200,8 @@ def test_a_capture_waits_for_an_earlier_event(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_capture_has_hips_own_copies(mgpu: Mgpu) -> None:
-    """A replayed copy through pinned memory would read the bytes that are in this memory during the
-    replay."""
+    """Pinned memory may change before a replay, so a replayed copy through pinned memory would read
+    wrong bytes."""
     capture = Capture(mgpu)
     source = mgpu.ffi.new("int[256]", [3] * 256)
     target = mgpu.ffi.new("int[256]")
@@ -244,7 +247,7 @@ def test_a_capture_with_the_cache_off_is_as_with_stock(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_a_release_that_leaves_launches_out_says_so_once(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 runs such launches at once and does not capture them."""
+    """HIP 5.2.3 does not capture launches, but runs each launch at once."""
     capture = Capture(mgpu)
     function = forum(mgpu)
     assert mgpu.stub.hipStreamBeginCapture(capture.own[0], THREAD_LOCAL) == 0

@@ -34,7 +34,7 @@ _DECLARATIONS = "".join(
 
 
 def compiled(names: tuple[str, ...], llvm: int) -> Path:
-    """Returns the object file in which these functions are replayed."""
+    """Returns an object file of SOURCE in which the library replays the functions in `names`."""
     text = SOURCE.read_text()
     pipeline = pipelines.pipeline(llvm)
     return cache.kept(
@@ -47,8 +47,8 @@ def compiled(names: tuple[str, ...], llvm: int) -> Path:
 
 
 class Functions:
-    """The functions of SOURCE with this process's library, which replays the functions in
-    `names`."""
+    """The lowered functions of SOURCE, linked with this process's library. The library replays the
+    functions in `names` as graphs."""
 
     def __init__(self, *names: str, llvm: int = 22) -> None:
         self._scratch = tempfile.TemporaryDirectory()
@@ -113,7 +113,8 @@ def test_changed_arguments_build_the_graph_anew(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_each_order_of_rotating_buffers_has_a_graph(mgpu: Mgpu) -> None:
-    """Two, three and four buffers: double buffers, and the time steps of a wave."""
+    """The test rotates two, three and four buffers, as in double buffering and in the time steps of
+    a wave."""
     functions = Functions("scale")
     built = launches = 0
     for orders in (2, 3, 4):
@@ -177,8 +178,8 @@ def leave_nothing(mgpu: Mgpu) -> None:
 
 
 def graph_after_graph(mgpu: Mgpu, first: Functions, second: Functions) -> None:
-    """The device has memory for a single graph. HIP builds the newer graph, and no call has
-    failed."""
+    """The device has memory for a single graph. HIP can nevertheless build the second graph, and no
+    call fails."""
     arrays = [first.array(), second.array()]
     second.lib.scale(arrays[1], arrays[1], 0, WORDS, 1, 2)
     mgpu.lib.mgpu_rt_empty_cache()
@@ -222,8 +223,8 @@ def test_graphs_that_have_no_memory_become_rare(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_memory_that_comes_back_as_another_builds_the_graph_anew(mgpu: Mgpu) -> None:
-    """The memory has its old address, but HIP 6 and 7 look up the memory when they create a
-    node."""
+    """The new memory has the old memory's address. HIP 6 and 7 look up memory when they create a
+    node, so the library must build the graph again."""
     functions = Functions("scale")
     array = functions.array()
     host = mgpu.ffi.cast("void *", int(functions.ffi.cast("uintptr_t", array)))
@@ -277,8 +278,8 @@ def test_arguments_that_always_change_run_plainly(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_graphs_that_do_not_pay_become_rare(mgpu: Mgpu) -> None:
-    """Calls come in pairs with equal arguments, so each graph serves only one call. The library
-    soon stops building such graphs."""
+    """Each graph serves only one call, because calls come in pairs with equal arguments. The
+    library soon stops building graphs that serve so few calls."""
     functions = Functions("scale")
     array = functions.array()
     for call in range(200):
@@ -295,8 +296,8 @@ def test_calls_within_a_graph_are_part_of_the_graph(mgpu: Mgpu) -> None:
     array = functions.array()
     for call in range(10):
         functions.check(array, call, 2, "twice")
-    # The first call of `twice` runs without a graph, but the second `scale` within this call builds
-    # a graph.
+    # The first call of `twice` runs without a graph. Within this first call, the second call of
+    # `scale` builds a graph.
     graphs = mgpu.stats()["graphs"]
     assert (graphs["built"], graphs["launches"], graphs["nodes"]) == (2, 10, 3 + 9 * 6)
 

@@ -44,8 +44,8 @@ def dot(mgpu: Mgpu, graph) -> str:
 
 
 def params(mgpu: Mgpu, block, amount: float):
-    """Returns the parameters of add(data, amount) in bench/programs/overlap.mlir: a memref<64xf32>
-    and a number."""
+    """Returns the parameters of the kernel add in bench/programs/overlap.mlir. The parameter data
+    is a memref<64xf32>, and the parameter amount is a number."""
     ffi = mgpu.ffi
     words = [ffi.new("void **", block), ffi.new("void **", block)]
     words += [ffi.new("int64_t *", value) for value in (0, 64, 1)]
@@ -57,8 +57,8 @@ def params(mgpu: Mgpu, block, amount: float):
 
 
 def lowered(mgpu: Mgpu, source, target, amount: float = 1.0) -> None:
-    """Calls a function as MLIR lowers it: the function creates, waits for and destroys all objects
-    itself."""
+    """Makes the calls of a function that MLIR has lowered. The function creates and destroys all
+    objects that it uses."""
     stream = mgpu.StreamCreate()
     module = mgpu.load(IMAGES.setdefault(id(mgpu), mgpu.image(code_object("overlap"))))
     block = mgpu.MemAlloc(256, stream, False)
@@ -109,8 +109,8 @@ def test_a_graph_is_one_submission(mgpu: Mgpu) -> None:
     calls = mgpu.stub.hipstub_calls()
     assert mgpu.lib.mgpu_rt_graph_launch(graph[0], stream) == 0
     assert mgpu.count("hipGraphLaunch") == 1
-    # The library asks whether the device was reset, and about the memory of the source and the
-    # target.
+    # The library asks HIP whether the device was reset. The library also asks HIP about the memory
+    # of the source and about the memory of the target.
     assert mgpu.stub.hipstub_calls() <= calls + 2 + 2 * 2
     mgpu.StreamSynchronize(stream)
     assert target[0] == 3.0
@@ -245,7 +245,7 @@ def test_an_event_is_an_edge(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="60400000")
 def test_a_graph_is_a_chain_where_hip_crashes_over_forks(mgpu: Mgpu) -> None:
-    """HIP 6.4.3 and 7.2.4 crash when they launch such a graph."""
+    """HIP 6.4.3 and 7.2.4 crash when they launch a graph that forks and joins."""
     assert two_fills(mgpu, lambda _a, _b: None) == {"0 -> 1"}
 
 
@@ -289,8 +289,8 @@ def test_the_null_stream_is_in_order_with_all(mgpu: Mgpu) -> None:
 
 
 def refused(mgpu: Mgpu, call, words: str) -> None:
-    """Checks that the call ends the construction of the graph with one line. None of the work has
-    run, and no graph is leaked."""
+    """Checks that the call ends the building of the graph, and that the library prints one line.
+    None of the work has run, and no graph is leaked."""
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
     live = mgpu.stub.hipstub_live(b"graphs") if mgpu.on_stub else 0
     instantiated = mgpu.count("hipGraphInstantiate") if mgpu.on_stub else 0
@@ -432,8 +432,9 @@ def test_work_on_too_many_streams_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_EXCLUSIVE="on", HIPSTUB_PINS="1")
 def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu) -> None:
-    """HIP would read the pages that were mapped when the memory was registered. The library
-    also does not look for registered memory while it builds a graph."""
+    """From memory that stays registered, HIP would read the pages that were mapped at the
+    registration. The library therefore unregisters unused memory before it adds a copy to a graph,
+    and before a replay."""
     pages = mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     host = mgpu.ffi.from_buffer(pages)
     block, stream = mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.StreamCreate()
@@ -450,7 +451,8 @@ def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu
 
 @in_child(backends=BOTH, policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
-    """HIP 6 and 7 omit a copy if the program has registered the memory after it built the graph."""
+    """If the program registers host memory after a graph was built, HIP 6 and 7 omit the graph's
+    copies of this memory."""
     stream, pages = mgpu.StreamCreate(), mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANON)
     host = mgpu.ffi.from_buffer(pages)
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -500,8 +502,8 @@ def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"), policies=("builtin",))
 def test_a_graph_is_no_part_of_a_capture(mgpu: Mgpu) -> None:
-    """The captured graph would use this graph's memory even after this graph is destroyed. HIP
-    5.2.3 runs the graph at once."""
+    """The program could destroy the launched graph, and then replay a capture that still uses the
+    graph's memory. HIP 5.2.3 does not capture the launch of a graph, but runs the graph at once."""
     capture = Capture(mgpu)
     block = mgpu.MemAlloc(KIB, capture.stream, False)
     with built(mgpu) as graph:
@@ -523,8 +525,8 @@ def test_another_device_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",), policies=("builtin",), MGPU_RT_SOFTGPU="gfx90a,gfx90a")
 def test_a_graph_is_launched_from_any_device_on_streams_of_its_own(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 crashes if the current device, or the stream's device, is not the graph's
-    device."""
+    """HIP 5.2.3 crashes if a graph of one device is launched while another device is current, or on
+    a stream of another device."""
     source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
     stream = mgpu.StreamCreate()
     with built(mgpu) as graph:

@@ -29,7 +29,7 @@ ANSWERS = (
 
 
 class Reads(runtime.Runtime):
-    """A hook that reads memory: it sees the results of fills."""
+    """A hook that reads the filled memory after each fill."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,8 @@ class Reads(runtime.Runtime):
 
 @contextmanager
 def overridden(mgpu: Mgpu, function: str = "mgpuStreamCreate") -> Iterator[list[int]]:
-    """Replaces one of the library's functions by a C function, which writes a 1 for each call."""
+    """Replaces a function of the library by a C function. Yields a list that gets an entry for each
+    call."""
     asked: list[int] = []
     name, ffi = function.encode(), mgpu.ffi
     own = ffi.cast("void *(*)(void *)", mgpu.lib.mgpu_rt_native(name))
@@ -169,7 +170,7 @@ def lend(mgpu: Mgpu) -> Any:
 
 @in_child(backends=BOTH, **alone)
 def test_a_lent_stream_is_every_runtimes(mgpu: Mgpu) -> None:
-    """The program still owns the stream: no runtime destroys it."""
+    """The program still owns the external stream, so no runtime destroys this stream."""
     for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime, runtime.Singleton):
         with mgpu_rt.intercept(kind()):
             own = mgpu.StreamCreate()
@@ -219,8 +220,8 @@ def test_no_override_is_asked_for_a_lent_stream(mgpu: Mgpu) -> None:
 
 @in_child(backends=BOTH, **alone)
 def test_the_library_answers_while_a_lent_stream_captures(mgpu: Mgpu) -> None:
-    """A hook would read memory that a replay has not written yet; a cache would hand out the
-    graph's memory."""
+    """A hook would read memory to which only a replay writes. A runtime with a cache would hand out
+    memory that belongs to the graph."""
     for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime):
         with mgpu_rt.intercept(kind()) as override:
             capture = Capture(mgpu)

@@ -62,7 +62,8 @@ print("right")
 
 
 def on_the_gpu(*words: str, image: str) -> tuple[str, str]:
-    """Returns the output of a Python program in the examples' folder, and its stderr."""
+    """Runs a Python program of the examples' folder on the GPU, and returns the program's stdout
+    and stderr."""
     compiled = lower.lower(KERNELS, llvm=22, chip=CHIP, image=image)
     env = environment("cuda", OBJECT=str(compiled), PYTHONPATH=f"{ROOT}:{EXAMPLES}")
     return run(sys.executable, *words, env=env)

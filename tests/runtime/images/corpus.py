@@ -76,8 +76,8 @@ def _changed(image: bytes, at: int, number: int) -> bytes:
 
 
 def fatbin(*entries: tuple[int, bytes]) -> bytes:
-    """Returns a fatbin of NVIDIA's from (kind, content) pairs: kind 1 is PTX, 2 a cubin. The
-    headers of the entries name sm_90, as a compiler's headers do."""
+    """Returns a fatbin in NVIDIA's format, made from pairs of kind and content. Kind 1 is PTX, and
+    kind 2 is a cubin. Each entry's header names sm_90, as a compiler's headers do."""
     body = b"".join(
         struct.pack("<HHIQIIHHI", kind, 0x101, 64, len(content), 0, 0, 3, 8, 90).ljust(64, b"\0")
         + content

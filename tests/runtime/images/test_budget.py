@@ -1,6 +1,8 @@
-"""Each entry of a table in these files names the same 1 MB of bytes: a reader must still end soon.
+"""In each file, all entries of one table point to the same 1 MB of bytes. A reader must
+nevertheless end soon.
 
-Without the bound, a reader would take between many minutes and days for each file.
+A reader that does not limit its reads would need many minutes for each file, and days for some
+files.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ def _shared_sections() -> bytes:
 
 
 def _headers_everywhere() -> bytes:
-    """Each of the code objects in the host's data has a table of 60,000 rows, with a damaged row
-    near the end."""
+    """The host's data contains many code objects. Each code object has a table of 60,000 rows with
+    a damaged row in the middle."""
     table = bytes(20_000 * SECTION.size) + b"\xff" * SECTION.size
     table += bytes(30_000 * SECTION.size)
     one = HEADER.pack(
@@ -120,7 +122,8 @@ def test_parameters_end_before_the_next_entry() -> None:
 
 
 def test_a_false_length_takes_no_memory() -> None:
-    """At each depth, the note claims to contain as many elements as the note has bytes."""
+    """The note contains 500 nested arrays. Each array claims to contain about as many elements as
+    the note has bytes."""
     metadata = b"\xdd\x00\x0f\xff\xff" * 500 + bytes(1 << 20)
     note = struct.pack("<III", 0, len(metadata), 32) + metadata
     code = elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], 1, note)

@@ -107,7 +107,7 @@ def test_a_code_object_that_is_not_for_hsa_has_no_version(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("abi_version", "flags"), [(7, 90 << 16 | 90), (8, 90 << 8 | 6)])
 def test_cubins_of_both_abis_have_targets(abi_version: int, flags: int, tmp_path: Path) -> None:
-    """CUDA 13 stores the target in different bits of the flags."""
+    """CUDA 13 stores a cubin's target in other bits of the ELF flags than earlier releases do."""
     content = bytearray(code_object("forum", None, corpus.AMD))
     content[8] = abi_version
     struct.pack_into("<H", content, 18, elf.CUDA)
@@ -152,7 +152,8 @@ def test_a_bundle_has_its_entries(tmp_path: Path) -> None:
 
 
 def test_a_damaged_entry_of_a_bundle_is_named(tmp_path: Path) -> None:
-    """The driver may never read the damaged entry, so the reader returns the other entries."""
+    """The driver may never read the damaged entry of the bundle, so the reader returns the bundle's
+    other entries."""
     content = bytearray(bundle(code_object("forum"), code_object("globals")))
     second = content.index(b"hipv4", content.index(b"hipv4") + 1)
     struct.pack_into("<QQ", content, second - 24, 1 << 40, 5000)
@@ -162,8 +163,7 @@ def test_a_damaged_entry_of_a_bundle_is_named(tmp_path: Path) -> None:
 
 
 def test_a_bundle_that_holds_itself_has_no_image_within(tmp_path: Path) -> None:
-    """Some bytes of the bundle's table were overwritten, so that an entry of the table names the
-    bundle itself."""
+    """In the bundle's table, an overwritten entry names the bundle itself as an image."""
     content = bytearray(bundle(code_object("forum")))
     struct.pack_into("<Q", content, content.index(b"hipv4") - 24, 0)
     image = only(read(tmp_path, bytes(content)))
@@ -191,7 +191,8 @@ def test_ptx_variables_have_sizes(tmp_path: Path) -> None:
     assert image.globals[1:] == [Global("table", 32), Global("open", None)]
 
 
-#: The offsets and sizes of the arguments: an 8-bit number, 12 bytes aligned to 8, and a double.
+#: The offset and the size in bytes of each argument: an 8-bit number, 12 bytes that are aligned to
+#: 8, and a double.
 ODD_ARGUMENTS = [(0, 1), (8, 12), (24, 8)]
 
 
@@ -230,8 +231,8 @@ def test_cubin_arguments_have_offsets() -> None:
 
 
 def test_incomplete_arguments_are_not_described() -> None:
-    """The command shows no incomplete arguments, because a launch would pass a wrong number of
-    arguments."""
+    """If an image describes only some arguments of a kernel, the command shows no arguments. A
+    launch with too few arguments would be wrong."""
     assert nvidia._cubins_kernel("odd", b"").argument_bytes is None
     for end in range(len(ODD_ATTRIBUTES)):
         found = nvidia._cubins_kernel("odd", ODD_ATTRIBUTES[:end])
@@ -255,7 +256,8 @@ def test_overwritten_entries_of_a_fatbin_are_named(tmp_path: Path) -> None:
 
 
 def test_packed_entries_of_a_fatbin_are_named(tmp_path: Path) -> None:
-    """NVIDIA's compiler compresses entries in this way; the header names the GPU."""
+    """NVIDIA's compiler can compress an entry of a fatbin; the entry's header still names the
+    GPU."""
     image = only(read(tmp_path, corpus.fatbin((1, b"\x90" * 32), (2, b"\x91" * 32))))
     packed = "it is packed"
     entries = [(entry.kind, entry.target, entry.unread) for entry in image.entries]
@@ -327,7 +329,7 @@ NONE = "holds no image of device code"
 
 
 def test_words_of_formats_are_no_images(tmp_path: Path) -> None:
-    """A program that reads images contains the magic numbers with which images begin."""
+    """A program that reads images contains the magic numbers of the image formats."""
     for path in (library(), corpus.holder(tmp_path, b"CCOB\2\0\1\0" + bytes(64))):
         with pytest.raises(find.NothingFound, match=NONE):
             find.read(path)

@@ -13,8 +13,8 @@ from tests.support.child import Mgpu, environment, in_child, run_child
 
 
 def _load_twice(mgpu: Mgpu, content: bytes) -> bool | None:
-    """Returns True if one module served both loads, False if two modules did, and None if HIP or
-    NVIDIA's driver refuses the image."""
+    """Returns True if one module served both loads, and False if the loads got two modules. Returns
+    None if HIP or NVIDIA's driver refuses the image."""
     before = _hits(mgpu)
     for _ in range(2):
         module = mgpu.load(mgpu.image(content))

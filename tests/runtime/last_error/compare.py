@@ -22,16 +22,16 @@ _MARKED = re.compile(r"^\[(\w+)\n(.*?)^\]$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Left:
-    """The state after a call: the last error, first peeked at and then read, and the call's lines
-    without advice."""
+    """The state after a call. The fields `peeked` and `read` are the thread's last error, and
+    `said` contains the printed lines without advice."""
 
     peeked: int
     read: int
     said: tuple[str, ...]
 
 
-#: The outcome of a situation that ended the process, and of a situation whose function the runtime
-#: or HIP lacks.
+#: Outcomes of situations without a state: the situation ended the process, or the runtime or HIP
+#: lacks the situation's function.
 ENDED = "ended the process"
 NOT_CALLED = "was not called"
 Result = Left | str
@@ -68,8 +68,8 @@ class Played:
 
 
 def play(runtime: Path, backend: str, pending: str, **changes: str) -> Played:
-    """Plays all. A situation may end the process; then the next process starts at the following
-    situation."""
+    """Plays all situations. If a situation ends the process, a new process plays the situations
+    that follow."""
     played = Played(0, {})
     first = 0
     while True:
@@ -108,8 +108,8 @@ def _read(played: Played, lines: list[str], stderr: str) -> None:
 
 
 def differences(ours: Played, stocks: Played) -> dict[str, tuple[Result, Result]]:
-    """Returns the situations in which the two runtimes differ. If stock ends the process in a
-    situation, or was not called, every outcome counts as right."""
+    """Returns the situations in which the two runtimes differ. Leaves out each situation in which
+    stock ended the process, and each situation that stock could not play."""
     return {
         name: (ours.results[name], theirs)
         for name, theirs in stocks.results.items()

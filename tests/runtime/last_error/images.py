@@ -22,8 +22,8 @@ def _bundle_head(entries: int) -> bytes:
 
 
 def _compressed(size: int, content: bytes) -> bytes:
-    """Returns `content` behind a header of version 2 for zstd: whole size, uncompressed size,
-    hash."""
+    """Returns `content` behind a compressed bundle's header of version 2. The header contains the
+    method zstd, the whole size, the uncompressed size and a hash."""
     return b"CCOB" + struct.pack("<HHIIQ", 2, 1, size, 4096, 0) + content
 
 

@@ -4,7 +4,7 @@
  *
  * RUNTIME is a libmlir_rocm_runtime.so, and FOLDER holds the images. PENDING names the error that
  * the program leaves before each call: none, device or memory. FIRST is the first situation to
- * play. A situation may end the process; this end is also a result. */
+ * play. If a situation ends the process, this end is the situation's result. */
 #include "situation.h"
 
 #include <dlfcn.h>
@@ -123,5 +123,5 @@ int main(int argc, char **argv) {
     }
     puts("done");
     fflush(stdout);
-    _exit(0); /* handlers and destructors are not tested by this program */
+    _exit(0); /* skips exit handlers and destructors, which this program does not test */
 }

@@ -12,8 +12,8 @@ extern uint64_t nothing[512]; /* an address that is neither a handle nor device 
 
 #define UNKNOWN(type) ((type)(void *)nothing)
 
-/* Returns an image that was not loaded before: an unchanged code object, except for a number in the
- * header's padding. */
+/* Returns an image that was not loaded before. The image is a copy of a valid code object with
+ * another number in the header's padding. */
 void *new_image(void);
 hipModule_t load(void *image);
 hipModule_t loaded(void);

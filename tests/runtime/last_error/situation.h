@@ -40,8 +40,8 @@ struct mgpu_memref_int32 {
     }                                                                                              \
     static void name(void)
 
-/* Makes the call of a situation: first causes the error that PENDING names, and marks the call's
- * lines on stderr. */
+/* Makes a situation's call. First causes the error that PENDING names, and marks the lines that
+ * the call prints on stderr. */
 #define CALL(...)                                                                                  \
     do {                                                                                           \
         situation_before();                                                                        \
@@ -53,7 +53,7 @@ void situation_add(const char *name, void (*run)(void));
 void situation_before(void);
 void situation_after(void);
 
-/* Returns HIP's own function of that name; the process ends if HIP lacks it. */
+/* Returns HIP's own function with the given name. If HIP lacks the function, the process ends. */
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))situation_hip(#name))
 void (*situation_hip(const char *name))(void);
 

@@ -1,9 +1,9 @@
 """Counts of the fast path: instructions, functions, driver calls. Counts, unlike times, are the
 same on a busy machine.
 
-Both loops run the forum's program over the stub, as bench/native/calls.c does. Bounds of
-instructions are 10 % above the counts with GCC 12: enough for another compiler, but not for one
-more lock or lookup.
+Both loops run the forum's program over the stub, as bench/native/calls.c does. The bounds are 10 %
+above the instruction counts with GCC 12. Another compiler stays within these bounds, but one more
+lock or lookup does not.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ RUNTIME = native.RUNTIME.name
 #: instructions. The bound excludes memcmp and strcmp, which depend on the processor.
 BOUNDS = [(7, 374), (5, 282)]
 
-#: Bounds for an image and a name that are not constant; these bounds include the calls to memcmp
-#: and strcmp.
+#: The bounds for a loop whose image and name may change, as in a JIT. These bounds include the
+#: instructions that call memcmp and strcmp.
 COPY_BOUNDS = [(7, 406), (5, 291)]
 
-#: Instructions of memcmp and strcmp over the image's 4.4 KB: at most 5 for each 16 bytes, plus some
-#: at both ends. A higher count would mean a second comparison, or a comparison byte by byte.
+#: The bounds of the instructions in memcmp and strcmp, which compare an image of 4.4 KB. The
+#: comparison needs at most 5 instructions for each 16 bytes, and some at both ends. A higher count
+#: would mean a second comparison, or a comparison byte by byte.
 COMPARISONS = {7: 1400, 5: 100}
 
 FORBIDDEN = (
@@ -78,9 +79,9 @@ def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
     """The library caches 50 kernels of 5 modules at the same time; the bounds equal the bounds for
     a single kernel.
 
-    Two names may hash to one slot. The second name is then in the next slot
-    (function_probe_thread), and costs 130 more instructions. With the addresses that modules have
-    in the stub's heap, this happens to 7 of the 50 names."""
+    Two names may have the same hash slot. The second name is then in the next slot
+    (function_probe_thread), and a lookup of this name takes 130 more instructions. With the module
+    addresses in the stub's heap, 7 of the 50 names are in such a next slot."""
     iterations, launches = 4, 50
     on = device.find("stub")
     program = build.executable("many", llvm, on.chip, iterations)
@@ -99,11 +100,11 @@ def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
 @needs_valgrind
 @pytest.mark.parametrize(("llvm", "bound"), [(19, 1235), (22, 1150)])
 def test_memory_and_copies_keep_to_their_instructions(llvm: int, bound: int) -> None:
-    """One step of churn takes no more instructions than its bound: an allocation, two staged
-    copies, a launch, a wait, a free.
+    """One iteration of the program churn takes no more instructions than `bound`. The iteration
+    makes an allocation, two staged copies, a launch, a wait and a free.
 
     Bounds are 4 % above the counts with GCC 12. A function on the path of a hit should have one
-    caller: with a second caller, the compiler inlines less, and a hit costs more."""
+    caller. With a second caller the compiler inlines less, and a hit costs more."""
     iterations = 4
     on = device.find("stub")
     env = {**on.environment, "MGPU_RT_MANAGER": "off", "MGPU_RT_EXCLUSIVE": "on"}
@@ -133,8 +134,7 @@ def test_a_hit_calls_nothing_slow(calls: int) -> None:
 
 @needs_valgrind
 def test_the_profile_shows_a_slow_path() -> None:
-    """With the cache off, the profile of the loop contains the calls that the cache otherwise
-    avoids."""
+    """With the cache off, the profile of the loop contains the calls that the cache would avoid."""
     off = names(instructions.count(7, variables={"MGPU_RT_CACHE": "off"}))
     assert {"hipModuleLoadData", "load_slow"} <= off
 

@@ -1,4 +1,5 @@
-"""Calls of compilers other than LLVM: clusters on AMD's GPUs, occupancy, globals, trace buffers."""
+"""Tests the functions that compilers other than LLVM call: clusters on AMD's GPUs, occupancy,
+globals, and trace buffers."""
 
 from __future__ import annotations
 
@@ -208,7 +209,7 @@ def _result(mgpu: Mgpu, module, kernel: str) -> int:
 
 @in_child(backends=("softgpu",))
 def test_a_global_that_was_set_by_hip_is_seen_by_launches_of_its_module_only(mgpu: Mgpu) -> None:
-    """The image has a constant, and a variable in which the kernel counts."""
+    """One image has a constant, and another image has a variable in which the kernel counts."""
     for image, name, kernel, fresh, after in (
         (exports_a_constant(), b"factor", "read", 1, 7),
         (code_object("globals"), GLOBAL, "count", 1, 8),

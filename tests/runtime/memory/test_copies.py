@@ -8,11 +8,11 @@ from tests.support.images import code_object
 
 KIB, MIB = 1 << 10, 1 << 20
 
-#: Sizes of copies to the device: two small staged sizes, the largest staged size, and a size one
-#: byte larger. Some sizes are odd, so that the last piece is incomplete.
+#: Sizes of copies to the device: two small sizes, the largest size that the library stages, and one
+#: byte more than this largest size. Some sizes are odd, so that the last piece is incomplete.
 UP = [1, 4001, 512 * KIB, 512 * KIB + 1]
-#: Sizes of copies from the device: in one piece, in several pieces, the largest size in pieces, and
-#: one byte more.
+#: Sizes of copies from the device. The first two sizes are copied in one piece, and the next three
+#: sizes in several pieces. HIP itself makes the copy of the last size.
 DOWN = [1, 256 * KIB, 256 * KIB + 1, 3 * MIB + 7, 16 * MIB, 16 * MIB + 1]
 
 
@@ -42,8 +42,8 @@ def test_copies_come_back_unchanged(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_the_program_may_overwrite_a_source_after_the_call(mgpu: Mgpu) -> None:
-    """The stub's streams read their sources late: the library must not reuse the pinned memory too
-    early."""
+    """The stub's streams read their sources late, so the library must not reuse the pinned memory
+    before the streams have read the data."""
     stream = mgpu.StreamCreate()
     for size in UP:
         data, block = pattern(mgpu, size), mgpu.MemAlloc(size, stream, False)
@@ -88,8 +88,8 @@ def test_a_copy_waits_for_earlier_work(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_copy_out_may_follow_a_copy_back_at_once(mgpu: Mgpu) -> None:
-    """The data is copied on two streams from block to block, through host memory, without a
-    synchronise."""
+    """The test copies data from one block to host memory, and from host memory to a second block.
+    The two copies run on two streams, without a synchronise between the copies."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     for size in (KIB, 3 * MIB, 17 * MIB):
         one, two = mgpu.MemAlloc(size, first, False), mgpu.MemAlloc(size, second, False)
@@ -125,7 +125,8 @@ def test_registered_memory_is_copied_directly(mgpu: Mgpu) -> None:
 @in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_a_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
     """A device that can read pageable memory may read the source early only if no kernel precedes
-    the copy. Work that the program submits after that kernel must not hide the kernel."""
+    the copy. The library must remember a pending kernel even if later work follows the kernel on
+    the stream."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -140,7 +141,7 @@ def test_a_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_a_source_that_a_kernel_of_the_null_stream_may_write_is_not_read_early(mgpu: Mgpu) -> None:
-    """The copy's stream waits for that kernel."""
+    """The copy's stream waits for the kernel on the null stream."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -155,8 +156,8 @@ def test_a_source_that_a_kernel_of_the_null_stream_may_write_is_not_read_early(m
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_hip_is_asked_once_about_a_pointer(mgpu: Mgpu) -> None:
-    """An address in no table is unknown at first; HIP's answer stays valid while nothing new is
-    mapped."""
+    """The library asks HIP about an address that is in none of the library's tables. HIP's answer
+    stays valid until new memory is mapped."""
     stream = mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(KIB, stream, False), pattern(mgpu, KIB)
     for _ in range(10):
@@ -223,8 +224,8 @@ def test_an_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
 def test_a_copy_back_is_complete_with_an_error_pending(mgpu: Mgpu) -> None:
-    """On HIP 7 and later the pending error remains after the copy, as with stock. No query of the
-    library fails."""
+    """On HIP 7 and later the pending error remains after the copy, as with stock. All queries that
+    the library makes succeed."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.Memset32(block, 0x03030303, 256, stream)

@@ -29,8 +29,8 @@ def at_work(mgpu: Mgpu, block, size: int):
 
 # ---- a free checks the streams ----
 
-#: The program creates and destroys GONE streams. Then, with three other streams, each iteration
-#: allocates and frees ten blocks.
+#: The program creates and destroys GONE streams. In each iteration the program then allocates and
+#: frees ten blocks on three other streams.
 FREES = """
 #include <stdlib.h>
 void *mgpuStreamCreate(void);
@@ -69,7 +69,7 @@ def test_a_free_queries_no_stream_that_hip_destroyed(tmp_path: Path) -> None:
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_wait_for_the_device_covers_streams_that_hip_destroyed(mgpu: Mgpu) -> None:
     """The program has destroyed the streams by calling HIP. The library reuses the block only after
-    a wait for the device, which covers these streams."""
+    a wait for the device, which also covers work of the destroyed streams."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     others = [at_work(mgpu, block, KIB) for _ in range(3)]
@@ -103,8 +103,8 @@ def test_a_block_that_another_stream_works_on_waits_for_it(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_FAULT="hipDeviceSynchronize:*:900")
 def test_a_block_that_hip_cannot_wait_for_is_not_kept(mgpu: Mgpu) -> None:
-    """While another thread captures, HIP refuses the wait, so the library frees the block by
-    hipFree, as stock does."""
+    """While another thread captures a stream, HIP refuses to wait for the device. The library then
+    frees the block by calling hipFree, as stock does."""
     block = alloc(mgpu, KIB, mgpu.null)
     at_work(mgpu, block, KIB)
     mgpu.MemFree(block, mgpu.null)
@@ -154,7 +154,8 @@ def test_a_third_stream_waits_for_both_others(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_third_stream_waits_for_work_of_others_on_the_stream_of_the_free(mgpu: Mgpu) -> None:
-    """The library has submitted no work to that stream, so the stream looks idle."""
+    """The program has submitted work to the stream by calling HIP, so the library's records show
+    the stream as idle."""
     stream, third = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     other = at_work(mgpu, block, KIB)
@@ -194,8 +195,8 @@ def test_shared_memory_waits_for_every_stream_too(mgpu: Mgpu) -> None:
 def free_at_work(mgpu: Mgpu, other, end: Callable[[], object] | None = None) -> None:
     """Frees a block on one stream while the stream `other` works on the block; `end` may end that
     work before the free. The cache does not hand out the block before it has waited for the device.
-    HIP may have reused the other stream's handle by now, so a wait for this handle proves
-    nothing."""
+    HIP may have given the other stream's handle to a new stream. A wait for this handle would then
+    prove nothing about the block."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     mgpu.Memset32(block, 0x07070707, KIB // 4, other)
@@ -219,7 +220,7 @@ def made_by_hip(mgpu: Mgpu):
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_block_waits_for_a_stream_that_the_program_made_by_hip(mgpu: Mgpu) -> None:
-    """LLVM 24's gpu.launch accepts such streams."""
+    """With LLVM 24, gpu.launch accepts a stream that the program created by calling HIP."""
     free_at_work(mgpu, made_by_hip(mgpu))
 
 
@@ -238,8 +239,8 @@ def test_a_stream_of_the_programs_may_be_of_another_device_than_the_current_one(
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_block_waits_for_the_null_stream(mgpu: Mgpu) -> None:
-    """A null stream is never destroyed. So the library asks HIP about the null stream, and relies
-    on a wait for the null stream."""
+    """A null stream is never destroyed. Thus the library can ask HIP about the null stream, and can
+    rely on a wait for the null stream."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     for synchronize in (
@@ -401,8 +402,8 @@ def test_the_option_raises_the_bound(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MEMORY_LIMIT="8M")
 def test_beyond_the_bound_only_the_rest_costs_what_stock_costs(mgpu: Mgpu) -> None:
-    """Each round frees 25 MB, of which the cache keeps 8: HIP makes 144 allocations, and 56 are
-    hits."""
+    """Each round frees 25 MB, and the cache keeps 8 MB of these 25 MB. HIP then makes 144 of the
+    200 allocations in a round, and the cache serves 56 allocations."""
     stream = mgpu.StreamCreate()
     for _ in range(10):
         before = mgpu.counts("hipMalloc", "hipFree")

@@ -44,8 +44,8 @@ def test_a_block_is_never_split(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_many_blocks_of_one_size_are_all_reused(mgpu: Mgpu) -> None:
-    """The blocks outnumber the ways of a set in the cache; the library chains the surplus blocks,
-    and loses none."""
+    """The cache gets more blocks of one size than a set has ways. The library chains the surplus
+    blocks, and reuses each block."""
     stream = mgpu.StreamCreate()
     for _ in range(3):
         blocks = [alloc(mgpu, KIB, stream) for _ in range(50)]
@@ -119,8 +119,8 @@ def test_a_handle_that_comes_back_on_another_device_is_another_stream(mgpu: Mgpu
 @in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
 def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
     """The program has destroyed the stream by calling HIP, with pending work, and HIP did not wait
-    for that work. A new stream then has the handle, but does not wait for pending work on memory
-    that the program freed on the old stream."""
+    for that work. A new stream then gets the old stream's handle. The new stream does not wait for
+    the old stream's pending work, which still uses freed memory."""
     first = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, first)
     mgpu.Memset32(block, 1, KIB // 4, first)
@@ -187,10 +187,11 @@ def test_the_host_reads_and_writes_shared_memory(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-#: Error 801: not supported, which is the answer of HIP 5 to 7.
+#: If the device has no managed memory, HIP 5 to 7 return error 801 (not supported).
 @in_child(HIPSTUB_FAULT="hipMallocManaged:*:801", backends=("stub",))
 def test_without_managed_memory_shared_memory_is_that_of_stock(mgpu: Mgpu) -> None:
-    """HIP gives no information about device memory, and HIP 7 keeps an error until it is read."""
+    """HIP gives no information about device memory, and HIP 7 keeps an error until the program
+    reads the error."""
     block = shared(mgpu, 1000)
     assert block and mgpu.count("hipMalloc") == 1
     free(mgpu, block)
@@ -216,7 +217,8 @@ def shared(mgpu: Mgpu, size: int):
 
 @in_child()
 def test_the_shared_flag_counts_without_a_stream_only(mgpu: Mgpu) -> None:
-    """LLVM 17 and older pass garbage for the flag, but these releases always pass a stream."""
+    """LLVM 17 and older pass no flag, so the library reads garbage in place of the flag. These
+    releases always pass a stream, and the library then ignores the flag."""
     stream = mgpu.StreamCreate()
     free(mgpu, mgpu.MemAlloc(100, stream, True), stream)
     assert mgpu.counts("hipMalloc", "hipMallocManaged") == {"hipMalloc": 1, "hipMallocManaged": 0}
@@ -242,7 +244,8 @@ def test_shared_memory_is_handed_out_again(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_shared_memory_waits_for_its_stream(mgpu: Mgpu) -> None:
-    """The host may write to the memory at once, so even the stream's own next work must wait."""
+    """The host may write to new shared memory at once, so the library reuses no block on which a
+    stream still works."""
     stream = mgpu.StreamCreate()
     block = shared(mgpu, 4 * KIB)
     mgpu.Memset32(block, 7, KIB, stream)
@@ -391,8 +394,8 @@ def test_an_unknown_address_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_MEMORY=str(MIB))
 def test_a_lack_of_memory_gives_back_all_that_is_cached(mgpu: Mgpu) -> None:
-    """The blocks of all streams are released, even the blocks of busy streams, and no error
-    remains."""
+    """When memory is short, the library releases the cached blocks of all streams, even of busy
+    streams. No error remains."""
     streams = [mgpu.StreamCreate() for _ in range(3)]
     for stream in streams:
         block = alloc(mgpu, 256 * KIB, stream)
@@ -441,8 +444,7 @@ def churn(mgpu: Mgpu, stream, data, sizes=(KIB, 3 * KIB)) -> None:
 @pytest.mark.parametrize("point", range(1, 5))
 @pytest.mark.parametrize("function", ["hipMalloc", "hipHostMalloc", "hipMemcpyAsync", "hipFree"])
 def test_each_failure_leaves_no_leak_and_no_lost_block(function: str, point: int) -> None:
-    """No block leaks or is lost: afterwards the work succeeds again, and all blocks are returned to
-    HIP."""
+    """After the failed call, the work succeeds again, and the library returns all blocks to HIP."""
     env = environment(HIPSTUB_FAULT=f"{function}:{point}:2", MGPU_RT_EXCLUSIVE="on")
     run_child(__name__, "_survives", env)
 

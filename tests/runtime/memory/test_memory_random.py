@@ -1,5 +1,5 @@
-"""Plays random programs over the memory cache, on every backend, and compares them with a model on
-the host.
+"""Plays random programs over the memory cache, on every backend, and compares the results with a
+model on the host.
 
 The stub delays each stream differently, so a missing wait leads to a wrong number.
 """

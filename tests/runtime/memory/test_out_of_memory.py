@@ -1,4 +1,4 @@
-"""Tests mgpu_rt_on_out_of_memory, and on_out_of_memory in Python."""
+"""Tests mgpu_rt_on_out_of_memory in C, and on_out_of_memory in Python."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ def test_statistics_count_what_it_freed(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2", **SMALL)
 def test_memory_is_the_devices_that_it_leaves(mgpu: Mgpu) -> None:
-    """The function changes the thread's current device; HIP then allocates on the new device."""
+    """The out-of-memory function changes the thread's current device; HIP then allocates on the new
+    device."""
     held = [alloc(mgpu, 600 * KIB)]
 
     def change_device(_device: int, _size: int) -> None:
@@ -114,8 +115,8 @@ def test_memory_is_the_devices_that_it_leaves(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2", **SMALL)
 def test_a_failed_allocation_leaves_hips_error_beside_other_devices(mgpu: Mgpu) -> None:
-    """With several devices the library asks HIP for the current device, and a successful call
-    clears the error."""
+    """With several devices the library asks HIP for the current device. This successful query
+    clears the error of the failed allocation."""
     assert alloc(mgpu, 2 * MIB) == mgpu.null
     assert mgpu.stub.hipPeekAtLastError() == 2
     ask(mgpu, lambda _device, _size: None)
@@ -142,7 +143,7 @@ def test_threads_are_asked_each_for_itself(mgpu: Mgpu) -> None:
 
 @in_child(**SMALL)
 def test_a_graph_asks_nobody(mgpu: Mgpu) -> None:
-    """A free would become part of the graph."""
+    """While a graph is recorded, a free would become part of the graph."""
     asked = asked_and_freeing(mgpu)
     assert mgpu.lib.mgpu_rt_graph_begin() == 0
     assert alloc(mgpu, MIB) == mgpu.null
@@ -215,7 +216,7 @@ class FreeingCached(Freeing, CachedRuntime):
 
 @in_child(**SMALL)
 def test_a_runtime_is_asked_once(mgpu: Mgpu) -> None:
-    """The library calls the function once, whether the library, HIP or a cache in Python
+    """The library calls on_out_of_memory once, whether the library, HIP or a Python cache
     allocates."""
     for kind in (Freeing, FreeingHook, FreeingPlain, FreeingCached):
         with mgpu_rt.intercept(kind()) as runtime:

@@ -1,9 +1,9 @@
-"""Registrations of host memory that stay cached after the program unregisters the memory
-(MGPU_RT_EXCLUSIVE=on).
+"""Tests registrations of host memory that the library caches after the program has unregistered the
+memory (MGPU_RT_EXCLUSIVE=on).
 
 tests/support/hosts/registered contains the programs. Like a GPU, the stub of HIP keeps using the
-pages that were mapped at the registration. So a registration whose pages were replaced leads to
-wrong bytes.
+pages that were mapped when the program registered the memory. So the stub copies wrong bytes if the
+pages of a registration have been replaced.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support.refused import REFUSE_USERFAULTFD
 KIB = 1 << 10
 PAGE = 4 * KIB
 
-#: Cases in which only the device could notice that it reads wrong memory.
+#: Cases in which only the device could notice a wrong registration.
 CASES = (
     "moved",
     "unmapped",
@@ -46,7 +46,7 @@ CASES = (
     "exit",
 )
 
-#: Returns stock's lines for a second unregister, a second register and a third unregister.
+#: The lines that stock prints for a second unregister, a second register and a third unregister.
 ERRORS = """\
 'hipHostUnregister(ptr)' failed with 'hipErrorHostMemoryNotRegistered'
 'hipHostRegister(ptr, sizeBytes, 0)' failed with 'hipErrorHostMemoryAlreadyRegistered'
@@ -109,16 +109,16 @@ def test_registered_memory_on_a_gpu(path: Path, words: tuple[str, ...]) -> None:
 
 
 def test_a_race(path: Path) -> None:
-    """munmap drops pages before the library reads the event; another thread may map other pages
-    first."""
+    """munmap drops the pages before the library reads the munmap event. Before the library reads
+    this event, another thread may map other pages."""
     _, record = run(path, "race", 1000)
     assert registrations(record) < 1000 * 1.5
 
 
 @pytest.mark.check
 def test_a_long_race(path: Path) -> None:
-    """The library marks the registration soon after it has read the event, so the race needs many
-    rounds."""
+    """The library marks the registration soon after it has read the munmap event, so only many
+    rounds hit the race."""
     run(path, "race", 200_000)
 
 
@@ -162,7 +162,8 @@ def test_errors_are_those_of_stock(path: Path) -> None:
 
 
 def kept(path: Path, *words: str, tmp: Path, **variables: str) -> tuple[dict, dict, str]:
-    """Returns the statistics of the cache and of the cached registrations, and the printed line."""
+    """Returns the hits and misses of registrations, the counts of cached registrations, and the
+    printed line about registered memory."""
     file = tmp / "stats.json"
     run(path, *words, MGPU_RT_STATS=str(file), **variables)
     said = json.loads(file.read_text())
@@ -190,8 +191,8 @@ def test_statistics_say_why_registrations_went(path: Path, tmp_path: Path) -> No
 
 
 def test_statistics_count_no_miss_where_nothing_is_kept(path: Path, tmp_path: Path) -> None:
-    """HIP itself registers memory that cannot be cached: memory of a file, and all memory without
-    MGPU_RT_EXCLUSIVE."""
+    """HIP itself registers memory that the library cannot cache: memory of a file and, without
+    MGPU_RT_EXCLUSIVE, all memory."""
     nothing = {"hits": 0, "misses": 0, "evictions": 0}
     assert kept(path, "case", "shared-memory", tmp=tmp_path) == (
         nothing,

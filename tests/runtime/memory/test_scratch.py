@@ -27,7 +27,8 @@ def test_a_buffer_is_allocated_at_first_use_and_kept(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_buffer_grows_in_the_order_of_its_stream(mgpu: Mgpu) -> None:
-    """The smaller buffer may still be in use, so only its own stream gets it at once."""
+    """After a growth, work on the stream may still use the smaller block, so only that stream may
+    reuse the block at once."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     runtime = RuntimeLibrary(str(library()))
     with runtime.scratch(int(mgpu.ffi.cast("uintptr_t", first))) as scratch:

@@ -1,8 +1,10 @@
-"""The library does not compare constants again, and treats no other images as constants.
+"""The library does not compare a cached image again if the image is a constant, and mistakes no
+other image for a constant.
 
-Each program changes one byte of an image between two loads. Some programs change a constant that no
-program may change. In these programs the second load returns the module of the first load, which
-shows that the library compared nothing. In all other programs the library must notice the change.
+Each program changes one byte of an image between two loads. Some programs change a constant,
+although real programs cannot do so. After the change of a constant, the second load returns the
+first module, which shows that the library compared nothing. If the program may change the image,
+the library must notice the change.
 """
 
 from __future__ import annotations
@@ -92,14 +94,15 @@ def test_constants_that_the_loader_relocated_are_compared(mgpu: Mgpu) -> None:
 
 @in_child(BUILTIN)
 def test_a_constant_is_not_taken_for_the_module_that_has_its_handle(mgpu: Mgpu) -> None:
-    """HIP has unloaded the constant's module, and has given its handle to another image."""
+    """HIP has unloaded the constant's module, and has given the handle of this module to another
+    image."""
     assert _second_load(_program(), "evicted", HIPSTUB_REUSE="1") == "other"
 
 
 @in_child(BUILTIN)
 def test_constants_of_the_program_are_not_copied(mgpu: Mgpu) -> None:
-    """HIP may read an image in constant memory at any time, so the module needs no copy. For every
-    other image, the module owns a copy."""
+    """HIP may read an image in constant memory at any time, so the module needs no copy. For an
+    image outside of constant memory, the module owns a copy."""
     words = _second_load(_program(), "allocated", HIPSTUB_MODE="fast")
     constant, data = map(int, words.split())
     assert constant < 1000

@@ -30,7 +30,7 @@ def _load_and_unload(mgpu: Mgpu, image):
 
 def _tables_first(content: bytes, gap: int = 0) -> bytes:
     """Returns the code object with the section headers before the string tables, as some linkers
-    order them, and `gap` bytes between headers and tables."""
+    place them. `gap` bytes separate the section headers from the string tables."""
     image = bytearray(content)
     (at,) = struct.unpack_from("<Q", image, 40)
     size, count, names = struct.unpack_from("<HHH", image, 58)
@@ -42,8 +42,8 @@ def _tables_first(content: bytes, gap: int = 0) -> bytes:
 
 
 def _fatbin(header_size: int, size: int = 64) -> bytes:
-    """Returns a fatbin of NVIDIA's with one entry, whose header says where the entry's content
-    begins."""
+    """Returns a fatbin of NVIDIA's with one entry; the entry's header says where the content of the
+    entry begins."""
     entry = struct.pack("<HHIQII", 2, 0x101, header_size, size, 0, 0)
     body = entry + b"\x7fELF" + bytes(size - 4)
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
@@ -51,7 +51,7 @@ def _fatbin(header_size: int, size: int = 64) -> bytes:
 
 @in_child(backends=BACKENDS)
 def test_a_fatbin_entrys_wrong_header_size_is_not_followed(mgpu: Mgpu) -> None:
-    """According to that header, the entry's content would begin in unreadable memory."""
+    """According to the entry's header, the content would begin in unreadable memory."""
     for header_size in (0, 23, 24, 4096, 1 << 20, 0xFFFFFFFF):
         assert not mgpu.load(at_the_edge(mgpu, _fatbin(header_size)))
         assert mgpu.stderr().startswith(REFUSED)
@@ -130,9 +130,9 @@ def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) 
 
 @in_child()
 def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """The image's header states no size, and equals the header of the longer image that was at the
-    address before. So the library compares the table behind the header before it uses this
-    table."""
+    """The shorter image has the same header as the longer image that was at the address before, and
+    the header states no size. So the library compares the tables of the two images before it uses
+    the table of the shorter image."""
     short, long = _tables_first(code_object("forum")), _tables_first(code_object("forum"), PAGE)
     libc = libc_of(mgpu)
     assert short[:64] == long[:64]
@@ -170,8 +170,9 @@ def test_a_shorter_bundle_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None
 
 @in_child(backends=BACKENDS)
 def test_images_with_a_false_size_of_a_section_are_not_shared(mgpu: Mgpu) -> None:
-    """AMD's HIP accepts the image, because it reads only other sections. The library does not share
-    the image, because it cannot read everything that the image claims to contain."""
+    """AMD's HIP does not read the section with the false size, and accepts the image. The library
+    does not share the image, because the library cannot read everything that the image claims to
+    contain."""
     content = code_object("forum")
     (at,) = struct.unpack_from("<Q", content, 40)
     for size in (1 << 40, 1 << 63, (1 << 64) - 1):
@@ -189,7 +190,7 @@ def test_images_with_a_false_size_of_a_section_are_not_shared(mgpu: Mgpu) -> Non
 
 @in_child(backends=BACKENDS)
 def test_images_with_a_false_offset_of_a_section_are_refused(mgpu: Mgpu) -> None:
-    """AMD's HIP would read up to the section's false offset, and crash."""
+    """AMD's HIP would read up to the false offset of the section, and crash."""
     content = code_object("forum")
     (at,) = struct.unpack_from("<Q", content, 40)
     for place in (1 << 40, 1 << 63, (1 << 64) - 1):

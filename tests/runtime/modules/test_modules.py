@@ -1,4 +1,4 @@
-"""Cached modules: which caller may hold a module, and what ends a module (states:
+"""Tests which caller may hold a cached module, and when a cached module ends (states:
 shared/types.h)."""
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def allocated() -> int:
 
 
 def load_many(mgpu: Mgpu, unload: bool) -> tuple[int, int]:
-    """Loads `COUNT` images that may change, so that each module has a copy; returns the bytes
-    allocated before and after the loads."""
+    """Loads `COUNT` images that may change, so each module has a copy. Returns how many bytes
+    malloc had allocated before the loads and after the loads."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     images = [mgpu.image(distinct(number)) for number in range(COUNT)]
     before = allocated()

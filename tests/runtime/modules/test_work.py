@@ -1,6 +1,6 @@
-"""Images of 2 MB whose parts repeat each other: the library's readers must still end.
+"""Images of 2 MB with many repetitions, which the library must read in bounded time.
 
-A reader without a bound takes minutes to hours, and the test then kills the child process.
+An unbounded reader takes minutes to hours, and the test then kills the child process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
 
 @in_child(policies=("builtin",))
 def test_repeated_words_are_read_in_bounded_time(mgpu: Mgpu) -> None:
-    """Without the bound, each word was compared with all words before it."""
+    """Without a bound, the library would compare each word of the image with all words before that
+    word."""
     words = b".version 8.0 x" + b".global" * (SIZE // 7) + b"\0"
     mgpu.load(mgpu.image(words))
 

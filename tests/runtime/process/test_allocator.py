@@ -1,8 +1,8 @@
-"""The library calls no allocator while it holds a lock for which a fork waits.
+"""The library calls no allocator while it holds a lock that the library's fork handlers take.
 
-An allocator has its own lock, which a fork also takes. The allocator's fork handlers may run first:
-a thread that allocates under the library's lock then waits for the fork. The fork would in turn
-wait for the library's lock.
+An allocator has its own lock, which a fork also takes. The allocator's fork handlers may run first.
+A thread that holds the library's lock and allocates then waits until the fork ends. The fork waits
+for the library's lock, so the thread and the fork wait for each other.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ def run_late(path: Path, backend: str, **variables: str) -> subprocess.Completed
 def test_03_exit_handlers_and_destructors_use_the_device(
     tmp_path: Path, backend: str, runtime: str
 ) -> None:
-    """Loading a program that imports mgpu* functions opens HIP, so HIP ends after all of these
-    calls."""
+    """If a program imports mgpu* functions, loading the program opens HIP. So HIP's exit handlers
+    run after the exit handlers and destructors of the program."""
     image = tmp_path / "image"
     image.write_bytes(code_object("forum"))
     at = STOCK if runtime == "stock" else library()
@@ -135,8 +135,8 @@ int main(void) {
 def test_03_memory_that_a_destructor_unregisters_is_pageable_again(
     tmp_path: Path, backend: str, runtime: str
 ) -> None:
-    """When the copy returns, HIP has already read the pageable memory; HIP would read registered
-    memory later."""
+    """From pageable memory, HIP has read everything when the copy's call returns. From registered
+    memory, HIP would read later."""
     at = STOCK if runtime == "stock" else library()
     path = program(tmp_path, REGISTERED, runtime=at)
     off = {"MGPU_RT_CACHE": "off"} if runtime == "off" else {}

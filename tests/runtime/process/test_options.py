@@ -115,8 +115,8 @@ def test_valid_limits_are_taken(value: str, tmp_path: Path) -> None:
 NAMES = ("modules", "functions", "streams", "events", "memory", "registrations", "staging")
 WITH_A_WORD = {"registrations"}  # tests/runtime/memory/test_registered.py has them
 KERNEL = "test_func"
-#: Maps each cache to a function of HIP. Three rounds of calls call the function once with the
-#: cache, and three times without it.
+#: Maps each cache to a function of HIP. In three rounds the library calls the function once with
+#: the cache, and three times without the cache.
 SAVED = {
     "modules": "hipModuleLoadData",
     "functions": "hipModuleGetFunction",
@@ -127,7 +127,8 @@ SAVED = {
 
 
 def _three_rounds(mgpu: Mgpu) -> None:
-    """Makes every call that a cache can answer; a copy from pageable memory is last."""
+    """Makes every call that a cache can answer, in three rounds; each round copies from pageable
+    memory."""
     image, host = mgpu.image(code_object("forum")), mgpu.image(bytes(4096))
     for _ in range(3):
         stream, module = mgpu.StreamCreate(), mgpu.load(image)
@@ -252,8 +253,8 @@ def _marking_python(path: Path, mark: Path) -> Path:
 
 
 def _variables(directory: Path) -> dict[str, str]:
-    """Each variable that names code or files, with a value that would cause a file to be
-    written."""
+    """Returns each variable that names code or files, with a value. A library that obeyed the
+    variable would write a file."""
     out = directory / "out"
     _marking_library(directory / "rocm/lib/libamdhip64.so.5", out / "ROCM_PATH")
     _marking_library(directory / "hip/lib/libamdhip64.so.5", out / "HIP_PATH")
@@ -272,7 +273,7 @@ def _variables(directory: Path) -> dict[str, str]:
     }
 
 
-#: Uses a stream; ends when the file named by its argument exists, or after a while.
+#: Uses a stream; ends when the file that the first argument names exists, or after a while.
 PATIENT_PROGRAM = """
 #include <stdlib.h>
 #include <unistd.h>
@@ -288,8 +289,8 @@ int main(int argc, char **argv) {
 
 
 def _left_by(program: Path, out: Path, patience: float, awaited: str, **env: str) -> set[str]:
-    """Waits until another user's run of a program has written one of its files; returns all files
-    that it has written."""
+    """Runs the program as another user, until the file `awaited` exists or the patience ends.
+    Returns the names of all files that the run has written."""
     env = {"PATH": os.environ["PATH"], "MGPU_RT_MANAGER": "delay=0", **env}
     command = [program, out / awaited, str(round(patience * 100))]
     result = subprocess.run(command, env=env, user=NOBODY, group=NOBODY, timeout=HANG)

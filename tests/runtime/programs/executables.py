@@ -83,7 +83,7 @@ def host_program(module: Module, name: str, launch: Launch) -> str:
 
 
 def printed(launch: Launch, output: str) -> dict[int, np.ndarray]:
-    """Returns the arrays that a run printed, by their numbers."""
+    """Returns the arrays that a run printed; the keys are the numbers of the launch's arguments."""
     words = np.array([int(word) for word in output.split()], np.int64)
     results = {}
     for number in sorted(launch.expected):

@@ -1,4 +1,5 @@
-"""Kernel programs as executables, including the host code, by `mgpu-rt run --device softgpu`."""
+"""Runs kernel programs, including their host code, as executables by `mgpu-rt run --device
+softgpu`."""
 
 from __future__ import annotations
 

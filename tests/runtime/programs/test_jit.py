@@ -62,7 +62,7 @@ def jit(
     stats: bool = False,
     **changes: str,
 ) -> Outcome:
-    """Runs a program on the emulated device by the JIT runner of an LLVM release."""
+    """Runs a program on the emulated device with the JIT runner of an LLVM release."""
     compiled = lower.lower_to_llvm_dialect(
         bench.PROGRAMS / f"{program}.mlir", llvm, iterations=rounds(program)
     )
@@ -82,13 +82,14 @@ def good(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize(("program", "llvm"), in_check(PROGRAMS, lambda program, llvm: llvm < 22))
 def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
-    """The program's output and the number of calls of each driver function equal the output and the
-    calls of an executable.
+    """A program that the JIT runs prints the output of the executable, and calls each driver
+    function as often as the executable.
 
-    The test allows one difference between the calls. The runner runs global destructors before the
-    process ends, so it unloads the module with globals while HIP still works. The library does not
-    cache that module, and an executable unloads that module too late (trap 10). The library caches
-    modules without globals, and releases nothing at exit.
+    The test allows one difference: the number of calls to hipModuleUnload. The JIT runner runs
+    global destructors before the process ends, so the destructors unload the module with globals
+    while HIP still works. The library does not cache a module with globals, and an executable
+    unloads such a module too late (trap 10). The library caches modules without globals, and
+    releases nothing at exit.
     """
     policy = "python" if llvm == 22 else "builtin"
     options = {"backend": "softgpu", "policy": policy, "iterations": rounds(program)}
@@ -104,8 +105,8 @@ def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
 
 
 def calls(outcome: Outcome) -> dict[str, int]:
-    """Returns how often each function of HIP was called, without the functions whose number of
-    calls depends on the device's state."""
+    """Returns how often each function of HIP was called, except functions whose call counts depend
+    on the device's state."""
     assert outcome.stats is not None
     counted = {name: counter["calls"] for name, counter in outcome.stats["hip"].items()}
     return {k: v for k, v in counted.items() if k not in ("hipStreamQuery", "hipGetLastError")}
@@ -146,7 +147,7 @@ def test_the_command_runs_the_runner(named: bool) -> None:
 
 @dataclass(frozen=True)
 class Mapped:
-    """The libraries of a process: the number of mappings of each file's code."""
+    """The number of executable mappings that a process has of each file."""
 
     code: dict[str, int]
 
@@ -192,8 +193,8 @@ def test_the_guard_proves_something() -> None:
 
 
 def test_the_compiler_is_the_one_that_hip_would_take(tmp_path: Path) -> None:
-    """The library searches in HIP's order: LD_LIBRARY_PATH first. Otherwise HIP would load a
-    different compiler."""
+    """The library searches in HIP's order: LD_LIBRARY_PATH first. So the library finds the compiler
+    that HIP would load."""
     compiler = softgpu.driver().parent / COMPILER
     other = tmp_path / COMPILER
     other.symlink_to(softgpu.hip({}).parent / COMPILER)
@@ -219,8 +220,9 @@ def test_a_hip_without_a_compiler_may_be_kept_apart() -> None:
 
 
 def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
-    """A foreign allocator prevents the library from separating HIP and the program; the library
-    prints one line about that. LLVM 19's runner has no symbols that collide."""
+    """A foreign allocator prevents the library from separating HIP from the program. The library
+    names the allocator in one line. No symbol of LLVM 19's runner collides with a symbol of HIP's
+    compiler."""
     allocator = compile_c(tmp_path / "liballocator.so", ALLOCATOR, "-shared", "-fPIC")
     outcome = jit("vecadd", 19, LD_PRELOAD=str(allocator))
     assert (outcome.signal, outcome.stdout) == (0, printed("vecadd", 19))
@@ -229,7 +231,7 @@ def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
 
 
 def test_llvm_15s_runner_shares_the_llvm_of_hip() -> None:
-    """The program uses LLVM 15, and so does HIP: one library of LLVM serves the program and HIP."""
+    """The program and HIP use LLVM 15, so one LLVM library serves the program and HIP."""
     outcome = jit("globals", 15, MGPU_RT_TEST_SYMBOLS="own")
     good(outcome)
     assert outcome.stdout == printed("globals", 15)

@@ -93,7 +93,8 @@ def test_the_process_has_one_hip() -> None:
 
 
 def test_11_a_missing_initialize_is_named_once() -> None:
-    """LLVM 22 loads modules in constructors, and without initialize() no constructor has run."""
+    """LLVM 22 loads modules in constructors. Without initialize(), the ExecutionEngine runs no
+    constructor."""
     out, _, said = jit("globals", initialize=False)
     assert out == "0\n"
     assert said.count("call initialize() before invoke()") == 1

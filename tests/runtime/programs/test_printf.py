@@ -23,7 +23,8 @@ WIDE = ["100% 1 -2 3.5 1e-300 ff 1234567890123456789 1 -2 1 -2", "0123456789" * 
 
 
 def lanes() -> list[str]:
-    """Returns the line of each work-item; the order among waves is undefined."""
+    """Returns the line that each work-item prints; lines of different waves may come in any
+    order."""
     return [
         f"block {item // THREADS} item {item} scaled {-3 * item} quarter {0.25 * (-3 * item):.2f}"
         for item in range(BLOCKS * THREADS)
@@ -94,7 +95,8 @@ def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_printf_works_without_optimisation(policy: str, tmp_path: Path) -> None:
-    """Kernels that request OpenCL's queue: csrc/runtime/modules/image/metadata.h."""
+    """Without optimisation, a kernel requests OpenCL's default queue
+    (csrc/runtime/modules/image/metadata.h)."""
     assert b"hidden_default_queue" in lower.code_object(VECADD, opt_level=0)
     python = {"MGPU_RT_MANAGER": "off"} if policy == "builtin" else {}
     outcome = run(VECADD, tmp_path, opt_level=0, **python)

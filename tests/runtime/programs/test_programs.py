@@ -52,8 +52,8 @@ PROGRAMS = [(name, llvm) for name in PRINTED for llvm in releases(name)]
 #: Ways to use the library, each with a policy.
 SIDES = [*((way, "python") for way in ways()), ("linked", "builtin"), ("preloaded", "builtin")]
 
-#: The emulated device takes ten times as long to start, so each release is tested there in one way
-#: only.
+#: The emulated device takes ten times as long to start as the stub. So the tests use only one way
+#: for each release on the emulated device.
 DEVICE_SIDES = {22: ("linked", "python"), 19: ("preloaded", "builtin"), 15: ("linked", "builtin")}
 
 RUNS = [(*program, "stub", *side) for program in PROGRAMS for side in SIDES]
@@ -160,8 +160,8 @@ def test_forum_asks_the_driver_for_launches_only(
 
 @pytest.mark.parametrize("llvm", RELEASES)
 def test_forum_calls_what_its_llvm_calls(llvm: int) -> None:
-    """Up to LLVM 20, a launch takes 7 calls. Since LLVM 21, a launch takes 5 calls, and the
-    constructors add a load and an unload."""
+    """Up to LLVM 20, a launch takes 7 calls. Since LLVM 21, a launch takes 5 calls; a constructor
+    loads the module, and a destructor unloads the module."""
     outcome = run("forum", llvm, ways()["linked"], iterations=LAUNCHES, stats=True)
     made = {name: counter["calls"] for name, counter in outcome.stats["abi"].items()}
     loads = 1 if llvm > 20 else LAUNCHES
@@ -209,10 +209,11 @@ def test_each_dependency_of_a_launch_is_an_event(
 def test_churn_asks_the_driver_for_memory_once(
     llvm: int, backend: str, way: str, policy: str
 ) -> None:
-    """A round allocates, copies in, launches, copies out and frees. After the first round, a round
-    makes no allocation and one wait.
+    """A round allocates, copies in, launches, copies out and frees. In each later round, the
+    library requests no memory from HIP and waits once.
 
-    The two copies go through pinned memory, which HIP allocates once; no copy to the device blocks.
+    Copies to and from the device go through pinned memory, which HIP allocates once; no copy to the
+    device blocks.
     """
     outcome = run(
         "churn",
@@ -242,8 +243,8 @@ def test_churn_asks_the_driver_for_memory_once(
 
 
 def comparable(calls: list[dict]) -> list[tuple]:
-    """Returns the calls, with each handle and device address named by the call that created it;
-    other arguments are omitted."""
+    """Returns the calls. Instead of a handle or device address, a call contains the number of the
+    call that created it. The word `address` replaces any other address."""
     names: dict[int, str] = {}
     result = []
     for number, call in enumerate(calls):
@@ -259,7 +260,8 @@ def comparable(calls: list[dict]) -> list[tuple]:
 
 @pytest.mark.parametrize(("program", "llvm"), PROGRAMS)
 def test_cache_off_is_stock_call_for_call(program: str, llvm: int) -> None:
-    """LLVM 21 and later unload after main, and these unloads also complete."""
+    """Programs from LLVM 21 and later unload their modules after main; these unloads succeed
+    too."""
     ours = run(program, llvm, ways()["linked"], iterations=rounds(program), MGPU_RT_CACHE="off")
     good(ours)
     assert comparable(ours.calls) == comparable(stocks(program, llvm, "stub").calls)
@@ -281,8 +283,7 @@ def test_10_a_global_destructor_may_unload(program: str, way: str, policy: str) 
 
 @pytest.mark.parametrize("program", PRINTED)
 def test_10_stock_dies_in_a_global_destructor(program: str) -> None:
-    """Without the library's guard a global destructor aborts the program, so the test above proves
-    something."""
+    """With stock, which lacks the library's guard, a global destructor aborts the program."""
     outcome = run(program, 22, Way(STOCK), iterations=rounds(program), HIPSTUB_TEARDOWN="1")
     assert outcome.signal == signal.SIGABRT
     assert "HIP used after teardown: hipModuleUnload" in outcome.stderr
@@ -306,8 +307,7 @@ print(json.dumps([*before, mapped(), visible()]))
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("backend", BACKENDS_WITH_GPU)
 def test_13_hip_and_its_llvm_stay_apart(backend: str, policy: str) -> None:
-    """HIP and LLVM are not loaded before the first call, and their symbols are not visible after
-    the call."""
+    """The first call loads HIP and LLVM, whose symbols stay invisible to the program."""
     way = Way(library())
     done = subprocess.run(
         [sys.executable, "-c", _LOOK_AROUND, str(library())],
@@ -334,8 +334,8 @@ def test_13_a_program_starts_without_hip(llvm: int) -> None:
 
 
 def with_8_mb_of_stack(llvm: int, iterations: int, way: Way) -> Outcome:
-    """A kernel with arguments in a loop: the lowered code overflows the stack near 32,000
-    rounds."""
+    """Runs a loop that launches a kernel with arguments, with 8 MB of stack. The lowered code
+    overflows this stack near 32,000 rounds."""
     executable = build("loopargs", llvm, iterations, way.linked)
     env = run_environment(way, "stub", llvm, "python", HIPSTUB_MODE="fast")
     del env["HIPSTUB_KERNELS"]  # these set the mode that records
@@ -361,7 +361,7 @@ def test_17_the_stack_was_small_enough() -> None:
 @pytest.mark.parametrize("program", ["forum", "samename", "globals", "churn"])
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_runners_print_what_they_should(llvm: int, program: str, policy: str) -> None:
-    """The runners mlir-runner, and mlir-cpu-runner of LLVM 19, contain their own LLVM."""
+    """mlir-runner and LLVM 19's mlir-cpu-runner each contain an LLVM."""
     text = lower.lower_to_llvm_dialect(bench.PROGRAMS / f"{program}.mlir", llvm, iterations=ROUNDS)
     shared = f"--shared-libs={library()},{print_library()}"
     command = [str(toolchain.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]

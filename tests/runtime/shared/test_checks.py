@@ -13,8 +13,8 @@ pytestmark = pytest.mark.check
 FLAGS = (*PLAIN, "-DMGPU_RT_CHECK")
 SUITE = ("memory", "freed", "streams", "events", "modules", "copies", "reset")
 
-#: A file, a text in this file, the replacement of the text, and a test in which an assertion then
-#: ends the process.
+#: A row contains a file, a text in the file, and a replacement for the text. With the replacement,
+#: an assertion ends the process of the row's test.
 BROKEN = [
     ("blocks.c", "account->reserved - block->size", "account->reserved", "test_memory.py"),
     ("modules.c", "    module_cost_all -= module_cost(module);\n", "", "test_modules.py"),

@@ -35,7 +35,7 @@ FEW, MANY = 2_000, 20_000
 
 
 def instructions_of(path: Path, kind: str, count: int) -> float:
-    """Returns the number of the library's instructions for each handle."""
+    """Returns how many instructions the library executes for each handle."""
     env = native.stub_environment(MGPU_RT_MANAGER="off", MGPU_RT_EXCLUSIVE="on")
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "callgrind.out")

@@ -1,7 +1,7 @@
 """The caches never rely on a guess: results stay right even if other code calls HIP.
 
-"Not in a table", "not seen so far" and "was mine once" prove nothing. Each test here, and in
-test_known_limits.py and test_known_hosts.py, runs a program that works with stock.
+"Not in a table", "not seen so far" and "once belonged to the library" prove nothing. Each test
+here, and in test_known_limits.py and test_known_hosts.py, runs a program that works with stock.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def test_01_device_memory_of_others_is_not_host_memory(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_01_a_modules_global_is_not_host_memory(mgpu: Mgpu) -> None:
-    """AMD's 5.2.3 returns the same error for the global's address as for an address of pageable
+    """AMD's HIP 5.2.3 returns the same error for the address of the global as for pageable
     memory."""
     function, module = forum(mgpu), mgpu.load(mgpu.image(code_object("globals")))
     found, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
@@ -206,8 +206,8 @@ def test_06_on_hip_7_a_foreign_event_at_our_streams_address_is_an_event(mgpu: Mg
 
 @in_child(HIPSTUB_REUSE="2")
 def test_06_a_foreign_event_at_our_streams_address_is_an_event(mgpu: Mgpu) -> None:
-    """LLVM 22 may pass a stream in place of an event. This handle belongs to an event, because the
-    program has destroyed the stream by calling HIP."""
+    """LLVM 22 may pass a stream in place of an event. The program has destroyed the stream by
+    calling HIP, and HIP has given the stream's handle to an event."""
     an_event_at_an_address_of_our_stream(mgpu)
 
 
@@ -281,8 +281,8 @@ def test_11_a_smaller_block_at_the_same_address_is_another_block(mgpu: Mgpu) -> 
 
 @in_child()
 def test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours(mgpu: Mgpu) -> None:
-    """mgpuStreamDestroy in lowered code has no effect on a stream of the library that the program
-    has set by mgpu_rt_use_stream."""
+    """After mgpu_rt_use_stream has set a stream of the library, mgpuStreamDestroy in lowered code
+    does not destroy the stream."""
     ours = mgpu.StreamCreate()
     assert mgpu.lib.mgpu_rt_use_stream(mgpu.ffi.cast("hipStream_t", ours)) == 0
     assert mgpu.StreamCreate() == ours
@@ -297,8 +297,8 @@ def test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1", MGPU_RT_EXCLUSIVE="on")
 def test_17_stale_ranges_give_way(mgpu: Mgpu) -> None:
-    """HIP hands the memory out again, so the program has freed the old blocks by calling HIP. The
-    library then forgets these blocks."""
+    """The program frees blocks by calling HIP, and HIP then hands out the memory of these blocks
+    again. The library then forgets the freed blocks."""
     stream = mgpu.StreamCreate()
     small = [mgpu.MemAlloc(KIB, stream, False) for _ in range(8)]
     for block in small:

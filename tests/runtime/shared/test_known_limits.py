@@ -1,4 +1,5 @@
-"""Caches are bounded, release memory when the program needs the memory, and need no search."""
+"""Tests that each cache has a bound, releases memory when the program needs memory, and finds an
+entry without a search."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def test_04_a_load_without_memory_is_tried_again(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_04_a_load_that_fails_as_in_5_2_3_is_tried_again(mgpu: Mgpu) -> None:
-    """HIP 5.7.1 also fails with error 303, whose name does not mention memory."""
+    """HIP 5.7.1 may report a lack of memory as error 303, whose name does not mention memory."""
     _fails_once(mgpu, "hipModuleLoadData", "303")
     assert mgpu.load(mgpu.image(code_object("forum")))
     assert mgpu.stderr() == ""
@@ -56,7 +57,7 @@ def test_04_a_load_that_fails_as_in_5_2_3_is_tried_again(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_04_a_load_that_fails_as_in_7_2_4_is_tried_again(mgpu: Mgpu) -> None:
-    """HIP 6.4.3 also fails with error 209."""
+    """HIP 6.4.3 may report a lack of memory as error 209."""
     _fails_once(mgpu, "hipModuleLoadData", "209")
     assert mgpu.load(mgpu.image(code_object("forum")))
     assert mgpu.stderr() == ""
@@ -125,7 +126,8 @@ def test_05_streams_destroyed_with_work_pending_are_bounded(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211", HIPSTUB_ASYNC="0")
 def test_05_an_error_that_is_pending_changes_nothing(mgpu: Mgpu) -> None:
-    """HIP 7 keeps an error until the program reads it, which is no reason to refuse streams."""
+    """HIP 7 keeps an error until the program reads the error; the library caches streams
+    nevertheless."""
     function = forum(mgpu)
     mgpu.stub.hipSetDevice(99)
     for _ in range(50):
@@ -244,8 +246,8 @@ int main(int count, char **words) {
 
 @pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
 def test_no_load_is_compared_with_modules_that_are_held(tmp_path: Path) -> None:
-    """300 layers of a network may have only three images: since LLVM 21 each layer holds its
-    module."""
+    """Many layers of a network may have equal images. Since LLVM 21 the program holds a module for
+    each layer."""
     image = tmp_path / "image"
     image.write_bytes(code_object("forum"))
     path = program(tmp_path, EQUAL % image)
@@ -275,8 +277,8 @@ def test_10_above_the_limit_costs_what_stock_costs(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="64K")
 def test_18_a_limit_that_costs_loads_gives_way(mgpu: Mgpu) -> None:
-    """The program loads 300 images in turn, as a network of 100 layers does: finally each load is a
-    hit."""
+    """The program loads 300 images in turn, again and again, as a network of 100 layers does. In
+    the end each load is a hit."""
     images = [mgpu.image(distinct(number)) for number in range(300)]
     for _ in range(40):
         before = mgpu.count("hipModuleLoadData")
@@ -288,8 +290,8 @@ def test_18_a_limit_that_costs_loads_gives_way(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="8M")
 def test_18_the_limit_counts_what_a_module_costs(mgpu: Mgpu) -> None:
-    """The limit counts HIP's 38 KB for a module of 4.4 KB, and the library's own memory: 8 MB hold
-    160 such modules. The test allows 20 more."""
+    """For a module of 4.4 KB, the limit also counts 38 KB in HIP and the library's own memory. So 8
+    MB hold 160 such modules. The test allows 20 modules more."""
     for number in range(1000):
         mgpu.ModuleUnload(mgpu.load(mgpu.image(distinct(number))))
     assert mgpu.stub.hipstub_live(b"modules") <= 160 + 20

@@ -1,4 +1,5 @@
-"""Includes and calls between files: only downwards, and without cycles.
+"""Tests that a file includes and calls only files of its own layer or of lower layers, and that
+there are no cycles.
 
 csrc/runtime/README.md lists the layers. A file and the header with the same name count as one unit.
 """
@@ -21,14 +22,14 @@ CSRC = ROOT / "csrc"
 RUNTIME = CSRC / "runtime"
 
 #: The layers from top to bottom; "" means csrc/runtime itself. A file may include headers of its
-#: own folder and of the folders below.
+#: own folder and of the folders that follow in the list.
 LAYERS = (
     *("abi", "python", "telemetry/recording", "manager"),
     *("graphs", "sparse", "launch", "memory", "modules", "streams"),
     *("shared", "driver", "modules/image", "telemetry", "process", ""),
 )
 
-#: For each folder: the other folders whose headers the files of this folder may include.
+#: Maps a folder to the other folders whose headers may be included in the folder's files.
 TREES = {
     "csrc/runtime": {"csrc", "csrc/include"},
     "softgpu/src": {"softgpu/src/isa", "softgpu/src/check"},
@@ -38,7 +39,7 @@ TREES = {
     "csrc/cuhip": {"csrc"},
 }
 
-#: Maps a folder to the place of its object files, which make has already built.
+#: Maps a source folder to the folder in which make has put the object files.
 OBJECTS = {"softgpu/src": BUILD / "softgpu" / "obj", "csrc/cuhip": BUILD / "cuhip" / "obj"}
 
 INCLUDE = re.compile(r'^#include "([^"]+\.h)"', re.MULTILINE)
@@ -137,8 +138,8 @@ def symbols(objects: list[Path]) -> dict[str, tuple[set[str], set[str]]]:
 
 
 def objects(tree: str, files: list[Path], scratch: Path) -> list[Path]:
-    """Returns the object files of the given sources. The test compiles the runtime again, because
-    the runtime's object files are inputs of the linker."""
+    """Returns the object files of the given sources. The runtime's own object files are built for
+    link-time optimisation, so the test compiles the runtime again without this optimisation."""
     for part, made in OBJECTS.items():
         if tree.startswith(part):
             return [made / path.relative_to(ROOT / part).with_suffix(".o") for path in files]
@@ -184,7 +185,7 @@ def test_the_readme_has_the_file_of_each_call() -> None:
 
 
 def test_a_file_says_first_what_it_holds() -> None:
-    """A source includes its own header first, if it has one."""
+    """Each header begins with a comment, and so does each source without a header."""
     silent = []
     for path in sources("csrc/runtime"):
         header = path.with_suffix(".h")

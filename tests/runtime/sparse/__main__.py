@@ -1,4 +1,5 @@
-"""Runs the sums with two releases of hipSPARSE, and records each result: make check-sparse."""
+"""Tests products of sparse matrices with two releases of hipSPARSE, and records each result (make
+check-sparse)."""
 
 from __future__ import annotations
 

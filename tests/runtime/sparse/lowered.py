@@ -12,13 +12,13 @@ ENCODINGS = {
     "csc": "(d1 : dense, d0 : compressed)",
 }
 
-#: The GPUs for which a program is lowered: the arguments of mlir-opt's pass.
+#: Maps each GPU for which a program is lowered to the options of mlir-opt's pass.
 TARGETS = {
     "gfx90a": "gpu-triple=amdgcn-amd-amdhsa gpu-chip=gfx90a gpu-format=bin",
     "sm_90": "gpu-triple=nvptx64-nvidia-cuda gpu-chip=sm_90 gpu-format=isa",
 }
 
-#: The factors: 8 × 8; rows 2 and 4 to 6 are empty.
+#: The elements of A, an 8 × 8 matrix in which rows 2 and 4 to 6 are empty.
 ELEMENTS = [(0, 0, 1.0), (0, 1, 2.0), (1, 3, 3.0), (3, 7, 4.0), (7, 0, 5.0), (7, 7, -1.5)]
 
 _HEAD = """#S = #sparse_tensor.encoding<{{
@@ -137,8 +137,8 @@ _SAMPLED = """  func.func @product(%s: tensor<8x8x{type}, #S>, %a: tensor<8x8x{t
 
 
 def program(op: str, form: str, type: str, times: int = 1) -> str:
-    """Returns the program in MLIR. `op` is matmul or matvec (A times a dense factor), spgemm (A by
-    A), or sddmm (dense by dense, added to the elements of A)."""
+    """Returns the program in MLIR. `op` is matmul or matvec (A times a dense factor), spgemm
+    (A by A), or sddmm. With sddmm, a product of dense factors is added to the elements of A."""
     vector = op == "matvec"
     words = {
         "encoding": ENCODINGS[form],

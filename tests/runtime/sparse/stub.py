@@ -53,8 +53,8 @@ class SparseStub:
 
 
 class Sums:
-    """Descriptors as a lowered program creates them, and products of these descriptors. The stub
-    computes nothing."""
+    """Makes the calls by which a lowered program creates descriptors and multiplies matrices. The
+    stub computes nothing."""
 
     def __init__(self, mgpu: Mgpu, type: int = F32) -> None:
         self.mgpu, self.type = mgpu, type

@@ -1,4 +1,5 @@
-"""Products of sparse matrices by the mgpuSp* functions, compared with SciPy's."""
+"""Computes products of sparse matrices by the mgpuSp* functions, and compares the products with
+those of SciPy."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def unpack(values: np.ndarray, type: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Shape:
-    """The factors: rows × inner by inner × columns, and the share of non-zero elements."""
+    """The sizes of the two factors (rows × inner, and inner × columns), and the share of non-zero
+    elements in a sparse matrix."""
 
     rows: int
     inner: int
@@ -226,8 +228,8 @@ def sddmm(device: Device, shape: Shape, form: str, type: str) -> float:
 
 
 def sddmm_blocks(device: Device, shape: Shape, block: int, type: str) -> float:
-    """Computes S = S + (A B in the blocks of S), the only sum of BSR that MLIR emits; returns the
-    error."""
+    """Computes S = S + (A B in the blocks of S), the only product in BSR format that MLIR emits;
+    returns the error."""
     rng = np.random.default_rng(5)
     mgpu, stream, put = device.mgpu, device.stream, device.put
     sizes = (shape.rows, shape.inner, shape.columns)
@@ -258,8 +260,8 @@ def sddmm_blocks(device: Device, shape: Shape, block: int, type: str) -> float:
 
 
 def two_to_four(device: Device, rows: int, inner: int, columns: int, prune: int) -> float:
-    """Computes C = C + A B of halves; the library makes A 2:4 sparse if `prune`; returns the
-    error."""
+    """Computes C = C + A B in half precision; returns the error. If `prune` is 0, A already has the
+    2:4 pattern; otherwise the library prunes A."""
     rng = np.random.default_rng(6)
     mgpu, stream, type = device.mgpu, device.stream, "f16"
     ffi, kind = mgpu.ffi, TYPES[type]
@@ -289,7 +291,8 @@ def two_to_four(device: Device, rows: int, inner: int, columns: int, prune: int)
 
 
 def spgemm(device: Device, shape: Shape, form: str, type: str) -> float:
-    """Computes C = A B, all in CSR, in the steps to which LLVM lowers it; returns the error."""
+    """Computes C = A B, all in CSR, by the calls to which LLVM lowers such a product; returns the
+    error."""
     rng = np.random.default_rng(4)
     mgpu, stream, null = device.mgpu, device.stream, device.mgpu.null
     left = shape.sparse(rng, type)

@@ -1,5 +1,6 @@
-"""Only NVIDIA's libraries compute these products: halves, blocks and 2:4. The tests need a machine
-with an NVIDIA GPU, SciPy, cuSPARSE and cuSPARSELt."""
+"""Tests products that only NVIDIA's libraries compute: products of halves, products in blocks, and
+products with a 2:4 matrix. The tests need a machine with an NVIDIA GPU, SciPy, cuSPARSE and
+cuSPARSELt."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ def test_dense_times_dense_in_sparse_blocks_is_right(mgpu: Mgpu) -> None:
 
 @in_child(LD_LIBRARY_PATH=_cusparselt(), **ON_A_GPU)
 def test_2_to_4_matrices_times_dense_are_right(mgpu: Mgpu) -> None:
-    """The matrices have 16 rows as in LLVM's own tests, or more; they are sparse already, or the
-    library prunes them."""
+    """A has 16 rows, as in LLVM's own tests, or more rows. A already has the 2:4 pattern, or the
+    library prunes A."""
     mgpu.CreateSparseLtEnv()
     device = Device(mgpu)
     for shape in ((16, 32, 16), (64, 128, 32), (256, 64, 512)):

@@ -168,8 +168,8 @@ def test_alpha_and_beta_are_ones_of_the_type(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_product_of_sparse_matrices_on_amd_has_no_beta(mgpu: Mgpu) -> None:
-    """hipSPARSE 5.3 computes wrong values with beta = 1. C is empty at first, so beta = 0 gives an
-    equal result."""
+    """hipSPARSE 5.3 computes wrong values with beta = 1. C is empty at first, so beta = 0
+    gives the correct sum."""
     stub = SparseStub()
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)
@@ -196,7 +196,8 @@ def test_work_goes_to_the_stream_that_is_passed(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_stream_with_sparse_work_is_not_taken_for_idle(mgpu: Mgpu) -> None:
-    """Otherwise a new owner of the stream would wait for that work."""
+    """If the library took a stream with sparse work for idle, the stream's next owner would wait
+    for this work."""
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)
     asked = mgpu.count("hipStreamQuery")
@@ -254,8 +255,8 @@ def test_many_streams_share_few_environments(mgpu: Mgpu) -> None:
 
 @in_child(SPARSESTUB_DELAY="500", **WITH_STUB)
 def test_concurrent_threads_do_not_share_an_environment(mgpu: Mgpu) -> None:
-    """Threads wait for each other even on one stream: no two threads may use the library's handle
-    at once."""
+    """Threads that use one stream also wait for each other: no two threads may use the library's
+    handle at once."""
     stub = SparseStub()
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)
@@ -299,8 +300,8 @@ def test_a_failure_has_the_line_of_stock(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_sparse_call_without_an_environment_fails_as_stock(mgpu: Mgpu) -> None:
-    """In this case stock returns a null handle; this library also names the missing call in one
-    line."""
+    """Without an environment stock returns a null handle; our library also names the missing call
+    in one line."""
     stub = SparseStub()
     sums = Sums(mgpu)
     sums.spmm()
@@ -405,8 +406,8 @@ def test_2_to_4_products_name_the_type_as_an_old_cusparselt_does(mgpu: Mgpu) -> 
 
 @in_child(backends=("custub",), SPARSESTUB_LT_VERSION="502", **WITH_STUB)
 def test_2_to_4_products_name_the_type_as_a_newer_cusparselt_does(mgpu: Mgpu) -> None:
-    """Newer releases of cuSPARSELt sum halves as floats, and use other numbers for types: 2 is
-    CUSPARSE_COMPUTE_32F."""
+    """Newer releases of cuSPARSELt sum halves as floats, and number the types differently:
+    CUSPARSE_COMPUTE_32F is 2."""
     _two_to_four(mgpu)
     assert SparseStub(CUSPARSELT).type() == 2
 

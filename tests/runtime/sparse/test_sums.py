@@ -33,8 +33,8 @@ COMPLEX = ("c32", "c64")
 
 
 def _by_columns(*forms: str) -> list[str]:
-    """Returns the formats whose product with a vector runs along columns. hipSPARSE of ROCm 7 lacks
-    these products: the result is empty."""
+    """Returns the formats of matrices that a product with a vector reads column by column.
+    hipSPARSE of ROCm 7 lacks such products; with ROCm 7 the result is empty."""
     hip = Path(os.environ["MGPU_RT_HIP"]).resolve().name
     return [] if hip.startswith("libamdhip64.so.7") else [*forms]
 

@@ -40,7 +40,7 @@ int main(void) {
 }
 """
 
-#: In this case a thread that is to be cancelled ends the process.
+#: A thread with a pending cancellation calls exit(), and so ends the process.
 EXITING = """
 #include <pthread.h>
 #include <stdlib.h>
@@ -59,8 +59,8 @@ int main(void) {
 }
 """
 
-#: Cancels a thread while a function of mgpu_rt.h has a file open: the fstat of the program calls
-#: pthread_cancel.
+#: Cancels a thread while a function of the library has a file open: the program defines an fstat
+#: that calls pthread_cancel.
 READING = """
 #include <dirent.h>
 #include <mgpu_rt_private.h>
@@ -156,8 +156,8 @@ def test_a_cancelled_thread_closes_the_file_that_it_reads(_: Mgpu) -> None:
 
 # ---- external streams ----
 
-#: In a loop, each of several threads sets the external stream; mgpuStreamCreate returns this
-#: stream, and the thread destroys the stream and ends its use.
+#: Several threads set the same external stream in a loop. In each round, mgpuStreamCreate returns
+#: the stream; the thread then destroys the stream and ends its use.
 LENDING = """
 #include <pthread.h>
 int mgpu_rt_use_stream(void *stream);
@@ -189,8 +189,8 @@ int lend_in_turn(void *stream) {
 
 @in_child(policies=("builtin",))
 def test_a_stream_that_threads_lend_stays_the_callers(mgpu: Mgpu) -> None:
-    """While one thread ends its use of the stream, no other thread takes the stream for a cached
-    stream and destroys it."""
+    """While one thread ends its use of the external stream, no other thread mistakes the stream for
+    a cached stream and destroys the stream."""
     out = folder("cancelled") / "lending.so"
     compile_c(out, LENDING, "-O1", "-shared", "-fPIC", "-pthread", str(library()))
     ffi = FFI()

@@ -1,5 +1,5 @@
-"""mgpuEventElapsedTime: one symbol for both signatures, and events with the timing that this
-function needs."""
+"""Tests mgpuEventElapsedTime: one symbol serves two signatures, and the events that the function
+needs have timing."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def test_a_library_that_is_opened_later_may_ask(tmp_path: Path) -> None:
 
 
 def test_a_programs_own_function_answers_as_with_stock(tmp_path: Path) -> None:
-    """This library comes first in the search order, and passes the call on to the program's
-    function, which prints like mlir-air's function."""
+    """Our library comes first in the search order, and passes the call on to the program's
+    mgpuEventElapsedTime. The program's function prints a line, like mlir-air's function."""
     stub = environment()["MGPU_RT_HIP"]
     own = compile_c(tmp_path / "own.so", OWN, "-shared", "-fPIC", stub)
     linked = ("-Wl,--no-as-needed", str(own))
@@ -200,7 +200,8 @@ def test_a_call_with_null_pointers_asks_without_a_word(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_nothing_is_done_with_what_is_no_event(mgpu: Mgpu) -> None:
-    """The library writes nothing to memory that is no event, and HIP does not get the address."""
+    """If an address belongs to no event, the library writes nothing there, and does not give the
+    address to HIP."""
     mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)
     stream = mgpu.StreamCreate()
     start, stop = recorded(mgpu, stream)

@@ -1,4 +1,4 @@
-"""Cached events: which caller may hold an event, and what ends an event (states:
+"""Tests which caller may hold a cached event, and when a cached event ends (states:
 shared/types.h)."""
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_an_event_that_is_destroyed_twice_serves_one_owner(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_an_event_that_hip_destroyed_is_forgotten(mgpu: Mgpu) -> None:
-    """Emptying the cache has destroyed the event in HIP, so the library passes a second destroy on
+    """mgpu_rt_empty_cache has destroyed the event in HIP, so the library passes a second destroy on
     to HIP."""
     event = mgpu.EventCreate()
     mgpu.EventDestroy(event)
@@ -79,8 +79,8 @@ def test_an_event_that_hip_destroyed_is_forgotten(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_slot_serves_no_event_that_came_back_to_another_thread(mgpu: Mgpu) -> None:
-    """After a reset HIP gives the event's handle to another thread, while this thread's old slot
-    still refers to the handle."""
+    """After a reset, HIP gives the event's handle to a second thread, while the old slot of the
+    first thread still refers to the handle."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     spare = mgpu.EventCreate()
     mgpu.EventDestroy(spare)
@@ -138,8 +138,8 @@ def test_hip_7s_events_are_kept_where_hip_need_not_be_asked(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211", MGPU_RT_EXCLUSIVE="on")
 def test_hip_7_is_not_asked_about_an_event_once_an_override_may_call_it(mgpu: Mgpu) -> None:
-    """The override may have recorded the event on a stream that the override has since
-    destroyed."""
+    """An override may have recorded the event on a stream, and may have destroyed the stream
+    since."""
     mgpu.EventDestroy(mgpu.EventCreate())
     mgpu.passes_on("mgpuMemset16")
     mgpu.EventDestroy(mgpu.EventCreate())
@@ -151,7 +151,7 @@ def test_hip_7_is_not_asked_about_an_event_once_an_override_may_call_it(mgpu: Mg
 @in_child(HIPSTUB_REUSE="1")
 def test_a_reset_makes_events_unknown(mgpu: Mgpu) -> None:
     """After the reset HIP gives the cached handle to an event that the program creates by calling
-    HIP. The library does not hand out this event."""
+    HIP. The library does not hand out the program's event."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     spare = mgpu.EventCreate()
     mgpu.EventDestroy(spare)
@@ -165,8 +165,8 @@ def test_a_reset_makes_events_unknown(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_an_event_that_the_program_records_by_hip_itself_passes_no_mark(mgpu: Mgpu) -> None:
-    """HIP waits for the event's last record, on a stream that is done, while the first stream has
-    pending work."""
+    """By calling HIP, the program has recorded the event again, on an idle stream. So HIP waits
+    only for the idle stream, while the first stream has pending work."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     first, second, third = (mgpu.StreamCreate() for _ in range(3))
     block = mgpu.MemAlloc(4096, first, False)
@@ -184,8 +184,9 @@ def test_an_event_that_the_program_records_by_hip_itself_passes_no_mark(mgpu: Mg
 
 @in_child(HIPSTUB_REUSE="1")
 def test_hip_judges_an_event_that_a_reset_destroyed(mgpu: Mgpu) -> None:
-    """A stream and an event of the program have handles that belonged to the library's objects. The
-    library detects the reset when it looks up the stream, after it has looked up the event."""
+    """A stream and an event of the program have the handles that two objects of the library had
+    before the reset. The library detects the reset when it looks up the stream, after it has looked
+    up the event."""
     event, stream = mgpu.EventCreate(), mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     mgpu.stub.hipDeviceReset()

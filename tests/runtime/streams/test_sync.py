@@ -197,7 +197,8 @@ def test_work_on_another_stream_waits_for_a_deferred_wait(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY)
 def test_concurrent_streams_do_not_wait_for_each_other(mgpu: Mgpu) -> None:
-    """A wait for one stream would also wait for later work, and the streams would not overlap."""
+    """A postponed wait would also wait for work that the program submits later, so the two streams
+    would not overlap."""
     function, first, second = kernel(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
     for stream in (first, second):
         mgpu.launch(function, stream)
@@ -242,8 +243,8 @@ def test_memory_of_a_deferred_wait_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_a_destroyed_stream_with_later_work_is_busy(mgpu: Mgpu) -> None:
-    """The library postponed the wait, and the program then submitted more work: a new owner must
-    not wait for that work."""
+    """The library has postponed a wait, and the program has then submitted more work. The next
+    owner of the stream must not wait for the first owner's work."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     mgpu.launch(function, stream)
     mgpu.StreamSynchronize(stream)

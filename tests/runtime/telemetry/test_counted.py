@@ -148,8 +148,8 @@ MANY = 1200  # kernels; there are 1024 rows
 
 @in_child(policies=("builtin",), HIPSTUB_MODE="fast", **COUNTED)
 def test_kernels_without_a_row_are_counted_as_others(mgpu: Mgpu) -> None:
-    """Kernels without a row are counted as others: no launch is lost, and no launch counts
-    twice."""
+    """Launches of kernels without a row are counted as `(others)`: no launch is lost, and no launch
+    counts twice."""
     functions = [f"gpu.func @kernel{number}() kernel {{ gpu.return }}" for number in range(MANY)]
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "many.mlir")
@@ -205,8 +205,7 @@ def test_a_miss_outside_the_abi_is_counted_for_no_call(mgpu: Mgpu) -> None:
 
 
 def recorded_memory(mgpu: Mgpu) -> dict[str, int]:
-    """Returns the memory counts in the recording that a process leaves if it is killed at this
-    point."""
+    """Returns the memory counts that the recording would contain if the process were killed now."""
     recording = mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"stats.json"))
     return json.loads(recording)["memory"]["0"]
 
@@ -214,7 +213,8 @@ def recorded_memory(mgpu: Mgpu) -> dict[str, int]:
 @in_child(policies=("builtin",), MGPU_RT_STATS="stats.json")
 @in_folder
 def test_a_recording_has_the_memory_of_the_last_call(mgpu: Mgpu) -> None:
-    """Scratch buffers count, and blocks that are returned to HIP count, too."""
+    """The memory counts include scratch buffers. Blocks that the library has returned to HIP no
+    longer count."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(1000, stream, False)
     scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")

@@ -54,8 +54,8 @@ def test_nothing_is_timed_unless_asked_for(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_no_event_goes_to_a_stream_that_hip_has_destroyed(mgpu: Mgpu) -> None:
-    """HIP 7 refuses a launch on a destroyed stream, but recording an event there ends the
-    process."""
+    """HIP 7 refuses a launch on a destroyed stream, but recording an event on a destroyed stream
+    ends the process."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
     mgpu.launch(function, stream)
@@ -66,8 +66,8 @@ def test_no_event_goes_to_a_stream_that_hip_has_destroyed(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
-    """The library reads the times of a pair before it uses the pair again. HIP also creates a
-    reference event, which the library records twice."""
+    """The library reads the times of a pair of events before it uses the pair again. HIP also
+    creates a reference event, which the library records twice."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     for _ in range(3):
         mgpu.launch(function, stream)
@@ -105,8 +105,8 @@ def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_slow_stream_does_not_keep_out_others(mgpu: Mgpu) -> None:
-    """An operation loses its time only if its place in the ring still belongs to the slow stream's
-    launch."""
+    """An operation loses its time only if a launch of the slow stream still occupies the
+    operation's place in the ring."""
     function, go_on = kernel(mgpu), threading.Event()
     slow, fast = mgpu.StreamCreate(), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, fast, False)

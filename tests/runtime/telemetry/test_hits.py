@@ -50,7 +50,7 @@ def test_a_look_up_in_an_unloaded_module_is_no_hit(mgpu: Mgpu) -> None:
 @in_child(**COUNTED)
 @in_folder
 def test_both_ways_to_load_count(mgpu: Mgpu) -> None:
-    """HIP cannot compile, but mgpuModuleLoadJIT loads compiled images."""
+    """HIP cannot compile an image, but mgpuModuleLoadJIT loads compiled images."""
     image, other = (mgpu.image(code_object(name)) for name in ("forum", "churn"))
     for _ in range(2):
         mgpu.ModuleUnload(mgpu.load(image))

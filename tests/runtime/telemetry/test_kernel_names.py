@@ -111,7 +111,8 @@ def test_a_name_that_one_image_has_stays_plain(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
 def test_images_of_the_same_bytes_share_a_row(mgpu: Mgpu) -> None:
-    """Several modules may contain the image; the row shows the name of the first module."""
+    """Several modules may contain the same image; the image's row shows the name of the first such
+    module."""
     folder = Path.cwd()
     launch_mark(
         mgpu,
@@ -139,7 +140,7 @@ def test_modules_of_one_name_in_two_libraries_are_told_apart_by_their_hash(mgpu:
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
 def test_a_library_that_was_replaced_names_nothing(mgpu: Mgpu) -> None:
-    """The symbols of the new file do not belong to the file that is mapped."""
+    """The symbols of the new file do not describe the old file, which is still mapped."""
     one = constant(Path.cwd() / "one.so", "first_binary", "first")
     ctypes.CDLL(str(one))
     fresh = constant(Path.cwd() / "fresh.so", "other_binary", "first", "-Wl,-z,separate-code")

@@ -64,7 +64,8 @@ def roctx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def run(folder: Path, **variables: str) -> tuple[list[str], str]:
-    """Runs the program with a folder of libraries; returns the stand-in's lines, and stderr."""
+    """Runs the program with the folder in LD_LIBRARY_PATH; returns the stand-in's lines, and
+    stderr."""
     told = folder / "told"
     told.unlink(missing_ok=True)
     env = environment("softgpu", PYTHONPATH=str(ROOT), ROCTX_TOLD=str(told), **variables)

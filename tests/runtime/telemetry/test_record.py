@@ -1,5 +1,5 @@
-"""Counts are available after any end of the program. MGPU_RT_STATS and MGPU_RT_TRACE record in
-files, which JSON replaces at an ordinary exit."""
+"""Tests that counts are available after each way to end a program. MGPU_RT_STATS and MGPU_RT_TRACE
+record in files; at an ordinary exit, JSON replaces the recordings."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_json_has_points_whatever_the_locale(program: Path, tmp_path: Path) -> N
 
 
 def test_a_recording_has_the_numbers_of_the_json(program: Path, tmp_path: Path) -> None:
-    """Only the times and the work at exit differ."""
+    """A recording and the JSON differ only in the times and in the work at exit."""
     run(program, tmp_path, "", MGPU_RT_STATS="ended.json")
     run(program, tmp_path, "SIGKILL", MGPU_RT_STATS="killed.json")
     ended, killed = (shown(tmp_path / name) for name in ("ended.json", "killed.json"))
@@ -317,8 +317,8 @@ def test_each_unwritable_path_is_named_in_one_sentence(program: Path, tmp_path: 
 
 
 def test_a_limit_of_file_sizes_does_not_end_the_program(program: Path, tmp_path: Path) -> None:
-    """A write beyond the limit would end the program by SIGXFSZ; the JSON is smaller than the
-    limit."""
+    """A write beyond the limit of file sizes would end the program by SIGXFSZ; the JSON is smaller
+    than this limit."""
     done = subprocess.run(
         [program],
         env=environment(MGPU_RT_STATS="s", MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off"),
@@ -358,7 +358,8 @@ def test_a_full_disk_is_named_at_the_first_call(program: Path, tmp_path: Path) -
 
 
 def test_a_disk_that_is_full_at_exit_keeps_the_recording(program: Path, tmp_path: Path) -> None:
-    """The recording remains: it fills the disk, so there is no space for the JSON."""
+    """The recording fills the disk. The disk has no space for the JSON, so the recording
+    remains."""
     run(program, tmp_path, "SIGKILL", MGPU_RT_STATS="size")
     with room_for(str((tmp_path / "size").stat().st_size), tmp_path):
         done = run(program, tmp_path, MGPU_RT_STATS="stats.json")
@@ -429,7 +430,7 @@ for seed in range(int(sys.argv[2])):
 def test_damaged_recordings_still_give_json(
     name: str, times: int, killed: Path, tmp_path: Path
 ) -> None:
-    """Any bytes may follow the header: the result must be JSON."""
+    """Any bytes may follow the header of a recording; the library must still return JSON."""
     path = Path(shutil.copy(killed / name, tmp_path))
     code = [sys.executable, "-c", READ_DAMAGED, path, str(times)]
     done = subprocess.run(code, env=environment(), capture_output=True, text=True, timeout=HANG)

@@ -106,7 +106,7 @@ def test_a_reader_that_leaves_ends_no_program(program: Path, tmp_path: Path) -> 
 
 
 def test_a_fifo_with_the_second_name_is_passed_over(program: Path, tmp_path: Path) -> None:
-    """A running process uses the first name."""
+    """A running process uses the name stats.json, and a FIFO has the next name."""
     os.mkfifo(tmp_path / "stats.2.json")
     run(program, tmp_path, "exec", MGPU_RT_STATS="stats.json")
     assert names(tmp_path) == ["stats.2.json", "stats.3.json", "stats.json"]
@@ -134,7 +134,8 @@ def test_the_output_of_the_program_stays_where_it_went(program: Path, tmp_path: 
 
 
 def limit_files(size: int) -> None:
-    """Limits the size of files; SIGXFSZ, which Python ignores, has its default effect again."""
+    """Limits the size of files, and restores the default effect of SIGXFSZ, which Python
+    ignores."""
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
@@ -237,7 +238,8 @@ input()
 
 
 def begin(folder: Path, *command: str) -> subprocess.Popen[str]:
-    """Starts a process that makes a call when it is told to, and ends when it is told again."""
+    """Starts a process that makes a call after the first `tell`, and ends after the second
+    `tell`."""
     return subprocess.Popen(
         [*command, sys.executable, "-c", BOTH, library()],
         env=environment(MGPU_RT_STATS="stats.json", MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
@@ -295,7 +297,7 @@ def test_a_process_of_another_container_keeps_its_file(tmp_path: Path) -> None:
 
 
 def test_an_exit_overwrites_no_file_of_another_process(tmp_path: Path) -> None:
-    """The recording was moved, and another process has taken its name."""
+    """The recording was renamed, and another process has created a file with the old name."""
     first = begin(tmp_path)
     listen(first)
     tell(first)
@@ -373,7 +375,7 @@ OTHER = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).mgpuStreamCreate(); os
 
 
 def run_other() -> None:
-    """Runs another process that writes to the same name."""
+    """Runs another process, which also writes to stats.json."""
     subprocess.run([sys.executable, "-c", OTHER, library()], check=True, timeout=HANG)
 
 

@@ -1,4 +1,4 @@
-"""The places of a program that held device memory at the peak: memory_history, and `peak` in the
+"""Tests which places of a program held device memory at the peak: memory_history, and `peak` in the
 JSON."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MGPU_RT_TRACE: the trace has every call in its row, and a line gives the number of lost calls."""
+"""Tests MGPU_RT_TRACE: each call is in the right row, and a line gives the number of lost calls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def read(path: Path) -> tuple[list[dict], dict[str, int]]:
 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_hips_start_is_before_the_first_call(cache: str, tmp_path: Path) -> None:
-    """The trace shows HIP's start with and without the cache, and no call's time includes it."""
+    """The trace shows HIP's start with and without the cache; HIP's start is not part of any call's
+    time."""
     path = tmp_path / "trace.json"
     delay = {"HIPSTUB_DELAY": "hipInit:300000,hipFree:100000", "MGPU_RT_CACHE": cache}
     run("forum", 22, ways()["linked"], iterations=3, stats=True, MGPU_RT_TRACE=str(path), **delay)
@@ -47,7 +48,7 @@ def test_hips_start_is_before_the_first_call(cache: str, tmp_path: Path) -> None
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, Path]:
-    """Returns a program's run with statistics and a trace."""
+    """Returns the outcome of a run with statistics and a trace, and the trace's path."""
     path = tmp_path_factory.mktemp("recorded") / "trace.json"
     outcome = run("churn", 19, ways()["linked"], iterations=7, stats=True, MGPU_RT_TRACE=str(path))
     return outcome, path
@@ -101,8 +102,8 @@ def test_events_keep_to_the_format(events: list[dict]) -> None:
 
 
 def test_each_stream_is_a_row(events: list[dict]) -> None:
-    """The work that a program submits is in the row of its stream; a launch has the name of its
-    kernel."""
+    """The work that a program submits to a stream is in the stream's row; a launch has the name of
+    the kernel."""
     rows = [event for event in events if event.get("cat") == "stream"]
     assert rows
     assert {row["tid"] for row in rows} == {1}
@@ -132,8 +133,8 @@ def test_a_trace_counts_device_memory(events: list[dict]) -> None:
     assert values[-1] == {"allocated": 0, "cached": 0}
 
 
-#: Makes the browser's own reader of traces return each row's name, and the names of the row's
-#: entries.
+#: Reads a trace with the browser's own reader, and returns each row's name and the names of the
+#: row's entries.
 READ = """(async () => {
     const reader = await import("devtools://devtools/bundled/models/trace/trace.js");
     const model = reader.TraceModel.Model.createWithAllHandlers();
@@ -167,8 +168,8 @@ def test_a_browser_reads_a_trace(events: list[dict]) -> None:
 
 
 def test_driver_calls_lie_within_calls_of_the_program(traced: tuple[Outcome, list[dict]]) -> None:
-    """The program's calls follow one another. Driver calls lie within these calls, except some
-    driver calls at exit."""
+    """No two calls of the program overlap. Each driver call happens during one call of the program,
+    except some driver calls at exit."""
     _, calls = traced
     program = sorted((c for c in calls if c["cat"] == "program"), key=lambda c: c["ts"])
     for call, following in itertools.pairwise(program):
@@ -266,7 +267,7 @@ def test_a_stream_beyond_the_last_row_has_none(mgpu: Mgpu) -> None:
 
 
 def test_an_unwritable_path_is_named(tmp_path: Path) -> None:
-    """One line reports the path."""
+    """One line names the path that the library cannot write."""
     executable = build("forum", 22, 3, ways()["linked"].linked)
     env = run_environment(ways()["linked"], "stub", 22, "builtin", MGPU_RT_TRACE="/nowhere/trace")
     done = subprocess.run([str(executable)], env=env, capture_output=True, text=True, timeout=HANG)
@@ -320,7 +321,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 def results(mgpu: Mgpu) -> list[str | None]:
-    """Returns the `result` that the trace states for each copy of the program."""
+    """Returns the `result` that the trace states for each call of mgpuMemcpy."""
     trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
     calls = [e for e in trace["traceEvents"] if e.get("cat") == "program"]
     return [call["args"].get("result") for call in calls if call["name"] == "mgpuMemcpy"]

@@ -28,7 +28,7 @@
             "_end:\n.previous\n");
 INCLUDE("in_data", ".data")
 INCLUDE("in_constants", ".rodata")
-#ifdef RELOCATED /* an address among the constants, which the loader must relocate */
+#ifdef RELOCATED /* makes the constants contain an address, which the loader must relocate */
 __asm__(".section .rodata\n.balign 8\n.quad in_data\n.previous\n");
 #endif
 extern char in_data[], in_data_end[], in_constants[];

@@ -1,7 +1,7 @@
-/* Calls every function of mgpu_rt.h and mgpu_rt_private.h, and mgpu* functions that fail, in
- * unusual situations. The situations: before the first call and after exit, in forked children, in
- * cancelled threads, with pointers to unmapped memory, and at the process limit. Run it as
- * `everything MODE`; SIGALRM ends a run that hangs. */
+/* In unusual situations, calls every function of mgpu_rt.h and mgpu_rt_private.h, and makes calls
+ * of mgpu* functions that fail. The situations are: before the first call, after exit, in forked
+ * children, in cancelled threads, with pointers to unmapped memory, and at the process limit. Run
+ * this program as `everything MODE`; SIGALRM ends a run that hangs. */
 #define _GNU_SOURCE
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
@@ -286,7 +286,7 @@ static void after_exit(void) {
     mgpu_rt_graph_begin();
     mgpuMemcpy(mgpuMemAlloc(64, NULL, false), content, 64, NULL);
     kept = mgpu_rt_graph_end();
-    mgpu_rt_graph_begin(); /* this graph is never ended */
+    mgpu_rt_graph_begin(); /* the program never ends this second graph */
 }
 
 int main(int count, char **words) {

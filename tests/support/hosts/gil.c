@@ -26,7 +26,7 @@ static void *work(void *unused) {
         usleep(1000);
     for (uint32_t i = 0; copy && i < (uint32_t)rounds; i++) {
         memcpy(copy, image, size);
-        memcpy(copy + 9, &i, sizeof i); /* e_ident's padding: makes a different image */
+        memcpy(copy + 9, &i, sizeof i); /* a number in e_ident's padding makes a different image */
         void *module = load(copy, size);
         answered += module != NULL;
         unload(module);
@@ -36,7 +36,7 @@ static void *work(void *unused) {
     return NULL;
 }
 
-/* Returns once the thread holds the mutex; the thread starts to load once gil_wait is called. */
+/* Returns once the thread holds the mutex; the thread starts to load when gil_wait is called. */
 void gil_start(void *load_module, void *unload_module, char *bytes, size_t count, int loads) {
     pthread_t thread;
     *(void **)&load = load_module;

@@ -103,7 +103,7 @@ static void *miss_for_ever(void *unused) {
     char *copy = malloc(image_size);
     for (unsigned i = 0; copy && !stop; i++) {
         memcpy(copy, image, image_size);
-        memcpy(copy + 9, &i, sizeof i); /* e_ident's padding: a different image, equally valid */
+        memcpy(copy + 9, &i, sizeof i); /* new padding in e_ident makes a new, valid image */
         mgpu.ModuleUnload(mgpu.ModuleLoad(copy, 0));
     }
     free(copy);
@@ -171,7 +171,7 @@ static void count_signal(int number) {
     child_signals++;
 }
 
-/* Writes the open descriptors, by number, and the files that they refer to, into `out`. */
+/* Writes the number of each open descriptor, and the name of its file, into `out`. */
 static void describe_descriptors(char *out, size_t size) {
     char name[64], target[256];
     size_t used = 0;
@@ -321,8 +321,8 @@ static bool leaves_signals_alone(void) {
            all_threads_block(UINT64_C(1) << (SIGUSR1 - 1) | UINT64_C(1) << (SIGALRM - 1));
 }
 
-/* Launches after main has ended: this thread is the last, and its end ends the program with status
- * 0. */
+/* Launches after main has ended. This thread is the last thread, so the end of this thread ends the
+ * program with status 0. */
 static void *launch_and_end(void *unused) {
     (void)unused;
     const bool good = launch_once() && is_served();
@@ -337,7 +337,7 @@ static bool end_main_first(void) {
     pthread_exit(NULL);
 }
 
-/* Makes four threads miss for a while, while a manager runs. */
+/* Makes four threads load images that miss the cache, for one second, while a manager runs. */
 static bool miss_together(void) {
     pthread_t threads[4];
     const bool good = launch_once() && is_served();
@@ -353,8 +353,8 @@ static bool miss_together(void) {
     return good && launch_once();
 }
 
-/* Waits until the manager stops serving. Runs after HIP's own exit handlers; the policy that has
- * created WAIT_FOR still works. */
+/* Waits until the manager stops serving. Runs after HIP's own exit handlers. The policy, which has
+ * created the file that WAIT_FOR names, still works at that time. */
 static void linger(void) {
     while (is_served())
         usleep(5000);
@@ -381,7 +381,7 @@ static bool on_a_small_stack(void) {
     return good;
 }
 
-/* Forks children while other threads are in their first call. */
+/* Forks children while other threads make their first call. */
 static bool fork_in_first_call(void) {
     pthread_t threads[4];
     bool good[4], all = true;

@@ -116,7 +116,7 @@ class Hangs(PinAll):
 
 
 class HoldsTheGil(PinAll):
-    """A policy that holds the GIL in one endless bytecode."""
+    """A policy that holds the GIL in one bytecode that does not end."""
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         note(hangs=True)

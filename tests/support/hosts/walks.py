@@ -1,9 +1,10 @@
-"""Plays the random programs of registered/ with registered memory, and prints each fault.
+"""Plays the random programs of tests/support/hosts/registered, which register memory, and prints
+each fault.
 
     python -m tests.support.hosts.walks COUNT [--backend cuda] [--seed S]
 
-A process plays 250 programs: each of their forks copies the page tables of the whole process. With
-the stub's record these tables grow by 20 KB a program.
+A process plays 250 programs: each fork of a program copies the page tables of the whole process.
+With the stub's record, the page tables grow by 20 KB a program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 /* Reads files that hold several images: clang's offload bundles, NVIDIA's fatbins.
  *
- * If only some entries are damaged, the driver gets the whole file, and the library caches nothing
- * of the file. */
+ * If only some entries of a file are damaged, the driver gets the whole file, and the library does
+ * not cache the module. */
 #include "modules/image/formats.h"
 #include "proof.h"
 
@@ -115,8 +115,8 @@ bool image_is_compressed(struct view *view) {
 }
 
 /* The header: magic (4 bytes), version and method (2 bytes each). The file's size and the unpacked
- * size follow: 4 bytes each in version 2, 8 bytes each in version 3. Images of other versions do
- * not store their size, or store it elsewhere: then HIP judges the image. The reader does not
+ * size follow: 4 bytes each in version 2, 8 bytes each in version 3. Files of other versions do not
+ * store their size, or store the size elsewhere, so HIP judges these files. The reader does not
  * unpack the image, so it assumes that the image has writable globals. */
 void image_describe_compressed(struct image *image, struct view *view) {
     uint16_t version;
@@ -161,7 +161,7 @@ bool image_is_fatbin(struct view *view) {
            memcmp(view->bytes, magic, sizeof magic) == 0;
 }
 
-/* All entries come from one source, so the readable cubins show whether there are globals. The
+/* All entries come from one source, so the readable cubins show whether the source has globals. The
  * reader skips PTX and compressed entries. */
 static void read_entries(struct contents *contents, struct image *image, struct view *view,
                          uint64_t at) {

@@ -1,5 +1,5 @@
-/* Reads code objects (AMD) and cubins (NVIDIA): their size, and whether a kernel or the host can
- * write to their globals. */
+/* Reads the size of code objects (AMD) and cubins (NVIDIA). Finds out whether a kernel or the host
+ * can write to the globals in such a file. */
 #include "modules/image/formats.h"
 #include "proof.h"
 
@@ -24,7 +24,7 @@ static uint64_t segments_size(const Elf64_Ehdr *header) {
     return (uint64_t)header->e_phnum * sizeof(Elf64_Phdr);
 }
 
-/* Returns the end of a part of the file; UINT64_MAX if the sum overflows. */
+/* Returns the end of a part of the file, or UINT64_MAX if offset plus size overflows. */
 static uint64_t end_of(uint64_t offset, uint64_t size) {
     uint64_t end;
     return __builtin_add_overflow(offset, size, &end) ? UINT64_MAX : end;
@@ -43,9 +43,9 @@ static uint64_t section_end(const Elf64_Shdr *section) {
     return section->sh_type == SHT_NOBITS ? 0 : end_of(section->sh_offset, section->sh_size);
 }
 
-/* Returns the number of bytes that HIP reads if HIP gets no size for a code object. HIP reads up to
- * the end of the section that begins last (amd::Elf::getElfSize). HIP would crash on unreadable
- * bytes. */
+/* Returns how many bytes of a code object HIP reads, because HIP does not know the code object's
+ * size. HIP reads to the end of the section that begins last (amd::Elf::getElfSize). If some of
+ * these bytes are unreadable, HIP crashes. */
 static uint64_t size_to_hip(const unsigned char *bytes, const Elf64_Ehdr *header) {
     uint64_t last = header->e_shoff, end = end_of(last, sections_size(header));
     for (unsigned i = 0; i < header->e_shnum; i++) {
@@ -58,7 +58,8 @@ static uint64_t size_to_hip(const unsigned char *bytes, const Elf64_Ehdr *header
     return end;
 }
 
-/* Returns the end of the last part that any header of the file names. */
+/* Returns the size of the whole file: the end of the last part that a header of the file describes.
+ */
 static uint64_t whole_size(const unsigned char *bytes, const Elf64_Ehdr *header) {
     uint64_t end = tables_end(header);
     for (unsigned i = 0; i < header->e_shnum; i++) {
@@ -73,7 +74,7 @@ static uint64_t whole_size(const unsigned char *bytes, const Elf64_Ehdr *header)
     return end;
 }
 
-/* Returns the names of an image's sections or symbols; NULL if the image has no names. */
+/* The names of an image's sections or symbols. If the image has no names, `text` is NULL. */
 struct names {
     const char *text;
     uint64_t size;
@@ -90,8 +91,9 @@ static struct names names_at(const struct image *image, const Elf64_Ehdr *header
     return (struct names){text, table.sh_size};
 }
 
-/* Returns whether a section's name shows that kernels only read the section, though the loader may
- * write to the section. .nv.shared is workgroup memory. */
+/* Returns true if the name of a writable section shows that the section contains no globals of
+ * kernels. The loader writes to some of these sections. The sections .nv.shared describe workgroup
+ * memory. */
 static bool is_loaders(const char *name) {
     static const char *const loaders[] = {".dynamic", ".relro_padding", ".got", ".got.plt"};
     for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++)
@@ -120,8 +122,8 @@ static bool has_writable(const struct image *image, const Elf64_Ehdr *header) {
 
 /* ---- constants that the host can set ----
  *
- * No kernel writes to these sections. HIP also finds constants by their names (hipModuleGetGlobal),
- * and copies to them. */
+ * No kernel writes to a section of constants. The host can find a constant by its name
+ * (hipModuleGetGlobal), and copy a value to the constant. */
 
 static bool ends_with(const char *text, const char *end) {
     const size_t length = strlen(text), wanted = strlen(end);
@@ -147,7 +149,7 @@ static bool has_variables(const struct image *image, const Elf64_Ehdr *header,
     return false;
 }
 
-/* CUDA's __constant__ variables have a section of their own. */
+/* Returns true for the section of CUDA's __constant__ variables. */
 static bool is_constants(const Elf64_Shdr *section, const struct names *names) {
     static const char constants[] = ".nv.constant3";
     return section->sh_size != 0 && section->sh_name < names->size &&
@@ -216,14 +218,14 @@ void image_describe_elf(struct image *image, struct view *view) {
     }
     memcpy(&header, view->bytes, sizeof header);
     image->machine = header.e_machine;
-    /* AMD's HIP accepts no ELF for another machine. HIP 6 and older even crash on some, for example
-     * on a stripped program. */
+    /* AMD's HIP loads only ELF files for AMD's GPUs. HIP 6 and older crash on some other ELF files,
+     * for example on a stripped x86-64 program. */
     if (image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) {
         image->damage = "it is an ELF for another machine (x86-64?), not for a GPU";
         return;
     }
-    /* AMD's HIP crashes on a 32-bit ELF. On an ELF without sections, HIP 6 and older crash; HIP 7
-     * refuses the file. */
+    /* AMD's HIP crashes on a 32-bit ELF. HIP 6 and older crash on an ELF without sections, and HIP
+     * 7 refuses such an ELF. */
     if (image->machine == MACHINE_AMDGPU &&
         DOUBT(elf_crashes_hip, header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)) {
         image->damage = "it is an ELF of 32 bits, or one without sections";
@@ -239,8 +241,8 @@ void image_describe_elf(struct image *image, struct view *view) {
     const bool has_segments = view_holds(view, header.e_phoff, segments_size(&header));
     const uint64_t size = has_segments ? whole_size(view->bytes, &header) : 0;
     if (!has_segments || !PROOF(whole_elf_is_readable, view_holds(view, 0, size))) {
-        /* AMD's HIP may never read the part that is missing. NVIDIA's driver would read the missing
-         * part, and crash. */
+        /* A part of the file is missing. AMD's HIP may never read the missing part, but NVIDIA's
+         * driver would read the missing part, and crash. */
         if (image->machine == MACHINE_CUDA)
             image->damage = "its headers point outside it: it is truncated or overwritten";
         return;

@@ -19,7 +19,7 @@ static void describe_text(struct image *image, struct view *view) {
     image->machine = MACHINE_CUDA;
     image->size = length + 1;
     image->head = 1;
-    image->sized_by_tables = true; /* the end of a text is found only by reading it */
+    image->sized_by_tables = true; /* a search through the text must find its end */
     image->writable = ptx_has(text, ".global");
     image->settable = !image->writable && ptx_has(text, ".const");
 }
@@ -54,8 +54,8 @@ static inline uint64_t mixed(uint64_t hash, const unsigned char *bytes) {
     return hash ^ hash >> 29;
 }
 
-/* Computes the hash in four independent lanes, because a step of a lane waits for the lane's
- * previous step. */
+/* Computes the hash as four independent sums, so that the processor can compute the four sums at
+ * the same time. */
 static uint64_t hash_of(const struct image *image) {
     uint64_t lanes[4] = {image->size * 0x9E3779B97F4A7C15u, 1, 2, 3}, hash = 0;
     size_t at = 0;
@@ -80,7 +80,7 @@ static const struct format {
     {is_bitcode, describe_bitcode},           {is_text, describe_text},
 };
 
-/* HIP reads this many bytes to find the format, and every image has at least this many. */
+/* HIP reads the first 24 bytes to find the format, and every image has at least 24 bytes. */
 enum { LOOK = 24 };
 
 struct image image_describe(const void *data) {
@@ -131,9 +131,9 @@ const char *image_kind_text(const struct image *image) {
 
 /* ---- whether an image lies at an address ----
  *
- * Images whose head does not contain their size are compared part by part, because the bytes at
- * `data` may be a shorter image. The bytes of a part determine the next part's size, so they must
- * be equal before more is read. */
+ * The bytes at `data` may be a shorter image. So if an image's head does not contain the image's
+ * size, the function compares the image part by part. A part determines the size of the next part.
+ * So the function reads the next part only if the parts before are equal. */
 
 static bool part_lies_at(const struct image *image, const unsigned char *data, uint64_t offset,
                          uint64_t size) {
@@ -165,7 +165,7 @@ static bool bundle_table_lies_at(const struct image *image, const unsigned char 
 }
 
 bool image_lies_at_by_parts(const struct image *image, const void *data) {
-    if (image->kind == IMAGE_PTX) /* a PTX text is a single part, which ends with the text */
+    if (image->kind == IMAGE_PTX) /* strcmp does not read beyond the end of the text */
         return strcmp((const char *)image->bytes, data) == 0;
     return (image->kind == IMAGE_BUNDLE ? bundle_table_lies_at(image, data)
                                         : elf_tables_lie_at(image, data)) &&

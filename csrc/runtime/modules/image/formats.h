@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory that may be unmapped: a reader checks that bytes are readable before it reads them.
+/* Memory that may be unmapped. Before a reader accesses bytes, the reader checks that the bytes are
+ * readable.
  *
  * Mapped memory is not always readable: a page may lack read permission, or lie beyond the end of
  * its file. */
@@ -19,8 +20,8 @@ struct view {
 };
 
 /* Returns true if `size` bytes at `offset`, and all bytes before them, are readable. Bytes behind
- * an unreadable gap do not belong to the image. A page that was not checked yet costs one system
- * call, 50 ns. */
+ * an unreadable gap do not belong to the image. The first check of a page costs one system call, 50
+ * ns. */
 bool view_holds(struct view *view, uint64_t offset, uint64_t size);
 
 /* Returns a part of a readable view as a view that needs no further checks. */
@@ -38,14 +39,14 @@ bool image_is_compressed(struct view *view);
 bool image_is_bundle(struct view *view);
 bool image_is_fatbin(struct view *view);
 
-/* Reads an image of this format, as image_describe does. `image` already points to the bytes. */
+/* Reads an image of this format, as image_describe does. The caller has set image->bytes. */
 void image_describe_elf(struct image *image, struct view *view);
 void image_describe_compressed(struct image *image, struct view *view);
 void image_describe_bundle(struct image *image, struct view *view);
 void image_describe_fatbin(struct image *image, struct view *view);
 
-/* A bundle's head is its magic and the number of its entries. The name of each entry follows the
- * entry. */
+/* A bundle's head is its magic and the number of its entries. The name of an entry follows directly
+ * after the entry. */
 enum { BUNDLE_MAGIC = 24, BUNDLE_HEAD = BUNDLE_MAGIC + sizeof(uint64_t) };
 
 struct bundle_entry {

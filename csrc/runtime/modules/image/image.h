@@ -1,4 +1,4 @@
-/* An image of device code: its bytes, and all facts that can be read from them.
+/* An image of device code, with all facts that the library can read from the image's bytes.
  *
  * The size argument of mgpuModuleLoad is unreliable: LLVM 12 to 17 do not pass it. So the library
  * reads the size from the image. The size is in the ELF header, the table of a clang offload
@@ -37,12 +37,13 @@ struct image {
     bool writable;        /* contains, or may contain, device globals that a kernel can write */
     bool settable;        /* no kernel writes to globals, but the host can set constants by name */
     bool opaque;          /* parts of the image are compressed, or of an unsupported kind */
-    const char *damage;   /* why no driver can load the image (some drivers would crash); NULL: no
-                           * reason is known */
+    const char *damage;   /* the reason why no driver can load the image (some drivers would crash),
+                           * or NULL */
 };
 
-/* Reads the image at `data`. Reads only readable memory, however damaged the image is. Costs a few
- * microseconds, and a system call of 50 ns for each page, so only misses call this function. */
+/* Reads the image at `data`. Reads only readable memory, however damaged the image is. Takes a few
+ * microseconds, and 50 ns more for a system call for each page, so only misses call this function.
+ */
 struct image image_describe(const void *data);
 
 /* Does the work of image_lies_at for images whose head does not contain their size. */
@@ -59,18 +60,19 @@ static inline bool image_lies_at(const struct image *image, const void *data) {
                                   image->size - image->head) == 0);
 }
 
-/* Returns words for messages, such as "an NVIDIA cubin". */
+/* Returns the image's kind as text for messages, such as "an NVIDIA cubin". */
 const char *image_kind_text(const struct image *image);
 
 /* Writes the names of an image's kernels, separated by ", ", into at most `size` bytes including
  * the 0. Returns `text`. */
 char *image_kernel_names(const struct image *image, char *text, size_t size);
 
-/* Writes a list of the undefined names that a code object needs: AMD's HIP refuses code objects
- * with such names. */
+/* Writes a list of a code object's undefined names. AMD's HIP refuses code objects that have
+ * undefined names. */
 char *image_undefined_names(const struct image *image, char *text, size_t size);
 
-/* Writes a list of the targets ("gfx90a:xnack+") of an offload bundle's entries. */
+/* Writes a list of the targets, such as "gfx90a:xnack+", for which an offload bundle has entries.
+ */
 char *image_bundle_targets(const struct image *image, char *text, size_t size);
 
 #endif

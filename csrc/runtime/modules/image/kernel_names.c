@@ -10,7 +10,8 @@ bool name_list_add(struct name_list *list, const char *name, int length) {
     char quoted[LONGEST_NAME];
     snprintf(quoted, sizeof quoted, "'%.*s'", length, name);
     if (length == 0 || strstr(list->text, quoted))
-        return true; /* two sections of an ELF may contain the name */
+        return true; /* the list already contains the name, because two sections of an ELF may
+                      * contain it */
     const int added = snprintf(list->text + list->used, list->size - list->used, "%s%s",
                                list->used ? ", " : "", quoted);
     if (added < 0 || (size_t)added >= list->size - list->used) {

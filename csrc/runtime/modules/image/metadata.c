@@ -8,8 +8,9 @@
 
 enum { AMDGPU_METADATA = 32, NOTE_ALIGNMENT = 4 };
 
-/* In MessagePack a short string is 0xa0 plus its length, then the bytes. Maps and arrays count
- * their elements, not their bytes, so the replacement of a string may be shorter. */
+/* In MessagePack a short string is 0xa0 plus its length, then the bytes. A map or an array stores
+ * the number of its elements, not of its bytes. So a string in a map may be replaced by a shorter
+ * string. */
 #define KEY "\xab.value_kind"
 #define NONE KEY "\xabhidden_none"
 
@@ -45,8 +46,8 @@ static const struct kind *unwanted_at(const unsigned char *bytes, size_t size) {
     return NULL;
 }
 
-/* Copies metadata to the lower address `to`, and replaces the unwanted kinds; returns the new
- * length. */
+/* Copies metadata from `from` to `to`, which is at most `from`. Replaces each unwanted kind of
+ * argument by hidden_none. Returns the new length. */
 static size_t rewrite(unsigned char *to, const unsigned char *from, size_t size) {
     size_t used = 0;
     for (size_t at = 0; at < size;) {
@@ -72,14 +73,15 @@ static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* The sizes of a note's parts: the head (header and name), then the text. */
+/* A note. `head` is the size of the note's header and name, and `text` is the size of the note's
+ * text. */
 struct note {
     Elf64_Nhdr header;
-    size_t head, text, length; /* length: includes the padding, which the last note may lack */
+    size_t head, text, length; /* `length` includes the padding, which the last note may lack */
 };
 
-/* Returns false after the last note, or if the rest of the segment is damaged: HIP must report the
- * damage. */
+/* Reads the note at `at`. Returns false after the last note, or if the rest of the segment is
+ * damaged; HIP must report such damage. */
 static bool note_at(const unsigned char *segment, size_t size, size_t at, struct note *note) {
     const size_t rest = size - at;
     if (rest < sizeof note->header)
@@ -130,12 +132,13 @@ static unsigned segment_count(const unsigned char *bytes, size_t size, Elf64_Ehd
     return inside ? header->e_phnum : 0;
 }
 
-/* Compilers write one or two note segments; the segments of a damaged file may all describe the
+/* Compilers write one or two note segments. In a damaged file, very many segments may describe the
  * same bytes. */
 enum { NOTE_SEGMENTS = 16 };
 
-/* Copies a program header to *segment; returns true if it describes notes within the file of `size`
- * bytes. `seen` counts segments: the reader stops after NOTE_SEGMENTS. */
+/* Copies a program header to *segment. Returns true if the program header describes notes within
+ * the file, which has `size` bytes. Counts such segments in *seen, and returns false after
+ * NOTE_SEGMENTS of them. */
 static bool note_segment_at(const unsigned char *at, size_t size, Elf64_Phdr *segment,
                             unsigned *seen) {
     memcpy(segment, at, sizeof *segment);
@@ -169,8 +172,8 @@ void metadata_drop_queue(unsigned char *bytes, size_t size) {
             continue;
         const size_t left = rewrite_notes(bytes + segment.p_offset, segment.p_filesz);
         segment.p_filesz = segment.p_memsz = left;
-        /* This write may damage notes that overlap the headers, but such a file is damaged anyway.
-         */
+        /* If notes overlap the headers, this write may damage the notes, but such a file is damaged
+         * anyway. */
         memcpy(at, &segment, sizeof segment);
         shorten_section(bytes, size, &header, segment.p_offset, left);
     }
@@ -201,7 +204,8 @@ static bool find_metadata(const struct image *image, struct msgpack *metadata) {
     return false;
 }
 
-/* Reads the value of a key of the next map; returns false if there is no such map or key. */
+/* Finds a key in the map at `map`, and stores the value's position in *value. Returns false if
+ * there is no map, or no such key. */
 static bool find_key(struct msgpack map, const char *key, struct msgpack *value) {
     uint32_t pairs;
     const char *text;
@@ -261,8 +265,9 @@ bool metadata_chip(const struct image *image, const char **chip, size_t *length)
     if (!find_metadata(image, &metadata) || !find_key(metadata, "amdhsa.target", &value) ||
         !msgpack_text(&value, chip, length))
         return false;
-    /* The chip follows the triple, whose environment is empty; a chip's name may contain dashes:
-     * gfx9-generic. */
+    /* A target is a triple with an empty environment, and then the chip:
+     * "amdgcn-amd-amdhsa--gfx9-generic". A chip's name may contain single dashes, so the search
+     * looks for two. */
     const char *dashes = memmem(*chip, *length, "--", 2);
     if (dashes) {
         *length -= (size_t)(dashes + 2 - *chip);

@@ -1,12 +1,14 @@
 #include "modules/image/msgpack.h"
 
-/* The first byte of a value: for short values the byte contains the length or the number itself. */
+/* The first byte of a value gives the value's kind. The first byte of a short value also contains
+ * the length or the number. */
 enum {
     FIXMAP = 0x80,
     FIXARRAY = 0x90,
     FIXTEXT = 0xa0,
     NIL = 0xc0,
-    BINARY_8 = 0xc4, /* the kinds for lengths of 1, 2 and 4 bytes are consecutive, here and below */
+    BINARY_8 = 0xc4, /* the kinds with lengths of 1, 2 and 4 bytes have consecutive numbers, as do
+                      * the kinds below */
     EXTENSION_8 = 0xc7,
     FLOAT_32 = 0xca,
     FLOAT_64 = 0xcb,
@@ -24,8 +26,8 @@ static size_t left(const struct msgpack *rest) {
     return (size_t)(rest->end - rest->at);
 }
 
-/* Reads the number of `bytes` bytes that follows the first byte; removes the first byte and the
- * number from the text. */
+/* Reads a number that takes `bytes` bytes after the first byte. Removes the first byte and the
+ * number from `rest`. */
 static bool take_number(struct msgpack *rest, size_t bytes, uint64_t *number) {
     if (left(rest) < 1 + bytes)
         return false;
@@ -36,7 +38,8 @@ static bool take_number(struct msgpack *rest, size_t bytes, uint64_t *number) {
     return true;
 }
 
-/* Reads a count, which is the lower half of the first byte or follows in 2 or 4 bytes. */
+/* Reads the count of a map or an array. The lower half of the first byte contains a small count; 2
+ * or 4 bytes after the first byte contain a larger count. */
 static bool take_count(struct msgpack *rest, unsigned fixed, unsigned wide, uint32_t *count) {
     uint64_t number;
     if (left(rest) == 0)
@@ -61,8 +64,9 @@ bool msgpack_array(struct msgpack *rest, uint32_t *values) {
     return take_count(rest, FIXARRAY, ARRAY_16, values);
 }
 
-/* Reads a value that consists of a count and that many bytes. The count has 1, 2 or 4 bytes: the
- * first byte minus `first_kind` is 0, 1 or 2. */
+/* Reads a value that consists of a count and that many bytes. The count takes 1 byte if the first
+ * byte is `first_kind`. For the next two values of the first byte, the count takes 2 and 4 bytes.
+ */
 static bool take_bytes(struct msgpack *rest, unsigned first_kind, size_t extra, size_t *length) {
     struct msgpack after = *rest;
     uint64_t number;

@@ -11,10 +11,11 @@ static bool is_of_word(char c) {
     return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
 }
 
-/* An instruction begins with a letter (ld.global.f32), a directive with a point; directives may
- * follow each other without a space (.visible.global). */
+/* Returns true if `at` lies in an instruction. An instruction begins with a letter (ld.global.f32),
+ * and a directive begins with a point. Directives may follow each other without a space
+ * (.visible.global). */
 static bool is_instructions(const char *text, const char *at) {
-    enum { LONGEST = 256 }; /* a longer word is no instruction */
+    enum { LONGEST = 256 }; /* no instruction is longer */
     const char *const begin = at - text > LONGEST ? at - LONGEST : text;
     while (at > begin && (is_of_word(at[-1]) || at[-1] == '.'))
         at--;
@@ -29,7 +30,7 @@ bool ptx_has(const char *text, const char *directive) {
     return false;
 }
 
-/* Finds a directive that is a separate word, because `.entry` within a name is no directive. */
+/* Finds a directive that is a separate word: a name may also contain the text `.entry`. */
 static const char *find_directive(const char *text, const char *directive) {
     const size_t length = strlen(directive);
     for (const char *at = strstr(text, directive); at; at = strstr(at + length, directive))

@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns true if the text declares, or may declare, variables with this directive: ".global", for
- * variables that kernels can write, or ".const". */
+/* Returns true if the text declares, or may declare, variables with this directive. Kernels can
+ * write to ".global" variables; the other directive is ".const". */
 bool ptx_has(const char *text, const char *directive);
 
-/* Finds the first kernel's name from *position on. Returns a pointer to the name, which is not
- * terminated, stores the name's length in *length, and moves *position behind the name. Returns
+/* Finds the name of the next kernel, from *position on. Returns a pointer to the name, which is not
+ * terminated, and stores the name's length in *length. Moves *position behind the name. Returns
  * NULL if there is no further name. */
 const char *ptx_next_kernel(const char **position, int *length);
 

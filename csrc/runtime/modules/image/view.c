@@ -1,4 +1,4 @@
-/* Checks whether memory is readable, for the readers of each format. */
+/* Checks for the readers of images whether memory is readable. */
 #include "modules/image/formats.h"
 #include "proof.h"
 
@@ -12,9 +12,9 @@ static uintptr_t page_size(void) {
     return (uintptr_t)sysconf(_SC_PAGESIZE);
 }
 
-/* rt_sigprocmask reads a mask of 8 bytes before it looks at the operation. The call returns EFAULT
- * if the bytes are unreadable and EINVAL if they are readable, and changes nothing. Every Linux
- * kernel has this system call and every sandbox permits it, unlike process_vm_readv and
+/* The kernel's rt_sigprocmask reads the mask's 8 bytes before it checks the operation. The call
+ * returns EFAULT if the bytes are unreadable and EINVAL if they are readable, and changes nothing.
+ * Every Linux kernel has this system call and every sandbox permits it, unlike process_vm_readv and
  * MADV_POPULATE_READ. */
 static bool page_is_readable(uintptr_t page) {
     const int no_such_change = ~0;
@@ -23,7 +23,8 @@ static bool page_is_readable(uintptr_t page) {
                     PROOF(page_is_readable, errno != EFAULT));
 }
 
-/* Both addresses are aligned to pages. */
+/* Returns true if the pages from `begin` to `end` are readable. The addresses `begin` and `end` are
+ * aligned to pages. */
 static bool pages_are_readable(uintptr_t begin, uintptr_t end) {
     const int error = errno; /* the program's */
     bool readable = true;

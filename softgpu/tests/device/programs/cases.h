@@ -1,5 +1,5 @@
-/* Runs one test case in a process, as `program CASE [IMAGE]`; IMAGE is the code object of
- * kernels.mlir. */
+/* Runs one test case in a process. The command is `program CASE [IMAGE]`, where IMAGE is the code
+ * object of kernels.mlir. */
 #ifndef SOFTGPU_TEST_CASES_H
 #define SOFTGPU_TEST_CASES_H
 

@@ -9,7 +9,7 @@
 
 #include <hsakmt.h>
 
-enum { HANG = 600 /* seconds, as in tests/support/patience.py */ };
+enum { HANG = 600 /* in seconds, like the default limit in tests/support/patience.py */ };
 
 static HSAKMT_STATUS (*allocate)(HSAuint32, HSAuint64, HsaMemFlags, void **);
 static HSAKMT_STATUS (*create_queue)(HSAuint32, HSA_QUEUE_TYPE, HSAuint32, HSA_QUEUE_PRIORITY,
@@ -34,7 +34,7 @@ static void *open_driver(void) {
     return driver;
 }
 
-/* Allocates host memory that may contain kernels. */
+/* Allocates host memory from which the device may execute kernels. */
 __attribute__((unused)) static void *memory(uint64_t bytes) {
     void *pages = NULL;
     HsaMemFlags flags = {.ui32 = {.HostAccess = 1, .ExecuteAccess = 1}};

@@ -1,5 +1,6 @@
-/* Tests the copy engine directly through the driver library, without HIP: sends commands as any
- * release of ROCr would. test_engine.py runs this program, which uses the first device. */
+/* Tests the copy engine directly through the driver library, without HIP. Sends commands in the
+ * forms that different ROCr releases use. test_engine.py runs this program, which uses the first
+ * device. */
 #include "driver.h"
 
 #include <stdatomic.h>
@@ -51,7 +52,8 @@ static void copy(void *to, const void *from, uint32_t count) {
     put(words, 7);
 }
 
-/* Makes one copy with this count field, and returns how many bytes the copy wrote. */
+/* Makes one copy whose command has the count field `count`, and returns how many bytes the copy
+ * wrote. */
 static uint64_t copied(uint32_t count, uint64_t room) {
     char *from = memory(room), *to = memory(room);
     memset(from, 1, room);
@@ -61,7 +63,8 @@ static uint64_t copied(uint32_t count, uint64_t room) {
     return end ? (uint64_t)(end - to) : room;
 }
 
-/* `counts FIELD...`: prints how many bytes a copy with each count field copies. */
+/* Implements `counts FIELD...`: makes one copy for each count field, and prints how many bytes each
+ * copy wrote. */
 static void counts(int n, char **fields) {
     for (int i = 0; i < n; i++) {
         uint32_t field = (uint32_t)strtoul(fields[i], NULL, 0);
@@ -82,8 +85,8 @@ static void wrap(void) {
     puts("wrapped");
 }
 
-/* Writes arbitrary words as padding: the engine skips the padding by the length in the padding's
- * header. */
+/* Writes a padding command with arbitrary words. The engine skips as many words as the command's
+ * header says. */
 static void padding(void) {
     uint32_t words[6] = {5u << 16, 0xff, 0xff, 0xff, 0xff, 0xff};
     put(words, 6);

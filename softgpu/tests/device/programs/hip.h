@@ -100,8 +100,8 @@ static inline void hip_open(void) {
     *(void **)&hipGetErrorName = hip_symbol(library, "hipGetErrorName");
 }
 
-/* Ends the test if a call does not return the expected code; prints the source line and both
- * codes. */
+/* If a call does not return the expected code, prints the source line and the two codes, and ends
+ * the test. */
 #define EXPECT_CODE(wanted, call)                                                                  \
     do {                                                                                           \
         int code_ = (call);                                                                        \

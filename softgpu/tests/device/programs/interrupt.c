@@ -32,7 +32,7 @@ static void thunk_open(void) {
 }
 
 /* The kernel's message contains only the low byte of the event's number. If several events share
- * this byte, the mailbox that the kernel writes identifies the event. */
+ * the low byte, the mailbox that the kernel writes identifies the event. */
 static void wake(void) {
     HsaEvent *events[EVENTS];
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
@@ -54,7 +54,7 @@ struct sleeper {
     pthread_t thread;
     HsaEvent *events[2];
     HSAuint32 count;
-    long number; /* the thread's id, which the thread itself stores */
+    long number; /* the id of the waiting thread, stored by this thread */
     HSAKMT_STATUS answer;
 };
 
@@ -85,7 +85,7 @@ static void start(struct sleeper *sleeper) {
 }
 
 /* Checks that an auto-reset event wakes every thread that waits for the event, as an event of the
- * real driver does. A thread that waits later must not wake. */
+ * real driver does. A thread that begins to wait after the event must not wake. */
 static void wake_all(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
     struct sleeper sleepers[SLEEPERS];
@@ -104,8 +104,8 @@ static void wake_all(void) {
     EXPECT(call_hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
 }
 
-/* Checks that an auto-reset event, once set, counts for a thread that already waits for two events,
- * and not for a later wait. */
+/* Sets the first of two auto-reset events for which a thread waits. Checks that the thread then
+ * needs only the second event, and that a later wait for the first event times out. */
 static void wake_later(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
     struct sleeper sleeper = {.count = 2};

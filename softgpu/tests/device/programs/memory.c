@@ -65,8 +65,8 @@ static void copy_sizes(const size_t *sizes, size_t count) {
     }
 }
 
-/* Tests sizes around 4 MiB, the limit of one copy command on older copy engines, and a much larger
- * size. */
+/* Tests copies of about 4 MiB and of 64 MiB. An older copy engine copies at most 4 MiB by one
+ * command. */
 static void large_copies(void) {
     copy_sizes((size_t[]){(4u << 20) - 1, 4u << 20, (4u << 20) + 1, (64u << 20) + 1}, 4);
 }
@@ -79,7 +79,7 @@ static void memory_info(void) {
     size_t before, after, total;
     void *memory;
     OK(hipMemGetInfo(&before, &total));
-    EXPECT(total == 256u << 20 && before <= total); /* the test's settings request this size */
+    EXPECT(total == 256u << 20 && before <= total); /* the test sets memory=256M */
     OK(hipMalloc(&memory, 100 << 20));
     OK(hipMemGetInfo(&after, &total));
     EXPECT(before - after == 100 << 20);
@@ -101,7 +101,7 @@ static void out_of_memory(void) {
     EXPECT(hipMalloc(&memory, total + 1) == hipErrorOutOfMemory);
     for (size_t i = 0; i < got; i++)
         OK(hipFree(blocks[i]));
-    OK(hipMalloc(&memory, STEP)); /* succeeds, because memory is available again */
+    OK(hipMalloc(&memory, STEP)); /* hipMalloc succeeds again after hipFree */
 }
 
 static void fill_pattern(unsigned char *bytes, size_t size) {
@@ -190,7 +190,7 @@ static void memsets(void) {
         EXPECT(back[i] == (i < SIZE / 4 * 4 ? 4 - i % 4 : 0x5a));
 }
 
-/* Copies from and to registered memory, which has a host and a device address. */
+/* Copies from and to registered memory, which has both a host address and a device address. */
 static void registered_copies(void) {
     enum { SIZE = 300000 };
     static unsigned char source[SIZE], back[SIZE];

@@ -69,7 +69,7 @@ static void ring_bell(uint64_t value) {
     *(volatile uint64_t *)queue.Queue_DoorBell_aql = value;
 }
 
-/* Submits the next packet, with the completion signal. */
+/* Submits the next packet, whose completion signal is `completion`. */
 static void submit(uint16_t header, uint64_t words[8]) {
     words[7] = (uintptr_t)completion;
     write_packet(written, header, words);
@@ -87,14 +87,14 @@ static void await(int64_t wanted, const char *what) {
     check(!comes(&completion->value, wanted), what);
 }
 
-/* Checks that the packet is not complete, and does not complete within A_WHILE. */
+/* Checks that the completion signal still has this value after A_WHILE. */
 static void expect_waiting(int64_t value, const char *what) {
     usleep(A_WHILE);
     check(completion->value != value, what);
 }
 
-/* Writes four times as many packets as the ring holds. For each packet in turn, leaves the doorbell
- * unchanged, or sets the doorbell to the index of this packet or of the next packet. */
+/* Writes four times as many packets as the ring holds. Rings the doorbell in three ways in turn:
+ * not at all, with the packet's index, or with the next packet's index. */
 static void wrap(void) {
     uint64_t words[8] = {0};
     completion->value = 4 * PACKETS;
@@ -116,7 +116,7 @@ static void wrap(void) {
         check(ring[i].header != INVALID, "a packet stayed valid");
 }
 
-/* Sets the write index and the doorbell beyond a packet that is not yet written. */
+/* Submits packet 1 while packet 0 is not yet written. */
 static void hole(void) {
     uint64_t words[8] = {0};
     words[7] = (uintptr_t)completion;
@@ -137,8 +137,8 @@ static void set_dependencies(uint64_t words[8], unsigned mask, int64_t value) {
     }
 }
 
-/* Tries every choice of dependencies, and completes the dependencies one by one; a signal of -1
- * does not satisfy a dependency. */
+/* Tries every subset of the dependencies, and completes the dependencies one by one. A signal with
+ * value -1 does not satisfy a dependency. */
 static void all_of(void) {
     for (unsigned mask = 0; mask < 1 << DEPENDENCIES; mask++) {
         uint64_t words[8] = {0};
@@ -168,8 +168,8 @@ static void any_of(void) {
     }
 }
 
-/* Compares a signal with a reference under a mask: tries a value that fails and a value that
- * passes. */
+/* Tests barrier-value packets: tries a signal value that does not meet the packet's condition, and
+ * a value that meets the condition. */
 static void values(void) {
     static const struct {
         int64_t reference;
@@ -201,7 +201,8 @@ static void values(void) {
     }
 }
 
-/* `refused TYPE FORMAT`: prints the bits of the queue's error signal. */
+/* Implements `refused TYPE FORMAT`: submits a packet of this type, and prints the bits of the
+ * queue's error signal. */
 static void refused(unsigned type, unsigned format) {
     uint64_t words[8] = {(uint64_t)format << 16};
     completion->value = 1;
@@ -211,11 +212,12 @@ static void refused(unsigned type, unsigned format) {
     printf("%#llx\n", (unsigned long long)inactive->value);
     check(completion->value != 1, "a packet that was refused completed");
     fflush(stdout);
-    _exit(0); /* exits before the device aborts: no runtime reacts to the error */
+    _exit(0); /* exits now, because the device aborts if no runtime reacts to the error */
 }
 
-/* Runs a kernel that stores its dispatch id at its argument's address: s_store_dwordx2 s[2:3],
- * s[0:1], 0x0 and s_endpgm. Dispatch ids also count earlier barriers. */
+/* Runs a kernel that stores its dispatch id at the address of its arguments: s_store_dwordx2
+ * s[2:3], s[0:1], 0x0 and s_endpgm. The dispatch id counts all earlier packets, including
+ * barriers. */
 static void dispatch_ids(void) {
     struct {
         uint32_t segments[4];

@@ -1,4 +1,4 @@
-/* Tests the device and the process: names, fork, exit, faults, idleness. */
+/* Tests device names, fork, exit, faults and idle processes. */
 #include "cases.h"
 
 #include <sys/wait.h>
@@ -43,8 +43,8 @@ static void fork_before(void) {
     launch_and_wait();
 }
 
-/* Checks that a child forked after the first call can exit normally, and that a launch ends the
- * child, as with the real driver. */
+/* Forks a child after the first call. Checks that the child can exit normally, and that a launch
+ * ends the child, as with the real driver. */
 static void fork_after(void) {
     launch_and_wait();
     pid_t child = fork();
@@ -111,7 +111,7 @@ static void host_pointer(void) {
     printf("%d\n", hipDeviceSynchronize());
 }
 
-/* Checks that the process continues if HIP returns the error. */
+/* Checks that the process continues after a fault that HIP returns as an error. */
 static void outlive_fault(void) {
     wild_store();
     sleep(7);

@@ -1,8 +1,8 @@
-/* Registers two ranges that begin at the same address, as when a program reallocates memory before
- * HIP has unpinned the old range. Prints whether each range has a different device address, and
- * whether each range remains after two failing calls. These calls map a range with a wrong size,
- * and remove the ambiguous address. Also prints the results of these calls, and of two removals of
- * a range with a unique address. */
+/* Registers two ranges that begin at the same address. Such ranges exist when a program reallocates
+ * memory before HIP has unpinned the old range. Prints 1 if the two ranges exist at different
+ * device addresses. Then maps a range with a wrong size, and deregisters the ambiguous address;
+ * prints the two results, and whether each range still exists. At the end, deregisters a range with
+ * a unique address twice, and prints the two results. */
 #include "driver.h"
 
 enum { SMALL = 256, LARGE = 4096 };

@@ -1,10 +1,11 @@
-"""Runs `mgpu-rt check` on random C programs of Csmith, which contain no fault.
+"""Runs `mgpu-rt check` on random C programs that Csmith generates; these programs contain no
+faults.
 
     python -m tests.python.cli.check.random_c              # seeds 0 to 1159, a quarter of an hour
     python -m tests.python.cli.check.random_c 17 4711      # some, by their seeds
 
-Each program is one kernel with one work-item (softgpu/tests/csmith). `mgpu-rt check` reads each
-program as a recording. test_random_c.py runs a sample.
+Each program is one kernel with one work-item (softgpu/tests/csmith). `mgpu-rt check` gets each
+program as a recorded launch. test_random_c.py runs a sample.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ MISCOMPILED = {
 
 
 def outcome(csmith: Csmith, seed: int) -> str:
-    """Returns RIGHT, ENDLESS, UNBUILT, or the first line of check's output for a program."""
+    """Runs check on a program; returns RIGHT, ENDLESS, UNBUILT, or the first line that check
+    prints."""
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch, f"seed_{seed}.c")
         try:
@@ -50,8 +52,8 @@ def outcome(csmith: Csmith, seed: int) -> str:
 
 
 def record(image: bytes, out: Path) -> Path:
-    """Writes a recording of a launch of a kernel `run`, which writes the program's checksum into 8
-    bytes."""
+    """Writes a recording that contains one launch of the kernel `run`. The kernel writes the
+    program's checksum into 8 bytes."""
     with Folder(out) as folder:
         before = folder.keep(bytes(8))
         launch = RecordedLaunch(

@@ -1,8 +1,8 @@
 """`mgpu-rt check` finds two faults of LLVM's own lowering, which passes streams in place of events.
 
-LLVM 22 lowers a gpu.wait on a loop's token with this fault. Some builds of LLVM recorded no event
-after a launch in an async.execute (llvm #170833). Debian's LLVM 22 records this event, so the test
-removes the event from the lowered program.
+If a program waits for the token of an scf.for loop, LLVM 22 passes a stream in place of an event.
+Some builds of LLVM recorded no event after a launch in an async.execute (llvm #170833). Debian's
+LLVM 22 records this event, so the test removes the event from the lowered program.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ EVENT = re.compile(
 
 
 def optimise(text: str, folder: Path, *passes: str) -> str:
-    """Runs passes on MLIR text; LLVM finds its linker in `folder`."""
+    """Runs passes on MLIR text; `folder` contains the linker for LLVM."""
     command = [toolchain.tool("mlir-opt", 22), "-", *passes]
     done = subprocess.run(
         command, input=text, capture_output=True, text=True, env={"ROCM_PATH": str(folder)}
@@ -77,7 +77,8 @@ def calls(folder: Path) -> str:
 
 
 def without_event(text: str) -> str:
-    """Returns the faulty lowering, in which the region yields its stream instead of an event."""
+    """Returns the program without the event; the async region yields the stream in place of the
+    event."""
     found = EVENT.search(text)
     assert found
     event, stream = found.groups()

@@ -1,4 +1,5 @@
-"""`mgpu-rt check` reports a fault of each kind exactly once, and nothing in correct programs."""
+"""`mgpu-rt check` reports a fault of each kind exactly once, and reports nothing for correct
+programs."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ HERE = Path(__file__).parent
 
 Report = dict[str, Any]
 
-#: The faults in faults.mlir: kind, reporter, access, bytes, distance from the allocation's end.
+#: For each fault in faults.mlir: the kind, the reporter, the access, the number of bytes, and the
+#: distance from the allocation's end.
 FAULTS = [
     ("out-of-bounds", "index_shifted", "store", 4, 0),
     ("out-of-bounds", "begins_before", "load", 4, -516),
@@ -62,7 +64,7 @@ def faults() -> tuple[subprocess.CompletedProcess[str], list[Report]]:
 
 
 def behind(report: Report) -> int | None:
-    """Returns the distance in bytes from the allocation's end to the access."""
+    """Returns the number of bytes between the allocation's end and the accessed address."""
     if not (allocation := report.get("allocation")):
         return None
     return report["address"] - allocation["address"] - allocation["bytes"]

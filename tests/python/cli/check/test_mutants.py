@@ -24,7 +24,8 @@ def test_a_seeded_fault_is_found(mutant: Mutant) -> None:
 
 
 def table() -> str:
-    """Returns the table of docs/check.md: the number of faults of each class in each group."""
+    """Returns the table for docs/check.md; a cell is the number of faults that have one class and
+    are in one group."""
     groups = {
         "20 kernels": kernels.MUTANTS,
         "streams and waves": (*streams.MUTANTS, *waves.MUTANTS),

@@ -1,5 +1,5 @@
-"""`mgpu-rt check` reports races within a launch, and reports no accesses that are ordered or
-atomic."""
+"""`mgpu-rt check` reports races within a launch. Ordered accesses and atomic accesses are not
+reported."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.python.runtime.hooked import program
 
 HERE = Path(__file__).parent
 
-#: The races in races.mlir: the kernel, the two accesses, and the memory. Either access may come
-#: first.
+#: For each race in races.mlir: the kernel, the two accesses, and the kind of memory. The two
+#: accesses of a race may occur in any order.
 RACES = [
     ("no_barrier", {"memref.load %tile", "memref.store %x, %tile"}, "workgroup"),
     ("barrier_too_few", {"memref.load %tile", "memref.store %z, %tile"}, "workgroup"),

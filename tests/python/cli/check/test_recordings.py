@@ -1,4 +1,5 @@
-"""`mgpu-rt check RECORDING` checks a recorded launch like a launch of a program."""
+"""`mgpu-rt check RECORDING` checks a recorded launch in the same way as a launch of a running
+program."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ NAME = b'x"""; raise SystemExit(\'ran\') # \\x {0} \xff\x1b[31m'
 
 
 def record(source: str, kernel: str, out: Path, *words: object) -> Path:
-    """Records launches of a kernel of the given program."""
+    """Runs the program, and records the launches of one kernel."""
     words = ("run", "--device", "softgpu", "--kernel", kernel, *words, "--record", out)
     command(*words, "--", program(HERE / source, lines=True), **hip())
     assert launches_of(out)
@@ -113,7 +114,8 @@ def test_a_hostile_name_is_a_name(faulty: Path, tmp_path: Path) -> None:
 def test_a_recording_without_asked_sizes_is_checked_by_the_blocks(
     faulty: Path, tmp_path: Path
 ) -> None:
-    """An earlier release recorded only the block sizes that HIP allocated."""
+    """Recordings of an earlier release contain the sizes of the blocks that HIP allocated, but not
+    the sizes that the program requested."""
     old = changed(faulty, tmp_path / "old", lambda launch: launch["blocks"][0].pop("asked"))
     assert check(old).returncode == 0
     more = changed(faulty, tmp_path / "more", lambda launch: launch["blocks"][0].update(asked=513))

@@ -1,5 +1,5 @@
-"""`mgpu-rt check` reports unordered work and wrong handles in calls, on the emulated device and on
-a GPU."""
+"""`mgpu-rt check` reports unordered work and calls with wrong handles, on the emulated device and
+on a GPU."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def test_work_in_order_is_no_race() -> None:
     assert (done.returncode, done.stderr) == (0, "mgpu-rt: found no fault\n")
 
 
-#: While a stream copies host memory to the device, a copy on another stream overwrites this host
-#: memory.
+#: One stream copies host memory to the device while a second stream overwrites the host memory with
+#: a copy.
 REUSED = """
 func.func @main() -> i32 {{
   %zero = arith.constant 0 : i32

@@ -1,4 +1,4 @@
-"""`mgpu-rt check` reports uses of uninitialised values, and omits these reports on request."""
+"""`mgpu-rt check` reports uses of uninitialised values; an option disables these reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.python.runtime.hooked import program
 HERE = Path(__file__).parent
 SOURCE = HERE / "uninitialised.mlir"
 
-#: the uses of undefined values: role, user, and origin
+#: for each use of an undefined value: the role, the user, and the origin
 USES = [
     ("branch", "branch", "%x = memref.load %in[%zero]"),
     ("address", "address", "%x = memref.load %in[%i]"),

@@ -25,8 +25,8 @@ SITUATION(event_create_after_a_record) {
     mgpuStreamDestroy(stream);
 }
 
-/* The program itself creates the stream, because the cache may keep one of the runtime's
- * streams. */
+/* The program creates the stream by calling HIP, because the cache might keep a stream of the
+ * runtime. */
 SITUATION(event_create_after_a_record_on_a_stream_that_is_gone) {
     hipStream_t stream;
     hipEvent_t event = mgpuEventCreate();

@@ -48,8 +48,8 @@ SITUATION(load_null) {
     CALL(load(NULL));
 }
 
-/* Defines two situations for a wrong image: readable memory is behind the image, or unreadable
- * memory. */
+/* Defines two situations for a wrong image. The memory behind the image is readable in the first
+ * situation, and unreadable in the second situation. */
 #define WRONG_IMAGE(name)                                                                          \
     SITUATION(load_##name) {                                                                       \
         void *image = situation_file(#name, false);                                                \

@@ -52,7 +52,7 @@ SITUATION(stream_destroy_twice) {
     CALL(mgpuStreamDestroy(stream));
 }
 
-/* HIP 7 does not check the handle, and continues with memory that it has freed. */
+/* HIP 7 does not check the handle of a destroyed stream, and uses the stream's freed memory. */
 SITUATION(stream_destroy_after_hips) {
     hipStream_t stream = stream_new();
     int version = 0;

@@ -1,5 +1,5 @@
-/* Single cases: events that remove the pages of registered memory, and memory that may be
- * registered. */
+/* Single cases: an event removes the pages of registered memory, or the program registers memory of
+ * an unusual kind. */
 #include "memory.h"
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ static void case_moved(void) {
     pass(at);
 }
 
-/* Calls munmap, and maps other memory at that address. */
+/* Unmaps memory whose registration is cached, and maps other memory at the same address. */
 static void case_unmapped(void) {
     const struct range at = {window, 2 * PAGE};
     map(at);
@@ -69,7 +69,7 @@ static void case_huge(void) {
     munmap(all, 2 * HUGE);
 }
 
-/* Uses pages that hugetlbfs has reserved, if a machine has any. */
+/* Uses pages that hugetlbfs has reserved, if the machine has such pages. */
 static void case_hugetlb(void) {
     enum { HUGE = 2 << 20 };
     for (int i = 0; i < 2; i++) {
@@ -168,8 +168,8 @@ static void case_pending(void) {
     check_wait(0);
 }
 
-/* Registers ranges that begin at the same address or overlap. HIP would refuse these ranges while
- * HIP holds an earlier registration. */
+/* Registers ranges that begin at the same address or overlap. HIP would refuse such a range while
+ * an earlier, overlapping registration exists. */
 static void case_other_bytes(void) {
     map((struct range){window, 8 * PAGE});
     pass((struct range){window, 4 * PAGE});
@@ -225,8 +225,8 @@ static void case_exit(void) {
     atexit(pass_at_exit);
 }
 
-/* Registers and unregisters one page in a loop. Three threads run this function; as with HIP, only
- * one thread at a time holds the page. */
+/* Registers and unregisters one page in a loop. Three threads run this function. The library, like
+ * HIP, lets only one thread at a time register the page. */
 static void *contend(void *unused) {
     (void)unused;
     for (int i = 0; i < 300; i++) {

@@ -113,7 +113,7 @@ void drop(struct range at) {
     fill(at.address, at.bytes);
 }
 
-/* Moves each page separately, because neighbouring pages may be other mappings. */
+/* Moves each page separately, because two adjacent pages may belong to different mappings. */
 static void move(struct range from, struct range to) {
     if (from.address + from.bytes > to.address && to.address + to.bytes > from.address)
         return;
@@ -130,8 +130,8 @@ static void move(struct range from, struct range to) {
     unmap((struct range){from.address, bytes});
 }
 
-/* Returns a range of an earlier registration, because programs register ranges again, or a new
- * range. */
+/* Returns a new range, or the range of an earlier registration, because programs register the same
+ * range again. */
 static struct range some_range(void) {
     if (known_count && below(3))
         return known[below((unsigned)known_count)];
@@ -169,8 +169,8 @@ static void check_down(const struct range *at) {
             fail("the host sees other memory than the device wrote", at->address, at->bytes);
 }
 
-/* Unregisters memory while work is pending: the unregister waits, so the host may read at once
- * afterwards. */
+/* Unregisters memory while work is pending: the unregister waits for the work, and the host may
+ * then read the memory. */
 void check_wait(int which) {
     const struct range at = held[which];
     const int value = (int)below(1u << 30);
@@ -195,8 +195,8 @@ void check_pageable(struct range at) {
 }
 
 /* Writes in the parent while a child shares the pages: the parent may get copies of these pages.
- * HIP and the kernel decide about memory that is registered at that time; the library is
- * responsible for registrations that the program has ended. */
+ * HIP and the kernel decide about memory that is registered during the fork. The library is
+ * responsible for registrations that the program has ended before the fork. */
 void split(void) {
     int ends[2];
     char byte = 0;
@@ -271,7 +271,7 @@ void step(void) {
     }
 }
 
-/* Each program has its own addresses, because the library learns for which addresses cached
+/* Gives each program its own addresses, because the library learns at which addresses cached
  * registrations are useless. */
 void open_window(void) {
     static uintptr_t next = 0x200000000000;

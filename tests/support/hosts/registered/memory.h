@@ -1,6 +1,6 @@
 /* A model of an address space: memory is mapped, unmapped, moved, dropped, written, registered,
  * unregistered, and copied to the device and back. The device must always read the values that the
- * host wrote; otherwise the process exits with 1 and one line.
+ * host wrote; otherwise the process prints one line and exits with status 1.
  *
  *     registered walk SEED PROGRAMS    PROGRAMS random programs, each from a seed of its own
  *     registered race ROUNDS           one thread unmaps what another maps at once
@@ -38,8 +38,8 @@ void begin_program(uint64_t with);
 _Noreturn void fail(const char *what, const void *address, size_t bytes);
 void fill(char *at, size_t bytes);
 
-/* Maps, unmaps, moves, drops or writes memory, as a program does. Memory that will be removed is
- * unregistered first. */
+/* Maps, unmaps, moves, drops or writes memory, as a program does. The program unregisters memory
+ * before it removes the memory. */
 void map(struct range at);
 void unmap(struct range at);
 void drop(struct range at);
@@ -56,7 +56,7 @@ void check_pageable(struct range at);
 /* Registers, checks and unregisters the range. */
 void pass(struct range at);
 
-/* Performs one of these steps, or moves memory, at random. */
+/* Makes one step of a random program. */
 void step(void);
 
 int run_case(const char *name);

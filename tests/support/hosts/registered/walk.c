@@ -21,7 +21,7 @@ static void walk(uint64_t first, unsigned programs) {
 
 /* ---- two threads, one address ----
  *
- * munmap removes pages before any process is notified. So the other thread may map, write and
+ * munmap removes pages before any process is notified. So a second thread may map, write and
  * register the address while the munmap of the first thread still runs. */
 
 static _Atomic unsigned turn; /* the thread with number turn % 2 has its memory at the address */
@@ -33,7 +33,7 @@ static void race_round(unsigned round) {
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != at.address)
         continue;
     memset(at.address, (int)(round % 251 + 1), at.bytes);
-    for (int i = 0; i < 2; i++) { /* registered twice, so that caching is useful */
+    for (int i = 0; i < 2; i++) { /* registered twice, to use the cached registration */
         mgpuMemHostRegister(at.address, at.bytes);
         check_up(&at);
         mgpuMemHostUnregister(at.address);
@@ -46,7 +46,7 @@ static void *race_half(void *half) {
     for (unsigned round = (unsigned)(uintptr_t)half; round < rounds; round += 2) {
         for (unsigned spins = 1; atomic_load(&turn) != round; spins++)
             if (spins % 4096 == 0)
-                sched_yield(); /* waiting longer would miss the moment */
+                sched_yield(); /* a longer wait would miss the other thread's munmap */
         race_round(round);
     }
     return NULL;

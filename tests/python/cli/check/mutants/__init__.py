@@ -1,3 +1,3 @@
-"""Programs with one fault each, which `mgpu-rt check` must report on the right line.
+"""Programs that contain one fault each; `mgpu-rt check` must report each fault on its line.
 
-Each module covers a class of faults in its table MUTANTS. test_mutants.py runs all mutants."""
+The table MUTANTS of each module lists faults of one class. test_mutants.py runs all mutants."""

@@ -1,4 +1,4 @@
-"""The description of a seeded fault, and its run."""
+"""Describes a seeded fault, and runs the faulty program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Report = dict[str, Any]
 class Mutant:
     """A fault that replaces `old` by `new` in `source`, after the text `after`.
 
-    check must report `kind` at a line that contains `line`, and no other kind."""
+    check must report only faults of the kind `kind`, and must name a line that contains `line`."""
 
     source: str  # a file of MLIR in the project
     what: str  # the fault, such as "barrier taken out": a class in the table of docs/check.md
@@ -81,8 +81,8 @@ def _lines(text: str) -> list[str]:
 
 
 def lines_of(mutant: Mutant, report: Report) -> list[str]:
-    """Returns the program lines that a report names: the access, the conflicting access, the call,
-    and the calls around it."""
+    """Returns all program lines in a report: the lines of the access and of the conflicting access,
+    and the lines in the call stacks."""
     places = [report.get("line"), report.get("other", {}).get("line")]
     places += [frame.get("line") for frame in report.get("place", [])]
     places += [frame.get("line") for frame in report.get("other", {}).get("place", [])]

@@ -49,7 +49,7 @@ def _one_more(program: str, line: str) -> Mutant:
 
 
 def _copy_left_out(model: str, copied: str) -> Mutant:
-    """Returns a model without the copy of the given weights to the device."""
+    """Returns a faulty model: the given weights are not copied to the device."""
     text = seeded.source(model)
     found = re.search(
         rf"  (%\w+) = gpu.memcpy async (\[%\w+\]) %{copied}, .*\n  gpu.wait \[\1\]\n", text

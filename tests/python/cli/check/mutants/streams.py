@@ -1,4 +1,4 @@
-"""Faults in the order of launches, copies, frees and waits, and misused handles."""
+"""Faults in the order of launches, copies, frees and waits. Further faults misuse handles."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ MUTANTS = (
         "%dx =",
         _LEAK,
     ),
-    # Faults in waits of the host.
+    # Faults in calls that make the host wait.
     _without_wait("waits", "gpu.wait [%first] // one", "memref.store %value"),
     _without_wait("waits", "gpu.wait [%second] // two", "%third = gpu.memset"),
     _without_wait("waits", "gpu.wait [%third] // three", "%fourth = gpu.memcpy"),

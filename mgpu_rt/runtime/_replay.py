@@ -332,6 +332,7 @@ class _Replay:
                 if guard == GUARD * bytes([GUARD_BYTE]):
                     continue
                 wrong = [i for i, byte in enumerate(guard) if byte != GUARD_BYTE]
-                first = GUARD - wrong[-1] if where == "before" else wrong[0]
+                away = GUARD - 1 - wrong[-1] if where == "before" else wrong[0]
+                nearest = f"{away:,} bytes from the block" if away else "next to the block"
                 place = f"{where} memory block {at}"
-                yield f"{len(wrong)} bytes {place} were written, {first} bytes off"
+                yield f"{len(wrong):,} bytes {place} were written, the nearest {nearest}"

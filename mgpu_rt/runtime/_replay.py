@@ -78,6 +78,10 @@ class Recording:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         path = self.folder / MANIFEST
+        try:
+            os.listdir(self.folder)
+        except OSError as error:  # another user's folder, for example
+            raise Damaged(f"'{self.folder}' cannot be read: {error.strerror or error}") from None
         self.launches = _manifest.read(path) if os.path.lexists(path) else []
         if not self.launches:
             inner = sorted(str(path.parent) for path in self.folder.glob(f"*/{MANIFEST}"))

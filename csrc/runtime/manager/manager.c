@@ -61,7 +61,8 @@ static struct advice manager_slow = {
             "goes on without the manager until the manager answers"};
 static struct advice too_late = {
     .text = "MGPU_RT_POLICY=%s: the program ended before this policy took effect, which takes some "
-            "tenths of a second: run a longer program"};
+            "tenths of a second, and nothing shows yet whether Python can load the policy: run a "
+            "longer program"};
 static struct advice foreign_python = {.text = "the caches are managed by '%s' (%s)"};
 
 static bool is_stopping(void) {

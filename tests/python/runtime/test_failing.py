@@ -25,6 +25,9 @@ alone = {"policies": ("builtin",)}
 
 #: How a program ends: its status, and its text on stderr.
 ENDS = {
+    "Misspelt": (1, "nothing calls Mine.on_lanch: do you mean on_launch?"),
+    "Unknown": (1, "nothing calls Mine.on_free: there are on_launch and on_out_of_memory"),
+    "NoHook": (1, "nothing calls Mine.on_launch: derive the class from mgpu_rt.hooks.LaunchHook"),
     "AsyncHook": (1, "Mine.on_launch is async"),
     "AsyncLaunch": (1, "Mine.launch_kernel is async"),
     "AsyncWait": (1, "Mine.mem_free is async"),

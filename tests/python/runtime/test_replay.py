@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mgpu_rt.runtime import Recording
 from tests.python.runtime.hooked import changed, hip, launches_of, program, replay
 from tests.support.child import environment
 from tests.support.command import COMMAND, assert_sentence, command
@@ -146,6 +147,19 @@ def test_a_recording_with_other_results_differs(recorded: Path, tmp_path: Path) 
 def test_an_unknown_type_is_named(recorded: Path) -> None:
     done = replay(recorded, "--tolerance", 1, "--dtype", "f33")
     assert_sentence(done.returncode, done.stderr, "'f33' is not a type of numbers: name one of f16")
+
+
+def test_a_folder_that_may_not_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recording has mode 0700, so another user cannot read it."""
+
+    def refuse(*_: object) -> list[str]:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    with pytest.raises(ValueError, match=f"'{tmp_path}' cannot be read: Permission denied"):
+        Recording(tmp_path)
 
 
 def test_a_folder_that_is_no_recording_is_named(recorded: Path, tmp_path: Path) -> None:

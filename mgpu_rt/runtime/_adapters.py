@@ -16,9 +16,9 @@ from mgpu_rt.runtime._objects import CalledLaunch, Image
 
 
 def check(runtime: Runtime) -> None:
-    """Raises TypeError if a class does not call Runtime's __init__. Also raises TypeError if a
-    method is a coroutine or a generator, because a call would not run the method, or if nothing
-    calls a method on_..., whose name is probably misspelled."""
+    """Raises TypeError if a class does not call Runtime's __init__. Also raises TypeError for a
+    coroutine or a generator, because a call would not run the method. Also raises TypeError for a
+    method on_... that nothing calls, because its name is probably misspelled."""
     kinds = type(runtime).__mro__
     called = {
         name

@@ -270,8 +270,11 @@ def _waits(runs: Sequence[Run]) -> Iterator[Element]:
     waited = [waits(run.statistics.driver) for run in runs]
     if any(counter.calls for counter in waited):
         times = " → ".join(duration(counter.ns or None) for counter in waited)
-        told = f"Of these times, HIP's {', '.join(WAITS)} waited for the GPU {times}, in calls of "
-        yield element("figcaption", f"{told}several groups. HIP's other functions may wait too.")
+        told = (
+            f"HIP waited for the GPU {times} of these times, in calls of several groups "
+            f"({', '.join(WAITS)}). HIP's other functions may wait too."
+        )
+        yield element("figcaption", told)
 
 
 def _bar(name: str, values: Mapping[str, int], whole: int) -> Iterator[Element]:

@@ -291,7 +291,7 @@ def test_waits_within_copies_are_shown(tmp_path: Path) -> None:
     before, after = recorded.stock(), recorded.statistics()
     after["hip"]["hipStreamSynchronize"] = {"calls": 9, "ns": 61_800_000}
     shown = report(tmp_path, a=before, b=after).text
-    assert "hipDeviceSynchronize waited for the GPU – → 61.8 ms, in calls of several" in shown
+    assert "HIP waited for the GPU – → 61.8 ms of these times, in calls of several groups" in shown
     assert "waited for the GPU" not in report(tmp_path, a=before, b=before).text
 
 

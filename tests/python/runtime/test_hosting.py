@@ -170,7 +170,7 @@ def test_calls_on_a_small_stack_pass_by_the_runtime_with_a_warning() -> None:
     [
         ("runtimes", "it is not of the form package.module:Class"),
         ("nowhere:Class", "there is no module 'nowhere' in /"),
-        ("nowhere:Class", ", or in the packages of this Python"),
+        ("nowhere:Class", " or the packages of this Python"),
         ("runtimes:Nothing", "'runtimes' has no class 'Nothing'; it has "),
         ("runtimes:Forgets", "call super().__init__() in the __init__ of Forgets"),
         ("./runtimes.py:Names", "name the module and not its file: runtimes:Names"),

@@ -43,6 +43,12 @@ mgpu_rt: the program linked with mgpu_rt in its place
 preloaded: the program linked with the plain runtime, run by mgpu-rt run
 """
 
+EXPLANATION = (
+    f"other runs: medians of {REPETITIONS}, without statistics, HIP's start and the first launch",
+    f"each table above: one run of {LAUNCHES:,} launches with statistics and the first launch;",
+    "on a busy machine its times vary by several times",
+)
+
 _ROW = re.compile(r"^ *\d+\.\d+ +\d+\.\d+ +\d+\.\d+ +(\d+) (\w+)$", re.MULTILINE)
 
 
@@ -149,7 +155,8 @@ def compare(llvm: int) -> dict[Side, Outcome]:
 def summary(releases: Mapping[int, Mapping[Side, Outcome]]) -> str:
     """Returns a table with a row for each release: the time of a launch, and the numbers of streams
     and modules that LAUNCHES launches create."""
-    head = ("a launch takes", *(side.name for side in SIDES), "streams created", "modules loaded")
+    sides = (side.name for side in SIDES)
+    head = ("a launch, in other runs", *sides, "streams created", "modules loaded")
     rows = [head]
     for llvm, outcomes in releases.items():
         times = (outcomes[side].launch.text("µs") for side in SIDES)
@@ -159,7 +166,7 @@ def summary(releases: Mapping[int, Mapping[Side, Outcome]]) -> str:
             for name in ("hipStreamCreate", "hipModuleLoadData")
         )
         rows.append((f"LLVM {llvm}", *times, created, loaded))
-    lines = [*columns(rows)]
+    lines = [*columns(rows), *EXPLANATION]
     if any("under " in cell for row in rows for cell in row):
         lines.append('"under": the time is too short for this measurement, and may be far less')
     return "\n".join(lines)

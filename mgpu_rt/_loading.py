@@ -51,7 +51,7 @@ def _imported(module: str, searched: list[str]) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
-        where = ", ".join([*searched, "the packages of this Python"])
+        where = " or ".join(filter(None, [", ".join(searched), "the packages of this Python"]))
         raise NotFound(f"there is no module '{error.name}' in {where}") from None
 
 

@@ -27,7 +27,8 @@ class Device:
         with mgpu_rt.Device(1):
             lowered_function(...)
 
-    Raises HipError if there is no such device.
+    The `with` statement and `use` raise HipError if there is no such device. Device(7) itself does
+    not ask HIP.
     """
 
     def __init__(self, number: int = 0) -> None:

@@ -166,12 +166,7 @@ class NanCheck(LaunchHook):
             raise ValueError(f"'{self.dtype}' has no NaN: name one of {', '.join(_NUMPY)}")
 
     def on_launch(self, launch: Launch) -> None:
-        if launch.kernel.image is None:
-            self._say_once(
-                f"the hook nan cannot look at {launch.kernel.label}: its module was loaded before "
-                "the hook; load it within the `with`"
-            )
-        elif not launch.is_described:
+        if launch.kernel.image is not None and not launch.is_described:
             self._say_once(
                 f"the hook nan cannot look at {launch.kernel.label}: its image does not describe "
                 "its arguments"

@@ -53,6 +53,7 @@ def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Returns variables that look like options but are unknown, such as misspelt names."""
     known = {option.variable for option in options()}
     known |= {"MGPU_RT_RUN_PYTHON", "MGPU_RT_RUN_PROCESS"}  # preload.py
+    known |= {"MGPU_RT_RUN_OPTIONS"}  # overrides.py
     known |= {"MGPU_RT_CUDA"}  # csrc/cuhip/README.md
     # The library itself prints the replacement of these variables.
     known |= {f"MGPU_RT_{name}" for name in ("PYTHON", "PYTHON_DELAY", "RUNTIME_SETTINGS")}

@@ -8,6 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from mgpu_rt._cli.errors import CommandError
 
+#: The variable with the options of `mgpu-rt run` that have set MGPU_RT_RUNTIME. Messages about the
+#: runtime name these options.
+GIVEN = "MGPU_RT_RUN_OPTIONS"
+
 #: For each hook: its class, and the setting that NAME=VALUE changes (mgpu_rt/hooks.py).
 HOOKS: dict[str, tuple[str, str | None]] = {
     "trace": ("Trace", None),
@@ -51,7 +55,10 @@ def environment(
     if name:
         names.append(name)
     own.append(words)
-    return {"MGPU_RT_RUNTIME": variable(names, settings, *own)} if names else {}
+    if not names:
+        return {}
+    given = [*(f"--hook {hook}" for hook in hooks), *([f"--runtime {runtime}"] if runtime else [])]
+    return {"MGPU_RT_RUNTIME": variable(names, settings, *own), GIVEN: " ".join(given)}
 
 
 def variable(names: Sequence[str], settings: Mapping[str, object], *words: str) -> str:

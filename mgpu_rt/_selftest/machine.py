@@ -178,6 +178,7 @@ def _release(kind: str, number: int) -> str:
 
 #: The file in which a kernel driver states its version.
 _DRIVERS = {"hip": "/sys/module/amdgpu/version", "cuda": "/proc/driver/nvidia/version"}
+EMULATED = "emulated"  # in place of a version
 _NUMBER = re.compile(r"\b\d+\.\d+(?:\.\d+)*\b")
 
 
@@ -188,7 +189,7 @@ def _driver(kind: str, number: int) -> str:
         found = None
     if kind == "cuda":
         return f"{found[0] if found else 'unknown'}, CUDA {number // 1000}.{number % 1000 // 10}"
-    return found[0] if found else "emulated" if kind == "softgpu" else "of the kernel"
+    return found[0] if found else EMULATED if kind == "softgpu" else "of the kernel"
 
 
 def processor() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mgpu_rt._selftest.fast import HAND, by_side
+from mgpu_rt._selftest.machine import EMULATED
 from mgpu_rt._selftest.result import EMULATOR, HIP, NO, STOCK, YES, Result, Wrong
 
 #: The work of an iteration of each loop.
@@ -43,15 +44,16 @@ def _failed(result: Result) -> str:
 def lines(result: Result, file: str = "") -> list[str]:
     """Returns ten lines for a terminal, and more for each fault."""
     device = result.device
-    times = ": no GPU was timed" if device["driver"] == "emulated" else ""
+    times = ": no GPU was timed" if device["driver"] == EMULATED else ""
+    no_advice = f"none{times or ': nothing was timed'}"
     said = [
         f"device:   {device['name']} ({device['target']}), one of {device['devices']}",
         f"HIP:      {device['hip']}, driver {device['driver']}{times}",
         f"library:  mgpu_rt {result.mgpu_rt}; {result.seconds:.0f} s{_ended(result)}",
         f"right:    {verdict(result)}",
         *(_loop(program, llvm, sides) for (program, llvm), sides in by_side(result.fast).items()),
-        f"asks:     {_asks(result)}",
-        f"advice:   {result.advice or 'none: nothing was timed'}",
+        f"queries:  {_queries(result)}",
+        f"advice:   {result.advice or no_advice}",
         *(f"untimed:  {why}" for why in result.untimed),
         f"file:     {file or 'none; --json FILE keeps this, to be sent'}",
     ]
@@ -81,14 +83,15 @@ def number(us: float) -> str:
 
 def _loop(program: str, llvm: int, sides: dict) -> str:
     stock, library = sides[STOCK], sides["library"]
-    by_hand = f", {number(sides[HAND].us)} by hand" if HAND in sides else ""
+    by_hand = f", {number(sides[HAND].us)} µs by hand" if HAND in sides else ""
     return (
-        f"{f'{program} {llvm}:':<9} {number(stock.us)} µs with stock's behaviour, "
-        f"{number(library.us)} with the library ({stock.us / library.us:.1f} times){by_hand}; "
-        f"{ITERATION[program]}"
+        f"time:     {ITERATION[program]} ({program}, LLVM {llvm}): {number(stock.us)} µs with "
+        f"stock's behaviour, {number(library.us)} µs with the library, "
+        f"{stock.us / library.us:.1f} times as fast{by_hand}"
     )
 
 
-def _asks(result: Result) -> str:
+def _queries(result: Result) -> str:
+    """Names the most expensive queries to HIP, which the library makes before a shortcut."""
     most = sorted(result.questions.items(), key=lambda item: -item[1])[:4]
     return ", ".join(f"{name} {ns:.0f} ns" for name, ns in most) or "not measured"

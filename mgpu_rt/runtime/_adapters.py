@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import sys
 from collections.abc import Callable
@@ -15,9 +16,16 @@ from mgpu_rt.runtime._objects import CalledLaunch, Image
 
 
 def check(runtime: Runtime) -> None:
-    """Raises TypeError if a class does not call Runtime's __init__. Also raises TypeError if a
-    method is a coroutine or a generator, because a call would not run the method."""
+    """Raises TypeError if a class does not call Runtime's __init__. Also raises TypeError for a
+    coroutine or a generator, because a call would not run the method. Also raises TypeError for a
+    method on_... that nothing calls, because its name is probably misspelled."""
     kinds = type(runtime).__mro__
+    called = {
+        name
+        for kind in kinds
+        if kind.__module__.partition(".")[0] == "mgpu_rt"
+        for name in vars(kind)
+    }
     kinds = kinds[: kinds.index(Runtime)]
     if not runtime._is_made:
         own = [kind.__name__ for kind in kinds if "__init__" in vars(kind)]
@@ -25,6 +33,8 @@ def check(runtime: Runtime) -> None:
     for kind in kinds:
         for name, method in vars(kind).items():
             method = getattr(method, "__func__", method)  # for a static or a class method
+            if callable(method) and name.startswith("on_") and name not in called:
+                raise TypeError(f"nothing calls {kind.__name__}.{name}: {_meant(name, called)}")
             if not hasattr(Runtime, name) and name != "on_launch":
                 continue
             if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
@@ -35,6 +45,15 @@ def check(runtime: Runtime) -> None:
                 raise TypeError(
                     f"{kind.__name__}.{name} contains yield, so a call would not run it"
                 )
+
+
+def _meant(name: str, called: set[str]) -> str:
+    """Names the method that a class probably meant by a method on_... that nothing calls."""
+    if name == "on_launch":
+        return "derive the class from mgpu_rt.hooks.LaunchHook"
+    known = sorted(each for each in called if each.startswith("on_"))
+    near = difflib.get_close_matches(name, known, 1)
+    return f"do you mean {near[0]}?" if near else f"there are {' and '.join(known)}"
 
 
 def _load(runtime: Runtime) -> Callable[..., int]:

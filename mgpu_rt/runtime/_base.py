@@ -53,6 +53,7 @@ class Runtime:
         self._kernels: dict[int, LoadedKernel] = {}
         self._images: dict[int, Image] = {}
         self._alike: defaultdict[str, set[Image]] = defaultdict(set)
+        self._without_image: set[int] = set()  # handles of kernels
         for name, value in settings.items():
             if name.startswith("_") or callable(getattr(type(self), name, min)):
                 raise TypeError(f"{type(self).__name__} has no setting '{name}'")
@@ -198,6 +199,18 @@ class Runtime:
             with suppress(ModuleNotFoundError):
                 for name in image.kernels:
                     self._alike[name].add(image)
+
+    def _lacks_image(self, kernel: LoadedKernel) -> None:
+        """Prints once for each kernel that the kernel's arguments are unknown."""
+        from mgpu_rt.hooks import say
+
+        if kernel.handle not in self._without_image:
+            self._without_image.add(kernel.handle)
+            say(
+                f"mgpu_rt: the arguments of {kernel.label} are unknown: its module was loaded "
+                "before the hook or runtime. Load the module within the `with`; a process loads "
+                "a file only once"
+            )
 
     def _found(self, function: int, module: int, name: str) -> None:
         known, image = self._kernels.get(function), self._images.get(module)

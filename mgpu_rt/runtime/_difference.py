@@ -33,12 +33,12 @@ class Difference:
     dtype: str = "bytes"
 
     def __str__(self) -> str:
-        wrong = f"memory block {self.block}: {self.count} "
+        wrong = f"memory block {self.block}: {self.count:,} "
         if self.largest is None:
-            return f"{wrong}bytes differ, the first [{self.first}]"
+            return f"{wrong}bytes differ, the first is byte {self.first}"
         error = f"{self.largest:g}" if isinstance(self.largest, float) else str(self.largest)
         return (
-            f"{wrong}elements ({self.dtype}) differ, the first [{self.first}], "
+            f"{wrong}elements ({self.dtype}) differ, the first is element {self.first}, "
             f"largest error {error}"
         )
 

@@ -274,5 +274,6 @@ def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) ->
         if not owned:  # the interpreter has ended when the library's exit handlers run
             atexit.register(_end, runtime, os.getpid())
     except BaseException as error:
-        why = SystemExit(f"mgpu_rt: MGPU_RT_RUNTIME={wanted}: {_loading.describe(error)}")
+        named = os.environ.get("MGPU_RT_RUN_OPTIONS") or f"MGPU_RT_RUNTIME={wanted}"
+        why = SystemExit(f"mgpu_rt: {named}: {_loading.describe(error)}")
         _ending.end_program(why)

@@ -271,7 +271,9 @@ class Launch:
     def raw(self) -> list[bytes]:
         """Returns the bytes of each argument; empty if the launch passes the arguments in `extra`.
         Setting a new list changes the launch, and raises ValueError if the image expects other
-        sizes."""
+        sizes. If the image is unknown, the list is empty, and the runtime prints a line."""
+        if self.kernel.image is None:
+            self.runtime._lacks_image(self.kernel)
         params = ffi.cast("char **", self.params)
         return [
             ffi.buffer(params[i], argument.size or 0)[:]

@@ -78,6 +78,10 @@ class Recording:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         path = self.folder / MANIFEST
+        try:
+            os.listdir(self.folder)
+        except OSError as error:  # another user's folder, for example
+            raise Damaged(f"'{self.folder}' cannot be read: {error.strerror or error}") from None
         self.launches = _manifest.read(path) if os.path.lexists(path) else []
         if not self.launches:
             inner = sorted(str(path.parent) for path in self.folder.glob(f"*/{MANIFEST}"))
@@ -332,6 +336,7 @@ class _Replay:
                 if guard == GUARD * bytes([GUARD_BYTE]):
                     continue
                 wrong = [i for i, byte in enumerate(guard) if byte != GUARD_BYTE]
-                first = GUARD - wrong[-1] if where == "before" else wrong[0]
+                away = GUARD - 1 - wrong[-1] if where == "before" else wrong[0]
+                nearest = f"{away:,} bytes from the block" if away else "next to the block"
                 place = f"{where} memory block {at}"
-                yield f"{len(wrong)} bytes {place} were written, {first} bytes off"
+                yield f"{len(wrong):,} bytes {place} were written, the nearest {nearest}"

@@ -60,9 +60,10 @@ static struct advice manager_gone = {.text = "the manager in Python has ended: t
 static struct advice manager_slow = {
     .text = "the manager in Python has not looked at the caches for half a minute: the library "
             "goes on without the manager until the manager answers"};
-static struct advice too_late = {.text =
-                                     "MGPU_RT_POLICY=%s: the program ended before this policy took "
-                                     "effect, after some tenths of a second: run a longer program"};
+static struct advice too_late = {
+    .text =
+        "MGPU_RT_POLICY=%s: the program ended before this policy took effect, after some tenths of "
+        "a second. Nothing shows yet whether Python can load the policy: run a longer program"};
 static struct advice foreign_python = {.text = "the caches are managed by '%s' (%s)"};
 
 static bool is_stopping(void) {

@@ -90,7 +90,8 @@ static void read_memory_limit(struct options *out) {
     bool in_units;
     out->memory_limit_bytes = 0;
     out->memory_limit_fraction = 0.25;
-    if (!read_size(out->memory_limit, &value, &in_units))
+    if (!read_size(out->memory_limit, &value, &in_units) ||
+        (!in_units && value > 1 && value != (double)(size_t)value))
         complain(
             "MGPU_RT_MEMORY_LIMIT", out->memory_limit,
             "is neither a number of bytes such as 512M nor a fraction such as 0.5: 0.25 is used");

@@ -44,6 +44,7 @@ class Allowed:
 class Differing:
     """The differing elements of a block, and the first differing element."""
 
+    block: int  # the block's number, as in a replay
     argument: int  # number of the argument that points to the block
     size: int  # bytes of the block
     dtype: str
@@ -59,9 +60,9 @@ class Differing:
         kind = f"{self.dtype}, a guess: --dtype sets it" if self.is_guess else self.dtype
         before, after = self.values
         return [
-            f"argument {self.argument}, a block of {self.size:,} bytes: {self.count:,} of "
-            f"{self.total:,} elements ({kind}) differ",
-            f"the first {self.index}: {before} before, {after} after; {self.distance}",
+            f"memory block {self.block} (argument {self.argument}; {self.size:,} bytes): "
+            f"{self.count:,} of {self.total:,} elements ({kind}) differ",
+            f"the first, {self.index}: {before} before, {after} after; {self.distance}",
         ]
 
 
@@ -88,7 +89,7 @@ def differing(
     there = [content[first * width : (first + 1) * width] for content in new]
     begin = launch.arguments[argument].offset // width
     return Differing(
-        argument, size, dtype, allowed.dtype is None, len(indices), len(padded[0]) // width,
+        block, argument, size, dtype, allowed.dtype is None, len(indices), len(padded[0]) // width,
         _index(first - begin, memref), _values(there, dtype), _distance(there, dtype),
     )  # fmt: skip
 

@@ -141,13 +141,13 @@ def _unstable(side: Side, first: Notes, again: Notes) -> list[str]:
 
 def _differs_from_itself(side: Side, pair: Pair) -> str:
     return (
-        f"non-deterministic: {side.name}, launch {pair.number}, {_name(pair.before)}, writes "
+        f"non-deterministic: {side.name}, launch {pair.number} ({_name(pair.before)}) writes "
         "other results in a second run, from equal inputs"
     )
 
 
 def _name(launch: RecordedLaunch) -> str:
-    return f"{shown(launch.label)} (its launch {launch.number})"
+    return f"launch {launch.number} of kernel {shown(launch.label)}"
 
 
 def _first(
@@ -253,7 +253,7 @@ def _said(asked: Request, found: _Found, total: int) -> list[str]:
     if place := line_tables.read(before.blob(pair.before.image)).of(pair.before.kernel):
         lines.append(f"  its kernel begins at {place}")
     if pair.before.label != pair.after.label:
-        lines.append(f"  after, its kernel is {_name(pair.after)}")
+        lines.append(f"  after: {_name(pair.after)}")
     geometry = [(one.grid, one.block, one.shared) for one in (pair.before, pair.after)]
     if geometry[0] != geometry[1]:
         lines.append("  grid, block, dynamic memory: {} before, {} after".format(*geometry))

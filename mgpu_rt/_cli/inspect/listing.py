@@ -161,11 +161,10 @@ def _kernel(kernel: KernelDescription, name: str) -> Iterator[str]:
         resources = _resources(kernel)
     yield from _table([*resources, ("arguments", _bytes(kernel.argument_bytes))], 4)
     if kernel.arguments:
-        table = [("offset", "size", "kind")]
-        table += [
-            (_number(a.offset), _number(a.size), " ".join(filter(None, (a.kind or NONE, a.name))))
-            for a in kernel.arguments
-        ]
+        table = [("number", "offset", "size", "kind")]
+        for number, a in enumerate(kernel.arguments):
+            kind = " ".join(filter(None, (a.kind or NONE, a.name)))
+            table.append((str(number), _number(a.offset), _number(a.size), kind))
         yield from _table(table, 6)
 
 

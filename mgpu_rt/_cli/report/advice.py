@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mgpu_rt._cli.report.format import count, duration, plural, share, size
 from mgpu_rt._cli.report.inputs import LARGE, Run
 from mgpu_rt._cli.stats.statistics import Counter, total
-from mgpu_rt._cli.stats.tables import questions
+from mgpu_rt._cli.stats.tables import questions, waits
 
 MANY = 10  # a loop repeats more often than this
 PART = 0.1  # relative to the calls' time: a smaller part is not worth a change
@@ -26,7 +26,9 @@ class Advice:
 
 def advice(run: Run) -> list[Advice]:
     """Returns the advice that suggests a change, and then the notes."""
-    found = [item for rule in _RULES for item in rule(run)]
+    device = run.statistics.device
+    timed = () if device and device.warning else _RULES_OF_TIMES
+    found = [item for rule in (*_RULES, *timed) for item in rule(run)]
     return sorted(found, key=lambda item: item.is_note)
 
 
@@ -205,11 +207,11 @@ def _ending(run: Run) -> Iterator[Advice]:
 
 
 def _waiting(run: Run) -> Iterator[Advice]:
-    waits = _of(run, "mgpuStreamSynchronize", "mgpuEventSynchronize")
-    if waits.calls and waits.ns > _program_ns(run) / 2:
+    waited = waits(run.statistics.driver)
+    if waited.calls and waited.ns > _program_ns(run) / 2:
         yield Advice(
-            f"{share(waits.ns, _program_ns(run))} of the time the program waits for the GPU",
-            f"{plural(waits.calls, 'wait')} took {duration(waits.ns)}.",
+            f"{share(waited.ns, _program_ns(run))} of the time the program waits for the GPU",
+            f"{plural(waited.calls, 'wait')} took {duration(waited.ns)}.",
             "Faster calls cannot shorten this; faster kernels, fewer copies or overlap can.",
             is_note=True,
         )
@@ -235,9 +237,13 @@ _RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
     _unshared_modules,
     _streams,
     _limits,
-    _registrations,
     _copies,
+    _lost,
+)
+
+#: The rules that weigh times, which mean nothing if no GPU was timed.
+_RULES_OF_TIMES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
+    _registrations,
     _questions,
     _waiting,
-    _lost,
 )

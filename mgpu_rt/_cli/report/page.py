@@ -21,7 +21,7 @@ from mgpu_rt._cli.report.format import (
 from mgpu_rt._cli.report.inputs import Run, names, ratios_in_turn
 from mgpu_rt._cli.report.tables import caches_section, calls_section, kernels_section
 from mgpu_rt._cli.stats.statistics import Cache, Counter, devices, total
-from mgpu_rt._cli.stats.tables import factor, questions, summed, work
+from mgpu_rt._cli.stats.tables import WAITS, factor, questions, summed, waits, work
 from mgpu_rt._text import shortened
 
 
@@ -106,7 +106,7 @@ def _sources(runs: Sequence[Run]) -> list[Element]:
 GROUPS = {
     "modules": ("mgpuModule",),
     "launches": ("mgpuLaunch",),
-    "waiting": ("mgpuStreamSynchronize", "mgpuEventSynchronize"),
+    "synchronization": ("mgpuStreamSynchronize", "mgpuEventSynchronize"),
     "streams": ("mgpuStream",),
     "events": ("mgpuEvent",),
     "copies": ("mgpuMemcpy", "mgpuMemset"),
@@ -175,8 +175,8 @@ def _spread(runs: Sequence[Run]) -> Iterator[Element]:
     before, after = (run.trace for run in runs)
     ratios = ratios_in_turn(before, after) if before and after else []
     least, most = factor(min(ratios, default=None)), factor(max(ratios, default=None))
-    told = f": the ratio of a tenth of the calls is {least} to {most}" if ratios else ""
-    yield element("p", f"Each side ran once{told}.", class_="quiet")
+    told = f" In ten equal parts of the calls, the ratio is {least} to {most}." if ratios else ""
+    yield element("p", f"Each side ran once.{told}", class_="quiet")
 
 
 def _devices(runs: Sequence[Run]) -> Iterator[Element]:
@@ -260,14 +260,27 @@ def _time_section(runs: Sequence[Run]) -> Iterator[Element]:
     yield element(
         "section",
         element("h2", "Where the time went"),
-        element("figure", *bars, element("p", *keys, class_="legend")),
+        element("figure", *bars, element("p", *keys, class_="legend"), *_waits(runs)),
         id="time",
     )
 
 
+def _waits(runs: Sequence[Run]) -> Iterator[Element]:
+    """Shows the time in which the driver waited for the GPU, in calls of several groups."""
+    waited = [waits(run.statistics.driver) for run in runs]
+    if any(counter.calls for counter in waited):
+        times = " → ".join(duration(counter.ns or None) for counter in waited)
+        told = (
+            f"HIP waited for the GPU {times} of these times, in calls of several groups "
+            f"({', '.join(WAITS)}). HIP's other functions may wait too."
+        )
+        yield element("figcaption", told)
+
+
 def _bar(name: str, values: Mapping[str, int], whole: int) -> Iterator[Element]:
     parts = [Part(group, _colour(group), ns, duration(ns)) for group, ns in values.items() if ns]
-    told = f"{name}: {duration(sum(values.values()))}"
+    start = ", with HIP's start" if values[START] else ""
+    told = f"{name}: {duration(sum(values.values()))}{start}"
     listed = ", ".join(f"{part.name} {part.label}" for part in parts)
     yield element("p", told, class_="bar-name")
     yield bar(f"{told}. {listed}", parts, whole)

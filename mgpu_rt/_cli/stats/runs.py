@@ -12,8 +12,16 @@ from typing import Any, NamedTuple, TypeVar
 
 from mgpu_rt._cli import executable, preload
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.stats.statistics import ENDING, Counter, Statistics, added, read, total
-from mgpu_rt._cli.stats.tables import REGISTRATIONS, WAITS, questions, right_aligned
+from mgpu_rt._cli.stats.statistics import (
+    ENDING,
+    Counter,
+    Statistics,
+    added,
+    devices,
+    read,
+    total,
+)
+from mgpu_rt._cli.stats.tables import NOISE, REGISTRATIONS, questions, right_aligned, waits
 from mgpu_rt._text import columns
 
 NAMES = ("stock's behaviour (MGPU_RT_CACHE=off)", "mgpu_rt")
@@ -134,19 +142,17 @@ def _run(
 
 SIDES = ("stock", "mgpu_rt", "--exclusive", "--exclusive --lazy")
 
-LESS = 0.95  # relative to the time without the option: a twentieth is noise
-
-_KINDS = {"registrations": REGISTRATIONS, "waits": WAITS}
+ONCE = "Each side ran once"
 
 
 def _parts(run: Run) -> dict[str, Counter]:
-    """Sums, by kind, the calls that --exclusive may make faster."""
-    program = run.statistics.program
-    parts = {
-        kind: total(program[name] for name in names if name in program)
-        for kind, names in _KINDS.items()
+    """Sums, by kind, the calls that the options may make faster or leave out."""
+    program, driver = run.statistics.program, run.statistics.driver
+    return {
+        "registrations": total(program[name] for name in REGISTRATIONS if name in program),
+        "waits": waits(driver),
+        "questions": total(questions(driver).values()),
     }
-    return {**parts, "questions": total(questions(run.statistics.driver).values())}
 
 
 def _same_output(runs: Sequence[Run]) -> list[bool]:
@@ -188,28 +194,34 @@ def _advice(runs: Sequence[Run]) -> str:
             "option changes it. Let the program print no times or addresses."
         )
     told = []
-    best = 1
+    best, kind = 1, ""
     for number in (2, 3):
         if runs[number].statistics.failed:
             told.append(f"Calls failed with {SIDES[number]}: run the program without it.")
         elif not same[number]:
             told.append(f"The output differs with {SIDES[number]}: run the program without it.")
-        elif runs[number].seconds < LESS * runs[best].seconds:
-            best = number
+        elif runs[number].seconds < (1 - NOISE) * runs[best].seconds and (
+            found := _where(runs[1], runs[number])
+        ):
+            best, kind = number, found
+    if warning := next((device.warning for device in devices(run.statistics for run in runs)), ""):
+        return " ".join([*told, f"{warning}, so no time here is for or against an option."])
     if best == 1:
-        return " ".join([*told, "No option made this program faster by a twentieth."])
-    saved = runs[1].seconds - runs[best].seconds
+        return " ".join([*told, f"{ONCE}, and no time shows that an option saves time."])
+    saved = 1 - runs[best].seconds / runs[1].seconds
     told.append(
-        f"If nothing else in the process calls HIP, `mgpu-rt run {SIDES[best]}` takes "
-        f"{100 * saved / runs[1].seconds:.0f} % less time{_where(runs[1], runs[best], saved)}."
+        f"{ONCE}: `mgpu-rt run {SIDES[best]}` took {100 * saved:.0f} % less time, mostly in "
+        f"{kind}. Use it only if nothing else in the process calls HIP, and if a second comparison "
+        "agrees."
     )
     return " ".join(told)
 
 
-def _where(before: Run, after: Run, saved: float) -> str:
+def _where(before: Run, after: Run) -> str:
     """Names the kind of calls that accounts for more than half of the saved time; empty if no kind
-    does."""
+    does. An option saves no time in other calls."""
+    saved = 1e9 * (before.seconds - after.seconds)
     parts = _parts(before), _parts(after)
     less = {kind: parts[0][kind].ns - parts[1][kind].ns for kind in parts[0]}
     kind = max(less, key=lambda name: less[name])
-    return f", mostly in {kind}" if less[kind] > saved * 1e9 / 2 else ""
+    return kind if less[kind] > saved / 2 else ""

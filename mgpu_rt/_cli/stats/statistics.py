@@ -228,6 +228,8 @@ def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
     try:
         return json.loads(text), recorded
     except (ValueError, RecursionError) as error:
+        if not text.lstrip().startswith(("{", "[")):
+            raise CommandError(f"'{path}' was not written by the library: {how_to_get}") from None
         raise CommandError(f"'{path}' is damaged or truncated ({error}): {how_to_get}") from None
 
 

@@ -37,11 +37,14 @@ QUESTIONS = (
     "hipStreamQuery",
 )
 
+#: The driver's functions that only wait for the GPU. The program's copies and frees wait by these
+#: functions too, not only mgpuStreamSynchronize and mgpuEventSynchronize.
+WAITS = ("hipStreamSynchronize", "hipEventSynchronize", "hipDeviceSynchronize")
+
 #: The functions of the program and of the driver that wait for the GPU. The first call that waits
 #: shortens the waits of later calls.
-WAITS = ("mgpuStreamSynchronize", "mgpuEventSynchronize")
 WAITING = (
-    (*WAITS, "mgpuMemcpy"),
+    ("mgpuStreamSynchronize", "mgpuEventSynchronize", "mgpuMemcpy"),
     ("hipStreamSynchronize", "hipEventSynchronize", "hipMemcpyAsync"),
 )
 #: The functions that always wait, and functions that may wait.
@@ -73,6 +76,11 @@ def work(calls: Mapping[str, Counted]) -> dict[str, Counted]:
 def questions(calls: Mapping[str, Counted]) -> dict[str, Counted]:
     """The questions."""
     return {name: counted for name, counted in calls.items() if name in QUESTIONS}
+
+
+def waits(driver: Mapping[str, Counter]) -> Counter:
+    """Sums the driver's calls that only wait for the GPU."""
+    return total(driver[name] for name in WAITS if name in driver)
 
 
 # ---- one run ----
@@ -144,37 +152,37 @@ def cells(cache: Cache | None) -> tuple[str, str, str]:
 
 # ---- reasons why a function takes longer, as two runs prove them ----
 
-WORSE = 1.05  # a twentieth is noise
-EXPLAINED = 0.5  # the other function's least saving, relative to this function's additional time
+NOISE = 0.05  # relative to a time: a smaller difference is noise
+ALIKE = 1 / 3  # the least ratio of two times that may be one wait, which moved
 
 
 def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
-    """Explains, by function, why a wait takes longer in the second run, or why a query has more
-    calls."""
+    """Explains, by function, why a wait takes longer in the second run: the program waits for the
+    GPU in another call."""
     layers = ((before.program, after.program), (before.driver, after.driver))
     found: dict[str, str] = {}
     for (left, right), waiting, waited in zip(layers, WAITING, WAITED, strict=True):
         for name in waiting:
             if source := _source(name, waited, left, right):
-                found[name] = f"The program now waits for the GPU here, and not in {source}."
-    for name in QUESTIONS:
-        calls = [layer[name].calls if name in layer else 0 for layer in layers[1]]
-        if calls[1] > calls[0]:
-            found[name] = "The extra calls are checks before a shortcut."
+                more, less = (-_saved(name, left, right) / 1e6, _saved(source, left, right) / 1e6)
+                found[name] = (
+                    f"{more:.3f} ms more here, and {less:.3f} ms less in {source}: the wait for "
+                    "the GPU has probably moved here."
+                )
     return found
 
 
 def _source(
     name: str, others: tuple[str, ...], before: Mapping[str, Counter], after: Mapping[str, Counter]
 ) -> str | None:
-    """Returns the function that saved the most time in the second run, if `name` takes longer in
-    the second run. Returns None if the saving is less than half of the additional time."""
+    """Returns the function that lost about as much time in the second run as `name` gained. Returns
+    None if no function did, or if the gained time is noise, relative to `name` or to all calls."""
     more = -_saved(name, before, after)
-    if more <= (WORSE - 1) * before.get(name, Counter(0, 0)).ns:
+    if more <= NOISE * max(before.get(name, Counter(0, 0)).ns, total(after.values()).ns):
         return None
     saved = {other: _saved(other, before, after) for other in others if other != name}
-    source = max(saved, key=lambda other: saved[other])
-    return source if saved[source] >= EXPLAINED * more else None
+    alike = [other for other in saved if ALIKE * more <= saved[other] <= more / ALIKE]
+    return max(alike, key=lambda other: saved[other], default=None)
 
 
 def _saved(name: str, before: Mapping[str, Counter], after: Mapping[str, Counter]) -> int:

@@ -53,7 +53,10 @@ def test_a_missing_barrier_is_found(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = diff(out, "--repeat", "--", before, "--", after)
     assert done.returncode == 1, done.stderr
-    assert "launch 1 of 1 is the first that differs: kernels::reverse" in done.stdout
+    assert (
+        "launch 1 of 1 is the first that differs: launch 1 of kernel kernels::reverse"
+        in done.stdout
+    )
     assert "(i32, a guess: --dtype sets it) differ" in done.stdout
     assert "the cause is the kernel (its inputs are equal): " in done.stdout
     assert "non-deterministic" not in done.stdout
@@ -276,7 +279,7 @@ def test_a_sample_reaches_from_the_first_byte_to_the_last() -> None:
     ("again", "words"),
     [
         (launch("k"), ""),
-        (launch("k", left="c"), "launch 2, k (its launch 1), writes other results in a second"),
+        (launch("k", left="c"), "launch 2 (launch 1 of kernel k) writes other results in a second"),
         (launch("k", found="c", left="d"), ""),  # the launch's inputs caused it
         (launch("k", 2), ""),  # the launch before could not be recorded
         (launch("l"), "two runs differ: the runs diverge at launch 2: k before, l after"),

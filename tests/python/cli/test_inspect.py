@@ -54,7 +54,9 @@ def test_images_of_a_lowered_program_are_described() -> None:
     assert "writable launches (4 bytes)" in text
     assert "HIP 5.2 0: softgpu gfx90a (emulated): takes it" in text
     assert "kernel count threads at most 256 a block; wavefronts of 64 registers" in text
-    assert "arguments 40 bytes offset size kind 0 8 global_buffer 8 8 global_buffer" in text
+    assert (
+        "arguments 40 bytes number offset size kind 0 0 8 global_buffer 1 8 8 global_buffer" in text
+    )
     assert all(len(line) <= 80 for line in lines[3:])
 
 

@@ -342,7 +342,7 @@ def test_a_missing_policy_is_named_with_the_folders(tmp_path: Path) -> None:
     with Program(tmp_path, "nowhere:Policy", tmp_path, PYTHONPATH="mine:/yours") as program:
         program.do("launch()")
         program.wait_for(lambda: "nowhere:Policy" in program.said())
-        folders = f"{tmp_path}/mine, /yours, {tmp_path}, the packages of this Python"
+        folders = f"{tmp_path}/mine, /yours, {tmp_path} or the packages of this Python"
         assert f"there is no module 'nowhere' in {folders}" in program.said()
 
 

@@ -112,4 +112,4 @@ def test_a_matrix_product_with_another_input_differs(recording: Path, tmp_path: 
     write_launches(copy, launches)
     done = replay(copy, "--tolerance", "1e-6")
     assert done.returncode == 1
-    assert "block 2: 64 elements (f32) differ, the first [0], largest error" in done.stdout
+    assert "block 2: 64 elements (f32) differ, the first is element 0, largest error" in done.stdout

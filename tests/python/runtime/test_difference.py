@@ -74,7 +74,7 @@ def test_the_bytes_behind_the_last_element_are_compared(size: int) -> None:
     assert differences(3, then, then, 1e30, "f64") == []
     (found,) = differences(3, now, then, 1e30, "f64")
     assert found == Difference(3, size - 1, 1)
-    assert str(found) == f"memory block 3: 1 bytes differ, the first [{size - 1}]"
+    assert str(found) == f"memory block 3: 1 bytes differ, the first is byte {size - 1}"
 
 
 class Fickle:
@@ -104,7 +104,7 @@ def test_each_iteration_is_compared(recorded: Any, monkeypatch: pytest.MonkeyPat
     assert not replayed.same
     assert str(replayed).splitlines() == [
         "halve: DIFFERS in iteration 3, median 1.0 µs, best 1.0 µs, of 4",
-        f"memory block 0: 1 bytes differ, the first [{len(right) - 1}]",
+        f"memory block 0: 1 bytes differ, the first is byte {len(right) - 1}",
     ]
 
 

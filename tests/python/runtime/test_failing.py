@@ -13,8 +13,8 @@ import pytest
 
 import mgpu_rt
 from mgpu_rt._images.model import Argument
-from mgpu_rt.hooks import NanCheck, Trace
-from mgpu_rt.runtime import Launch, Runtime
+from mgpu_rt.hooks import LaunchHook, NanCheck, Trace
+from mgpu_rt.runtime import Image, Launch, Runtime
 from tests.python.runtime import failing
 from tests.python.runtime.test_hosting import asked, run
 from tests.support.child import Mgpu, in_child, library
@@ -25,6 +25,9 @@ alone = {"policies": ("builtin",)}
 
 #: Maps each faulty hook or runtime to the program's exit status, and to the text on stderr.
 ENDS = {
+    "Misspelt": (1, "nothing calls Mine.on_lanch: do you mean on_launch?"),
+    "Unknown": (1, "nothing calls Mine.on_free: there are on_launch and on_out_of_memory"),
+    "NoHook": (1, "nothing calls Mine.on_launch: derive the class from mgpu_rt.hooks.LaunchHook"),
     "AsyncHook": (1, "Mine.on_launch is async"),
     "AsyncLaunch": (1, "Mine.launch_kernel is async"),
     "AsyncWait": (1, "Mine.mem_free is async"),
@@ -201,8 +204,27 @@ def test_the_nan_hook_names_a_kernel_that_it_cannot_look_at(mgpu: Mgpu) -> None:
         mgpu.launch(function)
         mgpu.launch(mgpu.function(mgpu.load(image), "test_func"))
     (line,) = mgpu.stderr().splitlines()
-    assert line.startswith("mgpu_rt: the hook nan cannot look at function 0x")
-    assert line.endswith(": its module was loaded before the hook; load it within the `with`")
+    assert line.startswith("mgpu_rt: the arguments of function 0x")
+    assert " are unknown: its module was loaded before the hook or runtime. Load " in line
+
+
+class _Looks(LaunchHook):
+    def on_launch(self, launch: Launch) -> None:
+        assert not launch.arguments and not launch.values and not [*launch.buffers()]
+        super().on_launch(launch)
+
+
+@in_child(**alone)
+def test_a_hook_that_gets_no_arguments_says_why(mgpu: Mgpu) -> None:
+    """The function is looked up within the `with`, so the hook knows the kernel's name."""
+    image = mgpu.image(code_object("forum"))
+    module = mgpu.load(image)
+    with mgpu_rt.intercept(_Looks()):
+        for _ in range(2):
+            mgpu.launch(mgpu.function(module, "test_func"))
+        mgpu.launch(mgpu.function(mgpu.load(image), "test_func"))
+    (line,) = mgpu.stderr().splitlines()
+    assert line.startswith("mgpu_rt: the arguments of test_func are unknown: ")
 
 
 @in_child(**alone)
@@ -219,7 +241,7 @@ def test_arguments_that_are_not_known_are_shown_as_such(mgpu: Mgpu) -> None:
 def launch_with(*sizes: int) -> Launch:
     """Returns a launch whose kernel takes arguments of the given sizes."""
     arguments = [Argument(None, size, None) for size in sizes]
-    kernel = SimpleNamespace(label="k", arguments=arguments, description=None)
+    kernel = SimpleNamespace(label="k", arguments=arguments, description=None, image=Image(b""))
     runtime: Any = SimpleNamespace(kernel_of=lambda _function: kernel)
     launch = Launch(runtime, 0, (1, 1, 1), (1, 1, 1), 0, 0, 0)
     launch.raw = [bytes([size] * size) for size in sizes]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.child import ROOT, environment, library
+from tests.support.command import command
 from tests.support.compiled import compile_c
 from tests.support.hosting import (
     KERNEL,
@@ -169,6 +170,7 @@ def test_calls_on_a_small_stack_pass_by_the_runtime_with_a_warning() -> None:
     [
         ("runtimes", "it is not of the form package.module:Class"),
         ("nowhere:Class", "there is no module 'nowhere' in /"),
+        ("nowhere:Class", " or the packages of this Python"),
         ("runtimes:Nothing", "'runtimes' has no class 'Nothing'; it has "),
         ("runtimes:Forgets", "call super().__init__() in the __init__ of Forgets"),
         ("./runtimes.py:Names", "name the module and not its file: runtimes:Names"),
@@ -182,6 +184,14 @@ def test_a_runtime_that_cannot_be_made_ends_the_program(runtime: str, words: str
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"mgpu_rt: MGPU_RT_RUNTIME={runtime}: ")
     assert words in line
+
+
+def test_an_option_of_the_command_is_named_as_it_was_written() -> None:
+    words = ("run", "--device", "hip", "--hook", "nowhere:Class", "--")
+    done = command(*words, host(), library(), image(), KERNEL, "plain")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("mgpu_rt: --hook nowhere:Class: there is no module 'nowhere' in /")
 
 
 def test_settings_by_their_earlier_variable_count() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mgpu_rt.runtime import Recording
 from tests.python.runtime.hooked import changed, hip, launches_of, program, replay
 from tests.support.child import environment
 from tests.support.command import COMMAND, assert_sentence, command
@@ -44,16 +45,15 @@ def test_a_replay_with_another_block_size_leaves_the_same(recorded: Path) -> Non
 def test_a_replay_that_writes_less_says_where(recorded: Path) -> None:
     done = replay(recorded, "--grid", 1, "--tolerance", 0.5)
     assert done.returncode == 1
-    assert (
-        "memory block 0: 32 elements (f32) differ, the first [32], largest error 2" in done.stdout
-    )
+    differ = "memory block 0: 32 elements (f32) differ, the first is element 32, largest error 2"
+    assert differ in done.stdout
     assert replay(recorded, "--grid", 1, "--tolerance", 3).returncode == 0
 
 
 def test_a_write_outside_an_argument_is_named(recorded: Path) -> None:
     done = replay(recorded, "--grid", 33, "--tolerance", 100)
     assert done.returncode == 1
-    assert "bytes behind memory block 0 were written" in done.stdout
+    assert "behind memory block 0 were written, the nearest 2 bytes from the block" in done.stdout
 
 
 def test_a_replay_takes_another_image(recorded: Path, tmp_path: Path) -> None:
@@ -148,6 +148,19 @@ def test_a_recording_with_other_results_differs(recorded: Path, tmp_path: Path) 
 def test_an_unknown_type_is_named(recorded: Path) -> None:
     done = replay(recorded, "--tolerance", 1, "--dtype", "f33")
     assert_sentence(done.returncode, done.stderr, "'f33' is not a type of numbers: name one of f16")
+
+
+def test_a_folder_that_may_not_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recording has mode 0700, so another user cannot read it."""
+
+    def refuse(*_: object) -> list[str]:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    with pytest.raises(ValueError, match=f"'{tmp_path}' cannot be read: Permission denied"):
+        Recording(tmp_path)
 
 
 def test_a_folder_that_is_no_recording_is_named(recorded: Path, tmp_path: Path) -> None:

@@ -105,6 +105,11 @@ def test_impossible_limits_are_named(value: str, tmp_path: Path) -> None:
     assert f"MGPU_RT_MODULE_LIMIT='{value}' is not a number of bytes" in said
 
 
+def test_a_part_above_the_whole_memory_is_named(tmp_path: Path) -> None:
+    said = _probe(tmp_path, MGPU_RT_MEMORY_LIMIT="3.5")
+    assert "MGPU_RT_MEMORY_LIMIT='3.5' is neither a number of bytes" in said
+
+
 @pytest.mark.parametrize("value", ["0", "0.25", "0x10", "1.5G", "17179869184", " 5"])
 def test_valid_limits_are_taken(value: str, tmp_path: Path) -> None:
     assert _probe(tmp_path, MGPU_RT_MEMORY_LIMIT=value) == ""

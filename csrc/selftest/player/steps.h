@@ -1,4 +1,4 @@
-/* Declarations for the steps of a script: both interfaces, and the objects by their numbers. */
+/* Declares the functions that the steps of a script call, and the tables of objects. */
 #ifndef SELFTEST_STEPS_H
 #define SELFTEST_STEPS_H
 

@@ -5,8 +5,8 @@ wheel and in pip's installs the compiled files are in mgpu_rt/. For a wheel or a
 compiles a copy of the sources in the build folder. No compiled file contains the build folder's
 path, so a second build gives equal bytes.
 
-make uses CC, CFLAGS, LDFLAGS and SOURCE_DATE_EPOCH from the environment, and its other variables
-from MAKEFLAGS (MAKEFLAGS="SOFTGPU=no").
+make uses CC, CFLAGS, LDFLAGS and SOURCE_DATE_EPOCH from the environment. make reads its other
+variables from MAKEFLAGS, for example MAKEFLAGS="SOFTGPU=no".
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from setuptools.command.sdist import sdist
 ROOT = Path(__file__).resolve().parent
 SOURCES = ("csrc", "mgpu_rt", "softgpu")
 
-#: The time of files in archives, unless SOURCE_DATE_EPOCH is set. Zip files cannot contain a time
-#: before 1980.
+#: If SOURCE_DATE_EPOCH is not set, files in archives get this time stamp. Zip files cannot contain
+#: a time before 1980.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
 
@@ -70,7 +70,7 @@ class BuildNative(build_ext):
             options = ["SOFTGPU=no"]
         if self.inplace or self.editable_mode:
             make(ROOT, "native", *options)
-            # The library reads this file to find the interpreter for which it was built.
+            # The library reads the path of its interpreter from mgpu_rt.python.
             Path(ROOT, "build", "lib", "mgpu_rt.python").write_text(f"{sys.executable}\n")
             return
         tree = Path(self.build_temp, "tree").absolute()
@@ -109,7 +109,8 @@ class SourceArchive(sdist):
 
 
 class NativeDistribution(Distribution):
-    """A distribution that contains compiled files, although setuptools compiles none of them."""
+    """A distribution that contains compiled files, although make, not setuptools, compiles these
+    files."""
 
     def has_ext_modules(self) -> bool:
         return True

@@ -42,8 +42,8 @@ from bench.show import output, table
 from bench.show.figures import Result, Step
 from mgpu_rt._lowering import toolchain
 
-#: The devices on which each benchmark runs. "threads" leaves out the emulated device, because the
-#: device's own threads would compete.
+#: The devices on which each benchmark runs. The benchmark "threads" does not run on the emulated
+#: device, whose own threads would compete for the processors.
 WHERE = {
     "calls": ("stub",),
     "threads": ("stub", "cuda", "hip"),
@@ -104,8 +104,8 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
 
 
 class Progress:
-    """Shows the current measurement: on a terminal in one changing line, elsewhere in occasional
-    lines."""
+    """Shows the current measurement: on a terminal in one changing line, elsewhere as lines that
+    are at least five seconds apart."""
 
     def __init__(self, console: Console, total: int) -> None:
         self._console, self._total, self._done = console, total, 0

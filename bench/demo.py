@@ -61,8 +61,8 @@ class Side:
     """A configuration in which the program runs. On the command line ``command`` precedes the
     program's path.
 
-    ``many`` is the number of launches in a timed run, which must take clearly longer than HIP's own
-    start of 0.2 s.
+    ``many`` is the number of launches in a timed run. The run must take clearly longer than HIP's
+    own start of 0.2 s.
     """
 
     name: str
@@ -93,8 +93,8 @@ class Outcome:
 
 
 PLAIN = Side("plain runtime", STOCK, many=300)
-#: Makes PLAIN's driver calls in PLAIN's order, but through this library, because only this library
-#: counts calls.
+#: Makes the same driver calls as PLAIN in the same order, but with this library, because the plain
+#: runtime counts no calls.
 PLAIN_COUNTED = Side("plain runtime", OURS, many=0, environment={"MGPU_RT_CACHE": "off"})
 IN_PLACE = Side("mgpu_rt", OURS, many=20_000)
 PRELOADED = Side(
@@ -174,7 +174,8 @@ def summary(releases: Mapping[int, Mapping[Side, Outcome]]) -> str:
 
 def time_launch(llvm: int, side: Side, environment: Mapping[str, str]) -> Estimate:
     """Returns the microseconds of a launch after the first, from the difference between a long run
-    and a run of one launch. The difference excludes HIP's own start."""
+    and a run of one launch. Both runs include HIP's own start, so the start cancels in the
+    difference."""
     one, many = (build(llvm, side.library, launches) for launches in (1, side.many))
     taken: dict[Path, list[float]] = {one: [], many: []}
     for _ in range(REPETITIONS):

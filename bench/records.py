@@ -27,7 +27,8 @@ def save(content: Any, path: Path) -> None:
 
 
 def _text(content: Any, indent: str = "") -> str:
-    """Writes a part on one line if the part is short or contains neither lists nor objects."""
+    """Returns a part as JSON, on one line if the part is short or contains no lists and no
+    objects."""
     line = json.dumps(content, ensure_ascii=False)
     is_object = isinstance(content, dict)
     parts = list(content.values()) if is_object else content if isinstance(content, list) else []

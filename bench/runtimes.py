@@ -1,4 +1,5 @@
-"""Runtimes in Python that only pass calls on, for a measurement (bench/measure/in_python.py)."""
+"""Runtimes in Python that only forward calls; bench/measure/in_python.py measures these
+runtimes."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from mgpu_rt.runtime._objects import Launch
 
 
 class OnKernel(Runtime):
-    """A hook on launches. Loads and look-ups also pass through Python, so that a launch has the
-    kernel's name."""
+    """A hook on launches. Python also handles the calls that load modules and look up functions, so
+    that a launch has the kernel's name."""
 
     def launch_kernel(self, launch: Launch) -> None:
         super().launch_kernel(launch)

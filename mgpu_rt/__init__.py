@@ -107,12 +107,12 @@ def lower(
 
         library = mgpu_rt.Library(mgpu_rt.lower("model.mlir", chip="gfx942"))
 
-    The options are those of `mgpu-rt lower --emit library`. Links the LLVM libraries that the
-    program calls, too. Caches the file by the program's text and the tools, so lowering the program
-    again costs milliseconds. Do not change the returned file.
+    The options are those of `mgpu-rt lower --emit library`. Also links the LLVM libraries that the
+    program calls. Caches the returned file under a key of the program's text, the options and the
+    tools, so lowering the program again costs milliseconds. Do not change the returned file.
 
-    Raises RuntimeError if a tool is missing or refuses the program, ValueError or OSError if the
-    argument is no program.
+    Raises RuntimeError if a tool is missing or refuses the program, ValueError or OSError if
+    `source` is no program.
     """
     from mgpu_rt._lowering import shared_library
 
@@ -133,7 +133,7 @@ def empty(shape: "int | Sequence[int]", dtype: "Any" = "float32") -> "DeviceArra
 
 def to_device(array: "Any") -> "DeviceArray":
     """Returns a copy of an array in device memory. PyTorch, CuPy, kernels and lowered functions use
-    the copy in place.
+    the returned array without a further copy.
 
     Loads the library if necessary, as `load` does. Raises HipError, TypeError or ValueError as
     `empty` does.
@@ -197,12 +197,14 @@ def graph() -> "AbstractContextManager[Graph]":
             lowered_function(...)      # nothing runs yet
         graph.replay()
 
-    The calling thread's calls become nodes, the order of its streams and events becomes edges, and
-    its waits are omitted. A replay uses the addresses and values with which the graph was built.
-    Use a graph only for host code that just submits work; docs/graphs.md lists the conditions.
+    The calling thread's calls become nodes, and the order of the thread's streams and events
+    becomes edges. The graph omits the thread's waits. A replay uses the same addresses and values
+    as the calls that built the graph. Use a graph only for host code that just submits work;
+    docs/graphs.md lists the conditions.
 
     Raises HipError if the library cannot build the graph, and prints the reason on stderr. After
-    this error none of the calls has run, so you can call the function without a graph.
+    this error no call within the `with` statement has run, so you can call the function without a
+    graph.
     """
     from mgpu_rt import _graphs
 
@@ -246,7 +248,7 @@ _ELSEWHERE = {
 }
 
 
-#: Modules that are attributes without an import: `mgpu_rt.hooks.Trace()`.
+#: Modules that this package imports at the first use of their name, as in `mgpu_rt.hooks.Trace()`.
 _MODULES = ("hooks", "runtime")
 
 

@@ -74,7 +74,7 @@ void mgpu_rt_lines_end(void);
 """
 
 
-#: The compilers that emit functions which no LLVM release emits.
+#: Maps each function that no LLVM release calls to the compiler that calls the function.
 FORKS = {
     "mgpuModuleGetGlobal": "a compiler for OpenMP",
     "mgpuModuleOccupancyMaxActiveBlocks": "FlyDSL",
@@ -85,8 +85,8 @@ FORKS = {
 
 _NVIDIA = "NVIDIA's driver; on AMD an error"
 
-#: The vendor library that serves a section's functions, keyed by the beginning of the section's
-#: comment in abi.def; HIP by default.
+#: Maps the first words of a section's comment in abi.def to the vendor library that serves the
+#: section's functions. HIP serves all other sections.
 _SECTIONS = {
     "Tensor maps": _NVIDIA,
     "Sparse matrices": "hipSPARSE or cuSPARSE",
@@ -123,8 +123,8 @@ class Function:
 
 
 def _served_by(text: str, match: re.Match[str]) -> str:
-    """Returns the vendor library that serves a function, found by the comment above the function's
-    section."""
+    """Returns the vendor library that serves a function. For most functions the comment above the
+    function's section determines the library."""
     if match["name"] == "mgpuModuleLoadJIT":
         return _NVIDIA
     section = re.findall(r"^/\* (.*)", text[: match.start()], re.MULTILINE)[-1:]

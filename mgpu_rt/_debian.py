@@ -1,10 +1,10 @@
 """Downloads Debian's packages and unpacks them into a folder, without root and without installing
 them.
 
-apt-get resolves and verifies the packages as for an installation on the machine, but with a
-separate configuration. This configuration has an empty list of installed packages, the machine's
-keys, and a source for each suite. The sources have the address of the machine's own Debian source.
-apt-get therefore checks every package against a list that Debian has signed.
+apt-get resolves and verifies the packages as for an installation, but reads a separate
+configuration. This configuration has an empty list of installed packages, the machine's keys, and a
+source for each suite. Each source has the address from which the machine itself downloads Debian
+packages. apt-get therefore checks every package against a list that Debian has signed.
 """
 
 from __future__ import annotations
@@ -141,7 +141,8 @@ def _reason(said: str) -> str:
 
 
 def _point_home(root: Path) -> None:
-    """Redirects absolute links within packages from the machine's files to the unpacked files."""
+    """Changes absolute links in the unpacked packages, so that the links point to unpacked files
+    instead of the machine's files."""
     for path in root.rglob("*"):
         if path.is_symlink() and os.readlink(path).startswith("/"):
             target = root / os.readlink(path).lstrip("/")

@@ -8,8 +8,8 @@ class HipError(RuntimeError):
     is HIP's name for the error.
 
     A runtime in Python raises HipError, and the library prints the line that stock prints for this
-    error. If the library has already printed this line on stderr, this package raises HipError with
-    a text, an empty `function` and `code` 0.
+    error. If the library has already printed the line on stderr, this package raises HipError. This
+    exception has a text, an empty `function` and `code` 0.
     """
 
     def __init__(self, function: str, code: int, name: str, text: str = "") -> None:

@@ -31,7 +31,8 @@ def read(path: Name) -> bytes:
 
 
 def _has_an_end(number: int) -> bool:
-    """Returns True for the null device, and for a terminal, at which the user can end the input."""
+    """Returns True for the null device, and for a terminal, because the user can end a terminal's
+    input."""
     return os.isatty(number) or os.path.samestat(os.fstat(number), os.stat(os.devnull))
 
 

@@ -41,7 +41,7 @@ def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str
     """Returns a block of lines for each row; the cells of all rows are aligned in columns.
 
     The last cell of a row is wrapped to fit `width`, by default the terminal's width; the cell's
-    own line ends remain. Other cells are padded to the width of their column.
+    own line ends remain. Each cell before the last is padded to the width of its column.
     """
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)][:-1]
     indent = sum(widths) + 2 * len(widths)
@@ -61,8 +61,7 @@ def indented(text: str) -> str:
 
 
 def _fold(text: str, room: int) -> list[str]:
-    # Hyphens and slashes belong to options and paths, which users copy, so lines do not break
-    # there.
+    # Lines do not break at hyphens and slashes, because users copy options and paths.
     return textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]
 
 

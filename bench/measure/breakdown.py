@@ -45,8 +45,8 @@ def run(device: Device, step: Step) -> Result:
 def _statistics(
     device: Device, side: Side, program: str, llvm: int, calls: int
 ) -> list[dict[str, Any]]:
-    """Returns the statistics of a process twice: after the first call of main, which loads and
-    creates all objects, and after ``calls`` more calls."""
+    """Returns two statistics of one process: after the first call of main, which loads and creates
+    all objects, and after ``calls`` further calls."""
     command = side.command(program, llvm, device)
     assert command is not None
     environment = {**side.environment, "MGPU_RT_STATS": os.devnull}

@@ -1,5 +1,5 @@
-"""Measures the cost of the mgpu* calls of one launch, without the launch and the synchronise
-themselves.
+"""Measures the cost of the mgpu* calls for one launch, minus the cost of HIP's launch and
+synchronise.
 
 HIP is a stub whose functions return at once, so that only the runtime's own time counts.
 """
@@ -23,8 +23,8 @@ METHOD = (
     "creations cost nothing."
 )
 
-#: The number of calls for a launch, the LLVM releases whose programs make this number of calls, and
-#: the target in ns.
+#: For each loop: the number of calls for a launch, the LLVM releases that emit these calls, and the
+#: target in ns.
 LOOPS = ((7, "LLVM 13 to 20 (7 calls)", 60), (5, "LLVM 21 to 24 (5 calls)", 40))
 #: Other runtimes: this library in four configurations (default, without instrumentation, with
 #: statistics, without caches), and the plain runtime.
@@ -80,8 +80,8 @@ def _times(rounds: int) -> dict[str, list[float]]:
 
 
 def _copy(name: str) -> Path:
-    """Copies the library for another side, because the loader opens a file only once in a
-    process."""
+    """Copies the library for a further side of the comparison, because the loader opens a file only
+    once in a process."""
     copy = native.OUT / f"libmlir_rocm_runtime-{name}.so"
     shutil.copyfile(native.RUNTIME, copy)
     return copy

@@ -72,8 +72,8 @@ def _times(
 
 
 def _figures(words: str, times: Mapping[str, list[float]], target: float | None) -> list[Figure]:
-    """Returns the times of all runtimes, in order, and the ratio of the time with
-    MGPU_RT_EXCLUSIVE=on to the time by hand."""
+    """Returns the time of each side, in order. The last figure compares this library with the loop
+    by hand: the ratio of their times, with MGPU_RT_EXCLUSIVE=on."""
     figures = [
         median(f"{words}, {TITLES[side]}", [ns / 1e3 for ns in samples], "µs")
         for side, samples in times.items()

@@ -29,7 +29,7 @@ ROUNDS = 12  # launches of the long kernels in a process
 
 
 def run(device: Device, repetitions: int, step: Step) -> Result:
-    """Measures ``repetitions`` processes with one thread and as many with two threads,
+    """Measures ``repetitions`` processes with one thread and ``repetitions`` with two threads,
     alternately."""
     thread_counts = (1, 2) if len(os.sched_getaffinity(0)) > 1 else (1,)
     taken: dict[int, list[Any]] = {threads: [] for threads in thread_counts}

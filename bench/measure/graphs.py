@@ -47,20 +47,21 @@ SIDES = (STOCK, LLVM, OURS)
 MOST = 10_000  # passes in a round
 EMULATED = ("mlp", "block")  # the models on an emulated device
 
-#: For every pass: the permitted ratio of our graph's time to the time of the graph by hand.
+#: For every pass, our graph may take at most this multiple of the hand-written graph's time.
 WITHIN = 1.03
-#: For the block, with every release: the permitted ratio of our graph's time to the time of the
-#: pass by hand. The pass by hand runs without a graph.
+#: For the model "block", our graph may take at most this fraction of the hand-written pass's time.
+#: The hand-written pass runs without a graph, and a key is a variant's name.
 OF_BY_HAND = {CHAIN.name: 0.82, WAITS.name: 0.37, COPIED.name: 0.85}
-#: For the block: the required ratio of the time of LLVM's own library to our graph's time.
+#: For the model "block", LLVM's own library must take at least this multiple of our graph's time. A
+#: key is a variant's name and an LLVM release.
 GAINS = {(CHAIN.name, 19): 10.0, (WAITS.name, 19): 12.0, (WAITS.name, 22): 4.5}
-#: The most microseconds that a launch of the forum's kernel in our graph may take.
+#: A launch of the forum's kernel in our graph may take at most this many microseconds.
 LAUNCH = 1.1
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass that becomes a graph, built as a program that runs the pass in rounds."""
+    """A pass that becomes a graph, and the executable that runs the pass in rounds."""
 
     program: str
     variant: str  # empty: the program has no variant

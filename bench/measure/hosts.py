@@ -29,7 +29,7 @@ MOST = 10_000  # calls in a round
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """Measures ``repetitions`` rounds of each side in turn, of each program in each host."""
+    """Measures each program in each host; the sides take turns for ``repetitions`` rounds."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     figures: list[Figure] = []

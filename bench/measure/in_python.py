@@ -19,7 +19,7 @@ METHOD = (
 )
 
 #: For each title, the runtime's class and a target in µs. On the stub, a launch with the runtime
-#: may exceed a launch with the C library by at most this target.
+#: may take at most this much longer than with the C library.
 RUNTIMES = {
     "a hook on launch": ("bench.runtimes:OnLaunch", 3.0),
     "a hook on launch that knows the kernel": ("bench.runtimes:OnKernel", None),

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from bench.setup import native
 
-# The file contains whole paths and names, so that each of its lines can be read separately.
+# These options make callgrind write whole paths and names, so that parse() can read each line
+# separately.
 _CALLGRIND = [
     *("--tool=callgrind", "--collect-systime=yes"),
     *("--compress-strings=no", "--compress-pos=no"),
@@ -82,10 +83,11 @@ def count(
     copy: bool = False,
     variables: Mapping[str, str] | None = None,
 ) -> Profile:
-    """Profiles the forum's loop on the stub: 7 or 5 calls through a runtime, or 2 calls of HIP.
+    """Profiles the forum's loop on the stub. An iteration makes 7 or 5 calls to a runtime, or 2
+    calls to HIP.
 
-    Initialisation precedes the loop; Python is switched off, because a hit does not depend on
-    Python. With ``copy`` the image and the name are not constants of the program.
+    The profile begins after the initialisation. Python is switched off, because a cache hit does
+    not depend on Python. With ``copy`` the image and the name are not constants of the program.
     """
     native.need(runtime, native.STUB)
     env = native.stub_environment(**{"MGPU_RT_MANAGER": "off", **(variables or {})})
@@ -101,8 +103,7 @@ def count(
 def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> Profile:
     """Profiles a lowered program (bench/native/lowered.c) whose loop has `iterations` iterations.
 
-    Counts the third call of the program's main, as the difference between runs of three calls and
-    runs of two calls.
+    Subtracts a run of two calls of main from a run of three calls, so only the third call counts.
     """
 
     def whole(calls: int) -> Profile:

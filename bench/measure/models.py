@@ -42,7 +42,7 @@ SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, LAZY)
 MOST = 10_000  # passes in a round
 EMULATED = 3  # number of models on an emulated device, which takes minutes for each other one
 
-#: For each model, variant and release: the time of LLVM's own library as a multiple of this
+#: For each model, variant and release: LLVM's own library must take at least this multiple of this
 #: library's time.
 GAINS = {
     ("block", WAITS, 19): 4.4,
@@ -59,10 +59,11 @@ GAINS = {
 NO_HOST_SHARED = (
     "LLVM's ROCm runtime hands out device memory for host_shared, which the host faults on"
 )
-#: For variants that allocate memory only once: the permitted ratio of this library's time to the
-#: time by hand.
+#: If a variant allocates memory only once, this library may take at most this multiple of the time
+#: by hand.
 WITHIN = 1.05
-#: The permitted ratios with two options: EXCLUSIVE keeps memory registered, LAZY postpones waits.
+#: With an option, this library may take at most this multiple of the time by hand. EXCLUSIVE keeps
+#: memory registered, and LAZY postpones waits.
 WITH_A_WORD = {(REGISTERED, EXCLUSIVE): 1.10, (WAITS, LAZY): 0.75}
 #: The target for the smallest of all gains.
 NOT_SLOWER = 1.0
@@ -71,8 +72,8 @@ SHARED_AT_MOST = 2.0
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """Measures ``repetitions`` rounds of each side, for each model and variant with each
-    release."""
+    """Measures each model in each variant with each release; the sides take turns for
+    ``repetitions`` rounds."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     sides.append(by_hand_runtime(device))
@@ -111,8 +112,8 @@ def _least(device: Device, figures: Sequence[Figure]) -> list[Figure]:
 
 
 def _crashes(side: Side, variant: Variant, device: Device) -> bool:
-    """Stock's host_shared crashes only on real devices, because an emulated device uses the host's
-    memory."""
+    """Returns whether the program crashes. Stock's host_shared crashes on real devices, but not on
+    an emulated device, which uses the host's memory."""
     return variant is SHARED and side.name == STOCK and device.real
 
 

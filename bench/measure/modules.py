@@ -1,4 +1,4 @@
-"""Measures a program that holds 200 modules and uses 5."""
+"""Measures a program that holds 200 modules and launches kernels of 5 modules."""
 
 from __future__ import annotations
 

@@ -75,7 +75,8 @@ class Target:
     releases: Sequence[int] = RELEASES
 
 
-#: LLVM's own library represents stock, if LLVM's own library is available.
+#: STOCK is this library with MGPU_RT_CACHE=off. A target with LLVM counts only if the user passes
+#: LLVM's own library (`--llvm-runtime`).
 TARGETS = (
     Target("forum", EXCLUSIVE, HOISTED, at_most=1.03),
     Target("many", EXCLUSIVE, HOISTED, at_most=1.03),
@@ -167,7 +168,7 @@ def _iterations(program: Program, device: Device) -> int:
 def _processes(
     program: Program, llvm: int, device: Device, sides: Sequence[Side]
 ) -> dict[str, Process]:
-    """Returns the process of each runtime that runs the program."""
+    """Returns a process for each runtime that can run the program."""
     processes: dict[str, Process] = {}
     for side in sides:
         command = side.command(program.name, llvm, device)

@@ -117,6 +117,6 @@ def _started(processes: Mapping[str, Process]) -> Iterator[dict[str, Runner]]:
 
 
 def _calls(runner: Runner, most: int) -> int:
-    """Returns the number of iterations in a round."""
+    """Returns the number of calls in a round."""
     runner.round(1)
     return max(1, min(round(ROUND_NS / max(runner.round(1), 1)), most))

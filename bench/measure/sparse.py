@@ -19,14 +19,14 @@ METHOD = (
 )
 #: The name of each variant in the program and in the table.
 WAYS = {"lowered": "mgpu_rt", "stock": "the calls of LLVM's library", "byhand": "by hand"}
-#: A size: the rows, the elements of a row, the columns of the dense matrix, and the products in a
-#: round.
+#: Each size contains four numbers: rows, elements in a row, columns of the dense matrix, and
+#: products in a round.
 SIZES = ((1024, 8, 16, 500), (4096, 16, 64, 200), (16384, 32, 128, 50))
 MOST_OF_BY_HAND = 1.1
 
 
 def run(device: Device, turns: int, step: Step) -> Result:
-    """Measures ``turns`` processes of each kind for each size."""
+    """Runs ``turns`` processes for each matrix size and each way to multiply."""
     native.need(native.RUNTIME)
     figures: list[Figure] = []
     data: list[dict[str, Any]] = []

@@ -104,7 +104,8 @@ def _own_time(statistics: dict[str, Any]) -> int:
 
     HIP's start precedes the first timed call.
     """
-    # HIP destroys objects at exit, outside the program's calls, so this time is not subtracted.
+    # HIP destroys objects at exit, outside the program's calls, so the time of HIP's destroying
+    # functions is not subtracted.
     after = {"hipStreamDestroy", "hipModuleUnload", "hipEventDestroy", "hipFree"}
     inside = sum(v["ns"] for name, v in statistics["hip"].items() if name not in after)
     return sum(v["ns"] for v in statistics["abi"].values()) - inside

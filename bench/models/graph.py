@@ -1,7 +1,7 @@
 """A model's forward pass: linalg operations on named buffers, and their results in NumPy.
 
-An operation of linalg becomes one kernel, as MLIR's ordinary passes lower it. NumPy is needed only
-to compute, not to print.
+MLIR's ordinary passes lower each operation of linalg to one kernel. NumPy is needed only to
+compute, not to print.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Graph:
             values[result] = step(*(values[operand] for operand in operands))
         return values[self.output]
 
-    # ---- operations: each returns its result, the model's output until the next operation ----
+    # ---- operations: each returns its result, which becomes the model's output ----
 
     def map(
         self,
@@ -82,11 +82,11 @@ class Graph:
         *,
         initial: float | None = None,
     ) -> Buffer:
-        """Adds an elementwise operation, or a reduction if it has an initial value.
+        """Adds a reduction if ``initial`` is given, and otherwise an elementwise operation.
 
-        Each letter beside an operand stands for a loop that indexes the operand; the letters of
-        ``result`` index the result. In the body, the operands' elements are %a, %b, %c ... and the
-        result's old element is %old. The body's last line is the new element's value; without a
+        An operand's letters name the loops that index the operand; the letters of ``result`` name
+        the loops that index the result. In the body, the operands' elements are %a, %b, %c ... and
+        the result's old element is %old. The body's last line is the new element's value; without a
         body, the value is %a.
         """
         sizes = {

@@ -30,8 +30,8 @@ def dense(graph: Graph, x: Buffer, width: int, scale: float | None = None) -> Bu
 
 
 def dense_relu(graph: Graph, x: Buffer, width: int) -> Buffer:
-    """Adds three kernels, the last of which applies the rectifier. The weights are scaled so that
-    numbers keep their size through many layers."""
+    """Adds three kernels, the last of which applies the rectifier. The scale of the weights keeps
+    the values at a similar magnitude through many layers."""
     w = graph.weight((x.shape[1], width), math.sqrt(6 / x.shape[1]))
     b = graph.weight((width,), BIAS)
     y = matmul(graph, x, w)
@@ -140,7 +140,7 @@ arith.addf %product, %old : f32"""
 
 
 def _by_head(graph: Graph, x: Buffer, heads: int) -> Buffer:
-    """Adds one kernel that gathers the rows of each head."""
+    """Adds one kernel that makes the elements of each head contiguous."""
     length, width = x.shape
     each = width // heads
     split = graph.reshape(x, [[0], [1, 2]], (length, heads, each))
@@ -148,7 +148,7 @@ def _by_head(graph: Graph, x: Buffer, heads: int) -> Buffer:
 
 
 def _side_by_side(graph: Graph, x: Buffer) -> Buffer:
-    """Adds one kernel that gathers the heads of each row."""
+    """Adds one kernel that makes the elements of each row contiguous."""
     heads, length, each = x.shape
     rows = graph.map([(x, "hid")], "ihd", "", lambda x: x.transpose(1, 0, 2))
     return graph.reshape(rows, [[0], [1, 2]], (length, heads * each))

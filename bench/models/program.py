@@ -40,7 +40,7 @@ class Variant:
     @property
     def passes(self) -> str:
         """Returns the MLIR passes that turn the program's operations into kernels. The passes that
-        lower all programs come later."""
+        lower every program run after these passes."""
         return KERNELS + (",func.func(gpu-async-region)" if self.chained else "")
 
 
@@ -87,7 +87,7 @@ class _Program:
         self._lines: list[str] = []
         self._names = 0
 
-    # ---- what is where ----
+    # ---- buffers ----
 
     @property
     def _buffers(self) -> list[Buffer]:
@@ -147,7 +147,7 @@ class _Program:
         return f"%n{self._names}"
 
     def _function(self, name: str, arguments: Sequence[Buffer], private: bool = False) -> str:
-        """Returns a function that contains the lines added since the last function."""
+        """Returns a function that contains all pending lines, and clears these lines."""
         listed = ", ".join(f"{buffer}: {buffer.type}" for buffer in arguments)
         lines, self._lines = self._lines, []
         visible = "private " if private else ""
@@ -168,8 +168,8 @@ class _Program:
     # ---- memory ----
 
     def _device_operation(self, operation: str, result: str = "") -> None:
-        """Adds an operation that the device executes. Also adds waits, unless the variant is
-        chained: then the pass gpu-async-region adds the waits later."""
+        """Adds an operation that the device executes. Also adds waits if the variant is not
+        chained. In a chained variant the pass gpu-async-region adds the waits."""
         head, _, tail = operation.partition(" ")
         results = f"{result} = " if result else ""
         if self._variant.chained:

@@ -3,8 +3,8 @@
  *
  *     devices HIP RUNTIME THREADS DEVICES ROUNDS ITERATIONS     JSON: ns an iteration, by round
  *
- * A RUNTIME of "-" means the loop by hand on HIP: everything except copies, launch and synchronise
- * is hoisted. Thread n uses device n modulo DEVICES. A round lasts from the begin of its first
+ * A RUNTIME of "-" means the loop by hand on HIP, which contains only the copies, the launch and
+ * the synchronise. Thread n uses device n modulo DEVICES. A round lasts from the begin of its first
  * thread to the end of its last thread. */
 #include "forum.h"
 #include "hip.h"
@@ -84,7 +84,7 @@ static void prepare(struct worker *worker) {
 static void *work(void *argument) {
     struct worker *worker = argument;
     prepare(worker);
-    for (long round = -1; round < rounds; round++) { /* the first step fills the caches */
+    for (long round = -1; round < rounds; round++) { /* the first round fills the caches */
         pthread_barrier_wait(&turn);
         worker->began = now_ns();
         for (long i = 0; i < iterations; i++)

@@ -17,7 +17,7 @@ static handle load(const char *image, const char *name) {
     return function;
 }
 
-/* Launches a grid of groups, with separate arguments, and returns the launch's time. */
+/* A launch: the kernel, the sizes of grid and block, and the arguments. */
 struct launch {
     handle function;
     unsigned grid[2], block[2];

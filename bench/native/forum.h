@@ -37,8 +37,8 @@ static inline struct source forum_copies(void) {
     return (struct source){memcpy(image, forum_image, size), image + size, name};
 }
 
-/* The functions of HIP that the hoisted loop needs: the first three before the loop, the last two
- * in the loop. */
+/* The functions of HIP for the hoisted loop. The first three run before the loop, and the last two
+ * run in each iteration. */
 struct hip {
     int (*ModuleLoadData)(void **module, const void *image);
     int (*ModuleGetFunction)(void **function, void *module, const char *name);
@@ -90,7 +90,7 @@ static inline void forum_5_calls(const struct runtime *runtime, void *module, co
     }
 }
 
-/* Makes the 2 calls that no loop can avoid. */
+/* Makes only the 2 calls that every iteration needs: the launch and the synchronise. */
 static inline void forum_2_calls(const struct hip *hip, long iterations) {
     for (long i = 0; i < iterations; i++) {
         void *params[1];

@@ -1,5 +1,5 @@
-/* Builds graphs from a program's pass and replays the last graph, in a process with BENCH_GRAPH
- * set. The graphs are built by the process's runtime: this project's library, or
+/* Builds graphs of a program's pass, and replays the last graph. A program builds graphs only if
+ * BENCH_GRAPH is set. The process's runtime builds the graphs: this project's library, or
  * bench/stock/byhand.c. */
 #ifndef BENCH_GRAPH_H
 #define BENCH_GRAPH_H

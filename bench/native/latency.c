@@ -48,7 +48,7 @@ static void compile(const char *ptx) {
 /* ---- the two clocks ---- */
 
 struct comparison {
-    uint64_t host, device; /* one moment, read from both clocks */
+    uint64_t host, device; /* the same moment on the two clocks */
     uint64_t trip;         /* ns of the round trip; the error is at most half this time */
 };
 

@@ -4,8 +4,8 @@
  *     PROGRAM statistics FIRST MORE    the library's statistics after so many calls of main, and
  *                                      after so many more: a list of two
  *
- * With BENCH_GRAPH the frame builds a graph from the program's main (graph.h). The first answer is
- * the time to build the graph, and later answers are the times of replays. */
+ * With BENCH_GRAPH the frame builds a graph from the program's main (graph.h). The first line of
+ * output is the time to build the graph; each later line is the time of a round of replays. */
 #include "graph.h"
 #include "rounds.h"
 
@@ -36,7 +36,7 @@ void _mlir_ciface_printMemrefI32(void *memref) {
     (void)memref;
 }
 
-/* Makes `calls` calls of main, then prints `before` and the statistics. */
+/* Calls main `calls` times, then prints the text `before` and the library's statistics. */
 static void print_after(FILE *answers, const char *before, long calls) {
     for (long i = 0; i < calls; i++)
         lowered_main();
@@ -54,7 +54,8 @@ static int print_statistics(const char *first, const char *more) {
     return fclose(answers);
 }
 
-/* Builds the graph at the first request, and replays the graph in rounds at later requests. */
+/* Builds BUILDINGS graphs at the first request, and replays the last graph in rounds at later
+ * requests. */
 static int serve_graph(void) {
     FILE *answers = take_answers();
     long calls;

@@ -3,8 +3,8 @@
  * ends the process if a round's output differs from NumPy's output, which EXPECTED_FILE contains as
  * floats.
  *
- * With BENCH_GRAPH the frame builds a graph from a forward pass (graph.h). The first answer is the
- * time to build the graph, and later answers are the times of replays. */
+ * With BENCH_GRAPH the frame builds a graph from a forward pass (graph.h). The first line of output
+ * is the time to build the graph; each later line is the time of a round of replays. */
 #include "graph.h"
 #include "rounds.h"
 

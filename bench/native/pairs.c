@@ -3,8 +3,8 @@
  *
  *     pairs RUNTIME ROUNDS
  *
- * Prints JSON with a pair's ns in each round: for one thread, for two concurrent threads on two
- * streams, and for two empty calls. */
+ * Prints JSON: for each round, the ns of one allocation with its free, in one thread and in two
+ * concurrent threads with separate streams. Also prints the ns of two empty calls. */
 #include "native.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
-/* The print helpers that MLIR programs call, without LLVM.
+/* The functions by which MLIR programs print. This library does not need LLVM.
  *
- * LLVM's libmlir_runner_utils would load libLLVM into the process, where it collides with the LLVM
- * inside AMD's HIP runtime. These functions write one number or one flat list of numbers to stdout.
+ * LLVM's libmlir_runner_utils loads libLLVM, which collides with the copy of LLVM inside AMD's HIP
+ * runtime. These functions write one number or one flat list of numbers to stdout.
  */
 #include <inttypes.h>
 #include <stdint.h>

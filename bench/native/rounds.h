@@ -1,5 +1,5 @@
-/* Runs a program in rounds, on request through a pipe, so that a benchmark can measure several
- * programs in turn without restarts.
+/* Runs a program in rounds. A request through a pipe starts each round, so that a benchmark can
+ * measure several programs in turn without restarts.
  *
  *     PROGRAM                  reads a number of calls a line, makes them, writes their ns
  *     PROGRAM BEGIN N...       JSON: ns since BEGIN (CLOCK_MONOTONIC) after each number of calls

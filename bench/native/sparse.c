@@ -161,7 +161,7 @@ static void make_matrices(void) {
     float *values = malloc(count * 4), *b = malloc(b_count * 4), *c = calloc(b_count, 4);
     for (int row = 0; row <= rows; row++)
         positions[row] = row * in_row;
-    for (size_t i = 0; i < count; i++) { /* ascending in each row */
+    for (size_t i = 0; i < count; i++) { /* the indices of a row ascend */
         const int64_t step = rows / in_row, at = (int64_t)(i % (size_t)in_row);
         indices[i] = (int32_t)(at * step + (int64_t)(i * 7919 % (size_t)step));
         values[i] = (float)(i % 5) - 2;
@@ -287,7 +287,7 @@ int main(int argc, char **argv) {
     if (by_library)
         open_mgpu(argv[2]);
     make_matrices();
-    run(); /* excludes the one-time work */
+    run(); /* does the one-time work */
     for (int round = 0; round < ROUNDS; round++) {
         const double begin = now();
         for (int i = 0; i < repeats; i++)

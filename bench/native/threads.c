@@ -1,12 +1,13 @@
-/* Measures the ns of an iteration of the forum's loop in several threads, which run concurrently,
- * and then one at a time.
+/* Measures the ns of an iteration of the forum's loop in several threads. In each round the threads
+ * run one at a time, and then concurrently.
  *
  *     threads HIP RUNTIME THREADS ROUNDS ITERATIONS
  *
- * Prints JSON: for each loop, "single" (one thread at a time) and "together" (all threads). Each
- * contains a list for each thread, with the ns of each round. The loops have 7 and 5 calls. The
- * hoisted loop of 2 calls shows how the machine itself affects two threads. Each thread is pinned
- * to its own processor and has its own stream, as in a program. */
+ * Prints JSON: for each loop, "single" (one thread at a time) and "together" (all threads).
+ * "single" and "together" contain a list for each thread, with the ns of each round. Two loops make
+ * 7 and 5 calls to the runtime. The hoisted loop of 2 calls shows how the machine itself affects
+ * two threads. Each thread is pinned to its own processor and has its own stream, as in a
+ * program. */
 #include "forum.h"
 
 #include <pthread.h>

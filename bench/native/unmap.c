@@ -15,8 +15,8 @@ static uintptr_t next = UINT64_C(0x200000000000);
 static void (*acquire)(void *address, uint64_t bytes);
 static void (*release)(void *address);
 
-/* Uses a new address each time: the library keeps no more registrations at an address where four
- * registrations became stale without a reuse. */
+/* Uses a new address each time. If four registrations at one address become stale without a reuse,
+ * the library keeps no further registration at this address. */
 static uint64_t measure(size_t bytes) {
     void *memory = mmap((void *)next, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);

@@ -1,8 +1,8 @@
 """Builds executables of lowered programs, and their kernels' images as files.
 
 The executables and images can be carried to a machine without MLIR (``python -m bench prepare``).
-The executables find the library in their own folder; where MLIR's tools are missing, existing
-executables are used unchanged.
+The executables find the library by a path relative to their own folder. If MLIR's tools are
+missing, existing executables are used unchanged.
 """
 
 from __future__ import annotations
@@ -67,12 +67,13 @@ def is_newer(result: Path, inputs: Iterable[Path]) -> bool:
 
 
 def link(compiled: Path, result: Path, frame: Sequence[object] = (FRAME[0],)) -> None:
-    """Links a program, whose main is renamed, with a frame: source files and compiler options."""
+    """Renames the main of a program, and links the program with a frame. The frame consists of
+    source files and compiler options."""
     result.parent.mkdir(parents=True, exist_ok=True)
     renamed = result.with_name(f"{result.name}.{os.getpid()}.o")
     try:
         native.run([_objcopy(), "--redefine-sym", "main=lowered_main", compiled, renamed])
-        # The path is relative, so that the whole directory can be moved.
+        # The search path is relative, so that the build folder can be moved.
         search = os.path.relpath(native.RUNTIME.parent, result.parent)
         arguments = [*native.FLAGS, *frame, renamed, native.RUNTIME, "-ldl", "-lm"]
         native.compile_c([*arguments, f"-Wl,-rpath,$ORIGIN/{search}"], result)
@@ -107,8 +108,8 @@ def images(program: str, chip: str) -> list[Path]:
     return paths
 
 
-#: The test that each exported function makes for the fast path. The slow entry
-#: handles the first call, calls after exit, and all calls while statistics are on.
+#: An exported function takes its fast path if this test succeeds. The test fails before the library
+#: has started, after exit, and while statistics are on.
 _TEST = "LIKELY(load_acquire(&runtime_mode) == 0)"
 
 

@@ -126,13 +126,13 @@ _MAKERS = {"stub": _stub, "softgpu": _softgpu, "cuda": _cuda, "hip": _hip}
 
 
 def find(name: str) -> Device:
-    """Returns the device with a name. Raises Unavailable if the device is missing, and
-    native.Failed if a file was not built."""
+    """Returns the device ``name``. Raises Unavailable if the device is missing, and native.Failed
+    if a file was not built."""
     return _MAKERS[name]()
 
 
 def find_all() -> tuple[list[Device], list[str]]:
-    """Returns all devices of this machine, and the reason why each other device is missing."""
+    """Returns the devices that this machine has, and the reason for each missing device."""
     devices, reasons = [], []
     for name in NAMES:
         try:

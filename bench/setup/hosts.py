@@ -20,7 +20,7 @@ from mgpu_rt._lowering import lower, toolchain
 
 RUNNER, ENGINE = "mlir-runner", "ExecutionEngine with PyTorch"
 PYTHON = "Python with PyTorch"
-#: The releases with which each host is measured.
+#: For each host, the LLVM releases whose programs the host runs.
 RELEASES = {RUNNER: (22,), ENGINE: (22,), PYTHON: (19, 22)}
 
 _MAIN = re.compile(r"llvm\.func @main\(\)( attributes \{[^}]*\})? \{")
@@ -97,8 +97,8 @@ def shared(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
             return result
         raise
     if not build.is_newer(result, [compiled, *build.FRAME]):
-        # -Bsymbolic makes the library call the program's functions, because libc also has a
-        # function named step.
+        # -Bsymbolic makes the library call its own function step, because libc also has a function
+        # named step.
         build.link(compiled, result, (build.FRAME[0], "-shared", "-fPIC", "-Wl,-Bsymbolic"))
     return result
 

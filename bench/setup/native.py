@@ -61,7 +61,7 @@ def program(name: str, chip: str = pipelines.DEFAULT_CHIP, *, shared: bool = Fal
     result's path.
 
     If ``shared``, builds a library for a process that calls the program's main. The program
-    contains the forum's code object for ``chip``. Without a compiler, a packed file is used
+    contains the forum's code object for ``chip``. Without a compiler, returns an existing file
     unchanged.
     """
     image = _image(chip)

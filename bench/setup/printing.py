@@ -26,7 +26,7 @@ def print_library() -> Path:
         lambda: [toolchain.compiler()],
         _compiled,
     )
-    # A linked program requests the library by its name without a hash.
+    # A linked program requests the file NAME, but the name of the cached file contains a hash.
     plain = cache.OBJECTS / NAME
     if not plain.exists() or not plain.samefile(kept):
         with tempfile.TemporaryDirectory(dir=cache.OBJECTS) as scratch:

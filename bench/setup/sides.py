@@ -41,7 +41,7 @@ ON_LIBCUDA = "libcuda.so.1,cuCtxSynchronize"
 #: The programs that have a version written by hand in bench/native/hoisted.c.
 BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
 
-#: `mgpu-rt hoist` leaves this program unchanged, because the program itself chooses its device.
+#: `mgpu-rt hoist` does not change events.mlir, because events.mlir itself chooses the device.
 NOT_REWRITTEN = ("events",)
 
 
@@ -97,7 +97,7 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
     exclusive = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # no other code calls HIP, by the user's word
     lazy = {**exclusive, "MGPU_RT_SYNC": "lazy"}
     sides += [Side(OURS, base), Side(EXCLUSIVE, exclusive), Side(LAZY, lazy)]
-    # Programs that `mgpu-rt hoist` has rewritten are meant for a runtime without a cache.
+    # `mgpu-rt hoist` rewrites programs for a runtime without a cache.
     rewritten = Side(REWRITTEN, {**base, "MGPU_RT_CACHE": "off"})
     sides += [rewritten, Side(HOISTED, base)]
     if device.name == "cuda":
@@ -107,7 +107,7 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
 
 def by_hand_runtime(device: Device) -> Side:
     """Returns the side that runs the unchanged programs of bench/models with the runtime
-    bench/stock/byhand.c. This runtime is written for the programs of bench/models."""
+    bench/stock/byhand.c. The runtime byhand.c supports only the programs of bench/models."""
     native.need(native.BY_HAND)
     return Side(HOISTED, _preload(_base(device), native.BY_HAND, device.hip.parent))
 

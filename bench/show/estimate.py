@@ -18,9 +18,9 @@ class Estimate:
     error: float
 
     def text(self, unit: str) -> str:
-        """Returns the value without the digits that the error makes meaningless: 22 µs, 3,600 µs.
+        """Returns the value without the digits that the error makes meaningless, as in "3,600 µs".
 
-        If the value does not exceed the error, returns an upper bound: under 60 µs.
+        If the value does not exceed the error, returns an upper bound, as in "under 60 µs".
         """
         if self.value <= self.error:
             bound = max(self.value, 0) + self.error
@@ -33,7 +33,8 @@ class Estimate:
 
 
 def _rounded_up(value: float) -> tuple[float, int]:
-    """Returns the first digit of a number, rounded up, and the digit's decimal place."""
+    """Returns the number rounded up to one significant digit, and the decimal place of this
+    digit."""
     places = -math.floor(math.log10(value))
     return math.ceil(value * 10.0**places) / 10.0**places, places
 
@@ -43,8 +44,8 @@ def _shown(value: float, places: int) -> str:
 
 
 def each(one: Sequence[float], many: Sequence[float], count: int) -> Estimate:
-    """Returns the cost of one of `count` steps, from runs of a single step and runs of all
-    steps."""
+    """Returns the cost of one step, from runs of a single step (`one`) and runs of `count` steps
+    (`many`)."""
     value = statistics.median(many) - statistics.median(one)
     error = (_spread(one) + _spread(many)) / 2
     return Estimate(value / (count - 1), error / (count - 1))

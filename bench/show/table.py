@@ -12,8 +12,8 @@ from bench import records
 from bench.setup.sides import GRAPH, HOISTED, LAZY, LLVM, OURS, SERIAL, STOCK, TITLES
 from mgpu_rt._selftest import result
 
-#: The rows of the fast path's table, measured on a stub of HIP. A row is a benchmark, the name of a
-#: figure, and a description.
+#: The rows of the fast path's table, measured on a stub of HIP. Each row contains a benchmark's
+#: key, a figure's name and a description.
 FAST_PATH = (
     *(
         (
@@ -137,8 +137,9 @@ def modules(results: dict[str, Any], device: str) -> str:
 
 
 def models(results: dict[str, Any], device: str) -> str:
-    """Shows the microseconds of a forward pass of each model in each variant: before, after, the
-    ratio, and, if measured, with --exclusive and by hand."""
+    """Shows the microseconds of a forward pass of each model in each variant. The columns are the
+    times before and after, and the ratio. The times with --exclusive --lazy and by hand follow if
+    the run measured these times."""
     benchmark = results["benchmarks"][f"models-{device}"]
     rows = benchmark["data"]
     base = LLVM if any(row.get("side") == LLVM for row in rows) else STOCK
@@ -196,7 +197,7 @@ def _before_and_after(before: float | None, after: float | None, *more: float | 
 
 
 def targets(results: dict[str, Any], device: str) -> str:
-    """Shows every figure with a target on a device."""
+    """Shows all figures of one device that have a target."""
     lines = ["| figure | median; of ratios, paired | target | |", "|---|---|---|---|"]
     for benchmark in results["benchmarks"].values():
         if benchmark["on"] != device or benchmark["name"] == "breakdown":
@@ -332,7 +333,7 @@ def selftests(documents: list[dict[str, Any]], _device: str) -> str:
     return "\n".join(lines)
 
 
-#: The loops of a selftest that the table shows.
+#: The table shows these loops of a selftest; a loop is a program and an LLVM release.
 _LOOPS = (("forum", 19), ("forum", 22), ("churn", 22), ("layers", 22))
 
 
@@ -356,7 +357,7 @@ def _numbers(values: Iterable[float | None]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Returns the text without characters that would end a cell or begin markup."""
+    """Returns the text, with a space for each character that would end a cell or begin markup."""
     return re.sub(r"[|<>`\n]", " ", text)
 
 

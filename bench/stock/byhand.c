@@ -3,8 +3,8 @@
  *
  * Each module is loaded once, one stream exists, freed memory is reused, registered memory stays
  * registered, and nothing is queried or checked. This runtime supports only the programs of
- * bench/models: they load constants, use one stream at a time and one thread, and wait before they
- * free.
+ * bench/models. These programs load constants, use one thread and one stream at a time, and wait
+ * before they free memory.
  *
  * This runtime also implements mgpu_rt.h's functions for graphs. A graph of a pass is a chain of
  * nodes, one for each kernel and each copy. */
@@ -159,8 +159,8 @@ EXPORT void mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t strea
 
 /* ---- memory ---- */
 
-/* The freed blocks of a size, first in, first out: each pass gets the same blocks in the same
- * places.
+/* The freed blocks of one size. The block that was freed first is reused first, so each pass gets
+ * the same blocks in the same places.
  */
 struct size {
     struct block {
@@ -170,7 +170,7 @@ struct size {
     } *first, **last;
 };
 
-static struct table sizes[2], blocks; /* sizes: device memory, managed memory */
+static struct table sizes[2], blocks; /* sizes[1] is for managed memory */
 
 EXPORT void *mgpuMemAlloc(uint64_t sizeBytes, hipStream_t stream, bool host_shared) {
     const bool managed = host_shared && !stream;

@@ -1,7 +1,7 @@
 /* A plain ROCm runtime for lowered programs: every mgpu* call goes to HIP, and nothing is cached.
  *
- * This library behaves like LLVM 23's runtime wrappers: the library prints their failure lines, and
- * links against libamdhip64. Benchmarks, the demonstration and the tests compare mgpu_rt with this
+ * This library behaves like LLVM 23's runtime wrappers, prints the same failure lines, and links
+ * against libamdhip64. Benchmarks, the demonstration and the tests compare mgpu_rt with this
  * library, call by call. This library ignores the arguments that later versions of LLVM added at
  * the end, so it serves programs of LLVM 12 to 24. */
 #include "hip.h"

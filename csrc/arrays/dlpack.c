@@ -1,9 +1,9 @@
-/* The Python module mgpu_rt._dlpack: an array as a capsule of DLPack, which other packages use
- * without a copy.
+/* The Python module mgpu_rt._dlpack, which exports an array as a DLPack capsule. Other packages can
+ * use the array's memory without a copy.
  *
- * A consumer may release the memory on any thread, without the GIL, or while an exception is
- * pending. The interpreter may have ended by then. For these reasons this module is written in C.
- */
+ * This module is written in C, because a consumer may release the memory on any thread, even
+ * without the GIL or after the interpreter's end. The releasing thread may also have a pending
+ * exception. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -34,7 +34,7 @@ struct versioned {
 };
 
 struct exported {
-    union { /* the first member, because a consumer has its address */
+    union { /* the first member: the deleters cast a pointer to the union */
         struct managed managed;
         struct versioned versioned;
     };
@@ -72,7 +72,7 @@ static void delete_versioned(struct versioned *versioned) {
     release_consumed(versioned);
 }
 
-/* Releases the memory at the end of a capsule, unless a consumer has taken the memory over. */
+/* Releases the memory of a capsule that Python destroys and that no consumer has consumed. */
 static void end_capsule(PyObject *capsule) {
     const char *name = PyCapsule_GetName(capsule);
     if (name == plain_name || name == versioned_name)

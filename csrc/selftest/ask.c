@@ -1,4 +1,5 @@
-/* Queries HIP about itself and its devices, and measures each query that the runtime makes. */
+/* Queries HIP about itself and its devices, and measures the duration of each query that the
+ * runtime makes. */
 #include "hip.h"
 
 #include <stdio.h>
@@ -7,9 +8,9 @@
 
 /* ---- devices ---- */
 
-/* Finds a target such as "gfx90a:sramecc+:xnack-" in a device's properties, after the name. The
- * target's offset depends on HIP's release, so this function searches for text of that form.
- * Returns NULL if there is no target. */
+/* Returns a target such as "gfx90a:sramecc+:xnack-" from a device's properties; NULL if there is no
+ * target. The target's offset depends on HIP's release. The function therefore searches for text of
+ * this form behind the device's name. */
 static const char *amd_target(const char *properties, size_t size) {
     for (size_t at = 256; at + 8 < size; ++at)
         if (memcmp(properties + at, "gfx", 3) == 0 && strspn(properties + at + 3, "0123456789") > 0)
@@ -22,7 +23,7 @@ static void print_device(int device) {
     char name[256] = "", bus[64] = "";
     enum {
         KERNEL_EXEC_TIMEOUT = 18
-    }; /* exists since HIP 5; NVIDIA limits the time of kernels on GPUs with a display */
+    }; /* 1 if the driver limits a kernel's run time (since HIP 5) */
     int major = 0, minor = 0, watched = 0;
     HIP(DeviceGetName, char *, int, int)(name, sizeof name, device);
     HIP(DeviceGetPCIBusId, char *, int, int)(bus, sizeof bus, device);
@@ -72,7 +73,8 @@ static union {
 } answer;
 static size_t size;
 
-/* Each function makes one query; the address of HIP's function is looked up before. */
+/* Each ask_* function makes one query, through `asked`. HIP's function is looked up before the
+ * measurement. */
 static function asked;
 
 static void ask_stream(void) {

@@ -3,11 +3,11 @@
     python -m csrc.selftest.bundle
     python -m csrc.selftest.bundle --chip gfx1251 kernels.tar.xz  # for `selftest --image`
 
-The bundle contains the programs of bench/programs with their host code as LLVM 22, 19 and 15 lower
-it. The bundle also contains the kernels of these programs for every chip, and sequences from the
-tests' random driver. Further programs give wrong results if the library lacks a proof of
-docs/proofs.md. git contains the bundle, because builders of the wheel have no LLVM; test_bundle.py
-compares the bundle with the sources.
+The bundle contains the programs of bench/programs, with host code from LLVM 22, 19 and 15. The
+bundle also contains the kernels of these programs for every chip, and sequences from the tests'
+random driver. Other programs of the bundle give wrong results if the library lacks one of the
+proofs in docs/proofs.md. git contains the bundle, because builders of the wheel have no LLVM;
+test_bundle.py compares the bundle with the sources.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PROGRAMS: dict[str, int | None] = {
     "events": None,
     "vecadd": None,
 }
-#: The programs that the bundle also contains as lowered by LLVM 15.
+#: The programs whose host code LLVM 15 also lowers for the bundle.
 BY_15 = ("forum", "loopargs", "globals", "samename")
 
 AMD = (
@@ -57,7 +57,7 @@ AMD = (
     *("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"),
     *("gfx1200", "gfx1201", "gfx1250", "gfx1251"),
 )
-#: The chip of the PTX, which every later NVIDIA GPU also accepts.
+#: The chip for which the PTX is compiled. Every later NVIDIA GPU also accepts this PTX.
 NVIDIA = (bundle.PTX,)
 CHIPS = (*AMD, *NVIDIA)
 
@@ -69,7 +69,7 @@ _LENGTH = re.compile(r"array<\d{4,} x i8>")
 
 
 def _with_rooms(dialect: str, program: str, modules: list[str]) -> str:
-    """Returns the program in the LLVM dialect, with space in place of its images."""
+    """Returns the program in the LLVM dialect, with a placeholder in place of each image."""
 
     def module(symbol: str) -> str:
         return next(name for name in modules if symbol in (name, f"{name}_gpubin_cst"))
@@ -80,8 +80,8 @@ def _with_rooms(dialect: str, program: str, modules: list[str]) -> str:
 
     found, count = _IMAGE.subn(room, dialect)
     assert count == len(modules), (program, count)
-    # LLVM 15 also writes the length of an image where it uses the image. Only images have lengths
-    # of four digits or more.
+    # In LLVM 15's dialect, each use of an image also states the image's length. Only images have
+    # lengths of four digits or more.
     return _LENGTH.sub(f"array<{ROOM} x i8>", found)
 
 
@@ -158,7 +158,7 @@ def _assembled(lines: Iterable[str], *options: str) -> bytes:
 
 
 def constants(name: str) -> bytes:
-    """Links a library whose constants have space for images."""
+    """Links a library with one constant for each image. Each constant has space for the image."""
     lines = [".section .rodata"]
     for number, image in enumerate(bundle.CONSTANTS[name]):
         mark = marker("sequences", image).decode()
@@ -216,20 +216,20 @@ def inputs() -> str:
 
 
 def _compiled() -> Iterator[tuple[str, bytes]]:
-    """Returns the members that LLVM builds, which takes minutes."""
+    """Builds the members that need LLVM, and returns these members. A build takes minutes."""
     for llvm in toolchain.TESTED:
         yield bundle.library_name(llvm), host_library(llvm)
     with ThreadPoolExecutor(2) as pool:
         every: dict[str, bytes] = {}
         for found in pool.map(kernels, CHIPS):
             every.update(found)
-    # Kernels are sorted by chip, which compresses best.
+    # The archive is smallest if the kernels are sorted by chip.
     yield from sorted(every.items(), key=lambda item: (item[0].split("/")[2], item[0]))
 
 
 def contents(old: bundle.Bundle | None, drawn: Path | None) -> Iterator[tuple[str, bytes]]:
-    """Returns all members of the bundle, by name. If an old bundle has equal inputs, the old bundle
-    provides the members that LLVM builds."""
+    """Returns all members of the bundle, by name. If an old bundle was made from equal inputs, the
+    members that need LLVM are copied from the old bundle."""
     manifest = {
         "inputs": inputs(),
         "programs": {str(llvm): bundle_programs(llvm) for llvm in toolchain.TESTED},

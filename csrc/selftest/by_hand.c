@@ -84,7 +84,7 @@ static const struct {
     {"layers", "layer", layers},
 };
 
-/* Reads the file, and adds a 0, as at the end of a text. */
+/* Returns the content of the file, followed by a zero byte. */
 static char *read_file(const char *path) {
     FILE *file = fopen(path, "rb");
     if (!file)

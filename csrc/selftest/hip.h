@@ -5,11 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns the address of a function of HIP, named without "hip"; NULL if this release lacks it. */
+/* Returns the address of a function of HIP, such as "hipMalloc"; NULL if this release lacks the
+ * function. */
 typedef void (*function)(void);
 function hip_find(const char *name);
 
-/* Finds a required function; without it, ends the program with a message. */
+/* Returns the address of a required function of HIP. If the function is missing, ends the program
+ * with a message. */
 function hip_need(const char *name);
 
 /* HIP(Name, parameters)(arguments) returns the error. */
@@ -21,12 +23,12 @@ void hip_check(int error, const char *what);
 uint64_t now_ns(void);
 void fail(const char *what, const char *which) __attribute__((noreturn));
 
-/* Runs `program` as often as each line of the standard input says; prints the nanoseconds until the
- * device is idle. */
+/* Reads a number from each line of the standard input, and runs `program` that many times. For each
+ * line, prints the nanoseconds until the device is idle. */
 void serve_rounds(void (*program)(void));
 
-/* Prepares a program of bench/programs and returns its handwritten loop; `words` are NAME
- * ITERATIONS IMAGE. */
+/* Prepares a program of bench/programs and returns its handwritten loop; `words` contains the name,
+ * the number of iterations, and the path of the image. */
 void (*by_hand(int count, char **words))(void);
 
 /* Prints the cost of each query that the library makes: lines of name, tab, nanoseconds. */

@@ -1,9 +1,10 @@
 """The device images of the player's programs, lowered by MLIR 22 into build/random_driver/images.
 
-The kernels of each module add the module's number to every result, so that a mistaken module is
-noticed. All loads of an image `plain0`, `plain1` ... may share a module. The last of these images
-is an exception, because HIP can find its constant by name. Each load of `cell0` ... has its own
-writable global, whose address a kernel reveals.
+The kernels of each module add the module's number to every result, so that a result shows which
+module's kernel has run. All loads of an image `plain0`, `plain1` ... may share a module. Only the
+last plain image needs its own module for each load, because HIP can find this image's constant by
+name. Each load of `cell0` ... has its own writable global, and the kernel `where` stores the
+global's address.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ _MIX = """
     }}
 """
 
-#: The kernel counts for a while before it reads; the count ends at 0, which the compiler cannot
-#: predict.
+#: The kernel `slow` computes in a loop before it reads the data. The loop's result never changes
+#: `k`, but the compiler cannot predict this result.
 _SPIN = """
         %zero = arith.constant 0 : index
         %one = arith.constant 1 : index
@@ -126,8 +127,8 @@ _READ = re.compile(r"%address = .*\n\s*%value = llvm\.load .*")
 
 def module(name: str, rounds: int, space: int, chip: str) -> str:
     """Returns the text of an image's gpu.module; `space` is the address space of constants.
-    NVIDIA's driver also finds constants that are not exported, so for NVIDIA only the image EXPORTS
-    has constants."""
+    NVIDIA's driver even finds constants that are not exported. In a build for NVIDIA, only the
+    image EXPORTS therefore has a constant."""
     value = VALUES[name]
     spin = _SPIN.format(rounds=rounds)
     linkage = "external" if name == EXPORTS else "internal"

@@ -9,8 +9,8 @@
  *     measure hand NAME ITERATIONS IMAGE   the same of the loop by hand on HIP
  *     measure questions                    what each question to HIP costs
  *
- * MGPU_RT_HIP names HIP. LIBRARY is the bundle's programs.so. LIBRARY calls the runtime with which
- * this program is linked, and prints by calling functions of this file. */
+ * MGPU_RT_HIP names HIP. LIBRARY is the bundle's programs.so. The programs in LIBRARY call the
+ * runtime library to which `measure` is linked, and print through functions of this file. */
 #include "hip.h"
 
 #include <dlfcn.h>

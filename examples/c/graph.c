@@ -15,7 +15,7 @@
 enum { COUNT = 4, REPLAYS = 3 };
 
 void _mlir_ciface_scale(struct memref *numbers, float factor); /* of scale.mlir */
-struct ihipStream_t *mgpuStreamCreate(void); /* lowered programs call this (docs/abi.md) */
+struct ihipStream_t *mgpuStreamCreate(void); /* lowered programs call this function (docs/abi.md) */
 void mgpuStreamSynchronize(struct ihipStream_t *stream);
 void mgpuStreamDestroy(struct ihipStream_t *stream);
 

@@ -1,6 +1,6 @@
-/* Launches a kernel of another compiler by the kernel's host symbol, without loading a module or
- * looking up a name. kernel.hip defines the kernel; a C program declares the kernel's symbol and
- * the linker resolves it.
+/* Launches a kernel that another compiler has compiled. The program names the kernel by a symbol on
+ * the host, so the program loads no module and looks up no name. kernel.hip defines the kernel; a C
+ * program declares the kernel's symbol, and the linker resolves the symbol.
  *
  * Prints:
  *

@@ -54,7 +54,7 @@ static void scale(hipFunction_t kernel, float *numbers, float factor) {
     void *device = mgpuMemAlloc(bytes, stream, false);
     mgpuMemcpy(device, numbers, bytes, stream);
 
-    /* MLIR splits a memref into five arguments; then come the factor and the count. */
+    /* MLIR splits a memref into five arguments; the factor and the count follow. */
     int64_t offset = 0, size = COUNT, stride = 1, count = COUNT;
     void *arguments[] = {&device, &device, &offset, &size, &stride, &factor, &count};
     const size_t given = sizeof arguments / sizeof *arguments;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct memref {
-    float *allocated, *aligned; /* differ only if the allocator aligned the memory */
+    float *allocated, *aligned; /* the pointers differ only if the allocator aligned the memory */
     intptr_t offset, size, stride;
 };
 

@@ -30,7 +30,7 @@ static void check(int error, const char *what) {
 /* Returns the stream that mgpuStreamCreate gives to a function compiled by MLIR. */
 static hipStream_t stream_of_mlir(void) {
     const hipStream_t stream = mgpuStreamCreate();
-    mgpuStreamDestroy(stream); /* does not destroy the program's stream */
+    mgpuStreamDestroy(stream); /* the library does not destroy the program's stream */
     return stream;
 }
 
@@ -59,7 +59,7 @@ int main(void) {
     scale(numbers, stream);
     printf("scaled: %g %g %g %g\n", numbers[0], numbers[1], numbers[2], numbers[3]);
 
-    mgpu_rt_use_stream(NULL); /* must precede hipStreamDestroy */
+    mgpu_rt_use_stream(NULL); /* this call must precede hipStreamDestroy */
     const int theirs = stream_of_mlir() != stream;
     printf("and afterwards one of their own: %s\n", theirs ? "yes" : "no");
     CHECK(hipStreamDestroy(stream));

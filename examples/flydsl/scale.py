@@ -2,7 +2,7 @@
 
     python scale.py
 
-A FlyDSL backend names the library of mgpu* functions that FlyDSL's JIT loads. This backend names
+A FlyDSL backend tells FlyDSL's JIT which library of mgpu* functions to load. This backend names
 mgpu_rt's library and leaves the other parts of FlyDSL unchanged. docs/jit.md lists the features of
 FlyDSL that work with such a backend.
 

@@ -1,5 +1,5 @@
-/* Computes the sum of the squares of 1 to NUMBERS. Each rank sums a part of the squares on its
- * device (MGPU_RT_DEVICE=local-rank), and MPI adds these sums.
+/* Adds the squares of the numbers from 1 to NUMBERS. Each rank adds a part of the squares on its
+ * device (MGPU_RT_DEVICE=local-rank), and MPI adds the results of the ranks.
  *
  *     ranks           prints a table
  *     ranks --json    prints the same as JSON
@@ -67,7 +67,8 @@ static void print_json(const struct result *results, int ranks, int64_t sum, boo
            right ? "true" : "false");
 }
 
-/* Prints the results that rank 0 has gathered and the sum that MPI has computed. */
+/* Prints the results that rank 0 has gathered, and the sum that MPI has computed. Returns true if
+ * the sum is right. */
 static bool print(const struct result *results, int ranks, int64_t sum, bool json) {
     const int64_t n = NUMBERS;
     const bool right = sum == n * (n + 1) * (2 * n + 1) / 6;

@@ -1,7 +1,7 @@
 """Lowers kernels.mlir, for the examples.
 
-CHIP names the GPU, gfx90a by default. On a machine without MLIR, OBJECT names the output of
-`mgpu-rt lower` for kernels.mlir from another machine.
+CHIP names the GPU, gfx90a by default. On a machine without MLIR, OBJECT names an object file that
+`mgpu-rt lower` has made from kernels.mlir on another machine.
 """
 
 import os

@@ -1,8 +1,8 @@
 """Shows a custom policy for the caches, first without a program and then with a program.
 
 MGPU_RT_POLICY=mgpu_rt.manager.rehearsal:Record ./program 2> events
-python policy.py events                            # what it would have decided
-MGPU_RT_POLICY=policy:KeepLarge ./program          # in this folder, or with it on the PYTHONPATH
+python policy.py events                            # prints the policy's decisions
+MGPU_RT_POLICY=policy:KeepLarge ./program          # in this folder, or add it to PYTHONPATH
 """
 
 import sys

@@ -1,2 +1,3 @@
-"""Arrays that this package or a lowered function allocated: `memory` defines the memory's owner,
-and `arrays` gives other packages access without a copy."""
+"""Defines arrays that this package or a lowered function has allocated. The module `memory` defines
+the owner of an allocation. The module `arrays` shares the arrays with other packages without a
+copy."""

@@ -16,7 +16,7 @@ from mgpu_rt._library import load
 if TYPE_CHECKING:
     import numpy
 
-#: For each MLIR type name: NumPy's name, the letter in array interfaces, the size in bytes, and
+#: Maps each MLIR type name to NumPy's name, the letter in array interfaces, the size in bytes, and
 #: DLPack's code.
 _TYPES = {
     "bool": ("bool", "b", 1, 6),
@@ -129,7 +129,7 @@ class Array:
         )
 
     def _wait_on(self, stream: Any) -> None:
-        """Orders the consumer's stream after the work that fills the array."""
+        """Makes the consumer's stream wait for the work that fills the array."""
 
 
 class HostArray(Array):
@@ -173,7 +173,7 @@ class DeviceArray(Array):
         return self._device
 
     def fill_on(self, stream: int) -> None:
-        """Records that the stream's pending work fills the array."""
+        """Records an event on the stream, after the pending work that fills the array."""
         library = load()
         event = library.mgpuEventCreate()
         library.mgpuEventRecord(event, library.ffi.cast("hipStream_t", stream))
@@ -185,8 +185,8 @@ class DeviceArray(Array):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Returns CuPy's interface, which ROCm's CuPy reads, too. Waits for the work that fills the
-        array, unless the work is on this thread's external stream (use_stream)."""
+        """Returns CuPy's array interface, which CuPy for ROCm also reads. Waits for the work that
+        fills the array, unless the work is on this thread's external stream (use_stream)."""
         stream = None
         if self._filled is not None:
             if load().chosen_stream == self._stream:

@@ -46,7 +46,7 @@ def _free_on_host(address: int) -> None:
 
 
 class _Attributes(ctypes.Structure):
-    """hipPointerAttribute_t. The first member has other values in HIP 6 and later than in earlier
+    """hipPointerAttribute_t. HIP 6 and later use other values for `memory_type` than earlier
     releases."""
 
     _fields_ = (

@@ -1,3 +1,3 @@
-"""Calls lowered host functions from Python: defines the functions' types (types, sidecar),
-arguments and results in memory (values, descriptors, results), and libraries of functions
-(library)."""
+"""Calls lowered host functions from Python. The modules `types` and `sidecar` read the functions'
+types. The modules `arguments`, `values`, `descriptors` and `results` convert arguments and results.
+The module `library` defines libraries of functions."""

@@ -13,8 +13,8 @@ from mgpu_rt._library import RuntimeLibrary
 
 
 class Arguments:
-    """The arguments of a call, checked against the function's types. The order of use is:
-    `to_device`, the call with `registers` or `pointers`, `to_host`, `release`.
+    """The arguments of a call, checked against the function's types. Callers use `to_device` first,
+    then `registers` or `pointers` for the call, then `to_host`, and finally `release`.
 
     Raises TypeError or ValueError with a message that names the function and the argument.
     """
@@ -34,8 +34,8 @@ class Arguments:
         self._arrays: list[Array] = []
         self._copies: Copies | None = None
         self._parts: list[tuple[types.Type, Any]] = []  # a value, or an array with its address
-        #: The owner of each array, by the pointer that the function receives as the array's
-        #: `allocated`.
+        #: Maps the `allocated` pointer that the function receives for an array to the owner of the
+        #: array.
         self.owners: dict[int, object] = {}
         for number, (kind, value) in enumerate(zip(kinds, given, strict=True), 1):
             try:
@@ -91,8 +91,8 @@ class Arguments:
             self._wait()
 
     def _wait(self) -> None:
-        """Waits for the copies, unless the function's work follows the copies on an external
-        stream."""
+        """Waits for the copies. An external stream needs no wait, because the function's work
+        follows the copies on this stream."""
         if not self.lent:
             self._library.mgpuStreamSynchronize(self._own)
 
@@ -142,7 +142,8 @@ class Arguments:
             self._library.mgpuStreamSynchronize(self._stream())
 
     def release(self) -> None:
-        """Releases the device memory and the stream of the copies."""
+        """Releases the device memory of the copies, and the stream that the library has created for
+        the copies."""
         if self._copies is not None:
             self._copies.release()
         if self._own is not None:

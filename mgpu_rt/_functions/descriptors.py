@@ -33,8 +33,8 @@ def structure(rank: int) -> type[Any]:
 
 
 def describe(address: int, array: Array, kind: types.MemRefType) -> Any:
-    """Returns the descriptor of an array whose data, perhaps a copy, is at `address`. Raises
-    TypeError or ValueError if the array does not have this type."""
+    """Returns the descriptor of an array. `address` is the address of the array's data, or of a
+    copy of the data. Raises TypeError or ValueError if the array does not have this type."""
     _check_element(array, kind.element)
     _check_shape(array, kind)
     strides = _strides(array, kind)
@@ -81,7 +81,7 @@ def _check_shape(array: Array, kind: types.MemRefType) -> None:
         wanted not in (None, size) for wanted, size in zip(kind.shape, array.shape, strict=True)
     ):
         raise ValueError(f"the array's shape is {array.shape}")
-    # An element of 16 bytes is a complex number, which has the alignment of its halves.
+    # An element of 16 bytes is a complex number, and has the alignment of an 8-byte float.
     if array.address % min(array.itemsize, 8) and 0 not in array.shape:
         raise ValueError(
             f"the elements are not aligned to {min(array.itemsize, 8)} bytes: copy the array"

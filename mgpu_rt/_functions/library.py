@@ -102,7 +102,8 @@ class Library:
         return self._loaded is None
 
     def close(self) -> None:
-        """Unloads the library once no function of the library is referenced or runs."""
+        """Unloads the library once no reference to a function of the library exists and no function
+        runs."""
         self._loaded = None
         self._functions = {}
 
@@ -214,7 +215,8 @@ class Function:
         return None if not read else read[0] if len(read) == 1 else tuple(read)
 
     def _call(self, arguments: list[Any]) -> list[tuple[types.Type, Any]]:
-        """Calls the function; returns the type and the unconverted content of each result."""
+        """Calls the function. Returns the type of each result, and the result before the conversion
+        to Python."""
         kinds = self.type.results
         if self._result is None or self._function.restype is not None:
             found = self._function(*arguments)
@@ -237,8 +239,8 @@ class Function:
         return read
 
 
-#: The largest number of integers that LLVM's code returns in registers. As in C, larger results are
-#: returned through memory; for results in registers LLVM has its own rules.
+#: The largest number of integers that LLVM's code returns in registers. LLVM's code returns larger
+#: results through memory, as C does. LLVM's rules for results in registers differ from C's rules.
 _REGISTERS = 3
 
 

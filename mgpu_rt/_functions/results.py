@@ -12,13 +12,13 @@ from mgpu_rt._arrays.memory import Memory
 from mgpu_rt._functions import descriptors, types, values
 from mgpu_rt._launch.copies import Copy
 
-#: The allocated pointer that MLIR writes into the descriptor of a memref that is a constant of the
-#: program.
+#: For a memref that is a constant of the program, MLIR writes this value into the descriptor's
+#: `allocated` pointer.
 _CONSTANT = 0xDEADBEEF
 
 
 def field(kind: types.Type) -> type:
-    """Returns the ctypes class of one result within a structure."""
+    """Returns the ctypes class of a result that is a member of a structure."""
     if isinstance(kind, types.MemRefType):
         return descriptors.structure(kind.rank)
     if isinstance(kind, types.Unranked):
@@ -42,8 +42,8 @@ class Reader:
 
     def __init__(self, library: object, given: dict[int, object], stream: int | None) -> None:
         """`library` owns the constants that may be results. `given` maps addresses to the owners of
-        the arguments' memory. Work that fills results may still be pending on `stream`, which is
-        external."""
+        the arguments' memory. Work that fills results may still be pending on `stream`, an external
+        stream."""
         self._library = library
         self._owners: dict[int, object] = dict(given)
         self._stream = stream

@@ -1,8 +1,9 @@
-"""The types of a lowered program's functions, which `mgpu-rt lower` writes into its object file.
+"""Writes and reads the types of a lowered program's functions. `mgpu-rt lower` writes the types
+into a section of the program's object file.
 
-The section is not loaded with the program, and contains a line of JSON for each program. Linkers
-join sections with equal names, so a library of several objects contains the types of all its
-functions.
+The loader does not load the section with the program. The section contains one line of JSON for
+each program. Linkers join sections with equal names, so a library of several objects contains the
+types of all its functions.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def _quoted(line: str) -> str:
 
 
 def read(path: Path) -> dict[str, str]:
-    """Returns the functions of a library; none if its programs contain no types.
+    """Returns the types of a library's functions by the functions' names. The result is empty if
+    the library contains no types.
 
     Raises ValueError if the file is no ELF file, OSError if the file cannot be read.
     """

@@ -148,8 +148,8 @@ def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _depths(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yields each position in the text, its character, and the number of brackets open after that
-    character. An arrow (->) closes no bracket."""
+    """Yields each position in the text, the character at the position, and the number of open
+    brackets after the character. An arrow (->) closes no bracket."""
     depth = 0
     for place, letter in enumerate(text):
         if letter in "(<[{":
@@ -160,7 +160,7 @@ def _depths(text: str) -> Iterator[tuple[int, str, int]]:
 
 
 def _closing(text: str) -> int:
-    """Returns the position where the first bracket is closed; -1 if it is never closed."""
+    """Returns the position where the first bracket is closed; -1 if the bracket is never closed."""
     return next((place for place, _letter, depth in _depths(text) if depth == 0), -1)
 
 

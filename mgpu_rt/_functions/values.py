@@ -35,7 +35,7 @@ class _Long(ctypes.c_int64):
 
 
 class _Half(ctypes.c_float):
-    """A register whose lower half is a float of 16 bits."""
+    """A register with a 16-bit float in the lower half."""
 
 
 class _HalfField(ctypes.c_uint16):

@@ -1,7 +1,7 @@
 """The pytest plugin: `--mgpu-device`, the fixture `mgpu` and the mark `mgpu` (docs/ci.md).
 
-pytest imports this file wherever mgpu_rt is installed. So the plugin imports no other module of
-this package until a test or an option requests a device.
+pytest imports this file wherever mgpu_rt is installed. The plugin therefore imports mgpu_rt's other
+modules only when a test or an option requests a device.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skips a marked test if the mark does not name this device."""
+    """Skips a test whose mark names devices, but not the session's device."""
     if item.get_closest_marker("mgpu") is not None:
         from mgpu_rt._testing import device
 

@@ -15,7 +15,8 @@ from mgpu_rt._cli.errors import CommandError
 
 @dataclass(frozen=True)
 class Device:
-    """A device, and the environment of a program that runs on it with the library preloaded."""
+    """A device, and the environment in which a program runs on the device with the library
+    preloaded."""
 
     kind: str  # hip, cuda, softgpu
     chips: tuple[str, ...]  # names of an emulated device, such as gfx942
@@ -51,7 +52,7 @@ _AMD = (preload.KFD, Path("/dev/dxg"))
 
 
 def _need_gpu(kind: str, base: Mapping[str, str]) -> None:
-    """Raises CommandError if the machine has no GPU of this kind."""
+    """Raises CommandError if `kind` needs a GPU that the machine lacks."""
     if kind == "cuda":
         try:
             cuda.driver(base)
@@ -64,16 +65,15 @@ def _need_gpu(kind: str, base: Mapping[str, str]) -> None:
 
 
 def _is_set_up() -> bool:
-    """Returns True if the environment already selects the emulated device (`mgpu-rt config
-    --env`)."""
+    """Returns True if the environment is already set up for the emulated device, as by `mgpu-rt
+    config --env`."""
     folder = str(softgpu.BUILD / "softgpu")
     search = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     return "MGPU_RT_SOFTGPU" in os.environ and folder in search
 
 
 def named(config: pytest.Config) -> Device:
-    """Returns the result of the function `of`; ends the session with a message if the device is
-    missing."""
+    """Returns the session's device; ends the session with a message if the device is missing."""
     try:
         return of(config)
     except CommandError as error:
@@ -81,7 +81,7 @@ def named(config: pytest.Config) -> Device:
 
 
 def here(config: pytest.Config) -> Device:
-    """Returns the result of the function `of`; fails the test if the device is missing."""
+    """Returns the session's device; fails the test if the device is missing."""
     try:
         return of(config)
     except CommandError as error:
@@ -90,8 +90,8 @@ def here(config: pytest.Config) -> Device:
 
 
 def unwanted(item: pytest.Item, device: Device) -> str:
-    """Returns the reason why a test is skipped on this device; empty if the test runs. The test's
-    marks name the devices."""
+    """Returns the reason why a test does not run on this device, or an empty string. A test's marks
+    name the devices on which the test runs."""
     for mark in item.iter_markers("mgpu"):
         for word in mark.args:
             if why := preload.not_a_device(str(word)):

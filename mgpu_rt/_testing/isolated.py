@@ -1,8 +1,8 @@
 """Runs each marked test on the device, in a separate process.
 
-The loader reads the device's LD_LIBRARY_PATH and LD_PRELOAD only at a process's start. So one
-server (server.py) starts in that environment, collects the tests again, and forks for each test. A
-fault of the GPU ends only the fork of its test.
+The loader reads LD_LIBRARY_PATH and LD_PRELOAD only at a process's start. One server (server.py)
+therefore starts in the device's environment, collects the tests again, and forks for each test. A
+fault of the GPU ends only one test's process.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _START = (
 
 
 def run(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Runs a marked test on the session's device. Returns None if the test is not for that device,
-    or if the device is missing; pytest itself then reports the reason."""
+    """Runs a marked test on the session's device. Returns None if the test's marks exclude the
+    device, or if the device is missing; pytest itself then reports the reason."""
     config = item.config
     try:
         if device.unwanted(item, device.of(config)):
@@ -59,7 +59,7 @@ def _torn_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.T
 
 
 def _reports(item: pytest.Item) -> list[pytest.TestReport]:
-    """Returns the reports that a test's process returned, or a report about how the process
+    """Returns the reports that a test's process sent, or reports that state how the process
     ended."""
     limit, errors = _settings(item)
     server = _server(item.config)
@@ -86,8 +86,8 @@ def _reports(item: pytest.Item) -> list[pytest.TestReport]:
 
 
 def _settings(item: pytest.Item) -> tuple[float, bool]:
-    """Returns the time limit of a test, and whether the test's calls may fail. For each argument,
-    the mark closest to the test decides."""
+    """Returns the time limit of a test, and whether calls of the library may fail. The mark closest
+    to the test determines each value."""
     limit, errors = item.config.getoption("mgpu_timeout"), False
     for mark in reversed(list(item.iter_markers("mgpu"))):
         limit = mark.kwargs.get("timeout") or limit
@@ -124,7 +124,8 @@ def _failed(
 
 
 class _Answer:
-    """The reports of a test, or how the test's process ended, and the output."""
+    """The server's answer about a test: the output, and the reports if the test's process sent any.
+    `ending` states how the process ended."""
 
     def __init__(
         self, reports: list[Any] | None, status: int, said: tuple[str, str], ending: str = ""
@@ -194,7 +195,8 @@ class _Server:
                 os.killpg(self._test, signal.SIGKILL)
 
     def failed_calls(self) -> str:
-        """Returns sentences about the last test's failed calls; empty if no call failed."""
+        """Returns sentences about the last test's failed calls, or an empty string if no call
+        failed."""
         found = []
         for file in Path(self._folder.name).glob(f"*{ENDING}"):
             found.append(read(file))
@@ -212,7 +214,7 @@ _SERVER = pytest.StashKey[_Server]()
 
 
 def _server(config: pytest.Config) -> _Server:
-    """Returns the session's server, which the first call starts."""
+    """Returns the session's server; the first call starts the server."""
     if _SERVER not in config.stash:
         server = config.stash[_SERVER] = _Server(config, device.of(config))
         config.add_cleanup(server.close)
@@ -220,7 +222,8 @@ def _server(config: pytest.Config) -> _Server:
 
 
 def _description(config: pytest.Config) -> dict[str, Any]:
-    """Returns a description of the session, with which the server collects the session's tests."""
+    """Returns the session's options and arguments, with which the server collects the same
+    tests."""
     options: dict[str, Any] = {}
     for name, value in vars(config.option).items():
         try:

@@ -19,13 +19,13 @@ from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats.statistics import ENDING, Statistics, added, read
 from mgpu_rt._testing.device import Device
 
-#: The number of lines of a program's stderr in a failure message.
+#: A failure message shows at most this number of stderr lines.
 _SHOWN = 20
 
 
 @dataclass(frozen=True)
 class Run:
-    """A program that has ended: its output, and its calls of the library."""
+    """The result of a program that has ended: status, output, and calls of the library."""
 
     status: int
     stdout: str
@@ -72,9 +72,9 @@ class Programs:
         """Runs a program to its end and returns its output and calls.
 
         The test fails if a signal ends the program, or if the program takes longer than `timeout`
-        seconds. The test fails if the program calls none of the library's functions, or if a call
-        failed and `errors` is false. The test also fails if the exit status is not `status` (None:
-        any).
+        seconds. The test fails if the program calls none of the library's functions. The test fails
+        if a call fails and `errors` is false. The test fails if the exit status is not `status`;
+        None accepts any exit status.
         """
         __tracebackhide__ = True
         command = [os.fspath(program), *map(os.fspath, arguments)]
@@ -155,7 +155,7 @@ def _kill(group: int) -> None:
 def _fault(
     ended: _Ended, found: list[Statistics], status: int | None, errors: bool, limit: float
 ) -> str:
-    """Returns the reason why a run fails the test; empty if the run passes."""
+    """Returns the reason why a run makes the test fail, or an empty string."""
     if ended.status is None:
         return f"did not end in {limit:g} s (timeout=, --mgpu-timeout), and was killed"
     if ended.status < 0:
@@ -177,7 +177,7 @@ def _fault(
 
 
 def signal_name(number: int) -> str:
-    """Returns a signal's name in words."""
+    """Returns a signal's number and name: signal 9 (SIGKILL)."""
     try:
         return f"signal {number} ({signal.Signals(number).name})"
     except ValueError:

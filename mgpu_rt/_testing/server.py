@@ -1,5 +1,5 @@
-"""The process that runs marked tests (isolated.py): collects the session's tests, and forks a child
-for each requested test."""
+"""The process that runs marked tests (isolated.py). The process collects the session's tests, and
+forks a child for each requested test."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> NoReturn:
-    """Serves a session through the pipe that the first argument names, until the session closes the
-    pipe."""
+    """Serves a session through a pipe, until the session closes the pipe. The first argument is the
+    pipe's file descriptor."""
     _end_with_parent()
     connection = Connection(int(sys.argv[1]))
     sys.argv[1:] = []
@@ -55,12 +55,12 @@ class _Loop:
         self._refused: list[str] = []  # files that could not be collected, with the reason
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Stores the reason why a file could not be collected."""
+        """Stores the name of a file that could not be collected, and the reason."""
         if report.failed:
             self._refused.append(f"{report.nodeid}: {report.longreprtext}")
 
     def pytest_collection(self, session: pytest.Session) -> None:
-        """Creates the folder of `tmp_path` once, before the forks."""
+        """Creates the parent folder of all `tmp_path` folders once, before the process forks."""
         if factory := getattr(session.config, "_tmp_path_factory", None):
             factory.getbasetemp()
 

@@ -1,7 +1,7 @@
 """The manager: the process that decides what stays in a program's caches.
 
-Your own policy needs these names, which mgpu_rt/manager/_protocol.py explains. A user's policy
-replaces `DefaultPolicy`.
+This package exports the names that your own policy needs; mgpu_rt/manager/_protocol.py explains the
+names. A user's policy replaces `DefaultPolicy`.
 """
 
 from mgpu_rt.manager._default_policy import DefaultPolicy
@@ -20,7 +20,7 @@ from mgpu_rt.manager._protocol import (
     Policy,
 )
 
-#: Earlier names of three of these classes, which are kept for one release.
+#: Cached, Shipped and What are earlier names, which remain for one release.
 Cached, Shipped, What = CachedObject, DefaultPolicy, EventKind
 
 __all__ = [

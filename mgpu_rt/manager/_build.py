@@ -3,8 +3,8 @@
     python mgpu_rt/manager/_build.py OUT.c
 
 `_manager.abi3.so` is an API-mode cffi module with the functions of csrc/manager/manager.h;
-csrc/python.mk compiles the module. The library itself contains no Python code: it starts
-mgpu_rt/manager/_manager.py, which imports this module.
+csrc/python.mk compiles the module. The library itself contains no Python code; the library starts
+mgpu_rt/manager/_manager.py, which imports `mgpu_rt._manager`.
 """
 
 from __future__ import annotations

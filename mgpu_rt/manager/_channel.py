@@ -29,7 +29,8 @@ DEVICES = 64
 
 
 class Refused(Exception):
-    """Raised if this process cannot be the manager; the library gets the reason, too."""
+    """Raised if this process cannot be the manager. The library has then already received the
+    reason."""
 
 
 class Channel:
@@ -50,8 +51,8 @@ class Channel:
         """Returns an arrival event for each object that existed before the first event, then the
         later events.
 
-        The second result is False if some events are missing. The manager calls this method before
-        `events`."""
+        The second result is False if some events are missing. The manager calls `first_events`
+        before `events`."""
         later, complete = self.events(0)
         there = {
             Kind.MODULE: self.modules(),
@@ -85,7 +86,7 @@ class Channel:
         return [event for event in events if self._is_news(event)], self._dropped[0] == 0
 
     def _is_news(self, event: Event) -> bool:
-        """Returns False for an object's arrival that `first_events` has already reported."""
+        """Returns False if `first_events` has already reported the object's arrival."""
         if not self._told or event.handle not in self._told:
             return True
         self._told.discard(event.handle)

@@ -10,12 +10,12 @@ from mgpu_rt.manager._protocol import Caches, Decision, Event
 
 
 class DefaultPolicy:
-    """Decides through two caches, which mirror the library's caches of modules and of memory.
+    """Decides with two caches, which mirror the library's module cache and memory cache.
 
     The library itself enforces its limits, and evicts the least recently used objects first. The
-    policy adds two decisions that take longer. Modules in repeated use survive a flood of modules
-    that are used only once. Blocks that were unused for a long time are evicted if their device is
-    short of memory.
+    policy adds two decisions that would take too long in the library. Modules in repeated use
+    survive a flood of modules that are used only once. Blocks that were unused for a long time are
+    evicted if their device is short of memory.
     """
 
     def __init__(self, caches: Caches) -> None:

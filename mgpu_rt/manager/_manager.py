@@ -1,8 +1,8 @@
-"""The manager: a process that the library starts beside a program, to manage the library's caches.
+"""The manager: a process that the library starts for a program, to manage the library's caches.
 
 The library reports the caches' events to the manager. The manager consults a policy, and the
-library carries out the policy's decisions. The library runs this file by its path, because the
-interpreter may find another package with this name. The manager ends with the program.
+library carries out the policy's decisions. The library starts this file by its path, because the
+interpreter may find another package named mgpu_rt. The manager ends with the program.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ WAIT = 1.0  # seconds between two turns if nothing happens
 GAP = 0.02  # the least between two turns: one turn takes all events of a burst
 
 
-#: The channel's file descriptor. CHANNEL_REASON_SIZE bytes at CHANNEL_REASON in the channel state
-#: why there is no manager (csrc/runtime/telemetry/channel.h).
+#: The channel's file descriptor. The channel contains the reason why there is no manager:
+#: CHANNEL_REASON_SIZE bytes at the offset CHANNEL_REASON (csrc/runtime/telemetry/channel.h).
 CHANNEL_FD, CHANNEL_REASON, CHANNEL_REASON_SIZE = 3, 40, 215
 
 
 def leave_reason(reason: str) -> None:
-    """Writes for the library why there is no manager; does not need cffi, which may be missing."""
+    """Tells the library, through the channel, why there is no manager. Does not need cffi, which
+    may be missing."""
     with contextlib.suppress(OSError):
         if not os.readlink(f"/proc/self/fd/{CHANNEL_FD}").startswith("/memfd:mgpu_rt"):
             return  # started by hand
@@ -50,8 +51,8 @@ def import_package() -> None:
 
 
 def find_cffi() -> None:
-    """Makes the user's own packages importable: -I excludes these packages, but cffi may be among
-    them."""
+    """Makes the packages in the user's own folder importable, because this folder may contain cffi.
+    The option -I excludes the folder."""
     if importlib.util.find_spec("_cffi_backend") is None:
         # proof: users_packages_hold_cffi
         site.addsitedir(site.getusersitepackages())
@@ -117,8 +118,8 @@ def serve(channel: Channel, name: str, paths: list[str]) -> None:
 
 
 def attach() -> Channel | None:
-    """Returns the library's channel. If this process cannot be the manager, returns None, and the
-    library gets the reason."""
+    """Returns the library's channel. If this process cannot be the manager, tells the library the
+    reason, and returns None."""
     try:
         find_cffi()
         import_package()

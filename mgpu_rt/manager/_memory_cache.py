@@ -11,13 +11,14 @@ from mgpu_rt.manager._protocol import Caches, Decision, Evict, Kind
 class MemoryCache(Mirror):
     """The blocks that the library has allocated from HIP.
 
-    The library itself keeps each device within MGPU_RT_MEMORY_LIMIT. A device may still be short of
-    memory, if other processes use memory on it. In that case the policy evicts blocks that were
-    unused for a while, least recently used first, until the device has enough memory.
+    The library itself limits the unused blocks on each device (MGPU_RT_MEMORY_LIMIT). A device may
+    still be short of memory, because other processes use the device too. If a device is short of
+    memory, the policy evicts blocks that were unused for a while. The policy begins with the least
+    recently used block, and stops when the device has enough memory.
     """
 
-    PATIENCE = 10.0  # The share of a device's memory that should be free.
-    SPARE = 0.05
+    PATIENCE = 10.0  # the seconds for which a block must be unused before its eviction
+    SPARE = 0.05  # the share of a device's memory that should be free
 
     def __init__(self, caches: Caches) -> None:
         super().__init__(Kind.BLOCK, caches.blocks)

@@ -1,4 +1,4 @@
-"""A mirror of the objects that the library holds: the base class of the manager's two caches."""
+"""The base class of the manager's two caches, which mirror the objects that the library holds."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Mirror:
     contains the counts of uses. Reading the list also corrects the mirror if events were lost.
     """
 
-    #: The seconds between two readings of the library's list; ten times as long while there are no
-    #: events.
+    #: The seconds between two readings of the library's list. If no object is in use and no event
+    #: arrives, the interval is ten times as long.
     INTERVAL = 1.0
 
     def __init__(self, kind: Kind, read: Callable[[], list[CachedObject]]) -> None:
@@ -99,5 +99,5 @@ class Mirror:
         entry.uses, entry.held = cached.uses, cached.held
 
     def idle(self) -> list[Entry]:
-        """Returns the entries that the program does not hold, least recently used first."""
+        """Returns the objects that the program does not hold, least recently used first."""
         return sorted((e for e in self if not e.held), key=lambda e: e.last_use)

@@ -11,14 +11,14 @@ from mgpu_rt.manager._protocol import Caches, Decision, Evict, Kind, Pin
 class ModuleCache(Mirror):
     """The loaded modules.
 
-    The library unloads idle modules beyond its limit, least recently used first. A flood of modules
-    that are used only once would evict modules in repeated use. So this cache pins modules in
-    repeated use, up to half of the limit.
+    If idle modules exceed the library's limit, the library unloads the least recently used modules
+    first. A flood of modules that are used only once would evict modules in repeated use. So this
+    cache pins modules in repeated use, up to half of the limit.
     """
 
     #: Bounds for a module's count of uses. Each reading of the library's list halves the count
-    #: before adding the new uses. A module is in repeated use once the count has reached HOT, until
-    #: the count falls below COLD.
+    #: before adding the new uses. A module is in repeated use from the moment when the count
+    #: reaches HOT until the count falls below COLD.
     HOT, COLD = 2.0, 0.1
     #: The share of the limit that pinned modules may use.
     SHARE = 0.5
@@ -35,7 +35,7 @@ class ModuleCache(Mirror):
         yield from self._evict(limit)
 
     def _pin(self, room: int) -> Iterator[Pin]:
-        """Pins the most used modules, as far as the share permits."""
+        """Pins the most used modules, at most `room` bytes in total."""
         for module in sorted(self, key=lambda m: (-m.heat, m.handle)):
             hot = module.heat >= (self.COLD if module.pinned else self.HOT)
             keep = hot and module.bytes <= room

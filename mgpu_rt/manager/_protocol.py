@@ -1,8 +1,9 @@
 """The events that a policy gets, and the decisions that the policy may make.
 
 A policy is a class that `MGPU_RT_POLICY=package.module:Class` names. The policy runs in the
-manager, a separate process (docs/python.md), so it may take its time. While the policy decides, the
-C library serves the program's calls, and evicts the least recently used objects beyond its limits.
+manager, a separate process (docs/python.md), so a slow policy does not delay the program. While the
+policy decides, the C library serves the program's calls, and evicts the least recently used objects
+beyond its limits.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Kind(enum.IntEnum):
 
 
 class EventKind(enum.IntEnum):
-    """The kinds of events: the library got an object from HIP, or released one.
+    """The kinds of events: an object's arrival from HIP, or an object's release to HIP.
 
     A hit causes no event: `CachedObject.uses` counts hits.
     """
@@ -39,7 +40,7 @@ class EventKind(enum.IntEnum):
 
     @property
     def arrives(self) -> bool:
-        """True if the library got the object from HIP, False if it released the object."""
+        """Returns True if the library got the object from HIP, False if it released the object."""
         return self % 2 == 0
 
 
@@ -67,9 +68,9 @@ class CachedObject(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The limits on objects that the program does not hold.
+    """The limits on unused objects, which the program does not hold.
 
-    `memory` maps each device in use to the limit on the bytes of all blocks of the device.
+    `memory` maps each device in use to a number of bytes, the limit on the device's unused blocks.
     """
 
     module_bytes: int
@@ -78,15 +79,15 @@ class Limits(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """A device's memory, used and free, according to its driver, for all processes."""
+    """A device's total and available memory in bytes, as the driver reports them for all
+    processes."""
 
     available: int
     total: int
 
 
 class Caches(Protocol):
-    """The library in the program. Each call queries the library, which takes 20 µs, or more for
-    long lists."""
+    """Queries the library in the program. Each query takes 20 µs, or longer for a long list."""
 
     def modules(self) -> list[CachedObject]: ...
     def streams(self) -> list[CachedObject]: ...
@@ -110,8 +111,8 @@ class Evict(NamedTuple):
 
 
 class Pin(NamedTuple):
-    """Exempts this module from the limit, or ends the exemption. `Evict` can still release a pinned
-    module."""
+    """Exempts this module from the limit; `pinned=False` ends the exemption. `Evict` can still
+    release a pinned module."""
 
     handle: int
     pinned: bool = True
@@ -137,7 +138,8 @@ class Policy(Protocol):
     """
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
-        """The manager calls the method after events, and at least once a second.
+        """Returns the policy's decisions. The manager calls `decide` after events, and about once a
+        second if no event arrives.
 
         `events` are in order; the first events report the objects that existed before the manager
         started. `complete` is False if events were lost: then only the lists of `Caches` are

@@ -50,8 +50,8 @@ class Record(DefaultPolicy):
 
 
 def read(path: str | os.PathLike[str]) -> list[Event]:
-    """Reads the events in a file of lines; other lines are skipped. Raises OSError, and ValueError
-    for a damaged event."""
+    """Reads the events in a file of lines; other lines are skipped. Raises OSError if the file
+    cannot be read, and ValueError if an event is damaged."""
     found = []
     text = _files.read(path).decode(errors="replace")
     for number, line in enumerate(text.splitlines(), 1):
@@ -153,10 +153,11 @@ def rehearse(
 ) -> list[tuple[float, Decision]]:
     """Returns a policy's decisions in order, each with the seconds since the first event.
 
-    The clock of a DefaultPolicy shows the events' times. The program permanently holds the handles
-    in `held`. An eviction of any other object succeeds, and causes an event. Hits are unknown, so
-    `uses` is 0. `memory` maps each device to its memory. The policy continues for `seconds_after`
-    seconds after the last event. Raises the exceptions of the policy.
+    A DefaultPolicy's clock returns the time in the recording, not the present time. The program
+    permanently holds the handles in `held`. An eviction of an object outside `held` succeeds, and
+    causes an event. `uses` is always 0, because the events do not report hits. `memory` maps each
+    device to the result of `Caches.memory`. The policy continues for `seconds_after` seconds after
+    the last event. Raises the exceptions that the policy raises.
     """
     library = _Library(limits, memory or {}, held)
     made = policy(library)

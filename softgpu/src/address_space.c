@@ -1,7 +1,7 @@
 /* Finds the mapping that contains an address, by binary search in an array in order of GPU
  * addresses. Each dispatch looks up its ranges in this table once, and many HIP calls read the
- * table, so readers share the lock. Adding a mapping moves the array's tail, which costs less than
- * mmap. */
+ * table, so readers share the lock. Adding a mapping moves the array's tail; the move takes less
+ * time than an mmap. */
 #include "memory.h"
 
 #include <pthread.h>

@@ -32,8 +32,8 @@ static const struct softgpu_target *find_target(const char *name, size_t length)
     return NULL;
 }
 
-/* Returns true if a loaded object is ROCr and none of the object's readable segments contains the
- * target's name. */
+/* Returns true if the object is ROCr, and ROCr's readable segments do not contain the target's
+ * name. */
 static int lacks_name(struct dl_phdr_info *object, size_t size, void *data) {
     const char *name = *(const char **)data;
     (void)size;
@@ -49,7 +49,7 @@ static int lacks_name(struct dl_phdr_info *object, size_t size, void *data) {
     return true;
 }
 
-/* ROCr 5.2 aborts the process if a device's name is unknown to ROCr. */
+/* ROCr 5.2 aborts the process if ROCr does not know a device's name. */
 static bool rocr_knows(const char *name) {
     return !dl_iterate_phdr(lacks_name, &name);
 }
@@ -121,8 +121,9 @@ static uint64_t physical_memory(void) {
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 4 * GIB;
 }
 
-/* The host allocates a page at the first access, but a device must not report more memory than the
- * host has. The device has 4 GiB by default, or half of a smaller host's memory. */
+/* Reads the size of each device's memory. The default is 4 GiB, or half of the host's memory if
+ * this half is smaller. The host allocates each page only at the first access. Returns false, with
+ * a message, if the setting is invalid. */
 static bool read_memory(void) {
     char text[SOFTGPU_SETTING_SIZE];
     host_memory = physical_memory();

@@ -2,7 +2,7 @@
  *
  * thunk (hsaKmt*) -> queue (AQL packets) -> execute (one dispatch) -> isa (one instruction)
  *
- * HIP calls only the hsaKmt* functions of libhsakmt.so.1, and nothing that this file declares. */
+ * ROCr calls the driver's functions (hsaKmt*), and none of the functions in this file. */
 #ifndef SOFTGPU_DEVICE_H
 #define SOFTGPU_DEVICE_H
 
@@ -12,7 +12,7 @@
 
 /* A target that the device can emulate, and that MGPU_RT_SOFTGPU can name. */
 struct softgpu_target {
-    const char *name; /* the chip's name, "gfx90a", as LLVM spells it in -mcpu */
+    const char *name; /* the chip's name as in LLVM's -mcpu, such as "gfx90a" */
     uint32_t major, minor, stepping;
 };
 
@@ -29,8 +29,8 @@ struct softgpu_dispatch_packet {
 };
 _Static_assert(sizeof(struct softgpu_dispatch_packet) == 64, "an AQL packet has 64 bytes");
 
-/* A mapping of the device's address space: [va, va + size) of the GPU is [host, host + size) of
- * this process. */
+/* A mapping of the device's address space: the GPU's addresses [va, va + size) are mapped to the
+ * process's addresses [host, host + size). */
 struct softgpu_range {
     uint64_t va, size;
     char *host;
@@ -45,8 +45,8 @@ bool softgpu_find_range(uint64_t va, struct softgpu_range *range);
  * if the memory is not registered. */
 bool softgpu_registered_address(uint64_t va, uint64_t *known_as);
 
-/* Returns true for memory of the host that is not registered: the process can read the address, and
- * no mapping of the devices contains it. */
+/* Returns true if the process can read the address, but no mapping of the devices contains the
+ * address. */
 bool softgpu_is_host_memory(uint64_t va);
 
 /* The kind of a fault, which determines the error that ROCr and HIP report. */
@@ -66,13 +66,13 @@ enum softgpu_fault_kind {
 
 /* The place where a kernel stopped, and the reason, for a message. */
 struct softgpu_fault {
-    char text[1024]; /* complete, without a newline at the end; \n separates its lines */
+    char text[1024]; /* the complete message; \n separates lines, and no \n ends the text */
     enum softgpu_fault_kind kind;
     uint64_t address; /* SOFTGPU_FAULT_MEMORY: the address that the kernel accessed */
 };
 
-/* Writes the name of the kernel with this descriptor, for messages. The name comes from the symbols
- * of the kernel's code object, or is "(unnamed, at 0x...)". */
+/* Writes the name of the kernel with the descriptor at `kernel_object`, for messages. The name
+ * comes from the symbols of the kernel's code object, or is "(unnamed, at 0x...)". */
 void softgpu_kernel_name(uint64_t kernel_object, char *name, size_t size);
 
 /* Disassembles the instruction that begins with these words, for messages; writes "" if LLVM's
@@ -86,8 +86,8 @@ struct softgpu_context {
     uint64_t dispatch_id;      /* the packet's index in its queue */
     uint64_t packet_va;        /* GPU address of the packet, for kernels that read it */
     uint64_t queue_va;         /* GPU address of the amd_queue_t, for kernels that read it */
-    uint64_t shared_aperture;  /* base of the flat addresses of workgroup memory, 1 << 48 bytes */
-    uint64_t private_aperture; /* base of the flat addresses of scratch */
+    uint64_t shared_aperture;  /* the first flat address of workgroup memory */
+    uint64_t private_aperture; /* the first flat address of scratch */
 };
 
 /* Runs one kernel dispatch to its end, on the calling thread and possibly on further threads.

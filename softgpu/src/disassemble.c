@@ -1,5 +1,5 @@
-/* Disassembles an instruction with LLVM's tool, if the tool is installed. Disassembly appears only
- * in messages that precede the end of the process, so a child process is fast enough. */
+/* Disassembles an instruction with LLVM's tool, if the tool is installed. Only messages about
+ * faults contain disassembly, so a child process is fast enough. */
 #include "device.h"
 
 #include <fcntl.h>
@@ -64,7 +64,7 @@ static size_t run(const char *tool, const char *mcpu, const char *bytes, char *o
     return length;
 }
 
-/* Copies the first line that is neither empty nor a directive, and collapses its blanks. */
+/* Copies the first line that is neither empty nor a directive, and replaces tabs by spaces. */
 static bool first_instruction(const char *output, char *text, size_t size) {
     for (const char *line = output; *line; line += *line == '\n') {
         line += strspn(line, " \t");

@@ -12,8 +12,9 @@
 
 enum { PAGE = 4096 };
 
-/* Requests only the faults that user code causes: since Linux 5.11, this request needs no
- * privileges. Containers may forbid even this request. */
+/* Opens a userfaultfd that reports stores to a write-protected page. With UFFD_USER_MODE_ONLY,
+ * userfaultfd needs no privileges since Linux 5.11. A container may still forbid userfaultfd, and
+ * the function then returns -1. */
 static int open_faults(void *page) {
     int file = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (file < 0)
@@ -33,16 +34,16 @@ bool softgpu_doorbell_open(struct softgpu_doorbell *doorbell) {
     void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return false;
-    /* In a forked child no thread serves the doorbell, so a store should crash, as with the real
-     * driver, instead of waiting forever. */
+    /* No thread serves the doorbell in a forked child. A store in the child should cause a
+     * segmentation fault, as with the real driver, instead of waiting forever. */
     madvise(page, PAGE, MADV_DONTFORK);
     int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (kick < 0) {
         munmap(page, PAGE);
         return false;
     }
-    /* Only a mapped page can be protected. The store maps the page. The stored value must not be 0,
-     * because 0 is the first packet's number. */
+    /* The following store maps the page, because only a mapped page can be protected. The stored
+     * value must not be 0, because 0 is the first packet's number. */
     *(volatile uint64_t *)page = UINT64_MAX;
     *doorbell = (struct softgpu_doorbell){.bell = page, .faults = open_faults(page), .kick = kick};
     return true;
@@ -74,7 +75,8 @@ void softgpu_doorbell_disarm(struct softgpu_doorbell *doorbell) {
         return;
     struct uffd_msg message;
     while (read(doorbell->faults, &message, sizeof message) > 0)
-        continue; /* all messages report stores to the bell; protect() lets these stores continue */
+        continue; /* each message reports a store to the bell; protect() below lets the store
+                     continue */
     protect(doorbell, false);
     doorbell->armed = false;
 }

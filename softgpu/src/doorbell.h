@@ -27,7 +27,7 @@ bool softgpu_doorbell_arm(struct softgpu_doorbell *doorbell);
 void softgpu_doorbell_disarm(struct softgpu_doorbell *doorbell);
 /* Sleeps until an armed bell is rung or kicked. */
 void softgpu_doorbell_sleep(struct softgpu_doorbell *doorbell);
-/* Ends the current sleep, or the next sleep, of another thread. */
+/* Ends a thread's current sleep, or the next sleep of a thread that does not sleep now. */
 void softgpu_doorbell_kick(struct softgpu_doorbell *doorbell);
 
 #endif

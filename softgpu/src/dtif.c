@@ -1,14 +1,14 @@
 /* Implements the hook that ROCr 7 has for a software driver. With HSA_ENABLE_DTIF=1 ROCr loads
  * libdtif.so, and looks up all driver functions by name, including libdrm's. ROCr then rings
- * doorbells by a call and uses no interrupts. ROCr therefore polls its signals, and the device
- * reports faults only through the queue. */
+ * doorbells by a call and uses no interrupts. Without interrupts, ROCr polls its signals, and the
+ * device reports faults only through the queue. */
 #include "layout.h"
 #include "queue.h"
 
 #include <errno.h>
 
-/* ROCr 7 calls this function before all others, so this function selects the layouts of ROCr 7.
- * ROCr accepts any handle except NULL. */
+/* Selects the layouts of ROCr 7, because ROCr 7 calls this function before all other functions of
+ * the driver. ROCr accepts any handle except NULL. */
 SOFTGPU_EXPORT void *DtifCreate(const char *name);
 void *DtifCreate(const char *name) {
     static char handle;
@@ -26,7 +26,7 @@ HSAKMT_STATUS hsaKmtModelEnabled(bool *enabled) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* The store wakes the queue's thread, like HIP's own store to a doorbell. */
+/* Wakes the queue's thread by a store to the doorbell. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtQueueRingDoorbell(HSA_QUEUEID id, HSAuint64 value);
 HSAKMT_STATUS hsaKmtQueueRingDoorbell(HSA_QUEUEID id, HSAuint64 value) {
     struct softgpu_queue *queue = (struct softgpu_queue *)(uintptr_t)id;

@@ -10,20 +10,22 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The real driver has the same limit. If ROCr gets no further event, ROCr polls the signal. */
+/* The real driver's limit is also 4096 events. If ROCr gets no event for a signal, ROCr polls the
+ * signal. */
 enum { MAX_EVENTS = 4096 };
 
 struct slot {
-    HsaEvent *event; /* NULL: free. The lock guards this member. */
+    HsaEvent *event; /* NULL: free. `lock` guards `event`. */
     bool manual_reset;
     _Atomic bool signaled;
     _Atomic unsigned sleepers;
-    uint64_t wakes; /* how often the event has woken its sleepers. The lock guards this member. */
+    uint64_t wakes; /* how many times the event has woken its sleepers. `lock` guards `wakes`. */
 };
 
 static struct slot slots[MAX_EVENTS];
-/* Signals point to these mailboxes: a kernel writes the event's id, then sends an interrupt with
- * only the id's low byte. A mailbox of 0 means that no kernel has written since the last check. */
+/* Signals with an event point to these mailboxes. A kernel first writes the event's id to the
+ * mailbox, then sends an interrupt with the id's low byte. A mailbox of 0 means that no kernel has
+ * written since the last check. */
 static _Alignas(SOFTGPU_PAGE) _Atomic uint64_t mailboxes[MAX_EVENTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t raised;
@@ -107,8 +109,9 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyEvent(HsaEvent *event) {
 void softgpu_raise_event(uint32_t id) {
     if (id == 0 || id >= MAX_EVENTS)
         return;
-    /* These accesses are sequentially consistent. A sleeper increments the count before it reads
-     * the flag, so this thread sees the new count, or the sleeper sees the flag. */
+    /* The accesses to `signaled` and `sleepers` are sequentially consistent. A sleeper first
+     * increments `sleepers`, then reads `signaled`. If this thread misses a new sleeper, the
+     * sleeper therefore sees that `signaled` is set. */
     atomic_store(&slots[id].signaled, true);
     if (atomic_load(&slots[id].sleepers) == 0)
         return;
@@ -209,8 +212,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtQueryEventState(HsaEvent *event) {
                                                         : HSAKMT_STATUS_WAIT_TIMEOUT;
 }
 
-/* ROCr 6.1 and later call this function. Ages need kernel interface 1.14, but hsaKmtGetVersion
- * returns 1.6, so ROCr passes no ages. */
+/* ROCr 6.1 and later call this function. Ages need kernel interface 1.14. hsaKmtGetVersion returns
+ * 1.6, so ROCr passes no ages. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtWaitOnMultipleEvents_Ext(HsaEvent *events[], HSAuint32 count,
                                                             bool all, HSAuint32 milliseconds,
                                                             uint64_t *ages);

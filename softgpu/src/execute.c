@@ -65,8 +65,8 @@ static bool check_packet(const struct softgpu_dispatch_packet *packet,
     return true;
 }
 
-/* Returns the product, or UINT64_MAX on overflow, because a kernel of either size would never
- * end. */
+/* Returns the product, or UINT64_MAX on overflow. A grid of UINT64_MAX workgroups would never end.
+ */
 static uint64_t product(uint64_t a, uint64_t b) {
     uint64_t result;
     return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
@@ -89,8 +89,8 @@ static void read_grid(struct dispatch *d) {
     }
 }
 
-/* Returns whether a workgroup fits into a compute unit. The SIMD units share the group's waves, and
- * all waves of a SIMD unit share the unit's registers. */
+/* Returns whether a workgroup fits into a compute unit. The group's waves are divided among the
+ * SIMD units, and all waves on a SIMD unit share the unit's registers. */
 static bool check_group(const struct dispatch *d, struct softgpu_fault *fault) {
     enum { SIMDS = 4, REGISTERS = 256, REGISTERS_SINCE_90A = 512 };
     uint64_t size = (uint64_t)d->block[0] * d->block[1] * d->block[2];
@@ -112,9 +112,9 @@ static bool check_group(const struct dispatch *d, struct softgpu_fault *fault) {
 
 /* ---- how long a kernel may run ---- */
 
-/* A wave may work for a long time while other waves wait at a barrier. If a wave loops until
- * another wave acts, and the other wave waits at a barrier, the loop would never end. The device
- * stops the looping wave after 20 s if the loop is empty, and later if the loop does work. */
+/* A wave may work for a long time while other waves wait at a barrier. A wave that loops until a
+ * wave at the barrier acts would never end. The device stops the looping wave after 20 s if the
+ * loop is empty, and later if the loop does work. */
 #define BARRIER_BUDGET UINT64_C(10000000000)
 
 static uint64_t budget, barrier_budget;

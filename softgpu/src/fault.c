@@ -1,6 +1,6 @@
 /* Reports a fault that stopped a kernel.
  *
- * The device can report a fault to ROCr in two ways, like a GPU. After the memory event, ROCr
+ * Like a GPU, the device can report a fault to ROCr in two ways. After the memory event, ROCr
  * prints its "Memory access fault by GPU" line and aborts. After the queue's error signal, HIP
  * names the error and aborts (HIP 5, 6) or returns the error from then on (HIP 7). This file prints
  * the whole message first, because neither ROCr's memory event nor the queue's error signal can
@@ -27,7 +27,7 @@ static const int64_t error_bits[] = {
 };
 
 /* abort() would drop the kernels' printf output, which is buffered in HIP's stdout and often
- * explains the fault. The function does not wait for stdout's lock, because the thread that owns
+ * explains the fault. flush_output() does not wait for stdout's lock, because the thread that owns
  * the lock may never release it. */
 static void flush_output(void) {
     if (ftrylockfile(stdout) != 0)

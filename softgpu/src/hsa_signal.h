@@ -10,7 +10,8 @@
 struct softgpu_signal {
     int64_t kind;
     _Atomic int64_t value;
-    uint64_t event_mailbox; /* 0: no thread sleeps on this signal, all threads poll its value */
+    uint64_t event_mailbox; /* 0: no thread sleeps on this signal, and all threads poll the signal's
+                               value */
     uint32_t event_id;
     uint32_t reserved1;
     uint64_t start_time, end_time; /* device clock */
@@ -19,7 +20,7 @@ struct softgpu_signal {
 };
 _Static_assert(sizeof(struct softgpu_signal) == 64, "amd_signal_t has 64 bytes");
 
-/* amd_queue_t; ROCr passes only the address of one member. */
+/* amd_queue_t; ROCr gives the device only the address of one member. */
 struct softgpu_amd_queue {
     uint64_t hsa_queue[5];
     uint32_t reserved1[4];
@@ -51,7 +52,7 @@ static inline struct softgpu_signal *softgpu_signal_at(uint64_t handle) {
     return (struct softgpu_signal *)(uintptr_t)handle;
 }
 
-/* Stores a signal's value as the device would, and wakes threads that sleep on the signal. */
+/* Stores a signal's value, and wakes threads that sleep on the signal. */
 void softgpu_signal_store(uint64_t handle, int64_t value);
 /* Completes a packet: writes the times, decrements the signal, and wakes threads that sleep on the
  * signal. Does nothing for handle 0. */

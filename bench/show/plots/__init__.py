@@ -1,4 +1,4 @@
-"""Draws results: time by side, the calls that cause the time, threads, latency."""
+"""Draws the results of a run: times, the driver's calls, graphs, threads and latencies."""
 
 from __future__ import annotations
 

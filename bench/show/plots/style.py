@@ -31,7 +31,8 @@ from bench.setup.sides import (
 
 Rows = list[dict[str, Any]]
 
-#: Red: sides that call the driver each time; blue: the library; green: a graph; grey: by hand.
+#: Red marks sides that call the driver each time. Blue marks this library, green marks graphs, and
+#: grey marks hoisted programs.
 COLOURS = {
     STOCK: "#b2182b",
     LLVM: "#ef8a62",

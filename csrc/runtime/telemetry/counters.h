@@ -1,5 +1,6 @@
-/* Counts and times the program's calls and driver calls, and counts the work of caches, kernels,
- * copies, modules and memory. telemetry/recording/ prints the counters. */
+/* Counts and times the program's calls and the calls to HIP. Counts hits and misses of caches,
+ * launches, copies, loads of modules, and device memory. telemetry/recording/ prints the
+ * counters. */
 #ifndef MGPU_RT_COUNTERS_H
 #define MGPU_RT_COUNTERS_H
 
@@ -18,7 +19,7 @@ enum hip_index {
     HIP_COUNT
 };
 
-/* The kind of a copy, according to the runtime's table of memory. */
+/* The kind of a copy. The runtime's table of memory tells which addresses are device memory. */
 enum copy_way {
     COPY_TO_DEVICE,   /* into a block of device memory, from any other memory */
     COPY_FROM_DEVICE, /* out of a block of device memory, into any other memory */
@@ -39,16 +40,18 @@ struct counter {
 
 uint64_t clock_ns(void); /* ns, CLOCK_MONOTONIC */
 void stats_call(struct counter *counter, uint64_t nanoseconds);
-/* Records that HIP has created an object that the cache keeps: the call is a miss, which is always
- * counted. */
+/* Counts a miss, even if no statistics are requested. A miss is a call for which HIP creates an
+ * object that the cache keeps. */
 void stats_miss(enum cache_kind cache);
 void stats_hit(enum cache_kind cache);
 void stats_eviction(enum cache_kind cache);
 
-/* Counts a failed call of the program; ABI_COUNT: the failure belongs to no function of the ABI. */
+/* Counts a failed call of the program. If the failure belongs to no function of the ABI, `function`
+ * is ABI_COUNT. */
 void stats_failure(enum abi_index function, hipError_t error);
 
-/* Makes a forked child count from 0, in its own pages. */
+/* Sets the counters of a forked child to 0, except the counters of device memory. The child's
+ * counters get new pages, because the parent may have mapped the old pages from a file. */
 void stats_reset(void);
 
 /* ---- what was counted ---- */
@@ -60,17 +63,18 @@ struct copy_counter {
     uint64_t calls, bytes;
 };
 
-/* Device memory in bytes. The memory cache owns the ledger; statistics contain its state at the end
- * of the program's last call. */
+/* Device memory in bytes. `reserved`, `peak_reserved` and `blocks` are copied from the memory
+ * cache's ledger at the end of each call. */
 struct memory_account {
-    size_t reserved, peak_reserved;   /* bytes of all blocks from HIP: now, and the most so far */
-    size_t allocated, peak_allocated; /* bytes that the program holds through counted calls: now,
-                                       * and the most so far */
-    uint64_t blocks, live;            /* live: number held by the program */
+    size_t reserved, peak_reserved;   /* bytes of all blocks from HIP: current and maximum */
+    size_t allocated, peak_allocated; /* bytes that the program holds through counted calls:
+                                       * current and maximum */
+    uint64_t blocks, live;            /* `live` is the number of blocks that the program holds */
 };
 
-/* Graphs (graphs/): built, refused with a line on stderr, launched, nodes of all launches. plain:
- * calls that functions of `mgpu-rt lower --graph` made without a graph. */
+/* Counts graphs (graphs/). `refused` counts the graphs that the library did not build and reported
+ * on stderr. `nodes` is the sum of the nodes over all launches. `plain` counts how often a function
+ * of `mgpu-rt lower --graph` ran without a graph. */
 struct graph_counter {
     uint64_t built, refused, launches, nodes, plain;
 };
@@ -105,11 +109,11 @@ struct module_counter {
 struct process {
     int64_t id, rank; /* -1: none */
     uint64_t begin;   /* as clock_ns */
-    int64_t date;     /* start of the process, in seconds since 1970 */
+    int64_t date;     /* the time at which the recording began, in seconds since 1970 */
     char program[232];
 };
 
-/* HIP's start: its duration, HIP's version, and the device on which HIP started. */
+/* The duration of HIP's start, HIP's version, and the device on which HIP started. */
 struct start {
     uint64_t nanoseconds;
     int64_t version;  /* version from hipRuntimeGetVersion; 0: unknown */
@@ -117,28 +121,29 @@ struct start {
 };
 
 /* Host memory that HIP still registers after the program has unregistered it. `ranges` and `bytes`
- * are current values. `changed` counts the registrations that ended because their pages changed,
- * and `limited` counts those that the limit ended. */
+ * are current values. `changed` counts the registrations that ended because their pages changed.
+ * `limited` counts the registrations that ended because the limit was exceeded. */
 struct kept_counter {
     uint64_t ranges, bytes; /* now */
     uint64_t changed, limited;
 };
 
-/* A place of the program that allocates device memory. `bytes` and `blocks` are the current values.
- * `peak_bytes` and `peak_blocks` are the values at the time when the program held the most memory
- * of that device. */
+/* A place in the program's code that allocates device memory. `bytes` and `blocks` are the current
+ * values. `peak_bytes` and `peak_blocks` are the values at the time when the program held the most
+ * memory on the place's device. */
 struct site_counter {
     uint64_t bytes, blocks, peak_bytes, peak_blocks;
     uint64_t offset;  /* offset in the file; address in memory if no file contains the place */
     char symbol[152]; /* name with an offset; "": unknown */
-    char file[160];   /* "": no file, as for a JIT's code */
+    char file[160];   /* "": no file contains the place, such as a place in a JIT's code */
 };
 
 enum { SITES = 256 };
 
 enum { COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, FAILURES = 1024 };
 
-/* Stored on separate pages, because a file may be mapped there (output.h). */
+/* All counters. The struct has its own pages, because a file may be mapped over these pages
+ * (output.h). */
 struct counts {
     struct process process;
     struct start start;
@@ -159,9 +164,8 @@ struct counts {
                                                           * counts */
     uint64_t overridden; /* number of calls that an override answered without calling this library
                           */
-    struct counter other_kernels; /* number of launches of kernels without a row, such as a kernel
-                                   * launched by host symbol, or a function that the program got
-                                   * from HIP */
+    struct counter other_kernels; /* launches of kernels without a row, such as kernels launched by
+                                   * host symbol, and kernels whose handle came from HIP */
     uint64_t kernel_keys[KERNELS], module_keys[MODULES]; /* table of keys (keys.h); a module's key
                                                           * is its hash */
     struct counter kernels[KERNELS];                     /* launches */
@@ -169,7 +173,8 @@ struct counts {
     struct module_counter modules[MODULES];
 } __attribute__((aligned(COUNT_PAGE)));
 
-/* Returns a failure's key: its function (ABI_COUNT if it belongs to none) and its error. */
+/* Returns the key of a failure, which combines the function and the error. If the failure belongs
+ * to no function of the ABI, `function` is ABI_COUNT. */
 static inline uint64_t failure_key(enum abi_index function, hipError_t error) {
     return (uint64_t)(function + 1) << 32 | (uint32_t)error;
 }
@@ -183,7 +188,7 @@ static inline hipError_t failure_error(uint64_t key) {
 extern struct counts counts;
 extern const char *const abi_names[ABI_COUNT], *const hip_names[HIP_COUNT];
 
-/* Returns the name of a function of the ABI; for ABI_COUNT, the name for all other functions. */
+/* Returns the name of a function of the ABI, or "(others)" for ABI_COUNT. */
 static inline const char *abi_name(size_t function) {
     return function < ABI_COUNT ? abi_names[function] : "(others)";
 }

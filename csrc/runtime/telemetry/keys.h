@@ -1,6 +1,6 @@
 /* A bounded table of keys that are never removed. Two threads may insert keys concurrently, without
- * a lock or an allocation. If all places of a key contain other keys, the table cannot store the
- * key. */
+ * a lock or an allocation. A key may use KEY_WINDOW places. If other keys occupy all these places,
+ * the table cannot store the key. */
 #ifndef MGPU_RT_KEYS_H
 #define MGPU_RT_KEYS_H
 
@@ -17,7 +17,8 @@ static inline size_t key_place(uint64_t key, size_t size, size_t i) {
     return ((size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) + i) & (size - 1);
 }
 
-/* Returns the place of a key other than 0; `size` if the table does not contain the key. */
+/* Returns the place of a key, or `size` if the table does not contain the key. The key must not be
+ * 0. */
 static inline size_t key_find(const uint64_t *keys, size_t size, uint64_t key) {
     for (size_t i = 0; i < KEY_WINDOW; i++) {
         const size_t place = key_place(key, size, i);
@@ -30,8 +31,8 @@ static inline size_t key_find(const uint64_t *keys, size_t size, uint64_t key) {
     return size;
 }
 
-/* Returns the place of a key, after inserting the key if there is space, and tells whether this
- * call inserted it. */
+/* Returns the place of a key, or `size` if the table has no space for the key. Inserts a missing
+ * key. *fresh tells whether this call has inserted the key. */
 static inline size_t key_enter(uint64_t *keys, size_t size, uint64_t key, bool *fresh) {
     *fresh = false;
     for (size_t i = 0; i < KEY_WINDOW; i++) {

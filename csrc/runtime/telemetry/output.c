@@ -95,12 +95,12 @@ static void make_absolute(char *path, size_t size) {
     free(here);
 }
 
-/* Writes the absolute path that a pattern names. */
+/* Stores in `path` the absolute path that a pattern names. */
 static void choose_name(char *path, size_t size, const char *pattern, bool forked) {
     char word[24];
     expand(path, size, pattern);
     const bool told_apart = strstr(pattern, "%p") != NULL;
-    /* The path of a device or a pipe gets no addition. */
+    /* A path in /dev names a device or a pipe, so the rank and the process id are not inserted. */
     if (strncmp(path, "/dev/", 5) != 0 && !told_apart) {
         if (process_rank() >= 0 && !strstr(pattern, "%r")) {
             snprintf(word, sizeof word, "rank%d", process_rank());
@@ -114,8 +114,8 @@ static void choose_name(char *path, size_t size, const char *pattern, bool forke
 
 /* ---- what a path leads to ---- */
 
-/* Recognises the kernel's names for files that the program has open: no other user can have put a
- * link there. */
+/* Returns true if the path is one of the kernel's links to the program's open files. No other user
+ * can create such a link. */
 static bool names_a_descriptor(const char *path) {
     return strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0 ||
            ((strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/", 6) == 0) &&
@@ -132,8 +132,8 @@ static enum output_place place_of(const char *path) {
     return S_ISREG(found.st_mode) ? OUTPUT_FILE : OUTPUT_DEVICE;
 }
 
-/* Finds the name for this process: the plain name for `number` 1, otherwise the name with that
- * number inserted. */
+/* Chooses the path for this process: the plain path for `number` 1, otherwise the path with the
+ * number inserted. Returns false if the path becomes too long. */
 static bool name_it(struct output *output, int number) {
     char word[24];
     choose_name(output->path, sizeof output->path, output->pattern, output->forked);
@@ -161,8 +161,8 @@ static void copy_mode(int file, const char *path) {
         PROOF_STEP(file_keeps_its_mode, (void)fchmod(file, old.st_mode & 0777));
 }
 
-/* The new file is created beside the old one, under a short name that no other process makes, even
- * in another container. */
+/* Creates the new file in the old file's folder. The short name contains the process id and the
+ * time, because processes in two containers may have the same id. */
 static int create_beside(struct output *output) {
     enum { TRIES = 100 };
     const char *name = strrchr(output->path, '/');
@@ -207,8 +207,8 @@ static void compose_head(char text[HEAD_TEXT], const char *kind) {
         (long)getpid(), started(getpid()), command);
 }
 
-/* Returns true if the process in the file's head still runs. A process that has called exec still
- * runs, but no longer holds the lock of the file. */
+/* Returns true if the process that the file's head names still runs. A process that has called exec
+ * still runs, but no longer holds the lock of the file. */
 static bool is_of_the_living(int file) {
     char head[HEAD_TEXT] = "";
     long process;
@@ -222,9 +222,10 @@ static bool is_of_the_living(int file) {
 
 /* ---- taking a name ----
  *
- * A process holds the lock of the file in which it records, and of a file that it will replace. If
- * several processes start while an old file has the name, one process replaces the old file, and
- * the others use the next names. The lock belongs to the open file, which a mapping keeps open. */
+ * A process locks the file in which it records, and locks an old file before replacing that file.
+ * If several processes start and find an old file, one process replaces the old file, and the other
+ * processes use the next names. A recording stays locked while the process maps the recording,
+ * because the mapping keeps the file open. */
 
 static bool is_at(int file, const char *path) {
     struct stat open_file, named;
@@ -232,7 +233,8 @@ static bool is_at(int file, const char *path) {
            open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
-/* Locks the file; also returns true on a file system without locks. */
+/* Locks the file. Returns false only if another process holds the lock, so a file system without
+ * locks causes no failure. */
 static bool lock(int file) {
     return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
@@ -282,8 +284,8 @@ static enum taking take_name(const struct output *output) {
     return replace_old(output);
 }
 
-/* Renames the finished temporary file to the output's name. If another process uses this name,
- * inserts the first number that gives a free name. */
+/* Renames the finished file from its temporary name to the output's path. If another process uses
+ * the path, inserts the first number that gives a free path. */
 static bool publish(struct output *output) {
     enum { MOST = 10000 };
     int number = 1;
@@ -300,7 +302,7 @@ static bool publish(struct output *output) {
 
 /* ---- recording ---- */
 
-/* Writes all bytes or none; errno gives the reason. */
+/* Writes all bytes; returns false on failure, and errno gives the reason. */
 static bool write_all(int file, const void *bytes, size_t size, off_t at) {
     for (size_t done = 0; done < size;) {
         const ssize_t written =
@@ -321,8 +323,8 @@ static bool fill(int file, const char *kind, const void *content, size_t size) {
            (!content || write_all(file, content, size, OUTPUT_HEAD));
 }
 
-/* Maps the file. If `content` is not NULL, moves this mapping, which no thread has touched yet,
- * over the pages at `content`. */
+/* Maps the file and returns the pages; NULL on failure. If `content` is not NULL, the new pages
+ * replace the pages at `content`, before any thread has used the new pages. */
 static void *map(int file, void *content, size_t size) {
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, OUTPUT_HEAD);
     if (pages == MAP_FAILED)
@@ -334,15 +336,15 @@ static void *map(int file, void *content, size_t size) {
     return content ? content : pages;
 }
 
-/* Returns whether the limit on file sizes permits the file: otherwise SIGXFSZ would end the
- * program. */
+/* Returns whether the limit on file sizes permits the file. A write beyond the limit would end the
+ * program by SIGXFSZ. */
 static bool is_within_limit(size_t size) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= OUTPUT_HEAD + size;
 }
 
-/* Renames the recording to its final name, and stores its device and inode; returns false on
- * failure. */
+/* Renames the recording to its final name, and stores the recording's device and inode. Returns
+ * false on failure. */
 static bool note_file(struct output *output, int file) {
     struct stat made;
     if (fstat(file, &made) != 0 || !publish(output))
@@ -388,7 +390,7 @@ static int open_place(struct output *output) {
         return create_beside(output);
     case OUTPUT_FOREIGN_FOLDER:
         return open(output->path, flags | O_NOFOLLOW | O_TRUNC);
-    case OUTPUT_DESCRIPTOR: /* appends to the program's output in that file */
+    case OUTPUT_DESCRIPTOR: /* appends, because the program may have written output to the file */
         return open(output->path, flags | O_APPEND);
     default:
         return open(output->path, flags | O_NOFOLLOW);
@@ -405,7 +407,8 @@ FILE *output_open(struct output *output) {
     return stream;
 }
 
-/* If the recording was moved or removed, another process may record there by now. */
+/* Replaces the recording by the finished file. If the recording was moved or removed, another
+ * process may use the recording's path, so the finished file gets a free path. */
 static bool replace_recording(struct output *output) {
     struct stat found;
     if (PROOF(name_is_still_ours, lstat(output->path, &found) == 0 && output->inode &&

@@ -1,6 +1,6 @@
 /* Writes the files of MGPU_RT_STATS and MGPU_RT_TRACE. The program records in these files while it
- * runs, so that the results survive any end of the process. At an ordinary exit, JSON replaces the
- * recording. */
+ * runs, so that the results survive any end of the process. At an ordinary exit, a file with JSON
+ * replaces the recording. */
 #ifndef MGPU_RT_OUTPUT_H
 #define MGPU_RT_OUTPUT_H
 
@@ -11,9 +11,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* The kind of file at a path. The library records only in a regular file, and replaces it; files of
- * the other kinds are written at exit.
- */
+/* The kind of file at a path. The library records only in a regular file, and replaces the
+ * recording at exit. Files of the other kinds are written only at exit. */
 enum output_place {
     OUTPUT_FILE,           /* a regular file, or nothing yet */
     OUTPUT_FOREIGN_FOLDER, /* a writable file in a folder that is not writable */
@@ -24,7 +23,7 @@ enum output_place {
 
 enum { OUTPUT_PATH = 4096, OUTPUT_HEAD = 4096 };
 
-/* An output is too large for a small thread's stack. */
+/* A struct output is too large for a small stack. */
 struct output {
     const char *variable, *pattern; /* the words as the user wrote them */
     bool forked;
@@ -41,25 +40,27 @@ struct output {
  * pattern does not separate ranks or forked children, each process gets its own name. */
 void output_choose(struct output *output, const char *variable, const char *pattern, bool forked);
 
-/* Returns memory of `size` bytes (whole pages) that is mapped from the file, behind a text head
- * that names the file's kind. Makes a few system calls now, and none later. `content`: pages whose
- * bytes are copied to the file, which is then mapped in their place; NULL: new pages. Returns NULL
- * if no file is mapped. A message gives the reason why a file cannot be written. If the file cannot
- * be mapped, output_open still writes at exit.
+/* Returns memory of `size` bytes (whole pages) that is mapped from the file; NULL if no file is
+ * mapped. The file begins with a text head that names the file's kind. Later writes to the memory
+ * make no system calls. If `content` is not NULL, the file gets a copy of the pages at `content`,
+ * and the mapping replaces these pages. If the file cannot be written, a message gives the reason.
+ * A file that can be written but not mapped is written only at exit (output_open).
  *
- * The file's blocks are allocated from the start, so a disk that becomes full later loses nothing.
- */
+ * The file's blocks are allocated in advance, so no record is lost if the disk becomes full
+ * later. */
 void *output_record(struct output *output, const char *kind, void *content, size_t size);
 
-/* Stops writing to the output, because of this error. A message reports the error. */
+/* Stops writing to the output after an error, and prints one message that reports the error. */
 void output_give_up(struct output *output, int error);
 
-/* Returns the file to write at exit; output_close replaces the recording by this file if the file
- * is complete. Returns NULL if the file cannot be written; one message reports that. */
+/* Opens the file that the library writes at exit. Returns NULL if the file cannot be written; one
+ * message reports this failure. If all writes have succeeded, output_close replaces the recording
+ * by the new file. */
 FILE *output_open(struct output *output);
 void output_close(struct output *output, FILE *file);
 
-/* Returns whether a file with this head and size is a recording of this kind and version. */
+/* Returns whether `head` is the head of a recording of this kind, made by this version of the
+ * library. */
 bool output_is_record(const char head[OUTPUT_HEAD], const char *kind);
 
 #endif

@@ -10,9 +10,8 @@
 
 #define PATIENCE (UINT64_C(1000000000) * OUTPUT_PATIENCE)
 
-/* The kernel sends these signals to the writing thread. A signal that was pending before belongs to
- * the program.
- */
+/* Writes with SIGPIPE and SIGXFSZ blocked, and discards the signal that a failed write causes. A
+ * signal that was pending before the write stays pending for the program. */
 static ssize_t write_without_signal(int file, const char *bytes, size_t size) {
     static const struct timespec at_once = {0, 0};
     sigset_t ours, before, pending;
@@ -34,8 +33,8 @@ static ssize_t write_without_signal(int file, const char *bytes, size_t size) {
     return written;
 }
 
-/* Waits until there is space, or until the clock_ns time `end`; returns 0, or the reason why no
- * more can be written. */
+/* Waits until the file accepts bytes, or until the clock_ns time `end`. Returns 0, or the error
+ * that ends the writing. */
 static int wait_for_room(int file, uint64_t end) {
     struct pollfd awaited = {.fd = file, .events = POLLOUT};
     const uint64_t now = clock_ns();

@@ -16,7 +16,8 @@ static const char *const rank_variables[] = {
     "PMI_RANK",    "MVP_COMM_WORLD_RANK",  "MV2_COMM_WORLD_RANK",
     "PALS_RANKID", "FLUX_TASK_RANK",       "SLURM_PROCID"};
 
-/* A name as general as RANK is torchrun's only if another variable of torchrun is also set. */
+/* Returns true for RANK if LOCAL_RANK is not set, because programs other than torchrun may set
+ * RANK. */
 static bool is_foreign(const char *variable) {
     return strcmp(variable, "RANK") == 0 && !secure_getenv("LOCAL_RANK");
 }

@@ -7,11 +7,12 @@
 /* Returns the rank; -1 if no launcher has set a rank. */
 int process_rank(void);
 
-/* Returns a field of /proc/ID/stat of a process, from field 4 on; 0 if there is no such field. */
+/* Returns a numeric field of a process's /proc/ID/stat; 0 if the field does not exist. `field` must
+ * be 4 or larger. */
 enum { PROCESS_THREADS = 20, PROCESS_STARTED = 22 };
 unsigned long long process_field(long process, int field);
 
-/* Describes this process at this time. */
+/* Returns a description of this process, with the current time as `begin` and `date`. */
 struct process process_now(void);
 
 #endif

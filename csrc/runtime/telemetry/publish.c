@@ -1,8 +1,9 @@
 /* A bounded queue with many writers and one reader, in memory that the manager shares.
  *
- * A writer takes a number, writes the place of that number and marks the place as written. The
- * writer waits for no thread, not even for a writer that was stopped in the middle. A stopped
- * writer's place is never read; the ring fills up, and the manager reads the tables instead. */
+ * A writer takes the next number, writes the event to the number's cell, and marks the cell as
+ * written. A writer never waits, not even for a writer that was stopped before it marked a cell.
+ * The manager cannot read past an unmarked cell. The ring then fills up, and the manager reads the
+ * tables instead. */
 #include "telemetry/publish.h"
 #include "atomics.h"
 #include "likely.h"
@@ -17,9 +18,10 @@ void publish_to(struct channel *channel) {
     store_release(&listening, channel);
 }
 
-enum { TRIES = 64 }; /* other writers were faster, or the reader has corrupted the ring */
+enum { TRIES = 64 }; /* all fail if other writers are faster, or if the ring is corrupt */
 
-/* Returns the place for the next event, and its number; NULL if the ring is full. */
+/* Returns the cell for the next event, and stores the event's number; NULL if the ring is full, or
+ * if all attempts fail. */
 static struct channel_cell *take_place(struct channel *channel, uint64_t *number) {
     uint64_t next = load_relaxed(&channel->next);
     for (int i = 0; i < TRIES; i++) {
@@ -37,7 +39,7 @@ static struct channel_cell *take_place(struct channel *channel, uint64_t *number
     return NULL;
 }
 
-/* Rings at most once during each sleep of the manager. */
+/* Wakes a sleeping manager, at most once during each sleep. */
 static void wake(struct channel *channel) {
     if (load_seq_cst(&channel->asleep) && exchange_seq_cst(&channel->asleep, 0))
         channel_ring(&channel->asleep);

@@ -1,9 +1,9 @@
-/* Sends the caches' messages to the manager: that HIP has created or released an object.
+/* Tells the manager when HIP has created or released an object of a cache.
  *
- * Publishing never blocks and allocates nothing: it is a few stores into a bounded ring. If the
- * ring is full, the event is only counted by kind, and the manager reads the tables again
- * (shared/caches.h). Uses of objects are not published, because the manager reads their counters.
- */
+ * Publishing an event never blocks and allocates no memory, because the events are stored in a
+ * bounded ring. If the ring is full, publish_event drops the event and counts the dropped event.
+ * The manager then reads the tables again (shared/caches.h). Uses of objects are not published,
+ * because the manager reads their counters. */
 #ifndef MGPU_RT_PUBLISH_H
 #define MGPU_RT_PUBLISH_H
 
@@ -20,11 +20,11 @@ enum published {
     EVENT_KINDS
 };
 
-/* Publishes an event from any thread, whether or not it holds locks of the runtime. bytes: size of
- * the image or the block, 0 for streams. */
+/* Publishes an event. The calling thread may hold locks of the runtime. bytes: size of the image or
+ * the block, 0 for streams. */
 void publish_event(enum published what, const void *handle, size_t bytes, int device);
 
-/* Directs all later events to this channel; NULL: events are dropped. */
+/* Sends all later events to this channel. If `channel` is NULL, later events are dropped. */
 struct channel;
 void publish_to(struct channel *channel);
 

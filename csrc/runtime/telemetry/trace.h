@@ -3,7 +3,7 @@
  *
  * A trace costs as much time as statistics: about 80 ns for each call, to read the clock. The
  * trace's file contains the newest events, in a ring of 48 MiB. Times are those of CLOCK_MONOTONIC,
- * so that traces of several processes on a machine fit together. */
+ * so that traces of several processes on one machine have the same time axis. */
 #ifndef MGPU_RT_TRACE_H
 #define MGPU_RT_TRACE_H
 
@@ -51,12 +51,12 @@ static inline bool trace_on(void) {
     return trace_now != NULL;
 }
 
-/* Adds an event of the calling thread; thread-safe, without a lock. A new event replaces the oldest
- * one. */
+/* Adds an event of the calling thread; thread-safe, without a lock. The caller has checked
+ * trace_on. A new event replaces the oldest one. */
 void trace_add(const struct trace_event *event);
 
-/* Makes trace_add add all later events to this trace, whose pages are new. NULL: trace_add drops
- * all events, as in a forked child. */
+/* Makes trace_add record all later events in `trace`, whose pages must be new. If `trace` is NULL,
+ * tracing is off, as in a forked child. */
 void trace_into(struct trace *trace);
 
 #endif

@@ -36,7 +36,7 @@ static void play_on_device(const struct step *step) {
 
 struct hold {
     sem_t let;
-    long long ms; /* the stream continues without a release after this time; 0: never */
+    long long ms; /* after this time the stream continues even without a release; 0: never */
 };
 
 /* The holds, by their numbers. The player never frees a hold, because a stream may reach the hold
@@ -87,13 +87,13 @@ static void **object(long long kind, long long number) {
     return &all[kind][number];
 }
 
-/* same KIND OBJECT OBJECT: prints whether both objects have the same handle */
+/* same KIND OBJECT OBJECT: prints whether the two objects have the same handle */
 static void play_same(const struct step *step) {
     const void *first = *object(ARGUMENT(0), ARGUMENT(1));
     say(step, "%s", first == *object(ARGUMENT(0), ARGUMENT(2)) ? "same" : "different");
 }
 
-/* name KIND NEW KIND OBJECT OFFSET: object NEW (of the first KIND) gets the handle of OBJECT (of
+/* name KIND NEW KIND OBJECT OFFSET: gives object NEW (of the first KIND) the handle of OBJECT (of
  * the second KIND), plus OFFSET bytes */
 static void play_name(const struct step *step) {
     char *handle = *object(ARGUMENT(2), ARGUMENT(3));
@@ -116,8 +116,8 @@ static void play_managed(const struct step *step) {
     say(step, "%s", is_managed != 0 ? "managed" : "not managed");
 }
 
-/* Creates one more object of the foreign user. `how`: the flags of a stream, the bytes of a buffer,
- * or an image */
+/* Creates an object for the foreign user. `how`: the flags of a stream, the bytes of a buffer, or
+ * an image */
 static void make_foreign(const struct step *step, long long kind, long long how, void **made) {
     size_t bytes;
     if (kind == STREAMS)
@@ -181,8 +181,7 @@ static size_t count_handles(void **handles, size_t count) {
     return found;
 }
 
-/* Uses one of many handles; all uses together make the library look up handles in all parts of its
- * tables. */
+/* Uses one of many handles, so that the library looks up handles in all parts of its tables. */
 static void crowd_use(long long kind, void *handle, int value, void *stream) {
     if (kind == CROWD_EVENTS) {
         mgpuEventRecord(handle, stream);
@@ -218,8 +217,8 @@ static size_t count_wrong_blocks(void **handles, size_t count, void *stream) {
     return wrong;
 }
 
-/* uncrowd WHO KIND STREAM: destroys the handles of the step crowd; if WHO is 1, destroys every
- * second handle through HIP */
+/* uncrowd WHO KIND STREAM: destroys the handles that the step crowd created; if WHO is 1, HIP
+ * destroys every second handle */
 static void play_uncrowd(const struct step *step) {
     static const char *const names[] = {"hipEventDestroy", "hipStreamDestroy", "hipFree"};
     const long long kind = ARGUMENT(1);

@@ -1,4 +1,4 @@
-/* Steps of calls that fail: wrong arguments, and calls that HIP refuses. */
+/* Steps whose calls fail, because an argument is wrong or because HIP refuses the call. */
 #include "steps.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum {
     BAD_NULL_IMAGE,
     BAD_PAGE,        /* an image that cannot be read */
     BAD_FEW_BYTES,   /* an image of 12 bytes, followed by unreadable memory */
-    BAD_ELF_32,      /* the valid image OBJECT, marked as an ELF of 32 bits */
+    BAD_ELF_32,      /* the valid image OBJECT, marked as a 32-bit ELF */
     BAD_ELF_ENDLESS, /* the valid image OBJECT, with sections far beyond its end */
 };
 
@@ -110,8 +110,8 @@ static void play_bad(const struct step *step) {
 
 enum refused { NO_BLOCK, NO_MODULE, NO_FUNCTION, NO_STREAM, NO_EVENT, NO_FILL, NO_RECORD };
 
-/* The text FUNCTION:CALL:ERROR that makes the stub of HIP fail, for each kind of fault. The player
- * sets CALL to *, which means every call. */
+/* For each kind of fault, the text that makes the stub of HIP fail, in the form
+ * FUNCTION:CALL:ERROR. The player replaces CALL by *, which stands for every call. */
 static const char *const faults[] = {
     [NO_BLOCK] = "hipMalloc:%1$s:2",
     [NO_MODULE] = "hipModuleLoadData:%1$s:2",
@@ -169,7 +169,7 @@ static void give_back(const struct step *step, void *thing) {
 }
 
 /* refused KIND OBJECT STREAM BYTES: prints what the call returned, and the thread's last error. If
- * the runtime has an idle object of this kind, it may hand out that object, and then does not call
+ * the runtime has an idle object of this kind, the runtime may return this object without a call to
  * HIP (sequences.py). */
 static void play_refused(const struct step *step) {
     char text[160];
@@ -183,8 +183,8 @@ static void play_refused(const struct step *step) {
     give_back(step, thing);
 }
 
-/* hoard STREAM BYTES: the foreign user allocates all of the device's memory, then the program
- * allocates some, and all is freed */
+/* hoard STREAM BYTES: the foreign user allocates all of the device's memory; then the program tries
+ * to allocate BYTES bytes, and all memory is freed */
 static void play_hoard(const struct step *step) {
     enum { MOST = 4096 };
     void *hoard[MOST];

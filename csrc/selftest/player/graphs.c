@@ -1,6 +1,6 @@
-/* Steps about graphs: external streams, graphs that the program captures on them, graphs that the
- * library builds, and functions that replay themselves. Also steps about overrides, which must not
- * get calls about graphs and external streams.
+/* Steps for external streams, graphs and overrides. The program captures a graph on an external
+ * stream, or the library builds a graph. The library also replays functions of `mgpu-rt lower
+ * --graph` as graphs. An override must not get calls for graphs or external streams.
  *
  * All steps except captures call functions of mgpu_rt.h. */
 #include "steps.h"
@@ -166,7 +166,8 @@ static void run_lowered(const struct step *step, const struct call *call) {
     mgpuModuleUnload(module);
 }
 
-/* call IMAGE HOST COUNT K INNER: calls the function; with INNER, that function calls another one */
+/* call IMAGE HOST COUNT K INNER: calls the second function; if INNER is not 0, calls the first
+ * function. The first function calls the second function INNER times */
 static void play_call(const struct step *step) {
     size_t bytes;
     const void *image = image_content((int)ARGUMENT(0), &bytes);
@@ -196,7 +197,8 @@ static void *create_event_instead(void) {
     return ((void *(*)(void))mgpu_rt_native(overridable[2]))();
 }
 
-/* override FUNCTION ON: replaces the library's function by another; function 3 does not exist */
+/* override FUNCTION ON: installs an override of the function, or removes the override if ON is 0;
+ * FUNCTION 3 does not exist */
 static void play_override(const struct step *step) {
     void (*const instead[])(void) = {(void (*)(void))create_stream_instead,
                                      (void (*)(void))destroy_stream_instead,

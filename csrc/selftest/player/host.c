@@ -1,4 +1,5 @@
-/* Steps of host memory that the program maps and registers, and whose pages it replaces. */
+/* Steps in which the program maps host memory, registers the memory, and replaces the memory's
+ * pages. */
 #include "steps.h"
 
 #include <sys/mman.h>
@@ -29,8 +30,8 @@ static void play_pages(const struct step *step) {
         give_up("no file in memory");
 }
 
-/* The child keeps the pages while this process writes to them, so the kernel copies them for this
- * process. */
+/* Gives this process new pages: a forked child shares the old pages, so a write makes the kernel
+ * copy each page. */
 static void split(char *at, size_t bytes) {
     int ends[2];
     if (pipe(ends) != 0)

@@ -7,10 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The place of an image when it is loaded. An image may have its own address, which never changes.
- * The image may also be in one of two buffers that all images share, as a JIT's images do, or in
- * newly mapped pages. The image may also be a constant of a library (csrc/selftest/bundle.py) that
- * stays open, may be closed, or was relocated by the loader. */
+/* The place of an image when the program loads the image. IMAGE_FIXED is the image's own address,
+ * which never changes. IMAGE_FIRST and IMAGE_SECOND are buffers that all images share, like the
+ * buffers of a JIT. IMAGE_MAPPED means newly mapped pages. The other places are constants of a
+ * library (csrc/selftest/bundle.py): the library stays open, may be closed, or was relocated by the
+ * loader. */
 enum {
     IMAGE_FIXED,
     IMAGE_FIRST,

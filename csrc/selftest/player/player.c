@@ -9,10 +9,11 @@
  *     THREAD STEP ARGUMENT ...        whole numbers
  *     end
  *
- * Threads 0 to 7 run concurrently, each in the order of its lines; 0 is the main thread. Lines of
- * thread 10 + n are played when thread n ends, by a destructor of its thread-specific data. The
- * threads 20, 21 and 22 of the last sequence are exit handlers. Handler 20 was registered last, 21
- * before main, and 22 is a destructor of the program.
+ * Threads 0 to 7 run concurrently, each in the order of its lines; 0 is the main thread. When
+ * thread n ends, a destructor of thread-specific data plays the lines of thread 10 + n. At the end
+ * of the process, exit handlers play the last sequence's lines of the threads 20, 21 and 22. The
+ * handler of thread 20 is registered last, and the handler of thread 21 before main. The handler of
+ * thread 22 is a destructor of the program.
  *
  * Results go to stdout, a line each: SEQUENCE LINE TEXT.
  *
@@ -144,7 +145,8 @@ __attribute__((destructor)) static void play_destructor(void) {
     if (!ends_here)
         return;
     play_lines_of(AT_DESTRUCTOR);
-    /* Threads may still write, and exit flushes buffers without taking their locks. */
+    /* Other threads may still write to stderr, and exit flushes a buffer without taking the
+     * buffer's lock. */
     setvbuf(stderr, NULL, _IONBF, 0);
     write_line("0 0 bye\n", 8); /* the line number 0 belongs to no step */
 }

@@ -1,5 +1,5 @@
-/* Plays scripts of calls: to the mgpu* functions of the linked runtime, and to HIP for a foreign
- * user. tests/proofs/random writes the scripts and knows the right results. */
+/* Plays scripts of calls. The program calls the mgpu* functions of the linked runtime, and a
+ * foreign user calls HIP. tests/proofs/random writes the scripts and knows the right results. */
 #ifndef SELFTEST_PLAYER_H
 #define SELFTEST_PLAYER_H
 
@@ -35,7 +35,7 @@ void *library_open(const char *name);
 void foreign_open(void);
 void *foreign_symbol(const char *name);
 
-/* Ends the program because the script or the machine, and not the runtime, is at fault. */
+/* Ends the program with a message: the script or the machine is at fault, and not the runtime. */
 void give_up(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #endif

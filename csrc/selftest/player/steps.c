@@ -69,8 +69,8 @@ static void say_content(const struct step *step, const uint32_t *words, size_t c
 void __asan_unpoison_memory_region(const volatile void *address, size_t bytes);
 #endif
 
-/* Maps new pages. AddressSanitizer may still mark the addresses as the stack of a cancelled thread,
- * and would report each access. */
+/* Maps new pages. AddressSanitizer may still treat these addresses as the stack of a cancelled
+ * thread, and would then report each access. */
 static void *map_pages(size_t bytes) {
     void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 #ifdef __SANITIZE_ADDRESS__
@@ -112,8 +112,8 @@ static void host_drop(enum place place, void *address, size_t bytes) {
 
 enum { BY_MGPU, BY_MALLOC, BY_MANAGED, BY_PINNED, BY_MGPU_REGISTER, BY_REGISTER, BY_HEAP };
 
-/* Memory to be registered: the player reuses it and never returns it to the heap. If the heap got
- * the memory back, the stub of HIP could use it as device memory while the library keeps it
+/* Memory to be registered. The player reuses this memory and never frees it. After a free, the stub
+ * of HIP could return the memory as device memory, although the library keeps the memory
  * registered. */
 enum { REGISTERED_PLACE = 1 << 20 };
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -408,12 +408,12 @@ static elapsed_function *clock_of(enum clock clock) {
                                : dlsym(dlopen(runtime, RTLD_NOW | RTLD_NOLOAD), name);
     *(void **)&found = dlsym(library, name);
     if (clock == CLOCK_FOUND && found)
-        (void)found(NULL, NULL, NULL); /* from here on events have timing */
+        (void)found(NULL, NULL, NULL); /* after this call, new events have timing */
     return found;
 }
 
 /* elapsed HOW STREAM CLOCK: calls mgpuEventElapsedTime with one of its signatures; if HOW is 2 or
- * 3, the first handle is no event */
+ * 3, the first handle is invalid */
 static void play_elapsed(const struct step *step) {
     struct elapsed found = {0};
     void *const wild = (void *)(uintptr_t)0xDEAD0000;

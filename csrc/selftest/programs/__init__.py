@@ -1,9 +1,10 @@
-"""Programs for the selftest's player whose results change if the library lacks one of the proofs in
-docs/proofs.md.
+"""Programs for the selftest's player. A program gives a wrong result if the library lacks one of
+the proofs in docs/proofs.md.
 
 With stock's behaviour each program succeeds, and its results are known. A held stream runs no work
 until the program releases the stream. After a time limit the stream continues even without a
-release, because the stock runtime may wait for the stream before the release.
+release. Otherwise the stock runtime could wait for the stream for ever, and the program would never
+reach the release.
 """
 
 from __future__ import annotations

@@ -17,15 +17,15 @@ from csrc.selftest.programs.script import (
 )
 
 captures = Group("captures", known=True)
-#: HIP 5.7 refuses to wait for an event while a stream captures; later releases do wait.
+#: While a stream captures, HIP 5.7 refuses to wait for an event; later releases wait.
 capture_events = Group("captures-events")
 
 THREAD_LOCAL, RELAXED = 1, 2
 
 
 def lend(p: Script) -> int:
-    """Creates a stream on which the program captures. The stream is not destroyed, because a
-    destroy would need all streams to be idle."""
+    """Creates a stream on which the program captures. No program destroys the stream, because the
+    destruction would need all streams to be idle."""
     own = p.stream(1)
     p.lend(own)
     stream = p.stream()
@@ -70,8 +70,8 @@ def memory_freed_in_a_capture_is_nobody_elses(p: Script) -> None:
 
 @captures
 def memory_of_a_capture_is_nobody_elses(p: Script) -> None:
-    """The program frees one block during the capture, and later two blocks: one on the external
-    stream, and one on a stream of the library."""
+    """The program frees one block during the capture. After the capture, the program frees one
+    block on the external stream and one block on a stream of the library."""
     stream, ours = lend(p), p.new("stream")
     kept = p.alloc(stream)
     p.free(kept, stream)
@@ -147,7 +147,7 @@ def waits_are_back_after_a_capture(p: Script) -> None:
 
 @captures
 def a_capture_leaves_waits_out(p: Script) -> None:
-    """With stock's behaviour, waits would end the capture."""
+    """With stock's behaviour, a wait would end the capture. The library omits the waits."""
     stream = lend(p)
     block = p.alloc(stream)
     capture(p, stream, 0)

@@ -39,8 +39,8 @@ def on(p: Script, device: int, who: int = 0) -> None:
 
 
 def job(p: Script, seed: int, image: str = "plain0", words: int = WORDS) -> None:
-    """Uses objects of each kind, and reads their results. No other device or earlier owner may
-    share these objects."""
+    """Uses objects of each kind, and reads their results. A wrong result shows that the library has
+    reused an object of another device or of an earlier owner."""
     stream = p.stream()
     module, event = p.load(image), p.event()
     run(p, p.function(module), image)
@@ -94,7 +94,8 @@ def memory_goes_back_to_its_device(p: Script) -> None:
 
 @devices
 def a_freed_block_waits_for_work_of_before(p: Script) -> None:
-    """Another device is current when the work is submitted, or when memory is freed."""
+    """The block lies on device 0. Device 1 is current when the program submits the work, or when
+    the program frees the block."""
     stream, own = p.stream(), p.stream(2)
     for other, submits_on, frees_on in ((NULL, 0, 1), (own, 1, 0)):
         block = p.alloc(stream)
@@ -140,7 +141,7 @@ def a_graph_is_of_one_device(p: Script) -> None:
 
 @graphs
 def a_graph_runs_on_its_device_alone(p: Script) -> None:
-    """Any device may be current."""
+    """A replay on the graph's device works even if a different device is current."""
     own, module = p.stream(), p.load("plain0")
     block = p.alloc(own)
     build(p)
@@ -199,8 +200,8 @@ def a_device_that_was_chosen_through_hip_stays(p: Script) -> None:
 
 @many
 def large_copies_share_pinned_memory(p: Script) -> None:
-    """The library copies from the device in pieces with one event each; an event belongs to one
-    device."""
+    """The library splits a large copy from the device into pieces, and records one event for each
+    piece. An event belongs to one device."""
     for number in range(24):
         on(p, number // 12, HIP)
         job(p, number, words=256 * WORDS)
@@ -211,8 +212,8 @@ def large_copies_share_pinned_memory(p: Script) -> None:
 
 
 def firsts(p: Script) -> list:
-    """Returns one function for each kind of object: each function creates and uses an object, and
-    may make the first call after a reset."""
+    """Returns one function for each kind of object. Each function creates and uses an object. After
+    a reset, a program calls one of these functions first."""
 
     def module() -> None:
         made = p.load("plain0")
@@ -264,7 +265,7 @@ def nothing_of_before_a_reset_serves_again(p: Script) -> None:
 
 @resets
 def nothing_is_handed_out_that_hip_has_given_to_others(p: Script) -> None:
-    """The first call after a reset might hand out a handle from before the reset."""
+    """After a reset, the library must not return a handle from before the reset."""
     made = ((STREAM, p.stream, p.unstream), (EVENT, p.event, p.unevent))
     for kind, make, end in (*made, (MODULE, lambda: p.load("plain0"), p.unload)):
         mine = make()

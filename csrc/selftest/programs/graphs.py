@@ -214,7 +214,7 @@ def memory_that_is_left_stays_the_programs(p: Script) -> None:
 
 @graphs
 def a_graph_that_runs_ends_after_its_work(p: Script) -> None:
-    """When a graph ends, other callers may get its memory."""
+    """When a program destroys a graph, other callers may get the graph's memory."""
     stream, second = p.streams(2)
     build(p)
     block = p.alloc(stream)

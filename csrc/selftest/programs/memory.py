@@ -24,8 +24,8 @@ others = Group("memory-others")
 
 
 def taken_early(p: Script, freed_on: int, stream: int, held: int, says: str = filled(9)) -> None:
-    """Allocates a second block and writes to it on `stream`. The held stream's work on the freed
-    block runs only afterwards."""
+    """Allocates a new block and writes to the new block on `stream`. Then releases the held stream,
+    whose work uses the freed block, and reads the new block."""
     other = p.alloc(freed_on)
     p.fill(other, 9, stream)
     p.sync(stream)
@@ -38,8 +38,8 @@ def taken_early(p: Script, freed_on: int, stream: int, held: int, says: str = fi
 @memory
 def a_freed_block_waits_for_streams_of_the_program(p: Script) -> None:
     """The program creates these streams through HIP, and lends some of them to the library during
-    the fill (mgpu_rt_use_stream). This program must be the first of its process: otherwise it also
-    waits for earlier work."""
+    the fill (mgpu_rt_use_stream). The process plays this program first, because the library would
+    also wait for the work of earlier programs."""
     first = p.stream()
     for who in (2, 1):
         for is_lent in (True, False):
@@ -153,8 +153,8 @@ def a_freed_block_waits_for_the_null_stream(p: Script) -> None:
 
 @memory
 def work_on_the_null_stream_is_waited_for(p: Script) -> None:
-    """Before a stream reuses a block, it waits for the null stream's work on the block, even if
-    nothing orders the two streams."""
+    """A stream reuses a block only after the null stream's work on the block, even if the stream
+    does not synchronise with the null stream."""
     own = p.stream(2)
     block = p.alloc(NULL)
     held = p.hold(NULL)
@@ -165,7 +165,8 @@ def work_on_the_null_stream_is_waited_for(p: Script) -> None:
 
 @shared
 def memory_that_the_host_shares_waits_for_its_stream(p: Script) -> None:
-    """Stock's memory is plain device memory, which a host may be unable to read."""
+    """In the stock runtime, this memory is plain device memory, which the host may be unable to
+    read."""
     stream = p.stream()
     block, source = p.alloc(NULL, shared=True), p.alloc(stream)
     p.fill(source, 7, stream)
@@ -186,7 +187,7 @@ def the_host_shares_what_was_asked_for_so(p: Script) -> None:
     stream = p.stream()
     for _ in range(2):
         asked, plain = p.alloc(NULL, shared=True), p.alloc(stream)
-        # Programs from LLVM 17 or older that pass a stream leave `shared` undefined.
+        # A program from LLVM 17 or older passes a stream, and an undefined value for `shared`.
         garbage = p.alloc(stream, shared=True)
         p.step("managed", asked, says="managed")
         p.step("managed", plain, says="not managed")
@@ -229,7 +230,7 @@ def memory_of_others_is_copied_in_the_order_of_the_stream(p: Script) -> None:
 
 @others
 def a_block_freed_on_a_stream_of_others_is_idle(p: Script) -> None:
-    """The stream's handle once belonged to a stream of the library."""
+    """The foreign stream has the handle of a destroyed stream of the library."""
     ours, own = p.stream(), p.stream(2)
     gone = p.name(STREAM, ours)
     block = p.alloc(ours)

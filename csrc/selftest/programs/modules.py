@@ -1,5 +1,5 @@
-"""Modules and functions: which image's code a launch runs. Each kernel adds a number that only its
-image has."""
+"""Modules and functions: a launch must run the kernel of the right image. Each kernel adds a number
+that identifies its image."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mgpu_rt._selftest.bundle import ENDLESS, OFFLOAD
 modules = Group("modules", alone=True)
 bundles = Group("modules-bundles", alone=True, amd=True)
 others = Group("modules-others")
-#: One module fits into this limit, with the memory that HIP and the library use for the module.
+#: The limit permits one module, including the memory that HIP and the library use for a module.
 limited = Group("modules-limited", ("library",), {"MGPU_RT_MODULE_LIMIT": "60K"})
 overridden = Group("modules-overridden", ("exclusive",), known=True)
 handles = Group("modules-handles", alone=True, known=True)
@@ -74,8 +74,8 @@ def an_image_may_go_before_its_kernel_is_asked_for(p: Script) -> None:
 
 @modules
 def a_name_counts_in_its_module(p: Script) -> None:
-    """All these modules have a function of the same name, and the program always passes the same
-    pointer to that name."""
+    """All these modules have a function of the same name. The program passes the same pointer to
+    this name in each call."""
     held = [(p.load(image), image) for image in (*images.PLAIN, *images.CELLS) * 3]
     for _ in range(2):
         for module, image in held:
@@ -86,7 +86,7 @@ def a_name_counts_in_its_module(p: Script) -> None:
 
 @modules
 def the_letters_of_a_name_count(p: Script) -> None:
-    """All names lie at one address, so the library must compare their letters."""
+    """All names lie at one address, so the library must compare the letters of the names."""
     module = p.load("plain0")
     for kernel in ("mix", "copy", "mix"):
         run(p, p.function(module, kernel, place=1), "plain0", kernel)
@@ -198,8 +198,8 @@ def a_modules_global_is_device_memory(p: Script) -> None:
 
 @modules
 def a_modules_global_is_copied_after_the_kernel(p: Script) -> None:
-    """The copy comes after the kernel, even if an event is recorded in between. The kernel may also
-    run on the null stream."""
+    """The copy runs after the kernel, even if the program records an event between the launch and
+    the copy. The kernel may also run on the null stream."""
     for waits in (False, True):
         module, stream = p.load("cell0"), p.stream()
         out, other, cell = p.alloc(stream), p.alloc(stream), p.new("buffer")
@@ -236,8 +236,8 @@ def constants_are_told_from_what_changes(p: Script) -> None:
 
 @modules
 def a_constant_is_no_module_that_has_its_handle(p: Script) -> None:
-    """HIP has unloaded the constant's module, and may give the module's handle to one of five other
-    modules."""
+    """HIP has unloaded the constant's module. HIP may give the module's handle to one of the
+    modules that the program loads next."""
     first = p.load("plain0", CONSTANT)
     p.unload(first)
     p.step("empty")
@@ -349,8 +349,8 @@ def pinned_memory_in_use_is_not_taken(p: Script) -> None:
 
 @copies
 def copies_of_every_size(p: Script) -> None:
-    """The largest buffer is copied only from the device, because HIP 7 reads a large source after
-    the program has overwritten it."""
+    """The program does not copy the largest buffer to the device, because HIP 7 reads a large
+    source after the program has overwritten the source."""
     stream = p.stream()
     for count in (1, 1000, (128 << 10) + 1):
         block = p.alloc(stream, count)

@@ -1,7 +1,8 @@
 """Host memory that is registered, unregistered and registered again.
 
-Only a device that pins pages can still read pages that were replaced: NVIDIA's devices, and the
-stub of HIP with HIPSTUB_PINS=1. AMD's kernel driver tracks changes of a process's pages.
+Only a device that pins pages can still read the old pages after the program has replaced the pages.
+NVIDIA's devices pin pages, and so does the stub of HIP with HIPSTUB_PINS=1. AMD's kernel driver
+tracks changes of a process's pages.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ def read_late(p: Script, host: int, count: int = WORDS) -> None:
 
 @pages
 def pages_are_replaced(p: Script) -> None:
-    """The pages are replaced by munmap and mmap at their address, by mremap, by madvise, or by a
-    fork."""
+    """The program replaces the pages by mmap at the same address, by mremap, by madvise, or by a
+    write after a fork."""
     for how in (UNMAPPED, MOVED, DROPPED, FORKED):
         host = mapped(p)
         passed(p, host, 1, 2 * WORDS)
@@ -77,7 +78,7 @@ def pages_are_replaced(p: Script) -> None:
 
 @pages
 def pages_of_a_file_are_replaced(p: Script) -> None:
-    """The file is truncated; the kernel does not report this to any process."""
+    """The program truncates the file. The kernel reports a truncation to no process."""
     host = mapped(p, file=True)
     passed(p, host, 1, 2 * WORDS)
     p.step("replace", host, 2, TRUNCATED)
@@ -86,7 +87,7 @@ def pages_of_a_file_are_replaced(p: Script) -> None:
 
 @pages
 def two_ranges_share_a_page(p: Script) -> None:
-    """The first registration ends for good before the page is replaced."""
+    """The library has ended the first registration before the program replaces the page."""
     for goes_at, goes, stays_at, stays in ((1024, 2 * WORDS, 0, 128), (0, 1280, 6144, 128)):
         page = mapped(p, 3)
         first = p.name(BUFFER, page, offset=goes_at)

@@ -64,8 +64,8 @@ class Script:
             self.expected[len(self.lines)] = says
 
     def fails(self, call: str) -> None:
-        """Expects that the last step prints that `call` has failed, and that the error remains the
-        thread's last error."""
+        """Expects that `call` has failed in the last step with a message, and that the thread's
+        last error is set."""
         self.failures.append(call)
         self.step("lasterror", 2, says="an error")
 
@@ -127,16 +127,16 @@ class Script:
         self.step("same", kind, first, second, says=says)
 
     def name(self, kind: int, old: int, to: int | None = None, offset: int = 0) -> int:
-        """Gives a second number to a handle; the second number remains when a step removes the
-        first number."""
+        """Returns a second number for a handle. The second number remains valid when a step removes
+        the first number."""
         to = kind if to is None else to
         new = self.new(KINDS[to])
         self.step("name", to, new, kind, old, offset)
         return new
 
     def again(self, kind: int, old: int, how: int = 0) -> int:
-        """Creates an object of the foreign user, with the handle of the old object if HIP
-        permits."""
+        """Creates an object of the foreign user. The object gets the handle of the old object if
+        HIP uses this handle again."""
         new = self.new(KINDS[kind])
         self.step("again", kind, new, old, how)
         return new
@@ -155,7 +155,8 @@ class Script:
         self.step("fill", who, buffer, 0, count, value, stream)
 
     def up(self, buffer: int, seed: int, stream: int, count: int = WORDS, place: int = 0) -> None:
-        """Copies words of `pattern` from host memory, which is overwritten at once."""
+        """Copies words of `pattern` from host memory. The player overwrites the host memory
+        directly after the call."""
         self.step("up", 0, buffer, 0, count, stream, seed, place)
 
     def read(
@@ -174,8 +175,8 @@ class Script:
         return made
 
     def arrive(self, host: int, value: int, stream: int, who: int = 0) -> None:
-        """Fills host memory with a value late, by a copy from the device that waits on a held
-        stream. A fill of host memory would not be late, because HIP 5.2.3 runs it at once."""
+        """Copies a value from the device to host memory, on a stream that is held for 30 ms. A fill
+        would not wait for the held stream, because HIP 5.2.3 fills host memory at once."""
         block = self.alloc(NULL)
         self.fill(block, value, NULL)
         self.sync(NULL, 3)
@@ -207,7 +208,7 @@ class Script:
         self, function: int, stream: int, buffer: int, k: int = 0, kernel: str = "mix",
         count: int = WORDS, who: int = 0,
     ) -> None:  # fmt: skip
-        """`k` is the buffer from which the kernel "copy" copies."""
+        """For the kernel "copy", `k` is the source buffer."""
         self.step("launch", who, function, KERNELS.index(kernel), stream, buffer, count, k)
 
 

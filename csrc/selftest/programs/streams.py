@@ -25,8 +25,8 @@ left_busy = Group("streams-left-busy", amd=True)
 #: HIP might mistake the handle of one object for the handle of another object; the library
 #: distinguishes these handles.
 handles = Group("handles", alone=True, known=True)
-#: From HIP 6 on, the library caches events only if no other code calls HIP. Otherwise HIP itself
-#: detects wrong event handles.
+#: From HIP 6 on, the library caches events only if no other code calls HIP. If other code calls
+#: HIP, HIP itself detects wrong event handles.
 event_handles = Group("handles-events", ("exclusive", "lazy and exclusive"), known=True)
 
 
@@ -42,7 +42,8 @@ def idle(p: Script) -> int:
 
 @streams
 def a_wait_covers_no_first_work_of_another_thread(p: Script) -> None:
-    """No thread may have submitted work before, so this program is the first of its process."""
+    """The process plays this program first, because no thread of the process may have submitted
+    earlier work."""
     p.threads = 2
     block, stream = p.alloc(NULL), p.stream()
     p.fill(block, 1, stream)
@@ -207,7 +208,7 @@ def a_destroyed_stream_is_refused(p: Script) -> None:
 
 @handles
 def a_stream_passed_as_an_event_is_waited_for(p: Script) -> None:
-    """LLVM 22 and older may pass a stream to mgpuEventSynchronize when they lower a blocking
+    """Code from LLVM 22 or older may pass a stream to mgpuEventSynchronize, for a blocking
     gpu.wait."""
     stream, host = p.stream(), p.pinned()
     p.arrive(host, 7, stream)

@@ -39,7 +39,8 @@ def what_is_no_event_has_no_time(p: Script) -> None:
 
 @imported
 def a_library_that_imports_the_function_has_times(p: Script) -> None:
-    """The library that asks for times is opened later, together with a module."""
+    """The program uses an event, then opens the library that asks for times, and then loads a
+    module."""
     p.unevent(p.event())
     p.step("open")
     p.load("plain0")

@@ -1,4 +1,4 @@
-"""Tests the output and the calls of the program saxpy, and its kernel, from Python. The tests run
+"""Tests the output, the calls and the kernel of the program saxpy from Python. The tests run
 without a GPU, as docs/ci.md describes."""
 
 import subprocess

@@ -1,7 +1,8 @@
 /* Compiles through AMD's library, and serializes requests and results for the cache.
  *
- * The cache stores results that depend only on their inputs: HIP's OpenCL compilation steps, with
- * options that name no file. The sources of these steps include no file and do not use the time. */
+ * The cache stores the result of an OpenCL compilation step only if the request determines the
+ * result. The options of such a step name no file, and the step's sources include no file and do
+ * not use the time. */
 #include "comgr.h"
 
 #include <fcntl.h>
@@ -32,13 +33,14 @@ enum {
 extern char **environ;
 
 /* Becomes true when the program sets a working directory: from then on, no result is cached. AMD's
- * function that returns the working directory crashes if none is set. */
+ * function that returns the working directory crashes if no working directory is set. */
 static atomic_bool working_directory;
 
 /* ---- whether a result may be kept ---- */
 
-/* Returns whether results may be cached. A later interface has settings that this library cannot
- * read, and AMD_COMGR_ variables make AMD's library write files. */
+/* Returns whether results may be cached. An interface later than 2.4 has settings that this library
+ * cannot read, so results of later interfaces are not cached. An AMD_COMGR_ variable makes AMD's
+ * library write files, so no results are cached while such a variable is set. */
 static bool is_known(const struct comgr *amd) {
     size_t major = 0, minor = 0;
     amd->get_version(&major, &minor);
@@ -84,8 +86,8 @@ static bool names_no_file(const char *option) {
 
 /* ---- AMD's objects as bytes ---- */
 
-/* Appends the length and bytes of a text or data; AMD's getter returns first the length, then the
- * bytes. */
+/* Appends the length and then the bytes of a text or of data, which AMD's getter returns in two
+ * calls. */
 #define ADD(bytes, get, ...)                                                                       \
     do {                                                                                           \
         size_t size = 0;                                                                           \
@@ -137,7 +139,7 @@ static void add_options(const struct comgr *amd, comgr_object info, struct bytes
     }
 }
 
-/* Appends all inputs that determine the result. */
+/* Appends all inputs that determine a compilation's result. */
 static void add_request(const struct comgr *amd, int kind, comgr_object info, comgr_object input,
                         struct bytes *to) {
     int language = -1;
@@ -196,8 +198,8 @@ static int ignore_symbol(comgr_object symbol, void *data) {
 }
 
 /* A cache hit skips the compilation that would have initialised AMD's LLVM. If a program first
- * loads a module in an exit handler, LLVM would start after its own destructors, and loop for ever.
- * The first cache hit therefore reads symbols, which starts LLVM. */
+ * loads a module in an exit handler, LLVM would start after LLVM's destructors have run, and LLVM
+ * would loop for ever. The first cache hit therefore reads symbols, which starts LLVM. */
 static void start_llvm(const struct comgr *amd, comgr_object data, uint64_t kind) {
     static _Atomic bool started;
     if ((kind == DATA_RELOCATABLE || kind == DATA_EXECUTABLE) && !atomic_exchange(&started, true))

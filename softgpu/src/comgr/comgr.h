@@ -1,10 +1,11 @@
-/* Replaces AMD's compiler library: HIP loads this library because both libraries are named
+/* Replaces AMD's compiler library: HIP loads this library, because this library is also named
  * libamd_comgr.so.2.
  *
- * HIP 5.2.3 compiles its own kernels at each start, which takes 0.2 s of the start's 0.3 s. This
- * library caches the results of these compilations. This library forwards all other calls to AMD's
- * library. AMD's types and values are those of interface 2.4; objects are reference-counted, and
- * release_data drops a reference. Every function may be called by several threads at once. */
+ * HIP 5.2.3 compiles its own kernels at each start. The compilation takes 0.2 s, and the whole
+ * start takes 0.3 s. This library caches the compilation's results. If the cache contains no result
+ * for a call, this library forwards the call to AMD's library. AMD's types and values are those of
+ * interface 2.4; objects are reference-counted, and release_data drops a reference. Every function
+ * may be called by several threads at once. */
 #ifndef SOFTGPU_COMGR_H
 #define SOFTGPU_COMGR_H
 
@@ -66,8 +67,8 @@ void bytes_free(struct bytes *bytes);
  * folder. */
 bool store_usable(void);
 
-/* Reads the cached result of exactly this request. Returns false if no result is cached, or the
- * cached result is damaged. */
+/* Reads the result that is cached for an equal request. Returns false if no result is cached, or
+ * the cached result is damaged. */
 bool store_read(const struct bytes *request, struct bytes *result);
 
 /* Caches a result; if writing fails, the result is not cached. */

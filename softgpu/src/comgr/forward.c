@@ -36,8 +36,8 @@ static function *functions[FUNCTIONS];
 static struct comgr amd;
 static bool found;
 
-/* Marks this library as softgpu's, so that no softgpu library forwards to another softgpu library
- * in the search path. */
+/* Identifies softgpu's library. open_in() rejects a library with this symbol, so that softgpu's
+ * library never forwards calls to a copy of itself. */
 EXPORTED const char softgpu_comgr[] = NAME;
 
 /* ---- where AMD's is ---- */
@@ -73,8 +73,9 @@ static void *open_in(const char *folder, size_t length) {
     return NULL;
 }
 
-/* Searches the folders that HIP's own dlopen searches, and then HIP's folder. HIP's folder may be
- * none of these folders, because the loader may have found HIP in the loader's cache. */
+/* Searches the folders that HIP's own dlopen searches, and then the folder that contains HIP. HIP's
+ * dlopen may not search HIP's folder, because the loader may have found HIP through the loader's
+ * cache. */
 static void *open_amd(void) {
     char path[PATH_MAX] = "";
     Dl_info self;
@@ -97,7 +98,7 @@ static void *open_amd(void) {
 
 /* ---- which it is ---- */
 
-/* Appends text that identifies the file that contains `symbol`. */
+/* Appends the path, size and modification time of the file that contains `symbol`. */
 static bool identify(const void *symbol, char *text, size_t room) {
     Dl_info info;
     struct stat file;
@@ -167,7 +168,7 @@ const struct comgr *comgr_amd(void) {
 
 /* ---- all else ---- */
 
-/* Returns an error in place of a function that AMD's library lacks. */
+/* Returns an error; replaces each function that AMD's library lacks. */
 static word refuse(word a, word b, word c, word d, word e, word f) {
     (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
     return COMGR_ERROR;

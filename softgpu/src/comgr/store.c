@@ -20,7 +20,8 @@
 
 struct header {
     uint64_t magic, request, result,
-        checksum; /* sizes in bytes; the checksum covers request, then result */
+        checksum; /* `request` and `result` are sizes in bytes; `checksum` covers first the request,
+                     then the result */
 };
 
 /* ---- bytes ---- */
@@ -70,8 +71,8 @@ static uint64_t checksum(uint64_t sum, const struct bytes *bytes) {
 
 /* ---- the folder ---- */
 
-/* Finds $XDG_CACHE_HOME, or ~/.cache if that variable has no absolute path. Returns false if
- * neither path is absolute. */
+/* Finds $XDG_CACHE_HOME, or ~/.cache if $XDG_CACHE_HOME is not an absolute path. Returns false if
+ * $HOME is not an absolute path either. */
 static bool cache_folder(char *path, size_t room) {
     const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     int length = -1;

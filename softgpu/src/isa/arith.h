@@ -4,7 +4,7 @@
 
 #include "lanes.h"
 
-/* Defines an instruction by two functions, without and with the clamp bit. */
+/* Defines an instruction as two functions, one for each value of the clamp bit. */
 #define SATURATING2(name, D, A, B, expr, clamped)                                                  \
     OP2(name##_wrapping, D, A, B, expr)                                                            \
     OP2(name##_clamped, D, A, B, clamped)                                                          \
@@ -68,8 +68,8 @@ static inline int32_t saturate_i16(int32_t x) {
  * error cannot create a tie when the sum is rounded to f16. */
 static inline uint16_t fma_f16_bits(uint16_t a, uint16_t b, uint16_t c) {
     double product = (double)f16_of(a) * (double)f16_of(b), sum = product + (double)f16_of(c);
-    /* Rounds the sum to f32, to odd: an odd last bit records lost bits for the second rounding, to
-     * f16. */
+    /* Rounds the sum to f32, to odd: an odd last bit records the lost bits for the second rounding,
+     * which gives f16. */
     float f = (float)sum;
     uint32_t u = bits_of_f32(f);
     if ((double)f != sum && sum == sum && !isinf(f)) {

@@ -1,5 +1,6 @@
-/* Implements the atomic operations of one lane. Other threads run workgroups, and the host may read
- * at any time. Every operation must therefore be atomic, even if the host's processor lacks it. */
+/* Implements the atomic operations of one lane. Several threads run workgroups at once, and the
+ * host may read the same memory. Each operation must therefore be atomic, even if the host's
+ * processor has no such atomic instruction. */
 #include "lanes.h"
 #include "memory.h"
 

@@ -89,7 +89,8 @@ static bool scan_once(struct scan *s, bool *again) {
         }
         word += i.size;
         running = !ends_run(&i) && word < s->available;
-        if (!running) { /* w->next then has an address even after the last instruction */
+        if (!running) { /* adds an instruction, so that w->next has an address after the last
+                           instruction */
             struct inst stop = {
                 .size = 1, .run = softgpu_run_unknown, .offset = (uint32_t)(4 * word)};
             if (word < s->available)
@@ -186,7 +187,8 @@ static struct code *acquire(enum target_mask target, uint64_t va) {
     struct code *c = find_cached(target, va, &r);
     if (!c) {
         size_t available = (r.size - (va - r.va)) / 4;
-        /* A mapping may be gigabytes long, but a function is shorter than the reach of a branch. */
+        /* A function is shorter than the reach of a branch, although a mapping may be gigabytes
+         * long. */
         available = available < 8 * BRANCH_REACH ? available : 8 * BRANCH_REACH;
         c = decode(target, va, (const uint32_t *)(void *)(r.host + (va - r.va)), available);
         if (c) {

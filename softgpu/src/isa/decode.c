@@ -181,8 +181,8 @@ static bool decode_scalar(const uint32_t *words, size_t available, struct inst *
     return ok;
 }
 
-/* Returns whether an unknown instruction has two words according to LLVM. On gfx942 LLVM does not
- * recognise the encoding of images. */
+/* Returns whether LLVM decodes an unknown instruction as two words. For gfx942, LLVM does not know
+ * the encoding of image instructions. */
 static bool is_long(enum target_mask target, uint32_t w) {
     enum { IMAGES = 0x3c, NOTHING = 0x35 };
     return w >> 30 == 3 && w >> 26 != NOTHING && !(target == GFX942 && w >> 26 == IMAGES);

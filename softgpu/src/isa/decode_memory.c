@@ -124,8 +124,8 @@ static void decode_mubuf(enum target_mask target, const uint32_t *words, struct 
         i->run = softgpu_run_unknown;
 }
 
-/* Returns a type with the registers that the image components in the mask need; two 16-bit
- * components share a register. */
+/* Returns the type whose registers hold the image components in the mask; two 16-bit components
+ * share a register. */
 static enum type image_type(const struct inst *i, uint32_t w, uint32_t x, bool tfe) {
     static const enum type types[] = {B32, B32, B64, B96, B128, B160};
     unsigned components =

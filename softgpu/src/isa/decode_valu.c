@@ -37,8 +37,8 @@ static void decode_sdwa(uint32_t x, struct inst *i) {
     i->run = ok ? i->run : NULL;
 }
 
-/* Returns whether DPP permits this control. For a 64-bit operand, DPP permits only the broadcast of
- * one lane to all lanes of a row. */
+/* Returns whether DPP permits the control `ctrl`. For a 64-bit operand, DPP permits only the
+ * broadcast of one lane to all lanes of a row. */
 static bool is_dpp_control(enum target_mask target, unsigned ctrl, unsigned dwords) {
     bool broadcast = ctrl >= 0x150 && ctrl <= 0x15f && target & SINCE90A;
     bool shift = ctrl > 0x100 && ctrl <= 0x12f && ctrl & 15;
@@ -210,8 +210,8 @@ static void decode_mai(enum target_mask target, const uint32_t *words, struct in
         i->run = NULL;
 }
 
-/* Returns true if the instruction has only plain operands and an unmodified result. The
- * instruction's handler can then ignore modifiers. */
+/* Returns true if the instruction has only plain operands and an unmodified result. Such an
+ * instruction's handler can ignore modifiers. */
 static bool is_plain(const struct inst *i) {
     bool packed = i->encoding == E_VOP3P;
     uint8_t mods = i->src[0].mods | i->src[1].mods | i->src[2].mods;

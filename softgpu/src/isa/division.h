@@ -83,9 +83,9 @@ static inline float fmas_f32(float a, float b, float c, bool scaled) {
     return (float)(fma((double)a, (double)b, (double)c) * (biased32(c) > 127 ? 0x1p64 : 0x1p-64));
 }
 
-/* Computes (a * b + c) * 2^-128, rounded once. If the scaled result is denormal, the rounded sum
- * may look like a tie although the exact sum is not a tie. The bits that the first rounding removed
- * decide the second rounding. */
+/* Computes (a * b + c) * 2^-128, rounded once. If the scaled result is denormal, the first rounding
+ * can create a tie. In such a tie, the bits that the first rounding removed decide the second
+ * rounding. */
 static inline double scaled_down_sum(double a, double b, double c) {
     double sum = fma(a, b, c), result = sum * 0x1p-128;
     double lost = sum - result * 0x1p128, cut = fma(a, b, c - sum);
@@ -150,8 +150,8 @@ static inline float fixup_f16(float q, float d, float n) {
     return copysignf(q, sign);
 }
 
-/* Returns 53 bits of 2/pi, from bit 53 * `segment` on. If x's biased exponent exceeds 1077, the
- * excess is added to the first bit's number. */
+/* Returns 53 bits of 2/pi, beginning with bit 53 * `segment`. If x's biased exponent exceeds 1077,
+ * the function adds the excess to the first bit's number. */
 static inline double trig_preop(double x, uint32_t segment) {
     static const uint64_t two_over_pi[] = {
         0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,

@@ -4,8 +4,9 @@
 #include "memory.h"
 #include "operand.h"
 
-/* The size of one element and the unit of the offsets, in bytes, for an instruction that moves two
- * elements. Both numbers are 0 for other instructions. */
+/* Sizes in bytes for an instruction that moves two elements: `bytes` is an element's size, and
+ * `scale` is the unit of an offset. For an instruction that moves one element, `bytes` and `scale`
+ * are 0. */
 struct two {
     unsigned bytes, scale;
 };
@@ -93,7 +94,8 @@ static void permute(struct wave *w, const struct inst *i, bool push) {
 
 static unsigned swizzled_lane(uint32_t pattern, unsigned l) {
     unsigned group = l & ~31u, n = l & 31;
-    if (pattern >= 0xc000) { /* rotates the lane number modulo 32, but preserves the bits of keep */
+    if (pattern >= 0xc000) { /* rotates the lane number modulo 32, but preserves the lane number's
+                                bits in `keep` */
         unsigned amount = pattern >> 5 & 31, keep = pattern & 31;
         unsigned turned = pattern >> 10 & 1 ? n - amount : n + amount;
         return group | ((n & keep) | (turned & 31 & ~keep));

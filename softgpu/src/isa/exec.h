@@ -32,8 +32,7 @@ struct dispatch {
     uint32_t grid[3], block[3], groups[3]; /* grid and block in work-items, groups in workgroups */
     uint32_t lds_size, scratch_lane_size;  /* bytes */
     uint64_t budget, barrier_budget;       /* in instructions; 0: no limit */
-    /* softgpu_code_at, called through a pointer, so that the files that run instructions need no
-     * decoder */
+    /* points to softgpu_code_at, so that the files that run instructions need no decoder */
     const struct inst *(*code_at)(struct dispatch *d, uint64_t pc, const struct code **code);
 
     pthread_mutex_t lock;
@@ -48,7 +47,7 @@ struct dispatch {
     bool failed;
     struct softgpu_fault *fault;
 
-    struct dispatch *next; /* next dispatch in the pool's list of dispatches that need helpers */
+    struct dispatch *next; /* next dispatch that needs helpers, in the pool's list */
     unsigned helpers;
     CHECK_IN_DISPATCH
 };
@@ -65,7 +64,7 @@ struct group {
     uint8_t *scratch;
     uint64_t scratch_capacity;
     struct softgpu_range hot[HOT_RANGES]; /* the latest mappings, the most recently used first */
-    uint64_t awaited; /* instructions that waves ran since a wave arrived at its barrier */
+    uint64_t awaited; /* instructions that waves ran while a wave waited at a barrier */
     struct group *next;
     CHECK_IN_GROUP
 };
@@ -93,7 +92,7 @@ void softgpu_group_end(struct group *g);
 void softgpu_gws_init(struct wave *w, const struct inst *i);
 void softgpu_gws_barrier(struct wave *w, const struct inst *i);
 
-/* Sends a kernel's interrupt message, with an event number in M0. */
+/* Handles a kernel's interrupt message; `event` is the event number from M0. */
 void softgpu_interrupt(uint32_t event);
 
 /* Runs a dispatch (pool.c). */

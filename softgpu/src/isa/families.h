@@ -14,8 +14,8 @@ extern const struct rows softgpu_rows_sop1, softgpu_rows_sop2, softgpu_rows_sopk
     softgpu_rows_vop3, softgpu_rows_vop3p, softgpu_rows_mai, softgpu_rows_ds, softgpu_rows_flat,
     softgpu_rows_global, softgpu_rows_scratch, softgpu_rows_mubuf, softgpu_rows_mimg;
 
-/* Set in `info` for a sparse matrix instruction: A stores two of every four elements, and src2
- * contains their indices. */
+/* A flag in a row's `info`: the instruction multiplies a sparse matrix A. A stores two of every
+ * four elements, and src2 contains the indices of the stored elements. */
 #define SPARSE_MATRIX 0x80000000u
 
 #define FAMILY(table) {table, sizeof table / sizeof table[0]}

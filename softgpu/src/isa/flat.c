@@ -5,7 +5,7 @@
 #include "memory.h"
 #include "operand.h"
 
-/* Computes the addresses of all lanes: a 64-bit register pair, or an SGPR pair plus a 32-bit
+/* Computes each lane's address: `base` plus a 64-bit register pair or, if `hi` is NULL, a 32-bit
  * register. */
 VECTORISED static void add_offset(uint64_t *va, const uint32_t *lo, const uint32_t *hi,
                                   uint64_t base) {
@@ -30,8 +30,8 @@ static uint64_t lanes_within(const uint64_t *va, uint64_t mask, uint64_t apertur
     return within;
 }
 
-/* FLAT_SCRATCH contains the start of a wave's scratch. The kernel's code sets the start; since
- * gfx942 the hardware sets it, invisibly. */
+/* FLAT_SCRATCH contains the start of a wave's scratch. On older targets the kernel's code sets
+ * FLAT_SCRATCH. On gfx942 the hardware sets FLAT_SCRATCH, and kernels do not see the register. */
 static bool flat_scratch(struct wave *w, const struct inst *i, uint64_t *base) {
     if (w->code->target == GFX942) {
         *base = w->scratch_offset;

@@ -38,7 +38,7 @@ static inline uint8_t float8_of_f32(const struct float8 *f, float x, bool satura
             return FLOAT8_NAN;
         units = ldexpf(f->largest, f->mantissa - (exponent = ilogbf(f->largest)));
     }
-    /* If rounding carries a mantissa to the next power of two, the addition increments the
+    /* If rounding carries the mantissa to the next power of two, adding `units` increments the
      * exponent. */
     int bits = ((exponent + f->bias - 1) << f->mantissa) + (int)units;
     return (uint8_t)(bits ? bits | (signbit(x) ? 0x80 : 0) : 0);

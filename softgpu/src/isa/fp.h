@@ -43,10 +43,10 @@ static inline float f16_of(uint16_t h) {
     return f32_of(value | sign);
 }
 
-/* Converts f32 to f16 in the processor's rounding mode. The instruction's handler has set this mode
- * if MODE requires another mode than nearest-even. The function adds to x a number 2^13 times as
- * large, which rounds x to f16's last bit. Below f16's normal range, the addition rounds x to a
- * multiple of 2^-24. The added number has x's sign, so that directed rounding is correct for
+/* Converts f32 to f16 in the processor's rounding mode. If MODE requires a mode other than
+ * nearest-even, the instruction's handler has set the processor's mode. To round x to f16's last
+ * bit, the function adds 2^13 times x's power of two. Below f16's normal range, the addition rounds
+ * x to a multiple of 2^-24. The added number has x's sign, so that directed rounding is correct for
  * negative numbers. */
 static inline uint16_t bits_of_f16(float x) {
     uint32_t u = bits_of_f32(x), sign = u & 0x80000000, mag = u & 0x7fffffff;

@@ -112,7 +112,7 @@ static void first_sgprs(struct wave *w, const struct group *g, const struct disp
             w->s[n++] = g->id[axis];
     if (d->rsrc2 >> 10 & 1)
         w->s[n++] = g->wave_count | (uint32_t)(w->index == 0) << 31;
-    if (d->rsrc2 & 1 && d->target != GFX942) /* on gfx942 the hardware adds the offset */
+    if (d->rsrc2 & 1 && d->target != GFX942) /* gfx942's hardware adds scratch_offset itself */
         w->s[n] = (uint32_t)w->scratch_offset;
 }
 
@@ -156,9 +156,9 @@ static void begin_wave(struct wave *w, struct group *g, struct dispatch *d, unsi
     w->fp_special = mode_is_special(w->mode);
     w->scratch_offset = (uint64_t)index * d->scratch_lane_size * LANES;
     memset(w->s, 0, sizeof w->s);
-    /* Registers begin as 0, so that a program that reads uninitialised registers at least runs
-     * reproducibly. gfx90a and later count v and a registers together; gfx908 has as many a as v
-     * registers. */
+    /* All registers begin as 0, so a program that reads an uninitialised register runs
+     * reproducibly. On gfx90a and later, the kernel descriptor has one count for the v and a
+     * registers together. On gfx908, a wave has an equal number of v registers and a registers. */
     memset(w->v, 0, sizeof w->v[0] * (vgprs < AGPR0 ? vgprs : AGPR0));
     unsigned arch = d->target & SINCE90A ? ((d->rsrc3 & 63) + 1) * 4 : 0;
     unsigned accs = d->target == GFX908 ? vgprs : vgprs > arch ? vgprs - arch : 0;
@@ -203,7 +203,8 @@ struct group *softgpu_group_begin(struct dispatch *d, uint64_t number) {
 }
 
 /* Runs an instruction between s_set_gpr_idx_on and s_set_gpr_idx_off. M0 selects operands, and
- * contains the offset that is added to the vector register numbers of these operands. */
+ * contains an offset. The instruction adds the offset to the selected operands' vector register
+ * numbers. */
 static void run_indexed(struct wave *w, const struct inst *i) {
     struct inst moved = *i;
     unsigned m0 = w->s[SGPR_M0];
@@ -265,7 +266,7 @@ static void release_barrier(struct group *g) {
 }
 
 /* Counts the instructions that some waves run while other waves wait at a barrier. Without a limit,
- * a running wave would never end if it loops until a wave at the barrier acts. */
+ * a wave that loops until a wave at the barrier acts would never end. */
 static void charge_barrier(struct group *g, uint64_t instructions) {
     const uint64_t budget = g->dispatch->barrier_budget;
     g->awaited += instructions;

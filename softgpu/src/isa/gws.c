@@ -5,7 +5,7 @@
 enum { RESOURCES = 64 };
 
 static struct {
-    uint32_t others; /* number of other waves for which a wave at the barrier waits */
+    uint32_t others; /* number of waves that take part in the barrier, minus 1 */
     uint32_t arrived, generation;
 } resources[RESOURCES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -28,8 +28,8 @@ void softgpu_gws_init(struct wave *w, const struct inst *i) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Returns true if the wave may pass the barrier: it arrives last, or the last wave has arrived
- * since this wave's arrival. */
+/* Returns true if the wave may pass the barrier. The last wave to arrive passes at once. An earlier
+ * wave passes after the last wave has arrived. */
 static bool passes(struct wave *w, unsigned r) {
     if (w->gws_waits)
         return resources[r].generation != w->gws_generation;

@@ -4,8 +4,8 @@
  * words -> decode*.c -> struct inst -> the handler of its encoding family -> one row's meaning
  *
  * A row of a .def table specifies an instruction's spelling, encoding and types, and names the
- * function that computes the result. The family's handler fetches operands and stores results, so
- * this function gets plain values: 64 lanes in vector instructions. */
+ * function that computes the result. The family's handler fetches operands and stores results. The
+ * row's function therefore gets plain values: 64 lanes in vector instructions. */
 #ifndef SOFTGPU_ISA_H
 #define SOFTGPU_ISA_H
 
@@ -69,21 +69,21 @@ enum type {
     B1024,
     MASK,  /* one bit for each lane, in a pair of SGPRs */
     SDST,  /* an SGPR that a vector instruction writes */
-    SLANE, /* a lane number: scalar only */
+    SLANE, /* an operand that must be scalar, such as a lane number */
     TYPES
 };
 
 enum row_flag {
     FP = 1,          /* obeys the rounding and denormal bits of MODE */
     ACC = 2,         /* the destination is also src2 */
-    CARRY_IN = 4,    /* reads a lane mask: VCC, or src2 in VOP3 */
-    CARRY_OUT = 8,   /* writes a lane mask as well as the result: VCC, or sdst in VOP3 */
+    CARRY_IN = 4,    /* reads a lane mask from VCC, or in VOP3 from src2 */
+    CARRY_OUT = 8,   /* also writes a lane mask: to VCC, or in VOP3 to sdst */
     OPSEL = 16,      /* op_sel chooses 16-bit halves; the result's other half is preserved */
     CMPX = 32,       /* the compare's result is also written to EXEC */
-    LITK = 64,       /* v_madmk, v_madak: a constant word belongs to the instruction */
+    LITK = 64,       /* v_madmk, v_madak: the word after the instruction is a constant */
     NOSDWA = 128,    /* has no SDWA or DPP form */
-    NOE64 = 256,     /* has no VOP3 form, or prints no _e32 */
-    MEMTO = 512,     /* s_load, ds_read, ...: the destination is loaded */
+    NOE64 = 256,     /* has no VOP3 form */
+    MEMTO = 512,     /* loads data into the destination: s_load, ds_read, ... */
     HALFKEEP = 1024, /* writes one half of the destination register and preserves the other half */
     MIX = 2048,      /* each source is f32, or a half of an f16 pair, as op_sel_hi selects */
     SAT = 4096,      /* clamp saturates the integer result */
@@ -130,7 +130,7 @@ struct operand {
     uint8_t kind, type, mods, sel;
     uint16_t
         reg; /* number of the SGPR or vector register; the encoded value of a special operand */
-    uint16_t enc;  /* the encoded value, for the text */
+    uint16_t enc;  /* the operand's encoded value */
     uint64_t bits; /* O_CONST, O_LITERAL */
 };
 
@@ -192,7 +192,7 @@ struct wave {
     bool scc;
     bool fp_special; /* mode_is_special */
     uint8_t index;   /* index of the wave in its group */
-    bool gws_waits;  /* the wave waits at a barrier of the whole grid, of this generation: */
+    bool gws_waits;  /* the wave waits at a grid barrier, in the generation gws_generation */
     uint32_t gws_generation;
     uint32_t mode, trapsts;
     uint64_t instructions;
@@ -239,7 +239,8 @@ enum {
     MODE_GPR_IDX = 1 << 27,
 };
 
-/* Returns whether MODE rounds unlike nearest-even, flushes denormals, or sets FP16_OVFL. */
+/* Returns whether MODE flushes denormals, sets FP16_OVFL, or has a rounding mode other than
+ * nearest-even. */
 static inline bool mode_is_special(uint32_t mode) {
     return (mode & 0xff) != 0xf0 || mode & MODE_FP16_OVFL;
 }
@@ -264,7 +265,7 @@ void softgpu_wave_fault(struct wave *w, const struct inst *i, int lane, const ch
     __attribute__((format(printf, 4, 5)));
 void softgpu_wave_jump(struct wave *w, const struct inst *i, uint64_t pc);
 
-/* Handlers that execute vector instructions, and unknown instructions. */
+/* Handlers for vector instructions and for unknown instructions. */
 step_fn softgpu_run_vop, softgpu_run_vop_full, softgpu_run_vopc;
 step_fn softgpu_run_unknown;
 

@@ -7,8 +7,9 @@
 #include "fp.h"
 #include "isa.h"
 
-/* Each function has two copies, one of them for AVX2, FMA and F16C; the dynamic loader selects a
- * copy. Without these CPU features, an f32 fma is a library call that takes 5 ns for each lane. */
+/* The compiler makes two copies of each function, one of them for AVX2, FMA and F16C. The dynamic
+ * loader selects a copy. Without these CPU features, an f32 fma is a library call that takes 5 ns
+ * for each lane. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define VECTORISED __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else

@@ -71,9 +71,9 @@ static inline unsigned per_lane(const struct shape *s) {
     return s->m * s->k * s->blocks / LANES;
 }
 
-/* The register and lane of a result element, found by its block, row and column. If M is 32 or 16,
- * a lane holds four consecutive rows of a column, in four registers. The lane whose number is M
- * higher holds the next four rows. */
+/* The register and lane that contain the result element at a block, row and column. If M is 32 or
+ * 16, a lane holds four consecutive rows of a column, in four registers. If lane l holds four rows,
+ * lane l + M holds the next four rows. */
 struct cell {
     unsigned reg, lane;
 };

@@ -35,8 +35,8 @@ char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size) {
 }
 
 /* Finds the lowest and the highest address of all active lanes. If all lanes are active, a
- * vectorised loop compares the addresses as signed numbers. An address in the upper half then
- * causes a fault in its lane. */
+ * vectorised loop compares the addresses as signed numbers. An address in the upper half is
+ * negative in this comparison, and an access to such an address causes a fault. */
 VECTORISED static void bounds_of_all(const uint64_t *va, uint64_t *low, uint64_t *high) {
     int64_t lo = INT64_MAX, hi = INT64_MIN;
     for (int l = 0; l < LANES; l++) {
@@ -168,8 +168,8 @@ static bool outside_scratch(const struct wave *w, uint64_t base, uint32_t offset
     return first < w->scratch_offset || last >= w->scratch_offset + size;
 }
 
-/* Locates the lanes whose scratch bytes lie within dwords; `split` returns the lanes whose access
- * crosses a dword boundary. */
+/* Locates the scratch bytes of the lanes in `mask`. `split` returns the lanes with misaligned data,
+ * which cross a boundary between two dwords. */
 static bool locate_scratch(struct wave *w, const struct inst *i, uint64_t base,
                            const uint32_t *offset, uint64_t mask, struct access *a,
                            uint64_t *split) {

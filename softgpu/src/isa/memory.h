@@ -106,15 +106,16 @@ static inline enum atomic_op atomic_of(const struct row *row) {
 /* Returns how many bytes one lane moves. */
 unsigned softgpu_move_bytes(enum move move);
 
-/* The location of each lane's bytes: the dwords are `stride` bytes apart, which is 4 in ordinary
- * memory. */
+/* The location of each lane's bytes. Consecutive dwords of a lane are `stride` bytes apart: 4 in
+ * ordinary memory. */
 struct access {
     char *at[LANES];
     uint64_t mask;
     uint32_t stride;
 };
 
-/* Returns the host's address of [va, va + size), or NULL. The group caches the mapping. */
+/* Returns the host address of `va`, or NULL if no mapping contains [va, va + size). The group
+ * caches the mapping. */
 char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size);
 
 /* Stops a wave with a fault that names the address. */
@@ -130,7 +131,7 @@ bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *of
 /* Moves data between registers and memory. */
 void softgpu_transfer(struct wave *w, const struct inst *i, const struct access *a);
 /* Moves data between registers and scratch. `base` is the offset of the wave's scratch in the
- * group's scratch; each lane has its own offset, of any alignment. */
+ * group's scratch; each lane has its own offset, which need not be aligned. */
 void softgpu_transfer_scratch(struct wave *w, const struct inst *i, uint64_t base,
                               const uint32_t *offset, uint64_t mask);
 

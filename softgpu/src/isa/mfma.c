@@ -1,8 +1,9 @@
 /* Implements MFMA: a wave multiplies small matrices that are distributed over its lanes.
  *
  * A is M x K, B is K x M, C and D are M x M, in one or more independent blocks. Each lane holds E
- * elements of one row of A (or column of B), with consecutive k. The lane whose number is M higher
- * holds the row's next E elements, or, after the row's last element, elements of the next block. */
+ * elements of one row of A (or column of B), with consecutive k. Lane l + M holds the next E
+ * elements of lane l's row. After the row's last element, lane l + M holds elements of the next
+ * block. */
 #include "lanes.h"
 #include "matrix.h"
 #include "operand.h"
@@ -26,7 +27,7 @@ static unsigned source_block(const struct inst *i, unsigned block) {
     return (block & ~mask) + i->abid;
 }
 
-/* Returns the lane from which a lane takes its elements of B. The README of AMD's
+/* Returns the lane whose registers contain the elements of B for `lane`. The README of AMD's
  * amd_matrix_instruction_calculator describes BLGP, which selects this lane. */
 static unsigned source_lane(const struct inst *i, unsigned lane) {
     switch (i->blgp) {
@@ -54,7 +55,7 @@ static const char *undefined_pattern(const struct wave *w, const struct inst *i,
     return i->abid >> i->cbsz ? "abid is not among the blocks that cbsz asks for" : NULL;
 }
 
-/* Returns an element of C; a constant C has equal elements. */
+/* Returns an element of C; if C is a constant, all elements are equal. */
 static uint32_t initial(const struct wave *w, const struct inst *i, struct cell at) {
     const struct operand *c = &i->src[2];
     return c->kind == O_VGPR ? w->v[c->reg + at.reg][at.lane] : (uint32_t)c->bits;
@@ -126,8 +127,8 @@ static double double_at(const struct wave *w, unsigned reg, unsigned lane) {
 }
 
 /* Runs f64 instructions, whose matrices have layouts of their own. Consecutive rows of D are in
- * lanes that are 16 apart; every fourth row begins a new pair of registers. In 4x4x4, 16 lanes hold
- * one k of A and B for all four blocks. */
+ * lanes that are 16 apart; every fourth row begins a new pair of registers. In 4x4x4, each group of
+ * 16 lanes holds the elements of A and B with one k, for all four blocks. */
 static void run_double(struct wave *w, const struct inst *i, const struct shape *s) {
     uint32_t d[8][LANES];
     /* On gfx942, the blgp bits negate A, B and C. */

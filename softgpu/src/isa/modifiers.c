@@ -1,5 +1,5 @@
 /* Applies SDWA, DPP, VOP3 and VOP3P modifiers to operands and results, and flushes denormals as
- * MODE requires. Instructions without modifiers or flushing do not use this file. */
+ * MODE requires. Instructions that have no modifiers and need no flushing do not use this file. */
 #include "lanes.h"
 #include "operand.h"
 
@@ -75,7 +75,7 @@ static bool keeps(const struct wave *w, unsigned bits, unsigned denormals) {
     return w->mode >> (bits == 32 ? 4 : 6) & denormals;
 }
 
-/* Flushes denormals to zeros with the number's sign. */
+/* Flushes denormals to zero, and preserves the sign. */
 static void flush(uint32_t *room, enum type type) {
     EACH_LANE(l) {
         uint32_t u = room[l];
@@ -101,13 +101,13 @@ static void flush(uint32_t *room, enum type type) {
 static void select_halves(const struct inst *i, unsigned n, enum type type, uint32_t *room) {
     bool lo_high = i->op_sel >> n & 1, hi_high = i->op_sel_hi >> n & 1;
     bool neg_lo = i->neg_lo >> n & 1, neg_hi = i->neg_hi >> n & 1;
-    if (i->row->flags & MIX) { /* neg_hi means the absolute value in this instruction */
+    if (i->row->flags & MIX) { /* neg_hi requests the absolute value in MIX instructions */
         EACH_LANE(l) {
             uint32_t u = room[l];
             u = hi_high ? bits_of_f32(f16_of((uint16_t)(lo_high ? u >> 16 : u))) : u;
             room[l] = (neg_hi ? u & INT32_MAX : u) ^ (uint32_t)neg_lo << 31;
         }
-    } else if (type == PB32) { /* op_sel selects the word; op_sel_hi has no effect */
+    } else if (type == PB32) { /* op_sel selects a source word; op_sel_hi has no effect */
         EACH_LANE(l) {
             uint32_t u = room[lo_high ? LANES + l : l];
             room[l] = room[LANES + l] = u;
@@ -230,7 +230,7 @@ static void place_part(const struct inst *i, uint32_t *r, const uint32_t *old) {
     uint32_t part = sel <= SEL_BYTE3 ? 0xff : 0xffff, sign = part ^ part >> 1;
     EACH_LANE(l) {
         uint32_t u = (r[l] & part) << shift;
-        if (i->dst_unused == 1 && r[l] & sign) /* UNUSED_SEXT: copies the sign to the bits above */
+        if (i->dst_unused == 1 && r[l] & sign) /* UNUSED_SEXT: extends the sign */
             u |= ~(sign << shift | ((sign << shift) - 1));
         else if (i->dst_unused == 2) /* UNUSED_PRESERVE */
             u |= old[l] & ~(part << shift);

@@ -1,6 +1,6 @@
 /* Implements MUBUF: accesses to buffers, each described by a descriptor in four SGPRs. A scratch
  * buffer is swizzled. Every other buffer has a bound: loads of dwords beyond the bound return 0,
- * and stores to these dwords have no effect. */
+ * and stores beyond the bound have no effect. */
 #include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
@@ -28,9 +28,9 @@ static void run_scratch(struct wave *w, const struct inst *i, const struct buffe
     softgpu_transfer_scratch(w, i, b->base - SCRATCH_VA + soffset, offset, wave_exec(w));
 }
 
-/* The location of a lane's bytes, and how many of the bytes lie within the buffer's bound. Loads
- * and stores access each dword that lies within the bound; an atomic accesses all its bytes or
- * none. */
+/* The address of a lane's bytes. `have` is the number of bytes within the buffer's bound. Loads and
+ * stores access each dword that lies within the bound. An atomic accesses all of its bytes or no
+ * byte. */
 struct place {
     uint64_t va;
     unsigned have;
@@ -41,7 +41,7 @@ static struct place place_of(const struct wave *w, const struct inst *i, const s
     unsigned reg = i->src[0].reg, bytes = softgpu_move_bytes(move_of(i->row));
     uint64_t index = i->idxen ? w->v[reg][lane] : 0;
     uint64_t offset = (uint64_t)(i->offen ? w->v[reg + i->idxen][lane] : 0) + (uint32_t)i->imm;
-    /* If the bound is in bytes, the scalar offset counts toward the bound. */
+    /* If the bound is in bytes, the scalar offset is part of the offset that the bound limits. */
     uint64_t limit = b->stride              ? index < b->records ? b->stride : 0
                      : b->records > soffset ? b->records - soffset
                                             : 0;
@@ -52,8 +52,8 @@ static struct place place_of(const struct wave *w, const struct inst *i, const s
                           .have = left >= bytes ? bytes : some};
 }
 
-/* Loads the lanes whose bytes lie partly or wholly outside the bound, through a temporary copy. The
- * bytes outside the bound are 0. */
+/* Loads the lanes whose bytes lie partly or wholly beyond the bound. A temporary copy contains 0
+ * for each byte beyond the bound. */
 static void load_cut(struct wave *w, const struct inst *i, const struct place *places,
                      uint64_t lanes) {
     char copies[LANES][16] = {0};

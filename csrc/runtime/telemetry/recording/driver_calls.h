@@ -4,10 +4,11 @@
 
 #include <stdbool.h>
 
-/* Installs the only layer of patches on HIP's table (MGPU_RT_STATS, MGPU_RT_TRACE); hip_untimed has
- * the unpatched functions. A call that submits work records its first event (gpu_times.h, if
- * `gpu`), starts the clock, calls HIP, stops the clock, and records its last event. Called once,
- * after hip_install. */
+/* Replaces the functions in `hip` by functions that count and time each call (MGPU_RT_STATS,
+ * MGPU_RT_TRACE). No other code replaces functions in `hip`; hip_untimed keeps HIP's own functions.
+ * If `gpu` is set, a call that submits work also records an event before the work and an event
+ * after the work (gpu_times.h). The measured time excludes the recording of the events. Called
+ * once, after hip_install. */
 void driver_calls_watch(bool gpu);
 
 #endif

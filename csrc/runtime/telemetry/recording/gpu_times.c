@@ -17,19 +17,19 @@
 /* A float holds the milliseconds between two events, which is exact to some ns for short times. */
 enum { RING = 1024, NEW_REFERENCE = 64000000 /* ns */ };
 
-/* The library waits for the first event of a device for `patience`, and tries again after
- * `respite`. The wait is limited because the stream may wait for the program, which is itself
- * waiting in this call. In ns. */
+/* `patience` is the longest wait for a device's first event, and `respite` is the pause before the
+ * next attempt, both in ns. Without the limit, the program and a stream could wait for each other
+ * for ever. */
 static const uint64_t patience = 1000000000, respite = 60 * UINT64_C(1000000000);
 
-/* A submitted piece of work between its two events. Only the thread that has changed the state to
- * TAKEN owns the work. The owner calls HIP without a lock, because HIP may wait for space in a
- * stream's queue. */
+/* A piece of submitted work, with the event before the work and the event after the work. Only the
+ * thread that has changed the state to TAKEN owns the work. The owner calls HIP without a lock,
+ * because HIP may wait for space in a stream's queue. */
 enum state { FREE, TAKEN, SUBMITTED };
 struct work {
     int state;
     int device;          /* the events' */
-    unsigned generation; /* the device's value in `generations` when the events were created */
+    unsigned generation; /* the value of generations[device] when the events were created */
     hipEvent_t begin, end;
     uint16_t function, kernel, stream;
     uint64_t bytes;
@@ -46,14 +46,14 @@ struct reference {
 static struct work ring[RING];
 static size_t next; /* the place that was used least recently */
 
-/* Guards the two arrays below. A thread that holds this lock calls HIP only for the time between
- * completed events. */
+/* Guards the two arrays below. A thread that holds this lock calls HIP only to get the time between
+ * two completed events. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reference references[MOST_DEVICES];
 static unsigned generations[MOST_DEVICES]; /* increases when HIP has invalidated the events */
 
-/* Returns whether a call of HIP succeeded. Does not clear hipErrorNotReady: if this result becomes
- * the last error, the program's call to HIP follows and replaces the last error. */
+/* Returns whether a call of HIP succeeded. Does not clear hipErrorNotReady from the last error,
+ * because the program's call to HIP follows and replaces the last error. */
 static bool works(hipError_t error) {
     if (error != hipSuccess && error != hipErrorNotReady)
         PROOF_STEP(timing_leaves_no_error, device_clear_error(error));
@@ -99,8 +99,8 @@ static bool have_both(struct work *work, int device) {
 
 /* ---- the first event of a device ---- */
 
-/* Records an event, and stores in *time when the host saw that the event was complete. Returns
- * false if the event does not complete soon. */
+/* Records an event, waits until HIP reports the event as complete, and stores the time of that
+ * report in *time. Returns false if the event is not complete after `patience`. */
 static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time) {
     const uint64_t end = clock_ns() + patience;
     if (!works(hip_untimed.EventRecord(event, stream)))
@@ -113,9 +113,9 @@ static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time)
     return works(error);
 }
 
-/* Records an event twice; only the second record counts. The first record waits for the stream's
- * earlier work, so the second completes almost at once, and no kernel seems to start before its
- * launch. */
+/* Records an event twice, and keeps the time of the second record. The first record waits for the
+ * stream's earlier work, so the second record completes almost at once. Without the first record, a
+ * kernel could seem to start before its launch. */
 static bool find_reference(struct reference *reference, int device, hipStream_t stream) {
     const unsigned generation = load_acquire(&generations[device]);
     hipEvent_t event = NULL;
@@ -138,7 +138,7 @@ static bool find_reference(struct reference *reference, int device, hipStream_t 
     return kept;
 }
 
-/* Also returns true while another thread is determining the reference. */
+/* Returns true if the device has a reference, or if another thread is determining the reference. */
 static bool have_reference(int device, hipStream_t stream) {
     struct reference *reference = &references[device];
     if (load_acquire(&reference->event) || exchange_acq_rel(&reference->sought, true))
@@ -197,10 +197,10 @@ static void record_times(struct work *work) {
                                     .stream = work->stream});
 }
 
-/* Returns true if the work is done and its times were read, or if HIP can no longer report its
- * times. Calls hipEventElapsedTime to find out whether the work is done. In HIP 6.4.3 and 7.2.4,
- * hipEventQuery would read the stream on which the event was recorded, and that stream may be
- * destroyed. */
+/* Returns false if the work still runs. Otherwise records the times of the work, or counts the work
+ * as lost, and returns true. Calls hipEventElapsedTime to find out whether the work is done. In HIP
+ * 6.4.3 and 7.2.4, hipEventQuery would read the stream on which the event was recorded, and that
+ * stream may be destroyed. */
 static bool is_read(struct work *work) {
     if (is_invalid(work)) {
         note_lost();
@@ -253,7 +253,8 @@ static struct work *next_place(void) {
     return NULL;
 }
 
-/* Returns a place whose first event is recorded; NULL if the work cannot be timed. */
+/* Returns a place for the work, after recording the place's first event; NULL if the work cannot be
+ * timed. */
 static struct work *begin_work(int device, hipStream_t stream) {
     struct work *work = next_place();
     if (!work)

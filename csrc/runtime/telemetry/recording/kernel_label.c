@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns true if two kernels have the same name but different images. Two rows of the same image
- * are different kernels, even if their names are equal because they were cut off. */
+/* Returns true if two kernels have the same name but different images. Two rows of one image are
+ * always different kernels, although long names that were cut off may be equal. */
 static bool are_alike(const struct kernel_name *one, const struct kernel_name *other) {
     return one->image && other->image && one->image != other->image &&
            strcmp(one->name, other->name) == 0;

@@ -7,7 +7,8 @@
 
 #include <stdint.h>
 
-/* The kind of label that distinguishes a kernel from other kernels of this name. */
+/* The prefix that distinguishes a kernel from other kernels of the same name: no prefix, the
+ * gpu.module's name, or a part of the image's hash. */
 enum apart { APART_BY_NAME, APART_BY_MODULE, APART_BY_IMAGE };
 
 struct kernel_labels {
@@ -16,8 +17,8 @@ struct kernel_labels {
 };
 void kernel_labels(struct kernel_labels *labels, const struct kernel_name names[KERNELS]);
 
-/* Returns a kernel's name for output: the plain name itself, or a longer name in `text`. If an
- * image has no module's name, or shares the name with another image, the label contains the first 8
+/* Returns a kernel's name for output: the plain name itself, or the name with a prefix in `text`.
+ * If the gpu.module's name is unknown or does not distinguish two images, the prefix is the first 8
  * digits of the image's hash. */
 struct kernel_text {
     char text[sizeof(struct kernel_name)];

@@ -8,7 +8,7 @@
 
 typedef int push_function(const char *text);
 typedef int pop_function(void);
-static push_function *push; /* NULL: launches are no ranges */
+static push_function *push; /* NULL: the library records no ranges */
 static pop_function *pop;   /* set before `push` */
 static bool said;
 

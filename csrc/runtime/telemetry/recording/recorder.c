@@ -21,9 +21,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The current meaning of a handle of HIP: 1 + the row or the number of its object; 0 if the handle
- * has no meaning. If HIP returns a handle again for a new object, the new meaning replaces the old
- * one. */
+/* The current meanings of HIP's handles. For a module or a kernel, the meaning is 1 + the row; for
+ * a stream, the stream's number; for an unknown handle, 0. If HIP gives a released handle to a new
+ * object, the new meaning replaces the old meaning. */
 enum { HANDLES = 4096 };
 struct meanings {
     uint64_t handles[HANDLES];
@@ -139,7 +139,8 @@ static void count_held(struct memory_account *memory, ptrdiff_t bytes) {
         continue;
 }
 
-/* Visits all devices, because any call or the manager may release memory on any of them. */
+/* Updates the counts of all devices, because a call or the manager may have released memory on any
+ * device. */
 static void count_memory(const struct call *call) {
     for (int device = 0; device < hip_device_count && device < MOST_DEVICES; device++) {
         struct memory_account *memory = &counts.memory[device];
@@ -201,7 +202,8 @@ static enum cache_kind cache_behind(enum abi_index function) {
     }
 }
 
-/* A launch of an unknown kernel gets the name of the program's call. */
+/* Begins a range for a launch. If the kernel is unknown, the range has the name of the called mgpu*
+ * function. */
 static void mark(struct call *call) {
     struct kernel_name unknown = {.image = 0};
     const size_t row = recorder_kernel(call->kernel);

@@ -1,4 +1,4 @@
-/* Reads the recordings of processes that could not write their JSON. */
+/* Reads the recordings of processes that ended before they wrote their JSON. */
 #include "telemetry/recording/recordings.h"
 #include "process/cancel.h"
 #include "proof.h"
@@ -15,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Even the texts of a damaged file end within bounds. */
+/* Writes a 0 to the end of a text's array, because a damaged file may lack the 0 that ends a
+ * text. */
 #define END_TEXT(text) ((text)[sizeof(text) - 1] = '\0')
 
 static void end_kernel_names(struct kernel_name names[KERNELS]) {

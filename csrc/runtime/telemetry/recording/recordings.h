@@ -1,4 +1,4 @@
-/* Reads the recordings of processes that could not write their JSON. */
+/* Reads the recordings of processes that ended before they wrote their JSON. */
 #ifndef MGPU_RT_RECORDINGS_H
 #define MGPU_RT_RECORDINGS_H
 

@@ -34,7 +34,8 @@ void start_record(bool forked) {
 }
 
 /* NVIDIA's driver creates a device's context when hipFree(NULL) is called. AMD's HIP does most of
- * its start when it creates the first stream (HIP 5.2.3: 0.4 s, where hipInit takes 0.04). */
+ * its start when it creates the first stream. In HIP 5.2.3 the first stream takes 0.4 s, and
+ * hipInit takes 0.04 s. */
 static hipError_t make_ready(void) {
     hipStream_t stream = NULL;
     hipError_t error = hip_untimed.Free(NULL);
@@ -55,7 +56,8 @@ void start_device(void) {
     if (named != hipSuccess ||
         hip_untimed.DeviceGetName(start.device, sizeof start.device - 1, device) != hipSuccess) {
         start.device[0] = '\0';
-        (void)hip_untimed.GetLastError(); /* later calls of the program will get this error */
+        (void)
+            hip_untimed.GetLastError(); /* later calls of the program will return the same error */
     }
     start.nanoseconds += nanoseconds;
     counts.start = start;

@@ -6,15 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Records that hipInit was called at the clock_ns time `begin`; `version` is the result of
- * hipRuntimeGetVersion; 0 if HIP reports no version. Under start_lock. */
+/* Records that hipInit was called at the clock_ns time `begin`. `version` is the result of
+ * hipRuntimeGetVersion, or 0 if HIP reports no version. Under start_lock. */
 void start_initialised(uint64_t begin, uint64_t nanoseconds, int version);
 
 /* Initialises the current device, and records the device's name and the time of the initialisation.
  * Called once in a process, before the first call that uses a device. After driver_calls_watch. */
 void start_device(void);
 
-/* Copies these records into the counters and the trace. `forked`: HIP was started in the parent. */
+/* Copies the record of HIP's start into the counters and the trace. `forked`: HIP was started in
+ * the parent. */
 void start_record(bool forked);
 
 #endif

@@ -18,7 +18,7 @@ struct row {
     struct counter counter;
 };
 
-/* Holds the rows of one table at a time; the array has space for any of the tables. */
+/* The rows of one table. The array has space for the rows of any table. */
 struct rows {
     size_t count;
     struct row rows[KERNELS + ABI_COUNT + HIP_COUNT];
@@ -46,7 +46,7 @@ static void print_row_name(FILE *out, const char *name) {
     fputc('\n', out);
 }
 
-/* Prints the columns of `ltrace -c`. Clears the rows afterwards. */
+/* Prints a table with the columns of `ltrace -c`, and then removes all rows from `table`. */
 static void print_table(FILE *out, const char *title, const char *what, struct rows *table) {
     struct counter total = {0, 0};
     for (size_t i = 0; i < table->count; i++) {

@@ -11,8 +11,8 @@ enum { STATISTICS_RELEASE = 48 };
 const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]);
 
 /* Prints tables of the program's calls, the driver's calls, the launches of kernels, and HIP's
- * start. The JSON contains these lines as "rendered", so `mgpu-rt stats` shows the tables that the
- * library prints at exit. */
+ * start. The JSON contains the text of these tables as "rendered", so `mgpu-rt stats` shows the
+ * tables that the library prints at exit. */
 void statistics_print_tables(FILE *out, const struct counts *record);
 
 /* Prints JSON without a final newline, for this process or for a process that has left a recording.

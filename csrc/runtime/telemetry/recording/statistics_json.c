@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints the seconds as two integers, because a program's locale may use a comma for the point. */
+/* Prints the seconds as two integers, because a program's locale may have a decimal comma. */
 static void print_process(FILE *out, const struct process *process, uint64_t end,
                           const char *ended) {
     const uint64_t microseconds = end > process->begin ? (end - process->begin) / 1000 : 0;
@@ -49,7 +49,7 @@ static void print_start_and_device(FILE *out, const struct start *start) {
         fputs(", \"hip\": null}", out);
 }
 
-/* The fields of the structs in counters.h that consist of 64-bit counts. */
+/* The names of the members, for each struct in counters.h that contains only 64-bit counts. */
 static const char *const counter_fields[] = {"calls", "ns", NULL};
 static const char *const copy_fields[] = {"calls", "bytes", NULL};
 static const char *const cache_fields[] = {"hits", "misses", "evictions", NULL};
@@ -215,7 +215,7 @@ static void print_caches(FILE *out, const struct counts *record) {
     fputs("}", out);
 }
 
-/* Prints the bytes of each site at the peak of a device. */
+/* Prints how many bytes each site held when the program held the most memory on a device. */
 static void print_peak(FILE *out, const struct counts *record, int device) {
     bool first = true;
     fputs("\"peak\": [", out);

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* The trace shows streams as rows of one artificial process, and the GPU's work as rows of another.
- * Linux never uses the ids of these two processes. */
+/* The trace shows streams as rows of one artificial process, and the GPU's work as rows of another
+ * artificial process. Linux never uses the ids of these two processes. */
 static int64_t streams_id(const struct process *process) {
     return process->id + (1 << 22);
 }
@@ -136,7 +136,7 @@ static void print_memory_event(FILE *out, int64_t process, const struct trace_ev
             event->begin / 1000, (unsigned)(event->begin % 1000), event->nanoseconds, event->bytes);
 }
 
-/* Returns whether an event is work that was submitted to a stream, or a wait for the stream. */
+/* Returns whether an event is a call that submits work to a stream or waits for a stream. */
 static bool is_work(const struct trace_event *event) {
     switch ((enum abi_index)event->function) {
     case ABI_mgpuLaunchKernel:
@@ -188,7 +188,7 @@ static void print_one(FILE *out, const struct trace *trace, const struct kernel_
             &(struct place){work, "stream", kernel, streams_id(&trace->process), event->stream});
 }
 
-/* The streams that have events, and therefore rows. */
+/* The streams that have events. Only streams with events get rows in the trace. */
 struct rows {
     bool streams[TRACE_NO_STREAM], gpu[TRACE_NO_STREAM];
 };

@@ -281,11 +281,10 @@ def test_a_command_runs(name: str, line: str, place: Path) -> None:
         result = subprocess.run(
             ["sh", "-c", line], cwd=place, env=surroundings(place), capture_output=True, text=True
         )
-    # MLIR's main returns no value, so the exit status of ./program is arbitrary. Only the statuses
-    # 126 and 127 are errors of the shell.
-    of_command = (126, 127) if "./program" in line else range(1, 256)
+    # MLIR's main returns no value, so the exit status of ./program is arbitrary, even 127.
+    of_command = () if "./program" in line else range(1, 256)
     assert result.returncode >= 0 and result.returncode not in of_command, result.stderr
-    assert "failed with" not in result.stderr and not result.stderr.startswith("usage:")
+    assert not re.search("failed with|not found|denied|^[Uu]sage:", result.stderr)
 
 
 def test_commands_tested_elsewhere_are_shown_and_exist() -> None:

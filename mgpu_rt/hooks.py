@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 class LaunchHook(Runtime):
     """Observes launches: override `on_launch`, and call super() to make the launch.
 
-    `kernel` is a shell pattern, which is matched to the kernel's name with and without its
-    gpu.module: 'softmax*', 'main_kernel_0::*'. `nth` selects one launch of each matching kernel,
-    counted from 1; 0 selects all launches. `launch.number` counts the kernel's launches, from 1.
-    `on_launch` is called only for launches that `kernel` and `nth` select. `on_launch` is not
-    called for a launch that a stream captures into a graph, because that launch does not run yet.
+    `kernel` is a shell pattern for the kernel's name, with or without the name's gpu.module:
+    'softmax*', 'main_kernel_0::*'. `nth` selects one launch of each matching kernel, counted from
+    1; 0 selects all launches. `launch.number` counts the kernel's launches, from 1. `on_launch` is
+    called only for launches that `kernel` and `nth` select. `on_launch` is not called for a launch
+    that a stream captures into a graph, because that launch does not run yet.
     """
 
     kernel: str = "*"
@@ -48,7 +48,8 @@ class LaunchHook(Runtime):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._counted: Counter[tuple[str, ...]] = Counter()
-        #: The launched kernels that the pattern `kernel` does not match, for the message in `end`.
+        #: The launched kernels that the pattern `kernel` does not match. The message in `end` names
+        #: these kernels.
         self._passed: dict[tuple[str, ...], LoadedKernel] = {}
         self._chosen = 0  # number of launches that `on_launch` has seen
         self._counting = threading.Lock()
@@ -75,7 +76,7 @@ class LaunchHook(Runtime):
         return super().launch_kernel(launch)
 
     def end(self) -> None:
-        """Prints a message if a pattern or a number has selected no launch."""
+        """Prints a message if `kernel` and `nth` have selected no launch."""
         if not self._chosen and (self.kernel != "*" or self.nth):
             say(f"mgpu_rt: the hook has looked at no launch: {self._why_none()}")
         super().end()
@@ -103,8 +104,8 @@ class LaunchHook(Runtime):
 
 def say(text: str) -> None:
     """Writes a line to stderr at once, with control characters as escapes. Drops a line that cannot
-    be written, as C does. If the program has configured Python's logging, the line goes to the
-    logger mgpu_rt."""
+    be written, as the library's C code does. If the program has configured Python's logging, the
+    line goes to the logger mgpu_rt."""
     logging = sys.modules.get("logging")
     if logging is not None and (logger := logging.getLogger("mgpu_rt")).hasHandlers():
         logger.warning("%s", printable(text))
@@ -146,7 +147,7 @@ _NUMPY = {"f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"}
 
 
 class NanCheck(LaunchHook):
-    """Stops at the first kernel that writes a NaN to a place that contained none.
+    """Stops at the first kernel that writes a NaN to an element that contained no NaN before.
 
     A code object does not contain the type of its buffers: pass the type as `dtype` (f16, bf16, f32
     or f64). Needs NumPy.
@@ -230,7 +231,7 @@ class Record(LaunchHook):
 
     def _tried(self, launch: Launch, step: Callable[[], list[str] | None]) -> bool:
         """Runs a step of the recording, and prints its messages. Returns False if the launch cannot
-        be recorded, and prints each reason once."""
+        be recorded. Prints each reason only once."""
         from mgpu_rt.runtime._recording import NotRecorded
 
         try:
@@ -287,12 +288,13 @@ for _method in set(METHODS.values()) - {"launch_kernel"}:
 
 
 class Faults(Runtime):
-    """Makes one call fail: mgpuMemAlloc:3 in `fault` selects the third call of mgpuMemAlloc. The
-    error is hipErrorOutOfMemory by default; mgpuMemAlloc:3:hipErrorNoDevice names another error."""
+    """Makes one call fail: the value mgpuMemAlloc:3 of `fault` selects the third call of
+    mgpuMemAlloc. The call fails with hipErrorOutOfMemory by default; the value
+    mgpuMemAlloc:3:hipErrorNoDevice selects another error."""
 
     fault: str = "mgpuMemAlloc:1"
 
-    #: Maps each function of the runtime to the function of HIP that LLVM's own library calls.
+    #: Maps the runtime's functions to the HIP functions that LLVM's own library calls.
     CALLS: ClassVar[dict[str, str]] = {
         "mgpuModuleLoad": "hipModuleLoadData",
         "mgpuModuleUnload": "hipModuleUnload",

@@ -1,4 +1,5 @@
-"""Collects the findings of `mgpu-rt doctor`: a list of checks, for people and for machines."""
+"""Collects the findings of `mgpu-rt doctor` in a list of checks, which is shown as text or as
+JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ OK, NOTE, WARNING, FAILURE = "ok", "note", "warning", "failure"
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the list: the check's subject, its state, and the remedy if it failed."""
+    """One line of the list: the check's subject, state, finding and remedy."""
 
     name: str
     state: str

@@ -17,11 +17,11 @@ def _libraries(directory: str, name: str) -> set[str]:
 
 
 def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Finds another preloaded runtime. Our library is loaded first, but the other library's
-    constructors run, too."""
+    """Finds a second runtime that LD_PRELOAD names. The loader loads our library first, but also
+    runs the constructors of the second runtime."""
     ours = os.path.realpath(preload.runtime())
     for path in environment.get("LD_PRELOAD", "").split(":"):
-        # A name without a folder is our library: preload.with_library adds the folder to
+        # A name without a folder is our library, because preload.with_library adds the folder to
         # LD_LIBRARY_PATH.
         name = os.path.basename(path)
         if name != path and name.startswith(LIBRARY) and os.path.realpath(path) != ours:
@@ -29,7 +29,7 @@ def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Finds another runtime that programs without mgpu-rt would load from LD_LIBRARY_PATH."""
+    """Finds a second runtime in LD_LIBRARY_PATH, which programs would load without mgpu-rt."""
     ours = _libraries(os.path.dirname(preload.runtime()), LIBRARY)  # ours under LLVM's other names
     for directory in environment.get("LD_LIBRARY_PATH", "").split(":"):
         for path in sorted(_libraries(directory, LIBRARY) - ours if directory else ()):
@@ -41,8 +41,8 @@ def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
-    """Finds another HIP library with which a program was linked: the process would contain two HIP
-    libraries."""
+    """Finds a second HIP library in LD_LIBRARY_PATH. A program that is linked with the second
+    library would contain two HIP libraries."""
     for other in _hip_search.find(environment):
         same = os.path.realpath(other.path) == os.path.realpath(hip)
         if not same and other.origin == "LD_LIBRARY_PATH":
@@ -54,8 +54,8 @@ def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]
 
 
 def find(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
-    """Yields each conflict in the environment of a run with the HIP library `hip`, and the
-    conflict's remedy."""
+    """Yields the conflicts in the environment of a run with the HIP library `hip`, each with a
+    remedy."""
     yield from _preloaded(environment)
     yield from _searched(environment)
     if hip:

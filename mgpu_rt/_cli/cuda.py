@@ -16,8 +16,8 @@ from mgpu_rt import _layout
 BUILD = _layout.DEVICES
 HIP = "libamdhip64.so"
 
-#: The name of the driver library, and the library's paths in folders that the loader does not
-#: search by default (csrc/cuhip/driver.c).
+#: The driver library's name for the loader, and the library's paths in folders that the loader does
+#: not search by default (csrc/cuhip/driver.c).
 DRIVERS = (
     "libcuda.so.1",
     "/usr/local/nvidia/lib64/libcuda.so.1",
@@ -26,7 +26,7 @@ DRIVERS = (
 
 
 class CudaUnavailable(RuntimeError):
-    """A part is missing; the message names the part and how to get it."""
+    """A part is missing; the message names the part and the remedy."""
 
 
 def hip(build: Path | None = None) -> Path:
@@ -54,8 +54,8 @@ def present(base: Mapping[str, str]) -> bool:
 
 
 def driver(base: Mapping[str, str] | None = None) -> str:
-    """Returns the library that ``MGPU_RT_CUDA`` names, or by default NVIDIA's driver library as the
-    loader finds it. Raises CudaUnavailable.
+    """Returns the library that ``MGPU_RT_CUDA`` names; by default, returns the first library of
+    DRIVERS that can be opened. Raises CudaUnavailable.
 
     Opening the driver library starts no driver. Only the driver's first call shows whether the
     machine has a GPU.
@@ -82,7 +82,7 @@ def environment(
 ) -> dict[str, str]:
     """Returns the whole environment of a child process on NVIDIA's GPUs.
 
-    ``base`` is the child's environment before the device is added, by default this process's
+    ``base`` is the environment to which this function adds the device, by default this process's
     environment. ``build`` is the directory of make's outputs. Raises CudaUnavailable.
     """
     result = dict(os.environ if base is None else base)

@@ -1,9 +1,9 @@
 """Implements `mgpu-rt doctor`, which makes a trial run and reports what a real run would do.
 
-`mgpu-rt doctor` runs a small C program (csrc/probe.c) as `mgpu-rt run` would run any program. In
-the probe's process the library prints the library's findings and decisions (MGPU_RT_VERBOSE).
-Another child process lists HIP's devices: if a broken driver hangs or crashes the child, the doctor
-can still report the failure.
+`mgpu-rt doctor` runs a small C program (csrc/probe.c) as `mgpu-rt run` would run any program. With
+MGPU_RT_VERBOSE the library prints its findings and decisions in the probe's process. A second child
+process lists HIP's devices: if a broken driver hangs or crashes this child, the doctor can still
+report the failure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mgpu_rt._library import why_not_loaded
 
 TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
 
-#: The remedy if the files of an installation do not match.
+#: The remedy if files of the installation are missing or have another version.
 HOW_TO_BUILD = (
     "reinstall it: python -m pip install --force-reinstall mgpu_rt"
     if _layout.INSTALLED
@@ -115,7 +115,7 @@ def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
 
 
 def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the environment without options that write files or tables."""
+    """Returns the environment without MGPU_RT_STATS and MGPU_RT_TRACE."""
     unwanted = ("MGPU_RT_STATS", "MGPU_RT_TRACE")
     return {name: value for name, value in environment.items() if name not in unwanted}
 
@@ -188,7 +188,7 @@ def _ending(result: subprocess.CompletedProcess[str]) -> str:
 
 
 def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
-    """Explains why a program loads this HIP library, and names the other installed HIP
+    """Explains why a program loads the HIP library `hip`, and names the other installed HIP
     libraries."""
     found = _hip_search.find(base)
     fetched = Path(hip) in _releases.installed()
@@ -306,10 +306,10 @@ def _python(
     )
 
 
-#: A child process runs this program with the path of a HIP library. The child prints JSON: the
-#: devices' names, and the error if HIP cannot count its devices. The child uses hipDeviceGetName,
-#: since the layout of hipGetDeviceProperties depends on the release. The child treats
-#: hipErrorNoDevice as zero devices.
+#: The program of a child process, which gets the path of a HIP library as an argument. The child
+#: prints JSON: the devices' names, and the error if HIP cannot count its devices. The child uses
+#: hipDeviceGetName, since the layout of hipGetDeviceProperties depends on the release. The child
+#: treats hipErrorNoDevice as zero devices.
 _LIST_DEVICES = """
 import ctypes, json, sys
 hip = ctypes.CDLL(sys.argv[1])
@@ -354,7 +354,7 @@ def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
 
 
 def _lowering(checklist: Checklist) -> None:
-    """Checks the tools of `mgpu-rt lower`: each LLVM release's tools, and the C compiler."""
+    """Checks the tools of `mgpu-rt lower`: the tools of each LLVM release, and the C compiler."""
     from mgpu_rt._lowering import object_files, pipelines, toolchain
     from mgpu_rt._packages import how_to_install
 

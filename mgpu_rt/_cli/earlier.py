@@ -1,5 +1,5 @@
-"""Defines the earlier names of commands, which this release still accepts. Each earlier name prints
-its replacement, and runs the replacement."""
+"""Defines the earlier names of commands, which this release still accepts. An earlier command
+prints the name of its replacement, and runs the replacement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _say(ctx: click.Context, now: str) -> None:
 
 
 def _now(ctx: click.Context, command: str, option: str, **given: Any) -> None:
-    """Runs the replacement of the named command."""
+    """Prints the new command's name, and runs the new command."""
     _say(ctx, f"{command} {option}")
     group = ctx.find_root().command
     assert isinstance(group, click.Group)
@@ -52,7 +52,7 @@ def trace(ctx: click.Context, file: str, out: str) -> None:
 @parameters.device("As for `mgpu-rt run`.")
 @click.pass_context
 def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) -> None:
-    """Write the page of `compare --report PAGE`, and nothing else."""
+    """Write only the page of `compare --report PAGE`."""
     from mgpu_rt._cli.stats.command import write_report
 
     program = ctx.meta["program"]

@@ -23,7 +23,7 @@ class CommandError(click.ClickException):
 
 
 def tolerate_encodings() -> None:
-    """Makes stdout print an escape for a character that stdout's encoding lacks; by default stdout
-    would raise an exception."""
+    """Makes stdout print an escape for a character that its encoding lacks; by default stdout would
+    raise an exception."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -1,4 +1,5 @@
-"""Finds the program that `mgpu-rt run` executes, and whether LD_PRELOAD affects it."""
+"""Finds the program that `mgpu-rt run` executes, and determines whether LD_PRELOAD affects the
+program."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ MACHINES = {
 
 
 def find(program: str, base: Mapping[str, str] = os.environ) -> str:
-    """Returns the file that a shell would run for this name. Raises CommandError with the exit
+    """Returns the file that a shell would run for `program`. Raises CommandError with the exit
     status that a shell would return."""
     search = base.get("PATH", os.defpath)
     found = shutil.which(program, path=search)
@@ -65,8 +66,8 @@ def _head(path: str) -> bytes:
 
 
 def _no_program(path: str) -> str:
-    """Returns how to make a program from MLIR or from an object file, or how to call a library;
-    empty for any other file."""
+    """Returns advice for MLIR, an object file or a library, which are not programs; empty for any
+    other file."""
     head = _head(path)
     if not head and path.endswith(".mlir") and os.path.isfile(path):
         return f"lower it by mgpu-rt lower --emit executable '{path}' -o PROGRAM"
@@ -92,14 +93,13 @@ def _this_machine() -> str | None:
 
 
 def _foreign(head: bytes) -> str | None:
-    """Returns the machine type of an ELF file, if it differs from this machine's type."""
+    """Returns the machine type of an ELF file for another machine; None for this machine."""
     machine = _machine(head)
     return machine if machine != _this_machine() else None
 
 
 def _is_static(head: bytes) -> bool:
-    """Returns True if the first bytes of a 64-bit ELF file name no loader, as in a static
-    program."""
+    """Returns True if a 64-bit ELF file names no loader; static programs name none."""
     offset, size, count = struct.unpack_from("<Q14xHH", head, 32)
     if size == 0 or offset + size * count > len(head):
         return False  # damaged, or unusual: the kernel decides
@@ -166,7 +166,7 @@ def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> N
 
 
 def why_not(path: str, error: OSError) -> str:
-    """Returns the reason why the kernel did not execute a file."""
+    """Returns the reason why the operating system did not execute a file."""
     reason = error.strerror or str(error)
     if error.errno == errno.ENOENT:
         return "the interpreter or loader that it names is missing"

@@ -1,4 +1,5 @@
-"""Reads and writes the commands' files, and defines the error messages."""
+"""Reads and writes the commands' files, and creates the errors for files that cannot be read or
+written."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def write(path: str | Path, content: bytes) -> None:
 
 
 def unreadable(path: str | Path, error: OSError, way_out: str) -> CommandError:
-    """Explains why a file was not read; `way_out` suggests another file."""
+    """Explains why a file was not read; `way_out` is the remedy in the message."""
     if isinstance(error, FileNotFoundError):
         return CommandError(f"'{path}' was not found: {way_out}")
     if isinstance(error, IsADirectoryError):

@@ -12,8 +12,8 @@ NAME_ONE = "name a program in the LLVM dialect, or - for stdin"
 
 
 def write(program: str, out: str, llvm: int | None) -> list[str]:
-    """Hoists the program of one file into another file; returns the lines to print. Raises
-    CommandError without writing a file."""
+    """Hoists the program of one file into another file; returns the lines to print. On an error,
+    writes no file and raises CommandError."""
     given = files.read(program, NAME_ONE)
     try:
         hoisted = rewrite.hoist(given, tools.find(llvm))

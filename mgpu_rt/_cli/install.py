@@ -1,5 +1,5 @@
-"""Implements `mgpu-rt doctor --install VERSION`, which installs a HIP in the user's folder, for the
-software GPU."""
+"""Implements `mgpu-rt doctor --install VERSION`, which installs a HIP release for the software GPU
+in the user's folder."""
 
 from __future__ import annotations
 

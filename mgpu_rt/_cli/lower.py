@@ -120,7 +120,7 @@ def lower(
     """Lower an MLIR program to an object file.
 
     The command uses this machine's LLVM. PROGRAM is text with gpu.launch, or with gpu.module and
-    gpu.launch_func; "-" reads it from stdin:
+    gpu.launch_func; "-" stands for stdin:
 
     \b
         mlir-opt-22 --gpu-kernel-outlining --gpu-async-region x.mlir | mgpu-rt lower - -o x.o
@@ -211,8 +211,8 @@ class _Request(NamedTuple):
             return compiled
         with tempfile.TemporaryDirectory() as scratch:
             Path(scratch, self._object).write_bytes(compiled)
-            # The linker runs in the output's folder, so its messages name the program without a
-            # path.
+            # The linker runs in the temporary folder, so the linker's messages name the object file
+            # without a path.
             plain = {**os.environ, "LC_ALL": "C"}  # _refusal reads apt-get's messages
             toolchain.run(self._link([self._object], "program"), env=plain, folder=scratch)
             return Path(scratch, "program").read_bytes()
@@ -273,8 +273,8 @@ def _write(out: str, content: bytes, *, executable: bool) -> None:
 
 
 def _without(absent: list[ToolchainMissing]) -> CommandError:
-    """Returns an error that names LLVM's missing tools, how to install the tools, and the releases
-    whose tools are complete."""
+    """Returns an error that names LLVM's missing tools and how to install the tools. The error also
+    names the releases whose tools are complete."""
     from mgpu_rt._lowering import object_files, pipelines, toolchain
     from mgpu_rt._packages import how_to_install
 
@@ -292,7 +292,7 @@ def _without(absent: list[ToolchainMissing]) -> CommandError:
 
 
 def _named(failed: LoweringFailed, program: str) -> str:
-    """Returns the message of a tool that reads stdin, with the program's name inserted."""
+    """Returns a tool's message, in which the program's name replaces `<stdin>`."""
     if program == "-":
         return failed.complaint
     name = program if failed.reads_source else f"{program}, lowered"

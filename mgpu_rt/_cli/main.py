@@ -371,10 +371,11 @@ def doctor(device: str, as_json: bool, version: str | None) -> None:
     "PATH, or the newest installed release]",
 )
 def hoist(program: str, out: str, llvm: int | None) -> None:
-    """Move module loads, look-ups and streams out of the launches of IN, for use without mgpu_rt.
+    """Rewrite IN so that launches share modules, functions and streams, even without mgpu_rt.
 
-    IN is a program in the LLVM dialect; - means stdin. On stderr hoist lists the moved operations,
-    and the unmoved operations with the reason. If hoist moves no operation, OUT equals IN.
+    IN is a program in the LLVM dialect; - means stdin. On stderr hoist lists the moved operations.
+    The list also names each unmoved operation, with the reason. If hoist moves no operation, OUT
+    equals IN.
     """
     from mgpu_rt._cli.hoist import write
 

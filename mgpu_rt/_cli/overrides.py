@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from mgpu_rt._cli.errors import CommandError
 
-#: The variable with the options of `mgpu-rt run` that have set MGPU_RT_RUNTIME. Messages about the
+#: The variable in which `mgpu-rt run` stores its options --hook and --runtime. Messages about the
 #: runtime name these options.
 GIVEN = "MGPU_RT_RUN_OPTIONS"
 
@@ -62,8 +62,8 @@ def environment(
 
 
 def variable(names: Sequence[str], settings: Mapping[str, object], *words: str) -> str:
-    """Returns the value of MGPU_RT_RUNTIME for the classes `names`, with `settings` and the further
-    settings `words`."""
+    """Returns the value of MGPU_RT_RUNTIME that selects the classes `names` and contains
+    `settings`. `words` are further settings as text."""
     assigned = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
     wanted = " ".join(filter(None, (*assigned, *words)))
     return f"{','.join(names)}?{wanted}" if wanted else ",".join(names)

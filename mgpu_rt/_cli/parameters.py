@@ -1,7 +1,8 @@
-"""Defines parameters that several commands share: --device, --json, the hooks, -- PROGRAM.
+"""Defines parameters that several commands share: a device, JSON output, hooks, and a program after
+`--`.
 
-Every start of mgpu-rt imports every command, so a command imports other modules only when the
-command runs.
+Each start of mgpu-rt imports all commands. To keep the start fast, a command imports other modules
+only when the command runs.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 
 class _Path(click.Path):
-    """A path. Refuses an empty text, which a shell script passes for an unset variable. Refuses
-    another option as an option's path; click would accept the other option as a path."""
+    """A path. Refuses an empty text, which a shell script passes for an unset variable. Refuses an
+    option's path that begins with `--`, because click would take the next option for a missing
+    path."""
 
     name = "path"
 
@@ -29,7 +31,7 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
-#: A file name, which a shell can complete. The code that opens the file reports the file's errors.
+#: A file name, which a shell can complete. The code that opens the file reports errors.
 PATH = _Path(readable=False)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -70,7 +72,7 @@ def device(help_text: str) -> Callable[[Any], Any]:
 
 
 def _text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """Refuses another option as an option's value; click would accept the other option as a
+    """Refuses a value that begins with `--`, because click would take the next option for a missing
     value."""
     values = value if isinstance(value, tuple) else (value,)
     if wrong := [each for each in values if str(each).startswith("--")]:

@@ -1,5 +1,5 @@
-"""Builds the environment in which `mgpu-rt run` starts a program: the environment preloads mgpu_rt
-and selects a device."""
+"""Builds the environment in which `mgpu-rt run` starts a program. The environment's variables
+preload mgpu_rt and select a device."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from mgpu_rt._cli.errors import CommandError
 
 KFD = Path("/dev/kfd")
 
-#: The variable with the path of the Python that runs `mgpu-rt run`; this Python has cffi and this
-#: package.
+#: The variable that names the Python of `mgpu-rt run`; this Python has cffi and this package.
 STARTED_BY = "MGPU_RT_RUN_PYTHON"
 
-#: The variable with the program's process id, a colon, and the minor page faults of the process's
-#: children before the program starts. In the process with this id, the library reports if the
-#: program called none of the library's functions.
+#: The variable has the form PID:FAULTS. PID is the program's process id. FAULTS counts the page
+#: faults of child processes that ended before the program starts. The library prints a message if
+#: the process PID has called none of the library's functions.
 _SHOWN_OF = "MGPU_RT_RUN_PROCESS"
 
 
@@ -41,7 +40,7 @@ def devices() -> list[str]:
 
 
 def not_a_device(word: str) -> str:
-    """Returns why --device cannot accept this value; empty if the value is valid."""
+    """Returns the reason why --device cannot accept this value; returns "" for a valid value."""
     if word in devices():
         return ""
     plain = word.upper()
@@ -105,7 +104,7 @@ def announced(device: str) -> str:
 
 
 def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
-    """Returns the whole environment for programs on a device that `choose` has returned."""
+    """Returns the complete environment for programs that run on `device`, a result of `choose`."""
     device, base = kind(device, base)
     if device == "softgpu":
         try:
@@ -123,7 +122,8 @@ def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without_hip(base: Mapping[str, str]) -> str:
-    """Returns the reason why programs would find no HIP library; empty if programs may find one."""
+    """Returns the reason why programs would find no HIP library; returns "" if no reason is
+    known."""
     named = base.get("MGPU_RT_HIP", "")
     if "/" in named and (why := _hip_search.why_not(named)):
         return why
@@ -176,7 +176,7 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def shown_of_this_process() -> dict[str, str]:
-    """Returns the variable that makes the library report if this process calls none of the
+    """Returns the variable that asks the library for a message if this process calls none of the
     library's functions. This process must start no child process between this call and exec."""
     faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
     return {_SHOWN_OF: f"{os.getpid()}:{faults}"}

@@ -25,7 +25,7 @@ _MOST, _MOST_SHARED, _MOST_ERROR = (1 << 32) - 1, (1 << 31) - 1, float("inf")
 
 
 def _sizes(_context: object, _option: object, text: str | None) -> tuple[int, ...] | None:
-    """Parses 64 or 16x16 or 4x4x4 as a grid or a block."""
+    """Parses 64, 16x16 or 4x4x4 as the sizes of a grid or block."""
     if text is None:
         return None
     words = text.lower().split("x")
@@ -75,11 +75,11 @@ def _is_size(word: str) -> bool:
 def replay(
     device: str, recording: str, image: str | None, script: str | None, **options: Any
 ) -> None:
-    """Repeat a recorded launch without its program, and report whether the memory is equal
-    afterwards.
+    """Repeat a recorded launch without its program, and compare the resulting memory with the
+    recording.
 
-    Exit status 0: the memory is equal; 1: the memory differs, and the lines name each place; 2: the
-    launch could not be repeated.
+    Exit status 0: the memory equals the recording; 1: the output lists differences; 2: the launch
+    could not be repeated.
     """
     import json
 
@@ -160,7 +160,8 @@ def make(
 
 
 def _image_in(path: str, kernel: str) -> bytes:
-    """Returns, from a file, the image that contains the kernel. Raises ValueError or OSError."""
+    """Reads a file, and returns the image that contains the kernel. Raises ValueError or
+    OSError."""
     from mgpu_rt._launch.modules import choose
 
     return choose(path, kernel)[1].loaded

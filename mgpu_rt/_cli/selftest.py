@@ -58,10 +58,10 @@ def selftest(
 ) -> None:
     """Test mgpu_rt on this machine's GPU: do results equal stock's, and how much time is saved?
 
-    The selftest runs programs as LLVM 22, 19 and 15 lower them, and saved sequences of calls. The
-    selftest compares the library's results with stock's behaviour. Afterwards the selftest times
-    loops in five modes. FILE does not identify you or your machine, so you can send it to others.
-    The selftest allocates at most a tenth of the free memory.
+    The selftest runs programs that LLVM 22, 19 and 15 have lowered. The selftest also plays saved
+    sequences of calls. The selftest compares the library's results with stock's behaviour.
+    Afterwards the selftest times loops in five modes. FILE does not identify you or your machine,
+    so you can send it to others. The selftest allocates at most a tenth of the free memory.
 
     Exit status 0: all results are right; 1: some are wrong, as the lines report; 2: some checks
     could not be compared or timed.
@@ -88,7 +88,7 @@ def selftest(
 
 
 def _progress(text: str) -> None:
-    """Shows progress on one changing line of a terminal, and shows no progress elsewhere."""
+    """Shows progress on one changing line of a terminal; shows nothing if stderr is no terminal."""
     if sys.stderr.isatty():
         click.echo(f"\r\033[K{text}", nl=False, err=True)
 

@@ -1,4 +1,5 @@
-"""A selftest's findings as a page for a browser, in the style of `mgpu-rt compare --report`."""
+"""Builds a page for a browser from a selftest's findings, in the style of `mgpu-rt compare
+--report`."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ from typing import Any
 #: Format 1 had no `verdict`, `compared` and `untimed`.
 FORMAT = 2
 
-#: The side of a failure that also occurs with stock's behaviour.
+#: The value of `side` for a failure that also occurs with stock's behaviour.
 HIP = "HIP"
 STOCK = "stock"
-#: The side of a kernel whose results differ between the emulated device and the GPU.
+#: The value of `side` for a kernel whose results differ between the emulated device and the GPU.
 EMULATOR = "emulated device"
-#: Faults of these sides are not faults of the library.
+#: The values of `side` that mark faults outside the library.
 OTHERS = (HIP, EMULATOR)
 
 #: The verdicts. The verdict is yes only if every side was compared, completely and without a
@@ -31,8 +31,7 @@ YES, NO, NOT_KNOWN = "yes", "no", "not known"
 
 @dataclass
 class Wrong:
-    """A difference from stock's behaviour, or a failure of HIP itself, and the command that repeats
-    the check."""
+    """A fault that a check found, and the command that repeats the check."""
 
     name: str
     side: str
@@ -42,7 +41,7 @@ class Wrong:
 
 @dataclass
 class Part:
-    """The number of checks of a kind, and how many of these checks were made."""
+    """Counts the checks of one kind: all checks, and the checks that were made."""
 
     name: str
     total: int
@@ -58,7 +57,8 @@ class Part:
 
 @dataclass
 class Timing:
-    """Microseconds of an iteration: the median, and the middle 80 %."""
+    """The median time per iteration in microseconds. The range from `low` to `high` contains the
+    middle 80 % of the samples."""
 
     program: str
     llvm: int
@@ -93,12 +93,12 @@ class Result:
 
     @property
     def wrong(self) -> list[Wrong]:
-        """Adds a fault of stock's behaviour or of the library."""
+        """Returns the faults of stock's behaviour and of the library."""
         return [wrong for part in self.right for wrong in part.wrong if wrong.side not in OTHERS]
 
     @property
     def failed(self) -> list[Wrong]:
-        """Adds a failure of HIP itself, or of the emulated device, which does not concern the
+        """Returns the failures of HIP itself and of the emulated device, which are no faults of the
         library."""
         return [wrong for part in self.right for wrong in part.wrong if wrong.side in OTHERS]
 
@@ -108,7 +108,7 @@ class Result:
 
 
 def verdict(parts: list[dict[str, Any]]) -> str:
-    """Returns the verdict that follows from `right` in a document."""
+    """Returns the verdict that follows from the checks in `parts`."""
     sides = {wrong["side"] for part in parts for wrong in part["wrong"]}
     if sides - {STOCK, *OTHERS}:
         return NO
@@ -178,9 +178,9 @@ def faults(document: Any) -> list[str]:
 
 
 def upgraded(document: Any) -> Any:
-    """Converts a document of format 1 to this format; returns any other document unchanged. The
-    older format did not count comparisons. A check with a fault, or a check that HIP ended,
-    therefore counts as not compared."""
+    """Converts a document of format 1 to this format; returns any other document unchanged. Format
+    1 has no count of compared checks. In a converted document, a check with a fault or a failure of
+    HIP counts as not compared."""
     if not isinstance(document, dict) or document.get("format") != 1:
         return document
     try:

@@ -43,11 +43,12 @@ KINDS, HARSH = ("proofs", "calm"), ("resets", "harsh")
 RANDOM = ("calm", "harsh")
 #: Steps that HIP over NVIDIA's driver does not support.
 NOT_WITH_CUDA = ("capture", "reset")
-#: The sides for sequences; EXCLUSIVE is left out, because other code in sequences also calls HIP.
+#: The sides on which sequences are played. EXCLUSIVE is left out, because other code in sequences
+#: also calls HIP.
 WITH_OTHERS = ("library", "lazy", "tight")
 
-#: The expected output of each program. LLVM 19 and 15 load a module, and its globals, at each
-#: launch.
+#: The expected output of each program. Programs from LLVM 19 and 15 load the module at each launch,
+#: which also resets the module's globals.
 ANSWERS = {
     "churn": "20\n",
     "layers": "30\n",
@@ -75,7 +76,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class Check:
-    """A check in one or more processes, on the given sides."""
+    """A check, which runs in one or more processes for each side in `sides`."""
 
     part: str
     name: str
@@ -157,8 +158,8 @@ def _both_check(machine: Machine, folder: Path) -> Check:
 
 
 def _compared(command: Sequence[str], environment: Mapping[str, str], expected: str) -> Findings:
-    """Returns the faults of a command on each side. If stock's behaviour has a fault, returns only
-    that fault."""
+    """Runs a command with the settings of each side, and returns the faults. A fault with stock's
+    behaviour ends the comparison at once."""
     stock = children.run(command, {**environment, **OFF}, LIMIT)
     if wrong := _answers(stock, expected):
         return Findings(wrong={STOCK: wrong})
@@ -176,7 +177,7 @@ def _compared(command: Sequence[str], environment: Mapping[str, str], expected: 
 
 
 def _answers(ended: children.Ended, expected: str) -> list[str]:
-    """Returns the faults of a run. No call of a program may fail before main returns."""
+    """Returns the faults of a run. A call that fails before main returns is a fault."""
     wrong = [*filter(None, [ended.how]), *_failures(ended)[0]]
     have, want = _by_program(ended.out), _by_program(expected)
     for name, answer in want.items():
@@ -200,7 +201,7 @@ def _by_program(out: str) -> dict[str, str]:
 
 
 def _failures(ended: children.Ended) -> tuple[list[str], list[str]]:
-    """Returns the lines of calls that failed before main returned, and of calls that failed
+    """Returns two lists of lines: calls that failed before main returned, and calls that failed
     afterwards."""
     before, _, after = ended.err.partition("# end\n")
     return failures(before.splitlines()), failures(after.splitlines())
@@ -226,7 +227,7 @@ def _emulator_checks(bundle: Bundle, machine: Machine, folder: Path) -> Iterator
 
 # ---- what Python adds ----
 
-#: The last line of in_python.py: the number of compared results.
+#: The last line that in_python.py prints: the number of compared results.
 _COMPARED = re.compile(r"compared [1-9]\d*")
 
 
@@ -249,7 +250,8 @@ def _python_check(part: str, machine: Machine, image: Path) -> Check:
 
 # ---- sequences ----
 
-#: Plays a sequence on a side. Returns the output, and the faults relative to stock's output.
+#: Plays a sequence with the settings of a side. Returns the output, and the faults relative to
+#: stock's output.
 Play = Callable[..., tuple[Output, list[str]]]
 
 
@@ -270,7 +272,7 @@ def _sequence_check(part: str, name: str, case: Case, machine: Machine, images: 
 
 def known_compared(play: Play, sides: Sequence[str]) -> Findings:
     """Returns the faults of a sequence whose results are all known. The sequence is not played with
-    stock's behaviour, because stock's results differ."""
+    stock's behaviour, because stock's results differ from the known results."""
     found = Findings()
     for side in sides:
         said, wrong = play(side, Output())
@@ -282,8 +284,8 @@ def known_compared(play: Play, sides: Sequence[str]) -> Findings:
 
 def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Findings:
     """Returns the faults of a sequence, by side. Occasionally HIP itself ends the process. If HIP
-    also ends the process with stock's behaviour, the failure is HIP's. The comparison with a side
-    is complete if one repetition of the sequence on that side has no fault."""
+    also ends the process with stock's behaviour, the end counts as a failure of HIP. If HIP ended
+    the process on a side, the side counts as compared when at least one repetition has no fault."""
     found = Findings()
     stock, wrong = play(STOCK)
     for number in range(AGAIN):
@@ -320,7 +322,7 @@ def _was_ended(said: Output) -> bool:
 
 
 class _Again:
-    """Repeats a sequence that failed on a side: several times on that side, and several times with
+    """Repeats a sequence that failed on a side: AGAIN times on that side, and AGAIN times with
     stock's behaviour."""
 
     def __init__(self, play: Play, side: str, stock: Output) -> None:

@@ -15,8 +15,8 @@ from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._selftest import bundle, fast, machine, right
 from mgpu_rt._selftest.result import YES, Result
 
-#: The largest share of the selftest's time that the timing may take, and the least number of
-#: seconds for the timing.
+#: `TIMING` is the share of the selftest's time that the timing gets. `LEAST_TIMING` is the least
+#: time for the timing, in seconds.
 TIMING, LEAST_TIMING = 0.25, 10.0
 TIME = "time"
 INTERRUPTED = "interrupted"
@@ -36,7 +36,7 @@ class Request:
 
     @property
     def checks(self) -> bool:
-        """Returns whether the user requested a check, and not only timing."""
+        """Returns False if the user requested only the timing."""
         return set(self.only) != {TIME}
 
     @property

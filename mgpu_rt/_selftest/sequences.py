@@ -1,9 +1,9 @@
 """Sequences of calls that csrc/selftest/player plays, and the comparison of the player's output.
 
-A case contains sequences for one process. The random driver of the tests writes the sequences, and
-the results that the driver's model expects. All other results must equal stock's: null or not, the
-thread's last error, the lines of failures, and the process's end. Lines that begin with `mgpu_rt:`
-are advice, and are not compared.
+A case contains sequences for one process. The tests' random driver writes the sequences. The
+driver's model supplies the expected results. All other results must equal stock's: whether a handle
+is null, which last error the thread has, and which failures are printed. The process must end with
+status 0. Lines that begin with `mgpu_rt:` are advice, and are not compared.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from mgpu_rt._selftest import children
 
 _RESULT = re.compile(r"(\d+) (\d+) (.*)")
 _FAILURE = re.compile(r"'.*' failed with '.*'")
-#: The first failure after NVIDIA's driver has ended. The number of later failures is random: a
-#: thread may still make calls when main returns.
+#: The end of a failure line which shows that NVIDIA's driver has ended. The number of later
+#: failures is random: a thread may still make calls when main returns.
 _ENDED = "failed with 'hipErrorDeinitialized'"
-#: The player's threads that run after the exit handlers of NVIDIA's driver: a late exit handler and
-#: a destructor (csrc/selftest/player/player.c).
+#: The player's numbers for steps that run after the exit handlers of NVIDIA's driver. Number 21
+#: stands for a late exit handler, number 22 for a destructor (csrc/selftest/player/player.c).
 _AFTER_NVIDIAS_END = ("21", "22")
-#: Lines that may occur between results and failures.
+#: Matches lines that may occur between results and failures: advice, and empty lines.
 _ADVICE = re.compile(r"mgpu_rt: |$")
 
 
 @dataclass
 class Output:
-    """A process's lines, by sequence."""
+    """The lines that a process wrote, grouped by sequence."""
 
     results: dict[int, dict[int, str]] = field(default_factory=dict)
     failures: dict[int, list[str]] = field(default_factory=dict)
@@ -58,8 +58,8 @@ class Output:
 
 @dataclass
 class Case:
-    """Programs for one process, and the expected result of each line (None means the result of
-    stock's behaviour)."""
+    """Sequences for one process, and the expected result of each line. None stands for stock's
+    result."""
 
     images: list[str]
     threads: dict[int, int]
@@ -71,7 +71,8 @@ class Case:
         False  # one side destroys the other's objects: asking HIP about a dead handle is no fault
     )
     fails: str = ""  # which of the library's own allocations do (tests/support/allocator.c)
-    #: Sides on which the case is played; empty: all sides that allow other code to call HIP.
+    #: The sides on which the case is played. An empty list stands for all sides that allow other
+    #: code to call HIP.
     sides: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)  # of the library, but stock's behaviour
     #: The failing calls of each sequence, for a case that is not played with stock's behaviour.
@@ -92,10 +93,10 @@ class Case:
         return any(line.split()[1] in steps for body in self.lines.values() for line in body)
 
     def with_nvidia(self) -> Case:
-        """Removes steps that NVIDIA's driver lacks. Once the driver has ended, nothing is computed
-        and each call fails. For calls with cached objects, only stock's behaviour reports the
-        failure. NVIDIA's driver sets no last error for a call that the library refuses
-        (csrc/runtime/driver/refusal.h)."""
+        """Removes steps that NVIDIA's driver lacks. Once NVIDIA's driver has ended, each call fails
+        without any work. After the driver's end, stock's behaviour reports a failure for each call;
+        the library reports no failure for calls that a cache serves. NVIDIA's driver sets no last
+        error for a call that the library refuses (csrc/runtime/driver/refusal.h)."""
         lines, expected = {}, {}
         for number, body in self.lines.items():
             known = self.expected[number]
@@ -150,8 +151,8 @@ def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
 
 
 def _is_had_at_hand(have: str | None, want: str | None) -> bool:
-    """Returns True if the runtime returned an idle object from a call that HIP would refuse. The
-    runtime then prints no failure, and sets no error."""
+    """Returns True if the runtime served a call from its idle objects although HIP would refuse the
+    call. For a call that idle objects serve, the runtime prints no failure and sets no error."""
     return have == "had 0" and (want or "").startswith("refused ")
 
 

@@ -6,7 +6,7 @@ from mgpu_rt._selftest.fast import HAND, by_side
 from mgpu_rt._selftest.machine import EMULATED
 from mgpu_rt._selftest.result import EMULATOR, HIP, NO, STOCK, YES, Result, Wrong
 
-#: The work of an iteration of each loop.
+#: For each loop: the work in one iteration.
 ITERATION = {
     "forum": "one launch",
     "churn": "allocate, copy, launch, copy, free",
@@ -33,8 +33,8 @@ def verdict(result: Result) -> str:
 
 
 def _failed(result: Result) -> str:
-    """Returns a text with the numbers of HIP's and the emulated device's faults; "" if there are
-    none."""
+    """Returns a text that counts HIP's failures and the emulated device's faults; returns ""
+    without such faults."""
     sides = [wrong.side for wrong in result.failed]
     hip, emulator = sides.count(HIP), sides.count(EMULATOR)
     said = f"; HIP itself failed in {hip}" if hip else ""
@@ -77,7 +77,8 @@ def _ended(result: Result) -> str:
 
 
 def number(us: float) -> str:
-    """Formats microseconds with three digits, and without a power of ten."""
+    """Formats microseconds with three significant digits, or as a whole number from 100 up; uses no
+    power of ten."""
     return f"{us:,.0f}" if us >= 100 else f"{us:.3g}"
 
 

@@ -5,9 +5,9 @@
             print(launch)
             super().launch_kernel(launch)
 
-Any of these installs the runtime: `MGPU_RT_RUNTIME=module:Trace`, `mgpu-rt run --runtime
-module:Trace -- PROGRAM`, or `with mgpu_rt.intercept(Trace()):` in Python. docs/write-a-runtime.md
-shows how to write one.
+Three ways install the runtime: `MGPU_RT_RUNTIME=module:Trace`, `mgpu-rt run --runtime module:Trace
+-- PROGRAM`, or `with mgpu_rt.intercept(Trace()):` in Python. docs/write-a-runtime.md shows how to
+write a runtime.
 """
 
 TYPE_CHECKING = False
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel, MemRefDescriptor
     from mgpu_rt.runtime._replay import Recording
 
-#: The module that defines each name. The modules are imported on first use: code that builds the
-#: compiled part, or runs without HIP, cannot import them.
+#: For each name: the module that defines the name. A module is imported on first use, because the
+#: import would fail before the compiled part is built, or without HIP.
 _ELSEWHERE = {
     "Buffer": "objects",
     "CachedRuntime": "cached",

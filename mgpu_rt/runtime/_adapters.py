@@ -17,8 +17,9 @@ from mgpu_rt.runtime._objects import CalledLaunch, Image
 
 def check(runtime: Runtime) -> None:
     """Raises TypeError if a class does not call Runtime's __init__. Also raises TypeError for a
-    coroutine or a generator, because a call would not run the method. Also raises TypeError for a
-    method on_... that nothing calls, because its name is probably misspelled."""
+    method that is a coroutine or a generator, because a call would not execute the method's body.
+    Also raises TypeError for a method on_... that nothing calls, because the method's name is
+    probably misspelled."""
     kinds = type(runtime).__mro__
     called = {
         name
@@ -48,7 +49,7 @@ def check(runtime: Runtime) -> None:
 
 
 def _meant(name: str, called: set[str]) -> str:
-    """Names the method that a class probably meant by a method on_... that nothing calls."""
+    """Returns advice about a method on_... that nothing calls, such as a similar name."""
     if name == "on_launch":
         return "derive the class from mgpu_rt.hooks.LaunchHook"
     known = sorted(each for each in called if each.startswith("on_"))
@@ -193,15 +194,16 @@ _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
     "mgpuMemAlloc": _allocate,
 }
 
-#: Methods for which the ABI has no function, by the library's names.
+#: Methods without a function of the ABI; the keys are the names that the library uses.
 _OTHERS = {"end": "end", "out_of_memory": "on_out_of_memory"}
 
-#: Functions whose calls the runtime must see, so that a launch knows its kernel.
+#: Functions whose calls the runtime must see, because the calls tell which kernel a handle denotes.
 _KERNELS = ("mgpuModuleLoad", "mgpuModuleLoadJIT", "mgpuModuleGetFunction")
 
 
 def overridden(runtime: Runtime) -> list[str]:
-    """Returns the functions that a runtime overrides, and the names in _OTHERS."""
+    """Returns the names of the ABI and of _OTHERS whose methods a runtime overrides. For a runtime
+    that overrides launches and knows kernels, adds the names in _KERNELS."""
     names = [name for name, method in METHODS.items() if _overrides(runtime, method)]
     if runtime.knows_kernels and "mgpuLaunchKernel" in names:
         names += [name for name in _KERNELS if name not in names]
@@ -215,7 +217,7 @@ def _method_of(name: str) -> str:
 @dataclass(frozen=True)
 class Answer:
     """The method that replaces a function of the ABI, and the handler of the method's exceptions.
-    If the handler also fails, C gets `lost`."""
+    If the handler also fails, the C code gets `lost` as the result."""
 
     method: Callable[..., Any]
     handler: Callable[..., Any]
@@ -227,7 +229,7 @@ Fail = Callable[[str, BaseException], None]
 
 
 def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
-    """Returns the answers for all functions that a runtime overrides."""
+    """Returns an Answer for each function that a runtime overrides."""
     found = {}
     for name in overridden(runtime):
         method = getattr(runtime, _method_of(name))
@@ -245,8 +247,8 @@ def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
 
 
 def _results(kind: str) -> tuple[Any, Any]:
-    """Returns the result of a failed call, and the result if the exception's handler also fails
-    (build.py)."""
+    """Returns two results for C: for a failed call, and for a call whose exception handler also
+    fails (build.py)."""
     if kind == "void":
         return 1, 0
     if kind == "struct mgpu_elapsed":
@@ -257,12 +259,13 @@ def _results(kind: str) -> tuple[Any, Any]:
 
 
 def _handler(runtime: Runtime, function: str, failed: Any, fail: Fail) -> Callable[..., Any]:
-    """Returns a handler that reports an exception, and returns `failed` as the call's result."""
+    """Returns a handler that reports an exception. The handler returns `failed` as the call's
+    result."""
 
     def handle(_kind: Any, error: BaseException, trace: Any) -> Any:
         if trace is None and isinstance(error, (TypeError, OverflowError)):
-            # Without a traceback, the exception comes from C code, which could not call the method,
-            # or could not convert its result.
+            # An exception without a traceback comes from cffi's C code, which could not call the
+            # method or convert the method's result.
             method = _method_of(function)
             words = f"{method}{inspect.signature(getattr(Runtime, method))}".replace("'", "")
             error = TypeError(f"{type(runtime).__name__}.{method} does not fit {words}: {error}")
@@ -273,6 +276,6 @@ def _handler(runtime: Runtime, function: str, failed: Any, fail: Fail) -> Callab
 
 
 def _overrides(runtime: Runtime, method: str) -> bool:
-    """Returns True if the runtime's class, or the object itself, overrides a method."""
+    """Returns True if the runtime's class or the runtime object itself overrides a method."""
     function = getattr(getattr(runtime, method), "__func__", None)
     return function is not getattr(Runtime, method)

@@ -18,8 +18,8 @@ from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel
 
 
 def method_name(function: str) -> str:
-    """Returns the name of a function's method: stream_wait_event for mgpuStreamWaitEvent. All
-    launches share one method, launch_kernel."""
+    """Returns the name of the method for a function, such as stream_wait_event for
+    mgpuStreamWaitEvent. All launches share one method, launch_kernel."""
     if function.startswith("mgpuLaunch"):
         return "launch_kernel"
     words = re.sub(r"^mgpu|MemRef|Memref|JIT", lambda m: _WORDS[m[0]], function)
@@ -33,18 +33,18 @@ class Runtime:
     """The class that runtimes and hooks derive from. One object serves all threads of a program at
     once.
 
-    Settings are class attributes: `NanCheck(dtype="f8")` sets one, and so does `?dtype=f8` in
-    MGPU_RT_RUNTIME.
+    Settings are class attributes: `NanCheck(dtype="f8")`, or `?dtype=f8` in MGPU_RT_RUNTIME, sets
+    the attribute `dtype`.
 
     A HipError in a method makes the call fail: the library prints stock's line on stderr, and the
     call returns 0. Any other exception is printed and ends the program; `with intercept(...)`
     raises the exception instead.
     """
 
-    #: The C library's functions, by name; calls of these functions bypass all runtimes.
+    #: The C library's functions as attributes; calls of these functions bypass all runtimes.
     native: ClassVar[Any] = lib
-    #: False if the runtime does not need kernels' names and images; a hook on launches then costs
-    #: less.
+    #: True if the runtime needs the names and images of kernels. With False, a hook on launches
+    #: takes less time.
     knows_kernels: ClassVar[bool] = True
     _is_made = False  # until __init__ has run
 
@@ -152,21 +152,21 @@ class Runtime:
     def set_default_device(self, device: int) -> None:
         lib.mgpuSetDefaultDevice(device)
 
-    # Functions with memrefs, tensor maps and sparse matrices also have methods, which take the
-    # ABI's arguments: see below.
+    # `_pass_on` creates methods for the functions with memrefs, tensor maps and sparse matrices.
+    # The created methods take the ABI's arguments.
 
     def on_out_of_memory(self, device: int, size: int) -> None:
-        """Called when device memory is too short for an allocation of `size` bytes. The allocation
+        """Called when an allocation of `size` bytes fails for lack of device memory. The allocation
         is then repeated, and may use memory that the method has freed.
 
-        The method runs on the thread that allocates. Allocations in the method do not call the
-        method.
+        The method runs on the thread that allocates. An allocation that fails inside the method
+        does not call the method again.
         """
 
     def end(self) -> None:
         """Called when the program ends, while HIP still works."""
 
-    # ---- for methods that override: kernels, buffers, copies ----
+    # ---- helpers for overriding methods: kernels, buffers, copies ----
 
     def kernel_of(self, function: int) -> LoadedKernel:
         """Returns the kernel of a handle. If the kernel was never looked up, the kernel's name
@@ -194,8 +194,8 @@ class Runtime:
     def _loaded(self, module: int, image: Image) -> None:
         self._images[module] = image
         if self.knows_kernels:
-            # If the packages that read images are missing, only `_found` records the kernels'
-            # names.
+            # The reader of image.kernels needs optional packages. Without these packages, only
+            # `_found` records the kernels' names.
             with suppress(ModuleNotFoundError):
                 for name in image.kernels:
                     self._alike[name].add(image)
@@ -230,7 +230,7 @@ def _pass_on(function: str) -> Any:
     return method
 
 
-#: The name of the method for each function of the ABI.
+#: Maps each function of the ABI to the name of the method.
 METHODS = {function.name: method_name(function.name) for function in _abi.functions()}
 
 for _function, _method in METHODS.items():

@@ -3,18 +3,21 @@ calls.
 
     python -m mgpu_rt.runtime._build OUT.c
 
-The C source has three functions for each function of csrc/abi.def. `on_` is Python's function,
-declared for cffi. The plain name calls the library's own function. host.py replaces the library's
-function by `enter_`, which calls `on_`. If a method calls the function that it overrides, `enter_`
-passes the call to the library, so the method does not recurse.
+The C source has three functions for each function of csrc/abi.def. The function with the prefix
+`on_` is Python code, declared for cffi. The function without a prefix calls the library's own
+function. host.py replaces the library's function by the function with the prefix `enter_`, which
+calls the Python code. If a method calls the function that it overrides, `enter_` passes the call to
+the library, so the method does not recurse.
 
 Python handles a method's exception (adapters.py). The handler may also fail, for lack of memory or
-stack. cffi then returns LOST; it returns 0 if the ABI's function is void, because the method's
-adapter returns 1 on success. `enter_` then ends the program, which would otherwise continue without
-the call. In a `with intercept(...)`, the end of the `with` raises RuntimeError instead.
+stack. If the handler fails, cffi returns LOST. For a void function of the ABI, cffi returns 0,
+because the method's adapter returns 1 on success. After a failure of the handler, `enter_` ends the
+program, which would otherwise continue without the call. Inside `with intercept(...)`, the program
+continues, and the end of the `with` block raises RuntimeError.
 
-Handles and addresses are declared as integers of equal size, which x86-64 passes in the same
-registers. So Python gets ints, and cffi creates no objects for handles and addresses.
+Handles and addresses are declared as integers of a pointer's size, because x86-64 passes integers
+and pointers in the same registers. Python therefore gets ints, and cffi creates no objects for
+handles and addresses.
 """
 
 from __future__ import annotations
@@ -35,8 +38,8 @@ _STRUCTS = "\n".join(
 
 
 def _plain(kind: str) -> str:
-    """Returns the type that Python gets: text and memrefs are unchanged, other pointers become
-    numbers."""
+    """Returns the type that Python gets: text and memrefs keep their types, handles and other
+    pointers become integers."""
     kind = kind.strip()
     if kind in _HANDLES or ("*" in kind and "struct" not in kind and kind != "const char *"):
         return "uintptr_t"
@@ -90,7 +93,7 @@ class _Function:
         )
 
 
-#: Calls go to these functions until use_library is called, because a program may call a method of a
+#: The functions that receive calls until use_library is called. A program may call a method of a
 #: runtime that is not installed.
 _ABSENT = """
 typedef void (*mgpu_rt_function)(void);
@@ -240,7 +243,7 @@ static uint64_t image_name(uintptr_t image, char *name, size_t size) {{
 
 
 def make_ffi() -> FFI:
-    """Returns the cffi builder of mgpu_rt._runtime."""
+    """Returns the cffi object that builds mgpu_rt._runtime."""
     functions = [_Function(function) for function in _abi.functions()]
     rows = [
         f'    {{"{f.name}", &own_{f.name}, (mgpu_rt_function)enter_{f.name}}},' for f in functions

@@ -131,8 +131,10 @@ class PlainRuntime(Runtime):
 
 
 def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int | None:
-    """Takes an object from the list first, and then asks HIP whether the object is idle. A call to
-    HIP lets other threads run, so another thread could take the object between a test and a pop."""
+    """Removes an object from the list, asks HIP whether the object is idle, and returns an idle
+    object. A busy object goes back to the list; returns None if no object is idle. The object is
+    removed first, because a call to HIP lets other threads run, and another thread could take the
+    object."""
     for _ in range(len(kept)):
         try:
             # proof: one_thread_takes_it, else `found = kept[0]`
@@ -150,8 +152,8 @@ _Kind = Literal["module", "stream", "event", "block"]
 
 class _Kept:
     """The objects that are cached for one device. `known` contains the handles that this runtime
-    created: all other handles are the program's. `held` contains the known handles that the program
-    holds."""
+    created; all other handles belong to the program. `held` contains the known handles that the
+    program holds."""
 
     def __init__(self) -> None:
         self.known: dict[int, _Kind] = {}
@@ -177,11 +179,11 @@ class CachedRuntime(PlainRuntime):
         self._others = False  # work was submitted to a stream that was not made here
 
     def _of(self, device: int) -> _Kept:
-        """Returns a device's cached objects. If the device was reset, the memory is invalid, so
-        nothing stays cached."""
+        """Returns a device's cached objects. After a reset of the device, drops all cached objects,
+        because a reset invalidates the device's memory."""
         kept = self._devices.get(device)
         if kept is None:
-            # Threads that call at the same time get one common object.
+            # With `setdefault`, threads that call at the same time get the same `_Kept` object.
             kept = self._devices.setdefault(device, _Kept())
         memory, number = kept.watch or (0, None)
         # proof: device_has_the_watched_memory, else `if False:`
@@ -199,8 +201,8 @@ class CachedRuntime(PlainRuntime):
         return kept
 
     def _owner(self, handle: int, kind: _Kind) -> _Kept | None:
-        """Returns the owner of a handle; None if this runtime created no object of this kind with
-        the handle."""
+        """Returns the cache that contains a handle; None if this runtime created no object of this
+        kind with the handle."""
         device = self._home.get(handle)
         kept = self._of(device) if device is not None else None
         # proof: handle_was_made_here, else `return kept or self._here`
@@ -221,7 +223,7 @@ class CachedRuntime(PlainRuntime):
 
     def _returned(self, owner: _Kept, handle: int, function: str, refusal: int) -> None:
         """Records that the program releases an object. Raises HipError, as HIP would, if the
-        program has already released the object, which another caller may be using."""
+        program has already released the object, because another caller may use the object now."""
         try:
             owner.held.remove(handle)  # one call, so that only one of two threads gets it
         except KeyError:
@@ -236,8 +238,8 @@ class CachedRuntime(PlainRuntime):
         for handles in (owner.held, owner.made):
             handles.discard(handle)
 
-    # Images with equal bytes are one image. An image is loaded again each time if kernels can
-    # write to it, or if the program can set its constants by name.
+    # Images with equal bytes count as the same image. A module is never cached if kernels can write
+    # to the image, or if the program can set the image's constants by name.
 
     def module_load(self, image: Image) -> int:
         here = self._here
@@ -296,8 +298,8 @@ class CachedRuntime(PlainRuntime):
         super().stream_destroy(stream)  # the program has made it by HIP, perhaps another kind
 
     def _is_ours(self, stream: int) -> bool:
-        """Returns True if the handle denotes a stream with this runtime's flags. Otherwise the
-        program has destroyed the runtime's stream by calling HIP."""
+        """Returns True if the handle denotes a stream with this runtime's flags. If the flags
+        differ, the program has destroyed the runtime's stream by calling HIP."""
         # proof: stream_has_our_flags, else `return True`
         return self.hip.stream_flags(stream) == 0
 
@@ -319,10 +321,10 @@ class CachedRuntime(PlainRuntime):
         else:
             super().event_destroy(event)
 
-    # A freed block may be reused at once on its own stream, because the stream runs the new work
-    # after the old work. If another stream has pending work, which may use the block, HIP waits for
-    # the device and frees the block. HIP also frees the block once the program has submitted work
-    # to a stream that this runtime did not create, such as an external stream.
+    # A freed block may be reused at once on the same stream, because the stream runs the new work
+    # after the old work. A block that another stream's pending work may use goes to hipFree, which
+    # waits for the device. All freed blocks go to hipFree once the program has submitted work to a
+    # stream that this runtime did not create.
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         here = self._here
@@ -383,12 +385,12 @@ class CachedRuntime(PlainRuntime):
         self._submits(stream)
         super().memset16(address, value, count, stream)
 
-    # Cached objects are returned to HIP when memory is short, and at the end.
+    # Cached objects are returned to HIP when memory is short, and when the program ends.
 
     def _got(self, get: Callable[..., int], *arguments: Any) -> int:
-        """Returns a new object of HIP. If memory is short, releases idle objects to HIP and repeats
-        the request. If the handle is already known, the program has destroyed the older object by
-        calling HIP. The older object's entry is then removed."""
+        """Returns a new object from HIP. If memory is short, releases idle objects to HIP and
+        repeats the request. If HIP returns a known handle, the program has destroyed the handle's
+        earlier object by calling HIP. The earlier object's entry is then removed."""
         try:
             handle = get(*arguments)
         except HipError as error:
@@ -426,9 +428,9 @@ class CachedRuntime(PlainRuntime):
 
 class Singleton(CachedRuntime):
     """Creates one stream for each device, at the first use: the simplest cache of streams. The
-    work of a program with several streams therefore does not run concurrently. A program that
-    destroys streams by calling HIP, or destroys them after its exit handlers, must not use this
-    runtime."""
+    kernels of a program therefore never run concurrently, even if the program creates several
+    streams. A program that destroys streams by calling HIP, or after its exit handlers have run,
+    must not use this runtime."""
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)

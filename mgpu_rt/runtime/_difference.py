@@ -1,5 +1,4 @@
-"""Compares two contents of a block of memory: the content after a launch, and the recorded
-content."""
+"""Compares a memory block's content after a launch with the recorded content."""
 
 from __future__ import annotations
 
@@ -9,7 +8,8 @@ from typing import Any
 
 from mgpu_rt.runtime._objects import numpy_for
 
-#: NumPy's types for MLIR's names. NumPy lacks bf16, which is the upper half of an f32.
+#: Maps each type name of MLIR to a type name of NumPy. NumPy lacks bf16, which is the upper half of
+#: an f32.
 DTYPES = {
     "f16": "f2",
     "bf16": "u2",
@@ -24,7 +24,7 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class Difference:
-    """The elements of a block that differ."""
+    """Describes the elements in which two contents of a memory block differ."""
 
     block: int
     first: int  # the index of the first one
@@ -56,11 +56,12 @@ def check(tolerance: float | None, dtype: str) -> None:
 def differences(
     block: int, now: bytes, then: bytes, tolerance: float | None, dtype: str, ulps: int = 0
 ) -> list[Difference]:
-    """Returns how two contents of equal length differ: without a tolerance as bytes, otherwise as
-    elements of `dtype`.
+    """Returns the differences between two contents of equal length. Without a tolerance, the
+    function compares bytes. With a tolerance, the function compares elements of `dtype`.
 
-    Integers are compared exactly, floats as f64. A NaN equals any NaN. Floats may differ by up to
-    `ulps` steps between adjacent floats. Bytes after the last whole element are compared as bytes.
+    The errors of integers are computed exactly. The errors of floats are computed in f64. A NaN
+    equals any NaN. Floats whose error exceeds the tolerance still count as equal if at most `ulps`
+    units in the last place separate them. Bytes after the last whole element are compared as bytes.
     """
     if now == then:
         return []
@@ -78,7 +79,7 @@ def differences(
 
 
 def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Difference]:
-    """Compares bytes as two large integers, at C's speed."""
+    """Compares bytes as two large integers, which is faster than a loop in Python."""
     wrong = int.from_bytes(now[begin:], "little") ^ int.from_bytes(then[begin:], "little")
     unlike = wrong.to_bytes(len(then) - begin, "little")
     count = len(unlike) - unlike.count(0)
@@ -106,8 +107,8 @@ def errors_of(
 
 
 def ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
-    """Returns the distance of two elements, in steps between adjacent floats; the maximum if one
-    element is NaN."""
+    """Returns the distance between the two elements of each pair, in units in the last place. If an
+    element is NaN, the distance is the largest integer."""
     numpy = numpy_for("--tolerance")
 
     def ordered(content: bytes) -> Any:
@@ -127,8 +128,8 @@ def numbers(content: bytes, dtype: str) -> Any:
 
 
 def _distances(numpy: Any, mine: Any, theirs: Any) -> Any:
-    """Returns the distances of integers, as unsigned integers of equal size, which can represent
-    every distance."""
+    """Returns the distance between the two integers of each pair. The unsigned type of equal width
+    can represent every distance."""
     unsigned = f"u{mine.dtype.itemsize}"
     larger, smaller = numpy.maximum(mine, theirs), numpy.minimum(mine, theirs)
     return larger.view(unsigned) - smaller.view(unsigned)

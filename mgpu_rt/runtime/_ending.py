@@ -10,7 +10,8 @@ from mgpu_rt._runtime import lib
 
 
 def end_program(error: BaseException) -> None:
-    """Ends the process, even if a step fails; the status is 0 only if the user requests 0."""
+    """Ends the process, even if the exception cannot be printed. The exit status is 0 only if the
+    user's code requests 0."""
     status = 1
     try:
         status = _tell(error)
@@ -21,8 +22,8 @@ def end_program(error: BaseException) -> None:
 
 
 def change_status(error: BaseException) -> None:
-    """Prints an exception, and replaces the exit status if the process would end with 0. The other
-    exit handlers still run."""
+    """Prints an exception. If the process would end with status 0, the process ends with the
+    exception's status instead. Exit handlers that have not run yet still run."""
     status = 1
     try:
         status = _tell(error)

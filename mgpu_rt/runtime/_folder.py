@@ -1,8 +1,8 @@
 """The folder of a recording: only the owner may enter the folder, and links in the folder are not
 followed.
 
-Another user with rights to the parent folder could create the folder first, or replace it. So files
-are opened relative to descriptors of folders that belong to this user and are closed to others.
+Another user who may write to the parent folder could create or replace the recording's folder. So
+the module opens files only through descriptors of folders that no other user may enter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _FILE = os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def claim(path: str) -> None:
     """Creates the folder of a new recording, or uses an existing folder without recorded launches.
-    Raises OSError; raises FileExistsError if the folder has other content."""
+    Raises FileExistsError if the path is not a folder, or if the folder contains more than an empty
+    `blobs`. Raises OSError if the folder cannot be created or opened."""
     try:
         number = _make(path)
     except NotADirectoryError:
@@ -94,8 +95,8 @@ class Folder:
 
 
 def _make(path: str) -> int:
-    """Opens a folder by its path, creates it and its missing parents, and returns its descriptor.
-    Raises OSError."""
+    """Returns the descriptor of the folder at `path`. Creates the folder and missing parent
+    folders. Raises OSError."""
     with suppress(FileExistsError):  # another file, which _open reports
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     return _open(path)
@@ -124,7 +125,8 @@ def _open(path: str, within: int | None = None) -> int:
 
 @contextmanager
 def _alone(number: int, path: Path) -> Iterator[None]:
-    """Admits one thread at a time, of all processes that open the file. Raises OSError."""
+    """Holds the file's lock, so that no other thread or process appends to the file. Raises
+    OSError."""
     try:
         _lock(number, path)
         yield
@@ -134,8 +136,7 @@ def _alone(number: int, path: Path) -> Iterator[None]:
 
 
 def _lock(number: int, path: Path) -> None:
-    """Waits for other writers; the time limit starts again whenever a writer has appended a
-    line."""
+    """Waits for other writers. Each line that a writer appends restarts the time limit."""
     size, end = -1, 0.0
     while True:
         try:
@@ -168,9 +169,9 @@ def _write(number: int, content: bytes) -> None:
 
 @contextmanager
 def limits_are_errors() -> Iterator[None]:
-    """Makes a write that exceeds the limit on file sizes raise OSError. The kernel also sends the
-    thread SIGXFSZ, which would end a program; that signal is discarded, unless a SIGXFSZ was
-    already pending."""
+    """Blocks SIGXFSZ, so that a write beyond the file size limit raises OSError. Without the block,
+    SIGXFSZ would end the program. At the end, a SIGXFSZ that such a write caused is discarded. A
+    SIGXFSZ that was already pending stays pending."""
     limit = {signal.SIGXFSZ}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, limit)
     pending = limit & signal.sigpending()

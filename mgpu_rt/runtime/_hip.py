@@ -1,6 +1,6 @@
-"""HIP for runtimes in Python: through hip-python, or through ctypes if hip-python is missing.
+"""Lets runtimes written in Python call HIP. Uses hip-python, or ctypes if hip-python is missing.
 
-hip-python and ctypes both use the HIP library that mgpu_rt has opened. By itself, hip-python opens
+hip-python and ctypes both use the HIP library that mgpu_rt has opened. By default, hip-python opens
 the libamdhip64.so on its own search path. A second HIP in the process would not know the first
 HIP's streams.
 """
@@ -25,7 +25,7 @@ COPY_DEFAULT = 4  # hipMemcpyDefault
 HIP_6, HIP_7 = 60000000, 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
-#: The text of each call, as LLVM's failure message shows it.
+#: Maps each function of HIP to the text of its call in LLVM's failure message.
 CALLS = {
     "hipModuleLoadData": "hipModuleLoadData(&module, data)",
     "hipModuleUnload": "hipModuleUnload(module)",
@@ -55,8 +55,8 @@ CALLS = {
     "hipSetDevice": "hipSetDevice(device)",
 }
 
-#: For each function that is called by ctypes: the number of results, and the types of the other
-#: arguments. The letters stand for: Pointer or handle, Text, unsigned, int, Half word, size (Z).
+#: Maps each function that is called through ctypes to the function's number of results and input
+#: types. A letter of `_TYPES` stands for each input type.
 _SHAPES = {
     "hipModuleLoadData": (1, "P"),
     "hipModuleUnload": (0, "P"),
@@ -93,11 +93,12 @@ _TYPES = {
 
 
 class CopyFailed(RuntimeError):
-    """Raised if a hook's copy of device memory failed, so that the hook cannot read the content.
-    The failure does not count as a failed call of the program."""
+    """Raised if a hook's copy from or to device memory failed. The failure does not count as a
+    failed call of the program."""
 
 
-#: Admits one binding at a time, because each binding installs and removes a module `rocm_sdk`.
+#: Held while a thread binds hip-python, because each binding installs and removes a module
+#: `rocm_sdk`.
 _binding = threading.Lock()
 
 
@@ -121,8 +122,8 @@ def _with_hip_python(path: str) -> Any:
 
 
 class _Ctypes:
-    """Calls HIP through ctypes, with hip-python's interface: each function returns a tuple of the
-    error and its results."""
+    """Calls HIP through ctypes, but with hip-python's interface. Each function returns a tuple,
+    which contains the error and then the results."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (results, arguments) in _SHAPES.items():
@@ -145,10 +146,11 @@ class _Ctypes:
 
 
 class Hip:
-    """HIP's functions, by their names without "hip": `hip.StreamCreate()` returns a handle as int.
+    """Provides HIP's functions under names without the prefix "hip". For example,
+    `hip.StreamCreate()` calls hipStreamCreate, and returns the handle as an int.
 
-    A call that HIP refuses raises HipError. `binding` is "hip-python" or "ctypes"; `module` is the
-    binding's module, whose functions return tuples, the error first.
+    A call that HIP refuses raises HipError. `binding` is "hip-python" or "ctypes". `module`
+    provides the binding's functions, which return tuples that begin with the error.
     """
 
     def __init__(self, path: str, *, hip_python: bool = True) -> None:
@@ -164,8 +166,8 @@ class Hip:
         self._stream_flags = self._address("hipStreamGetFlags")
         version = ctypes.c_int()
         self._library.hipRuntimeGetVersion(ctypes.byref(version))
-        # For a stream's flags, HIP 7 reads the object at the handle; for a stream's device, HIP 7
-        # looks up the stream.
+        # In HIP 7, hipStreamGetFlags reads the object at the handle, but hipStreamGetDevice looks
+        # up the stream.
         self._find_stream = self._address("hipStreamGetDevice") if version.value >= HIP_7 else 0
         self._event_query = self._address("hipEventQuery")
         #: From HIP 6 on, hipEventQuery reads the stream on which the event was last recorded, even
@@ -225,20 +227,20 @@ class Hip:
         return not self._is_good(error) and error == NOT_READY
 
     def stream_flags(self, stream: int) -> int | None:
-        """Returns the flags with which a stream was created; None if the stream was destroyed, or
-        if a reset of the device ended the stream."""
+        """Returns the flags with which a stream was created. Returns None if the program has
+        destroyed the stream or reset the device."""
         flags = lib.ask_flags(self._find_stream, self._stream_flags, stream)
         return flags if self._is_good(-min(0, flags)) else None
 
     def stream_captures(self, stream: int) -> bool:
-        """Returns True if work that is submitted to the stream becomes part of a graph and does not
-        run."""
+        """Returns True if the stream is being captured. Work that is submitted to the stream then
+        becomes part of a graph instead of running."""
         status = ctypes.c_int()
         asked = self._asks("hipStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(status))
         return asked and status.value != 0
 
     def event_done(self, event: int) -> bool:
-        """Returns True if all work that precedes the event's record is done."""
+        """Returns True if the device has finished all work that precedes the event."""
         return self._is_good(lib.ask_handle(0, self._event_query, event))
 
     def event_elapsed(self, start: int, stop: int) -> float:
@@ -253,8 +255,8 @@ class Hip:
         return lib.ask_device(self._get_device) if self._several else 0
 
     def buffer_id(self, address: int) -> int | None:
-        """Returns the number of the allocation at an address, which no other allocation has ever
-        had; None if HIP knows no allocation there."""
+        """Returns the number that HIP gives only to the allocation that contains this address.
+        Returns None if HIP knows no allocation that contains the address."""
         number = lib.ask_number(self._get_attribute, BUFFER_ID, address)
         if number == 0:
             self._is_good(self._library.hipPeekAtLastError())
@@ -269,7 +271,8 @@ class Hip:
         return (begin.value or 0, size.value) if good else None
 
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
-        """Copies in the order of the stream, and waits for the copy. Raises CopyFailed."""
+        """Copies `size` bytes after the earlier work of the stream, and waits until the copy is
+        done. Raises CopyFailed."""
         way = ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(size), COPY_DEFAULT
         for function, arguments in (("hipMemcpyAsync", way), ("hipStreamSynchronize", ())):
             error = getattr(self._library, function)(*arguments, ctypes.c_void_p(stream))
@@ -277,7 +280,8 @@ class Hip:
                 raise CopyFailed(str(self.failed(function, error)))
 
     def last_error(self) -> str:
-        """Returns HIP's name of this thread's last error; "" if there is no error."""
+        """Returns HIP's name for the calling thread's last error, or "" if the thread has no
+        error."""
         error = self._library.hipPeekAtLastError()
         return self.failed("", error).name if error else ""
 
@@ -289,8 +293,8 @@ class Hip:
         return (address.value or 0) if self._asks("hipExtMallocWithFlags", *arguments) else 0
 
     def _asks(self, function: str, *arguments: Any) -> bool:
-        """Makes a call, and returns True if the call succeeded. A failure does not become the
-        program's last error."""
+        """Makes a call, and returns True if the call succeeded. The error of a failed call does not
+        become the program's last error."""
         asked = getattr(self._library, function, None)
         return asked is not None and self._is_good(asked(*arguments))
 

@@ -1,7 +1,8 @@
-"""Installs a runtime in place of the C library's functions, and removes the runtime again.
+"""Installs and removes a runtime that replaces the C library's functions.
 
-csrc/runtime/python/host.c calls `start` for MGPU_RT_RUNTIME; `intercept` serves Python programs. A
-function is overridden only if a class overrides its method, or if its calls identify kernels.
+csrc/runtime/python/host.c calls `start` if MGPU_RT_RUNTIME is set. Python programs call
+`intercept`. A library function is overridden only if the runtime overrides the corresponding
+method, or if the function's calls identify kernels.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class _State:
 
 def _fail(function: str, error: BaseException) -> None:
     """Handles an exception that a method has raised. A HipError with an error code makes the call
-    fail. Any other exception ends the program or leaves the `with`, because the program must not
-    continue as if the call had succeeded."""
+    fail. After any other exception, the program ends if MGPU_RT_RUNTIME named the runtime. A `with`
+    block instead raises the exception at the end of the block."""
     if isinstance(error, HipError) and error.code:
         try:
             return lib.report(error.call.encode(), error.code)
@@ -63,7 +64,8 @@ def _fail(function: str, error: BaseException) -> None:
         return _ending.change_status(error)
     if lib.ends_program:
         _ending.end_program(error)
-    # From here until the program leaves the `with`, calls go to the library's functions.
+    # The program's calls now go to the library's functions, until the program leaves the `with`
+    # block.
     with _State.lock:
         if _State.error is None:
             _State.failed, _State.error = _State.runtime, error
@@ -76,7 +78,7 @@ def _fail(function: str, error: BaseException) -> None:
 
 def _connect(addresses: tuple[int, ...] | None = None) -> None:
     """Binds to the library at `addresses`. Without addresses, binds to the library that the program
-    has loaded, or else to this package's library."""
+    has loaded. If the program has loaded no library, binds to this package's library."""
     if _State.connected:
         return
     if addresses is None:
@@ -99,8 +101,8 @@ def hip_path() -> str:
 
 def install(runtime: Runtime) -> None:
     """Installs a runtime in place of the library's functions, or of an earlier runtime. Raises
-    TypeError, or the exception of a property of the runtime; the earlier runtime then stays
-    installed."""
+    TypeError, or an exception that a property of the runtime raises. After an exception, the
+    earlier runtime stays installed."""
     with _State.lock:
         _connect()
         answers = _adapters.answers(runtime, _fail)
@@ -114,8 +116,8 @@ def install(runtime: Runtime) -> None:
 
 
 def remove() -> None:
-    """Restores the library's functions. A call in progress finishes in the function in which the
-    call began."""
+    """Restores the library's functions. A call that has already entered the runtime finishes in the
+    runtime."""
     with _State.lock:
         while _State.overridden:
             lib.override(_State.overridden.pop().encode(), False)
@@ -144,8 +146,9 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
 
 
 def _leave(runtime: Runtime) -> None:
-    """Ends a runtime that is in use in a `with`. If other runtimes are still in use in a `with`,
-    installs the runtime whose `with` began last. Threads may leave their `with` in any order."""
+    """Ends the runtime of a `with` block that the program leaves. If `with` blocks are still
+    active, installs the runtime of the block that began last. Threads may leave their `with` blocks
+    in any order."""
     with _State.lock:
         _State.inside.remove(runtime)
         if _State.runtime is runtime:
@@ -204,17 +207,19 @@ def _named_paths() -> list[str]:
 
 
 def _search_named_paths() -> None:
-    """Makes an interpreter search PYTHONPATH, which the interpreter ignored at its start. Installed
-    packages come after these folders, as in Python. Python's own modules precede these folders."""
+    """Adds the folders of PYTHONPATH to an interpreter's search path, because the interpreter
+    ignored PYTHONPATH at its start. The folders of PYTHONPATH come after Python's own modules and
+    before installed packages.
+    """
     packages = {*site.getsitepackages(), site.getusersitepackages()}
     at = next((i for i, path in enumerate(sys.path) if path in packages), len(sys.path))
     sys.path[at:at] = map(os.path.abspath, _named_paths())
 
 
 def make(wanted: str) -> Runtime:
-    """Creates the runtime that MGPU_RT_RUNTIME names. The classes are separated by commas, and each
-    class calls the next; the settings follow a question mark. Raises the exceptions that loading or
-    creating the runtime raises."""
+    """Creates the runtime that MGPU_RT_RUNTIME names. Commas separate the classes, and each class
+    calls the next class. Settings may follow after a question mark. Raises the exceptions that
+    occur while a class is loaded or the runtime is created."""
     names, _, settings = wanted.partition("?")
     paths = _named_paths()
     with contextlib.suppress(OSError):  # the current folder was removed
@@ -225,21 +230,21 @@ def make(wanted: str) -> Runtime:
             raise TypeError(f"{kind!r} is not a class that derives from mgpu_rt.runtime.Runtime")
     whole = kinds[0] if len(kinds) == 1 else type("Runtimes", tuple(kinds), {})
     given = {name: _converted(whole, name, value) for name, value in _settings(settings).items()}
-    # Settings are attributes of a class, because a user's __init__ need not accept them.
+    # Settings are attributes of a class, because a user's __init__ may not accept arguments.
     runtime = type(whole.__name__, (whole,), given)() if given else whole()
     _adapters.check(runtime)
     return runtime
 
 
 class _Nowhere(io.TextIOBase):
-    """A file that replaces a closed stream, so that print does not write to another file."""
+    """Replaces a closed stdout or stderr, and discards the text."""
 
     def write(self, text: str) -> int:
         return len(text)
 
 
 def _open_streams() -> None:
-    """Makes the interpreter write each line at once, as the program does."""
+    """Makes stdout write each line at once, and replaces a closed stdout or stderr."""
     sys.stdout, sys.stderr = sys.stdout or _Nowhere(), sys.stderr or _Nowhere()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
@@ -257,9 +262,9 @@ def _end(runtime: Runtime, process: int) -> None:
 
 
 def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
-    """csrc/runtime/python/host.c calls the function once. `owned`: the interpreter exists only for
-    the runtime. If the runtime cannot be created, prints the reason in a line, and ends the
-    program."""
+    """Creates and installs the runtime that MGPU_RT_RUNTIME names. csrc/runtime/python/host.c calls
+    `start` once. `owned`: the interpreter exists only for the runtime. If the runtime cannot be
+    created, prints one line with the reason, and ends the program."""
     lib.ends_program = True
     _State.connected = False
     try:

@@ -1,4 +1,5 @@
-"""The manifest of a recording: a line of JSON for each launch. The file's origin is untrusted."""
+"""Reads and writes a recording's manifest, which has a line of JSON for each launch. The file's
+origin is untrusted."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from mgpu_rt._text import shown
 
 FORMAT = 2
 
-#: The limits of the ABI and HIP: a grid's or block's size, the bytes of dynamic memory, an address.
+#: How many bits the ABI and HIP allow for a grid or block size, for a dynamic memory size, and for
+#: an address.
 _SIZE, _SHARED, _ADDRESS = 32, 31, 64
 _ROOM = 47  # width of the largest block's size
 
@@ -22,14 +24,14 @@ _HEX = re.compile("([0-9a-f]{2})*")
 
 
 class Damaged(ValueError):
-    """Raised with the reason why a recording cannot be replayed."""
+    """Raised if a recording cannot be replayed. The exception's text is the reason."""
 
 
 @dataclass(frozen=True)
 class Block:
     """A block of device memory. `before` and `after` are the hashes of the block's content before
-    and after the launch. `asked` is the number of bytes that the program requested; None if the
-    number is unknown or equals the size."""
+    and after the launch. `asked` is the number of bytes that the program requested, or None if the
+    number is unknown or equals `size`."""
 
     address: int
     size: int  # bytes
@@ -49,7 +51,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class RecordedLaunch:
-    """A recorded launch. `image` is the hash of the image; `shared` is a number of bytes."""
+    """A recorded launch. `image` is the hash of the image. `shared` is the size of dynamic memory
+    in bytes."""
 
     kernel: str
     label: str
@@ -64,14 +67,14 @@ class RecordedLaunch:
 
 
 def line_of(launch: RecordedLaunch) -> bytes:
-    """Returns the line of a launch, without the line's end."""
+    """Returns a launch's line in the manifest, without the newline."""
     head = {"format": FORMAT, "mgpu_rt": __version__}
     return json.dumps(head | asdict(launch), default=bytes.hex).encode()
 
 
 def read(path: Path) -> list[RecordedLaunch]:
-    """Reads the launches of a manifest; a last line without an end was not completely written.
-    Raises OSError or Damaged."""
+    """Reads the launches of a manifest. Ignores a last line without a newline, because such a line
+    is incomplete. Raises OSError or Damaged."""
     *lines, _ = _files.read(path).split(b"\n")
     launches = []
     for number, line in enumerate(lines, 1):
@@ -175,7 +178,7 @@ def _hash(found: Any, key: str) -> str:
 
 
 def _name(found: Any, key: str) -> str:
-    """Returns a name as text for C functions; surrogates represent bytes that are not UTF-8."""
+    """Returns a name as text for C functions. Surrogates represent bytes that are not UTF-8."""
     value = _value(found, key)
     try:
         good = isinstance(value, str) and b"\0" not in value.encode(errors="surrogateescape")

@@ -1,7 +1,8 @@
-"""The hook of `mgpu-rt diff`: records each launch of a process, but only hashes of its memory.
+"""Implements the hook of `mgpu-rt diff`, which records each launch of a process with hashes in
+place of memory contents.
 
-The result is a recording (recording.py), which contains blobs of memory only for the launches that
-the settings name. Each process that launches has its own folder.
+The hook writes a recording (_recording.py), which contains memory only for launches that the
+settings name. Each process that launches kernels has its own folder.
 """
 
 from __future__ import annotations
@@ -22,22 +23,23 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._folder import Folder
     from mgpu_rt.runtime._objects import Launch, LoadedKernel
 
-#: Files with this prefix count the launches that were not recorded: a file's size is their number.
-#: The size stays 0 if no file can grow. The file needs no space on the disk, which may be full.
+#: A file with this prefix has one byte for each launch that a process could not record. If the file
+#: size limit is 0, the file stays empty. The file is sparse, because the disk may be full.
 LOST = "lost"
 
 
 def name_of(kernel: LoadedKernel) -> str:
-    """Returns the kernel's name, preceded by its gpu.module if the program's symbols contain the
-    gpu.module. Unlike the label, the name does not depend on earlier loads."""
+    """Returns the kernel's full name. The gpu.module precedes the kernel's plain name if the
+    program's symbols contain the gpu.module. Unlike the label, the name does not depend on earlier
+    loads."""
     return full_name(kernel.image.label[0] if kernel.image else "", kernel.name)
 
 
 class Note(Record):
-    """Records each launch in a folder of this process, below the folder `output`. `sample` is the
-    sample of Buffer.sha256. `whole` is a list in JSON with a kernel's name and a number for each
-    launch. If the list is not empty, only the listed launches are recorded, with all of their
-    memory."""
+    """Records each launch in this process's folder, which lies within the folder `output`. `sample`
+    is passed to Buffer.sha256. `whole` is a list in JSON. Each item names one launch by the
+    kernel's name and the launch's number. If the list is not empty, only the listed launches are
+    recorded, with all of their memory."""
 
     output: str = "notes"
     nth: int = 0

@@ -25,13 +25,14 @@ Sizes = tuple[int, int, int]
 
 
 class Image:
-    """Loaded device code: equal bytes are one object, at any address and at any time.
+    """Loaded device code. Loads of equal bytes share one Image, at any address and at any time.
 
-    `address` is the program's current address of the bytes. `content` is empty if the size is
-    unknown; then each load gets its own image.
+    `address` is the program's current address of the bytes. If the size of the bytes is unknown,
+    `content` is empty, and each load gets its own Image.
     """
 
-    #: The last image at each address, verified before use; then all known images by content.
+    #: `_last` maps an address to its last image, which is verified before use. `_known` maps
+    #: contents to images.
     _last: ClassVar[dict[int, Image]] = {}
     _known: ClassVar[dict[bytes, Image]] = {}
 
@@ -71,8 +72,8 @@ class Image:
 
     @functools.cached_property
     def kernels(self) -> dict[str, KernelDescription]:
-        """Returns the kernels by name. A name occurs once, although a bundle contains equal kernels
-        for several GPUs."""
+        """Returns the kernels by name. Each name occurs once, even if a bundle contains a kernel of
+        this name for several GPUs."""
         if not self.description:
             return {}
         listed = [*self.description.entries, self.description]
@@ -80,10 +81,10 @@ class Image:
 
     @functools.cached_property
     def label(self) -> tuple[str, str]:
-        """Returns the gpu.module from which the image was compiled, and digits of the image's hash,
-        as statistics show them. The gpu.module is "" if the program's symbols do not contain the
-        name. The gpu.module and the digits together distinguish the image's kernels from others
-        with equal names. The function must be called while the image is at its address."""
+        """Returns the gpu.module of the image, and the digits of the image's hash that statistics
+        show. The gpu.module is "" if the program's symbols do not contain the name. The gpu.module
+        and the digits together distinguish the image's kernels from equally named kernels of other
+        images. The function must be called while the image is at its address."""
         name = ffi.new("char[]", 256)
         image_hash = lib.image_name(self.address, name, len(name)) if self.content else 0
         digits = f"{image_hash >> 32:08x}" if image_hash else ""
@@ -92,7 +93,7 @@ class Image:
     @functools.cached_property
     def is_constant(self) -> bool:
         """Returns True if no kernel can write to the module's memory, and the program cannot set
-        its constants by name. All loads of such an image may share one module."""
+        the module's constants by name. All loads of such an image may share one module."""
         parts = [self.description, *self.description.entries] if self.description else []
         return bool(parts) and not any(
             p.globals or p.settable or p.damage or p.unread for p in parts
@@ -111,9 +112,8 @@ def _size_of_ptx(address: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class LoadedKernel:
-    """A kernel of a loaded module, by HIP's handle. If the image is unknown, only the
-    handle is known: the kernel was looked up before the runtime was installed, or by other
-    means."""
+    """A kernel of a loaded module, identified by HIP's handle. If `image` is None, only the handle
+    is known, because the runtime has not seen the lookup of the kernel."""
 
     handle: int
     name: str
@@ -143,8 +143,8 @@ class LoadedKernel:
 
     @functools.cached_property
     def arguments(self) -> tuple[Argument, ...]:
-        """Returns the arguments of a launch according to the image: offset, size, pointer or value.
-        The result is empty if the image does not list arguments."""
+        """Returns the offset, size and kind of each argument, according to the image. The result is
+        empty if the image does not describe the arguments."""
         from mgpu_rt._launch.arguments import parameters_of
 
         return (parameters_of(self.description) or ()) if self.description else ()
@@ -155,14 +155,15 @@ POINTERS = frozenset(("global_buffer", "pointer"))
 
 
 def may_point(argument: Argument) -> bool:
-    """Returns True if a launch may pass an address as this argument. NVIDIA's images do not mark
-    all pointers, so an unmarked argument of a pointer's size may be an address."""
+    """Returns True if this argument of a launch may be an address. NVIDIA's images do not mark all
+    pointers, so an unmarked argument of a pointer's size may be an address."""
     return argument.kind in POINTERS or (argument.kind is None and argument.size == 8)
 
 
 @dataclass(frozen=True)
 class MemRefDescriptor:
-    """A memref among a kernel's arguments, as MLIR passes it; strides and offset in elements."""
+    """A memref among a kernel's arguments, as MLIR passes memrefs. `strides` and `offset` count
+    elements."""
 
     aligned: int
     offset: int
@@ -174,8 +175,9 @@ class MemRefDescriptor:
 
 
 def _sizes_of(name: str) -> Any:
-    """A property of a launch that checks sizes. HIP would cut sizes to 32 bits, and would use the
-    kernel's compiled block size in place of a different size."""
+    """Returns a property of Launch whose setter checks the sizes. HIP itself truncates sizes to 32
+    bits. If a block size differs from the kernel's compiled block size, HIP uses the compiled
+    size."""
 
     def change(launch: Launch, sizes: Any) -> None:
         if sizes is not None or name != "_cluster":
@@ -193,13 +195,13 @@ def _sizes_of(name: str) -> Any:
 class Launch:
     """A launch of a kernel. A method may change the launch before it passes the launch on.
 
-    `grid`, `block` and `cluster`, which may be None, are three sizes each. `shared` is in bytes;
-    `stream`, `function`, `params` and `extra` are the ABI's handles and addresses. `symbol` is True
-    if `function` is a host symbol (mgpuLaunchKernelRT). `number` counts the launches of this kernel
-    from 1, if a LaunchHook counts them. Sizes that the ABI cannot pass raise ValueError or
-    TypeError when they are set. Setting `block` or `function` raises ValueError if the kernel was
-    not compiled for that block size. To change both `block` and `function`, create a Launch. A
-    Launch that a hook creates is also checked.
+    `grid`, `block` and `cluster` are three sizes each; `cluster` may be None. `shared` is a number
+    of bytes. `stream`, `function`, `params` and `extra` are handles and addresses, as the ABI
+    defines them. `symbol` is True if `function` is a host symbol (mgpuLaunchKernelRT). A LaunchHook
+    sets `number`, which counts the launches of this kernel from 1. Setting a size that the ABI
+    cannot pass raises ValueError or TypeError. Setting `block` or `function` raises ValueError if
+    the kernel was not compiled for that block size. To change `block` and `function` together,
+    create a Launch. A Launch that a hook creates is also checked.
     """
 
     runtime: Runtime
@@ -226,7 +228,7 @@ class Launch:
         self._check_block(self._function, self._block, f"launch.block = {self._block}")
 
     def _check_block(self, function: int, sizes: Sizes, change: str) -> None:
-        """Raises ValueError if a kernel was compiled for other blocks."""
+        """Raises ValueError if the kernel was not compiled for blocks of these sizes."""
         kernel = self.runtime.kernel_of(function)
         known = kernel.description
         if known and (limit := known.limit_on(sizes)):
@@ -269,9 +271,10 @@ class Launch:
 
     @property
     def raw(self) -> list[bytes]:
-        """Returns the bytes of each argument; empty if the launch passes the arguments in `extra`.
-        Setting a new list changes the launch, and raises ValueError if the image expects other
-        sizes. If the image is unknown, the list is empty, and the runtime prints a line."""
+        """Returns the bytes of each argument, or an empty list if the launch passes the arguments
+        in `extra`. Setting a new list replaces the arguments, and raises ValueError if the image
+        states other argument sizes. If the image is unknown, the list is empty, and the runtime
+        prints a message."""
         if self.kernel.image is None:
             self.runtime._lacks_image(self.kernel)
         params = ffi.cast("char **", self.params)
@@ -306,9 +309,10 @@ class Launch:
 
     @property
     def arguments(self) -> list[int | bytes | MemRefDescriptor]:
-        """Returns the values, with memrefs in place of their parts. The memrefs are a guess,
-        because a code object does not mark them. Two pointers, an offset, sizes, and strides of a
-        dense array count as a memref."""
+        """Returns the launch's arguments, and combines the parts of each memref into a
+        MemRefDescriptor. The memrefs are guesses, because a code object does not mark memrefs.
+        Arguments count as a memref if they are two pointers, an offset, sizes, and the strides of a
+        dense array of these sizes."""
         values, kinds = self.values, [a.kind for a in self.kernel.arguments]
         found: list[int | bytes | MemRefDescriptor] = []
         at = 0
@@ -331,7 +335,7 @@ class Launch:
                 yield number, buffer
 
     def finish(self) -> None:
-        """Waits for the launch, and for all earlier work of its stream."""
+        """Waits until the launch and all earlier work of the launch's stream are done."""
         self.runtime.native.mgpuStreamSynchronize(self.stream)
 
     def __str__(self) -> str:
@@ -342,7 +346,7 @@ class Launch:
 
 
 class CalledLaunch(Launch):
-    """A launch that the program itself makes; only HIP checks the sizes of the launch."""
+    """A launch that the program calls. Only HIP checks the sizes of the call."""
 
     __slots__ = ()
 
@@ -351,7 +355,7 @@ class CalledLaunch(Launch):
 
 
 def _sizes(sizes: Sizes) -> str:
-    """Shortens three sizes: 1x1x1 becomes 1."""
+    """Returns three sizes as text without trailing sizes of 1: 8x4x1 becomes 8x4."""
     x, y, z = sizes
     return f"{x}x{y}x{z}" if z != 1 else f"{x}x{y}" if y != 1 else f"{x}"
 
@@ -361,8 +365,8 @@ def _shown(argument: int | bytes | MemRefDescriptor) -> str:
 
 
 def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRefDescriptor | None:
-    """Returns the memref of the highest rank that fits the arguments from `at` on; None if none
-    fits."""
+    """Returns the memref of the highest rank that fits the arguments from index `at` on, or None if
+    no memref fits."""
     if len(kinds) < at + 2 or not {*kinds[at : at + 2]} <= POINTERS:
         return None
     end = next((i for i in range(at + 2, len(kinds)) if kinds[i] in POINTERS), len(kinds))
@@ -410,9 +414,9 @@ class Buffer:
 
     def sha256(self, stream: int = 0, sample: int = 0) -> str:
         """Returns the hash of the block's bytes once the work on `stream` is done. A sample of 0
-        means all bytes. If a block has more than `sample` bytes, pieces between its first and last
-        byte are read, about `sample` bytes in all. For several pieces, the result is the hash of
-        the pieces' hashes. Threads hash pieces while the next pieces are copied."""
+        means all bytes. If a block exceeds both `sample` and 8 MiB, only pieces of the block are
+        read, about `sample` bytes in total. For several pieces, the result is the hash of the
+        joined hashes. Threads hash pieces while the next pieces are copied."""
         pieces = [*range(0, self.size, _PIECE)]
         if sample and self.size > max(sample, 2 * _PIECE):
             step = max(_PIECE, self.size // max(1, sample // _PIECE))

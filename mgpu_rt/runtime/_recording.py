@@ -1,9 +1,10 @@
-"""Records launches so that each can be replayed separately (replay.py).
+"""Records launches so that each can be replayed separately (_replay.py).
 
-A recording is a folder: `manifest.jsonl` has a line for each launch, and `blobs/` has images and
-blocks of memory, each named by its SHA-256. A launch enters the manifest once all of its files are
-written, so a killed program leaves all complete launches. Only blocks of device memory that
-arguments point into are recorded. Any number of processes may record in one folder.
+A recording is a folder. The file `manifest.jsonl` has a line for each launch. The folder `blobs`
+contains images and blocks of memory, in files that are named by their SHA-256. A launch enters the
+manifest after its files are written, so the manifest lists only complete launches. Only blocks of
+device memory to which arguments point are recorded. Any number of processes may record in one
+folder.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ Content = TypeVar("Content", bytes, str)
 
 
 class NotRecorded(Exception):
-    """Raised with the reason why a launch is not recorded."""
+    """Raised if a launch cannot be recorded. The exception's text is the reason."""
 
 
 class Recorder:
-    """Records one launch: `before()`, then the launch, then `after()`. `before()` and `after()`
-    raise NotRecorded if this launch cannot be recorded, and OSError if the folder cannot be
-    written."""
+    """Records one launch. Call `before()`, make the launch, then call `after()`. `before()` and
+    `after()` raise NotRecorded if this launch cannot be recorded, and OSError if the folder cannot
+    be written."""
 
     def __init__(
         self,
@@ -41,8 +42,8 @@ class Recorder:
         number: int,
         asked: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """`asked` maps addresses to the bytes that the program requested; some addresses may be
-        missing. HIP knows only sizes that the library has rounded up."""
+        """`asked` maps a block's address to the number of bytes that the program requested, and may
+        lack blocks. HIP knows only sizes that the library has rounded up."""
         self._path, self._launch, self._number, self._asked = folder, launch, number, asked
 
     def before(self) -> None:
@@ -61,7 +62,8 @@ class Recorder:
         self._error = Hip.of_process().last_error()
 
     def after(self) -> list[str]:
-        """Adds the launch to the manifest. Returns messages, one sentence each."""
+        """Adds the launch to the manifest. Returns messages for the user; each message is one
+        sentence."""
         error = Hip.of_process().last_error()
         if error and error != self._error:
             raise NotRecorded(f"it failed with {error}")
@@ -109,7 +111,8 @@ class Recorder:
         return folder.keep(content)
 
     def _read(self, number: int, read: Callable[[int], Content]) -> Content:
-        """Reads a block with the function `read`, once the work on the launch's stream is done."""
+        """Reads a block with the function `read`, which waits for the work on the launch's
+        stream."""
         try:
             return read(self._launch.stream)
         except CopyFailed as error:
@@ -142,8 +145,8 @@ class Recorder:
         return None
 
     def _pointers_in(self, number: int, content: bytes) -> list[str]:
-        """Adds a sentence if a block seems to contain addresses of blocks, which differ in a
-        replay."""
+        """Returns a sentence for each block to which `content` seems to contain pointers. In a
+        replay, such a block has a different address."""
         lowest = min(buffer.address for buffer in self._buffers)
         highest = max(buffer.address + buffer.size for buffer in self._buffers)
         words = memoryview(content)[: len(content) // 8 * 8].cast("Q")

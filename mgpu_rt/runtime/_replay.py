@@ -32,11 +32,11 @@ GUARD, GUARD_BYTE = 4096, 0xA5  # bytes before and after each block that no kern
 
 @dataclass(frozen=True)
 class Replayed:
-    """The result of a replay. `seconds` contains each iteration's time, from the launch to the end
-    of the kernel.
+    """The result of a replay. `seconds` contains the time of each iteration, from the launch call
+    to the end of the kernel.
 
     `iteration`, counted from 1, is the first iteration whose results differ. `differences` and
-    `outside` describe only that iteration.
+    `outside` describe only the iteration with the number `iteration`.
     """
 
     kernel: str
@@ -111,10 +111,10 @@ class Recording:
         """Repeats a recorded launch in this process, and compares the resulting memory.
 
         `image`, `grid`, `block` and `shared` replace the recorded values. Each iteration starts
-        from the recorded memory, and its results are compared. Without a tolerance, bytes are
-        compared. With a tolerance, which needs NumPy, elements of `dtype` are compared, and may
-        differ by the tolerance or by `ulps`. `dtype` is MLIR's name, from f16, bf16, f32, f64 and
-        i8 to i64.
+        from the recorded memory, and its results are compared. Without a tolerance, the results are
+        compared as bytes. With a tolerance, elements of `dtype` are compared, and may differ by the
+        tolerance or by `ulps`. A tolerance needs NumPy. `dtype` is one of MLIR's type names f16,
+        bf16, f32, f64, i8, i16, i32 and i64.
 
         Raises ValueError before any launch if a launch cannot be repeated. Raises RuntimeError if
         HIP refuses a launch.
@@ -151,11 +151,11 @@ class Recording:
         return Replayed(launch.label, len(contents), iteration, found, outside, seconds)
 
     def run(self, number: int) -> None:
-        """Makes a recorded launch once, on memory of the sizes that the program requested, and
-        copies the results back. This function compares nothing, because `mgpu-rt check` examines
-        the accesses.
+        """Runs a recorded launch once, and copies the results back. Each block of memory has the
+        size that the program requested. This function compares nothing, because `mgpu-rt check`
+        examines the accesses.
 
-        Raises the exceptions of `replay`.
+        Raises the same exceptions as `replay`.
         """
         launch = self._launch(number)
         code = self.blob(launch.image)
@@ -199,8 +199,9 @@ def _bytes(shared: int) -> int:
 
 def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
     """Returns the launch's kernel in an image. Raises ValueError if the image lacks the kernel, or
-    if the kernel takes other arguments: HIP reads as many arguments as the image states. Also
-    raises ValueError for a pointer to memory that was not recorded."""
+    if the kernel's arguments have different sizes than the recorded arguments. HIP reads as many
+    arguments as the image states. Raises ValueError if an argument points to memory that was not
+    recorded."""
     name, image = shown(launch.kernel), Image(code)
     if image.description and image.description.damage:
         raise ValueError(f"this image cannot be loaded: {image.description.damage}")
@@ -255,8 +256,8 @@ class _Replay:
         self._stack.close()
 
     def _take(self, finally_: Callable[..., object]) -> None:
-        """Allocates the memory and loads the module for a launch. Calls `finally_` with the
-        functions that must be called at the end, in reverse order."""
+        """Allocates the memory and loads the module for a launch. Passes each cleanup function to
+        `finally_`; the cleanup functions run in reverse order."""
         library, name = self._library, self._launch.kernel
         library.take_error()
         self._kept = library.ffi.from_buffer(self._code)
@@ -329,7 +330,7 @@ class _Replay:
         return self._read(self._address(at), len(self._before[at]))
 
     def outside(self) -> Iterator[str]:
-        """Reports writes beyond a block, within the guards around the block."""
+        """Yields a message for each guard that the kernel has overwritten."""
         for at, content in enumerate(self._before):
             for where, address in (("before", -GUARD), ("behind", len(content))):
                 guard = self._read(self._address(at) + address, GUARD)

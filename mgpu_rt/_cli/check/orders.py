@@ -13,7 +13,7 @@ _ACCESS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
 def is_warning(report: Report) -> bool:
-    """Returns whether the program's result is right with LLVM's own library despite the fault."""
+    """Returns True if the fault does not change the program's results with LLVM's own library."""
     if report["kind"] == "missing-wait":
         return report["memory"] == "pageable" or report["forgiven"] == "yes"
     return report["kind"] in WARNINGS
@@ -94,14 +94,14 @@ def what(report: Report) -> str | None:
 
 
 def _others(count: int) -> str:
-    """Describes further objects that were created at the place of the reported object."""
+    """Describes further objects that were created at the same source place."""
     if not count:
         return ""
     return f", nor {'are' if count > 1 else 'is'} {count:,} more created there"
 
 
 def notes(report: Report) -> list[str]:
-    """Returns the additional lines of a report, which follow the lines with source places."""
+    """Returns the lines that follow the source places in a report."""
     if report["kind"] == "stream-as-event":
         return [
             "LLVM's own library then waits for nothing. LLVM 22 and older lower a gpu.wait to "

@@ -1,5 +1,5 @@
-"""Implements `mgpu-rt check RECORDING`: repeats, on the emulated device, a launch that was recorded
-on any GPU.
+"""Implements `mgpu-rt check RECORDING`: repeats a recorded launch on the emulated device. Any GPU
+may have made the recorded launch.
 
 The launch runs in a separate process, like a program. The module passes names of files and kernels
 as data, never as program text.
@@ -34,7 +34,7 @@ def command(recording: str, launch: int | None) -> list[str]:
 
 
 def make(recording: str, launch: int | None) -> int:
-    """Repeats the launch in this process. Returns the process's exit status."""
+    """Repeats the launch in this process. Returns the exit status for this process."""
     from mgpu_rt.runtime import Recording
 
     tolerate_encodings()
@@ -49,8 +49,8 @@ def make(recording: str, launch: int | None) -> int:
 
 
 def device(recording: str, launch: int | None, wanted: str, arguments: Sequence[str]) -> str:
-    """Returns the emulated device that the launch's image targets, or `wanted` if `wanted` names a
-    device. Raises CommandError."""
+    """Returns `wanted` if `wanted` names a device, otherwise the emulated device that the launch's
+    image targets. Raises CommandError."""
     if arguments:
         raise CommandError(
             f"'{recording}' is a recording and takes no arguments: put options before it"
@@ -86,8 +86,8 @@ def _targets(recording: str, number: int) -> list[str]:
 
 
 def describe(found: Sequence[Report]) -> None:
-    """Names the memory in reports as `mgpu-rt replay` does. Removes the replaying process's calls
-    from reports, since a recording does not contain the program's calls."""
+    """Names the memory in reports as `mgpu-rt replay` does. Removes all calls from reports, since a
+    recording does not contain the program's calls."""
     for report in found:
         report.pop("place", None)
         if allocation := report.get("allocation"):

@@ -24,7 +24,7 @@ class Result(NamedTuple):
 
 
 def read(path: Path) -> Result:
-    """Reads what the checker wrote."""
+    """Reads the file that the checker wrote."""
     written = path.read_text(errors="replace").splitlines() if path.exists() else []
     found = [json.loads(line) for line in written if line.endswith("}")]
     for report in found:
@@ -61,8 +61,9 @@ def as_json(found: list[Report]) -> str:
 
 
 def summary(found: list[Report], shown: int, failed: int = 0, end: str = "") -> str:
-    """Returns the last line of the output: the numbers of faults and warnings, and what was not
-    checked. `end` says what ended the program if it did not end by exit."""
+    """Returns the last line of the output, which counts the faults, the warnings and the failed
+    calls. `end` names the signal or function that ended the program early; `end` is empty after an
+    ordinary exit."""
     warnings = sum(map(orders.is_warning, found))
     counts = [(len(found) - warnings, "fault"), (warnings, "warning")]
     less = f", of which {shown} are shown (--limit)" if shown < len(found) else ""
@@ -127,8 +128,8 @@ _ACCESS = {"load": "loads", "store": "stores", "atomic": "updates"}
 
 
 def text(report: Report) -> str:
-    """Formats a report like a compiler's message: a line with the fault, then the fault's place and
-    the memory's owner."""
+    """Formats a report like a compiler's message: a line with the fault, then lines with the source
+    place and the allocation."""
     first, *rest = _what(report).split("\n")
     level = "warning" if orders.is_warning(report) else "error"
     said = [f"{level}: {first} [{report['kind']}]", *rest]
@@ -156,7 +157,7 @@ def text(report: Report) -> str:
 
 
 def _called(report: Report) -> str:
-    """Returns the call or op of a report, as words that precede the source place."""
+    """Returns the words that precede the source place in a report, such as "launch on stream 2"."""
     if report["kind"] == "never-destroyed":
         return "created"
     return f"{report['op']} on {orders.stream(report)}" if "op" in report else "called"
@@ -196,15 +197,14 @@ def _other(report: Report) -> list[str]:
 
 
 def _other_op(report: Report, other: Report) -> list[str]:
-    """Describes an earlier launch, copy or fill, and how to order this op before the reported
-    access."""
+    """Describes an earlier launch, copy or fill, and the call that would order the two accesses."""
     said = [f"{orders.op(other)} by {_place(other['place'])}"]
     if "instruction" in other:
         said.append(f"  at {_code(other)}")
     return [*said, orders.advice(report)]
 
 
-#: The texts of reports for each use of an uninitialised value.
+#: Maps each use of an uninitialised value to the text of the report.
 _USE = {
     "branch": "branches on a value that nothing wrote",
     "address": "takes a value that nothing wrote as an address",
@@ -225,7 +225,7 @@ def _origin(report: Report) -> list[str]:
 
 
 def _writer(other: Report) -> list[str]:
-    """Describes the launch that stored the first uninitialised byte of a copy."""
+    """Describes the launch that stored the copy's first uninitialised byte."""
     at = [f"  at {_code(other)}"] if "instruction" in other else []
     return [f"{orders.op(other)} by {_place(other['place'])} stored the first of them", *at]
 
@@ -311,7 +311,8 @@ def _name(allocation: dict[str, Any]) -> str:
 
 
 def _place(frames: list[dict[str, Any]]) -> str:
-    """Returns the innermost call with a function name, or the innermost call if none has a name."""
+    """Returns the innermost call whose function is known; if no function is known, the innermost
+    call."""
     frame = next((frame for frame in frames if frame["symbol"]), frames[0])
     at = frame.get("line") or f"{Path(frame['object']).name}+0x{frame['offset']:x}"
     return f"{frame['symbol']} ({at})" if frame["symbol"] else at

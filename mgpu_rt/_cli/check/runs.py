@@ -12,8 +12,7 @@ from mgpu_rt import _hip_search
 from mgpu_rt._cli import executable, preload, softgpu
 from mgpu_rt._cli.errors import CommandError
 
-#: The variable with the path of the file to which the device writes reports
-#: (softgpu/src/check/report.c).
+#: The variable that names the file to which the device writes reports (softgpu/src/check/report.c).
 OUTPUT = "MGPU_RT_CHECK"
 
 #: The setting that disables tracking of uninitialised values (softgpu/src/check/defined.c).
@@ -46,7 +45,7 @@ def _calls_only(device: str) -> dict[str, str]:
     checker = str(_checker(CALLS))
     if any(letter in checker for letter in " :;"):
         raise CommandError(f"LD_PRELOAD cannot contain '{checker}': the path has a space or colon")
-    # The loader runs the constructor of the first preloaded library last, when the runtime may
+    # The loader runs the constructor of the first preloaded library last. By then the runtime may
     # already have opened HIP.
     return result | {"LD_PRELOAD": f"{checker}:{result['LD_PRELOAD']}"}
 
@@ -65,19 +64,19 @@ def _emulated(device: str) -> dict[str, str]:
             f"check runs only HIP 5, but {result['MGPU_RT_HIP']} is a later release: set "
             f"MGPU_RT_HIP to the path of HIP 5"
         )
-    # With this setting the driver places each allocation apart from the others, and never reuses an
+    # With HSA_DISABLE_FRAGMENT_ALLOCATOR the driver separates allocations, and never reuses an
     # allocation's memory.
     result["HSA_DISABLE_FRAGMENT_ALLOCATOR"] = "1"
-    # With this setting the runtime caches no memory: each mgpuMemFree calls HIP and waits for the
-    # device. Every later access is therefore a use after free.
+    # With this value of MGPU_RT_CACHE the runtime caches no memory: each mgpuMemFree calls HIP and
+    # waits for the device. So each access to freed memory is a use after free.
     result["MGPU_RT_CACHE"] = "modules,functions,streams,events"
     result["LD_LIBRARY_PATH"] = f"{checker.parent}:{result['LD_LIBRARY_PATH']}"
     return result
 
 
 def run(program: str, arguments: Sequence[str], environ: dict[str, str]) -> int:
-    """Runs the program to its end. Returns the program's exit status; if a signal ended the
-    program, the signal's number, negated."""
+    """Runs the program to its end. Returns the program's exit status, or the negated number of the
+    signal that ended the program."""
     path = executable.find(program, environ)
     try:
         with subprocess.Popen([program, *arguments], executable=path, env=environ) as child:
@@ -104,8 +103,8 @@ def signal_name(status: int) -> str:
 
 
 def exit_status(status: int, failed: int) -> int:
-    """Returns check's exit status for a program without faults: 1 if calls failed, otherwise the
-    program's status. For a signal the status is that of a shell."""
+    """Returns check's exit status for a program without faults: the program's status, or 1 in place
+    of 0 if calls failed. After a signal, returns 128 plus the signal's number, as a shell does."""
     if status == 0 and failed and os.environ.get("MGPU_RT_ERRORS") != "report":
         return 1
     return status if status >= 0 else 128 - status

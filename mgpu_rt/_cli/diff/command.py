@@ -92,8 +92,8 @@ def diff(
     mgpu-rt diff [OPTIONS] -- BEFORE [ARGUMENTS]... -- AFTER [ARGUMENTS]...
     mgpu-rt diff [OPTIONS] --device A,B -- PROGRAM [ARGUMENTS]...
 
-    Each program runs at least twice, with its output on stderr. Exit status 0: all results are
-    equal; 1: some differ; 2: diff could not compare them, and a line gives the reason.
+    Each program may run several times, with its output on stderr. Exit status 0: all results are
+    equal; 1: some differ; 2: diff could not compare all results, and a line gives the reason.
     """
     import tempfile
     from pathlib import Path

@@ -18,7 +18,7 @@ _FLOATS = 2.0**40  # numbers of programs are hardly larger, nor smaller than its
 
 
 class Contents(NamedTuple):
-    """The content of a block on both sides, before the launch and after it."""
+    """A block's contents before and after a launch, for both sides."""
 
     before: tuple[bytes, bytes]
     after: tuple[bytes, bytes]
@@ -69,8 +69,8 @@ class Differing:
 def differing(
     launch: RecordedLaunch, image: bytes, block: int, held: Contents, allowed: Allowed
 ) -> Differing | None:
-    """Returns the elements of a block that at least one side wrote, and that differ by more than
-    permitted."""
+    """Returns the elements of a block that at least one side wrote, and whose differences exceed
+    `allowed`."""
     numpy = numpy_for("mgpu-rt diff")
     argument, memref = _argument(launch, image, block)
     size = launch.blocks[block].size
@@ -103,8 +103,8 @@ def _unlike(numpy: Any, one: bytes, other: bytes, width: int) -> Any:
 def _argument(
     launch: RecordedLaunch, image: bytes, block: int
 ) -> tuple[int, MemRefDescriptor | None]:
-    """Returns the first argument that points to the block, and the memref that begins at this
-    argument; None if no memref begins there."""
+    """Returns the first argument that points to the block. Also returns the memref that begins with
+    this argument, or None."""
     at = next(number for number, a in enumerate(launch.arguments) if a.block == block)
     kernel = Image(image).kernels.get(launch.kernel)
     parameters = (parameters_of(kernel) if kernel else None) or ()
@@ -120,7 +120,8 @@ def _guess(
     numpy: Any, memref: MemRefDescriptor | None, size: int, contents: Sequence[bytes]
 ) -> str:
     """Guesses the type of the elements in a block. The memref determines the elements' size.
-    Guesses a float type if at least half of the numbers have a usual magnitude."""
+    Chooses a float type if, on each side, at least half of the nonzero numbers are neither huge nor
+    tiny."""
     count = math.prod(memref.sizes) if memref else 0
     dtype = _SIZES.get(size // count if count and size % count == 0 else 4, "f32")
     if dtype == "i8":
@@ -136,8 +137,8 @@ def _guess(
 
 
 def _index(index: int, memref: MemRefDescriptor | None) -> str:
-    """Returns an element's index: in the memref's dimensions if the element belongs to the memref,
-    otherwise in the block."""
+    """Returns an element's index as text. An element outside the memref gets its distance from the
+    argument's address."""
     if memref is None or not 0 <= index - memref.offset < math.prod(memref.sizes):
         return f"[{index}]"
     left, found = index - memref.offset, []
@@ -148,7 +149,8 @@ def _index(index: int, memref: MemRefDescriptor | None) -> str:
 
 
 def _values(there: Sequence[bytes], dtype: str) -> tuple[str, str]:
-    """Returns two values as texts; adds the bits of each value if the texts are equal."""
+    """Returns two values as texts; if the texts are equal, each text also contains the value's
+    bits."""
     before, after = (str(_difference.numbers(content, dtype)[0]) for content in there)
     if before == after:
         return tuple(f"{before} ({content[::-1].hex()})" for content in there)  # type: ignore

@@ -18,7 +18,7 @@ Launches = Sequence[RecordedLaunch]
 
 @dataclass(frozen=True)
 class Pair:
-    """A launch of each side; `number` is the position in the first side's run, from 1."""
+    """A launch of each side; `number` is the launch's position in the first side's run, from 1."""
 
     number: int
     before: RecordedLaunch
@@ -27,13 +27,13 @@ class Pair:
 
 def matched(before: Launches, after: Launches, by: str) -> tuple[list[Pair], str, str]:
     """Pairs launches, in the order of the first side's run. Returns the pairs, a line about the
-    point where the runs diverge, and a line about names; either line may be empty. Launches after
-    the divergence are in no pair, because their partners are unknown. Raises CommandError if the
-    match is by name and the sides have no common kernel.
+    divergence, and a line about names; each line may be empty. Launches after the divergence are in
+    no pair, because their partners are unknown. Raises CommandError if names decide the pairs and
+    the sides have no common kernel.
 
-    `by` is name, position or auto. With auto, the pairs are by name if both sides launch equal
-    kernels equally often, otherwise by position if the numbers of launches are equal. If one kernel
-    changes, MLIR changes the numbers in the names of all kernels.
+    `by` is name, position or auto. With auto, `matched` pairs by name if both sides launch equal
+    kernels equally often. Otherwise, if the numbers of launches are equal, `matched` pairs by
+    position. If one kernel changes, MLIR gives new numbers to all kernel names.
     """
     by_place = by == "position" or (by == "auto" and len(before) == len(after))
     if not by_place and not {launch.label for launch in before} & {
@@ -71,8 +71,8 @@ def _keys(launches: Launches) -> Counter[tuple[str, int]]:
 
 
 def _comparable(pairs: list[Pair], parting: str) -> tuple[list[Pair], str]:
-    """Returns the pairs before the first pair whose blocks differ in number or size, and the line
-    about the divergence."""
+    """Returns the pairs before the first pair whose launches have unequal numbers or sizes of
+    blocks. Also returns the line about the divergence."""
     for at, pair in enumerate(pairs):
         sizes = [tuple(b.size for b in side.blocks) for side in (pair.before, pair.after)]
         if sizes[0] != sizes[1]:
@@ -85,7 +85,7 @@ def _comparable(pairs: list[Pair], parting: str) -> tuple[list[Pair], str]:
 
 
 def _parting(before: Launches, after: Launches, at: int, by: str) -> str:
-    """Describes the point where the runs diverge, and the launches of each side at this point."""
+    """Describes the point where the runs diverge, and each side's launches at this point."""
     counts = f"{len(before)} launches before, {len(after)} after"
     if by == "position":
         return f"the runs diverge after launch {at}: {counts}"

@@ -23,8 +23,8 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True)
 class Side:
-    """A program, its device, and the environment that selects the device; this environment does not
-    preload the library."""
+    """A program, its device, and the environment that selects the device but does not preload the
+    library."""
 
     name: str  # before, after
     command: Sequence[str]
@@ -65,9 +65,10 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
 
 
 def run(side: Side, folder: Path, sample: int, whole: Iterable[Key] = ()) -> Notes:
-    """Runs a side, and records the launches in `folder`: the launches in `whole` completely, and
-    the other launches as hashes. The program's output goes to stderr. The program's stdin is empty,
-    because diff runs the program more than once. Raises CommandError or Damaged."""
+    """Runs a side, and records launches in `folder`. With an empty `whole`, records all launches
+    with hashes of memory. Otherwise records only the launches in `whole`, with all of their memory.
+    The program's output goes to stderr. The program's stdin is empty, because diff may run the
+    program more than once. Raises CommandError or Damaged."""
     folder.mkdir(mode=0o700)
     settings = {"output": str(folder), "sample": sample, "whole": json.dumps([*whole])}
     note = f"{_noting.__name__}:{_noting.Note.__name__}"

@@ -1,8 +1,8 @@
 """Finds the first launch after which memory differs between the sides.
 
 The first runs of both sides record hashes of all memory before and after each launch. Later runs
-record the full content of the launches whose written memory differs. The search ends at the first
-launch that differs by more than permitted.
+record the full content of launches with different results. The search ends at the first launch
+whose difference exceeds the tolerance.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ CROSSED = "crossed"
 
 @dataclass(frozen=True)
 class Request:
-    """The user's request for a comparison. `sample` is the parameter of Buffer.sha256; the
-    recordings are stored in the folder `out`."""
+    """The user's request for a comparison. `sample` is the parameter of Buffer.sha256. `out` is the
+    folder for the recordings."""
 
     before: Side
     after: Side
@@ -92,8 +92,8 @@ def search(asked: Request, work: Path) -> Answer:
 
 
 def _written_otherwise(pair: Pair) -> Iterator[bool]:
-    """Yields a bool for each block: True if a side wrote to the block, and the sides' contents of
-    the block differ after the launch."""
+    """Yields a bool for each block: True if a side wrote to the block and the sides' results
+    differ."""
     for mine, theirs in zip(pair.before.blocks, pair.after.blocks, strict=True):
         is_written = mine.before != mine.after or theirs.before != theirs.after
         yield is_written and mine.after != theirs.after
@@ -153,8 +153,8 @@ def _name(launch: RecordedLaunch) -> str:
 def _first(
     asked: Request, candidates: Sequence[Pair], work: Path
 ) -> tuple[_Found | None, list[str]]:
-    """Returns the first launch that differs by more than permitted, if any. Also returns a line for
-    each side whose recording run differs from the side's first run."""
+    """Returns the first launch whose difference exceeds the tolerance, if any. Also returns a line
+    for each side whose results changed since the side's first run."""
     for number, batch in enumerate(_batches(candidates), 2):
         runs = [
             run(side, work / f"{side.name}-{number}", asked.sample, map(key, launches))
@@ -206,8 +206,8 @@ def _sizes(launch: RecordedLaunch) -> list[int]:
 
 
 def _changed(asked: Request, was: Pair, now: Pair) -> Iterator[str]:
-    """Yields a line for each side whose memory before or after this launch differs from the side's
-    first run."""
+    """Compares a launch with the first run of each side. Yields a line for each side whose memory
+    before or after the launch has changed."""
     for side, mine, then in (
         (asked.before, now.before, was.before),
         (asked.after, now.after, was.after),
@@ -266,7 +266,7 @@ def _said(asked: Request, found: _Found, total: int) -> list[str]:
 
 
 def _write(path: Path, launch: RecordedLaunch, *sources: Recording) -> None:
-    """Writes a recording of one launch, with blobs from other recordings."""
+    """Writes a recording of one launch; copies the blobs from `sources`."""
     names = {launch.image, *(n for b in launch.blocks for n in (b.before, b.after))}
     with Folder(path) as folder:
         for name in names:
@@ -276,8 +276,8 @@ def _write(path: Path, launch: RecordedLaunch, *sources: Recording) -> None:
 
 
 def _verdict(asked: Request, pair: Pair, inputs_differ: bool, dtype: str) -> str:
-    """Decides whether the kernel or the inputs cause the difference: replays the second side's
-    kernel on the first side's memory."""
+    """Replays the second side's kernel on the first side's memory, and decides whether the kernel
+    or the inputs cause the difference."""
     replayed = "on the inputs before, the kernel after writes"
     crossed = _replayed(asked, dtype)
     if crossed not in ("same", "differs"):

@@ -1,6 +1,6 @@
-"""Implements `mgpu-rt inspect`, which shows the images of device code in a file, and how this
-machine's HIP responds to the images.
+"""Implements `mgpu-rt inspect`, which shows the images of device code in a file, and HIP's response
+to each image.
 
-mgpu_rt._images reads the file; this package loads the file's images with HIP (verdict) and prints
-the images (listing).
+mgpu_rt._images reads the file. The module verdict loads the images with HIP, and the module listing
+prints the images.
 """

@@ -16,14 +16,15 @@ from mgpu_rt._cli.doctor import TIMEOUT
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, ImageDescription, with_article
 
-#: The code object versions that HIP loads, by the least value of hipRuntimeGetVersion. The runtime
-#: has an equal table for its advice (modules/image_advice.c).
+#: The code object versions that HIP loads. A row begins with the least value of
+#: hipRuntimeGetVersion to which the row applies. The runtime's table in modules/image_advice.c has
+#: the same content.
 _TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
 _MAJOR, _MINOR = 10000000, 100000
 
-#: A child process runs this program; its stdin has the request and then the images. The child finds
-#: the target in hipGetDeviceProperties' result by a pattern, since the target's offset depends on
-#: the release. The child prints one line about HIP, then one line for each image.
+#: A child process runs this program, and reads the request and then the images from stdin. The
+#: child finds the target in hipGetDeviceProperties' result by a pattern, since the target's offset
+#: depends on the release. The child prints one line about HIP, then one line for each image.
 _ASK = """
 import ctypes, json, re, sys
 asked = json.loads(sys.stdin.buffer.readline())
@@ -137,9 +138,9 @@ def _ask(
 def _answers(
     image: ImageDescription, devices: list[list[str]], said: list[str] | None, version: int
 ) -> list[Answer]:
-    """Returns HIP's responses on each device. `said` contains the errors' names. `said` is empty
-    for an image that HIP did not load, and None after a driver's crash. `version` is 0 if HIP runs
-    on NVIDIA's driver."""
+    """Returns HIP's response to an image for each device. `said` contains the errors' names. `said`
+    is empty for an image that was not passed to HIP, and None after a driver's crash. `version` is
+    0 if HIP runs on NVIDIA's driver."""
     answers = []
     for number, (name, target) in enumerate(devices):
         if said is None:

@@ -1,4 +1,4 @@
-"""Derives advice from the files, with the evidence and the next step."""
+"""Derives advice from the files. Each piece of advice has its evidence and a next step."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def _private_modules(run: Run) -> Iterator[Advice]:
 
 
 def _unshared_modules(run: Run) -> Iterator[Advice]:
-    """Advises on unshared modules if the file does not list modules."""
+    """Advises on module loads that the cache did not serve. Applies only to files without a list of
+    modules."""
     cache = run.statistics.caches.get("modules")
     if run.details.modules is not None or cache is None or run.is_stock:
         return
@@ -113,7 +114,8 @@ _LIMITS = {
 
 
 def _limits(run: Run) -> Iterator[Advice]:
-    """Counts only the program's repeated requests, since the end of a run releases objects, too."""
+    """Ignores objects that the driver destroyed after creating the last object, because the end of
+    a run also destroys objects."""
     if run.trace is None:
         return
     for name, (things, make, take, option) in _LIMITS.items():
@@ -241,7 +243,7 @@ _RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
     _lost,
 )
 
-#: The rules that weigh times, which mean nothing if no GPU was timed.
+#: The rules that weigh times; `advice` skips these rules if no GPU was timed.
 _RULES_OF_TIMES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
     _registrations,
     _questions,

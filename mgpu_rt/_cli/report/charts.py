@@ -1,5 +1,5 @@
-"""Draws charts as SVG, with positions in percent of the page's width, so that the text of a chart
-keeps its size.
+"""Draws charts as SVG. Positions are percentages of the page's width, so the text of a chart keeps
+its size.
 
 Each chart has a title for screen readers. A table or a sentence beside the chart repeats the
 chart's figures. Charts over time share a time axis, so a faster run's curve ends earlier.
@@ -47,7 +47,7 @@ def _percent(fraction: float) -> str:
 
 
 def key(colour: str, *meaning: Content) -> Element:
-    """Draws an entry of the legend: a colour and the colour's meaning."""
+    """Draws an entry of the legend: a colour, and the meaning of the colour."""
     mark = element("span", class_=f"mark {colour}", aria_hidden="true")
     return element("span", mark, *meaning, class_="key")
 
@@ -89,7 +89,7 @@ def bar(title: str, parts: Iterable[Part], whole: float) -> Element:
 
 
 def span(title: str, before: float | None, after: float | None, low: float, high: float) -> Element:
-    """Draws two values on a logarithmic scale, and a line between the two points."""
+    """Draws two values as points on a logarithmic scale, and a line between the points."""
 
     def position(value: float) -> float:
         room = math.log(high / low) if high > low else 1
@@ -128,8 +128,8 @@ def over_time(
     time: Callable[[float], str],
     value: Callable[[float], str],
 ) -> Element:
-    """The axis has `steps` steps and represents `duration`; a curve with fewer points ends before
-    the axis."""
+    """Draws curves over a time axis that has `steps` steps and spans `duration`. A curve with fewer
+    points ends before the end of the axis."""
     values = ticks(max(max(curve.points) for curve in curves) or 1)
     drawn = [
         element(
@@ -152,7 +152,8 @@ def over_time(
 
 
 def _path(curve: Curve, steps: int, top: float) -> str:
-    """Returns the curve's path; the path of a filled curve ends along the axis."""
+    """Returns the curve's path. The path of a filled curve also encloses the area between the curve
+    and the time axis."""
     parts, last = [], None
     for number, point in enumerate(curve.points):
         height = round(UNITS * (1 - point / top))
@@ -191,7 +192,8 @@ def _times(duration: float, time: Callable[[float], str]) -> Iterable[Element]:
 
 
 def ticks(highest: float) -> list[float]:
-    """Returns round numbers from 0 to the first round number that is at least `highest`."""
+    """Returns round numbers at equal distances; the first number is 0, and the last number is at
+    least `highest`."""
     rough = highest / 4
     unit = 10 ** math.floor(math.log10(rough))
     step = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= rough)
@@ -288,8 +290,8 @@ def _made_anew(traces: Mapping[str, Trace]) -> Iterator[Element]:
 
 
 def _lengths(traces: Mapping[str, Trace]) -> tuple[dict[str, float], float]:
-    """Returns, in microseconds, the length of each trace and the longest length. Each length is at
-    least one step of the clock."""
+    """Returns the length of each trace, and the greatest length, in microseconds. Each length is at
+    least one nanosecond."""
     lengths = {name: max(trace.end - trace.begin, 0.001) for name, trace in traces.items()}
     return lengths, max(lengths.values())
 

@@ -67,8 +67,8 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def element(tag: str, *content: Content, **attributes: object) -> Element:
-    """Creates an element: `class_` becomes class, `stroke_width` becomes stroke-width; omits
-    attributes with the value None."""
+    """Creates an element. The attribute `class_` becomes class, and `stroke_width` becomes
+    stroke-width; attributes with the value None are omitted."""
     made = Element(tag)
     for name, value in attributes.items():
         if value is not None:

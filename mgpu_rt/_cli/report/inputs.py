@@ -52,13 +52,13 @@ class Calls:
         self.durations.append(duration)
 
     def counter(self) -> Counter:
-        """Returns the count and the time in the form of a statistics file."""
+        """Returns the number of calls and the total time, in the units of a statistics file."""
         return Counter(len(self.durations), round(1000 * math.fsum(self.durations)))
 
 
 @dataclass
 class Results:
-    """The calls of a function with one outcome, such as \"hit\" or \"bypass\"."""
+    """Counts a function's calls that had the same outcome, such as \"hit\" or \"bypass\"."""
 
     calls: int = 0
     bytes: int = 0
@@ -217,7 +217,7 @@ def _count(counters: dict[str, Counter], name: Any, duration: float) -> None:
 
 
 def _memory_of_all(levels: list[tuple[float, int, int, int]]) -> list[Level]:
-    """Returns the device memory, summed over all processes, after each change in one process."""
+    """Returns the sum of the processes' device memory after each change."""
     latest: dict[int, tuple[int, int]] = {}
     sums, held, kept = [], 0, 0
     for moment, pid, allocated, cached in sorted(levels):
@@ -308,8 +308,8 @@ class Run:
 
     @property
     def start(self) -> int | None:
-        """Returns the time of HIP's own start in nanoseconds. Each process pays this time once, and
-        no call's time includes this time."""
+        """Returns the time of HIP's own start in nanoseconds. HIP's start occurs once in each
+        process, and no call's time includes the start."""
         if self.statistics.start is not None or self.trace is None:
             return self.statistics.start
         return self.trace.start
@@ -324,7 +324,7 @@ class Run:
 
 
 def names(runs: Sequence[Run]) -> list[str]:
-    """Returns the names of the runs on the page."""
+    """Returns the names under which the page shows the runs."""
     return ["before", "after"] if len(runs) == 2 else ["this run"]
 
 
@@ -352,7 +352,7 @@ def _is_trace(raw: Any) -> bool:
 
 def _pairs(left: list[Contents], right: list[Contents]) -> list[tuple[Contents, Contents]]:
     """Pairs statistics with traces: by process if the files name the process, otherwise in order.
-    The first items of the longer list have no partner."""
+    If the files name no process, the first items of the longer list have no partner."""
     count = max(len(left), len(right))
     left = [{}] * (count - len(left)) + left
     right = [{}] * (count - len(right)) + right
@@ -373,7 +373,8 @@ def _same_process(statistics: Contents, traces: Contents) -> bool:
 
 
 def of_program(command: Sequence[str], device: str) -> list[Run]:
-    """Runs a program twice, for "before" and for "after". Raises CommandError."""
+    """Runs a program twice: with stock's behaviour for "before", and with the cache for "after".
+    Raises CommandError."""
     from mgpu_rt._cli.stats import runs
 
     found = runs.both(command, device, _read_folder, trace=True)

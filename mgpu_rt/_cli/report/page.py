@@ -130,7 +130,7 @@ def _head(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _failures(runs: Sequence[Run]) -> Iterator[Element]:
-    """Lists the failed calls, because failed calls invalidate the figures below the list."""
+    """Lists the failed calls above the figures, because the figures are invalid if calls failed."""
     for name, run in zip(names(runs), runs, strict=True):
         if failures := run.statistics.failures:
             yield element("p", f"{name}: {'; '.join(failures)}.", class_="lead worse")
@@ -168,8 +168,8 @@ def _warnings(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _spread(runs: Sequence[Run]) -> Iterator[Element]:
-    """Shows that each side ran only once, and how much the ratio varies between tenths of the
-    calls."""
+    """Writes a note that each side, before and after, ran only once. With two traces, the note adds
+    the lowest and the highest ratio among ten parts of the calls."""
     if len(runs) != 2 or any(run.statistics.failed for run in runs):
         return
     before, after = (run.trace for run in runs)

@@ -1,8 +1,8 @@
 """Builds the page's tables: calls, kernels and copies, caches and modules.
 
-The tables stay readable on a phone, where each row becomes a block, and each cell of the block has
-its column head. The ARIA roles tell screen readers the table structure, which a browser loses when
-rows are laid out as blocks.
+The tables stay readable on a phone, where each row becomes a block and each cell shows its column's
+head. The ARIA roles tell screen readers the table structure, which a browser loses when rows are
+laid out as blocks.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def table(
     pairs: bool = False,
 ) -> Element:
     """Creates a table; the first cell of a row names the row. `text_columns` are the heads of
-    columns with text; with `pairs` the columns alternate between before and after, except the last
-    column."""
+    columns that contain text. With `pairs`, each column of values before is followed by the column
+    of values after."""
     columns = [(head, "words" if head in text_columns else None) for head in heads]
     top = [
         element("th", head, scope="col", role="columnheader", class_=kind) for head, kind in columns
@@ -87,7 +87,7 @@ def _row(
 
 
 def calls_section(runs: Sequence[Run]) -> list[Element]:
-    """Shows the program's calls, the driver's calls, and the time of a single call."""
+    """Shows the program's calls, the driver's calls, and the time per call."""
     layers = {
         "Calls of the program": [run.statistics.program for run in runs],
         "Calls of the driver": [work(run.statistics.driver) for run in runs],
@@ -114,7 +114,7 @@ def _reasons(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def by_name(caption: str, layers: list[dict[str, Counter]], thing: str = "function") -> Element:
-    """Creates a table of one or two runs' counters, the longest time first."""
+    """Creates a table of the counters of one or two runs, sorted by time, the longest first."""
     if len(layers) == 1:
         heads = [thing, "calls", "time", "per call"]
         ordered = sorted(layers[0].items(), key=lambda item: -item[1].ns)
@@ -133,8 +133,8 @@ def by_name(caption: str, layers: list[dict[str, Counter]], thing: str = "functi
 
 
 def _counter_cells(counters: Sequence[Counter | None], each: bool = True) -> list[Content]:
-    """Returns the number of calls, the total time, and the time of one call. With `each` False the
-    time of one call is empty, because the counter is a sum over functions."""
+    """Returns the number of calls, the total time, and the time of one call. If `each` is False,
+    the cells for the time of one call stay empty, because the counter is a sum over functions."""
     return [
         *(count(counter.calls if counter else None) for counter in counters),
         *(duration(counter.ns if counter else None) for counter in counters),
@@ -143,8 +143,8 @@ def _counter_cells(counters: Sequence[Counter | None], each: bool = True) -> lis
 
 
 def _marked_ratio(value: float | None) -> Element:
-    """Formats the ratio, in colour if it differs from 1 by more than a twentieth, because a smaller
-    difference is noise."""
+    """Formats the ratio, in colour if it differs from 1 by at least 5 %. A smaller difference is
+    noise."""
     kind = None
     if value is not None and not 0.95 <= value < 1.05:
         kind = "better" if value > 1 else "worse"
@@ -179,8 +179,8 @@ def _each(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _spread(run: Run) -> Iterator[Element]:
-    """Shows, from the trace, the median and the longest times of calls, because a mean hides these
-    times."""
+    """Shows the median and the longest times of calls from the trace, because a mean would hide
+    long calls."""
     if run.trace is None:
         return
     longest = sorted(run.trace.program.items(), key=lambda item: -sum(item[1].durations))
@@ -251,7 +251,7 @@ def _copy_cells(copies: Copies | None) -> Iterator[str]:
     yield size(copies.bytes if copies else None)
 
 
-# ---- misses: caches, and modules with the reason why the driver loads each module again ----
+# ---- cache misses, and the reasons why modules are loaded again ----
 
 KERNELS_NAMED = 4  # number of a module's kernels that are named
 

@@ -46,13 +46,14 @@ class Run(NamedTuple):
 
 
 def compare(command: Sequence[str], device: str) -> tuple[Statistics, Statistics]:
-    """Returns the statistics of both runs. Raises CommandError."""
+    """Runs the program with stock's behaviour and with the cache, and returns the statistics of the
+    two runs. Raises CommandError."""
     return both(command, device, _statistics)
 
 
 def with_word(command: Sequence[str], device: str) -> list[Run]:
-    """Runs a program in four modes: stock's behaviour, with the cache, exclusive, and exclusive
-    with lazy. Raises CommandError."""
+    """Runs a program in four modes: with stock's behaviour, with the cache, with --exclusive, and
+    with --exclusive --lazy. Raises CommandError."""
     return _each(command, device, _run_of, (*_BOTH, *_WORDS), keep_output=True)
 
 
@@ -70,8 +71,8 @@ def both(
     command: Sequence[str], device: str, read: Callable[[Path], Read], *, trace: bool = False
 ) -> tuple[Read, Read]:
     """Calls `read` on the folder of each run, and returns the two results. A run's folder contains
-    the statistics of all processes, and with `trace` also a PID.trace of each process. Raises
-    CommandError."""
+    a statistics file for each process. With `trace`, the folder also contains a file PID.trace for
+    each process. Raises CommandError."""
     before, after = _each(command, device, read, _BOTH, trace=trace)
     return before, after
 
@@ -85,7 +86,7 @@ def _each(
     trace: bool = False,
     keep_output: bool = False,
 ) -> list[Read]:
-    """Runs the program once for each side, with the side's changes to the environment."""
+    """Runs the program once for each side, with the side's environment variables."""
     executable.check(command[0])
     environment = {
         name: value
@@ -146,7 +147,7 @@ ONCE = "Each side ran once"
 
 
 def _parts(run: Run) -> dict[str, Counter]:
-    """Sums, by kind, the calls that the options may make faster or leave out."""
+    """Sums the calls that the options may save or shorten, by kind."""
     program, driver = run.statistics.program, run.statistics.driver
     return {
         "registrations": total(program[name] for name in REGISTRATIONS if name in program),
@@ -218,8 +219,9 @@ def _advice(runs: Sequence[Run]) -> str:
 
 
 def _where(before: Run, after: Run) -> str:
-    """Names the kind of calls that accounts for more than half of the saved time; empty if no kind
-    does. An option saves no time in other calls."""
+    """Returns the kind of calls that accounts for more than half of the saved time; returns "" if
+    no kind accounts for this much. The options can save time only in registrations, waits and
+    questions."""
     saved = 1e9 * (before.seconds - after.seconds)
     parts = _parts(before), _parts(after)
     less = {kind: parts[0][kind].ns - parts[1][kind].ns for kind in parts[0]}

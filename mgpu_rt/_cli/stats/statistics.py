@@ -56,7 +56,7 @@ class Cache:
 
 @dataclass(frozen=True)
 class Copies:
-    """The copies of one direction, or the fills."""
+    """Counts the copies in one direction, or the fills."""
 
     calls: int
     bytes: int
@@ -80,7 +80,7 @@ class Graphs:
 
     @property
     def summary(self) -> str:
-        """Returns a sentence about the graphs; an empty text without graphs."""
+        """Returns a sentence about the graphs; returns "" without graphs."""
         if not (self.built or self.refused or self.plain):
             return ""
         return (
@@ -150,7 +150,7 @@ class Device:
 
     @property
     def warning(self) -> str:
-        """Returns a note about an emulated device; an empty text on a GPU."""
+        """Returns a note if the device is emulated; returns "" for a GPU."""
         return "EMULATED: no GPU was timed" if "(emulated)" in self.name else ""
 
 
@@ -192,7 +192,7 @@ class Statistics:
 
 
 def devices(runs: Iterable[Statistics]) -> list[Device]:
-    """Returns each device of the runs once, with the date of the last run on this device."""
+    """Returns each device once, with the date of the last run on this device."""
     known = [run.device for run in runs if run.device]
     return list({(device.name, device.hip): device for device in known}.values())
 
@@ -213,8 +213,8 @@ def load(path: str | Path, how_to_get: str) -> Any:
 
 
 def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
-    """Returns a file's JSON as `load` does, and the kind of recording; the kind is None if the file
-    is no recording."""
+    """Reads a JSON file or a recording. Returns the JSON, and the kind of recording; the kind is
+    None for a JSON file."""
     try:
         content = read_file(path)
         recorded = recording_kind(content)
@@ -265,7 +265,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
         raise CommandError(f"'{path}' is JSON, but no statistics: {HOW_TO_GET}") from None
 
 
-#: The value for a file from an older library.
+#: The counts for a statistics file without graphs, which an older library wrote.
 _NO_GRAPHS = asdict(Graphs())
 
 
@@ -322,7 +322,7 @@ def _numbers(values: dict[str, Any], *names: str) -> list[int]:
 
 
 def total(counters: Iterable[Counter]) -> Counter:
-    """Returns the sum of counters."""
+    """Returns the sum of the counters."""
     return sum(counters, Counter(0, 0))
 
 
@@ -353,7 +353,7 @@ def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counte
 
 
 def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
-    """Adds the values of each name."""
+    """Joins dictionaries, and sums the values that have the same name."""
     sums: dict[Key, Sum] = {}
     for part in parts:
         for name, value in part.items():
@@ -424,7 +424,8 @@ HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
 
 
 def write_trace(file: str, out: str) -> None:
-    """Raises CommandError without writing a file."""
+    """Writes the Chrome trace from a recording to `out`. If the recording cannot be read, raises
+    CommandError and writes no file."""
     files.write(out, _trace_json(file))
 
 

@@ -20,10 +20,10 @@ from mgpu_rt._text import columns, printable, shortened, shown
 # ---- the kinds of calls ----
 #
 # The runtime queries HIP before it takes a shortcut, because other code may have called HIP since
-# the last call (docs/rule.md). A query changes no state, so the tables count queries separately
-# from the work that a cache saves.
+# the last call (docs/rule.md). A query does no work for the program, so the tables list queries
+# separately.
 
-#: HIP's functions that the runtime calls as queries before a shortcut. An error code is a valid
+#: The HIP functions by which the runtime queries HIP before a shortcut. An error code is a valid
 #: result of a query.
 QUESTIONS = (
     "hipEventQuery",
@@ -37,8 +37,8 @@ QUESTIONS = (
     "hipStreamQuery",
 )
 
-#: The driver's functions that only wait for the GPU. The program's copies and frees wait by these
-#: functions too, not only mgpuStreamSynchronize and mgpuEventSynchronize.
+#: The driver's functions that only wait for the GPU. The library also calls these functions when
+#: the program copies or frees memory.
 WAITS = ("hipStreamSynchronize", "hipEventSynchronize", "hipDeviceSynchronize")
 
 #: The functions of the program and of the driver that wait for the GPU. The first call that waits
@@ -47,7 +47,7 @@ WAITING = (
     ("mgpuStreamSynchronize", "mgpuEventSynchronize", "mgpuMemcpy"),
     ("hipStreamSynchronize", "hipEventSynchronize", "hipMemcpyAsync"),
 )
-#: The functions that always wait, and functions that may wait.
+#: The functions in WAITING, and further functions that may wait for the GPU.
 WAITED = (
     ("mgpuStreamDestroy", "mgpuMemFree", "mgpuModuleUnload", *WAITING[0]),
     ("hipStreamDestroy", "hipFree", "hipModuleUnload", *WAITING[1]),
@@ -69,7 +69,7 @@ Counted = TypeVar("Counted")
 
 
 def work(calls: Mapping[str, Counted]) -> dict[str, Counted]:
-    """Returns the calls that do work, without the queries."""
+    """Returns all calls except the queries."""
     return {name: counted for name, counted in calls.items() if name not in QUESTIONS}
 
 
@@ -157,8 +157,8 @@ ALIKE = 1 / 3  # the least ratio of two times that may be one wait, which moved
 
 
 def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
-    """Explains, by function, why a wait takes longer in the second run: the program waits for the
-    GPU in another call."""
+    """Returns an explanation for each function that waits longer in the second run: the wait has
+    probably moved from another function."""
     layers = ((before.program, after.program), (before.driver, after.driver))
     found: dict[str, str] = {}
     for (left, right), waiting, waited in zip(layers, WAITING, WAITED, strict=True):
@@ -176,7 +176,7 @@ def _source(
     name: str, others: tuple[str, ...], before: Mapping[str, Counter], after: Mapping[str, Counter]
 ) -> str | None:
     """Returns the function that lost about as much time in the second run as `name` gained. Returns
-    None if no function did, or if the gained time is noise, relative to `name` or to all calls."""
+    None if no function lost this time, or if the gained time is within the noise."""
     more = -_saved(name, before, after)
     if more <= NOISE * max(before.get(name, Counter(0, 0)).ns, total(after.values()).ns):
         return None

@@ -17,9 +17,9 @@ enum { ALLOWED_RANGES = 8 };
  * read-only. */
 struct allowed {
     uint64_t low, high;
-    struct softgpu_cell *cells; /* the cells of the dwords from `low`, or NULL */
-    struct softgpu_past *past;  /* the block's earlier ops, or NULL if all are over */
-    uint8_t *bits;              /* the bits of the bytes from `low`, or NULL */
+    struct softgpu_cell *cells; /* the cells for memory from `low` on, or NULL */
+    struct softgpu_past *past;  /* the block's earlier ops, or NULL if all earlier ops are over */
+    uint8_t *bits;              /* the defined bits for memory from `low` on, or NULL */
     bool stores, registered;
 };
 
@@ -88,8 +88,7 @@ static bool is_read_only(uint64_t va, const struct softgpu_range *range) {
 /* Further kinds of faults, which the memory map cannot detect. */
 enum { READ_ONLY = 16, OUTSIDE_GROUP, OUTSIDE_SCRATCH, RACE, UNINITIALISED };
 
-/* Returns true for HIP's own copy and fill kernels: calls.c has already checked the call that
- * launched them. */
+/* Returns true for HIP's own copy and fill kernels, whose call calls.c has already checked. */
 static bool is_hips(const struct dispatch *d) {
     char name[64];
     softgpu_kernel_name(d->packet->kernel_object, name, sizeof name);
@@ -258,8 +257,8 @@ void softgpu_report_use(struct wave *w, const struct inst *i, int lane, const ch
     softgpu_report_end(&report);
 }
 
-/* Stores for each lane where the table of defined bits describes the lane's bytes. The steps after
- * the access read this address. */
+/* Finds the defined bits of the memory that each lane accesses, and stores pointers to these bits
+ * in `at`. defined_memory.c later reads `at`. */
 static void find_bits(struct wave *w, const struct allowed *range, const uint64_t *va,
                       uint64_t mask) {
     struct softgpu_defined *d = w->defined;
@@ -370,7 +369,7 @@ void softgpu_check_lds(struct wave *w, const struct inst *i, const uint32_t *off
         report_race(w, i, &found, bytes, true);
 }
 
-/* Compares an access with the copies and fills of other streams. */
+/* Looks for copies and fills that race with the lanes' accesses, and reports the first race. */
 static void check_moves(struct wave *w, const struct inst *i, const struct allowed *range,
                         const uint64_t *va, uint64_t mask, unsigned bytes) {
     for (uint64_t m = mask; m; m &= m - 1) {
@@ -385,8 +384,8 @@ static void check_moves(struct wave *w, const struct inst *i, const struct allow
     }
 }
 
-/* Compares an instruction's accesses to one permitted range with earlier accesses, and reports a
- * race. */
+/* Looks for a race between an instruction's accesses to one permitted range and earlier accesses,
+ * and reports the race. */
 static void check_race(struct wave *w, const struct inst *i, const struct allowed *range,
                        const uint64_t *va, uint64_t mask, unsigned bytes) {
     if (!range || !range->cells || !w->group->race)
@@ -411,8 +410,9 @@ void softgpu_check_stopped(const char *text) {
 
 /* ---- accesses ---- */
 
-/* Returns true for a scalar load that also reads bytes beyond the block's end. LLVM widens a load
- * to an aligned dword, or from three dwords to four, and drops the extra bytes. */
+/* Returns true for a scalar load that also reads bytes beyond the block's end. LLVM widens a small
+ * load to an aligned dword, and widens a load of three dwords to four dwords. The kernel does not
+ * use the extra bytes. */
 static bool is_widened(const struct inst *i, uint64_t va, unsigned bytes,
                        const struct softgpu_finding *finding) {
     enum { WIDEST = 16 };
@@ -420,7 +420,7 @@ static bool is_widened(const struct inst *i, uint64_t va, unsigned bytes,
            bytes <= WIDEST && va % bytes == 0 && va - finding->block.va < finding->block.size;
 }
 
-/* Returns false if the access must be skipped. */
+/* Returns false if the caller must skip the access. */
 static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, unsigned bytes) {
     struct softgpu_range range;
     bool store = writes(i);
@@ -443,8 +443,8 @@ static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, u
     return true;
 }
 
-/* Tracks the defined bits of an access that crosses a buffer's bound: the bytes outside count as
- * defined. */
+/* Finds the defined bits of a scalar access. If a vector access crosses a buffer's bound, all
+ * accessed bytes count as defined. */
 static void check_bits(struct wave *w, const struct inst *i, const struct allowed *range, int lane,
                        uint64_t va, unsigned bytes) {
     struct softgpu_defined *d = w->defined;

@@ -1,4 +1,4 @@
-/* Writes into a report the program's ops that the report names. */
+/* Adds ops of the program to reports. */
 #ifndef SOFTGPU_CHECK_ACCESS_H
 #define SOFTGPU_CHECK_ACCESS_H
 

@@ -54,8 +54,8 @@ static void report_call(const char *kind, const char *call, uint64_t address, ui
     softgpu_report_end(&report);
 }
 
-/* Reports a block that is freed or unregistered while an op uses it. `clock` contains the ops that
- * are over (NULL: the host's clock). */
+/* Reports a block that is freed or unregistered while an op uses it. `clock` tells which ops are
+ * over; NULL stands for the host's clock. */
 static void check_pending(const char *kind, const char *call, const struct softgpu_block *block,
                           const struct softgpu_clock *clock, const struct softgpu_place *place) {
     uint32_t op = block->past ? softgpu_past_pending(block->past, clock) : 0;
@@ -70,9 +70,9 @@ static void check_pending(const char *kind, const char *call, const struct softg
     softgpu_report_end(&report);
 }
 
-/* HIP's free waits for the device, so kernels that were launched earlier may use the memory until
- * the free returns. The checker does not pass a wrong free to HIP, so that HIP's record stays
- * valid. */
+/* HIP's free waits for the device. Until the free returns, kernels that were launched earlier may
+ * use the memory. The checker does not pass a double free, or a free inside a block, to HIP, so
+ * that HIP's record stays valid. */
 static void free_block(void *memory, void *stream) {
     struct softgpu_block block;
     struct softgpu_clock clock;
@@ -191,8 +191,8 @@ static struct side side_of(void *memory) {
 }
 
 /* Compares an access with the accesses of unfinished ops, and records the access. When a copy from
- * pageable memory returns, HIP has already read that memory, so no later access races with the
- * copy. */
+ * pageable memory returns, HIP has already read the pageable memory. So no later access to pageable
+ * memory races with the copy. */
 static void enter(const struct transfer *move, const struct side *side, uint64_t bytes,
                   bool writes) {
     const struct softgpu_block *block = side->has_block ? &side->block : NULL;
@@ -216,7 +216,7 @@ static void enter(const struct transfer *move, const struct side *side, uint64_t
 
 enum { MOST_COPIES = 256 };
 
-/* The latest copy to the host at each place in the program. */
+/* Holds, for each place in the program, the latest copy to host memory. */
 static struct {
     pthread_mutex_t lock;
     struct host_copy {
@@ -224,7 +224,7 @@ static struct {
         const void *to;
         struct softgpu_place place;
         bool pinned;
-        unsigned count; /* the copies at this place so far */
+        unsigned count; /* how many copies this place has called */
     } copies[MOST_COPIES];
     unsigned count;
 } to_host = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -242,7 +242,8 @@ static void note_copy(const struct transfer *move, const void *to, bool pinned) 
     pthread_mutex_unlock(&to_host.lock);
 }
 
-/* HIP returns from a copy to pageable memory when the copy has ended. */
+/* Records a copy to the host. If the target is pageable, HIP's call returns after the copy has
+ * ended. */
 static void copied(const struct transfer *move, const void *to, bool pinned) {
     note_copy(move, to, pinned);
     if (!pinned)

@@ -9,7 +9,7 @@
 
 typedef void (*softgpu_function)(void);
 
-/* An overridden function: `*native` is set to the library's own function. */
+/* An overridden function. The checker sets `*native` to the library's own function. */
 struct softgpu_call {
     const char *name;
     void *native;
@@ -19,8 +19,8 @@ struct softgpu_call {
 /* Each array ends with an entry whose name is NULL. */
 extern const struct softgpu_call softgpu_memory_calls[], softgpu_stream_calls[];
 
-/* Notes that a call of the program begins, and returns the call's place. The first call also writes
- * the report "begun", because from then on the checker is active. */
+/* Notes that a call of the program begins, and returns the place of the call. The first call also
+ * writes the report "begun", which shows that the checker is active. */
 struct softgpu_place softgpu_call_begins(void);
 
 /* Reports that a call uses a stream or an event that it must not use. Makes one report for each
@@ -29,7 +29,8 @@ void softgpu_report_object(const char *kind, const char *call, const char *what,
                            const struct softgpu_object *object, const struct softgpu_place *place);
 /* Reports a call on a stream that was destroyed. */
 void softgpu_check_stream(const char *call, void *stream, const struct softgpu_place *place);
-/* Reports, at the program's end, copies to the host that the program did not wait for. */
+/* Reports a copy to the host if the program has not waited for the copy. The function runs when the
+ * program ends. */
 void softgpu_check_copies(void);
 
 /* ---- the device; without one there is nothing of this (no_device.c) ---- */
@@ -37,7 +38,7 @@ void softgpu_check_copies(void);
 /* Finds the device address of registered host memory; returns false if the memory is not
  * registered. */
 bool softgpu_check_device_address(const void *memory, uint64_t *va);
-/* Returns whether memory outside all blocks belongs to the host. */
+/* Returns whether an address outside all blocks belongs to host memory. */
 bool softgpu_check_is_host(const void *memory);
 
 #endif

@@ -1,6 +1,6 @@
-/* Tracks copies and fills that run without a kernel: in the copy engine, in place of ROCr's
- * kernels, or on the host. This file also reports undefined bytes that a copy passes to the host.
- */
+/* Tracks copies and fills that run without a kernel. The copy engine, the emulator's replacement
+ * for ROCr's copy kernels, or the host makes such copies. This file also reports undefined bytes
+ * that a copy writes to host memory. */
 #include "access.h"
 #include "defined.h"
 #include "hooks.h"
@@ -13,9 +13,8 @@
 
 enum { MOST_PENDING = 1024 };
 
-/* A copy may run long after its call: if two copies have equal addresses, the earlier call is
- * matched first.
- */
+/* A copy may run long after its call. If two calls copy from equal addresses, the earlier call is
+ * matched first. */
 static struct {
     pthread_mutex_t lock;
     struct pending {
@@ -33,7 +32,7 @@ size_t softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_pla
     return number;
 }
 
-/* Matches the copied bytes with the earliest call that still has bytes left. */
+/* Finds the earliest incomplete call that copies from `va`, and subtracts the copied bytes. */
 static bool find_call(uint64_t va, uint64_t bytes, struct pending *found) {
     size_t first = back.count > MOST_PENDING ? back.count - MOST_PENDING : 0;
     pthread_mutex_lock(&back.lock);
@@ -58,8 +57,8 @@ static uint64_t count_undefined(const uint8_t *bits, uint64_t bytes, uint64_t *f
     return count;
 }
 
-/* Names the kernel that stored an undefined byte, if any: the kernel computed the byte from
- * undefined values. */
+/* Names the kernel that stored the undefined byte, if the cells record such a kernel. The kernel
+ * has computed the byte from undefined values. */
 static void put_writer(struct softgpu_report *report, const struct softgpu_block *block,
                        uint64_t va) {
     uint64_t pc;
@@ -68,7 +67,8 @@ static void put_writer(struct softgpu_report *report, const struct softgpu_block
         softgpu_report_other(report, op, pc, "store");
 }
 
-/* Reports the undefined bytes of a call, if any. The bytes lie in one block (calls.c). */
+/* Reports a call that copies undefined bytes to the host. The copied bytes lie in one block, as
+ * calls.c ensures. */
 static void report(const struct pending *call) {
     struct softgpu_report report;
     struct softgpu_block block;
@@ -111,8 +111,8 @@ void softgpu_copy_returned(size_t number) {
 
 /* ---- copies and fills ---- */
 
-/* Returns the defined bits of the block at an address, and how many of the bytes lie in the block.
- * NULL: all of these bytes are defined. */
+/* Returns the defined bits for memory at `va`, or NULL if all bytes count as defined. Limits
+ * `*bytes` to the bytes that lie in one block. */
 static uint8_t *bits_at(uint64_t va, uint64_t *bytes) {
     struct softgpu_finding finding = softgpu_shadow_find(va, 1);
     if (finding.verdict != SOFTGPU_ALLOWED)

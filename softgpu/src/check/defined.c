@@ -31,9 +31,8 @@ static uint8_t *renew(uint8_t *bits, size_t *have, size_t size) {
     return bits;
 }
 
-/* Workgroup memory and scratch begin undefined. If memory for the bits cannot be allocated, the
- * group's bits are not followed.
- */
+/* Workgroup memory and scratch begin undefined. If shadow bits cannot be allocated, the checker
+ * does not track the group's undefined bits. */
 void softgpu_defined_group_begin(struct group *g) {
     if (!softgpu_defined_enabled())
         return;
@@ -65,8 +64,8 @@ static bool has_bits(const struct group *g) {
     return g->bits && (!d->lds_size || g->bits->lds) && (!d->scratch_lane_size || g->bits->scratch);
 }
 
-/* Returns the number of scalar registers that the hardware sets: user data, the workgroup's ids and
- * size, and the scratch offset. */
+/* Returns how many scalar registers the hardware initialises: the user data, the workgroup's ids
+ * and size, and the scratch offset. */
 static unsigned set_scalars(const struct dispatch *d) {
     unsigned bits = d->rsrc2;
     return (bits >> 1 & 31) + (unsigned)__builtin_popcount(bits >> 7 & 15) + (bits & 1);
@@ -127,8 +126,8 @@ void softgpu_use_scalars(struct wave *w, const struct inst *i, unsigned reg, uns
     }
 }
 
-/* Reports an undefined bit of EXEC as a use in a branch, because EXEC decides which lanes run:
- * MLIR's scf.if sets EXEC. */
+/* Reports an undefined bit of EXEC as a use in a branch, because EXEC selects the lanes that run.
+ * For example, MLIR's scf.if sets EXEC. */
 static void use_exec(struct wave *w, const struct inst *i) {
     struct softgpu_defined *d = w->defined;
     uint64_t holes = d->s[SGPR_EXEC] | (uint64_t)d->s[SGPR_EXEC + 1] << 32;
@@ -234,13 +233,14 @@ static void restore(struct wave *w, const struct scalars *from) {
     w->fp_special = from->fp_special;
 }
 
-/* The values are the extremes of integers, large values of either sign as f16, f32 and f64, and two
- * random-looking values. In two further runs of a comparison, one operand gets the value of the
- * other operand. */
+/* Six values replace undefined bits: all zeros, all ones, a large positive float, a large negative
+ * float, and two pseudo-random values. In two further runs of a comparison, undefined bits get the
+ * value of the opposite operand. */
 enum { PATTERNS = 6, AS_SECOND = PATTERNS, AS_FIRST, RUNS };
 
-/* Returns a substitute value for undefined bits. Equal dwords with equal undefined bits get equal
- * values, because a compare-and-swap loop on one byte also compares the neighbouring bytes. */
+/* Returns a substitute value for undefined bits. In a lane, equal dwords with equal undefined bits
+ * get equal values, unless all bits are undefined. A compare-and-swap loop on one byte also
+ * compares the neighbouring bytes, which must match. */
 static uint32_t pattern(unsigned run, unsigned reg, unsigned lane, uint32_t value,
                         uint32_t undefined) {
     static const uint32_t constants[] = {0, UINT32_MAX, 0x7b7b7b7b, 0xfbfbfbfb};
@@ -329,8 +329,8 @@ static bool is_part(const struct operand *o, enum operand_kind kind, unsigned re
     return o->kind == kind && reg - o->reg < softgpu_type_dwords(o->type);
 }
 
-/* Records the findings. A destination with new undefined bits gets the origin of the instruction's
- * undefined source bits. */
+/* Records the findings. A destination that gets undefined bits inherits the origin of an undefined
+ * source. */
 static void enter(struct wave *w, const struct inst *i, const struct named *rows,
                   const struct outcome *out, const struct softgpu_origin *origin) {
     struct softgpu_defined *d = w->defined;
@@ -355,7 +355,7 @@ static void enter(struct wave *w, const struct inst *i, const struct named *rows
     d->scc = out->scc;
 }
 
-/* Runs an instruction unchanged, and then with other values in all undefined bits that the
+/* Runs an instruction unchanged, and then with substitute values in the undefined bits that the
  * instruction may read. Bits that the instruction does not write stay undefined. */
 static void experiment(struct wave *w, const struct inst *i, const struct softgpu_origin *origin) {
     static _Thread_local uint32_t before[MOST_ROWS][LANES], after[MOST_ROWS][LANES];
@@ -400,8 +400,7 @@ static void experiment(struct wave *w, const struct inst *i, const struct softgp
 
 /* ---- families ---- */
 
-/* Returns true if each lane's result depends only on sources of that lane and replaces the whole
- * destination. */
+/* Returns true if each lane reads only its own sources and writes its whole destination. */
 static bool is_lanewise(const struct inst *i) {
     return !i->dpp && !i->sdwa && i->row->fn.lanes && i->encoding != E_MAI && i->encoding != E_DS &&
            !(i->row->flags & (OPSEL | HALFKEEP));
@@ -445,8 +444,8 @@ static void run_vector(struct wave *w, const struct inst *i) {
         define_scalars(d, &i->sdst);
 }
 
-/* Returns true for s_setpc, s_swappc and s_call. The checker never repeats a jump with other values
- * in undefined bits. */
+/* Returns true for s_setpc, s_swappc and s_call. The checker runs a jump only once, with unchanged
+ * bits. */
 static bool is_jump(const struct inst *i) {
     return (i->encoding == E_SOP1 && (i->row->op == 0x1d || i->row->op == 0x1e)) ||
            (i->encoding == E_SOPK && i->row->op == 0x15);

@@ -1,5 +1,6 @@
-/* Tracks undefined bits through loads, stores and atomics. Each bit of memory has a shadow bit that
- * is 1 if defined, so untouched shadow pages mean undefined memory. */
+/* Tracks undefined bits through loads, stores and atomics. Each bit of memory has a shadow bit,
+ * which is 1 if the memory bit is defined. An untouched page of shadow bits therefore stands for
+ * undefined memory. */
 #include "../isa/operand.h"
 #include "../isa/smem.h"
 #include "defined.h"
@@ -32,8 +33,8 @@ static bool is_within(const char *at, const uint8_t *begin, size_t size) {
     return begin && (uintptr_t)at - (uintptr_t)begin < size;
 }
 
-/* Finds the shadow bits of workgroup memory and of scratch by the address of the bytes.
- * softgpu_check_lanes has already found the shadow bits of global memory. */
+/* Finds the shadow bits of an access to workgroup memory or scratch, and returns the kind of
+ * memory. softgpu_check_lanes has already found the shadow bits of global memory. */
 static enum softgpu_memory find_bits(struct wave *w, const struct access *a) {
     const struct group *g = w->group;
     const char *first = a->at[__builtin_ctzll(a->mask)];
@@ -85,7 +86,7 @@ static struct softgpu_origin origin_of(const struct wave *w, const struct inst *
 
 /* ---- loads ---- */
 
-/* Records a lane's load of undefined bits as the register's origin. */
+/* Records a lane's load as the origin of the register's undefined bits. */
 static void note_origin(struct wave *w, const struct inst *i, unsigned reg, int lane,
                         enum softgpu_memory memory) {
     w->defined->v_origin[reg] = origin_of(w, i, lane, memory);
@@ -111,8 +112,8 @@ static void load_dwords(struct wave *w, const struct inst *i, const struct acces
     }
 }
 
-/* Returns the undefined bits of a register after a load of one or two bytes, including copies of an
- * undefined sign bit. */
+/* Returns a register's undefined bits after a load of one or two bytes. If the load extends an
+ * undefined sign bit, all copies of the bit are undefined. */
 static uint32_t loaded_part(enum move move, uint32_t part, uint32_t old) {
     switch (move) {
     case MV_LOAD_I8:
@@ -189,8 +190,9 @@ static void use_part(struct wave *w, const struct inst *i, uint64_t mask, unsign
 
 /* ---- atomics ---- */
 
-/* Returns the undefined bits of a dword in memory after an atomic operation. Compare-and-swap
- * leaves the old or the new value; a bit counts as defined if it is defined in either value. */
+/* Returns the undefined bits of a dword in memory after an atomic operation. After
+ * compare-and-swap, memory contains the old or the new value. A bit counts as defined if the bit is
+ * defined in at least one of the two values. */
 static uint32_t combined(enum atomic_op op, uint32_t old, uint32_t data, uint32_t memory,
                          uint32_t value) {
     uint32_t both = old | data;
@@ -267,7 +269,7 @@ void softgpu_check_transfer(struct wave *w, const struct inst *i, const struct a
     }
 }
 
-/* Follows the bits of both addresses of ds_read2, ds_write2 and ds_wrxchg2. */
+/* Tracks defined bits for ds_read2, ds_write2 and ds_wrxchg2, which access two addresses. */
 void softgpu_check_two(struct wave *w, const struct inst *i, const struct access *a, uint64_t mask,
                        unsigned dwords) {
     struct softgpu_defined *d = w->defined;
@@ -315,8 +317,8 @@ static uint64_t interleaved(uint64_t base, uint32_t offset, int lane) {
     return base + (uint64_t)(offset / 4) * 4 * LANES + (unsigned)lane * 4 + offset % 4;
 }
 
-/* The defined bits of an access that crosses dword boundaries in scratch: the access uses a
- * temporary copy of its bytes. */
+/* Holds the defined bits of a scratch access that crosses dword boundaries, because such an access
+ * uses a temporary copy of its bytes. */
 static _Thread_local uint8_t split_bits[LANES][16];
 
 void softgpu_check_collect(struct wave *w, uint64_t base, uint32_t offset, int lane,

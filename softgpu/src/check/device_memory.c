@@ -1,4 +1,5 @@
-/* Answers the checker's queries about device memory, and records the device's notifications. */
+/* Records registered host memory, and answers the checker's queries about device addresses and host
+ * memory. */
 #include "../device.h"
 #include "calls.h"
 #include "hooks.h"

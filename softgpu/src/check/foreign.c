@@ -25,7 +25,7 @@ static const char *const names[] = {
 
 static function natives[NAMES];
 
-/* Returns whether the caller is the library: the library's calls do not count as the program's
+/* Returns whether the library is the caller. The library's calls do not count as the program's
  * calls. */
 static bool is_librarys(void *caller) {
     static void *base;

@@ -5,8 +5,9 @@
 
 #include <stdbool.h>
 
-/* Overrides HIP's functions with functions of this library, once HIP is loaded. A later lookup by
- * name finds the functions of this library. Returns true if HIP was not loaded before. */
+/* Replaces HIP's wait functions by functions of this library, once HIP is loaded. Later lookups of
+ * HIP's symbols find the functions of this library. Returns true for the first call that finds HIP
+ * loaded. */
 bool softgpu_foreign_watch(void);
 
 #endif

@@ -1,6 +1,6 @@
-/* The hooks through which the emulated device calls the checker: macros that are empty in the
- * ordinary build. The ordinary build is byte-identical to a build of sources without these macros
- * (softgpu/tests/check/test_bytes.py). */
+/* The hooks through which the emulated device calls the checker. In the ordinary build, these
+ * macros do not call the checker. Removing the macros from the sources does not change any byte of
+ * the ordinary build (softgpu/tests/check/test_bytes.py). */
 #ifndef SOFTGPU_CHECK_HOOKS_H
 #define SOFTGPU_CHECK_HOOKS_H
 
@@ -20,22 +20,21 @@ struct softgpu_queue;
 struct softgpu_defined;
 struct softgpu_group_bits;
 
-/* Returns the lanes of the mask that may access memory at va, and reports the other lanes, whose
- * access is skipped.
- */
+/* Returns the lanes of `mask` that may access memory. Reports the accesses of the remaining lanes,
+ * which the caller must skip. */
 uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_t *va,
                              uint64_t mask);
-/* Checks the access of one lane, or of the whole wave (lane -1). After a report, returns false: the
- * caller must skip the access. */
+/* Checks the access of one lane, or of the whole wave (lane -1). Returns false after a report; the
+ * caller must then skip the access. */
 bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64_t va,
                           unsigned bytes);
-/* Reports an access outside workgroup memory or scratch; `va` is an offset in this memory. */
+/* Reports an access outside workgroup memory or scratch. `va` is an offset within workgroup memory
+ * or scratch. */
 void softgpu_check_outside(struct wave *w, const struct inst *i, int lane, const char *what,
                            uint64_t va, unsigned bytes);
 /* Reports why a kernel or the copy engine stops. */
 void softgpu_check_stopped(const char *text);
-/* Notes that the program's memory at [va, va + size) becomes, or stops being, accessible to the
- * device. */
+/* Notes that the program's memory becomes accessible to the device, or stops being accessible. */
 void softgpu_check_registered(uint64_t va, uint64_t size);
 void softgpu_check_unregistered(uint64_t va);
 /* Unmaps pages but reserves their addresses, so that no later allocation gets these addresses. */
@@ -58,15 +57,15 @@ void softgpu_check_queue(struct softgpu_queue *queue, bool begins);
 /* Executes a cache write-back or invalidation instruction. */
 void softgpu_check_cache(struct wave *w, const struct inst *i);
 
-/* Executes an instruction, and follows which bits are defined (defined.h). */
+/* Executes an instruction, and tracks which bits are defined (defined.h). */
 void softgpu_check_run(struct wave *w, const struct inst *i);
 void softgpu_defined_group_begin(struct group *g);
 void softgpu_defined_group_free(struct group *g);
 void softgpu_defined_wave_begin(struct wave *w);
 void softgpu_defined_wave_free(struct wave *w);
-/* Follows the bits that an instruction moves between registers and memory. The next functions
- * follow the bits of other moves: at two addresses, from global to workgroup memory, or through a
- * temporary copy. */
+/* Follows the bits that an instruction moves between registers and memory. softgpu_check_two
+ * follows bits at two addresses. softgpu_check_to_lds follows bits from global to workgroup memory.
+ * softgpu_check_collect and softgpu_check_distribute follow bits through a temporary copy. */
 void softgpu_check_transfer(struct wave *w, const struct inst *i, const struct access *a);
 void softgpu_check_two(struct wave *w, const struct inst *i, const struct access *a, uint64_t mask,
                        unsigned dwords);
@@ -81,8 +80,8 @@ void softgpu_check_filled(uint64_t to, uint64_t bytes);
 
 #define CHECKED_LANES(w, i, va, mask) softgpu_check_lanes(w, i, va, mask)
 #define CHECKED_ACCESS(w, i, lane, va, bytes) softgpu_check_access(w, i, lane, va, bytes)
-/* Reports a lane whose access would stop the kernel in the ordinary build, and goes to the next
- * lane of a loop. */
+/* Reports a lane whose access would stop the kernel in the ordinary build. The macro then continues
+ * a loop over lanes with the next lane. */
 #define CHECK_SKIPS_LANE(mask, w, i, lane, what, va, bytes)                                        \
     if (1) {                                                                                       \
         softgpu_check_outside(w, i, lane, what, va, bytes);                                        \

@@ -52,7 +52,7 @@ void softgpu_image_add(const void *image) {
     pthread_mutex_unlock(&known.lock);
 }
 
-/* Returns whether a loaded code object has the code of an image. */
+/* Returns whether a loaded code object contains the code of an image. */
 static bool is_loaded_from(const struct softgpu_range *range, const struct image *image) {
     Elf64_Ehdr header;
     memcpy(&header, image->bytes, sizeof header);

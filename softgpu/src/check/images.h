@@ -13,7 +13,7 @@ void softgpu_image_add(const void *image);
 
 /* Finds the image of the code at an address. *number: the image's number, from 0; *offset: the
  * offset of the code in the image. Also stores the image in a file, whose name is the report file's
- * name and ".number". */
+ * name with the image's number as suffix. */
 bool softgpu_image_find(uint64_t va, unsigned *number, uint64_t *offset);
 
 #endif

@@ -9,8 +9,8 @@ static int (*intercept)(const char *, softgpu_function);
 static softgpu_function (*find)(const char *);
 static unsigned (*failures)(void);
 
-/* A program that opened HIP itself may have looked up HIP's wait functions already; the checker
- * misses such waits. */
+/* A program that opened HIP itself may already hold the addresses of HIP's wait functions. The
+ * checker misses waits through these addresses. */
 static void report_begun(void) {
     struct softgpu_report report;
     if (softgpu_foreign_watch())
@@ -19,7 +19,7 @@ static void report_begun(void) {
     softgpu_report_end(&report);
 }
 
-/* Returns how many calls have failed since this function was called before. */
+/* Returns how many library calls have failed since the previous call of this function. */
 static unsigned new_failures(void) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static unsigned known;
@@ -31,9 +31,9 @@ static unsigned new_failures(void) {
     return count;
 }
 
-/* Reports failed calls, whose work was not checked. Each call of the program reports the failures
- * before it, because a signal may end the program. The destructor reports the failures after
- * at_end: programs unload modules in destructors. */
+/* Reports failed calls, whose work was not checked. At each call of the program, the checker
+ * reports the earlier failures, because a signal may end the program. The destructor reports
+ * failures that happen after at_end, because programs unload modules in destructors. */
 __attribute__((destructor)) static void report_failures(void) {
     struct softgpu_report report;
     unsigned count = new_failures();
@@ -56,7 +56,7 @@ struct softgpu_place softgpu_call_begins(void) {
 
 enum { MOST_PLACES = 4096 };
 
-/* The living objects of one place: how many, and the first. */
+/* Holds the number of living objects that one place has created, and the first of these objects. */
 static struct living {
     const char *what;
     unsigned count;
@@ -92,8 +92,8 @@ static void report_living(const struct living *of) {
     softgpu_report_end(&report);
 }
 
-/* Runs at process exit, while HIP still works. The report "ended" tells that no signal and no _exit
- * has left out these checks. */
+/* Runs at process exit, while HIP still works. The report "ended" is missing if a signal or _exit
+ * has ended the program without these checks. */
 static void at_end(void) {
     struct softgpu_report report;
     softgpu_check_copies();
@@ -115,8 +115,8 @@ static void override_all(const struct softgpu_call *call) {
 }
 
 /* On the emulated device, HIP loads this library when the mgpu_rt library opens HIP, at the
- * program's start or first call. On other devices `mgpu-rt check` preloads this library. On every
- * device, this library is thus loaded before the first call returns. */
+ * program's start or first call. On other devices `mgpu-rt check` preloads this library. So on
+ * every device, this library is loaded before the first call returns. */
 __attribute__((constructor)) static void stand_before(void) {
     *(void **)&find = dlsym(RTLD_DEFAULT, "mgpu_rt_native");
     *(void **)&intercept = dlsym(RTLD_DEFAULT, "mgpu_rt_intercept");

@@ -1,5 +1,6 @@
-/* Replaces the emulated device when a program runs on a GPU, where only the program's calls are
- * checked. A free removes the block from the map, because HIP may then reuse the address. */
+/* Replaces the emulated device when a program runs on a GPU. On a GPU, only the program's calls are
+ * checked. When the program frees a block, the block leaves the map, because HIP may then reuse the
+ * address. */
 #include "access.h"
 #include "calls.h"
 #include "defined.h"
@@ -97,8 +98,8 @@ bool softgpu_check_device_address(const void *memory, uint64_t *va) {
     return false;
 }
 
-/* Returns whether the address is in writable memory that belongs to no device, according to the
- * process's memory map. */
+/* Reads the process's memory map. Returns whether the address lies in writable memory that does not
+ * belong to a device. */
 bool softgpu_check_is_host(const void *memory) {
     FILE *maps = fopen("/proc/self/maps", "re");
     unsigned long long begin, end, at = (uintptr_t)memory;

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The latest stream or event with a handle; it may be destroyed. */
+/* The latest stream or event that had this handle. The stream or event may be destroyed. */
 struct object {
     void *handle;
     struct object *next;
     struct softgpu_object known;
     uint16_t slot; /* the slot of a stream that is not destroyed */
-    /* For a stream: the ops that are over before its next op. For an event: the ops that precede
-     * the event's record. */
+    /* For a stream: the ops that are over before the stream's next op. For an event: the ops that
+     * must be over before the event is complete. */
     struct softgpu_clock clock;
 };
 
@@ -42,7 +42,7 @@ static void join(struct softgpu_clock *to, const struct softgpu_clock *from) {
     }
 }
 
-/* Notes that the ops of a slot up to number `count` are over. */
+/* Notes that a slot's ops with numbers up to `count` are over. */
 static void advance(uint32_t *seen, uint32_t count) {
     *seen = *seen > count ? *seen : count;
 }
@@ -103,8 +103,8 @@ static uint16_t take_slot(struct object *stream) {
     unsigned slot = NULL_SLOT + 1;
     while (slot < SOFTGPU_SLOTS && !is_idle(slot))
         slot++;
-    /* A stream without a slot shares the null stream's slot, so the checker reports no race of this
-     * stream. */
+    /* A stream that gets no slot uses the null stream's slot. The checker then reports no race of
+     * this stream. */
     if (slot == SOFTGPU_SLOTS)
         return NULL_SLOT;
     owners[slot] = stream;
@@ -171,8 +171,8 @@ static uint32_t make_op(const struct softgpu_op *op) {
     return number;
 }
 
-/* Sets `clock` to the ops that are over before the next op of a stream (NULL: of an unknown
- * stream). */
+/* Sets `clock` to the ops that are over before the next op of a stream. NULL stands for an unknown
+ * stream. */
 static void before_next(const struct object *stream, struct softgpu_clock *clock) {
     if (!stream || stream->slot == NULL_SLOT) {
         *clock = last;

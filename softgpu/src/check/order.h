@@ -1,8 +1,8 @@
 /* Tracks how streams, events and waits order the program's launches, copies and fills.
  *
- * Each launch, copy or fill is an op. An op is ordered after its stream's earlier ops and waits,
- * and after the host's earlier waits. Vector clocks describe the order: each op has a number in its
- * stream's slot, and a clock counts each slot's finished ops.
+ * Each launch, copy or fill is an op. An op is ordered after the earlier ops and waits of its
+ * stream, and after the host's earlier waits. Vector clocks describe the order: each op has a
+ * number in its stream's slot, and a clock counts each slot's finished ops.
  *
  * All host threads share one clock, because synchronisation between host threads is unknown. An op
  * of the null stream is ordered after all earlier ops and before all later ops. An op counts as an
@@ -22,20 +22,21 @@ enum { SOFTGPU_SLOTS = 256 };
 
 struct softgpu_clock {
     uint32_t seen[SOFTGPU_SLOTS];   /* by slot: the number of finished ops */
-    uint32_t strict[SOFTGPU_SLOTS]; /* as `seen`, but waits inside frees and copies do not count */
+    uint32_t strict[SOFTGPU_SLOTS]; /* by slot: finished ops, if only explicit waits count */
 };
 
 enum softgpu_op_kind { SOFTGPU_OP_UNKNOWN, SOFTGPU_OP_LAUNCH, SOFTGPU_OP_COPY, SOFTGPU_OP_FILL };
 
-/* The known facts of an op. Op numbers begin at 1; an op of kind UNKNOWN counts as ordered with
- * every other op. */
+/* Describes an op. Op numbers begin at 1; an op of kind UNKNOWN counts as ordered with every other
+ * op. */
 struct softgpu_op {
     enum softgpu_op_kind kind;
     uint16_t slot;
     uint32_t count;  /* the number of ops in the slot, including this op */
     unsigned stream; /* the stream's number, from 1; 0: the null stream, or an unknown stream */
     struct softgpu_place place;
-    /* For a launch that the device has begun: the kernel's descriptor, code address and target. */
+    /* Known only for a launch that the device has begun: the kernel's descriptor, code address and
+     * target. */
     uint64_t object, entry;
     uint32_t target;
 };
@@ -44,7 +45,7 @@ struct softgpu_op {
 
 /* Begins an op on a stream. Returns the op's number, and sets `clock` to the ops that were over
  * before the op began. No other op can begin before softgpu_order_end is called. Returns 0 if the
- * order is no longer followed. */
+ * checker no longer follows the order of ops. */
 uint32_t softgpu_order_begin(enum softgpu_op_kind kind, void *stream,
                              const struct softgpu_place *place, struct softgpu_clock *clock);
 void softgpu_order_end(void);
@@ -54,21 +55,22 @@ uint32_t softgpu_order_unknown(void);
 struct softgpu_op *softgpu_op_at(uint32_t number);
 /* Returns whether an op is over according to a clock. */
 bool softgpu_is_over(uint32_t number, const struct softgpu_clock *clock);
-/* Returns whether the host has waited for an op; `strictly`: frees do not count as waits. */
+/* Returns whether the host has waited for an op. If `strictly` is true, waits inside frees and
+ * copies do not count. */
 bool softgpu_host_awaited(uint32_t number, bool strictly);
-/* Notes that a report has named an op that the program does not wait for. The op counts as over
- * from then on, so that one missing wait causes one report. */
+/* Notes that a report has named an op that the program does not wait for. After the report, the op
+ * counts as over, so that one missing wait causes only one report. */
 void softgpu_order_reported(uint32_t number);
 /* Stops ordering ops, because too little is known about their order. */
 void softgpu_order_lost(void);
 
 /* Sets `clock` to the ops that are over when a stream-ordered free releases a block. */
 void softgpu_order_of_free(void *stream, struct softgpu_clock *clock);
-/* Notes that the host has waited for all ops so far, for example because HIP's free waits for the
- * device. `strictly`: the program requested the wait. */
+/* Notes that the host has waited for all ops so far. For example, HIP's free waits for the device.
+ * `strictly`: the program requested the wait. */
 void softgpu_order_wait_all(bool strictly);
-/* Notes that the host has waited for an op and all ops before this op, for example in HIP's copy to
- * pageable memory. */
+/* Notes that the host has waited for an op and all ops before this op. For example, HIP's copy to
+ * pageable memory waits for the copy. */
 void softgpu_order_wait_op(const struct softgpu_clock *clock, uint32_t number);
 
 /* ---- streams and events ----
@@ -76,10 +78,10 @@ void softgpu_order_wait_op(const struct softgpu_clock *clock, uint32_t number);
  * Handles that were not created through the library are unknown. */
 enum softgpu_handle { SOFTGPU_UNKNOWN, SOFTGPU_KNOWN, SOFTGPU_DESTROYED };
 
-/* The facts of a stream or an event, for a report. */
+/* Describes a stream or an event for a report. */
 struct softgpu_object {
     enum softgpu_handle state;
-    unsigned number; /* number among the streams or events, from 1 */
+    unsigned number; /* counted separately for streams and for events, from 1 */
     bool recorded;   /* the event was recorded at least once */
     struct softgpu_place made, ended;
 };
@@ -93,7 +95,7 @@ struct softgpu_object softgpu_event_find(void *event);
 
 void softgpu_event_recorded(void *event, void *stream);
 void softgpu_stream_waits(void *stream, void *event);
-/* Sets `clock` to the ops that must finish before a wait for a stream or an event returns. */
+/* Sets `clock` to the ops that are over after a wait for a stream or an event. */
 void softgpu_clock_of_stream(void *stream, struct softgpu_clock *clock);
 void softgpu_clock_of_event(void *event, struct softgpu_clock *clock);
 void softgpu_host_waited(const struct softgpu_clock *clock);

@@ -14,9 +14,9 @@ struct move {
 
 struct softgpu_past {
     pthread_mutex_t lock;
-    uint32_t uses[USES]; /* the latest op of each slot; the last entry is the newest */
+    uint32_t uses[USES]; /* one op for each slot, oldest first */
     unsigned use_count;
-    struct move moves[MOVES]; /* the last entry is the latest */
+    struct move moves[MOVES]; /* oldest first */
     unsigned move_count;
 };
 
@@ -84,8 +84,7 @@ static void remove_move(struct softgpu_past *past, unsigned n) {
     memmove(&past->moves[n], &past->moves[n + 1], (past->move_count - n) * sizeof *past->moves);
 }
 
-/* Returns whether a later op of the slot touches all bytes of an earlier op, and so can replace the
- * earlier op. */
+/* Returns whether a later access makes the record of an earlier access unnecessary. */
 static bool stands_for(const struct move *later, const struct move *earlier) {
     return later->begin <= earlier->begin && earlier->end <= later->end &&
            (later->writes || !earlier->writes) && is_of_one_slot(later->op, earlier->op);

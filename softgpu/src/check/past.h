@@ -14,20 +14,20 @@ struct softgpu_past *softgpu_past_make(void);
 /* Returns the record of host memory outside all blocks. */
 struct softgpu_past *softgpu_past_of_host(void);
 
-/* Notes that an op accesses the block. Returns true if an earlier op that accessed the block is not
- * over according to `clock`. The caller must then compare the earlier op's access with the new
- * access. */
+/* Notes that an op accesses the block. Returns true if an earlier op that accessed the block may
+ * still run, according to `clock`. The caller must then compare the new access with the earlier
+ * op's access. */
 bool softgpu_past_use(struct softgpu_past *past, uint32_t op, const struct softgpu_clock *clock);
 /* Records the bytes that a copy or fill accesses. */
 void softgpu_past_move(struct softgpu_past *past, uint32_t op, uint64_t va, uint64_t bytes,
                        bool writes);
 
-/* Returns a copy or fill that conflicts with an access and is not over according to `clock`, or 0
- * if there is none. */
+/* Returns an unfinished copy or fill that conflicts with an access, or 0. `clock` tells which ops
+ * are over. */
 uint32_t softgpu_past_conflict(struct softgpu_past *past, const struct softgpu_clock *clock,
                                uint64_t va, uint64_t bytes, bool writes, bool *other_writes);
-/* Returns an op that accessed the block and is not over according to `clock` (NULL: the host's
- * clock), or 0. */
+/* Returns an unfinished op that accessed the block, or 0. `clock` tells which ops are over; NULL
+ * stands for the host's clock. */
 uint32_t softgpu_past_pending(struct softgpu_past *past, const struct softgpu_clock *clock);
 
 #endif

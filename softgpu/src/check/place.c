@@ -10,7 +10,7 @@ static void *base_of(void *address) {
     return address && dladdr(address, &found) ? found.dli_fbase : NULL;
 }
 
-/* Returns true for an address in this library or in the mgpu_rt library that calls this library. */
+/* Returns true for an address in this library or in the mgpu_rt library. */
 static bool is_between(void *address) {
     static void *own, *runtime;
     if (!own) {

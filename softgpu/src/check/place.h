@@ -4,14 +4,14 @@
 
 enum { SOFTGPU_FRAMES = 6 };
 
-/* The return addresses of the program's calls that lead to a place, innermost first. */
+/* A call chain of the program, as return addresses; the first address belongs to the innermost
+ * call. */
 struct softgpu_place {
     unsigned count;
     void *frames[SOFTGPU_FRAMES];
 };
 
-/* Returns the place of a call; the caller is the checker function that overrides the called
- * function. */
+/* Returns the place in the program that has called the library. */
 struct softgpu_place softgpu_this_place(void);
 
 #endif

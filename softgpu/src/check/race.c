@@ -6,10 +6,10 @@
 
 enum { NO_PLACE = (1 << 14) - 1, LAST_EPOCH = UINT16_MAX, MOST_GROUPS = 1 << 24 };
 
-/* Atomic accesses do not race with each other. LOCKING accesses do not race with plain accesses,
- * because compilers may use the same instruction for an atomic store and a plain store. A
- * compare-and-swap loop begins with a plain load. COUNTING accesses (sums, minima and the like)
- * race with plain accesses. */
+/* Atomic accesses do not race with each other. LOCKING accesses do not race with plain accesses. A
+ * compiler may use one instruction for an atomic store and for a plain store. A compare-and-swap
+ * loop also begins with a plain load. COUNTING accesses, such as sums and minima, race with plain
+ * accesses. */
 enum access_kind { PLAIN, LOCKING, COUNTING };
 
 struct softgpu_race {
@@ -112,7 +112,7 @@ void softgpu_race_acquire(struct wave *w) {
 struct way {
     bool reads, writes;
     enum access_kind kind;
-    struct softgpu_stamp stamp; /* the access's stamp, whose `bytes` is unset */
+    struct softgpu_stamp stamp; /* the access's stamp without `bytes` */
 };
 
 static enum access_kind kind_of_atomic(enum atomic_op op) {
@@ -160,8 +160,8 @@ bool softgpu_stamp_place(const struct dispatch *d, struct softgpu_stamp stamp, u
     return stamp.place != NO_PLACE;
 }
 
-/* Returns the register that a store's data is read from. If an instruction stores two registers at
- * two addresses, `at` selects the register. */
+/* Returns the register that contains a store's data. If an instruction stores two registers at two
+ * addresses, `at` selects the register. */
 static unsigned data_register(const struct wave *w, const struct inst *i, int lane, uint64_t at,
                               unsigned bytes) {
     enum move move = move_of(i->row);
@@ -209,8 +209,8 @@ static bool conflicts(const struct softgpu_race *race, struct softgpu_stamp befo
            !may_meet((enum access_kind)before.kind, way->kind);
 }
 
-/* An atomic access that returns a value has observed the wave that wrote the value, and all waves
- * that the writing wave had observed. */
+/* Records that an atomic access has observed the wave that wrote the value. The access has also
+ * observed all waves that the writing wave had observed. */
 static void observe(struct softgpu_race *race, const struct softgpu_cell *cell,
                     const struct way *way) {
     race->observed = true;
@@ -267,7 +267,7 @@ static struct softgpu_trace trace_of(uint32_t launch, struct softgpu_stamp stamp
         .op = launch, .bytes = stamp.bytes, .kind = stamp.kind, .place = stamp.place};
 }
 
-/* Records a read of an earlier launch; the cell keeps the latest reads of two streams. */
+/* Records that an earlier launch read the dword. The cell keeps the latest reads of two streams. */
 static void note_past_read(struct softgpu_cell *cell, struct softgpu_trace trace) {
     const struct softgpu_op *op = softgpu_op_at(trace.op);
     unsigned n = 0;
@@ -279,7 +279,7 @@ static void note_past_read(struct softgpu_cell *cell, struct softgpu_trace trace
     cell->past_read[n] = trace;
 }
 
-/* Turns the previous launch's stamps into traces when a launch first accesses the cell. */
+/* Turns the stamps of the previous launch into traces when a launch first accesses a cell. */
 static void begin_launch(struct softgpu_cell *cell, uint32_t launch) {
     enum { WHOLE = 15 };
     if (cell->write.bytes == WHOLE)
@@ -308,7 +308,8 @@ static void note_conflict(struct softgpu_conflict *found, struct softgpu_trace t
     found->other_writes = writes;
 }
 
-/* Compares an access to some bytes of a dword with the accesses of earlier launches. */
+/* Returns true and sets `found` if an access to a dword races with an access of an earlier
+ * launch. */
 static bool compare_past(const struct softgpu_cell *cell, const struct way *way, unsigned bytes,
                          uint32_t value, const struct softgpu_clock *clock,
                          struct softgpu_conflict *found) {
@@ -328,7 +329,7 @@ static bool compare_past(const struct softgpu_cell *cell, const struct way *way,
     return false;
 }
 
-/* Returns a copy of a cell in which all accesses are traces of earlier launches. */
+/* Returns a copy of a cell, in which all stamps have become traces. */
 static struct softgpu_cell traces_of(const struct softgpu_cell *cell) {
     bool *lock = lock_of(cell);
     take(lock);
@@ -357,7 +358,7 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t b
         const struct softgpu_cell now = traces_of(cells + (at / 4 - begin / 4));
         unsigned from = at < va ? (unsigned)(va - at) : 0;
         unsigned to = va + bytes - at < 4 ? (unsigned)(va + bytes - at) : 4;
-        /* The value that a copy writes is unknown, so no two values count as equal. */
+        /* The data of a copy or fill is unknown here, so `~now.value` makes all bytes differ. */
         if (compare_past(&now, &way, (1u << to) - (1u << from), ~now.value, clock, &found))
             found.va = at + from;
     }
@@ -388,9 +389,8 @@ static bool enter(struct softgpu_race *race, struct softgpu_cell *cell, const st
 
 /* ---- a wave's accesses ---- */
 
-/* Records a lane's access to `bytes` bytes at an address or offset; `cells` begins with the cell of
- * the first dword.
- */
+/* Records that a lane accesses `bytes` bytes from `at` on. The first of `cells` belongs to the
+ * first dword. */
 static void enter_lane(struct wave *w, const struct inst *i, const struct way *way, int lane,
                        uint64_t at, unsigned bytes, struct softgpu_cell *cells, uint32_t launch,
                        const struct softgpu_clock *clock, struct softgpu_conflict *found) {

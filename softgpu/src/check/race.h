@@ -1,15 +1,15 @@
-/* Detects races within a launch: unordered accesses of two waves to one byte, if at least one
- * access writes. Accesses of one wave are ordered. A barrier orders the accesses of a workgroup's
- * waves. LLVM's acquire is an atomic access that returns a value, followed by a cache invalidation.
- * After a workgroup's acquire, the checker reports no more races between this workgroup and others.
+/* Detects races within a launch. Two waves race if they access one byte without order, and at least
+ * one access writes. Accesses of one wave are ordered. A barrier orders the accesses of a
+ * workgroup's waves. In LLVM's code, an acquire is an atomic access that returns a value, followed
+ * by a cache invalidation. After a workgroup's acquire, the checker reports no more races between
+ * this workgroup and other workgroups.
  *
  * Each dword of an allocation, and of workgroup memory, has a cell that records the dword's last
- * writer and last reader. Several threads may use an allocation's cells at once; only one thread at
- * a time runs a workgroup and uses its cells.
+ * writer and last reader. Several threads may use an allocation's cells at once. Only one thread at
+ * a time uses the cells of workgroup memory.
  *
- * An allocation's cell also records the earlier launches that wrote and read the dword. A later
- * launch races with these earlier launches unless a stream, event or wait of the program orders the
- * launches (order.h). */
+ * An allocation's cell also records which earlier launches wrote and read the dword. Accesses of
+ * two launches do not race if a stream, an event or a wait orders the launches (order.h). */
 #ifndef SOFTGPU_CHECK_RACE_H
 #define SOFTGPU_CHECK_RACE_H
 
@@ -20,7 +20,7 @@
 struct softgpu_stamp {
     uint64_t group : 24, wave : 4,
         epoch : 16, /* the number of barriers that the workgroup passed before the access */
-        bytes : 4,  /* a bit for each byte, lowest first */
+        bytes : 4,  /* bit n stands for byte n of the dword */
         kind : 2,   /* enum access_kind */
         place : 14; /* distance in dwords from the kernel's entry, or NO_PLACE */
 };
@@ -37,8 +37,8 @@ struct softgpu_cell {
     struct softgpu_trace past_write, past_read[2];
 };
 
-/* Returns cells for the dwords of [va, va + size), or NULL if memory is exhausted;
- * softgpu_cells_end releases them. */
+/* Returns one cell for each dword of [va, va + size), or NULL if memory is exhausted.
+ * softgpu_cells_end releases the cells. */
 struct softgpu_cell *softgpu_cells_begin(uint64_t va, uint64_t size);
 void softgpu_cells_end(struct softgpu_cell *cells, uint64_t va, uint64_t size);
 /* Clears the cells without unmapping them, because other threads may still read them. */
@@ -50,41 +50,42 @@ struct softgpu_conflict {
     uint64_t va;
     struct softgpu_stamp other;
     bool found;
-    uint32_t op; /* the conflicting op (`other` is then unset); 0: this launch */
+    uint32_t op; /* the earlier op that conflicts, or 0 if `other` belongs to this launch */
     uint64_t pc; /* the address of the conflicting instruction; 0: unknown */
     bool other_writes;
 };
 
 /* Records in `cells` that the lanes of `mask` access memory at `va`. The first cell belongs to the
- * dword at `begin`. A scalar access counts as an access of lane 0. If `clock` is given, also
- * compares the accesses with earlier launches that are not over according to `clock`. */
+ * dword at `begin`. A scalar access counts as an access of lane 0. If `clock` is not NULL, the
+ * function also looks for races with earlier launches that may still run according to `clock`. */
 struct softgpu_conflict softgpu_race_global(struct wave *w, const struct inst *i,
                                             struct softgpu_cell *cells, uint64_t begin,
                                             const uint64_t *va, uint64_t mask, unsigned bytes,
                                             const struct softgpu_clock *clock);
-/* Compares a copy's or fill's access to [va, va + bytes) with launches that are not over according
- * to `clock`. */
+/* Looks for a race between a copy or fill of [va, va + bytes) and launches that may still run.
+ * `clock` tells which ops are over. */
 struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t begin, uint64_t va,
                                           uint64_t bytes, bool writes,
                                           const struct softgpu_clock *clock);
-/* Returns the op of the last launch that wrote the byte at `va`, and stores the address of the
- * instruction in *pc (0: unknown). Returns 0 if no launch has written the byte. */
+/* Returns the op of the last launch that wrote the byte at `va`. Sets `*pc` to the address of the
+ * storing instruction, or to 0 if the address is unknown. Returns 0 if no launch has written the
+ * byte. */
 uint32_t softgpu_race_writer(const struct softgpu_cell *cells, uint64_t begin, uint64_t va,
                              uint64_t *pc);
 /* Records accesses to workgroup memory. */
 struct softgpu_conflict softgpu_race_lds(struct wave *w, const struct inst *i,
                                          const uint32_t *offset, uint64_t mask, unsigned bytes);
-/* Returns the number of a dispatch's op (launch.h). Sets d->clock; d->clock is NULL if the order of
+/* Returns the op number of a dispatch (launch.h). Sets d->clock; d->clock is NULL if the order of
  * the op is unknown. */
 uint32_t softgpu_launch_of(struct dispatch *d);
-/* Notes that a launch begins; `hips`: the launch runs one of HIP's own kernels, and the kernel's
- * accesses count as accesses of the program's call. */
+/* Notes that a launch begins. `hips` is true for HIP's own kernels, whose accesses count as
+ * accesses of the program's call. */
 void softgpu_race_launch(struct dispatch *d, bool hips);
 /* Notes that a wave invalidates its caches, so that its next loads read the stores of other
  * waves. */
 void softgpu_race_acquire(struct wave *w);
 
-/* Returns whether a stamp has a place, and stores the instruction's address in *pc. */
+/* Returns whether a stamp names an instruction, and stores the instruction's address in *pc. */
 bool softgpu_stamp_place(const struct dispatch *d, struct softgpu_stamp stamp, uint64_t *pc);
 
 #endif

@@ -86,8 +86,8 @@ void softgpu_report_number(struct softgpu_report *report, const char *name, uint
 
 static void put_frame(struct softgpu_report *report, void *frame) {
     Dl_info found = {0};
-    /* A return address may belong to the next function, so the byte before the return address
-     * locates the call. */
+    /* The return address of a function's last call may lie in the next function. So the byte before
+     * the return address locates the call. */
     const char *call = (const char *)frame - 1;
     if (!dladdr(call, &found) || !found.dli_fname)
         return;

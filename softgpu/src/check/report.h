@@ -1,12 +1,13 @@
-/* Writes each of the checker's reports as a line of JSON to the file that MGPU_RT_CHECK names, or
- * to stderr. `mgpu-rt check` turns reports into text (mgpu_rt/_cli/check). */
+/* Writes each report of the checker as a line of JSON. MGPU_RT_CHECK names the file; without
+ * MGPU_RT_CHECK, reports go to stderr. `mgpu-rt check` turns reports into text
+ * (mgpu_rt/_cli/check). */
 #ifndef SOFTGPU_CHECK_REPORT_H
 #define SOFTGPU_CHECK_REPORT_H
 
 #include "order.h"
 #include "shadow.h"
 
-/* Returns true at the first call with a key, so that each fault is reported once. Always returns
+/* Returns true if no earlier call had this key, so that each fault is reported once. Always returns
  * false after 4,096 faults. */
 bool softgpu_report_new(const uint64_t *key, unsigned words);
 
@@ -24,8 +25,8 @@ void softgpu_report_place(struct softgpu_report *report, const char *name,
 /* Opens or closes an object within the report. */
 void softgpu_report_open(struct softgpu_report *report, const char *name);
 void softgpu_report_close(struct softgpu_report *report);
-/* Returns true at the first call with this combination of `place` and the place of the op `other`.
- * Also notes that a report has named `other`, which counts as over from then on. */
+/* Returns true if no earlier fault of this kind had the same two places: `place` and the place of
+ * the op `other`. From the report on, the op `other` counts as over. */
 bool softgpu_report_pair_new(const char *kind, const struct softgpu_place *place, uint32_t other);
 /* Writes an op's kind, stream and place. */
 void softgpu_report_op(struct softgpu_report *report, uint32_t number);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A freed block stays in the map until MOST_FREED later blocks were freed. */
+/* A freed block stays in the map until the program has freed MOST_FREED further blocks. */
 enum { MOST_FREED = 4096, PAGE = 4096 };
 
 static struct {
@@ -72,7 +72,8 @@ static void remove_at(size_t at) {
     discard(block);
 }
 
-/* Removes earlier blocks at these addresses: HIP or the program has already freed them. */
+/* Removes earlier blocks that overlap [va, va + size). HIP or the program has already freed these
+ * blocks. */
 static void clear(uint64_t va, uint64_t size) {
     size_t at = rank(va);
     if (at && end_of(map.blocks[at - 1]) > va)
@@ -185,8 +186,8 @@ static bool is_within(const struct softgpu_block *block, const struct softgpu_ra
     return block && block->va >= range->va && block->va - range->va < range->size;
 }
 
-/* Returns whether a mapping has only this block. The mapping may be larger than the block, because
- * ROCr rounds sizes up to pages, or to 2 MiB. */
+/* Returns whether a mapping was made for only this block. ROCr rounds sizes up to a multiple of the
+ * page size or of 2 MiB, so the mapping may be larger than the block. */
 static bool is_own(const struct softgpu_block *block, const struct softgpu_range *range) {
     enum { HUGE_PAGE = 2 << 20 };
     uint64_t end = end_of(block) - range->va, page = end < HUGE_PAGE ? PAGE : HUGE_PAGE;
@@ -205,8 +206,8 @@ static struct softgpu_finding find_mapped(uint64_t va, uint64_t bytes,
     return after || before ? allow(va, va + bytes) : allow(range->va, range->va + range->size);
 }
 
-/* Returns the finding for an unmapped address. The address may lie in the guard behind the lower
- * block, or just below the upper block: the nearer block counts. */
+/* Returns the verdict on an access to an unmapped address. The address may lie in the guard behind
+ * the lower block, or just below the upper block. The verdict concerns the nearer block. */
 static struct softgpu_finding find_unmapped(uint64_t va, const struct softgpu_block *below,
                                             const struct softgpu_block *above) {
     uint64_t behind = below ? va - end_of(below) : UINT64_MAX;

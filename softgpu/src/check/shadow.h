@@ -1,10 +1,9 @@
-/* The checker's memory map: each allocation with its requested size, and whether the allocation was
- * freed.
+/* Maintains the checker's memory map, which records each allocation's requested size and whether
+ * the allocation was freed.
  *
- * A block stays in the map after its free, so that a report on a later access can name the call
- * that freed the block. Addresses outside all blocks belong to HIP, to code objects, or to a
- * program that calls HIP itself. An access outside all blocks is a fault only if the address is not
- * mapped.
+ * A freed block stays in the map, so that a report on a later access can name the call that freed
+ * the block. Addresses outside all blocks belong to HIP, to code objects, or to a program that
+ * calls HIP itself. An access outside all blocks is a fault only if the address is not mapped.
  *
  * A block has a cell for each dword, to find races (race.h), and shadow bits that record which bits
  * were written (defined.h).
@@ -25,7 +24,7 @@ struct softgpu_block {
     uint64_t va, size;          /* requested address and size in bytes */
     struct softgpu_cell *cells; /* cells of the block's dwords (race.h), or NULL */
     struct softgpu_past *past;  /* the block's ops (past.h), or NULL */
-    uint8_t *bits;   /* the defined bits of the block's bytes (defined.h), or NULL: all defined */
+    uint8_t *bits;   /* the block's defined bits (defined.h), or NULL if all bits are defined */
     bool registered; /* host memory that the device accesses at va */
     bool freed;
     unsigned number; /* number of the allocation, counted from 1 */
@@ -43,9 +42,9 @@ enum softgpu_verdict {
 struct softgpu_finding {
     enum softgpu_verdict verdict;
     uint64_t low, high;         /* SOFTGPU_ALLOWED: all accesses within [low, high) are allowed */
-    struct softgpu_cell *cells; /* SOFTGPU_ALLOWED: cells of the dwords from `low`, or NULL */
+    struct softgpu_cell *cells; /* SOFTGPU_ALLOWED: the cells for memory from `low` on, or NULL */
     struct softgpu_past *past;  /* SOFTGPU_ALLOWED: the block's ops, or NULL */
-    uint8_t *bits;              /* defined bits of the bytes from `low`, or NULL */
+    uint8_t *bits;              /* the defined bits for memory from `low` on, or NULL */
     bool registered;            /* registered host memory */
     struct softgpu_block block;
     bool has_block;
@@ -56,12 +55,12 @@ bool softgpu_shadow_holds(uint64_t va, struct softgpu_block *block);
 
 struct softgpu_finding softgpu_shadow_find(uint64_t va, uint64_t bytes);
 
-/* Returns a number that changes with the map: verdicts of softgpu_shadow_find stay valid while the
- * number is unchanged. */
+/* Returns a number that changes whenever the map changes. Verdicts of softgpu_shadow_find stay
+ * valid while the number is unchanged. */
 uint64_t softgpu_shadow_generation(void);
 
-/* The kinds of memory. The host may write to MEMORY_SHARED and MEMORY_REGISTERED without the
- * checker's knowledge, so all their bits count as defined. */
+/* The kinds of memory. The host may write to shared and registered memory without the checker's
+ * knowledge, so all bits of such memory count as defined. */
 enum softgpu_block_kind { MEMORY_DEVICE, MEMORY_SHARED, MEMORY_REGISTERED };
 
 void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind,
@@ -74,12 +73,11 @@ void softgpu_bits_end(uint8_t *bits, uint64_t size);
 
 enum softgpu_end { SOFTGPU_LIVE, SOFTGPU_ENDED_BEFORE, SOFTGPU_NOT_ITS_BEGIN, SOFTGPU_NO_BLOCK };
 
-/* Classifies a free of this address: a live block, a freed block, an address inside a block, or no
- * block. Stores the block, if any, in *block. */
+/* Returns whether a live block or a freed block begins at this address, or whether the address lies
+ * inside a block or in no block. If a block contains the address, copies the block to *block. */
 enum softgpu_end softgpu_shadow_judge(uint64_t va, struct softgpu_block *block);
 
-/* Ends the live block that begins at this address, because the program frees or unregisters the
- * block. */
+/* Marks the live block that begins at this address as freed or unregistered. */
 void softgpu_shadow_end(uint64_t va, const struct softgpu_place *place);
 
 #endif

@@ -1,4 +1,4 @@
-/* Checks launches, streams and events: their order, and calls that use a wrong handle. */
+/* Checks the order of launches, streams and events, and reports calls with a wrong handle. */
 #include "calls.h"
 #include "foreign.h"
 #include "launch.h"
@@ -47,8 +47,8 @@ void softgpu_check_stream(const char *call, void *stream, const struct softgpu_p
         softgpu_report_object("use-after-destroy", call, "stream", &object, place);
 }
 
-/* Returns false, after a report, if the call must not use the event. `waits`: the call waits for
- * the event; otherwise it records or destroys the event. */
+/* Returns false, after a report, if the call must not use the event. `waits` is true if the call
+ * waits for the event, and false if the call records or destroys the event. */
 static bool check_event(const char *call, void *event, bool waits,
                         const struct softgpu_place *place) {
     struct softgpu_object object = softgpu_event_find(event), stream = softgpu_stream_find(event);
@@ -76,7 +76,7 @@ static void *stream_create(void) {
 static void stream_destroy(void *stream) {
     struct softgpu_place place = softgpu_call_begins();
     softgpu_check_stream("mgpuStreamDestroy", stream, &place);
-    softgpu_stream_ends(stream, &place); /* before the handle is used again */
+    softgpu_stream_ends(stream, &place); /* before HIP may reuse the handle */
     native.stream_destroy(stream);
 }
 
@@ -114,8 +114,8 @@ static void event_destroy(void *event) {
     native.event_destroy(event);
 }
 
-/* mgpu_rt accepts a stream in place of the event and waits for the stream, but LLVM's own library
- * does not. */
+/* mgpu_rt accepts a stream in place of the event, and then waits for the stream. LLVM's own library
+ * does not accept a stream. */
 static void event_synchronize(void *event) {
     struct softgpu_place place = softgpu_call_begins();
     struct softgpu_clock clock;

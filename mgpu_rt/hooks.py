@@ -334,8 +334,8 @@ class Faults(Runtime):
         known = function in self.CALLS and error in self.CODES
         if not known or not re.fullmatch("[1-9][0-9]*", number or "1"):
             raise ValueError(
-                f"'{self.fault}' is not a fault: write FUNCTION:NUMBER[:ERROR], with a function "
-                f"out of {', '.join(self.CALLS)} and an error out of {', '.join(self.CODES)}"
+                f"'{self.fault}' is not a fault: write FUNCTION:NUMBER[:ERROR]. FUNCTION is one "
+                f"of {', '.join(self.CALLS)}; ERROR is one of {', '.join(self.CODES)}"
             )
         self._calls, self._chosen = itertools.count(1), int(number or 1)
         self._error = HipError(self.CALLS[function], self.CODES[error], error)

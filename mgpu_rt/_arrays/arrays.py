@@ -88,7 +88,7 @@ class Array:
         for a type that these interfaces cannot name."""
         letter = _TYPES[self._kind][1]
         if not letter:
-            raise AttributeError(f"the interface has no {self.dtype}: use DLPack")
+            raise AttributeError(f"the array interface cannot describe {self.dtype}: use DLPack")
         return {
             "shape": self.shape,
             "typestr": f"{'|' if self.itemsize == 1 else '<'}{letter}{self.itemsize}",
@@ -269,7 +269,7 @@ def _given(array: Any) -> Given:
         raise TypeError(f"a {type(array).__name__} is not an array")
     if found.type not in _TYPES:
         kind = f"the type '{found.type}'" if found.type else "an unknown type"
-        raise TypeError(f"the elements have {kind}, which no device array has")
+        raise TypeError(f"a device array cannot have elements of {kind}")
     if found.stream is not None:
         library.mgpuStreamSynchronize(library.ffi.cast("hipStream_t", found.stream))
     return found

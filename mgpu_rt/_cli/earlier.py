@@ -57,7 +57,7 @@ def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) ->
 
     program = ctx.meta["program"]
     if bool(program) == bool(files):
-        raise click.UsageError("name statistics and trace files, or -- and a program", ctx)
+        raise click.UsageError("name files of statistics and traces, or a program after --", ctx)
     _say(ctx, "compare --report")
     write_report(program, files, device, out)
 

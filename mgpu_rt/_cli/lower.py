@@ -40,9 +40,10 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     default=22,
     show_default=True,
     metavar="22|19|15",
-    help="The LLVM release to lower with; 23, 21 and 20 too, where you have their tools. With 22 a "
-    "launch takes 5 calls of the runtime, with 19 and 15 it takes 7. With 19 to 21, LLVM 22 "
-    "compiles the kernels. LLVM 15 can lower a program only if each kernel has one launch in it.",
+    help="The LLVM release that lowers the program; 23, 21 and 20 work too, if you have their "
+    "tools. A launch takes 5 calls of the runtime with LLVM 22, and 7 with LLVM 19 and 15. "
+    "With 19 to 21, LLVM 22 compiles the kernels. LLVM 15 can lower a program only if each "
+    "kernel has one launch in it.",
 )
 @click.option(
     "--chip",
@@ -54,9 +55,10 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     type=click.Choice(["object", "executable", "library", "mlir", "image"]),
     default="object",
     show_default=True,
-    help="executable, library: linked with mgpu_rt's library; Python calls a library's functions "
-    "by mgpu_rt.Library. mlir: the LLVM dialect, for mlir-runner. image: only the device code of "
-    "the only gpu.module, a code object, cubin or PTX for mgpuModuleLoad and mgpu_rt.Module.",
+    help="An executable or a library is linked with mgpu_rt's library; Python calls a library's "
+    "functions by mgpu_rt.Library. mlir writes the LLVM dialect, for mlir-runner. image "
+    "writes the device code of the only gpu.module (code object, cubin or PTX), for "
+    "mgpuModuleLoad and mgpu_rt.Module.",
 )
 @click.option(
     "--image",
@@ -83,9 +85,9 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     "links",
     multiple=True,
     metavar="FILE|NAME",
-    help="For --emit executable and library: what else the program calls. An object file, an "
-    "archive or a shared library, or the name of one of LLVM's or the system's, such as "
-    "mlir_c_runner_utils. May be given several times.",
+    help="Link the program with this file or library, for --emit executable and library. FILE is "
+    "an object file, an archive or a shared library. A name is a library of LLVM or of the "
+    "system, such as mlir_c_runner_utils. May be given several times.",
 )
 @click.option(
     "--graph",
@@ -102,7 +104,7 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Run nothing, and print the commands for a shell: what MLIR's and LLVM's tools would do.",
+    help="Print the commands of MLIR's and LLVM's tools for a shell, and run none of them.",
 )
 def lower(
     program: str,

@@ -112,14 +112,14 @@ for command in (
 @click.option(
     "--exclusive",
     is_flag=True,
-    help="You declare that nothing else in the process calls HIP: fewer queries to HIP, and "
-    "registered memory stays registered (docs/rule.md).",
+    help="You declare that nothing else in the process calls HIP. The library then makes fewer "
+    "queries to HIP, and keeps registered memory registered (docs/rule.md).",
 )
 @click.option(
     "--lazy",
     is_flag=True,
-    help="With --exclusive, postpone each wait whose result no host code can see. Times that the "
-    "program takes are then those of submitting work.",
+    help="With --exclusive, postpone each wait whose result no host code can see. A program that "
+    "measures times then measures only how long the submission of work takes.",
 )
 @click.option(
     "--fail-on-error",
@@ -132,8 +132,8 @@ for command in (
     type=parameters.PATH,
     metavar="FOLDER",
     help="Record the first launch of each kernel in this folder, with the memory that the launch "
-    "read and wrote. --kernel and --nth choose other launches, --nth 0 all. `mgpu-rt replay "
-    "FOLDER` repeats one.",
+    "read and wrote. --kernel and --nth choose other launches; --nth 0 chooses all "
+    "launches. `mgpu-rt replay FOLDER` repeats a recorded launch.",
 )
 @parameters.overrides
 @click.argument("program", type=parameters.PATH)
@@ -208,7 +208,9 @@ def run(
 
 
 @main.command()
-@click.option("--libs", is_flag=True, help="Print the linker's flags, with programs' run path.")
+@click.option(
+    "--libs", is_flag=True, help="Print the linker's flags, including the flag for the run path."
+)
 @click.option("--cflags", is_flag=True, help="Print the compiler's flags, for mgpu_rt.h.")
 @click.option("--cmakedir", is_flag=True, help="Print the folder for CMake's mgpu_rt_DIR.")
 @click.option("--path", is_flag=True, help="Print the library's folder, for LD_PRELOAD and -L.")

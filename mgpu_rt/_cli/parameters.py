@@ -100,8 +100,9 @@ def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             callback=_text,
             metavar="NAME[=VALUE]",
-            help="Look at the calls in Python: trace, time, nan[=f32], faults=mgpuMemAlloc:3, "
-            "record[=FOLDER], or a MODULE:CLASS of your own. May be repeated.",
+            help="Observe the calls with a hook in Python: trace, time, nan[=f32], "
+            "faults=mgpuMemAlloc:3, record[=FOLDER], or a MODULE:CLASS of your own. May be "
+            "repeated.",
         ),
         click.option(
             "--runtime",

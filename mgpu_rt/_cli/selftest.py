@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @parameters.device("The GPU's maker, as for `mgpu-rt run`.")
-@click.option("--gpu", type=click.IntRange(min=0), metavar="N", help="HIP's number of the GPU, by "
-              "default the first that has no screen.")  # fmt: skip
+@click.option("--gpu", type=click.IntRange(min=0), metavar="N", help=
+    "The GPU's number in HIP. [default: the first GPU without a screen]"
+)  # fmt: skip
 @click.option(
     "--minutes", type=click.FloatRange(min=0.1, max=600), default=5.0, show_default=True,
     help="About how long the test may take.",
@@ -39,7 +40,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--only", multiple=True, metavar="NAME",
-    help="Only this check, such as programs-22 or calm-03, or `time`; may be repeated.",
+    help=
+        "Run only this check, such as programs-22 or calm-03; `time` runs only the timing. May "
+        "be repeated."
+    ,
 )  # fmt: skip
 @click.option("--verbose", is_flag=True, help="Print each step on stderr.")
 @click.option(

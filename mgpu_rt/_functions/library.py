@@ -175,7 +175,7 @@ class Function:
         self.name, self.type = name, kind
         self._loaded = loaded
         if other := [t.text for t in kind.results if isinstance(t, types.Other)]:
-            raise TypeError(f"{name} returns {', '.join(other)}, which Python cannot take")
+            raise TypeError(f"{name} returns {', '.join(other)}, which Python cannot receive")
         in_c = loaded.symbol(_C_INTERFACE + name)
         self._is_c_interface = in_c is not None
         self._function = in_c if in_c is not None else loaded.symbol(name)
@@ -254,8 +254,8 @@ def _result(name: str, kinds: tuple[types.Type, ...], *, c_interface: bool) -> t
     integers = sum(_integers(kind) for kind in kinds)
     if not c_interface and integers <= _REGISTERS:
         raise TypeError(
-            f"{name} returns {', '.join(k.text for k in kinds)} in registers that only LLVM's code "
-            "reads: give the function the attribute llvm.emit_c_interface"
+            f"{name} returns {', '.join(k.text for k in kinds)} in registers, which Python "
+            f"cannot read: give the function the attribute llvm.emit_c_interface"
         )
     return results.structure(kinds)
 

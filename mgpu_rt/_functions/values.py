@@ -89,7 +89,7 @@ def _integer(value: Any, kind: Scalar) -> bytes:
     lowest = 0 if kind.text.startswith("u") or bits == 1 else -(1 << (bits - 1))
     highest = (1 << (bits - 1 if kind.text.startswith("s") else bits)) - 1
     if not lowest <= number <= highest:
-        raise ValueError(f"{number} does not fit: it takes {lowest} to {highest}")
+        raise ValueError(f"{number} does not fit: the parameter takes {lowest} to {highest}")
     return (number & ((1 << 8 * kind.size) - 1)).to_bytes(kind.size, "little")
 
 

@@ -25,14 +25,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--mgpu-device",
         metavar="DEVICE",
-        help="auto (default), hip, cuda, softgpu, or the name of an emulated device, as gfx942.",
+        help="auto (default), hip, cuda, softgpu, or the name of an emulated device such as "
+        "gfx942.",
     )
     group.addoption(
         "--mgpu-timeout",
         type=float,
         default=300.0,
         metavar="SECONDS",
-        help="The time limit of a program, or of a marked test that names no limit (default: 300).",
+        help="The time limit in seconds for a program, and for a marked test without its own "
+        "limit (default: 300).",
     )
 
 

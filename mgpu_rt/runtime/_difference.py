@@ -48,7 +48,7 @@ def check(tolerance: float | None, dtype: str) -> None:
     if dtype not in DTYPES:
         raise ValueError(f"'{dtype}' is not a type of numbers: name one of {', '.join(DTYPES)}")
     if tolerance is not None and not 0 <= tolerance < math.inf:
-        raise ValueError(f"the tolerance {tolerance} is not possible: name a number from 0 up")
+        raise ValueError(f"the tolerance is {tolerance}, but must be a number from 0 up")
     if tolerance is not None:
         numpy_for("--tolerance")
 

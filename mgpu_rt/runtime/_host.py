@@ -269,7 +269,10 @@ def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) ->
     _State.connected = False
     try:
         if version != mgpu_rt.__version__:
-            raise ImportError(f"the package is {mgpu_rt.__version__} and the library {version}")
+            raise ImportError(
+                f"the package has version {mgpu_rt.__version__}, but the library has version "
+                f"{version}"
+            )
         _connect(addresses)
         if owned:
             _search_named_paths()

@@ -121,7 +121,7 @@ class Recording:
         """
         launch = self._launch(number)
         if iterations < 1:
-            raise ValueError(f"{iterations} iterations are not possible: name 1 or more")
+            raise ValueError(f"the number of iterations is {iterations}, but must be at least 1")
         _difference.check(tolerance, dtype)
         launch = replace(
             launch,

@@ -179,14 +179,15 @@ def record(runs: list[Run], path: Path) -> None:
 def _sentence(target: str, runs: list[Run]) -> str:
     red = [number for number, one in enumerate(runs) if one.failed]
     passed = runs[red[-1] + 1 :] if red else runs
-    said = f"Runs of `make {target}` that have passed since the last failure: {len(passed)}"
+    since = "Since its last failure" if red else "In all recorded runs"
+    said = f"{since}, `make {target}` has passed {len(passed)} times."
     if passed:
         last = passed[-1]
-        said += f", the last on {last.date}, of {last.tests:,} tests on {last.cores} cores"
+        said += f" The last run was on {last.date}, of {last.tests:,} tests on {last.cores} cores."
     if red:
         failed = runs[red[-1]]
-        said += f". The last failure, on {failed.date}: {', '.join(failed.failed)}"
-    return said + ".\n"
+        said += f" The last failure was on {failed.date}, in {', '.join(failed.failed)}."
+    return said + "\n"
 
 
 def sentences(runs: list[Run]) -> str:

@@ -66,8 +66,9 @@ def device(recording: str, launch: int | None, wanted: str, arguments: Sequence[
         if target in softgpu.TARGETS:
             return target
     raise CommandError(
-        f"the launch's image is for {', '.join(map(shown, targets))}, and check emulates "
-        f"{', '.join(softgpu.TARGETS)}: record the program as lowered for one of these"
+        f"the launch's image is for {', '.join(map(shown, targets))}, and check emulates only "
+        f"{', '.join(softgpu.TARGETS)}: lower the program for one of these chips, and record the "
+        f"launch again"
     )
 
 

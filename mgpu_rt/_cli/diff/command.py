@@ -30,8 +30,7 @@ def _bytes(_context: object, _option: object, text: str) -> int:
     default="auto",
     show_default=True,
     metavar="DEVICE[,DEVICE]",
-    help="The device for both programs, or A,B: one for each. The names are those of `mgpu-rt "
-    "run`.",
+    help="The device for both programs, or two devices: A,B. The names are those of `mgpu-rt run`.",
 )
 @click.option("--tolerance", type=float, help="Allow this absolute error of an element.")
 @click.option(

@@ -58,8 +58,9 @@ def stats(file: str, out: str | None, as_json: bool) -> None:
     "page",
     type=parameters.PATH,
     metavar="PAGE",
-    help="Write a page for a browser too, - for stdout: times, memory, cache misses, advice. It "
-    "takes any mixture of statistics and traces, of one run or two, and needs no network.",
+    help="Also write a page for a browser (- for stdout): times, memory, cache misses, advice. "
+    "The inputs may be statistics files and traces, of one run or two runs. The page needs "
+    "no network.",
 )
 @parameters.as_json
 @click.pass_context
@@ -84,7 +85,7 @@ def compare(
 
     program = ctx.meta["program"]
     if bool(program) == bool(files) or (files and not page and len(files) != 2):
-        raise click.UsageError("name two statistics files, or -- and a program", ctx)
+        raise click.UsageError("name two statistics files, or a program after --", ctx)
     if exclusive and (page or not program):
         raise click.UsageError("--exclusive needs -- and a program, and writes no page", ctx)
     shown = write_report(program, files, device, page) if page else []

@@ -228,7 +228,9 @@ def test_arrays_that_do_not_fit_are_refused(mgpu: Mgpu) -> None:
             mgpu_rt.to_device(other)
     with pytest.raises(ValueError, match="with gaps between its elements"):
         mgpu_rt.to_device(numpy.zeros(4, "f4")[::2])
-    with pytest.raises(TypeError, match="'void' is not a type of a device array: write one of bool, int8"):
+    with pytest.raises(
+        TypeError, match="'void' is not a type of a device array: write one of bool"
+    ):
         mgpu_rt.empty(2, numpy.void)
     with pytest.raises(ValueError, match="has a negative size"):
         mgpu_rt.empty((2, -1))

@@ -17,20 +17,20 @@ from tests.support.child import ROOT
 
 ABI = """# The ABI
 
-This page lists the functions of `libmlir_rocm_runtime.so`. For each function, the page names the
-versions of LLVM whose programs call the function, and the part of mgpu_rt that serves the function.
+This page lists the functions of `libmlir_rocm_runtime.so`. The tables name the
+versions of LLVM whose programs call a function, and the part of mgpu_rt that serves the function.
 [csrc/abi.def](../csrc/abi.def) defines the functions, and `mgpu-rt config --abi` prints them. Only
-some versions pass the parameters whose names begin with `late_`, so the library never trusts them.
+some versions pass the parameters whose names begin with `late_`. The library uses such a parameter
+only if the caller must have passed it.
 A C program passes all parameters ([commands.md](commands.md#from-c)).
 
 """
 
 OPTIONS = """# Options
 
-The library reads these environment variables once, at the first call.
+The library reads the environment variables of the table once, at the first call of a function.
 [options.def](../csrc/runtime/process/options.def) defines the variables, and `mgpu-rt config`
-prints them with their current values. In a set-uid program
-the library ignores all of these variables.
+prints them with their current values. A set-uid program ignores every variable of the table.
 
 | variable | default | |
 |---|---|---|

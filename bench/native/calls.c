@@ -79,7 +79,7 @@ static void work_between(void) {
         memory[i]++;
 }
 
-/* Times each iteration separately, which adds the cost of the clock to the time of each runtime. */
+/* Times each iteration separately, so each measured time includes the cost of reading the clock. */
 static double time_cold_loop(const struct loop *loop, long iterations) {
     uint64_t sum = 0;
     for (long i = 0; i < iterations; i++) {

@@ -3,9 +3,9 @@
  *
  *     devices HIP RUNTIME THREADS DEVICES ROUNDS ITERATIONS     JSON: ns an iteration, by round
  *
- * A RUNTIME of "-" means the loop by hand on HIP, which contains only the copies, the launch and
- * the synchronise. Thread n uses device n modulo DEVICES. A round lasts from the begin of its first
- * thread to the end of its last thread. */
+ * A RUNTIME of "-" means the handwritten loop on HIP, which contains only the copies, the launch
+ * and the synchronise. Thread n uses device n modulo DEVICES. A round lasts from the begin of its
+ * first thread to the end of its last thread. */
 #include "forum.h"
 #include "hip.h"
 
@@ -31,7 +31,7 @@ struct worker {
     pthread_t thread;
     int number;
     uint64_t began, ended;   /* times of the last round */
-    handle function, stream; /* like `block`, used only by the loop by hand */
+    handle function, stream; /* only the handwritten loop uses `function`, `stream` and `block` */
     void *block;
     char host[BYTES];
 };

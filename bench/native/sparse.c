@@ -10,7 +10,8 @@
  *
  * Prints {"ns": NS, "checksum": SUM}: the time of one product in the best of five rounds, and the
  * checksum of the product. The checksums of all three ways are equal. "lowered" also needs
- * MGPU_RT_HIP, the path of the library of csrc/cuhip. All ways need libcuda and libcusparse. */
+ * MGPU_RT_HIP, the path of the library that is built from csrc/cuhip. All ways need libcuda and
+ * libcusparse. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -84,7 +84,7 @@ void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
  *     manager    none, starting, serving, ended
  *
  * Calls, times and hits are 0 unless MGPU_RT_STATS or MGPU_RT_TRACE was set at the first call. The
- * library always counts misses, evictions and memory. */
+ * library always counts misses, evictions, and bytes of memory. */
 char *mgpu_rt_stats_json(void);
 
 /* ---- scratch buffers ----

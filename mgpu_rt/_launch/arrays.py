@@ -189,8 +189,8 @@ def _by_dlpack(value: Any, stream: int, *, gaps: bool) -> Array:
     on_host = device == _DLPACK_CPU
     if not on_host and device not in _ON_DEVICE:
         raise TypeError(
-            f"a {type(value).__name__} on DLPack's device {device} is not an argument: move it to "
-            "the GPU, or to the host"
+            f"a {type(value).__name__} on DLPack's device {device} cannot be an argument: move it "
+            "to the GPU, or to the host"
         )
     if on_host:
         capsule = value.__dlpack__(stream=None)

@@ -1,8 +1,9 @@
-"""Makes functions whose calls the library replays as a graph: `mgpu-rt lower --graph`.
+"""Wraps functions so that the library replays each function as a graph: `mgpu-rt lower --graph`.
 
-Each such function becomes an internal function in LLVM IR. A wrapper takes the function's name. At
-each call, the wrapper asks mgpu_rt_graph_enter (mgpu_rt.h) whether the function must run. If the
-program's runtime library lacks mgpu_rt_graph_enter, the function always runs.
+Each such function becomes an internal function in LLVM IR, with a new name. A wrapper gets the
+function's original name. At each call, the wrapper asks mgpu_rt_graph_enter (mgpu_rt.h) whether the
+function must run. If the program's runtime library lacks mgpu_rt_graph_enter, the function always
+runs.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from pathlib import Path
 
 PATH = Path(__file__).with_name("bundle.tar.xz")
 
-#: The size in bytes of the space for an image in the host code. The space begins with the text from
-#: marker().
+#: The size in bytes of the space for an image in the host code. The space begins with the text that
+#: marker() returns.
 ROOM = 16384
 
 #: NVIDIA's GPUs from this architecture on can run the bundle's PTX.

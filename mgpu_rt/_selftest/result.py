@@ -117,7 +117,7 @@ def verdict(parts: list[dict[str, Any]]) -> str:
 
 
 #: A schema is a type, a list with the schema of its elements, or a dictionary with a schema for
-#: each name. A dictionary with the single name "*" has one schema for all names.
+#: each key. A dictionary whose only key is "*" has one schema for all keys.
 schema: dict[str, Any] = {
     "format": int,
     "verdict": str,

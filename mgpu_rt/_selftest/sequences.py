@@ -19,8 +19,8 @@ from mgpu_rt._selftest import children
 
 _RESULT = re.compile(r"(\d+) (\d+) (.*)")
 _FAILURE = re.compile(r"'.*' failed with '.*'")
-#: The end of a failure line which shows that NVIDIA's driver has ended. The number of later
-#: failures is random: a thread may still make calls when main returns.
+#: If a failure's line ends with this text, NVIDIA's driver has already shut down. The number of
+#: later failures is random: a thread may still make calls when main returns.
 _ENDED = "failed with 'hipErrorDeinitialized'"
 #: The player's numbers for steps that run after the exit handlers of NVIDIA's driver. Number 21
 #: stands for a late exit handler, number 22 for a destructor (csrc/selftest/player/player.c).

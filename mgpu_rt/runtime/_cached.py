@@ -132,7 +132,7 @@ class PlainRuntime(Runtime):
 
 def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int | None:
     """Removes an object from the list, asks HIP whether the object is idle, and returns an idle
-    object. A busy object goes back to the list; returns None if no object is idle. The object is
+    object. Puts busy objects back into the list; returns None if no object is idle. The object is
     removed first, because a call to HIP lets other threads run, and another thread could take the
     object."""
     for _ in range(len(kept)):

@@ -77,8 +77,9 @@ def _fail(function: str, error: BaseException) -> None:
 
 
 def _connect(addresses: tuple[int, ...] | None = None) -> None:
-    """Binds to the library at `addresses`. Without addresses, binds to the library that the program
-    has loaded. If the program has loaded no library, binds to this package's library."""
+    """Binds to the library whose functions are at `addresses`. Without addresses, binds to the
+    library that the program has loaded. If the program has loaded no library, binds to this
+    package's library."""
     if _State.connected:
         return
     if addresses is None:

@@ -72,8 +72,8 @@ class Note(Record):
 
 
 class _Noter(Recorder):
-    """Records a launch by its full name. Without a sample (Buffer.sha256), memory is recorded
-    completely."""
+    """Records a launch under the kernel's full name. Without a sample (Buffer.sha256), memory is
+    recorded completely."""
 
     def __init__(self, path: str, launch: Launch, number: int, sample: int | None) -> None:
         super().__init__(path, launch, number)

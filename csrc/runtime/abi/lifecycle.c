@@ -104,7 +104,7 @@ __attribute__((constructor)) static void watch_forks(void) {
 /* ---- exit ---- */
 
 /* Counts the blocks that the program has not freed when the exit handlers run. The driver frees
- * these blocks when the process ends, as with stock. */
+ * these blocks when the process ends, as it does with stock. */
 static void report_held(void) {
     size_t bytes = 0, count = 0;
     for (int device = 0; device < MOST_DEVICES; device++) {
@@ -122,8 +122,8 @@ static void report_held(void) {
  * streams as leaked, and waits for these streams when HIP ends. hipFree waits for the device, even
  * for work that waits for the program. Before HIP 7 hipStreamDestroy waits for the stream's queue,
  * which other streams share. HIP has no function that reports whether a device is idle. The driver
- * frees all streams and blocks when the process ends, as with stock. From here on every call
- * behaves as in stock. */
+ * frees all streams and blocks when the process ends, as it does with stock. From here on every
+ * call behaves as in stock. */
 static void run_exit(void) {
     static bool ran;
     if (ran)

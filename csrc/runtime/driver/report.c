@@ -84,8 +84,8 @@ static void explain(const struct advice *advice, va_list words) {
         store_release(&cause_line, strdup(line));
 }
 
-/* Returns true if the first cause of a failure explains another failure, whose advice is `advice`
- * (NULL: it has no advice). */
+/* Returns true if `cause` explains a failure whose advice is `advice`. `advice` is NULL if the
+ * failure has no advice. */
 static bool is_of_cause(const struct advice *advice) {
     const struct advice *first = load_acquire(&cause);
     return first && ((first->leads_to & NOTHING_RUNS) || advice == first ||

@@ -96,12 +96,12 @@ extern pthread_mutex_t graph_lock;
 
 /* Reports once why the graph cannot be built, and marks the graph as failed. */
 void graph_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Records that a call to HIP has failed, so that no graph is built. A function of `mgpu-rt lower
- * --graph` then runs without a graph. If the program is at fault, the same call fails again in this
- * run. */
+/* Records that a call to HIP has failed, so that no graph is built. A function that `mgpu-rt lower
+ * --graph` has wrapped then runs without a graph. If the program is at fault, the same call fails
+ * again in this run. */
 void graph_fail_call(const char *expression, hipError_t error);
-/* Reports a failed call to HIP that creates no node. After the failure, a function of `mgpu-rt
- * lower --graph` runs without the graph. */
+/* Reports a failed call to HIP that creates no node. After the failure, a function that
+ * `mgpu-rt lower --graph` has wrapped runs without its graph. */
 void graph_report_failure(bool of_function, const char *expression, hipError_t error);
 
 /* Returns the graph's entry for a stream. Returns NULL if the graph already has GRAPH_STREAMS other

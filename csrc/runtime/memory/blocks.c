@@ -471,9 +471,10 @@ static size_t bytes_above(int device, uint64_t rank) {
     return bytes;
 }
 
-/* Evicts all idle blocks below a rank. The function keeps at most `most` bytes of the idle blocks
- * with exactly that rank, and evicts the others. Returns the number of evicted blocks. A block with
- * pending work may be evicted too, because hipFree waits for the device. */
+/* Evicts all idle blocks whose rank is lower than `rank`. Keeps up to `most` bytes of the idle
+ * blocks whose rank equals `rank`, and evicts the remaining blocks of this rank. Returns the number
+ * of evicted blocks. A block with pending work may be evicted too, because hipFree waits for the
+ * device. */
 static int evict_up_to(int device, uint64_t rank, size_t most) {
     int count = 0;
     hipError_t error;

@@ -2,9 +2,9 @@
  *
  * With MGPU_RT_EXCLUSIVE=on, a registration may stay in HIP after the program has unregistered the
  * memory. Such a registration is idle: if the program registers the same bytes again, the new call
- * is a hit. The library starts to watch the pages (page_watch.h) before HIP pins the pages. So at a
- * hit the library knows whether a page was replaced. Without MGPU_RT_EXCLUSIVE=on, or if the pages
- * cannot be watched, HIP handles every call.
+ * is a hit. The library starts to watch the pages (page_watch.h) before HIP pins the pages. So on a
+ * cache hit the library knows whether a page was replaced. Without MGPU_RT_EXCLUSIVE=on, or if the
+ * pages cannot be watched, HIP handles every call.
  *
  * For the program the memory of an idle registration is pageable, but HIP reports this memory as
  * pinned. So before a call passes an address to HIP, the library releases the idle registration

@@ -95,8 +95,8 @@ static bool names(const ElfW(Sym) * symbol, const struct object *object) {
                            : type == STT_OBJECT && object->value == symbol->st_value;
 }
 
-/* Returns the offset of the symbol's name in the string table. Returns 0 if there is no name: no
- * name has the offset 0. */
+/* Returns the offset of the symbol's name in the string table. Returns 0 if no name is found; a
+ * name's offset is never 0. */
 static uint32_t find_name(int file, const ElfW(Shdr) * symbols, struct object *object) {
     ElfW(Sym) some[STEP];
     for (uint64_t at = 0; at < symbols->sh_size; at += sizeof some) {

@@ -25,11 +25,12 @@ void event_cache_open(void);
  * safely be queried about an event. */
 void event_exclusive_ends(void);
 
-/* Returns the flags of a new event: hipEventDisableTiming as in stock, or hipEventDefault once the
- * process asks for the time between events. A process asks for times if its program or a library
- * imports or defines mgpuEventElapsedTime, or has called mgpuEventElapsedTime of this library.
- * Checks only objects that are new since the last call. The check takes 0.1 µs if there are no new
- * objects. Otherwise the check takes 20 ns for each name that a new object imports. */
+/* Returns the flags of a new event: hipEventDisableTiming, which stock also uses, or
+ * hipEventDefault once the process asks for the time between events. A process asks for times if
+ * its program or a library imports or defines mgpuEventElapsedTime, or has called
+ * mgpuEventElapsedTime of this library. Checks only objects that are new since the last call. The
+ * check takes 0.1 µs if there are no new objects. Otherwise the check takes 20 ns for each name
+ * that a new object imports. */
 unsigned event_flags(void);
 
 /* Checks whether the library that contains a new module asks for times. */

@@ -73,9 +73,9 @@ static inline void call_fail(hipError_t error) {
 }
 
 /* Begins the inner call *call inside the current call, and then stores the outer call in *call.
- * call_leave ends the inner call. If the inner and the outer call have the same function, an
- * override has forwarded its call to this library. The outer call then gets the outcome of the
- * inner call. */
+ * call_leave ends the inner call. If the inner call and the outer call are calls of the same
+ * function, an override has forwarded the outer call to this library. The outer call then gets the
+ * outcome of the inner call. */
 static inline void call_enter(struct call *call) {
     const struct call outer = call_now;
     call_now = *call;

@@ -120,9 +120,10 @@ struct start {
     char device[232]; /* the device's name; "": unknown */
 };
 
-/* Host memory that HIP still registers after the program has unregistered it. `ranges` and `bytes`
- * are current values. `changed` counts the registrations that ended because their pages changed.
- * `limited` counts the registrations that ended because the limit was exceeded. */
+/* Host memory that stays registered with HIP after the program has unregistered the memory.
+ * `ranges` and `bytes` are current values. `changed` counts the registrations that ended because
+ * their pages changed. `limited` counts the registrations that ended because the limit was
+ * exceeded. */
 struct kept_counter {
     uint64_t ranges, bytes; /* now */
     uint64_t changed, limited;

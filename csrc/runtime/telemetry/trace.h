@@ -13,13 +13,15 @@
 #include <stdint.h>
 
 enum trace_kind {
-    TRACE_PROGRAM, /* a call by the program: function is an abi_index, detail an enum call_how */
-    TRACE_DRIVER,  /* a call to the driver: function is a hip_index */
-    TRACE_GPU,     /* work of the GPU: function is the hip_index of the call that submitted it */
+    TRACE_PROGRAM, /* a call by the program: `function` is an abi_index, and `detail` is an enum
+                    * call_how */
+    TRACE_DRIVER,  /* a call to the driver: `function` is a hip_index */
+    TRACE_GPU,     /* work of the GPU: `function` is the hip_index of the call that submitted the
+                    * work */
     TRACE_START,   /* HIP's start */
-    TRACE_GRAPH,   /* a launch of a graph; bytes is the number of its nodes */
-    TRACE_MEMORY,  /* `function` is the device, `nanoseconds` the number of allocated bytes, `bytes`
-                    * the number of cached bytes */
+    TRACE_GRAPH,   /* a launch of a graph; `bytes` is the graph's number of nodes */
+    TRACE_MEMORY,  /* `function` is the device, `nanoseconds` is the number of allocated bytes, and
+                    * `bytes` is the number of cached bytes */
 };
 
 enum { TRACE_NO_STREAM = UINT16_MAX, TRACE_NO_KERNEL = UINT16_MAX };

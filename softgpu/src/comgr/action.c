@@ -86,8 +86,8 @@ static bool names_no_file(const char *option) {
 
 /* ---- AMD's objects as bytes ---- */
 
-/* Appends the length and then the bytes of a text or of data, which AMD's getter returns in two
- * calls. */
+/* Appends the length and then the bytes of a text or of data. `get` is AMD's getter: the first call
+ * returns the length, and the second call returns the bytes. */
 #define ADD(bytes, get, ...)                                                                       \
     do {                                                                                           \
         size_t size = 0;                                                                           \

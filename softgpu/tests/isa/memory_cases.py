@@ -202,8 +202,8 @@ def all_memory_cases(target: str) -> Iterator[MemoryCase]:
 
 
 def exists(case: MemoryCase, target: str) -> bool:
-    """Returns whether the target has the instruction: gfx908's float atomics cannot return the old
-    value."""
+    """Returns whether the target has the instruction. On the chip gfx908, float atomics on global
+    memory do not return the old value."""
     floats = case.row.name.endswith(("_add_f32", "_pk_add_f16"))
     return not (target == "gfx908" and case.returns and floats)
 

@@ -246,8 +246,8 @@ def _reduce_kernel(name: str, operation: str, kind: str) -> str:
 
 
 def _reduced(formula: Callable, dtype: type, width: int, block: int, bound: float) -> Callable:
-    """Returns a function that generates the data of a reduction: each group of ``width``
-    neighbouring lanes receives the group's result."""
+    """Returns a function that generates a reduction's input and expected output. Every lane of a
+    group of ``width`` neighbouring lanes receives the group's result."""
 
     def data(rng: np.random.Generator) -> Launch:
         count = 3 * block

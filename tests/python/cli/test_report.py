@@ -381,7 +381,7 @@ def test_a_million_events_are_binned() -> None:
 
 
 def test_hits_of_scratch_buffers_are_no_calls(tmp_path: Path) -> None:
-    """Cache hits of scratch buffers do not count as calls of the program."""
+    """A cache hit for a scratch buffer does not count as a call by the program."""
     whole = counted("cache", "memory", hits=5, misses=1, evictions=0)
     assert report(tmp_path, s=whole).tables["Caches"]["memory"][:3] == ["5", "1", "0"]
 

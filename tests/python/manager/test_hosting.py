@@ -475,8 +475,8 @@ def test_the_librarys_own_environment_serves(tmp_path: Path) -> None:
 
 
 def test_a_package_of_another_version_is_named(tmp_path: Path) -> None:
-    """If the versions of the package and the library differ, one line names the package's version,
-    and the program continues."""
+    """If the versions of the package and the library differ, the library prints one line with the
+    package's version, and the program continues."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable)
     init = tmp_path / "elsewhere" / "mgpu_rt" / "__init__.py"
     init.write_text(init.read_text().replace('__version__ = "', '__version__ = "9'))

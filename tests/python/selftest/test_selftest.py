@@ -411,7 +411,7 @@ def test_only_what_was_compared_is_right(
 
 
 def as_file() -> dict:
-    """Returns the file of a successful selftest."""
+    """Returns the dictionary that a successful selftest writes to its result file."""
     device = {"kind": "", "name": "", "target": "", "devices": 1, "hip": "", "driver": ""}
     return found_so(dataclasses.replace(ALL), device={**device, "memory": 1}).document()
 

@@ -278,8 +278,8 @@ def test_arguments_that_always_change_run_plainly(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_graphs_that_do_not_pay_become_rare(mgpu: Mgpu) -> None:
-    """Each graph serves only one call, because calls come in pairs with equal arguments. The
-    library soon stops building graphs that serve so few calls."""
+    """Calls come in pairs with equal arguments, so a graph serves only the second call of a pair.
+    The library soon stops building graphs that serve so few calls."""
     functions = Functions("scale")
     array = functions.array()
     for call in range(200):

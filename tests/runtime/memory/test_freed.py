@@ -69,7 +69,7 @@ def test_a_free_queries_no_stream_that_hip_destroyed(tmp_path: Path) -> None:
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_wait_for_the_device_covers_streams_that_hip_destroyed(mgpu: Mgpu) -> None:
     """The program has destroyed the streams by calling HIP. The library reuses the block only after
-    a wait for the device, which also covers work of the destroyed streams."""
+    a wait for the device. A wait for the device also covers work of destroyed streams."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     others = [at_work(mgpu, block, KIB) for _ in range(3)]

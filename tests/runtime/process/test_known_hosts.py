@@ -1,5 +1,5 @@
-"""Programs that call the library after its exit handler, on threads, from another namespace, or
-together with another runtime."""
+"""Tests programs that call the library from exit handlers, destructors, constructors, several
+threads, or another namespace. Also tests a program that uses two runtimes."""
 
 from __future__ import annotations
 

@@ -129,8 +129,8 @@ def test_llvms_own_helpers_serve_beside_the_library() -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_the_command_runs_the_runner(named: bool) -> None:
-    """The library is preloaded; the runner finds the library's functions, whether or not its
-    command names the library."""
+    """The library is preloaded, so the runner finds the library's functions, whether or not the
+    runner's command names the library."""
     outcome = jit(
         "vecadd",
         22,

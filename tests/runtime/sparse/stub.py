@@ -67,7 +67,8 @@ class Sums:
         self.vector = mgpu.CreateDnVec(4, memory, type, self.stream)
 
     def spmm(self, stream=None) -> None:
-        """Queries the size, allocates a buffer and multiplies: the calls of one linalg.matmul."""
+        """Makes the calls that one linalg.matmul makes: queries the buffer's size, allocates the
+        buffer, multiplies, and frees the buffer."""
         stream = stream or self.stream
         size = self.mgpu.SpMMBufferSize(0, 0, self.csr, self.dense, self.dense, self.type, stream)
         buffer = self.mgpu.MemAlloc(size, stream, False)

@@ -1,4 +1,4 @@
-"""Sparse matrices over the stub of hipSPARSE and cuSPARSE: the calls that the libraries get, and
+"""Tests sparse matrices over the stub of hipSPARSE and cuSPARSE: which calls the libraries get, and
 how failures are reported. test_sums.py tests the sums with the real libraries."""
 
 from __future__ import annotations

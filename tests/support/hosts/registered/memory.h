@@ -39,7 +39,7 @@ _Noreturn void fail(const char *what, const void *address, size_t bytes);
 void fill(char *at, size_t bytes);
 
 /* Maps, unmaps, moves, drops or writes memory, as a program does. The program unregisters memory
- * before it removes the memory. */
+ * before unmapping, moving or dropping the memory. */
 void map(struct range at);
 void unmap(struct range at);
 void drop(struct range at);

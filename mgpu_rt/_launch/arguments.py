@@ -59,7 +59,7 @@ def _bytes_of(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, ctypes.py_object) or getattr(getattr(value, "dtype", 0), "hasobject", 0):
-        raise TypeError("a Python object is not an argument: pass a number, an array, or bytes")
+        raise TypeError("a Python object cannot be an argument: pass a number, an array, or bytes")
     if isinstance(value, FFI.CData):
         return int(FFI().cast("uintptr_t", value)).to_bytes(_POINTER, "little")
     return value.tobytes() if hasattr(value, "tobytes") else bytes(value)
@@ -96,7 +96,7 @@ def _encode(value: Any, parameter: Argument) -> bytes:
         return content
     if not isinstance(value, (int, float)):
         raise TypeError(
-            f"a {type(value).__name__} is not an argument: pass a number, an array, or bytes"
+            f"a {type(value).__name__} cannot be an argument: pass a number, an array, or bytes"
         )
     if size is None:
         raise TypeError(

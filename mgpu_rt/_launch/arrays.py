@@ -126,7 +126,7 @@ def _names_objects(fields: Any) -> bool:
 
 
 def _objects() -> TypeError:
-    return TypeError("an array of Python objects is not an argument: give it a type of numbers")
+    return TypeError("an array of Python objects cannot be an argument: give it a type of numbers")
 
 
 # ---- on the device ----
@@ -303,6 +303,6 @@ def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -
 
 def _gaps(value: Any) -> ValueError:
     return ValueError(
-        f"a {type(value).__name__} with gaps between its elements is not an argument: pass "
+        f"a {type(value).__name__} with gaps between its elements cannot be an argument: pass "
         "numpy.ascontiguousarray of it"
     )

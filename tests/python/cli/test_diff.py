@@ -101,7 +101,7 @@ def test_equal_programs_leave_nothing(tmp_path: Path) -> None:
         ((), "name two programs"),
         (("./a", "./b"), "'./a' needs -- before it: name two programs, as -- BEFORE -- AFTER"),
         (("--device", "gfx90a,fx", "--", "a"), "'fx' is none of auto, hip, softgpu, cuda"),
-        (("--tolerance", "-1", "--", "a", "--", "b"), "the tolerance -1.0 is not possible"),
+        (("--tolerance", "-1", "--", "a", "--", "b"), "the tolerance is -1.0, but must be"),
         (("--dtype", "f33", "--", "a", "--", "b"), "'f33' is not a type of numbers"),
         (("--", "./none", "--", "./none"), "'./none' was not found"),
         (("--", "true", "--", "true"), "before, no launch of 'true' was made through this library"),

@@ -543,6 +543,6 @@ def test_report_wants_files_or_a_program(tmp_path: Path) -> None:
     for arguments in ((), ("a", "--", "true")):
         result = invoke("compare", "--report", "-", *arguments)
         assert result.exit_code == 2
-        assert "name two statistics files, or -- and a program" in result.stderr
+        assert "name two statistics files, or a program after --" in result.stderr
     result = invoke("compare", "--report", "-", "--", str(tmp_path / "none"))
     assert_sentence(result.exit_code, result.stderr, "was not found")

@@ -339,7 +339,7 @@ def test_compare_wants_two_files_or_a_program() -> None:
     for words in ((), ("a",), ("a", "b", "c"), ("--",), ("a", "--", "true")):
         result = invoke("compare", *words)
         assert result.exit_code == 2
-        assert "name two statistics files, or -- and a program" in result.stderr
+        assert "name two statistics files, or a program after --" in result.stderr
 
 
 # ---- error messages ----

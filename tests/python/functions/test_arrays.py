@@ -134,7 +134,7 @@ def test_an_array_says_what_it_is() -> None:
         len(array)
     assert len(host_array([])) == 3
     assert repr(host_array([])) == "<mgpu_rt array of float32, shape (3, 4), in host memory>"
-    with pytest.raises(AttributeError, match="no bfloat16: use DLPack"):
+    with pytest.raises(AttributeError, match="cannot describe bfloat16: use DLPack"):
         _ = host_array([], "bf16").__array_interface__
     assert Array(None, 0, "f32", (2, 3)).strides == (12, 4)
 
@@ -219,8 +219,8 @@ def test_arrays_that_do_not_fit_are_refused(mgpu: Mgpu) -> None:
     with pytest.raises(ValueError, match="have to lie one after the other"):
         array.copy_from(numpy.zeros((3, 2), "f4").T)
     for other, words in (
-        (numpy.zeros(2, ">i4"), "have the type '>i4'"),
-        (numpy.zeros(2, "M8[s]"), "have the type '<M8"),
+        (numpy.zeros(2, ">i4"), "elements of the type '>i4'"),
+        (numpy.zeros(2, "M8[s]"), "elements of the type '<M8"),
         (numpy.zeros(2, object), "Python objects"),
         (3, "a int is not an array"),
     ):

@@ -228,7 +228,12 @@ _LATER = numpy.zeros(17, "u1")[1:].view("f4")
         ("fixed", (numpy.zeros((3, 2), "i4"),) * 4, ValueError, r"the array's shape is \(3, 2\)"),
         ("at_offset", (ROW[:4],), ValueError, r"the array's strides are \(1,\) elements"),
         ("rank", (ROW[::2],), ValueError, "the array has gaps between its elements"),
-        ("flip", (2,), ValueError, r"flip, argument 1 \(i1\): 2 does not fit: it takes 0 to 1"),
+        (
+            "flip",
+            (2,),
+            ValueError,
+            r"flip, argument 1 \(i1\): 2 does not fit: the parameter takes 0 to 1",
+        ),
         ("flip", (0.5,), TypeError, "a float is not an integer"),
         ("weigh", (256, 0, 0, 0, 0, 0, 0), ValueError, "takes -128 to 255"),
         ("weigh", (0, 0, 0, 1 << 64, 0, 0, 0), ValueError, r"argument 4 \(i64\)"),
@@ -254,8 +259,8 @@ def test_arguments_that_do_not_fit_are_refused(
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("vectors", "vectors returns vector<4xf32>, which Python cannot take"),
-        ("pair", "returns i32, i32 in registers .* llvm.emit_c_interface"),
+        ("vectors", "vectors returns vector<4xf32>, which Python cannot receive"),
+        ("pair", "returns i32, i32 in registers, .* llvm.emit_c_interface"),
     ],
 )
 def test_results_that_python_cannot_take_are_refused(

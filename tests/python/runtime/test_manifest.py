@@ -154,9 +154,9 @@ def test_arguments_that_do_not_fit_are_named(
         ({"block": []}, "but must be one to three sizes"),
         ({"block": [1 << 32]}, "but must be one to three sizes"),
         ({"shared": 1 << 31}, "is not a number of bytes"),
-        ({"iterations": 0}, "0 iterations are not possible: name 1 or more"),
-        ({"tolerance": float("nan")}, "the tolerance nan is not possible"),
-        ({"tolerance": -1.0}, "the tolerance -1.0 is not possible"),
+        ({"iterations": 0}, "the number of iterations is 0, but must be"),
+        ({"tolerance": float("nan")}, "the tolerance is nan, but must be"),
+        ({"tolerance": -1.0}, "the tolerance is -1.0, but must be"),
         ({"dtype": "f33"}, "'f33' is not a type of numbers"),
     ],
 )

@@ -85,7 +85,9 @@ def test_the_images_device_is_emulated(right: Path, tmp_path: Path) -> None:
     changed(right, other, lambda launch: launch.update(image=name))
     (other / "blobs" / name).write_bytes(ptx)
     done = check("--launch", 1, other)
-    assert_sentence(done.returncode, done.stderr, "image is for sm_90, and check emulates gfx90a")
+    assert_sentence(
+        done.returncode, done.stderr, "image is for sm_90, and check emulates only gfx90a"
+    )
 
 
 def test_a_damaged_recording_is_named(right: Path, tmp_path: Path) -> None:

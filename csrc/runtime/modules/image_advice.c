@@ -112,15 +112,15 @@ static void explain_refusal(const struct image *image, const char *targets, cons
     char names[TARGETS];
     const int processor = (int)strcspn(devices, ":,");
     if (is_of_other_version(image))
-        snprintf(text, size, "It is of version %d, and this HIP takes version %s",
+        snprintf(text, size, "The code object has version %d, but this HIP takes version %s",
                  version_of(image), versions_taken()->text);
     else if (is_for_others(image, targets, devices))
         snprintf(text, size,
-                 "Compile it for this GPU: mgpu-rt lower --chip %.*s, or chip=%.*s of "
+                 "Compile the image for this GPU: mgpu-rt lower --chip %.*s, or chip=%.*s of "
                  "rocdl-attach-target",
                  processor, devices, processor, devices);
     else if (image_undefined_names(image, names, sizeof names)[0])
-        snprintf(text, size, "It needs %s, which no code object defines: %s", names,
+        snprintf(text, size, "The image needs %s, which no code object defines: %s", names,
                  strstr(names, "'__oc") ? device_libraries : definitions);
     else if (image->kind == IMAGE_TEXT || image->kind == IMAGE_BITCODE)
         snprintf(text, size, "Lower with gpu-module-to-binary{format=bin}");

@@ -162,7 +162,7 @@ def _reason(image: ImageDescription, target: str, version: int) -> str:
     taken = next(versions for since, versions in _TAKEN if version >= since)
     if version and image.kind == CODE_OBJECT and image.version not in taken:
         known = ", ".join(map(str, taken))
-        return f"it is of version {image.version}, and this HIP takes version {known}"
+        return f"the code object has version {image.version}, but this HIP takes version {known}"
     if image.undefined:
         return f"it needs {', '.join(image.undefined)}, which no code object defines"
     return "AMD_LOG_LEVEL=4 shows HIP's own reason" if version else "the driver does not say why"

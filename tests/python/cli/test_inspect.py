@@ -141,7 +141,7 @@ def test_an_unknown_code_object_version_is_the_reason(tmp_path: Path) -> None:
     content[8] = 3
     ((_, loads, reason),) = answers(written(tmp_path, bytes(content)))
     assert not loads
-    assert reason.endswith("it is of version 5, and this HIP takes version 4")
+    assert reason.endswith("the code object has version 5, but this HIP takes version 4")
 
 
 def test_a_bundle_loads_by_its_matching_entry(tmp_path: Path) -> None:
@@ -257,7 +257,9 @@ def test_each_release_names_the_versions_that_it_takes(
     report = inspect(written(tmp_path, bytes(content)), MGPU_RT_HIP=named)
     assert report["hip"]["release"] == f"{version // 10000000}.{version // 100000 % 100}"
     (said,) = report["images"][0]["answers"]
-    assert said["reason"].endswith(f"it is of version 3, and this HIP takes version {known}")
+    assert said["reason"].endswith(
+        f"the code object has version 3, but this HIP takes version {known}"
+    )
 
 
 def test_a_hip_that_hangs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

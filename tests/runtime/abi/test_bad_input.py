@@ -134,7 +134,7 @@ def test_an_image_for_another_gpu_harms_nothing(mgpu: Mgpu) -> None:
             mgpu,
             "hipModuleLoadData(&module, data)",
             "AMDGPU code object",
-            "Compile it for this GPU",
+            "Compile the image for this GPU",
         )
     _still_works(mgpu)
 

@@ -252,7 +252,7 @@ def _versions(mgpu: Mgpu) -> None:
     wrong, _, words = os.environ["EXPECTED"].partition("|")
     mgpu.load(mgpu.image(_of_version(int(wrong))))
     (said,) = _advice(mgpu)
-    assert f"It is of version {wrong}, and {words}" in said, said
+    assert f"The code object has version {wrong}, but {words}" in said, said
 
 
 @in_child(HIPSTUB_VERSION=HIP_5_2)
@@ -274,7 +274,7 @@ def _for_gfx908() -> bytes:
 def test_the_devices_target_is_named_beside_another_ones(mgpu: Mgpu) -> None:
     mgpu.load(mgpu.image(_for_gfx908()))
     (said,) = _advice(mgpu)
-    assert "for gfx908, on gfx90a:sramecc+:xnack-. Compile it for this GPU: " in said, said
+    assert "for gfx908, on gfx90a:sramecc+:xnack-. Compile the image for this GPU: " in said, said
     assert "mgpu-rt lower --chip gfx90a" in said
     assert "version" not in said and "rocminfo" not in said
 
@@ -299,7 +299,9 @@ def test_the_targets_of_a_bundle_are_named(mgpu: Mgpu) -> None:
     bundle."""
     mgpu.load(mgpu.image(bundle(b"no code").replace(b"hsa--gfx90a", b"hsa--gfx908")))
     (said,) = _advice(mgpu)
-    assert "a clang offload bundle for gfx908, on gfx90a:sramecc+:xnack-. Compile it" in said, said
+    assert (
+        "a clang offload bundle for gfx908, on gfx90a:sramecc+:xnack-. Compile the image" in said
+    ), said
 
 
 @in_child()
@@ -342,7 +344,7 @@ def _lacking(mgpu: Mgpu) -> None:
     other, _, way_out = os.environ["EXPECTED"].partition("|")
     assert not mgpu.load(mgpu.image(Path(os.environ["IMAGE"]).read_bytes()))
     (said,) = _advice(mgpu)
-    assert f"It needs 'first', '{other}', which no code object defines: " in said, said
+    assert f"The image needs 'first', '{other}', which no code object defines: " in said, said
     assert way_out in said and "version" not in said
 
 

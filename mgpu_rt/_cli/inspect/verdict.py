@@ -86,7 +86,8 @@ def ask(
         except CommandError as error:
             return Verdict(unasked=str(error))
         if device == "softgpu":
-            return Verdict(unasked=f"{why.partition(':')[0]}; --device softgpu asks the HIP of it")
+            reason = why.partition(":")[0]
+            return Verdict(unasked=f"{reason}; --device softgpu asks HIP with an emulated device")
     environment = preload.device_environment(device, base)
     hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
     return _ask(images, hip, device == "cuda", environment)

@@ -1,9 +1,9 @@
 """Builds the compiled files with csrc/build.mk, and copies them into the package.
 
 In a checkout (editable installs) the compiled files stay in build/, where make finds them. In a
-wheel and in pip's installs the compiled files are in mgpu_rt/. For a wheel or an install, make
-compiles a copy of the sources in the build folder. No compiled file contains the build folder's
-path, so a second build gives equal bytes.
+wheel and in pip's installs the compiled files are in mgpu_rt/. For a wheel or an install, setup.py
+copies the sources to the build folder, and make compiles this copy. No compiled file contains the
+build folder's path, so a second build gives equal bytes.
 
 make uses CC, CFLAGS, LDFLAGS and SOURCE_DATE_EPOCH from the environment. make reads its other
 variables from MAKEFLAGS, for example MAKEFLAGS="SOFTGPU=no".

@@ -114,7 +114,7 @@ def plain_environment() -> dict[str, str]:
 
 
 def stub_environment(**variables: str) -> dict[str, str]:
-    """Returns an environment for programs on the stub."""
+    """Returns an environment in which programs use the stub instead of HIP."""
     on_stub = {"LD_LIBRARY_PATH": str(STUB.parent), "MGPU_RT_HIP": str(STUB)}
     return plain_environment() | on_stub | variables
 

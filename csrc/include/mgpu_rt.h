@@ -196,8 +196,8 @@ struct mgpu_rt_graph_function {
 enum mgpu_rt_graph_way {
     MGPU_RT_GRAPH_DONE,     /* the graph was replayed and its work is complete, so the function
                              * returns */
-    MGPU_RT_GRAPH_PLAINLY,  /* the function must run */
-    MGPU_RT_GRAPH_BUILDING, /* the function must run, and then call mgpu_rt_graph_leave */
+    MGPU_RT_GRAPH_PLAINLY,  /* the function must run its body */
+    MGPU_RT_GRAPH_BUILDING, /* the function must run its body, and then call mgpu_rt_graph_leave */
 };
 
 /* Returns an enum mgpu_rt_graph_way. `arguments` are the arguments of the current call, as bytes;
@@ -211,9 +211,9 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 
 /* ---- a runtime of your own ----
  *
- * Overrides: functions that replace single mgpu* functions for the program's calls. MGPU_RT_RUNTIME
- * uses overrides for a runtime in Python. While an override is set, every other call takes about 10
- * ns longer; without overrides calls cost nothing more.
+ * An override is a function that handles the program's calls of one mgpu* function, instead of the
+ * library. MGPU_RT_RUNTIME uses overrides for a runtime in Python. While an override is set, every
+ * other call takes about 10 ns longer; without overrides calls cost nothing more.
  *
  * The library itself handles the creation and destruction of an external stream
  * (mgpu_rt_use_stream). While an external stream is captured, the library itself handles all calls

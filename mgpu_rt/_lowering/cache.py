@@ -39,9 +39,9 @@ def kept(
 
     The size and time of a tool's file identify the tool's version: a run with ``--version`` would
     take 30 ms. If tools are missing, returns the newest result for `key`, even if other versions of
-    the tools produced the result. So ``build/objects`` can be carried to a GPU machine without
-    MLIR. A rename puts the complete result in place in one step, even if two processes compute the
-    result at the same time.
+    the tools produced the result. So ``build/objects`` can be carried to a GPU machine that has
+    no MLIR. A rename puts the complete result in place in one step, even if two processes compute
+    the result at the same time.
     """
     name = f"{stem}-{_digest(key)}"
     try:

@@ -23,10 +23,10 @@ def lower(
 ) -> Path:
     """Lowers a program to a position-independent host object file and returns its path.
 
-    ``lines`` adds line tables, in which the program has its file's name. The module `pipelines`
-    describes ``chip``, ``image`` and ``first``. If ``out`` is given, copies the object file to this
-    path. If ``out`` is None, returns the path of the cached file, which the caller must not change.
-    Raises ToolchainMissing, LoweringFailed, ValueError.
+    ``lines`` adds line tables, which contain the name of the program's file. The module
+    `pipelines` describes ``chip``, ``image`` and ``first``. If ``out`` is given, copies the object
+    file to this path. If ``out`` is None, returns the path of the cached file, which the caller
+    must not change. Raises ToolchainMissing, LoweringFailed, ValueError.
     """
     text = with_iterations(program.read_text(), iterations)
     name = program.name if lines else ""

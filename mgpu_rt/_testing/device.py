@@ -65,8 +65,8 @@ def _need_gpu(kind: str, base: Mapping[str, str]) -> None:
 
 
 def _is_set_up() -> bool:
-    """Returns True if the environment is already set up for the emulated device, as by `mgpu-rt
-    config --env`."""
+    """Returns True if the environment is already set up for the emulated device, for example
+    by `mgpu-rt config --env`."""
     folder = str(softgpu.BUILD / "softgpu")
     search = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     return "MGPU_RT_SOFTGPU" in os.environ and folder in search

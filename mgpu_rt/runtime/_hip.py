@@ -25,7 +25,7 @@ COPY_DEFAULT = 4  # hipMemcpyDefault
 HIP_6, HIP_7 = 60000000, 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
-#: Maps each function of HIP to the text of its call in LLVM's failure message.
+#: Maps the name of each HIP function to the expression that LLVM's failure message quotes.
 CALLS = {
     "hipModuleLoadData": "hipModuleLoadData(&module, data)",
     "hipModuleUnload": "hipModuleUnload(module)",

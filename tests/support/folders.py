@@ -1,5 +1,5 @@
-"""Folders and files: made once in a process, entered by a test, or shared by processes. Several
-processes may run at once."""
+"""Creates temporary folders for processes and tests, and lets only one process at a time create a
+file. Several processes may run at once."""
 
 from __future__ import annotations
 

@@ -246,9 +246,10 @@ void module_function_name(hipFunction_t handle, char *name, size_t room) {
 
 /* ---- after a reset ---- */
 
-/* Removes modules of the device from the table, until a removed module has a copy of its image.
- * Returns the copy, which the caller frees, or NULL after the last module. If a thread or the
- * program holds a module, the copy stays allocated, because the thread may be reading the copy. */
+/* Removes the device's modules from the table one by one. Stops after a module that has a copy of
+ * the image and that neither a thread nor the program holds. Returns the copy, which the caller
+ * frees, or NULL after the last module. If a thread or the program holds a module, the copy stays
+ * allocated, because the thread may be reading the copy. */
 static unsigned char *invalidate_next(struct module **next, int device) {
     struct removed_module removed = {.copy = NULL}, held;
     while (*next && !removed.copy) {

@@ -63,8 +63,9 @@ void caches_set(const struct cache *const *table);
 int caches_trim(void);
 void caches_invalidate(int device);
 /* Invalidates all caches, for a thread that has detected a reset. Does nothing if another thread
- * has handled that reset: all entries since then are valid. `is_unseen` reports whether the reset
- * is new. While `is_unseen` runs, no other thread invalidates caches for a detected reset. */
+ * has already handled the reset, because the device's entries are then newer than the reset.
+ * `is_unseen` reports whether the reset is new. While `is_unseen` runs, no other thread invalidates
+ * caches for a detected reset. */
 void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what);
 /* Resets the caches in a forked child: a thread of the parent may have been invalidating them. */
 void caches_forked(void);

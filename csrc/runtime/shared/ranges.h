@@ -39,8 +39,8 @@ void ranges_remove(uintptr_t begin);
 /* Returns the kind of the `bytes` bytes at an address. Lock-free. */
 enum range_kind ranges_find(const void *address, size_t bytes);
 
-/* Returns the start of a range that shares bytes with the given bytes; NULL if there is none. Needs
- * tables_lock. */
+/* Returns the start of a range that overlaps the `bytes` bytes at an address; NULL if there is no
+ * such range. Needs tables_lock. */
 void *ranges_begin(const void *address, size_t bytes);
 
 /* Counts the calls that may have changed the memory map. While the count is unchanged, HIP's

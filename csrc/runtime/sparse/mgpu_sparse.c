@@ -109,8 +109,8 @@ void impl_mgpuDestroyDnVec(void *v, hipStream_t stream) {
     SPARSE_CALL(sparse.DestroyDnVec(v), "%1$sDestroyDnVec(vec)");
 }
 
-/* Returns the open library's number for the row order; finding the number requires an environment.
- */
+/* Returns the open library's constant for row-major order; -1 if no library can be opened, or if no
+ * environment is available. */
 static int row_order(void) {
     static int known = -1;
     int order = load_relaxed(&known), status;

@@ -131,9 +131,9 @@ static void drop_plan(struct sparse_objects *a) {
     (void)sparselt.MatmulAlgSelectionDestroy(&a->selection);
 }
 
-/* Destroys the matrix's descriptor. Stock destroys this descriptor twice: after the product, and in
- * this function. Since cuSPARSELt 0.8 a destroy frees the descriptor's memory, so stock's second
- * destroy ends the program. */
+/* Destroys the matrix's descriptor. Stock destroys this descriptor twice: in mgpuCuSparseLtSpMM,
+ * and in this function. Since cuSPARSELt 0.8 a destroy frees the descriptor's memory, so stock's
+ * second destroy ends the program. */
 void impl_mgpuDestroyCuSparseLtSpMat(void *sh, hipStream_t stream) {
     struct sparse_handle *handle = sh;
     (void)stream;
@@ -211,8 +211,8 @@ static void plan_product(struct sparse_objects *a) {
     "cusparseLtSpMMACompress(&cusparseLt_env, &(matA->plan), (matA->values), dA_compressed, "      \
     "dA_compressedBuffer, stream)"
 
-/* The call writes three sizes to `bs`: of the workspace, of the compressed values, and of the
- * buffer for the compression. */
+/* Writes three sizes to `bs`: the workspace's size, the compressed values' size and the compression
+ * buffer's size. */
 void impl_mgpuCuSparseLtSpMMBufferSize(void *bs, int32_t ma, int32_t mb, void *a, void *b, void *c,
                                        int32_t ctp, int32_t pruneFlag, hipStream_t stream) {
     const struct sparse_handle *handle = a;

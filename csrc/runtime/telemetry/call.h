@@ -1,5 +1,5 @@
-/* The call that the calling thread is making: its arguments and its outcome. The slow entry begins
- * and ends a call.
+/* The record of the calling thread's current call, with the call's arguments and outcome. The slow
+ * entry begins and ends a call.
  *
  * Only the slow entry sets this struct up and reads it. No code reads this struct during a call of
  * the fast entry. In the fast entry a hit writes nothing to the struct; a miss writes some words

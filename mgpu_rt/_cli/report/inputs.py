@@ -118,9 +118,9 @@ class Trace:
 
 
 def ratios_in_turn(before: Trace, after: Trace, parts: int = 10) -> list[float]:
-    """Divides each function's calls into tenths, in order. Returns, for each tenth, the first run's
-    time divided by the second run's time. Returns an empty list if the runs made different calls or
-    too few calls, or if a trace is incomplete."""
+    """Divides each function's calls into tenths, in order. Returns, for each tenth of the calls,
+    the first run's time divided by the second run's time. Returns an empty list if the runs made
+    different calls or too few calls, or if a trace is incomplete."""
     counts = [{n: len(c.durations) for n, c in run.program.items()} for run in (before, after)]
     if counts[0] != counts[1] or max(counts[0].values()) < parts or before.lost or after.lost:
         return []

@@ -199,7 +199,8 @@ static int ignore_symbol(comgr_object symbol, void *data) {
 
 /* A cache hit skips the compilation that would have initialised AMD's LLVM. If a program first
  * loads a module in an exit handler, LLVM would start after LLVM's destructors have run, and LLVM
- * would loop for ever. The first cache hit therefore reads symbols, which starts LLVM. */
+ * would loop for ever. start_llvm therefore reads symbols at the first cache hit, because reading
+ * symbols starts LLVM. */
 static void start_llvm(const struct comgr *amd, comgr_object data, uint64_t kind) {
     static _Atomic bool started;
     if ((kind == DATA_RELOCATABLE || kind == DATA_EXECUTABLE) && !atomic_exchange(&started, true))

@@ -215,8 +215,8 @@ LIMITS[64] = (*LIMITS[32], *(x << 32 for x in LIMITS[32]), 2**63 - 1, 2**64 - 1)
 
 
 def limit(rng: random.Random, kind: str) -> int:
-    """Returns a special float for a float type. For an integer type, returns an integer at which a
-    shift, width, selector or sum reaches a limit."""
+    """Returns a special float for a float type. For an integer type, returns a boundary value
+    of shift counts, widths, selectors or sums."""
     width = int("".join(c for c in kind if c.isdigit()))
     if kind[0] == "f":
         return rng.choice(SPECIAL[width])

@@ -26,8 +26,8 @@ def float_kind(name: str) -> str:
 
 def word(case: MemoryCase, rng: random.Random, width: int) -> int:
     """Returns a special value. For minimum and maximum, excludes NaN and zero, because the
-    pseudocode always returns the second operand for these values. The instruction returns the
-    number instead of a NaN, and the zero with the correct sign."""
+    pseudocode always returns the second operand for these values. If one operand is a NaN, the
+    instruction returns the other operand. The instruction treats -0 as less than +0."""
     kind = float_kind(case.row.name)
     while True:
         bits = value(rng, width)

@@ -20,7 +20,7 @@ struct scenario {
     void (*set_up)(bool exclusive);   /* runs once, before the threads exist */
     void (*play)(unsigned operation); /* runs one operation on the calling thread */
     void (*check)(void);              /* runs in each state, even inside operations */
-    void (*check_between)(void);      /* runs in each state between operations */
+    void (*check_between)(void);      /* runs in each state where no thread is in an operation */
     const char *const *names;         /* the names of the operations */
 };
 

@@ -526,7 +526,8 @@ class Program:
         return endings[self.head[3] % len(endings)]
 
     def _end(self) -> None:
-        """If the process must exit with busy threads or streams, adds the last calls of main."""
+        """If threads or a stream must be busy at exit, adds the steps that start the threads or
+        block the stream."""
         if self.ending in (Ending.BUSY, Ending.BUSY_HANDLERS):
             kinds = self.head[3] // 4 & BUSY_WITH_ALL or BUSY_WITH_ALL
             threads, rounds = 1 + self.head[1] % 3, self.head[1] // 4

@@ -1,9 +1,9 @@
 """Plays scripts over a runtime and a device, and compares the outputs.
 
 A side is a runtime and its options. The driver compares each side's output with the model
-(model.py) and with stock (bench/stock) on the same device. The output contains values, whether
-results are NULL, the thread's last error, failure messages, and the process's exit status. Lines
-that begin with `mgpu_rt:` are advice, and are not compared.
+(model.py) and with stock (bench/stock) on the same device. The output contains the values
+that the script reads, "ok" or "null" for each handle, the threads' last errors, failure messages,
+and the exit status. Lines that begin with `mgpu_rt:` are advice, and are not compared.
 
 This module needs only the standard library, because it also runs on bare machines with a GPU
 (python -m tests.proofs.random.play).

@@ -518,7 +518,8 @@ def test_09_a_stream_passed_to_event_synchronize_is_waited_for(mgpu: Mgpu) -> No
 
 @in_child()
 def test_11_null_module_is_explained_once(mgpu: Mgpu) -> None:
-    """LLVM 22 and later call Python's ExecutionEngine without initialize()."""
+    """In LLVM 22 and later, Python's ExecutionEngine runs a program's constructors only in
+    initialize()."""
     for _ in range(3):
         assert not mgpu.function(mgpu.null, KERNEL)
     said = mgpu.stderr()

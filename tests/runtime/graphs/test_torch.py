@@ -16,7 +16,8 @@ pytestmark = pytest.mark.gpu
 
 #: The program allocates, copies both ways, launches, frees and waits while PyTorch captures. No
 #: call may end the capture, and no other owner may get the memory while the graph can be replayed.
-#: Between replays the function runs without the graph on other numbers, and PyTorch allocates.
+#: Between replays, the function processes other numbers without the graph, and PyTorch allocates
+#: memory.
 CAPTURED = """
 import ctypes, lowered, torch, mgpu_rt
 from descriptor import Memref

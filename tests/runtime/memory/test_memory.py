@@ -261,7 +261,8 @@ def test_shared_memory_waits_for_its_stream(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_shared_memory_of_an_idle_stream_waits_for_nothing(mgpu: Mgpu) -> None:
-    """The cache hands out the block of an idle stream again, without a synchronise by HIP."""
+    """The cache hands out a freed block again without making HIP synchronise, if the block's stream
+    is idle."""
     stream = mgpu.StreamCreate()
     for _ in range(4):
         free(mgpu, shared(mgpu, KIB), stream)

@@ -170,8 +170,9 @@ def test_the_exit_waits_until_hip_7_has_let_go_of_the_streams(
     tmp_path: Path, program: str, version: str, calls: int
 ) -> None:
     """Before the library waited at exit, ROCr's threads still freed modules while HIP's libraries
-    ended, and 1 of 30 programs crashed. ROCr's thread may take a newer handler before an older
-    handler, so the library waits for two handlers in turn."""
+    ended, and 1 of 30 programs crashed. ROCr's thread may run a new handler before older
+    handlers. So the library passes two handlers to the thread, one after the other, and waits for
+    each handler."""
     rocr = tmp_path / "libhsa-runtime64.so.1"
     rocr.with_suffix(".c").write_text(ROCR)
     command = ["cc", "-shared", "-fPIC", "-pthread", rocr.with_suffix(".c"), "-o", rocr]

@@ -1,4 +1,4 @@
-"""Faults in the order of launches, copies, frees and waits. Further faults misuse handles."""
+"""Faults in the order of launches, copies, frees and waits, and in the use of handles."""
 
 from __future__ import annotations
 

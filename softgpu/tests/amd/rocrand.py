@@ -113,7 +113,9 @@ def section(results: Mapping[str, Mapping[str, Outcome]]) -> str:
         lines.append(f"| {hip} | {len(of)} | {late} | {passed:,} | {failed} | {skipped} |")
     for hip, of in results.items():
         late = [f"`{name.removeprefix('test_')}`" for name, o in of.items() if o["late"]]
-        lines.append(f"\nLate with HIP {hip}: {', '.join(late) or 'none'}.")
+        lines.append(
+            f"\nPrograms that exceed the limit with HIP {hip}: {', '.join(late) or 'none'}."
+        )
     lines += [f"\nFailed: {failure}" for failure in failures(results)]
     return "\n".join(lines) + "\n"
 

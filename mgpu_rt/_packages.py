@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import sysconfig
 from pathlib import Path
 
 
@@ -26,5 +25,7 @@ def how_to_add(packages: str, debian: str, pip: str = f"{sys.executable} -m pip"
 
 def _is_externally_managed() -> bool:
     """Returns whether pip refuses to install packages into this Python (PEP 668)."""
+    import sysconfig
+
     in_environment = sys.prefix != sys.base_prefix
     return not in_environment and Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").exists()

@@ -34,8 +34,8 @@ def check(runtime: Runtime) -> None:
     for kind in kinds:
         for name, method in vars(kind).items():
             method = getattr(method, "__func__", method)  # for a static or a class method
-            if callable(method) and name.startswith("on_") and name not in called:
-                raise TypeError(f"nothing calls {kind.__name__}.{name}: {_meant(name, called)}")
+            if callable(method) and name not in called and (meant := _meant(name, called)):
+                raise TypeError(f"nothing calls {kind.__name__}.{name}: {meant}")
             if not hasattr(Runtime, name) and name != "on_launch":
                 continue
             if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
@@ -52,9 +52,10 @@ def _meant(name: str, called: set[str]) -> str:
     """Returns advice about a method on_... that nothing calls, such as a similar name."""
     if name == "on_launch":
         return "derive the class from mgpu_rt.hooks.LaunchHook"
-    known = sorted(each for each in called if each.startswith("on_"))
-    near = difflib.get_close_matches(name, known, 1)
-    return f"do you mean {near[0]}?" if near else f"there are {' and '.join(known)}"
+    if not name.startswith("on_"):
+        return ""
+    near = difflib.get_close_matches(name, [each for each in called if each.startswith("on_")], 1)
+    return f"do you mean {near[0]}?" if near else ""
 
 
 def _load(runtime: Runtime) -> Callable[..., int]:

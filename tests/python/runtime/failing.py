@@ -37,7 +37,7 @@ def _generator(self: Any, *_arguments: object) -> Any:
 
 
 Misspelt = type("Mine", (LaunchHook,), {"on_lanch": _generator})
-Unknown = type("Mine", (LaunchHook,), {"on_free": _generator})
+OwnMethod = type("Mine", (LaunchHook,), {"on_free": _generator})
 NoHook = _runtime("on_launch", lambda self, launch: None)
 AsyncHook = type("Mine", (LaunchHook,), {"on_launch": _coroutine})
 GeneratorHook = type("Mine", (LaunchHook,), {"on_launch": _generator})

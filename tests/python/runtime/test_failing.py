@@ -26,7 +26,6 @@ alone = {"policies": ("builtin",)}
 #: Maps each faulty hook or runtime to the program's exit status, and to the text on stderr.
 ENDS = {
     "Misspelt": (1, "nothing calls Mine.on_lanch: do you mean on_launch?"),
-    "Unknown": (0, "ok\n"),  # a method of the class's own
     "NoHook": (1, "nothing calls Mine.on_launch: derive the class from mgpu_rt.hooks.LaunchHook"),
     "AsyncHook": (1, "Mine.on_launch is async"),
     "AsyncLaunch": (1, "Mine.launch_kernel is async"),
@@ -117,7 +116,7 @@ def test_a_status_of_the_programs_own_stays() -> None:
 
 @pytest.mark.parametrize(
     ("name", "out", "asked_for"),
-    [("CallsItself", 1, 2), ("Forks", 3, 4), ("ReturnsNumber", 1, 0)],
+    [("CallsItself", 1, 2), ("Forks", 3, 4), ("ReturnsNumber", 1, 0), ("OwnMethod", 1, 0)],
 )
 def test_a_program_goes_on(name: str, out: int, asked_for: int) -> None:
     """A forked child of the program also runs to its end. The program forks twice, and no child

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 
 NARROWEST = 20  # columns for the last cell, on any terminal
 
@@ -22,6 +24,20 @@ _UNPRINTABLE = re.compile(
 def printable(text: str) -> str:
     """Returns the text with unprintable characters as escapes."""
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def say(text: str) -> None:
+    """Writes a line to stderr at once, with control characters as escapes. Drops a line that cannot
+    be written, as the library's C code does. If the program has configured Python's logging, the
+    line goes to the logger mgpu_rt."""
+    logging = sys.modules.get("logging")
+    if logging is not None and (logger := logging.getLogger("mgpu_rt")).hasHandlers():
+        logger.warning("%s", printable(text))
+        return
+    with suppress(OSError, ValueError):  # full, closed
+        if sys.stderr is not None:
+            sys.stderr.write(f"{printable(text)}\n")
+            sys.stderr.flush()
 
 
 def shortened(text: str, longest: int = NAME) -> str:

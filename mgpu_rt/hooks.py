@@ -15,15 +15,13 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import re
-import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mgpu_rt._text import printable
+from mgpu_rt._text import say
 from mgpu_rt.runtime._base import METHODS, Runtime
 from mgpu_rt.runtime._hip import Hip, HipError
 from mgpu_rt.runtime._objects import Buffer, Launch, LoadedKernel, numpy_for
@@ -100,20 +98,6 @@ class LaunchHook(Runtime):
             wanted = self.nth in (0, launch.number)
             self._chosen += wanted
         return wanted
-
-
-def say(text: str) -> None:
-    """Writes a line to stderr at once, with control characters as escapes. Drops a line that cannot
-    be written, as the library's C code does. If the program has configured Python's logging, the
-    line goes to the logger mgpu_rt."""
-    logging = sys.modules.get("logging")
-    if logging is not None and (logger := logging.getLogger("mgpu_rt")).hasHandlers():
-        logger.warning("%s", printable(text))
-        return
-    with suppress(OSError, ValueError):  # full, closed
-        if sys.stderr is not None:
-            sys.stderr.write(f"{printable(text)}\n")
-            sys.stderr.flush()
 
 
 class Time(LaunchHook):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import sys
 from collections.abc import Callable
@@ -18,8 +17,8 @@ from mgpu_rt.runtime._objects import CalledLaunch, Image
 def check(runtime: Runtime) -> None:
     """Raises TypeError if a class does not call Runtime's __init__. Also raises TypeError for a
     method that is a coroutine or a generator, because a call would not execute the method's body.
-    Also raises TypeError for a method on_... that nothing calls, because the method's name is
-    probably misspelled."""
+    Also raises TypeError for a method that nothing calls and whose name resembles on_launch or
+    on_out_of_memory."""
     kinds = type(runtime).__mro__
     called = {
         name
@@ -49,11 +48,13 @@ def check(runtime: Runtime) -> None:
 
 
 def _meant(name: str, called: set[str]) -> str:
-    """Returns advice about a method on_... that nothing calls, such as a similar name."""
+    """Returns advice about a method that nothing calls; empty if its name resembles no other."""
     if name == "on_launch":
         return "derive the class from mgpu_rt.hooks.LaunchHook"
     if not name.startswith("on_"):
         return ""
+    import difflib
+
     near = difflib.get_close_matches(name, [each for each in called if each.startswith("on_")], 1)
     return f"do you mean {near[0]}?" if near else ""
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from mgpu_rt import _abi
 from mgpu_rt._runtime import lib
+from mgpu_rt._text import say
 from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel
 
 
@@ -202,8 +203,6 @@ class Runtime:
 
     def _lacks_image(self, kernel: LoadedKernel) -> None:
         """Prints once for each kernel that the kernel's arguments are unknown."""
-        from mgpu_rt.hooks import say
-
         if kernel.handle not in self._without_image:
             self._without_image.add(kernel.handle)
             say(

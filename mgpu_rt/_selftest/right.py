@@ -85,9 +85,14 @@ class Check:
 
 
 def checks(
-    bundle: Bundle, machine: Machine, folder: Path, kinds: Sequence[str] = KINDS
+    bundle: Bundle,
+    machine: Machine,
+    folder: Path,
+    kinds: Sequence[str] = KINDS,
+    again: int = AGAIN,
 ) -> list[Check]:
-    """Returns all checks for this machine, the programs first."""
+    """Returns all checks for this machine, the programs first. `again` says how often a failed
+    sequence is played again; with 0 the first wrong side ends the check."""
     found = [*_program_checks(bundle, machine, folder)]
     if machine.both is not None:
         found.append(_both_check(machine, folder))
@@ -103,7 +108,7 @@ def checks(
                     continue
                 case = case.with_nvidia()
             if case.devices == 1 or machine.both is not None:
-                found.append(_sequence_check(part, name, case, machine, images))
+                found.append(_sequence_check(part, name, case, machine, images, again))
     return found
 
 
@@ -255,7 +260,9 @@ def _python_check(part: str, machine: Machine, image: Path) -> Check:
 Play = Callable[..., tuple[Output, list[str]]]
 
 
-def _sequence_check(part: str, name: str, case: Case, machine: Machine, images: Path) -> Check:
+def _sequence_check(
+    part: str, name: str, case: Case, machine: Machine, images: Path, again: int
+) -> Check:
     if case.devices > 1 and machine.both is not None:
         machine = dataclasses.replace(machine, environment=machine.both)
 
@@ -266,23 +273,25 @@ def _sequence_check(part: str, name: str, case: Case, machine: Machine, images: 
 
     sides = case.sides or WITH_OTHERS
     if case.known:
-        return Check(part, name, sides, lambda: known_compared(play, sides))
-    return Check(part, name, sides, lambda: sequence_compared(play, sides))
+        return Check(part, name, sides, lambda: known_compared(play, sides, again))
+    return Check(part, name, sides, lambda: sequence_compared(play, sides, again))
 
 
-def known_compared(play: Play, sides: Sequence[str]) -> Findings:
+def known_compared(play: Play, sides: Sequence[str], again: int = AGAIN) -> Findings:
     """Returns the faults of a sequence whose results are all known. The sequence is not played with
     stock's behaviour, because stock's results differ from the known results."""
     found = Findings()
     for side in sides:
         said, wrong = play(side, Output())
         found.add(side, wrong)
-        if said.status == children.HUNG:
+        if said.status == children.HUNG or (wrong and not again):
             break
     return found
 
 
-def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Findings:
+def sequence_compared(
+    play: Play, sides: Sequence[str] = WITH_OTHERS, again: int = AGAIN
+) -> Findings:
     """Returns the faults of a sequence, by side. Occasionally HIP itself ends the process. If HIP
     also ends the process with stock's behaviour, the end counts as a failure of HIP. If HIP ended
     the process on a side, the side counts as compared when at least one repetition has no fault."""
@@ -301,18 +310,18 @@ def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Finding
         return found
     for side in sides:
         said, wrong = play(side, stock)
-        if not wrong or said.status == children.HUNG:
+        if not wrong or said.status == children.HUNG or not again:
             found.add(side, wrong)
             if wrong:
                 break
             continue
-        again = _Again(play, side, stock)
-        if not (_was_ended(said) and again.stock_was_ended):
-            found.add(side, [again.sentence, *wrong])
+        more = _Again(play, side, stock, again)
+        if not (_was_ended(said) and more.stock_was_ended):
+            found.add(side, [more.sentence, *wrong])
             continue
-        if again.was_right:
+        if more.was_right:
             found.add(side, [])
-        found.wrong.setdefault(HIP, []).extend([again.sentence, *wrong])
+        found.wrong.setdefault(HIP, []).extend([more.sentence, *wrong])
     return found
 
 
@@ -322,17 +331,17 @@ def _was_ended(said: Output) -> bool:
 
 
 class _Again:
-    """Repeats a sequence that failed on a side: AGAIN times on that side, and AGAIN times with
+    """Repeats a sequence that failed on a side: `again` times on that side, and `again` times with
     stock's behaviour."""
 
-    def __init__(self, play: Play, side: str, stock: Output) -> None:
-        mine = [play(side, stock) for _ in range(AGAIN)]
-        stocks = [play(STOCK) for _ in range(AGAIN)]
+    def __init__(self, play: Play, side: str, stock: Output, again: int) -> None:
+        mine = [play(side, stock) for _ in range(again)]
+        stocks = [play(STOCK) for _ in range(again)]
         wrong, stocks_wrong = (sum(bool(one[1]) for one in plays) for plays in (mine, stocks))
-        self.was_right = wrong < AGAIN
+        self.was_right = wrong < again
         self.stock_was_ended = any(_was_ended(said) for said, _ in stocks)
         self.sentence = (
-            f"{side}: played {AGAIN} times more, it was wrong {wrong} times, stock's behaviour "
+            f"{side}: played {again} times more, it was wrong {wrong} times, stock's behaviour "
             f"{stocks_wrong} times"
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from pathlib import Path
 
@@ -27,11 +28,11 @@ def print_library() -> Path:
         _compiled,
     )
     # A linked program requests the file NAME, but the name of the cached file contains a hash.
-    plain = cache.OBJECTS / NAME
-    if not plain.exists() or not plain.samefile(kept):
-        with tempfile.TemporaryDirectory(dir=cache.OBJECTS) as scratch:
-            Path(scratch, "link").symlink_to(kept.name)
-            Path(scratch, "link").replace(plain)
+    plain = kept.with_suffix("") / NAME
+    if not plain.exists():
+        plain.parent.mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # another process has just made it
+            plain.symlink_to(kept)
     return plain
 
 

@@ -16,10 +16,11 @@ from mgpu_rt._lowering.toolchain import ToolchainMissing
 
 
 def _folder() -> Path:
-    """Returns the cache's folder. A checkout contains this folder; an installed package uses the
-    user's cache directory."""
-    if not _layout.INSTALLED:
-        return _layout.CHECKOUT / "build" / "objects"
+    """Returns the cache's folder: the user's cache directory, which all checkouts share. If a
+    checkout was carried to a machine without MLIR, its own results came with it."""
+    carried = _layout.CHECKOUT / "build" / "objects"
+    if not _layout.INSTALLED and carried.exists():
+        return carried
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(home, "mgpu_rt")
 
@@ -39,9 +40,9 @@ def kept(
 
     The size and time of a tool's file identify the tool's version: a run with ``--version`` would
     take 30 ms. If tools are missing, returns the newest result for `key`, even if other versions of
-    the tools produced the result. So ``build/objects`` can be carried to a GPU machine that has
-    no MLIR. A rename puts the complete result in place in one step, even if two processes compute
-    the result at the same time.
+    the tools produced the result. So the results can be carried to a GPU machine that has no MLIR,
+    as ``build/objects``. A rename puts the complete result in place in one step, even if two
+    processes compute the result at the same time.
     """
     name = f"{stem}-{_digest(key)}"
     try:

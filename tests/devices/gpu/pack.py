@@ -70,10 +70,12 @@ def main() -> None:
     ).stdout.split()
     built = [*(ROOT / "build" / "lib").iterdir(), *(ROOT / "build" / "cuhip").glob("*.so*")]
     built += [*(ROOT / "mgpu_rt").glob("*.so"), *pack.WHEELS.iterdir()]
-    built += [path for path in cache.OBJECTS.iterdir() if path.is_file()]
     with tarfile.open(OUT / "pack.tar.gz", "w:gz") as archive:
         for path in (*(ROOT / name for name in tracked), *built):
             archive.add(path, path.relative_to(ROOT))
+        for path in cache.OBJECTS.iterdir():
+            if path.is_file():
+                archive.add(path, Path("build", "objects", path.name))
     print(OUT / "pack.tar.gz", (OUT / "pack.tar.gz").stat().st_size, "bytes")
 
 

@@ -10,9 +10,6 @@ from pathlib import Path
 from bench import PROGRAMS
 from mgpu_rt._lowering import lower
 
-#: The chip of this process's HIP.
-CHIP = "sm_90" if os.environ.get("MGPU_RT_HIP", "").endswith("/cuhip/libamdhip64.so") else "gfx90a"
-
 #: Constants of ELF files: headers, and types of sections and segments.
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -20,17 +17,23 @@ SEGMENT = struct.Struct("<IIQQQQQQ")
 PROGBITS, SYMTAB, STRTAB, NOTE = 1, 2, 3, 4
 
 
+def default_chip() -> str:
+    """Returns the chip of this process's HIP."""
+    on_cuda = os.environ.get("MGPU_RT_HIP", "").endswith("/cuhip/libamdhip64.so")
+    return "sm_90" if on_cuda else "gfx90a"
+
+
 @functools.cache
-def code_object(program: str, module: str | None = None, chip: str = CHIP) -> bytes:
+def code_object(program: str, module: str | None = None, chip: str | None = None) -> bytes:
     """Returns the code object of bench/programs/<program>.mlir, or of the file's gpu.module that
     `module` names."""
-    return lower.code_object(PROGRAMS / f"{program}.mlir", chip, module=module)
+    return lower.code_object(PROGRAMS / f"{program}.mlir", chip or default_chip(), module=module)
 
 
-def exports_a_constant(chip: str = CHIP) -> bytes:
+def exports_a_constant(chip: str | None = None) -> bytes:
     """Returns the code object of constant.mlir; the program can set its constant `factor` through
     HIP."""
-    return lower.code_object(Path(__file__).with_name("constant.mlir"), chip)
+    return lower.code_object(Path(__file__).with_name("constant.mlir"), chip or default_chip())
 
 
 def bundle(*images: bytes) -> bytes:

@@ -1,15 +1,20 @@
-"""Starts the processes of tests by fork: a fork takes 0.03 s of a core, and a new Python 0.19 s.
+"""Starts the processes of tests by fork: a fork takes 0.01 s of a core, and a new Python 0.19 s.
 
-A nursery is a process that has imported the modules that every child needs, and has parsed cffi's
-declarations. A nursery has loaded neither the library nor HIP. A child is a fork of the nursery,
-with the environment and output that the test requests; the child ends like any Python process. The
-dynamic loader and patience.py read variables when a process starts, so each value of these
-variables needs its own nursery.
+A nursery is a process that has parsed cffi's declarations, and imports each module before the first
+child that needs the module. A nursery has loaded neither the library nor HIP. A child is a fork of
+the nursery, with the environment and output that the test requests. The dynamic loader and
+patience.py read variables when a process starts, so each value of these variables needs its own
+nursery.
+
+A child ends by C's `exit`, after Python's handlers of the exit: the end of the interpreter would
+take half of the child's time. Tests of the package (tests/python) end like any Python process,
+because the package's objects live until the interpreter ends.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import importlib
 import json
@@ -19,14 +24,21 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
+
+from cffi import FFI
 
 from tests.support.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Environment variables that are read before a program runs.
 AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON", "MGPU_RT_TEST_HANG")
+
+#: Modules whose children end like any Python process.
+PYTHON_ENDS = "tests.python."
 
 #: False if the tests start each program through another command (tests/devices/rocm/plugin.py).
 forks = True
@@ -93,15 +105,43 @@ def main() -> None:
     from tests.support import child
 
     child.declarations()
+    libc = FFI()
+    libc.cdef("void exit(int status);")
+    leave = libc.dlopen(None).exit
     for line in iter(lambda: sys.stdin.buffer.readline(), b""):
         order = json.loads(line)
+        module, *arguments = order["command"]
+        test = arguments[0] if arguments else module
+        for name in (module, test):
+            prepare(name)
         process = os.fork()
         if process == 0:
             become(order["env"], order["out"])
-            module, *sys.argv[1:] = order["command"]
-            return importlib.import_module(module).main()
+            sys.argv[1:] = arguments
+            importlib.import_module(module).main()
+            return None if test.startswith(PYTHON_ENDS) else end(leave)
         status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         os.write(sys.stdout.fileno(), f"{status}\n".encode())
+
+
+def prepare(module: str) -> None:
+    """Imports a module of tests for all further children. Imports nothing if the module is loaded,
+    or cannot be imported here: then the child reports the fault."""
+    if module in sys.modules:
+        return
+    with contextlib.suppress(Exception):
+        importlib.import_module(module)
+    loaded = Path("/proc/self/maps").read_text()
+    assert "libmlir_rocm_runtime" not in loaded and "libamdhip64" not in loaded, module
+
+
+def end(leave: Callable[[int], None]) -> NoReturn:
+    """Ends a child as C's `exit(0)` does, after what Python does before it ends its interpreter."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    leave(0)
+    raise AssertionError("exit returns")
 
 
 def become(env: Mapping[str, str], out: Sequence[str]) -> None:

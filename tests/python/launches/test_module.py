@@ -23,7 +23,7 @@ from mgpu_rt._lowering import lower
 from tests.python.launches import KERNELS
 from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_child
 from tests.support.folders import folder
-from tests.support.images import CHIP, bundle, code_object
+from tests.support.images import bundle, code_object, default_chip
 from tests.support.patience import HANG
 
 numpy = pytest.importorskip("numpy")  # a machine with a GPU may lack it
@@ -31,8 +31,8 @@ numpy = pytest.importorskip("numpy")  # a machine with a GPU may lack it
 COUNT = 1000
 
 
-def image(chip: str = CHIP) -> bytes:
-    return lower.code_object(KERNELS, chip, image="bin")
+def image(chip: str | None = None) -> bytes:
+    return lower.code_object(KERNELS, chip or default_chip(), image="bin")
 
 
 def test_public_names_are_exported() -> None:

@@ -112,27 +112,6 @@ def _tests() -> list[str]:
 # ---- links between pages ----
 
 
-def test_each_ratio_of_the_figures_says_of_what() -> None:
-    """Each paragraph with a ratio says how the ratio was formed: from medians of a whole run, or
-    from pairs in one turn. A ratio of medians and a paired ratio may differ."""
-    text = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
-    paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
-    said = [part for part in paragraphs if re.search(r"\bratios?\b", part)]
-    assert len(said) > 5
-    for part in said:
-        assert re.search(r"medians?\b|paired|same turn", part), part
-
-
-def test_the_condition_that_stock_does_not_have_is_said_first() -> None:
-    stock = (ROOT / "docs" / "stock.md").read_text(encoding="utf-8")
-    first = re.search(r"^- .*?(?=^- )", stock, re.MULTILINE | re.DOTALL)
-    assert first and first[0].startswith("- **An early free**")
-    limits = (
-        (ROOT / "README.md").read_text(encoding="utf-8").split("## Limits")[1].split("\n## ")[0]
-    )
-    assert "free a block that work still uses: `hipFree` waits for all work" in limits
-
-
 def test_the_readmes_gains_are_those_of_the_figures() -> None:
     """README.md shows the least and the largest ratio over all models and variants. The columns are
     for unchanged programs, for programs with the option, and for graphs. All ratios in README.md
@@ -270,6 +249,7 @@ def surroundings(directory: Path) -> dict[str, str]:
     return env
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("name", "line"), [shown for shown in SHOWN if shown[1] not in ELSEWHERE])
 def test_a_command_runs(name: str, line: str, place: Path) -> None:
     """The command runs as the page shows it; for make, the test only lists the commands."""

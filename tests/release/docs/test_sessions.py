@@ -20,9 +20,14 @@ from tests.support.command import COMMAND
 from tests.support.folders import locked
 from tests.support.patience import HANG
 
-PAGES = ("README.md", "docs/commands.md", "docs/diff.md", "docs/check.md")
-CI = pytest.param("docs/ci.md", marks=pytest.mark.check)  # tests/release/examples runs its steps
-TUTORIAL = pytest.param("docs/tutorial.md", marks=pytest.mark.check)  # ten minutes for a reader
+PAGES = (
+    "README.md",
+    "docs/check.md",
+    "docs/ci.md",
+    "docs/commands.md",
+    "docs/diff.md",
+    "docs/tutorial.md",
+)
 
 
 @pytest.fixture
@@ -33,7 +38,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", [*PAGES, CI, TUTORIAL])
+@pytest.mark.check
+@pytest.mark.parametrize("page", PAGES)
 def test_a_session_prints_what_the_page_shows(page: str, folder: Path) -> None:
     _follow(page, folder)
 

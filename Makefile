@@ -29,6 +29,8 @@ PYTHON ?= $(shell for python in /usr/bin/python3 python3 python3.14 python3.13 p
 	< (3, 10) or not sysconfig.get_config_var("Py_ENABLE_SHARED"))' 2>/dev/null && \
 	echo $$python && break; done)
 PYTHON := $(or $(PYTHON),python3)
+# Compiled modules are kept: the tests start thousands of Pythons.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
@@ -132,6 +134,7 @@ C_SOURCES = $(shell git ls-files '*.c' '*.h')
 lint: | $(VENV)/.ready needs-test
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
+	$(BIN)/python -m tests.release.docs.style
 	clang-format-22 --dry-run --Werror $(C_SOURCES)
 
 format:

@@ -30,6 +30,7 @@ from softgpu.tests.kernels import (
 from softgpu.tests.kernels.compare import mismatch
 from softgpu.tests.kernels.host import Host
 from softgpu.tests.kernels.program import Module
+from tests.support.suites import runs
 
 MODULES = [
     floats.MODULE,
@@ -129,6 +130,7 @@ CASES = [
         marks=_suite(chip, often),
     )
     for module, chip, often in _variants()
+    if often or runs("check_isa")
     for name in module.programs
 ]
 

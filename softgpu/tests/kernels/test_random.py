@@ -13,7 +13,7 @@ from softgpu.tests.kernels.host import Host
 from softgpu.tests.kernels.images import image
 from softgpu.tests.kernels.processor import Processor, data, for_device, module
 from softgpu.tests.kernels.test_kernels import NEWER, OLDER
-from tests.support.suites import in_check
+from tests.support.suites import in_check, runs
 
 #: the number of programs that are lowered together
 BATCH = 20
@@ -32,6 +32,7 @@ REST: list[Batch] = [
     for chip, batches in (("gfx90a", 20), ("gfx906", 4), ("gfx908", 4))
     for size in (OPERATIONS, 150)
     for first in range(1000 + size * 1000, 1000 + size * 1000 + batches * BATCH, BATCH)
+    if runs("check_isa")
 ]
 BATCHES = [
     *in_check(SAMPLE, lambda first, operations, chip: chip in OLDER),

@@ -2,6 +2,7 @@
 # make demo     the main job: MLIR's program, before and after
 # make test     the tests, in five minutes; T=tests/runtime for some of them
 # make check    what guards every change too and takes longer: proofs, installs, walks of all errors
+# make nightly  more of what make check samples: models in diff and check, benchmarks on the stub
 # make stress-tests   those tests 20 times under load, for what fails by chance (RUNS=n T=tests/...)
 # make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
 # make check-sparse  sparse matrices by hipSPARSE (160 MB) on the emulated device
@@ -44,12 +45,12 @@ NEEDS_install := mmdebstrap
 
 STEPS := build tools test fuzz sanitize install sparse
 
-.PHONY: all demo test check check-jit check-isa check-amd check-install soak-hosts bench lint format clean $(STEPS:%=needs-%)
+.PHONY: all demo test check nightly check-jit check-isa check-amd check-install soak-hosts bench lint format clean $(STEPS:%=needs-%)
 .DEFAULT_GOAL := all
 
 # One short line a step, for the first command of its recipe, instead of the commands.
 ifneq ($(V),1)
-QUIET = $(LINKS) all demo test check check-jit bench lint format needs-% clean check-% $(VENV)/%
+QUIET = $(LINKS) all demo test check nightly check-jit bench lint format needs-% clean check-% $(VENV)/%
 SAID :=
 say = $(if $(filter $(QUIET) $(SAID),$@),,$(eval SAID += $@)$(info $()  $@))
 PLAIN_SHELL := $(SHELL)
@@ -98,13 +99,13 @@ demo: all needs-tools $(STOCK_LIBRARIES)
 T ?= tests softgpu/tests
 PYTEST := $(BIN)/python -m pytest -q -n auto
 
-test check stress-tests: all needs-tools needs-test $(TEST_LIBRARIES) $(ISA_TOOLS)
+test check nightly stress-tests: all needs-tools needs-test $(TEST_LIBRARIES) $(ISA_TOOLS)
 test: $(if $(filter tests,$(T)),lint)
 	@sh csrc/packaging/need.sh chromium || echo "Going on without: the tests in a browser are skipped."
 	$(PYTEST) $(T)
 
-check:
-	$(PYTEST) -m check $(T)
+check nightly:
+	$(PYTEST) -m $@ $(T)
 
 RUNS ?= 20
 stress-tests:

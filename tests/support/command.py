@@ -10,21 +10,17 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from mgpu_rt._cli.main import main
+from tests.support import nursery
 from tests.support.child import environment
-from tests.support.patience import HANG
 
 COMMAND = Path(sys.executable).with_name("mgpu-rt")
 
 
 def command(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs mgpu-rt, over the stub of HIP unless `env` names another HIP."""
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)],
-        env=environment(**env),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    """Runs mgpu-rt in a fork of a process that has imported it, over the stub of HIP unless `env`
+    names another HIP."""
+    words = ["mgpu_rt._cli.main", *map(str, arguments)]
+    return nursery.run(words, environment(**env), str(COMMAND))
 
 
 def invoke(*arguments: str, **env: str | None) -> Result:

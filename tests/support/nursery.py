@@ -7,8 +7,8 @@ patience.py read variables when a process starts, so each value of these variabl
 nursery.
 
 A child ends by C's `exit`, after Python's handlers of the exit: the end of the interpreter would
-take half of the child's time. Tests of the package (tests/python) end like any Python process,
-because the package's objects live until the interpreter ends.
+take half of the child's time. Tests of the package (tests/python) and the command mgpu-rt end like
+any Python process, because the package's objects live until the interpreter ends.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON", "MGPU_RT_TEST_HANG")
 
 #: Modules whose children end like any Python process.
-PYTHON_ENDS = "tests.python."
+PYTHON_ENDS = ("tests.python.", "mgpu_rt.")
 
 #: False if the tests start each program through another command (tests/devices/rocm/plugin.py).
 forks = True
@@ -59,13 +59,14 @@ class Nursery:
         atexit.register(self.close)
 
     def run(
-        self, command: Sequence[str], env: Mapping[str, str]
+        self, command: Sequence[str], env: Mapping[str, str], name: str
     ) -> subprocess.CompletedProcess[str]:
-        """Runs `main` of the module that the first word names, in a child. Raises
-        TimeoutExpired."""
+        """Runs `main` of the module that the first word names, in a child that calls itself `name`.
+        Raises TimeoutExpired."""
         assert self.process.stdin and self.process.stdout
         with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
-            order = {"command": command, "env": dict(env), "out": [out.name, err.name]}
+            order = {"command": command, "name": name, "cwd": os.getcwd()}
+            order |= {"env": dict(env), "out": [out.name, err.name]}
             self.process.stdin.write(json.dumps(order).encode() + b"\n")
             self.process.stdin.flush()
             if not select.select([self.process.stdout], [], [], HANG)[0]:
@@ -88,15 +89,17 @@ def nursery(at_start: tuple[tuple[str, str], ...]) -> Nursery:
     return Nursery({**plain, **dict(at_start)})
 
 
-def run(command: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Runs a module's `main` with arguments in a separate process, from the repository's root."""
+def run(
+    command: Sequence[str], env: Mapping[str, str], name: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Runs a module's `main` with arguments in a separate process. `name` becomes the first word of
+    the process's arguments."""
     if not forks:
         plain = [sys.executable, "-m", *command]
-        return subprocess.run(
-            plain, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANG
-        )
+        at = ROOT if command[0].startswith("tests.") else None
+        return subprocess.run(plain, cwd=at, env=env, capture_output=True, text=True, timeout=HANG)
     at_start = sorted((name, text) for name, text in env.items() if name.startswith(AT_START))
-    return nursery(tuple(at_start)).run(command, env)
+    return nursery(tuple(at_start)).run(command, env, name or command[0])
 
 
 def main() -> None:
@@ -111,13 +114,14 @@ def main() -> None:
     for line in iter(lambda: sys.stdin.buffer.readline(), b""):
         order = json.loads(line)
         module, *arguments = order["command"]
-        test = arguments[0] if arguments else module
-        for name in (module, test):
-            prepare(name)
+        test = arguments[0] if module.startswith("tests.") else module
+        prepare(module)
+        prepare(test)
         process = os.fork()
         if process == 0:
             become(order["env"], order["out"])
-            sys.argv[1:] = arguments
+            os.chdir(order["cwd"])
+            sys.argv = [order["name"], *arguments]
             importlib.import_module(module).main()
             return None if test.startswith(PYTHON_ENDS) else end(leave)
         status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])

@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import resource
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.mark.expression import Expression
 
 from mgpu_rt._lowering.toolchain import ToolchainMissing
 
@@ -44,6 +46,18 @@ ON_CI = os.environ.get("CI") == "true"
 LACKS = " is missing"  # the words of every reason to skip that names a tool or a package
 
 
+def covering(cases: Iterable[tuple], strength: int = 2) -> list[ParameterSet]:
+    """Returns parameters for a test. `make test` runs a covering array of the cases: any values of
+    `strength` columns that occur together in some case. The other cases are run by `make check`."""
+    rows = {case: set(combinations(enumerate(case), strength)) for case in cases}
+    chosen, left = set(), set().union(*rows.values())
+    while left:
+        best = max(rows, key=lambda case: len(rows[case] & left))
+        chosen.add(best)
+        left -= rows[best]
+    return in_check(rows, lambda *case: case not in chosen)
+
+
 #: The expression that selects this run's tests by their markers (-m).
 _selected = ""
 
@@ -67,10 +81,17 @@ def in_check(values: Iterable, chosen: Callable[..., bool]) -> list[ParameterSet
     return [pytest.param(*row, marks=marks if chosen(*row) else ()) for row in rows]
 
 
+def sampled(values: Iterable, sample: Container) -> list[ParameterSet]:
+    """Returns parameters for a test: `make check` runs it for those in the sample, `make nightly`
+    for the others."""
+    check, nightly = pytest.mark.check, pytest.mark.nightly
+    return [pytest.param(value, marks=check if value in sample else nightly) for value in values]
+
+
 def runs(suite: str) -> bool:
     """Returns whether this run may include tests of a suite. A table of thousands of cases leaves
     out the cases that no selected suite runs, because pytest takes 1 ms for each case."""
-    return not _selected or (suite in _selected and f"not {suite}" not in _selected)
+    return not _selected or Expression.compile(_selected).evaluate(lambda name, **_: name == suite)
 
 
 def scope(test: str) -> str:

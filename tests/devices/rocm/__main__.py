@@ -75,7 +75,7 @@ def pytest(release: Release, suite: Suite, abi: int) -> matrix.Outcomes:
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "outcomes.json")
         command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.devices.rocm.plugin"]
-        command += ["-m", "not gpu and not check_isa"]
+        command += ["-m", "not gpu and not check_isa and not nightly"]
         command += ["--rocm", release.hip, "--rocm-abi", str(abi), "--rocm-outcomes", str(out)]
         command += ["--rocm-chip", suite.chip] if suite.chip else []
         done = subprocess.run(

@@ -112,6 +112,7 @@ def run(program: Path) -> subprocess.CompletedProcess[str]:
     return command("run", "--device", "softgpu", "--stats", "--", program, MGPU_RT_HIP="")
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_kernels_in_a_launch_are_outlined(tmp_path: Path, llvm: int) -> None:
     """Given the name of a library that the program calls, the command links this library."""
@@ -124,6 +125,7 @@ def test_kernels_in_a_launch_are_outlined(tmp_path: Path, llvm: int) -> None:
     assert " 6 mgpuLaunchKernel\n" in done.stderr
 
 
+@pytest.mark.check
 def test_iterations_change_the_only_outer_loop(tmp_path: Path) -> None:
     """MLIR drops the names of constants, and merges equal constants."""
     opt = [toolchain.tool("mlir-opt", 22), "--gpu-kernel-outlining", "--canonicalize", "--cse"]
@@ -136,6 +138,7 @@ def test_iterations_change_the_only_outer_loop(tmp_path: Path) -> None:
     assert " 8 mgpuLaunchKernel\n" in run(out).stderr
 
 
+@pytest.mark.check
 def test_objects_and_libraries_are_linked(tmp_path: Path) -> None:
     """The user passes libraries as paths. At run time, the program finds the shared library."""
     source = '#include <stdio.h>\nvoid printF32(float f) { printf("%.1f!", f); }\n'
@@ -158,6 +161,7 @@ def test_emit_mlir_is_the_llvm_dialect(tmp_path: Path) -> None:
 KERNEL = "gpu.module @{} {{ gpu.func @empty() kernel {{ gpu.return }} }}\n"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("words", [(), ("--llvm", 19), ("-g",), ("--chip", "gfx906")])
 def test_emit_image_is_the_only_modules_code_object(
     tmp_path: Path, words: tuple[object, ...]
@@ -172,12 +176,14 @@ def test_emit_image_is_the_only_modules_code_object(
         assert ELFFile(file).has_dwarf_info() == ("-g" in words)
 
 
+@pytest.mark.check
 def test_emit_image_is_ptx_without_a_zero() -> None:
     words = ("--chip", "sm_90", "--emit", "image", "--image", "isa", "-o", "-")
     ptx = lower("-", *words, stdin=KERNEL.format("k").encode()).stdout
     assert b".target sm_90" in ptx and b"\0" not in ptx
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("text", "words", "said"),
     [
@@ -244,6 +250,7 @@ func.func @main(%a: memref<4x8xf32>, %b: memref<8x4xf32>, %c: memref<4x4xf32>) {
 }
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("option", FOR_MLIR_OPT)
 def test_the_passes_of_mlir_opt_make_a_program_that_lower_accepts(
     tmp_path: Path, option: str
@@ -257,6 +264,7 @@ def test_the_passes_of_mlir_opt_make_a_program_that_lower_accepts(
     assert "mgpuLaunchKernel" in undefined((tmp_path / "program.o").read_bytes())
 
 
+@pytest.mark.check
 def test_chip_chooses_the_target() -> None:
     for chip, name in (("gfx906", b"gfx906"), ("gfx90a", b"gfx90a")):
         assert b"amdgcn-amd-amdhsa--" + name in lower(FORUM, "-o", "-", "--chip", chip).stdout
@@ -282,6 +290,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     assert "is not text: mlir-opt turns" in complaint(missing, "-o", tmp_path / "x.o")
 
 
+@pytest.mark.check
 def test_an_unwritable_file_is_named(tmp_path: Path) -> None:
     out = tmp_path / "none" / "x.o"
     why = f"there is no folder '{out.parent}'; make it, or name another place"
@@ -298,6 +307,7 @@ def test_an_error_of_mlirs_is_shown(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.check
 def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
     """Errors of all tools name the lines of the user's file, even if --iterations has changed the
     text."""
@@ -329,6 +339,7 @@ def test_a_pass_that_would_not_help_is_not_named(tmp_path: Path) -> None:
     assert "unregistered dialect" in said and "math" not in said.splitlines()[-1]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("words", [(), ("--llvm", 19), ("--chip", "sm_90", "--image", "isa")])
 def test_a_dry_run_shows_commands_that_do_it(tmp_path: Path, words: tuple[object, ...]) -> None:
     made, by_hand = tmp_path / "made.o", tmp_path / "it's mine.o"
@@ -359,6 +370,7 @@ def test_a_dry_run_shows_what_is_linked_and_edited(tmp_path: Path) -> None:
     assert shown[-1].endswith(f" -o {tmp_path / 'x'}")
 
 
+@pytest.mark.check
 def test_an_error_of_the_linkers_is_shown(tmp_path: Path) -> None:
     text = FORUM.read_text().replace("func.func @main", "func.func @other").encode()
     said = complaint("-", "-o", tmp_path / "x", "--emit", "executable", stdin=text)
@@ -376,6 +388,7 @@ def test_the_program_is_not_written_over(tmp_path: Path) -> None:
     assert program.read_text() == FORUM.read_text()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("chip", "llvm"), [("gfx9999", 22), ("gfx9999", 15), ("gfx90", 22), ("MI300X", 22)]
 )
@@ -386,6 +399,7 @@ def test_an_unknown_chip_is_named(tmp_path: Path, chip: str, llvm: int) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.check
 def test_an_unresolved_function_names_link(tmp_path: Path) -> None:
     out = tmp_path / "x"
     said = complaint("-", "-o", out, "--emit", "executable", stdin=LAUNCHES.encode())
@@ -400,6 +414,7 @@ def test_an_unresolved_function_names_link(tmp_path: Path) -> None:
     assert "--link is for --emit executable" in complaint(FORUM, "-o", out, "--link", "m")
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("replace", "said"),
     [
@@ -427,6 +442,7 @@ def test_the_pass_that_is_missing_is_named(tmp_path: Path, replace: str, said: s
     assert said in complaint("-", "-o", tmp_path / "x.o", stdin=text.encode())
 
 
+@pytest.mark.check
 def test_a_program_that_is_not_lowered_wholly_is_refused_in_the_dialect_too(
     tmp_path: Path,
 ) -> None:
@@ -454,6 +470,7 @@ func.func @main(%n: index) {
 """
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_a_grid_is_rounded_up(tmp_path: Path, llvm: int) -> None:
     out = tmp_path / "x.o"

@@ -360,6 +360,7 @@ def test_durations_have_three_digits(ns: float | None, told: str) -> None:
     assert duration(ns) == told
 
 
+@pytest.mark.check
 def test_a_million_events_are_binned() -> None:
     """A page stays small, even if the trace is long and contains many kernels."""
     half = 500_000

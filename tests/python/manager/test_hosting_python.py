@@ -102,6 +102,7 @@ def test_python_with_any_flags_is_served(flags: tuple[str, ...]) -> None:
     assert ends(manager_of(said)[1])
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "version",
     ["2.7", "3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.14t"],
@@ -217,6 +218,7 @@ def test_daemon_threads_may_call_at_exit() -> None:
         )
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
 def test_sub_interpreters_are_served(version: str) -> None:
     """Point 10."""
@@ -378,6 +380,7 @@ def libpython(version: str) -> Path | None:
     return path if ".so" in path.name and path.exists() else None
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("mode", ["late", "workers", "again"])
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
 def test_an_embedded_python_is_served(version: str, mode: str, embed: Path) -> None:

@@ -22,6 +22,7 @@ from tests.support.hosting import (
     python_with_cffi,
     run_program,
 )
+from tests.support.suites import in_check
 
 PLANTED = "import os; os.write(2, b'planted: ' + __name__.encode() + b'\\n')\n"
 OTHERS = ("_cffi_backend", "cffi", "click", "numpy", "sitecustomize", "usercustomize")
@@ -66,7 +67,7 @@ os.execv(command[0], command)
 """
 
 
-@pytest.mark.parametrize("version", ["", "3.10", "3.13"])
+@pytest.mark.parametrize("version", in_check(["", "3.10", "3.13"], bool))
 def test_a_child_takes_the_package_that_started_it(planted: Path, version: str) -> None:
     """Each child process imports the checkout's package, even if mgpu_rt is not installed in the
     child's Python."""

@@ -8,9 +8,10 @@ import pytest
 from tests.python.runtime.test_hosting import HERE, RUNTIMES
 from tests.runtime.programs.test_programs import PRINTED, good, printed, rounds
 from tests.support import programs
+from tests.support.suites import covering
 
 NAMES = [name for name in PRINTED if name != "spin"]  # the program waits for a GPU's clock
-RUNS = [(name, 22, runtime) for name in NAMES for runtime in RUNTIMES]
+RUNS = covering(((name, 22, runtime) for name in NAMES for runtime in RUNTIMES), strength=1)
 RUNS += [
     pytest.param(name, llvm, RUNTIMES[2], marks=pytest.mark.check)
     for name in NAMES

@@ -125,7 +125,7 @@ def test_no_process_of_a_comparison_outlives_it(
     assert [runner._process.poll() is None for runner in started] == [False] * 4
 
 
-@pytest.mark.check
+@pytest.mark.nightly
 def test_the_library_without_instrumentation_works(stub: device.Device) -> None:
     side = f"bare,{build.bare_runtime()}"
     line = [native.program("calls"), "record", native.STUB, 10, 7, side]
@@ -137,7 +137,7 @@ def test_the_library_without_instrumentation_works(stub: device.Device) -> None:
 # ---- without MLIR's tools ------------------------------------------------------------------------
 
 
-@pytest.mark.check
+@pytest.mark.nightly
 def test_prepared_programs_run_without_the_tools(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stub: device.Device
 ) -> None:
@@ -203,7 +203,7 @@ def test_the_command_writes_results_and_draws_plots(tmp_path: Path) -> None:
     assert "-threads-stub.png" in names
 
 
-@pytest.mark.check
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", sorted((native.ROOT / "bench" / "results").glob("*.json")))
 def test_every_plot_of_the_results_can_be_drawn(path: Path, tmp_path: Path) -> None:
     plots = pytest.importorskip("bench.show.plots")

@@ -19,7 +19,7 @@ from bench.setup import build, device, models, native, sides
 from bench.show import table
 from tests.support.patience import HANG
 
-pytestmark = pytest.mark.check  # models are built by all variants and releases
+pytestmark = pytest.mark.nightly  # models are built by all variants and releases
 
 MLP = MODELS[0]
 SIDES = (sides.GRAPH, sides.HAND_GRAPH)

@@ -63,18 +63,23 @@ def test_random_numbers_do_not_repeat() -> None:
 # ---- on a device ---------------------------------------------------------------------------------
 
 
-@pytest.mark.check
+CHECK, NIGHTLY = pytest.mark.check, pytest.mark.nightly
+
+
+@NIGHTLY
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_every_variant_computes_what_numpy_does(variant: Variant) -> None:
     run(MLP, variant, 22)
 
 
-@pytest.mark.parametrize("name", ["cnn", "block", pytest.param("blocks", marks=pytest.mark.check)])
+@pytest.mark.parametrize(
+    "name", ["cnn", "block", pytest.param("blocks", marks=pytest.mark.nightly)]
+)
 def test_models_compute_what_numpy_does(name: str) -> None:
     run(BY_NAME[name], CHAIN if name == "blocks" else SHARED, 19)
 
 
-@pytest.mark.check
+@pytest.mark.nightly
 @pytest.mark.parametrize("llvm", models.RELEASES)
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_by_hand_computes_the_same(variant: Variant, llvm: int) -> None:
@@ -86,7 +91,7 @@ def test_by_hand_computes_the_same(variant: Variant, llvm: int) -> None:
     runner.close()
 
 
-@pytest.mark.check
+@pytest.mark.nightly
 def test_by_hand_keeps_all_that_can_be_kept(tmp_path: Path) -> None:
     """A run of three passes makes as many calls to HIP as a run of one pass, except for launches,
     copies and waits."""

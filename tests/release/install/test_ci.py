@@ -34,7 +34,7 @@ def as_a_user(folder: Path, script: str, home: Path, **env: str) -> str:
     return machine.run(*words, cwd=folder, **env)
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 def test_the_workflow_runs_from_an_empty_folder(wheel: Path, home: Path) -> None:
     project = shutil.copytree(PROJECT, home / "project")
     path = home / "path"
@@ -47,7 +47,7 @@ def test_the_workflow_runs_from_an_empty_folder(wheel: Path, home: Path) -> None
     assert "2 passed" in said["Test"] and said["Check"] == "511\n"
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 def test_the_page_leads_from_an_empty_folder_to_a_green_test(wheel: Path, home: Path) -> None:
     shutil.copytree(PROJECT, home / "examples/ci")
     installed = "\n".join(set_up()[1:]).replace("install /path/to/mgpu_rt ", f"install {wheel} ")

@@ -27,6 +27,7 @@ from tests.support.programs import (
     run_environment,
     ways,
 )
+from tests.support.suites import covering
 
 LAUNCHES = 1000
 ROUNDS = 7
@@ -58,6 +59,7 @@ DEVICE_SIDES = {22: ("linked", "python"), 19: ("preloaded", "builtin"), 15: ("li
 
 RUNS = [(*program, "stub", *side) for program in PROGRAMS for side in SIDES]
 RUNS += [(name, llvm, "softgpu", *DEVICE_SIDES[llvm]) for name, llvm in PROGRAMS]
+RUNS = covering(RUNS)
 
 #: Cases on NVIDIA's GPU: programs from LLVM 22 and 19, with cubins and with PTX.
 GPU_SIDES = (("cuda", "linked", "python"), ("cuda", "preloaded-22.1", "builtin"))
@@ -72,7 +74,9 @@ FORUM_RUNS = [
     (llvm, "stub", way, policy) for llvm in RELEASES for way in ways() for policy in POLICIES
 ]
 FORUM_RUNS += [(llvm, "softgpu", *side) for llvm in RELEASES for side in DEVICE_SIDES.values()]
-FORUM_RUNS += [
+CHURN_RUNS = covering(run for run in FORUM_RUNS if run[0] in releases("churn"))
+FORUM_RUNS = covering(FORUM_RUNS)
+GPU_RUNS = [
     pytest.param(llvm, *side, marks=pytest.mark.gpu) for llvm in (22, 19) for side in GPU_SIDES
 ]
 
@@ -134,7 +138,7 @@ def test_results_expected_are_those_of_stock(program: str, llvm: int, backend: s
 # ---- the forum's program -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("llvm", "backend", "way", "policy"), FORUM_RUNS)
+@pytest.mark.parametrize(("llvm", "backend", "way", "policy"), [*FORUM_RUNS, *GPU_RUNS])
 def test_forum_asks_the_driver_for_launches_only(
     llvm: int, backend: str, way: str, policy: str
 ) -> None:
@@ -203,9 +207,7 @@ def test_each_dependency_of_a_launch_is_an_event(
 # ---- memory ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("llvm", "backend", "way", "policy"), [run for run in FORUM_RUNS if run[0] in releases("churn")]
-)
+@pytest.mark.parametrize(("llvm", "backend", "way", "policy"), [*CHURN_RUNS, *GPU_RUNS])
 def test_churn_asks_the_driver_for_memory_once(
     llvm: int, backend: str, way: str, policy: str
 ) -> None:
@@ -270,8 +272,13 @@ def test_cache_off_is_stock_call_for_call(program: str, llvm: int) -> None:
 # ---- the traps that need a whole program ---------------------------------------------------------
 
 
-@pytest.mark.parametrize(("way", "policy"), [("linked", "python"), ("preloaded-22.1", "builtin")])
-@pytest.mark.parametrize("program", PRINTED)
+@pytest.mark.parametrize(
+    ("program", "way", "policy"),
+    covering(
+        ((name, *side) for name in PRINTED for side in (SIDES[0], ("preloaded-22.1", "builtin"))),
+        strength=1,
+    ),
+)
 def test_10_a_global_destructor_may_unload(program: str, way: str, policy: str) -> None:
     """HIP's own static objects are destroyed when the program's destructors run."""
     outcome = run(

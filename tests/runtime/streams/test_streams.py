@@ -12,6 +12,7 @@ from tests.support.child import BUILD, ROOT, environment, library
 from tests.support.compiled import compile_c
 from tests.support.folders import folder
 from tests.support.patience import HANG
+from tests.support.suites import in_check
 
 STUB = BUILD / "hipstub" / "libamdhip64.so.5"
 
@@ -23,7 +24,7 @@ def program() -> Path:
     return compile_c(out, source, "-D_GNU_SOURCE", "-O1", "-pthread", "-ldl")
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", in_check(range(4), bool))
 @pytest.mark.parametrize("threads", ["2", "5"])
 def test_random_use_of_streams_by_threads_goes_well(program: Path, threads: str, seed: int) -> None:
     """Threads create, use, pass on, synchronise and destroy streams at random."""

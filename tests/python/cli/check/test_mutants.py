@@ -9,7 +9,10 @@ import pytest
 from bench import ROOT
 from tests.python.cli.check.mutants import kernels, programs, streams, waves
 from tests.python.cli.check.mutants.form import Mutant, assert_found, built, reports_of
+from tests.support.suites import sampled
 
+#: A run of a model takes as long as ten runs of kernels.
+SAMPLE = (*waves.MUTANTS, *streams.MUTANTS, *kernels.MUTANTS, *programs.SAMPLE)
 MUTANTS = (*waves.MUTANTS, *streams.MUTANTS, *kernels.MUTANTS, *programs.MUTANTS)
 
 
@@ -17,8 +20,7 @@ def name(mutant: Mutant) -> str:
     return mutant.name.replace(" ", "-")
 
 
-@pytest.mark.check
-@pytest.mark.parametrize("mutant", MUTANTS, ids=name)
+@pytest.mark.parametrize("mutant", sampled(MUTANTS, SAMPLE), ids=name)
 def test_a_seeded_fault_is_found(mutant: Mutant) -> None:
     assert_found(mutant)
 

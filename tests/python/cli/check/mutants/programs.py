@@ -86,7 +86,7 @@ _CHURN_FREED = """%freed = gpu.dealloc async [%launched] %device : memref<?xf32>
 _LAYERS_COPY = """%copied = gpu.memcpy async [%a_there] %a, %host : memref<?xf32>, memref<?xf32>
     %b, %b_there = gpu.alloc async [%copied]"""
 
-MUTANTS = (
+SAMPLE = (
     _one_more("vecadd", "%a[%i]"),
     _one_more("churn", "%data[%i]"),
     _one_more("layers", "%from[%i]"),
@@ -105,7 +105,13 @@ MUTANTS = (
         "%b, %b_there = gpu.alloc async [%a_there]", "%host, %d",
     ),
     _of("churn", "free moved up", "use-after-free", _CHURN_BACK, _CHURN_FREED, "%host, %device"),
-    *(_copy_left_out("mlp", weights) for weights in ("w0", "w3", "in")),
-    *(_fill_left_out("mlp", array) for array in ("t1", "t7")),
-    _copy_left_out("cnn", "w0"),
+    _copy_left_out("mlp", "w0"),
+    _fill_left_out("mlp", "t1"),
 )  # fmt: skip
+#: All faults; those of models that are not in the sample are for `make nightly`.
+MUTANTS = (
+    *SAMPLE,
+    *(_copy_left_out("mlp", weights) for weights in ("w3", "in")),
+    _fill_left_out("mlp", "t7"),
+    _copy_left_out("cnn", "w0"),
+)

@@ -51,9 +51,8 @@ def succeed(run: Run, program: str, case: str, **options: object) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("case", LAUNCHES)
-def test_launches_work(run: Run, case: str) -> None:
-    succeed(run, "launch", case)
+def test_launches_work(run: Run) -> None:
+    succeed(run, "launch", ",".join(LAUNCHES))
 
 
 @pytest.mark.parametrize("chip", TARGETS)
@@ -81,16 +80,14 @@ def test_an_interrupt_wakes_a_thread_that_sleeps_on_two_events(run: Run) -> None
     succeed(run, "interrupt", "wake_later")
 
 
-@pytest.mark.parametrize("case", MEMORY)
-def test_memory_works(run: Run, case: str) -> None:
-    succeed(run, "memory", case)
+def test_memory_works(run: Run) -> None:
+    succeed(run, "memory", ",".join(MEMORY))
 
 
 @pytest.mark.parametrize("copies", ("native", "kernels"))
-@pytest.mark.parametrize("case", ("copies", "device_copies", "registered_copies"))
-def test_copies_work_without_a_copy_engine(run: Run, case: str, copies: str) -> None:
+def test_copies_work_without_a_copy_engine(run: Run, copies: str) -> None:
     variables = {"HSA_ENABLE_SDMA": "0", "MGPU_RT_SOFTGPU": f"gfx90a,copies={copies}"}
-    succeed(run, "memory", case, variables=variables)
+    succeed(run, "memory", "copies,device_copies,registered_copies", variables=variables)
 
 
 @pytest.mark.parametrize("case", ("memory_info", "out_of_memory"))

@@ -1,10 +1,12 @@
-/* Runs one test case in a process. The command is `program CASE [IMAGE]`, where IMAGE is the code
- * object of kernels.mlir. */
+/* Runs test cases in one process, because HIP's start takes longer than a case. The command is
+ * `program CASE[,CASE...] [IMAGE]`, where IMAGE is the code object of kernels.mlir. Stderr names the
+ * case that failed: the last one there. */
 #ifndef SOFTGPU_TEST_CASES_H
 #define SOFTGPU_TEST_CASES_H
 
 #include "hip.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
@@ -50,19 +52,28 @@ static inline void launch(hipFunction_t function, hipStream_t stream, void **arg
     OK(hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, stream, arguments, NULL));
 }
 
+static inline bool run_case(const char *name, const struct test_case *cases) {
+    for (; cases->name; cases++)
+        if (strcmp(cases->name, name) == 0) {
+            fprintf(stderr, "case %s\n", name);
+            cases->run();
+            return true;
+        }
+    fprintf(stderr, "no case is called %s\n", name);
+    return false;
+}
+
 static inline int run_cases(int count, char **arguments, const struct test_case *cases) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     FILE *file = count > 2 ? fopen(arguments[2], "rb") : NULL;
-    if (file && fread(image, 1, sizeof image, file) == 0)
+    if (count < 2 || (file && fread(image, 1, sizeof image, file) == 0))
         return 2;
-    for (; cases->name; cases++)
-        if (count > 1 && strcmp(cases->name, arguments[1]) == 0) {
-            hip_open();
-            cases->run();
-            return 0;
-        }
-    fprintf(stderr, "no such case\n");
-    return 2;
+    hip_open();
+    char *rest = arguments[1];
+    for (char *name = strtok_r(rest, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+        if (!run_case(name, cases))
+            return 2;
+    return 0;
 }
 
 #endif

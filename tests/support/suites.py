@@ -5,6 +5,7 @@ Hooks for pytest: tests/conftest.py and softgpu/tests/conftest.py import them.
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
@@ -102,6 +103,11 @@ def scope(test: str) -> str:
             return folder
     file = test.partition("::")[0]
     return test if file in APART else file
+
+
+def pytest_collection_finish() -> None:
+    """Exempts the collected tests from garbage collection: each pass over them takes 0.2 s."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

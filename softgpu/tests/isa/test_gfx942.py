@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from softgpu.tests.kernels.compare import bf16, from_bf16
+from tests.support.suites import covering
 
 from .device import Fault, Memory
 from .float8 import BF8, FP8, NAN, decode, encode
@@ -122,6 +123,7 @@ def test_8_bit_floats_are_rounded_by_chance(kind: str, part: int) -> None:
 
 
 MATRICES = [(16, 32, 8), (32, 16, 8)]
+PAIRS = list(itertools.product(KINDS, repeat=2))
 
 
 def matrix_kernel(instruction: str, count: int) -> str:
@@ -159,9 +161,12 @@ def dense(shape: Shape, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarr
     return (sums + np.einsum("bik,bjk->bij", left, right))[result].astype(np.float32)
 
 
-@pytest.mark.parametrize("second", KINDS)
-@pytest.mark.parametrize("first", KINDS)
-@pytest.mark.parametrize(("rows", "depth", "each"), MATRICES)
+@pytest.mark.parametrize(
+    ("rows", "depth", "each", "first", "second"),
+    covering(
+        (*shape, *kinds) for shape in MATRICES for kinds in itertools.product(KINDS, repeat=2)
+    ),
+)
 def test_matrices_of_8_bit_floats_are_multiplied(
     first: str, second: str, rows: int, depth: int, each: int
 ) -> None:

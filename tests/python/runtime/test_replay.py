@@ -17,6 +17,7 @@ from tests.support.child import environment
 from tests.support.command import COMMAND, assert_sentence, command
 
 
+@pytest.mark.check
 def test_a_replay_of_several_launches_says_which_it_makes(tmp_path: Path) -> None:
     out = tmp_path / "recording"
     words = ("run", "--device", "softgpu", "--nth", 0, "--kernel", "halve", "--record", out)
@@ -56,6 +57,7 @@ def test_a_write_outside_an_argument_is_named(recorded: Path) -> None:
     assert "behind memory block 0 were written, the nearest 2 bytes from the block" in done.stdout
 
 
+@pytest.mark.check
 def test_a_replay_takes_another_image(recorded: Path, tmp_path: Path) -> None:
     image = tmp_path / "image"
     image.write_bytes((recorded / "blobs" / launches_of(recorded)[0]["image"]).read_bytes())
@@ -66,6 +68,7 @@ def test_a_replay_takes_another_image(recorded: Path, tmp_path: Path) -> None:
     assert_sentence(done.returncode, done.stderr, "is text: name the file that was compiled")
 
 
+@pytest.mark.check
 def test_a_script_can_replay(recorded: Path, tmp_path: Path) -> None:
     script = tmp_path / "replay.py"
     assert replay(recorded, "--script", script).returncode == 0
@@ -82,6 +85,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Path) -> None:
     """The folder's name is never run as code, neither in the replay nor in the script that `replay
@@ -97,6 +101,7 @@ def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Pa
     assert not (tmp_path / "here").exists()
 
 
+@pytest.mark.check
 def test_a_kernels_name_is_only_a_name(tmp_path: Path) -> None:
     """Hooks and commands print the control characters in a kernel's name as escapes."""
     evil, shown = tmp_path / "evil", r"\u001b\u000a\u009bh"
@@ -115,6 +120,7 @@ def test_a_kernels_name_is_only_a_name(tmp_path: Path) -> None:
         assert all(line.isprintable() for line in said.splitlines())
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_may_lack_letters(encoding: str, recorded: Path, tmp_path: Path) -> None:
     def rename(launch: dict[str, Any]) -> None:

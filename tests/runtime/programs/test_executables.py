@@ -14,6 +14,7 @@ from softgpu.tests.kernels.compare import mismatch
 from softgpu.tests.kernels.program import Module
 from tests.runtime.programs.executables import build, printed
 from tests.support.command import command
+from tests.support.suites import in_check
 
 PROGRAMS: list[tuple[Module, str, int]] = [
     (algorithms.MODULE, "matmul_f32", 22),
@@ -34,8 +35,12 @@ PROGRAMS: list[tuple[Module, str, int]] = [
 ]
 
 
+#: `make check` runs the others.
+OFTEN = ("matmul_f32", "whole_sort", "softmax", "layer_norm", "dynamic_memory", "called")
+
+
 @pytest.mark.parametrize(
-    ("module", "name", "llvm"), [pytest.param(*p, id=f"{p[1]}-{p[2]}") for p in PROGRAMS]
+    ("module", "name", "llvm"), in_check(PROGRAMS, lambda _, name, __: name not in OFTEN)
 )
 def test_executables_give_what_numpy_gives(
     module: Module, name: str, llvm: int, tmp_path: Path

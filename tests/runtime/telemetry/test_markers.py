@@ -97,6 +97,7 @@ def test_ranges_and_a_trace_are_made_in_one_run(roctx: Path) -> None:
         (roctx / "trace.json").unlink()
 
 
+@pytest.mark.check
 def test_nothing_is_loaded_without_markers(roctx: Path) -> None:
     for value in ("", "off", "trace.json"):
         told, _ = run(roctx, MGPU_RT_TRACE=value, MGPU_RT_STATS="stats.json")

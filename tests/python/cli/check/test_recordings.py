@@ -49,6 +49,7 @@ def test_a_fault_is_found_on_its_line(faulty: Path, tmp_path: Path) -> None:
     assert done.stderr.endswith("\nmgpu-rt: 1 fault\n")
 
 
+@pytest.mark.check
 def test_a_race_is_found(tmp_path: Path) -> None:
     names = [line.split("@")[1].split("(")[0] for line in gpu_functions("races.mlir")]
     done = check(record("races.mlir", names[0], tmp_path / "recording"))
@@ -60,11 +61,13 @@ def gpu_functions(source: str) -> list[str]:
     return [line for line in lines if "gpu.func" in line]
 
 
+@pytest.mark.check
 def test_a_right_launch_has_no_fault(right: Path) -> None:
     done = check("--launch", 2, right)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "mgpu-rt: found no fault\n")
 
 
+@pytest.mark.check
 def test_another_launch_is_chosen(tmp_path: Path) -> None:
     out = record("faults.mlir", "*", tmp_path / "recording", "--nth", 1)
     names = [launch["kernel"] for launch in launches_of(out)]
@@ -90,6 +93,7 @@ def test_the_images_device_is_emulated(right: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.check
 def test_a_damaged_recording_is_named(right: Path, tmp_path: Path) -> None:
     other = changed(right, tmp_path / "other", lambda launch: launch.update(grid=[0, 1, 1]))
     done = check(other)
@@ -103,6 +107,7 @@ def test_a_damaged_recording_is_named(right: Path, tmp_path: Path) -> None:
     assert_sentence(done.returncode, done.stderr, "is not a recording")
 
 
+@pytest.mark.check
 def test_a_hostile_name_is_a_name(faulty: Path, tmp_path: Path) -> None:
     evil = Path(os.fsdecode(bytes(tmp_path) + b"/" + NAME))
     shutil.copytree(faulty, evil)
@@ -113,6 +118,7 @@ def test_a_hostile_name_is_a_name(faulty: Path, tmp_path: Path) -> None:
     assert "\x1b" not in done.stderr
 
 
+@pytest.mark.check
 def test_a_recording_without_asked_sizes_is_checked_by_the_blocks(
     faulty: Path, tmp_path: Path
 ) -> None:

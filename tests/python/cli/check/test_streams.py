@@ -75,6 +75,7 @@ def test_a_program_without_calls_was_not_checked_on_a_gpu() -> None:
     assert_sentence(done.returncode, done.stderr, "called none of the library's functions")
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("what", "kind", "status"),
     [

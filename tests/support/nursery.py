@@ -19,6 +19,7 @@ import functools
 import importlib
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -122,6 +123,7 @@ def main() -> None:
             become(order["env"], order["out"])
             os.chdir(order["cwd"])
             sys.argv = [order["name"], *arguments]
+            sys.modules["__main__"].__package__ = None  # click calls the command by its file
             importlib.import_module(module).main()
             return None if test.startswith(PYTHON_ENDS) else end(leave)
         status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
@@ -133,10 +135,16 @@ def prepare(module: str) -> None:
     or cannot be imported here: then the child reports the fault."""
     if module in sys.modules:
         return
+    before = _loaded()
     with contextlib.suppress(Exception):
         importlib.import_module(module)
-    loaded = Path("/proc/self/maps").read_text()
-    assert "libmlir_rocm_runtime" not in loaded and "libamdhip64" not in loaded, module
+    assert _loaded() == before, module
+
+
+def _loaded() -> set[str]:
+    """Returns the libraries in this process that a child has to load itself."""
+    maps = Path("/proc/self/maps").read_text()
+    return set(re.findall(r"/lib(?:mlir_rocm_runtime|amdhip64|cuda)\.so\S*", maps))
 
 
 def end(leave: Callable[[int], None]) -> NoReturn:

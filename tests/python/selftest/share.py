@@ -1,7 +1,7 @@
 """Finds the selftest's check that detects the absence of each proof. The script removes one proof
 at a time from the library, and uses the emulated device.
 
-    python -m tests.python.selftest.share [--rest] [PROOF ...]
+    python -m tests.python.selftest.share [--rest | --all] [PROOF ...]
 
 The command builds the library without each proof of docs/proofs.md, one at a time, and plays the
 programs of csrc/selftest/programs. Some programs need two devices, or reset a device. The proof's
@@ -9,6 +9,7 @@ witness `selftest CHECK` in the table of docs/proofs.md is played first. If this
 report the library as wrong, the first check that does becomes the witness. If no check reports the
 library, the row gives the reason. Until the reason is known, the row has "selftest: open", which a
 test refuses. The table is written after each proof, so that --rest can continue an interrupted run.
+Without --all, the command tries no proof whose row gives a reason.
 """
 
 from __future__ import annotations
@@ -98,22 +99,23 @@ def _row(text: str, proof: str) -> str:
     return row
 
 
-def chosen(names: Sequence[str], rest: bool) -> Iterator[table.Row]:
+def chosen(names: Sequence[str], rest: bool, every: bool) -> Iterator[table.Row]:
     text = table.PAGE.read_text(encoding="utf-8")
     for row in table.rows():
         line = _row(text, row.proof)
-        is_known = WITNESS.search(line) or REASON.search(line)
-        if (not names or row.proof in names) and not (rest and is_known):
+        has_witness, has_reason = bool(WITNESS.search(line)), bool(REASON.search(line))
+        if row.proof in names if names else every or not (has_reason or (rest and has_witness)):
             yield row
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.python.selftest.share")
     parser.add_argument("--rest", action="store_true", help="only rows that say nothing yet")
+    parser.add_argument("--all", action="store_true", help="rows that give a reason, too")
     parser.add_argument("proof", nargs="*")
     options = parser.parse_args()
     noticed = 0
-    rows = list(chosen(options.proof, options.rest))
+    rows = list(chosen(options.proof, options.rest, options.all))
     for row in rows:
         witness = WITNESS.search(_row(table.PAGE.read_text(encoding="utf-8"), row.proof))
         with without(row.proof) as library:

@@ -143,7 +143,7 @@ def _run(
 
 SIDES = ("stock", "mgpu_rt", "--exclusive", "--exclusive --lazy")
 
-#: What the user must know of a program before using the options.
+#: The conditions of the options, which the library cannot check.
 CONDITIONS = {
     "--exclusive": "nothing else in the process calls HIP",
     "--exclusive --lazy": "nothing else in the process calls HIP, if no host code reads device "

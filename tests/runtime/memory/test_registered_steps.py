@@ -1,8 +1,8 @@
 """Interrupts a register and an unregister at each step, while the library caches registrations.
 
 At a step, a signal handler unmaps memory, the registered pages change, or the program takes the
-library's descriptor. The program registered_steps.c runs with a stub of HIP that keeps using the pages of a registration,
-as a GPU does.
+library's descriptor. The program registered_steps.c runs with a stub of HIP that keeps using the
+pages of a registration, as a GPU does.
 """
 
 from __future__ import annotations

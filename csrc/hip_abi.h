@@ -48,6 +48,7 @@ enum {
     hipDeviceAttributeClockRate = 5,
     hipDeviceAttributeConcurrentKernels = 8,
     hipDeviceAttributeCooperativeLaunch = 10,
+    hipDeviceAttributeIntegrated = 16,
     hipDeviceAttributeComputeCapabilityMajor = 23,
     hipDeviceAttributeMaxBlockDimX = 26,
     hipDeviceAttributeMaxGridDimX = 29,
@@ -57,6 +58,7 @@ enum {
     hipDeviceAttributePageableMemoryAccess = 65,
     hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
     hipDeviceAttributeWarpSize = 87,
+    hipDeviceAttributeIsLargeBar = 10011,
 };
 
 typedef struct hip_dim3 {

@@ -81,10 +81,7 @@ static int judge_image(void) {
     return status;
 }
 
-static void ignore(uintptr_t begin, size_t bytes) {
-    (void)begin;
-    (void)bytes;
-}
+static void ignore(void) {}
 
 static int judge_pages(void) {
     const char *reason = page_watch_open(ignore);

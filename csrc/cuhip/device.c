@@ -81,12 +81,17 @@ static int driver_attribute(int attribute) {
 }
 
 hipError_t device_attribute(int *value, int attribute, int device) {
+    enum { LARGE_BAR = 10011 };
     CUdevice handle;
     if (!value)
         return hipErrorInvalidValue;
     const hipError_t error = device_handle(device, &handle);
     if (error)
         return error;
+    if (attribute == LARGE_BAR) {
+        *value = 0; /* the driver maps no device memory into the host's address space */
+        return hipSuccess;
+    }
     const int known = driver_attribute(attribute);
     return known ? from_cuda(cuda.DeviceGetAttribute(value, known, handle)) : hipErrorInvalidValue;
 }

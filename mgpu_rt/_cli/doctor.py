@@ -33,6 +33,13 @@ HOW_TO_BUILD = (
 )
 
 
+#: Calls that the kernel refuses while the library watches registered pages.
+REFUSED_WHILE_WATCHED = (
+    "mremap of a mapping that is partly registered then fails with EFAULT, and UFFDIO_REGISTER of "
+    "registered pages with EBUSY (docs/rule.md)"
+)
+
+
 # ---- the library ----
 
 
@@ -179,7 +186,8 @@ def _registered(checklist: Checklist, probe: str) -> None:
         told = "memory does not stay registered, also with mgpu-rt run --exclusive"
         checklist.add("registered", NOTE, f"{told}: {reason}")
     else:
-        checklist.add("registered", OK, "mgpu-rt run --exclusive keeps memory registered")
+        told = "mgpu-rt run --exclusive keeps memory registered"
+        checklist.add("registered", OK, f"{told}; {REFUSED_WHILE_WATCHED}")
 
 
 def _ending(result: subprocess.CompletedProcess[str]) -> str:

@@ -106,6 +106,8 @@ def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> di
     search = [folder, *filter(None, made.get("LD_LIBRARY_PATH", "").split(":"))]
     made["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(search))
     made["MGPU_RT_MEMORY_LIMIT"] = str(NEEDED // 2)
+    if kind == "softgpu":  # else HIP reports a large BAR, and MGPU_RT_SYNC=lazy has no effect
+        made["ROC_ENABLE_LARGE_BAR"] = "0"
     made[preload.STARTED_BY] = sys.executable
     return made
 

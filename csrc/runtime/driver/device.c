@@ -1,5 +1,6 @@
 #include "driver/device.h"
 #include "atomics.h"
+#include "driver/cuda.h"
 #include "driver/hip.h"
 #include "driver/hip_open.h"
 #include "driver/report.h"
@@ -16,21 +17,72 @@
 #include <stdio.h>
 #include <string.h>
 
-bool device_reaches_pageable(int device) {
-    enum { UNKNOWN, NO, YES };
-    static char answers[MOST_DEVICES];
+/* HIP's structure of device properties has 792 bytes up to HIP 5.7, and 1472 bytes in later
+ * releases. The structure contains the target after the device's name, at an offset that depends on
+ * the release. */
+enum { PROPERTIES = 4096, PROPERTIES_NAME = 256, TARGET = 64 };
+
+/* ---- memory that host and device share ---- */
+
+/* The answer of a question about a device, which the library asks once. */
+enum answer { UNKNOWN, NO, YES };
+
+static bool ask_once(char answers[MOST_DEVICES], int device, bool (*ask)(int device)) {
     if (device >= MOST_DEVICES)
         return true;
     char answer = load_relaxed(&answers[device]);
     if (LIKELY(answer != UNKNOWN))
         return answer == YES;
-    int value = 1;
-    if (!device_answered(
-            hip.DeviceGetAttribute(&value, hipDeviceAttributePageableMemoryAccess, device)))
-        value = 1;
-    answer = value ? YES : NO;
+    answer = ask(device) ? YES : NO;
     store_relaxed(&answers[device], answer);
     return answer == YES;
+}
+
+/* Returns true if HIP does not answer. */
+static bool has_attribute(int attribute, int device) {
+    int value = 1;
+    return !device_answered(hip.DeviceGetAttribute(&value, attribute, device)) || value;
+}
+
+static bool ask_pageable(int device) {
+    return has_attribute(hipDeviceAttributePageableMemoryAccess, device);
+}
+
+bool device_reaches_pageable(int device) {
+    static char answers[MOST_DEVICES];
+    return ask_once(answers, device, ask_pageable);
+}
+
+/* HIP 6 and later have an attribute for a large BAR, through which the host accesses all device
+ * memory. HIP 5 refuses this attribute, and reports the large BAR only in the properties. */
+static bool has_large_bar(int device) {
+    enum { LARGE_BAR = 764 }; /* in HIP 5's structure */
+    char properties[PROPERTIES] = "";
+    int value;
+    if (hip_version >= HIP_6_0 || cuda_present())
+        return has_attribute(hipDeviceAttributeIsLargeBar, device);
+    if (hip.GetDeviceProperties == hip_missing.GetDeviceProperties ||
+        !device_answered(hip.GetDeviceProperties(properties, device)))
+        return true;
+    memcpy(&value, properties + LARGE_BAR, sizeof value);
+    return value;
+}
+
+static bool ask_shared(int device) {
+    const bool shared =
+        DOUBT(kernels_reach_the_host, device_reaches_pageable(device)) ||
+        DOUBT(host_reaches_the_device,
+              has_attribute(hipDeviceAttributeIntegrated, device) || has_large_bar(device));
+    if (shared)
+        report_verbose("MGPU_RT_SYNC=lazy waits at each synchronise: HIP does not say that device "
+                       "%d and the host cannot access each other's memory",
+                       device);
+    return shared;
+}
+
+bool device_shares_memory(int device) {
+    static char answers[MOST_DEVICES];
+    return ask_once(answers, device, ask_shared);
 }
 
 /* HIP 7 and later keep the last error until it is read, and do not count "not ready" as an error.
@@ -47,11 +99,6 @@ bool device_answered(hipError_t error) {
 }
 
 /* ---- targets ---- */
-
-/* HIP's structure of device properties has 792 bytes up to HIP 5.7, and 1472 bytes in later
- * releases. The structure contains the target after the device's name, at an offset that depends on
- * the release. */
-enum { PROPERTIES = 4096, PROPERTIES_NAME = 256, TARGET = 64 };
 
 struct targets {
     char *text;

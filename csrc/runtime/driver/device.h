@@ -12,6 +12,12 @@
  * does not answer the query. The library queries HIP once for each device. */
 bool device_reaches_pageable(int device);
 
+/* Returns true if host code can read memory of the device itself, or if kernels can access pageable
+ * host memory. Also returns true if HIP does not answer. HIP reports a device whose memory the host
+ * can reach as integrated, or as one with a large BAR. The library queries HIP once for each
+ * device. */
+bool device_shares_memory(int device);
+
 /* Writes the targets of all devices ("gfx90a:sramecc+:xnack-"), each once, separated by ", ", as
  * HIP names them. Leaves out a device whose target HIP does not report. A separate thread asks HIP,
  * so that the calling thread's last error is unchanged. */

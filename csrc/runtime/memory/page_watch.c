@@ -1,5 +1,6 @@
 #include "memory/page_watch.h"
 #include "atomics.h"
+#include "memory/page_changes.h"
 #include "proof.h"
 
 #include <errno.h>
@@ -8,10 +9,12 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -19,40 +22,104 @@
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE 2U
+#endif
 
-enum { STACK = 64 << 10, EVENTS = 16 };
+enum {
+    STACK = 64 << 10,
+    EVENTS = 16,
+    HIGH = 900 /* programs use low numbers: a program may close a number and rely on getting it */
+};
 
-static int events = -1; /* the userfaultfd */
-static uint64_t reads;  /* odd from before the read of an event until `changed` has returned */
-static void (*tell)(uintptr_t begin, size_t bytes);
+static int events = -1;        /* the userfaultfd, in the program's table of descriptors */
+static struct stat descriptor; /* device and inode of `events`: each userfaultfd has its own */
+static bool lost;              /* the program has closed `events` */
+static uint64_t reads; /* odd from before the read of an event until the event is recorded */
+static void (*tell)(void);
+
+/* ---- the descriptor ---- */
+
+/* Returns true if the descriptor is still the watch's. Once the program has closed the descriptor,
+ * the number never denotes the watch again. So after a call that used the number, the result true
+ * means that the call used the watch. */
+static bool is_ours(void) {
+    struct stat now;
+    if (events < 0 || load_relaxed(&lost))
+        return false;
+    if (fstat(events, &now) == 0 && now.st_ino == descriptor.st_ino &&
+        now.st_dev == descriptor.st_dev)
+        return true;
+    store_relaxed(&lost, true);
+    return false;
+}
+
+bool page_watch_is_lost(void) {
+    return load_relaxed(&lost);
+}
+
+/* Moves a descriptor to a high number, which the program is unlikely to want. */
+static int move_up(int low) {
+    const int high = fcntl(low, F_DUPFD_CLOEXEC, HIGH);
+    const int moved = high >= 0 ? high : fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(low);
+    return moved;
+}
 
 /* ---- reading ---- */
 
-static void tell_of(const struct uffd_msg *event) {
+static void record_event(const struct uffd_msg *event) {
+    const uintptr_t begin = event->arg.remove.start, end = event->arg.remove.end;
+    const uintptr_t from = event->arg.remap.from;
     if (event->event == UFFD_EVENT_REMAP)
-        PROOF_STEP(moved_pages_are_told, tell(event->arg.remap.from, event->arg.remap.len));
+        PROOF_STEP(moved_pages_are_told, page_changes_note(from, from + event->arg.remap.len));
     else if (event->event == UFFD_EVENT_UNMAP)
-        PROOF_STEP(unmapped_pages_are_told,
-                   tell(event->arg.remove.start, event->arg.remove.end - event->arg.remove.start));
+        PROOF_STEP(unmapped_pages_are_told, page_changes_note(begin, end));
     else if (event->event == UFFD_EVENT_REMOVE)
-        PROOF_STEP(dropped_pages_are_told,
-                   tell(event->arg.remove.start, event->arg.remove.end - event->arg.remove.start));
+        PROOF_STEP(dropped_pages_are_told, page_changes_note_drop(begin, end));
 }
+
+/* Gives the calling thread a table of descriptors of its own, in which only the watch is open. */
+static bool leave_table(void) {
+    const unsigned kept = (unsigned)events;
+    return syscall(SYS_close_range, kept + 1, ~0U, CLOSE_RANGE_UNSHARE) == 0;
+}
+
+static void close_others(void) {
+    if (events > 0)
+        (void)syscall(SYS_close_range, 0U, (unsigned)events - 1, 0U);
+}
+
+struct start {
+    sem_t done;
+    bool left; /* the thread has its own table */
+};
 
 /* Reads the events. While an event is unread, the kernel's answer makes page_watch_settled return
  * false. Before the thread reads the event, `reads` becomes odd, so page_watch_settled still
  * returns false. */
-static void *read_events(void *unused) {
-    (void)unused;
+static void *read_events(void *starting) {
+    struct start *start = starting;
+    const int own = events;
+    const bool left = leave_table();
+    start->left = left;
+    sem_post(&start->done); /* `start` is gone from here on */
+    if (!left)
+        return NULL;
+    close_others();
     for (;;) {
         struct uffd_msg read_ones[EVENTS];
-        struct pollfd wait = {.fd = events, .events = POLLIN};
+        struct pollfd wait = {.fd = own, .events = POLLIN};
         (void)poll(&wait, 1, -1);
         (void)fetch_add_seq_cst(&reads, 1);
-        const ssize_t bytes = read(events, read_ones, sizeof read_ones);
+        const ssize_t bytes = read(own, read_ones, sizeof read_ones);
         for (ssize_t i = 0; i < bytes / (ssize_t)sizeof *read_ones; i++)
-            tell_of(&read_ones[i]);
+            record_event(&read_ones[i]);
         (void)fetch_add_seq_cst(&reads, 1);
+        tell();
     }
     return NULL;
 }
@@ -64,15 +131,20 @@ static bool start_reading(void) {
     sigset_t all, before;
     pthread_t thread;
     pthread_attr_t attributes;
+    struct start start = {.left = false};
+    sem_init(&start.done, 0, 0);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool created = pthread_create(&thread, &attributes, read_events, NULL) == 0;
+    const bool created = pthread_create(&thread, &attributes, read_events, &start) == 0;
+    while (created && sem_wait(&start.done) != 0)
+        continue;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    return created;
+    sem_destroy(&start.done);
+    return created && start.left;
 }
 
 /* ---- opening ---- */
@@ -86,7 +158,7 @@ static bool kernel_serves(void) {
            (major > 5 || (major == 5 && minor >= 12));
 }
 
-const char *page_watch_open(void (*changed)(uintptr_t begin, size_t bytes)) {
+const char *page_watch_open(void (*changed)(void)) {
     struct uffdio_api api = {.api = UFFD_API,
                              .features = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE |
                                          UFFD_FEATURE_EVENT_REMAP};
@@ -98,16 +170,18 @@ const char *page_watch_open(void (*changed)(uintptr_t begin, size_t bytes)) {
                    ? "the system call userfaultfd is forbidden here, as in most containers"
                    : "the kernel has no userfaultfd";
     tell = changed;
-    events = opened;
-    if (ioctl(opened, UFFDIO_API, &api) == 0 && start_reading())
+    events = move_up(opened);
+    if (events < 0)
+        return "the process has no free descriptor";
+    if (ioctl(events, UFFDIO_API, &api) == 0 && fstat(events, &descriptor) == 0 && start_reading())
         return NULL;
+    close(events);
     events = -1;
-    close(opened);
     return "userfaultfd does not report unmapped pages here";
 }
 
 void page_watch_forked(void) {
-    if (events >= 0)
+    if (is_ours())
         close(events);
     events = -1;
 }
@@ -118,35 +192,60 @@ bool page_watch_add(const void *address, size_t bytes) {
     const uintptr_t begin = page_of((uintptr_t)address);
     const uintptr_t end = page_of((uintptr_t)address + bytes + page_bytes - 1);
     struct uffdio_register range = {.range = {begin, end - begin}, .mode = UFFDIO_REGISTER_MODE_WP};
-    return events >= 0 && ioctl(events, UFFDIO_REGISTER, &range) == 0;
+    return is_ours() && ioctl(events, UFFDIO_REGISTER, &range) == 0 && is_ours();
 }
 
 void page_watch_remove(uintptr_t begin, size_t bytes) {
     struct uffdio_range range = {begin, bytes};
-    if (events >= 0 && bytes)
+    if (bytes && is_ours())
         (void)ioctl(events, UFFDIO_UNREGISTER, &range);
 }
 
 /* The ioctl UFFDIO_WRITEPROTECT returns EAGAIN if a mapping is changing, or if the event of a
  * change is unread. Otherwise the ioctl checks its arguments, and returns EINVAL for zero bytes. So
- * EINVAL means that no change is pending (userfaultfd_writeprotect and mmap_changing in Linux). */
+ * EINVAL means that no change is pending (userfaultfd_writeprotect and mmap_changing in Linux). A
+ * file of the program may answer EINVAL too, so the function then checks the descriptor. */
 bool page_watch_settled(void) {
     struct uffdio_writeprotect nothing = {.mode = 0};
     const uint64_t before = load_seq_cst(&reads);
-    const bool quiet =
-        events >= 0 && ioctl(events, UFFDIO_WRITEPROTECT, &nothing) != 0 && errno == EINVAL;
-    return quiet && PROOF(no_event_is_in_hand, before % 2 == 0 && load_seq_cst(&reads) == before);
+    const bool quiet = ioctl(events, UFFDIO_WRITEPROTECT, &nothing) != 0 && errno == EINVAL;
+    return PROOF(descriptor_is_the_watch, is_ours()) && quiet &&
+           PROOF(no_event_is_in_hand, before % 2 == 0 && load_seq_cst(&reads) == before);
 }
 
-/* A line of /proc/self/maps is "7f0000000000-7f0000021000 rw-p 00000000 00:00 0". The last number
- * is the inode of a file or of shared memory, and 0 for private memory. The search takes 1 µs for
- * each mapping, and is faster than a registration by HIP. */
-bool pages_are_private(const void *address, size_t bytes) {
+/* ---- mappings ---- */
+
+/* The ioctl PROCMAP_QUERY of Linux 6.11 (linux/fs.h), which finds a mapping in 1 us. */
+struct mapping_query {
+    uint64_t size, flags, address;                                /* given */
+    uint64_t begin, end, mapping_flags, page_size, offset, inode; /* returned */
+    uint32_t major, minor, name_size, build_id_size;              /* returned; wanted: 0 */
+    uint64_t name, build_id;                                      /* 0 */
+};
+#define MAPPING_QUERY _IOWR('f', 17, struct mapping_query)
+enum { MAPPING_IS_SHARED = 8 };
+
+/* Sets errno to ENOTTY if the kernel has no such query. */
+static bool query_is_private(int maps, uintptr_t known, uintptr_t end) {
+    bool private = true;
+    errno = 0;
+    while (private && known < end) {
+        struct mapping_query query = {.size = sizeof query, .address = known};
+        private = ioctl(maps, MAPPING_QUERY, &query) == 0 &&
+                  !(query.mapping_flags & MAPPING_IS_SHARED) && !query.inode;
+        known = query.end;
+    }
+    return private;
+}
+
+/* Searches the text of /proc/self/maps. A line is "7f0000000000-7f0000021000 rw-p 00000000 00:00
+ * 0". The last number is the inode of a file or of shared memory, and 0 for private memory. A line
+ * costs 0.3 us, so the search ends after MOST_LINES lines: with more mappings it would take longer
+ * than a registration by HIP. */
+enum { MOST_LINES = 1024 };
+static bool search_is_private(FILE *maps, uintptr_t known, uintptr_t end) {
     char line[PATH_MAX + 128], *rest;
-    uintptr_t known = (uintptr_t)address;
-    const uintptr_t end = known + bytes;
-    FILE *maps = fopen("/proc/self/maps", "re");
-    while (known < end && maps && fgets(line, sizeof line, maps)) {
+    for (int i = 0; known < end && i < MOST_LINES && fgets(line, sizeof line, maps); i++) {
         const uintptr_t first = strtoul(line, &rest, 16), last = strtoul(rest + 1, &rest, 16);
         unsigned long inode;
         char sharing;
@@ -156,7 +255,16 @@ bool pages_are_private(const void *address, size_t bytes) {
             break;
         known = last;
     }
-    if (maps)
-        fclose(maps);
     return known >= end;
+}
+
+bool pages_are_private(const void *address, size_t bytes) {
+    const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (!maps)
+        return false;
+    const bool private = query_is_private(fileno(maps), begin, end) ||
+                         (errno == ENOTTY && search_is_private(maps, begin, end));
+    fclose(maps);
+    return private;
 }

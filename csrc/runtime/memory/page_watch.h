@@ -8,7 +8,12 @@
  *
  * Without an event, the pages may still have changed: munmap drops the pages before the kernel
  * sends the event. So another thread may map new pages at the address before this library has read
- * the event. page_watch_settled tells callers whether events may be unread. */
+ * the event. page_watch_settled tells callers whether events may be unread.
+ *
+ * The program may close the watch's descriptor, and may then use the descriptor's number for a file
+ * of its own. So the thread that reads events has a descriptor in a table of its own, which the
+ * program cannot close. Other threads use the program's table. They check the descriptor, and the
+ * watch is lost once the descriptor is gone. */
 #ifndef MGPU_RT_PAGE_WATCH_H
 #define MGPU_RT_PAGE_WATCH_H
 
@@ -16,11 +21,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Starts the thread that reads events and calls `changed` with the pages of each event. `changed`
- * may take tables_lock. `changed` must not call HIP or an allocator, because a call that unmaps
- * memory would wait for the thread that runs `changed`. Returns NULL, or the reason why this
- * process cannot watch pages. Called once. */
-const char *page_watch_open(void (*changed)(uintptr_t begin, size_t bytes));
+/* Starts the thread that reads events. The thread records the pages of each event (page_changes.h),
+ * and then calls `changed`. `changed` must take no lock, must not wait, and must not call HIP or an
+ * allocator. A thread that unmaps memory waits for the thread that runs `changed`, and may hold any
+ * lock. Returns NULL, or the reason why this process cannot watch pages. Called once. */
+const char *page_watch_open(void (*changed)(void));
 
 /* Begins to watch the pages that hold these bytes. Returns false if the kernel cannot watch the
  * pages, for example pages of a file, huge pages, or pages that the program watches itself. */
@@ -29,21 +34,21 @@ bool page_watch_add(const void *address, size_t bytes);
 /* Ends the watch of a range of whole pages. */
 void page_watch_remove(uintptr_t begin, size_t bytes);
 
-/* Returns true if `changed` was called for every change that began before this call. Costs one
- * system call, 0.5 us. Returns false if a change is in progress, or if the watch is closed. */
+/* Returns true if every change that began before this call is recorded. Costs two system calls, 0.7
+ * us. Returns false if a change is in progress, or if the watch is closed or lost. */
 bool page_watch_settled(void);
+
+/* Returns true once a call above has found that the program has closed the watch's descriptor. The
+ * thread of events still reads events, so that no thread waits for ever. */
+bool page_watch_is_lost(void);
 
 /* Closes the watch in a forked child, because the kernel does not watch the child's pages. */
 void page_watch_forked(void);
 
 /* Returns true if all these bytes lie in private memory without a file. Pages of files and of
  * shared memory are replaced without an event. When a file is truncated, the kernel also drops
- * private copies of the file's pages without an event. */
+ * private copies of the file's pages without an event. Before Linux 6.11, returns false if the
+ * process has many mappings below the address. */
 bool pages_are_private(const void *address, size_t bytes);
-
-static const size_t page_bytes = 4096; /* x86-64 */
-static inline uintptr_t page_of(uintptr_t address) {
-    return address & ~(uintptr_t)(page_bytes - 1);
-}
 
 #endif

@@ -3,6 +3,7 @@
 #include "driver/exclusive.h"
 #include "driver/hip.h"
 #include "driver/report.h"
+#include "memory/page_changes.h"
 #include "memory/page_watch.h"
 #include "process/options.h"
 #include "process/state.h"
@@ -34,10 +35,10 @@
  *
  * A registration is in the table of ranges unless it is GONE. registrations_idle is the number of
  * bytes in all registrations that are IDLE, and in all TAKEN registrations that were IDLE before.
- * The thread that reads events sets `stale` in any state of a registration; a fork sets `stale`
- * too. A thread that makes a registration IDLE checks `stale` afterwards. After `stale` is set, the
- * trimming thread visits the IDLE registrations. So a stale registration is trimmed either by the
- * thread that makes it IDLE or by the trimming thread. */
+ * A recorded change of pages (page_changes.h) sets `stale` in any state of a registration; a fork
+ * sets `stale` too. A thread that makes a registration IDLE checks `stale` afterwards. After
+ * `stale` is set, the trimming thread visits the stale IDLE registrations. So a stale registration
+ * is trimmed either by the thread that makes it IDLE or by the trimming thread. */
 enum registration_state {
     REGISTRATION_GONE, /* the library knows of no registration in HIP */
     REGISTRATION_HELD, /* registered by the program */
@@ -55,15 +56,16 @@ struct registration {
     bool stale;      /* the pages at the address may have been replaced */
     bool watched;    /* the watch of the pages began before HIP pinned the pages */
     unsigned wasted; /* number of times that the registration became stale since its last reuse */
-    uint64_t last_use;
+    bool linked;     /* whether the registration is in the list of idle registrations */
+    struct registration *older, *newer; /* in that list */
 };
 
 static struct handle_map registrations = HANDLE_MAP(struct registration);
 size_t registrations_idle;
 
-static uint64_t uses; /* the value that the next idle registration gets as `last_use` */
 static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* held while a thread changes a range
                                                               * and the range's watch */
+static unsigned watched; /* number of registrations whose pages are watched */
 
 static void *address_of(const struct registration *registration) {
     return (void *)registration->handle.key;
@@ -89,14 +91,72 @@ static struct registration *last_in(uintptr_t begin, uintptr_t end) {
     return NULL;
 }
 
+/* ---- the idle registrations ----
+ *
+ * A list under tables_lock: the stale registrations first, then the others from the least to the
+ * most recently used. A registration in the list may be TAKEN. */
+
+static struct registration *oldest, *newest;
+
+static void unlink_idle(struct registration *registration) {
+    if (!registration->linked)
+        return;
+    *(registration->older ? &registration->older->newer : &oldest) = registration->newer;
+    *(registration->newer ? &registration->newer->older : &newest) = registration->older;
+    registration->linked = false;
+}
+
+static void link_idle(struct registration *registration, bool first) {
+    registration->older = first ? NULL : newest;
+    registration->newer = first ? oldest : NULL;
+    *(registration->older ? &registration->older->newer : &oldest) = registration;
+    *(registration->newer ? &registration->newer->older : &newest) = registration;
+    registration->linked = true;
+}
+
+static void make_stale(struct registration *registration) {
+    store_seq_cst(&registration->stale, true);
+    if (!registration->linked)
+        return;
+    unlink_idle(registration);
+    link_idle(registration, true);
+}
+
+/* Marks the registrations of changed pages as stale. */
+static void mark_changed(uintptr_t begin, uintptr_t end) {
+    for (struct registration *each; (each = last_in(begin, end)); end = (uintptr_t)address_of(each))
+        PROOF_STEP(replaced_pages_are_stale, make_stale(each));
+}
+
+/* Returns the first idle registration, or the first one that is stale. */
+static struct registration *first_idle(bool is_stale) {
+    struct registration *found;
+    pthread_mutex_lock(&tables_lock);
+    page_changes_apply(mark_changed);
+    for (found = oldest; found; found = found->newer) {
+        if (is_stale && !load_seq_cst(&found->stale))
+            found = NULL;
+        if (!found || load_seq_cst(&found->state) == REGISTRATION_IDLE)
+            break;
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return found;
+}
+
 /* ---- trimming ---- */
+
+static void set_watched(struct registration *registration, bool value) {
+    (void)fetch_add_relaxed(&watched, (unsigned)value - (unsigned)registration->watched);
+    registration->watched = value;
+}
 
 /* Removes a registration's range, and ends the watch of the registration's pages. Pages that also
  * belong to another registration stay watched. */
-static void unwatch(const struct registration *registration) {
+static void unwatch(struct registration *registration) {
     uintptr_t begin = page_of((uintptr_t)address_of(registration));
     uintptr_t end = page_of((uintptr_t)address_of(registration) + registration->bytes - 1);
     pthread_mutex_lock(&tables_lock);
+    unlink_idle(registration);
     ranges_remove((uintptr_t)address_of(registration));
     const bool last_shared =
         DOUBT(last_page_is_watched_for_another, last_in(end, end + page_bytes));
@@ -106,6 +166,7 @@ static void unwatch(const struct registration *registration) {
     end += last_shared ? 0 : page_bytes;
     if (registration->watched && begin < end)
         page_watch_remove(begin, end - begin);
+    set_watched(registration, false);
 }
 
 /* Ends a registration that the caller has taken, after HIP has unregistered the memory. */
@@ -192,23 +253,15 @@ static void *trim_when_stale(void *unused) {
             continue;
         pthread_mutex_lock(&calling_hip);
         goes_on = !ended;
-        for (struct registration *each = handle_first(&registrations); each && goes_on;
-             each = handle_next(each))
-            if (load_seq_cst(&each->stale))
-                (void)trim(each);
+        for (struct registration *each; goes_on && (each = first_idle(true));)
+            (void)trim(each);
         pthread_mutex_unlock(&calling_hip);
     }
     return NULL;
 }
 
-/* Marks the registrations of these pages as stale. The thread that reads events calls this
- * function. */
-static void pages_changed(uintptr_t begin, size_t bytes) {
-    uintptr_t end = begin + bytes;
-    pthread_mutex_lock(&tables_lock);
-    for (struct registration *each; (each = last_in(begin, end)); end = (uintptr_t)address_of(each))
-        PROOF_STEP(replaced_pages_are_stale, store_seq_cst(&each->stale, true));
-    pthread_mutex_unlock(&tables_lock);
+/* The thread that reads events calls this function, which must not wait. */
+static void pages_changed(void) {
     sem_post(&some_are_stale);
 }
 
@@ -224,13 +277,15 @@ void registrations_end(void) {
 
 void registrations_before_fork(void) {
     for (struct registration *each = handle_first(&registrations); each; each = handle_next(each))
-        PROOF_STEP(forked_pages_are_stale, store_seq_cst(&each->stale, true));
+        PROOF_STEP(forked_pages_are_stale, make_stale(each));
 }
 
 void registrations_after_fork(void) {
     if (!handle_first(&registrations))
         return;
+    pthread_mutex_lock(&tables_lock);
     registrations_before_fork();
+    pthread_mutex_unlock(&tables_lock);
     sem_post(&some_are_stale);
 }
 
@@ -256,14 +311,32 @@ static bool start_trimming(void) {
     return created;
 }
 
+/* A watched range may split a mapping of the program into three. The kernel limits the number of
+ * mappings of a process, and then refuses further mappings. So the library watches so few
+ * ranges that they add at most a sixteenth of the limit. */
+static unsigned most_watched;
+
+static unsigned find_most_watched(void) {
+    unsigned mappings = 65530; /* the kernel's default */
+    FILE *limit = fopen("/proc/sys/vm/max_map_count", "re");
+    if (limit && fscanf(limit, "%u", &mappings) != 1)
+        mappings = 0;
+    if (limit)
+        fclose(limit);
+    return mappings / 32;
+}
+
 static void start_watching(void) {
     const char *reason = start_trimming() ? page_watch_open(pages_changed) : "no thread";
+    most_watched = find_most_watched();
     watches = !reason;
     if (reason)
         report_verbose("registered memory is not cached: %s", reason);
     else
-        report_verbose(
-            "registered memory is cached: it stays registered after mgpuMemHostUnregister");
+        report_verbose("registered memory is cached: it stays registered after "
+                       "mgpuMemHostUnregister. Then mremap of a mapping that is partly registered "
+                       "fails (EFAULT), and UFFDIO_REGISTER of registered pages (EBUSY): call "
+                       "mgpu_rt_empty_cache first (docs/rule.md)");
 }
 
 static void say_no_word(void) {
@@ -282,7 +355,7 @@ static bool may_watch(void) {
         return false;
     }
     pthread_once(&once, start_watching);
-    return watches;
+    return watches && !page_watch_is_lost();
 }
 
 /* ---- the limit ---- */
@@ -317,14 +390,17 @@ static size_t find_limit(void) {
 }
 
 static bool trim_oldest(void) {
-    struct registration *oldest = NULL;
-    for (struct registration *each = handle_first(&registrations); each; each = handle_next(each))
-        if (load_seq_cst(&each->state) == REGISTRATION_IDLE &&
-            (!oldest || load_relaxed(&each->last_use) < load_relaxed(&oldest->last_use)))
-            oldest = each;
-    if (!oldest || !trim(oldest))
+    struct registration *first = first_idle(false);
+    if (!first || !trim(first))
         return false;
     (void)fetch_add_relaxed(&counts.kept.limited, 1);
+    return true;
+}
+
+static bool may_watch_one_more(void) {
+    while (load_relaxed(&watched) >= most_watched)
+        if (!trim_oldest())
+            return false;
     return true;
 }
 
@@ -347,12 +423,22 @@ static bool make_room(size_t bytes) {
  * MOST_WASTED times. */
 enum { MOST_WASTED = 4, ATTEMPTS = 64 };
 
+static void apply_changes(void) {
+    if (page_changes_are_applied())
+        return;
+    pthread_mutex_lock(&tables_lock);
+    page_changes_apply(mark_changed);
+    pthread_mutex_unlock(&tables_lock);
+}
+
 /* Returns whether the pages that HIP has pinned are still mapped at the registration's address.
  * Repeats the check while another thread is unmapping other watched memory. */
 static bool pages_are_the_same(const struct registration *registration) {
-    for (int i = 0; i < ATTEMPTS && !load_seq_cst(&registration->stale); i++) {
-        if (PROOF(no_change_is_under_way, page_watch_settled()))
+    for (int i = 0; i < ATTEMPTS && !page_watch_is_lost(); i++) {
+        if (PROOF(no_change_is_under_way, page_watch_settled())) {
+            apply_changes();
             return !load_seq_cst(&registration->stale);
+        }
         sched_yield();
     }
     return false;
@@ -362,6 +448,10 @@ static void set_kind(struct registration *registration, enum range_kind kind) {
     pthread_mutex_lock(&tables_lock);
     store_relaxed(&registration->range.kind, kind);
     ranges_change();
+    if (kind == RANGE_IDLE)
+        link_idle(registration, false);
+    else
+        unlink_idle(registration);
     pthread_mutex_unlock(&tables_lock);
 }
 
@@ -396,19 +486,28 @@ static hipError_t register_by_hip(void *address, size_t bytes) {
 
 /* Registers the memory of a registration that the caller has taken. The watch of the memory's pages
  * begins before HIP pins the pages. If another range contains some of these bytes, the function
- * does not call HIP, and returns false. */
+ * does not call HIP, and returns false.
+ *
+ * The kernel reports a drop of pages (MADV_DONTNEED) before it drops them, and may drop them at any
+ * later time. So memory that had a drop is not watched again: HIP might pin a page that the kernel
+ * then drops. The order matters: if the drop is recorded after the check, the range is already in
+ * the table, and the change makes the registration stale. */
 static bool register_watched(struct registration *registration, size_t bytes, hipError_t *error) {
     void *const address = address_of(registration);
-    const bool watch = registration->wasted < MOST_WASTED && may_watch();
+    const bool watch = registration->wasted < MOST_WASTED && may_watch() && may_watch_one_more();
     registration->bytes = bytes;
     store_seq_cst(&registration->stale, false);
     pthread_mutex_lock(&watching);
     pthread_mutex_lock(&tables_lock);
+    page_changes_apply(mark_changed);
     const bool alone = ranges_begin(address, bytes) == NULL;
     if (alone)
         ranges_add(&registration->range, (uintptr_t)address, bytes, RANGE_MIXED);
     pthread_mutex_unlock(&tables_lock);
-    registration->watched = alone && watch && page_watch_add(address, bytes);
+    set_watched(registration,
+                alone && watch &&
+                    PROOF(no_drop_may_follow, !page_changes_had_drop(address, bytes)) &&
+                    page_watch_add(address, bytes));
     pthread_mutex_unlock(&watching);
     if (!alone) {
         store_seq_cst(&registration->state, REGISTRATION_GONE);
@@ -452,7 +551,7 @@ hipError_t registration_acquire(void *address, uint64_t bytes) {
      * the same bytes. Other code has then ended the older registration. */
     if (registration && (move(registration, REGISTRATION_HELD, REGISTRATION_TAKEN) ||
                          move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN))) {
-        registration->watched = false;
+        set_watched(registration, false);
         registration->bytes = bytes;
         pthread_mutex_lock(&tables_lock);
         ranges_add(&registration->range, (uintptr_t)address, bytes, RANGE_REGISTERED);
@@ -490,7 +589,6 @@ hipError_t registration_release(void *address) {
     if (taken && may_be_idle(registration)) {
         set_kind(registration, RANGE_IDLE);
         count_idle((ptrdiff_t)registration->bytes);
-        store_relaxed(&registration->last_use, fetch_add_relaxed(&uses, 1));
         store_seq_cst(&registration->state, REGISTRATION_IDLE);
         if (load_seq_cst(&registration->stale))
             (void)trim(registration);

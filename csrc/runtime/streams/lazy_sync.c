@@ -24,8 +24,7 @@ static bool possible = true; /* no kernel is unknown or prints, and the program 
 static bool is_observable(const struct stream *stream) {
     return stream_state(stream) != STREAM_LIVE || !load_relaxed(&possible) ||
            DOUBT(kernels_see_host_memory, load_relaxed(&visible)) || runtime_exiting() ||
-           !exclusive_hip() ||
-           DOUBT(kernels_reach_the_host, device_reaches_pageable(stream->device));
+           !exclusive_hip() || device_shares_memory(stream->device);
 }
 
 bool lazy_put_off(struct stream *stream) {

@@ -7,6 +7,10 @@
  * stream needs no wait. Other calls that could reveal pending work wait first. The option serves
  * only programs that hold one stream at a time.
  *
+ * The library postpones nothing on a device whose memory the host can read, because a read calls no
+ * function of this library. If HIP does not tell whether the host can read the memory, the library
+ * postpones nothing either.
+ *
  * The program can notice two changes. The host's timers measure only the submission of work. The
  * next call that waits reports a kernel's fault; if no call waits, the exit reports the fault. */
 #ifndef MGPU_RT_LAZY_SYNC_H

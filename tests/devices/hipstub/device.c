@@ -62,7 +62,7 @@ hipError_t emu_hipDeviceGetName(char *name, int length, int device) {
 
 /* Stores the device's name and target, in the layout of HIP up to 7.2. */
 hipError_t emu_hipGetDeviceProperties(void *properties, int device) {
-    enum { SIZE = 792, TARGET = 396 };
+    enum { SIZE = 792, TARGET = 396, LARGE_BAR = 764 };
     static const char target[] = "gfx90a:sramecc+:xnack-";
     if (properties == NULL)
         return hipErrorInvalidValue;
@@ -70,6 +70,7 @@ hipError_t emu_hipGetDeviceProperties(void *properties, int device) {
         return hipErrorInvalidDevice;
     memset(properties, 0, SIZE);
     memcpy((char *)properties + TARGET, target, sizeof target);
+    memcpy((char *)properties + LARGE_BAR, &stub_large_bar, sizeof stub_large_bar);
     return emu_hipDeviceGetName(properties, TARGET, device);
 }
 
@@ -109,6 +110,12 @@ hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
     case hipDeviceAttributePageableMemoryAccess:
         *value = stub_pageable;
         return hipSuccess;
+    case hipDeviceAttributeIntegrated:
+        *value = stub_integrated;
+        return hipSuccess;
+    case hipDeviceAttributeIsLargeBar:
+        *value = stub_large_bar;
+        return stub_version < HIP_6 ? hipErrorInvalidValue : hipSuccess;
     case hipDeviceAttributeWarpSize:
         *value = 64;
         return hipSuccess;

@@ -21,6 +21,8 @@
  *   HIPSTUB_CAPABILITY  ten times the devices' compute capability, 90: from 125 on, gfx1250's,
  *                     they have clusters, which hipDrvLaunchKernelEx of version 7 takes.
  *   HIPSTUB_PAGEABLE 1: the devices report that they reach pageable host memory.
+ *   HIPSTUB_VISIBLE bar or integrated: the devices report that the host reaches their memory,
+ * through a large BAR (as HIP 6 does from version 60000000 on) or as integrated devices.
  *   HIPSTUB_PINS 1: copies from and to registered memory use the pages of the time of registration,
  * as on a GPU. At most 1 MB of a range is pinned.
  *   HIPSTUB_MEMORY    bytes of device memory of all devices, 1 GiB; hipMalloc beyond answers 2.

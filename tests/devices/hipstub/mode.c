@@ -13,7 +13,7 @@
 bool stub_fast = true;
 int stub_devices = 1;
 int stub_version = 50221153;
-int stub_pageable;
+int stub_pageable, stub_large_bar, stub_integrated;
 int stub_capability = 90;
 bool stub_reuse, stub_reuse_other_kinds;
 bool stub_destroy_returns;
@@ -79,6 +79,7 @@ __attribute__((constructor)) static void read_environment(void) {
     const char *capability = getenv("HIPSTUB_CAPABILITY");
     const char *memory = getenv("HIPSTUB_MEMORY");
     const char *pageable = getenv("HIPSTUB_PAGEABLE");
+    const char *visible = getenv("HIPSTUB_VISIBLE");
     const char *reuse = getenv("HIPSTUB_REUSE");
     const char *destroy = getenv("HIPSTUB_DESTROY_RETURNS");
     const char *teardown = getenv("HIPSTUB_TEARDOWN");
@@ -105,6 +106,8 @@ __attribute__((constructor)) static void read_environment(void) {
     if (version != NULL)
         stub_version = atoi(version);
     stub_pageable = pageable != NULL && strcmp(pageable, "1") == 0;
+    stub_large_bar = visible != NULL && strcmp(visible, "bar") == 0;
+    stub_integrated = visible != NULL && strcmp(visible, "integrated") == 0;
     if (memory != NULL)
         stub_memory = strtoull(memory, NULL, 0);
     stub_reuse_other_kinds = reuse != NULL && strcmp(reuse, "2") == 0;

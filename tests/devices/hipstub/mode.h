@@ -10,9 +10,9 @@ extern bool stub_fast;
 
 enum { STUB_MOST_DEVICES = 100 };
 extern int stub_devices;
-enum { HIP_7 = 70000000 };
+enum { HIP_6 = 60000000, HIP_7 = 70000000 };
 extern int stub_version; /* Debian 12's version, or HIPSTUB_VERSION */
-extern int stub_pageable;
+extern int stub_pageable, stub_large_bar, stub_integrated;
 extern int stub_capability; /* the value of HIPSTUB_CAPABILITY, by default 90 (gfx90a) */
 extern bool stub_reuse, stub_reuse_other_kinds;
 extern bool stub_destroy_returns;

@@ -9,8 +9,12 @@ pages of a registration have been replaced.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
+import mmap
 import os
+import platform
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +29,7 @@ from tests.support.refused import REFUSE_USERFAULTFD
 
 KIB = 1 << 10
 PAGE = 4 * KIB
+KERNEL = tuple(map(int, re.findall(r"\d+", platform.release())[:2]))
 
 #: Cases in which only the device could notice a wrong registration.
 CASES = (
@@ -267,6 +272,86 @@ def test_hip_is_asked_again_without_what_is_idle(mgpu: Mgpu) -> None:
         "hipHostUnregister": 1,
     }
     assert mgpu.stderr() == ""
+
+
+def mapped(pages: int) -> tuple[mmap.mmap, int]:
+    """Returns new memory, and its address."""
+    memory = mmap.mmap(-1, pages * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def read_bytes() -> int:
+    """Returns the number of bytes that the process has read from files."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_registrations_leave_the_program_its_mappings(mgpu: Mgpu) -> None:
+    """Each watched range splits a mapping, and the kernel limits the number of mappings."""
+    limit = int(Path("/proc/sys/vm/max_map_count").read_text())
+    count = min(limit // 8, 5_000)
+    _memory, address = mapped(2 * count)
+    before = len(Path("/proc/self/maps").read_bytes().splitlines())
+    for i in range(count):
+        at = mgpu.ffi.cast("void *", address + 2 * i * PAGE)
+        mgpu.MemHostRegister(at, PAGE)
+        mgpu.MemHostUnregister(at)
+    now = len(Path("/proc/self/maps").read_bytes().splitlines())
+    assert 100 < now - before <= limit / 16 + 10
+    registered = mgpu.count("hipHostRegister")
+    mgpu.MemHostRegister(at, PAGE)  # the last range is still cached
+    assert mgpu.count("hipHostRegister") == registered == count
+    assert mgpu.count("hipHostUnregister") >= count - limit // 32
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_memory_that_stays_registered_does_not_take_all_mappings(mgpu: Mgpu) -> None:
+    """If the program holds many registrations, the library watches only some of them."""
+    limit = int(Path("/proc/sys/vm/max_map_count").read_text())
+    count = min(limit // 8, 5_000)
+    _memory, address = mapped(2 * count)
+    before = len(Path("/proc/self/maps").read_bytes().splitlines())
+    for i in range(count):
+        mgpu.MemHostRegister(mgpu.ffi.cast("void *", address + 2 * i * PAGE), PAGE)
+    now = len(Path("/proc/self/maps").read_bytes().splitlines())
+    assert now - before <= limit / 16 + 10
+    assert mgpu.count("hipHostRegister") == count
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_an_empty_cache_lets_the_program_move_its_mappings(mgpu: Mgpu) -> None:
+    """docs/rule.md and `mgpu-rt doctor` say that mremap fails before mgpu_rt_empty_cache."""
+    c = ctypes.CDLL(None, use_errno=True)
+    c.mmap.restype = c.mremap.restype = ctypes.c_void_p
+    size, failed = 16 * PAGE, ctypes.c_void_p(-1).value
+    address = c.mmap(None, ctypes.c_size_t(size), 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+
+    def grow() -> int:
+        return c.mremap(
+            ctypes.c_void_p(address), ctypes.c_size_t(size), ctypes.c_size_t(2 * size), 1
+        )
+
+    part = mgpu.ffi.cast("void *", address + 4 * PAGE)
+    mgpu.MemHostRegister(part, PAGE)
+    mgpu.MemHostUnregister(part)
+    assert (grow(), ctypes.get_errno()) == (failed, errno.EFAULT)
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert grow() != failed
+
+
+@pytest.mark.skipif(KERNEL < (6, 11), reason="the kernel searches no single mapping")
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_a_register_costs_no_more_in_a_process_with_many_mappings(mgpu: Mgpu) -> None:
+    _parts, address = mapped(8000)
+    protect = ctypes.CDLL(None).mprotect
+    for i in range(0, 8000, 2):
+        assert protect(ctypes.c_void_p(address + i * PAGE), PAGE, mmap.PROT_READ) == 0
+    _memory, address = mapped(100)
+    before = read_bytes()
+    for i in range(100):
+        mgpu.MemHostRegister(mgpu.ffi.cast("void *", address + i * PAGE), PAGE)
+    assert mgpu.count("hipHostRegister") == 100
+    assert read_bytes() - before < 100_000  # /proc/self/maps alone has 300,000 bytes
 
 
 def test_in_a_container_every_call_is_hips_and_the_library_says_so(path: Path) -> None:

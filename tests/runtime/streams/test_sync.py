@@ -143,6 +143,43 @@ def test_lazy_waits_where_kernels_can_reach_the_host(mgpu: Mgpu) -> None:
     assert mgpu.count(SYNC) == 5
 
 
+@in_child(**LAZY, HIPSTUB_VISIBLE="bar")
+def test_lazy_waits_where_the_host_can_read_device_memory(mgpu: Mgpu) -> None:
+    """HIP 5 reports a large BAR only in the device's properties."""
+    loop(mgpu, kernel(mgpu))
+    assert mgpu.count(SYNC) == 5
+
+
+@in_child(**LAZY, HIPSTUB_VISIBLE="bar", HIPSTUB_VERSION="70200000")
+def test_lazy_waits_where_hip_7_reports_a_large_bar(mgpu: Mgpu) -> None:
+    loop(mgpu, kernel(mgpu))
+    assert mgpu.count(SYNC) == 5
+
+
+@in_child(**LAZY, HIPSTUB_VERSION="70200000")
+def test_lazy_postpones_waits_where_hip_7_reports_no_large_bar(mgpu: Mgpu) -> None:
+    loop(mgpu, kernel(mgpu))
+    assert mgpu.count(SYNC) == 0
+
+
+@in_child(**LAZY, HIPSTUB_VISIBLE="integrated")
+def test_lazy_waits_where_the_device_is_integrated(mgpu: Mgpu) -> None:
+    loop(mgpu, kernel(mgpu))
+    assert mgpu.count(SYNC) == 5
+
+
+@in_child(**LAZY, HIPSTUB_FAULT="hipGetDeviceProperties:*:1")
+def test_lazy_waits_where_hip_does_not_answer(mgpu: Mgpu) -> None:
+    loop(mgpu, kernel(mgpu))
+    assert mgpu.count(SYNC) == 5
+
+
+@in_child(**LAZY, HIPSTUB_VISIBLE="bar", MGPU_RT_VERBOSE="1")
+def test_the_library_says_that_lazy_has_no_effect(mgpu: Mgpu) -> None:
+    loop(mgpu, kernel(mgpu))
+    assert mgpu.stderr().count("MGPU_RT_SYNC=lazy waits at each synchronise: HIP does not say") == 1
+
+
 @in_child(**LAZY)
 def test_lazy_waits_where_memory_is_registered(mgpu: Mgpu) -> None:
     function, data = kernel(mgpu), mgpu.ffi.new("char[]", KIB)

@@ -121,16 +121,20 @@ class RuntimeLibrary:
         device."""
         return Life(os.getpid(), self.native.mgpu_rt_epoch())
 
+    def lasts(self, life: Life) -> bool:
+        """Returns False if an object's process or device's epoch is over."""
+        if life.process != os.getpid():
+            return False
+        return life.epoch is None or bool(self.native.mgpu_rt_epoch_lasts(life.epoch))
+
     def give_back(self, life: Life, function: Callable[..., object], *arguments: Any) -> None:
         """Calls a function that releases an object, unless the object's lifetime is over. A
         finalizer may call this method while its thread builds a graph. The release is then delayed
         until the graph's end, so that the release does not become part of the graph."""
         later = getattr(self._thread, "later", None)
-        if life.process != os.getpid():
-            return
-        if later is not None:
+        if later is not None and life.process == os.getpid():
             later.append((life, function, arguments))
-        elif life.epoch is None or self.native.mgpu_rt_epoch_lasts(life.epoch):
+        elif self.lasts(life):
             function(*arguments)
 
     @contextlib.contextmanager

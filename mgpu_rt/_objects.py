@@ -40,12 +40,12 @@ class Device:
     @classmethod
     def current(cls) -> Device:
         """Returns the calling thread's device."""
-        from mgpu_rt._arrays import memory
+        from mgpu_rt._arrays import queries
 
-        if memory.hip() is None:  # before the first call, which opens HIP
+        if queries.hip() is None:  # before the first call, which opens HIP
             runtime = load()
             runtime.mgpuStreamDestroy(runtime.mgpuStreamCreate())
-        return cls(memory.device())
+        return cls(queries.device())
 
     def use(self) -> None:
         """Makes this device the calling thread's current device, until the thread chooses another

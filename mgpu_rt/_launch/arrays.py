@@ -6,10 +6,13 @@ import ctypes
 import math
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cffi import FFI
+
+from mgpu_rt._arrays import work
+from mgpu_rt._arrays.work import Work
 
 _ffi = FFI()
 
@@ -27,6 +30,7 @@ class Array:
     stream: int | None = None  # the owner's: its work comes first; None: the owner has waited
     keep: object = None  # keeps the memory alive
     type: str = ""  # an element's type in MLIR's notation: f32, si32, ui8, bool; "": not known
+    work: Work | None = None  # the pending work on this package's memory
 
     @property
     def nbytes(self) -> int:
@@ -53,6 +57,16 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
 
     Raises TypeError or ValueError for arrays that no kernel can use.
     """
+    if callable(own := getattr(type(value), "_as_argument", None)):  # this package's
+        return own(value)
+    found = _foreign(value, stream, gaps=gaps)
+    if found is None or not found.on_device:
+        return found
+    return replace(found, work=work.of_shared(found.address))
+
+
+def _foreign(value: Any, stream: int, *, gaps: bool) -> Array | None:
+    """Returns an array of another package."""
     # PyTorch's host tensors have the attribute __cuda_array_interface__, but a read of this
     # attribute raises AttributeError.
     if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:

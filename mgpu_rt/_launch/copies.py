@@ -13,7 +13,8 @@ from mgpu_rt._library import RuntimeLibrary
 
 @dataclass(frozen=True, eq=False)
 class In:
-    """A host array that the kernel only reads; the array is not copied back."""
+    """An array that the kernel only reads. A host array is not copied back. A DeviceArray does not
+    make other reads wait, on other streams."""
 
     array: Any
 

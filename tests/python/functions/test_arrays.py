@@ -14,7 +14,7 @@ import pytest
 
 import mgpu_rt
 from mgpu_rt import _dlpack
-from mgpu_rt._arrays import memory
+from mgpu_rt._arrays import queries
 from mgpu_rt._arrays.arrays import Array, HostArray
 from tests.support.child import ROOT, Mgpu, environment, in_child
 from tests.support.patience import HANG
@@ -174,8 +174,8 @@ def test_device_arrays_have_interfaces(mgpu: Mgpu) -> None:
     }
     assert array.__dlpack_device__() == (10, 0)  # ROCm's
     assert not hasattr(array, "__array_interface__")
-    assert memory.device_of(address) == 0 and memory.device_of(address + 47) == 0
-    assert memory.device_of(given.ctypes.data) is None and memory.device_of(0) is None
+    assert queries.device_of(address) == 0 and queries.device_of(address + 47) == 0
+    assert queries.device_of(given.ctypes.data) is None and queries.device_of(0) is None
     assert (mgpu_rt.to_device(array).to_host() == given).all()  # from the device
     assert mgpu.stderr() == ""
 

@@ -173,8 +173,8 @@ class DeviceArray(Array):
         return self._device
 
     def fill_on(self, stream: Any) -> None:
-        """Declares that pending work on a stream writes or reads this array. Later uses of the array
-        wait for the work that the stream has so far. Declare the work of other packages.
+        """Declares that pending work on a stream uses this array. Later uses of the array wait for
+        the work that the stream has so far. Declare the work of other packages.
         `stream` is a stream as in mgpu_rt.use_stream. Raises TypeError or ValueError."""
         uses = self._uses(writes=True)
         handle = handle_of(stream)
@@ -270,8 +270,8 @@ def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: i
 
 
 def _copy(to: int, source: int, size: int, uses: Uses) -> None:
-    """Copies `size` bytes after the earlier work on the allocations in `uses`. The copy runs on this
-    thread's external stream, or on a stream of the library. Waits for the copy."""
+    """Copies `size` bytes after the earlier work on the allocations in `uses`. The copy runs on
+    this thread's external stream, or on a stream of the library. Waits for the copy."""
     library = load()
     library.take_error()
     stream = library.ffi.cast("hipStream_t", library.chosen_stream or 0)

@@ -336,8 +336,11 @@ class Scratch:
         """Returns the address of at least `size` bytes, whose content is undefined after the buffer
         has grown.
 
-        Raises MemoryError if there is no device memory; then the buffer is unchanged.
+        Raises MemoryError if there is no device memory; then the buffer is unchanged. Raises
+        ValueError if `size` is no size in C.
         """
+        if not 0 <= size < 1 << 64:
+            raise ValueError(f"{size:,} is not a number of bytes that memory can have")
         address = self.nativerary.mgpu_rt_scratch_reserve(self._owner, size)
         if not address and size:
             raise MemoryError(f"no device memory for {size} bytes; {self!r} is unchanged")

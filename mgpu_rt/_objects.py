@@ -32,7 +32,7 @@ class Device:
     """
 
     def __init__(self, number: int = 0) -> None:
-        if number < 0:
+        if not 0 <= number < 1 << 31:
             raise ValueError(f"{number} is not a number of a device")
         self.number = number
         self._nested = _Nested()

@@ -31,6 +31,7 @@ _TYPES = {
 _BY_NAME = {name: kind for kind, (name, *_) in _TYPES.items()}
 
 _DLPACK_CPU, _DLPACK_CUDA, _DLPACK_ROCM = 1, 2, 10
+_MOST = 1 << 63  # bytes: sizes and strides are signed
 
 
 class Array:
@@ -327,7 +328,10 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
             f"'{name}' is not a type of a device array: write one of {', '.join(_BY_NAME)}, or "
             "pass a type of NumPy's, such as numpy.dtype('f4')"
         )
-    owner = memory.allocate(math.prod(sizes) * _TYPES[kind][2])
+    size = math.prod(sizes) * _TYPES[kind][2]
+    if size >= _MOST:
+        raise ValueError(f"the shape {sizes} has {size:,} bytes: no device has so much memory")
+    owner = memory.allocate(size)
     return DeviceArray(owner, owner.address, kind, sizes, device=owner.device, work=owner.work)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from mgpu_rt._arrays.work import Uses
 from mgpu_rt._functions import descriptors, types, values
 from mgpu_rt._launch.arrays import Array, array_of
-from mgpu_rt._launch.copies import Copies, Copy, In, InOut, Out, wait_for
+from mgpu_rt._launch.copies import Copies, Copy, In, InOut, Out, check_writable, wait_for
 from mgpu_rt._library import RuntimeLibrary
 
 
@@ -64,7 +64,9 @@ class Arguments:
             if self._copies is None:
                 self._copies = Copies(self._library, self._stream())
             place = self._copies.of(value, array)
-        elif array.readonly and not array.on_device:
+        elif array.on_device:
+            check_writable(value, array)
+        elif array.readonly:
             raise ValueError(
                 "the array is read-only, and the function may write to it: pass a copy"
             )

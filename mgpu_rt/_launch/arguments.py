@@ -15,7 +15,7 @@ from cffi import FFI
 from mgpu_rt._arrays.work import Uses
 from mgpu_rt._images.model import Argument, KernelDescription
 from mgpu_rt._launch.arrays import Array, array_of
-from mgpu_rt._launch.copies import Copies, Copy, In, InOut, Out, wait_for
+from mgpu_rt._launch.copies import Copies, Copy, In, InOut, Out, check_writable, wait_for
 from mgpu_rt._library import RuntimeLibrary
 
 
@@ -214,6 +214,7 @@ class Passed:
         self._arrays.append(array)
         self._uses.add(array.work, writes=not isinstance(value, In))
         if array.on_device:
+            check_writable(value, array)
             return array, array
         return self._copies.of(value, array), array
 

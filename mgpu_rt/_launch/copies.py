@@ -34,6 +34,13 @@ class InOut:
     array: Any
 
 
+def check_writable(given: Any, array: Array) -> None:
+    """Raises ValueError if the kernel may write a read-only array. `given` is the array as the
+    caller passed it."""
+    if array.readonly and not isinstance(given, In):
+        raise ValueError("the array is read-only: pass mgpu_rt.In(array)")
+
+
 # ---- copies ----
 
 
@@ -76,8 +83,7 @@ class Copies:
     def of(self, given: Any, array: Array) -> Copy:
         """Returns the copy of a host array that was passed as a plain array or as In, Out or InOut.
         Several arguments that pass the same array share one copy. Raises ValueError."""
-        if array.readonly and not isinstance(given, In):
-            raise ValueError("the array is read-only: pass mgpu_rt.In(array)")
+        check_writable(given, array)
         wanted = Copy(array, not isinstance(given, Out), not isinstance(given, In))
         for copy in self._all:
             if copy.joins(wanted):

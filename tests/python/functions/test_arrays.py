@@ -219,7 +219,7 @@ def test_arrays_that_do_not_fit_are_refused(mgpu: Mgpu) -> None:
     with pytest.raises(ValueError, match="have to lie one after the other"):
         array.copy_from(numpy.zeros((3, 2), "f4").T)
     for other, words in (
-        (numpy.zeros(2, ">i4"), "elements of the type '>i4'"),
+        (numpy.zeros(2, ">i4"), r"big-endian \('>i4'\): convert the array"),
         (numpy.zeros(2, "M8[s]"), "elements of the type '<M8"),
         (numpy.zeros(2, object), "Python objects"),
         (3, "a int is not an array"),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from mgpu_rt._arrays.work import Uses, graph_uses
 from mgpu_rt._errors import HipError
 from mgpu_rt._launch.streams import handle_of
 from mgpu_rt._library import RuntimeLibrary, load
@@ -23,8 +24,9 @@ class Graph:
     or the process exits. Any thread may replay or close the graph.
     """
 
-    def __init__(self, library: RuntimeLibrary) -> None:
+    def __init__(self, library: RuntimeLibrary, uses: Uses) -> None:
         self._library = library
+        self._uses = uses  # the device memory of this package that each launch of the graph uses
         self._handle: Any = None
         self._end: weakref.finalize | None = None
         self._process = os.getpid()
@@ -62,20 +64,26 @@ class Graph:
         library = self._library
         given = library.chosen_stream if stream is None else handle_of(stream)
         library.take_error()
+        uses = self._uses.copy()  # several threads may replay the graph
         if given is not None:
-            self._submit(library.ffi.cast("hipStream_t", given))
+            self._submit(given, uses)
+            uses.submitted(given)
         else:
             own = library.mgpuStreamCreate()
             try:
-                self._submit(own)
+                self._submit(int(library.ffi.cast("uintptr_t", own)), uses)
                 library.mgpuStreamSynchronize(own)
+                uses.complete()
             finally:
                 library.mgpuStreamDestroy(own)
         library.check("the graph was not replayed")
 
-    def _submit(self, stream: Any) -> None:
+    def _submit(self, stream: int, uses: Uses) -> None:
         with self._using():
-            self._library.mgpu_rt_graph_launch(self._alive(), stream)
+            handle = self._alive()
+            uses.precede(stream)
+            on = self._library.ffi.cast("hipStream_t", stream)
+            self._library.mgpu_rt_graph_launch(handle, on)
 
     def dot(self) -> str:
         """Returns a drawing of the graph in Graphviz's language."""
@@ -119,12 +127,12 @@ def _destroy(library: RuntimeLibrary, handle: Any, process: int) -> None:
 def graph() -> Iterator[Graph]:
     """Implements mgpu_rt.graph; mgpu_rt/__init__.py documents the function."""
     library = load()
-    with library.giving_back_later():
-        yield from _build(library)
+    with library.giving_back_later(), graph_uses() as uses:
+        yield from _build(library, uses)
 
 
-def _build(library: RuntimeLibrary) -> Iterator[Graph]:
-    found = Graph(library)
+def _build(library: RuntimeLibrary, uses: Uses) -> Iterator[Graph]:
+    found = Graph(library, uses)
     # This function calls the C functions directly instead of through Python wrappers. An exception
     # from a signal handler could interrupt a wrapper, and the construction of the graph would not
     # end.

@@ -121,16 +121,20 @@ class RuntimeLibrary:
         device."""
         return Life(os.getpid(), self.native.mgpu_rt_epoch())
 
+    def lasts(self, life: Life) -> bool:
+        """Returns False if an object's process or device's epoch is over."""
+        if life.process != os.getpid():
+            return False
+        return life.epoch is None or bool(self.native.mgpu_rt_epoch_lasts(life.epoch))
+
     def give_back(self, life: Life, function: Callable[..., object], *arguments: Any) -> None:
         """Calls a function that releases an object, unless the object's lifetime is over. A
         finalizer may call this method while its thread builds a graph. The release is then delayed
         until the graph's end, so that the release does not become part of the graph."""
         later = getattr(self._thread, "later", None)
-        if life.process != os.getpid():
-            return
-        if later is not None:
+        if later is not None and life.process == os.getpid():
             later.append((life, function, arguments))
-        elif life.epoch is None or self.native.mgpu_rt_epoch_lasts(life.epoch):
+        elif self.lasts(life):
             function(*arguments)
 
     @contextlib.contextmanager
@@ -332,8 +336,11 @@ class Scratch:
         """Returns the address of at least `size` bytes, whose content is undefined after the buffer
         has grown.
 
-        Raises MemoryError if there is no device memory; then the buffer is unchanged.
+        Raises MemoryError if there is no device memory; then the buffer is unchanged. Raises
+        ValueError if `size` is no size in C.
         """
+        if not 0 <= size < 1 << 64:
+            raise ValueError(f"{size:,} is not a number of bytes that memory can have")
         address = self.nativerary.mgpu_rt_scratch_reserve(self._owner, size)
         if not address and size:
             raise MemoryError(f"no device memory for {size} bytes; {self!r} is unchanged")

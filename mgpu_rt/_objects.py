@@ -32,7 +32,7 @@ class Device:
     """
 
     def __init__(self, number: int = 0) -> None:
-        if number < 0:
+        if not 0 <= number < 1 << 31:
             raise ValueError(f"{number} is not a number of a device")
         self.number = number
         self._nested = _Nested()
@@ -40,12 +40,12 @@ class Device:
     @classmethod
     def current(cls) -> Device:
         """Returns the calling thread's device."""
-        from mgpu_rt._arrays import memory
+        from mgpu_rt._arrays import queries
 
-        if memory.hip() is None:  # before the first call, which opens HIP
+        if queries.hip() is None:  # before the first call, which opens HIP
             runtime = load()
             runtime.mgpuStreamDestroy(runtime.mgpuStreamCreate())
-        return cls(memory.device())
+        return cls(queries.device())
 
     def use(self) -> None:
         """Makes this device the calling thread's current device, until the thread chooses another

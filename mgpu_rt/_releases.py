@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt import _debian, _older_libc
+from mgpu_rt import _debian, _home, _older_libc
 
 #: The folder of libraries in Debian's packages.
 _LIBRARIES = Path("usr/lib/x86_64-linux-gnu")
@@ -61,17 +61,13 @@ def find(version: str) -> Release:
     raise KeyError(version)
 
 
-def folder() -> Path:
-    """Returns the folder that contains one folder for each installed release."""
-    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base, "mgpu_rt")
-
-
 def installed() -> Iterator[Path]:
-    """Yields the HIP libraries of the installed releases, the newest first."""
-    for release in reversed(RELEASES):
-        library = folder() / release.name / release.library
-        if library.exists():
+    """Yields the HIP libraries of the installed releases, the newest first. Yields nothing if this
+    process cannot enter the user's folder."""
+    place = _home.data()
+    for release in reversed(RELEASES) if place else ():
+        library = place / release.name / release.library
+        if os.path.exists(library):  # unlike Path.exists, raises no PermissionError
             yield library
 
 
@@ -82,13 +78,13 @@ def install(release: Release) -> Path:
     The installed folder appears completely or not at all. Raises PackagesMissing, LibraryTooOld or
     OSError.
     """
-    place = folder() / release.name
-    folder().mkdir(parents=True, exist_ok=True)
-    with _one_process(folder()) as is_one:
-        for left in folder().glob(f"{release.name}.*") if is_one else ():  # by one that was killed
+    folder = _home.make(_home.data())
+    place = folder / release.name
+    with _one_process(folder) as is_one:
+        for left in folder.glob(f"{release.name}.*") if is_one else ():  # by one that was killed
             shutil.rmtree(left, ignore_errors=True)
         if not place.exists():
-            with tempfile.TemporaryDirectory(dir=folder(), prefix=f"{release.name}.") as scratch:
+            with tempfile.TemporaryDirectory(dir=folder, prefix=f"{release.name}.") as scratch:
                 release.unpack(Path(scratch, "root"))
                 lay_out(Path(scratch, "root"), Path(scratch, "fresh"))
                 try:

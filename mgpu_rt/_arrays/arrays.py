@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mgpu_rt._arrays import memory
+from mgpu_rt._arrays import memory, queries, work
+from mgpu_rt._arrays.work import Uses, Work
 from mgpu_rt._launch.arrays import Array as Given
 from mgpu_rt._launch.arrays import array_of
+from mgpu_rt._launch.streams import handle_of
 from mgpu_rt._library import load
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _TYPES = {
 _BY_NAME = {name: kind for kind, (name, *_) in _TYPES.items()}
 
 _DLPACK_CPU, _DLPACK_CUDA, _DLPACK_ROCM = 1, 2, 10
+_MOST = 1 << 63  # bytes: sizes and strides are signed
 
 
 class Array:
@@ -159,51 +161,73 @@ class DeviceArray(Array):
         strides: tuple[int, ...] | None = None,
         *,
         device: int = 0,
+        work: Work | None = None,
     ) -> None:
+        """`work` is the pending work on the memory, which all arrays in an allocation share."""
         super().__init__(owner, address, kind, shape, strides)
         self._device = device
-        self._stream: int | None = None
-        self._filled: Any = (
-            None  # an event, until the work that fills the array is known to be done
-        )
+        self._work = work or Work()
 
     @property
     def device(self) -> int:
         """Returns the device number of the array."""
         return self._device
 
-    def fill_on(self, stream: int) -> None:
-        """Records an event on the stream, after the pending work that fills the array."""
-        library = load()
-        event = library.mgpuEventCreate()
-        library.mgpuEventRecord(event, library.ffi.cast("hipStream_t", stream))
-        self._stream, self._filled = stream, event
-        end = weakref.finalize(
-            self, library.give_back, library.life(), library.mgpuEventDestroy, event
+    def fill_on(self, stream: Any) -> None:
+        """Declares that pending work on a stream uses this array. Later uses of the array wait for
+        the work that the stream has so far. Declare the work of other packages.
+        `stream` is a stream as in mgpu_rt.use_stream. Raises TypeError or ValueError."""
+        uses = self._uses(writes=True)
+        handle = handle_of(stream)
+        uses.precede(handle)
+        uses.submitted(handle)
+
+    def _uses(self, *, writes: bool) -> Uses:
+        uses = Uses()
+        uses.add(self._work, writes=writes)
+        return uses
+
+    def _share(self) -> None:
+        """Remembers that another package gets the memory."""
+        if self.nbytes and not self._work.is_shared:
+            work.share(self._work, self._address)
+
+    def _as_argument(self) -> Given:
+        """Returns the array as the package's launches and calls use it."""
+        return Given(
+            self._address,
+            True,
+            self.itemsize,
+            self.shape,
+            self.strides,
+            keep=self,
+            type=self._kind,
+            work=self._work,
         )
-        end.atexit = False
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Returns CuPy's array interface, which CuPy for ROCm also reads. Waits for the work that
-        fills the array, unless the work is on this thread's external stream (use_stream)."""
-        stream = None
-        if self._filled is not None:
-            if load().chosen_stream == self._stream:
-                stream = self._stream or 1
-            else:
-                load().mgpuEventSynchronize(self._filled)
-        return {**self._interface(), "stream": stream}
+        """Returns CuPy's array interface, which CuPy for ROCm also reads. Waits for the work on the
+        array, or makes this thread's external stream (use_stream) wait, and names that stream."""
+        description, stream = self._interface(), None
+        self._share()
+        chosen, uses = load().chosen_stream, self._uses(writes=True)
+        if chosen is None:
+            uses.wait()
+            uses.complete()
+        elif uses.precede(chosen):
+            stream = chosen or 1
+        return {**description, "stream": stream}
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (_DLPACK_CUDA if memory.is_nvidia() else _DLPACK_ROCM), self._device
+        return (_DLPACK_CUDA if queries.is_nvidia() else _DLPACK_ROCM), self._device
 
     def _wait_on(self, stream: Any) -> None:
-        if self._filled is None or stream == -1:  # the consumer wants no wait
+        self._share()
+        if stream == -1:  # the consumer wants no wait
             return
-        library = load()
-        handle = 0 if stream in (None, 1) else int(stream)  # DLPack calls the null stream 1
-        library.mgpuStreamWaitEvent(library.ffi.cast("hipStream_t", handle), self._filled)
+        # DLPack calls the null stream 1.
+        self._uses(writes=True).precede(0 if stream in (None, 1) else int(stream))
 
     def to_host(self) -> numpy.ndarray:
         """Waits for the work that fills this array, and copies this array to a new NumPy array.
@@ -213,14 +237,14 @@ class DeviceArray(Array):
         if not self._is_contiguous():
             raise ValueError(f"{self!r} has gaps between its elements: copy it on the device first")
         result = numpy.empty(self.shape, _numpy_type(self._kind))
-        if self._filled is not None:
-            load().mgpuEventSynchronize(self._filled)
-        _copy(result.__array_interface__["data"][0], self._address, self.nbytes)
+        address = result.__array_interface__["data"][0]
+        _copy(address, self._address, self.nbytes, self._uses(writes=False))
         return result
 
     def copy_from(self, array: Any) -> None:
         """Copies another host or device array into this array; shape and type must match, and the
-        elements must be contiguous. Raises ValueError, TypeError or HipError."""
+        elements must be contiguous. Waits for the work that uses this array or fills the other
+        array. Raises ValueError, TypeError or HipError."""
         given = _given(array)
         if given.shape != self.shape or given.type != self._kind:
             raise ValueError(
@@ -231,7 +255,9 @@ class DeviceArray(Array):
             self._is_contiguous() and _is_contiguous(given.shape, given.strides, given.itemsize)
         ):
             raise ValueError("the elements of both arrays have to lie one after the other")
-        _copy(self._address, given.address, self.nbytes)
+        uses = self._uses(writes=True)
+        uses.add(given.work, writes=False)
+        _copy(self._address, given.address, self.nbytes, uses)
 
 
 def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
@@ -244,9 +270,9 @@ def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: i
     return True
 
 
-def _copy(to: int, source: int, size: int) -> None:
-    """Copies `size` bytes on this thread's external stream, or on a stream of the library if there
-    is no external stream. Waits for the copy."""
+def _copy(to: int, source: int, size: int, uses: Uses) -> None:
+    """Copies `size` bytes after the earlier work on the allocations in `uses`. The copy runs on
+    this thread's external stream, or on a stream of the library. Waits for the copy."""
     library = load()
     library.take_error()
     stream = library.ffi.cast("hipStream_t", library.chosen_stream or 0)
@@ -254,8 +280,10 @@ def _copy(to: int, source: int, size: int) -> None:
     on = stream if own is None else own
     if size:
         void = functools.partial(library.ffi.cast, "void *")
+        uses.precede(int(library.ffi.cast("uintptr_t", on)))
         library.mgpuMemcpy(void(to), void(source), size, on)
         library.mgpuStreamSynchronize(on)
+        uses.complete()
     if own is not None:
         library.mgpuStreamDestroy(own)
     library.check("the array was not copied")
@@ -300,8 +328,11 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
             f"'{name}' is not a type of a device array: write one of {', '.join(_BY_NAME)}, or "
             "pass a type of NumPy's, such as numpy.dtype('f4')"
         )
-    owner = memory.allocate(math.prod(sizes) * _TYPES[kind][2])
-    return DeviceArray(owner, owner.address, kind, sizes, device=owner.device)
+    size = math.prod(sizes) * _TYPES[kind][2]
+    if size >= _MOST:
+        raise ValueError(f"the shape {sizes} has {size:,} bytes: no device has so much memory")
+    owner = memory.allocate(size)
+    return DeviceArray(owner, owner.address, kind, sizes, device=owner.device, work=owner.work)
 
 
 def to_device(array: Any) -> DeviceArray:

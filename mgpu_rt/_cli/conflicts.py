@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from mgpu_rt import _hip_search
 from mgpu_rt._cli import preload
@@ -12,8 +12,10 @@ from mgpu_rt._layout import LIBRARY
 
 
 def _libraries(directory: str, name: str) -> set[str]:
-    """Returns the real paths of the directory's files whose names begin with the prefix."""
-    return {os.path.realpath(path) for path in Path(directory).glob(f"{name}*")}
+    """Returns the real paths of the directory's files whose names begin with the prefix. Returns
+    nothing if this process cannot enter the directory."""
+    pattern = os.path.join(glob.escape(directory), f"{glob.escape(name)}*")
+    return {os.path.realpath(path) for path in glob.glob(pattern)}
 
 
 def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:

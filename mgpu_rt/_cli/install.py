@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import click
 
-from mgpu_rt import _releases
+from mgpu_rt import _home, _releases
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._debian import PackagesMissing
 from mgpu_rt._older_libc import LibraryTooOld
@@ -23,5 +23,5 @@ def install(version: str) -> None:
     try:
         click.echo(_releases.install(release))
     except (PackagesMissing, LibraryTooOld, OSError) as error:
-        place = _releases.folder()
+        place = _home.data() or "the user's folder"
         raise CommandError(f"HIP {release.hip} was not installed in {place}: {error}") from None

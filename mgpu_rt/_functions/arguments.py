@@ -6,9 +6,10 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
+from mgpu_rt._arrays.work import Uses
 from mgpu_rt._functions import descriptors, types, values
 from mgpu_rt._launch.arrays import Array, array_of
-from mgpu_rt._launch.copies import Copies, Copy, In, InOut, Out, wait_for
+from mgpu_rt._launch.copies import Copies, Copy, In, InOut, Out, check_writable, wait_for
 from mgpu_rt._library import RuntimeLibrary
 
 
@@ -32,6 +33,7 @@ class Arguments:
         self.lent = library.chosen_stream or 0
         self._own: Any = None  # for copies, if there is no external stream
         self._arrays: list[Array] = []
+        self.uses = Uses()
         self._copies: Copies | None = None
         self._parts: list[tuple[types.Type, Any]] = []  # a value, or an array with its address
         #: Maps the `allocated` pointer that the function receives for an array to the owner of the
@@ -56,12 +58,15 @@ class Arguments:
         if array is None:
             raise TypeError(f"a {type(inner).__name__} is not an array")
         self._arrays.append(array)
+        self.uses.add(array.work, writes=not isinstance(value, In))
         place: Array | Copy = array
         if is_wrapped and not array.on_device:
             if self._copies is None:
                 self._copies = Copies(self._library, self._stream())
             place = self._copies.of(value, array)
-        elif array.readonly and not array.on_device:
+        elif array.on_device:
+            check_writable(value, array)
+        elif array.readonly:
             raise ValueError(
                 "the array is read-only, and the function may write to it: pass a copy"
             )
@@ -77,9 +82,13 @@ class Arguments:
         return self._own
 
     def to_device(self) -> None:
-        """Waits for the work that fills the device arrays, and copies host arrays to the device.
+        """Waits for the earlier work on the device arrays, and copies host arrays to the device.
         The function's work runs after the fills and the copies. Raises HipError."""
         library = self._library
+        if self.lent:
+            self.uses.precede(self.lent)
+        else:
+            self.uses.wait()
         for handle in {array.stream for array in self._arrays} - {None, self.lent or None}:
             other = library.ffi.cast("hipStream_t", handle)
             if self.lent:
@@ -140,6 +149,14 @@ class Arguments:
         if self._copies is not None:
             self._copies.to_host()
             self._library.mgpuStreamSynchronize(self._stream())
+
+    def submitted(self) -> None:
+        """Remembers that the function's work uses the arrays and the results. Without an external
+        stream the function has waited for its work."""
+        if self.lent:
+            self.uses.submitted(self.lent)
+        else:
+            self.uses.complete()
 
     def release(self) -> None:
         """Releases the device memory of the copies, and the stream that the library has created for

@@ -71,8 +71,6 @@ def _check_element(array: Array, element: str) -> None:
         return
     if not array.itemsize:
         raise TypeError("the array's owner gives neither type nor shape: pass the array by DLPack")
-    if array.type.startswith(">"):
-        raise TypeError(f"the elements are big-endian ('{array.type}'): convert the array")
     raise TypeError(f"the elements are {array.type or 'of an unknown type'}")
 
 

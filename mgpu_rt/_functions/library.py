@@ -205,9 +205,14 @@ class Function:
         try:
             runtime.take_error()
             passed.to_device()
-            found = self._call(passed.pointers() if self._is_c_interface else passed.registers())
-            reader = results.Reader(self._loaded, passed.owners, passed.lent)
-            read = self._read(reader, found)
+            try:
+                found = self._call(
+                    passed.pointers() if self._is_c_interface else passed.registers()
+                )
+                reader = results.Reader(self._loaded, passed.owners, passed.uses)
+                read = self._read(reader, found)
+            finally:
+                passed.submitted()
             passed.to_host()
         finally:
             passed.release()

@@ -6,9 +6,10 @@ import ctypes
 from collections.abc import Iterable
 from typing import Any
 
-from mgpu_rt._arrays import memory
+from mgpu_rt._arrays import queries
 from mgpu_rt._arrays.arrays import DeviceArray, HostArray
 from mgpu_rt._arrays.memory import Memory
+from mgpu_rt._arrays.work import Uses, Work
 from mgpu_rt._functions import descriptors, types, values
 from mgpu_rt._launch.copies import Copy
 
@@ -40,13 +41,13 @@ class Reader:
     """Reads the results of one call. The function passes its allocations to the caller. Each
     allocation gets one owner, even if several results are in the allocation."""
 
-    def __init__(self, library: object, given: dict[int, object], stream: int | None) -> None:
+    def __init__(self, library: object, given: dict[int, object], uses: Uses) -> None:
         """`library` owns the constants that may be results. `given` maps addresses to the owners of
-        the arguments' memory. Work that fills results may still be pending on `stream`, an external
-        stream."""
+        the arguments' memory. The reader adds the allocations of the results to `uses`, because
+        work that fills results may still be pending."""
         self._library = library
         self._owners: dict[int, object] = dict(given)
-        self._stream = stream
+        self._uses = uses
 
     def read(self, kind: types.Type, content: Any) -> Any:
         """Returns one result: a number, a NumPy array, or an array on the device."""
@@ -76,20 +77,19 @@ class Reader:
                 "the result lies in the copy of an argument that was passed as In, Out or "
                 "InOut, and the copy ends with the call: pass mgpu_rt.to_device(array) instead"
             )
-        if not isinstance(owner, Memory):  # an argument's memory
-            on_device = memory.device_of(address)
-        else:
-            on_device = owner.device if owner.on_device else None
+        if isinstance(owner, Memory):
+            on_device, work = owner.device if owner.on_device else None, owner.work
+        else:  # an argument's memory
+            _value, array = owner
+            on_device, work = queries.device_of(address), array.work or Work()
         if on_device is None:
             return _numpy(HostArray(owner, address, kind, shape, strides))
-        result = DeviceArray(owner, address, kind, shape, strides, device=on_device)
-        if self._stream:
-            result.fill_on(self._stream)
-        return result
+        self._uses.add(work, writes=True)
+        return DeviceArray(owner, address, kind, shape, strides, device=on_device, work=work)
 
     def _owner(self, allocated: int, address: int) -> object:
         if allocated not in self._owners:
-            device = memory.device_of(allocated or address)
+            device = queries.device_of(allocated or address)
             self._owners[allocated] = Memory(
                 allocated, on_device=device is not None, device=device or 0
             )

@@ -12,9 +12,10 @@ from typing import Any
 
 from cffi import FFI
 
+from mgpu_rt._arrays.work import Uses
 from mgpu_rt._images.model import Argument, KernelDescription
 from mgpu_rt._launch.arrays import Array, array_of
-from mgpu_rt._launch.copies import Copies, Copy, In, InOut, Out, wait_for
+from mgpu_rt._launch.copies import Copies, Copy, In, InOut, Out, check_writable, wait_for
 from mgpu_rt._library import RuntimeLibrary
 
 
@@ -137,7 +138,7 @@ def _named(kernel: str, number: int, error: Exception) -> Exception:
 
 class Passed:
     """The arguments of one launch on a stream. A launch calls `to_device`, passes `params` to the
-    kernel, and then calls `to_host` and `release`.
+    kernel, and then calls `to_host`, `release` and `finish`.
 
     Raises TypeError or ValueError before any work is submitted. The message names the kernel, and
     the argument if one argument is at fault.
@@ -155,6 +156,7 @@ class Passed:
         self._handle = int(self._ffi.cast("uintptr_t", stream))
         self._copies = Copies(library, stream)
         self._arrays: list[Array] = []
+        self._uses = Uses()
         parts = self._all_parts(kernel, arguments, sized=parameters is not None)
         if parameters is None:
             parameters = [_UNKNOWN] * len(parts)
@@ -210,7 +212,9 @@ class Passed:
                 raise TypeError(f"{type(value).__name__} takes an array, not {inner!r}")
             return value, None
         self._arrays.append(array)
+        self._uses.add(array.work, writes=not isinstance(value, In))
         if array.on_device:
+            check_writable(value, array)
             return array, array
         return self._copies.of(value, array), array
 
@@ -221,8 +225,9 @@ class Passed:
         return bool(self._copies)
 
     def to_device(self) -> None:
-        """Makes the stream wait for the streams of device arrays, and copies host arrays to the
-        device."""
+        """Makes the stream wait for the earlier work on device arrays, and for their owners'
+        streams. Copies host arrays to the device."""
+        self._uses.precede(self._handle)
         for stream in {array.stream for array in self._arrays} - {None, self._handle}:
             wait_for(self._library, self._stream, self._ffi.cast("hipStream_t", stream))
         self._copies.to_device()
@@ -245,6 +250,15 @@ class Passed:
     def release(self) -> None:
         """Releases the device memory in stream order."""
         self._copies.release()
+
+    def finish(self, *, wait: bool) -> None:
+        """Waits for the stream if an argument is a host array, or if `wait` is True. Otherwise
+        remembers that the work on the stream uses the arrays."""
+        if wait or self.on_host:
+            self._library.mgpuStreamSynchronize(self._stream)
+            self._uses.complete()
+        else:
+            self._uses.submitted(self._handle)
 
 
 def _wrong_count(kernel: str, wanted: int, given: int, arguments: Sequence[Any]) -> str:

@@ -6,10 +6,15 @@ import ctypes
 import math
 import re
 import struct
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cffi import FFI
+
+from mgpu_rt._arrays import work
+from mgpu_rt._arrays.work import Work
 
 _ffi = FFI()
 
@@ -27,6 +32,7 @@ class Array:
     stream: int | None = None  # the owner's: its work comes first; None: the owner has waited
     keep: object = None  # keeps the memory alive
     type: str = ""  # an element's type in MLIR's notation: f32, si32, ui8, bool; "": not known
+    work: Work | None = None  # the pending work on this package's memory
 
     @property
     def nbytes(self) -> int:
@@ -53,6 +59,16 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
 
     Raises TypeError or ValueError for arrays that no kernel can use.
     """
+    if callable(own := getattr(type(value), "_as_argument", None)):  # this package's
+        return own(value)
+    found = _foreign(value, stream, gaps=gaps)
+    if found is None or not found.on_device:
+        return found
+    return replace(found, work=work.of_shared(found.address))
+
+
+def _foreign(value: Any, stream: int, *, gaps: bool) -> Array | None:
+    """Returns an array of another package."""
     # PyTorch's host tensors have the attribute __cuda_array_interface__, but a read of this
     # attribute raises AttributeError.
     if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
@@ -90,9 +106,11 @@ def _itemsize(interface: dict[str, Any]) -> int:
         return int(match[1]) // 8
     if interface["typestr"] in _CHARACTERS:
         return struct.calcsize(interface["typestr"])
-    match = _TYPE.match(interface["typestr"])
-    if match and (match[1] == "O" or _names_objects(interface.get("descr"))):
+    match, fields = _TYPE.match(interface["typestr"]), interface.get("descr")
+    if match and (match[1] == "O" or _any_field(fields, lambda kind: kind[1:2] == "O")):
         raise _objects()
+    if _is_big_endian(interface["typestr"]) or _any_field(fields, _is_big_endian):
+        raise _big_endian(interface["typestr"])
     if not match or not match[2] or match[1] == "t":
         raise TypeError(f"elements of the type '{interface['typestr']}' are no argument")
     return int(match[2]) * (_LETTER if match[1] == "U" else 1)
@@ -107,7 +125,7 @@ def _element(value: Any, typestr: str, itemsize: int) -> str:
     if getattr(getattr(value, "dtype", None), "name", None) == "bfloat16":
         return "bf16"
     match = _TYPE.fullmatch(typestr)
-    if not match or match[1] not in _KINDS or (typestr[0] == ">" and itemsize > 1):
+    if not match or match[1] not in _KINDS:
         return typestr
     return _in_bits(_KINDS[match[1]], itemsize * 8)
 
@@ -118,15 +136,38 @@ def _in_bits(kind: str, bits: int) -> str:
     return kind if kind == "bool" else f"{kind}{bits}"
 
 
-def _names_objects(fields: Any) -> bool:
-    """Returns True if a record has a field of Python objects, at any depth."""
+def _any_field(fields: Any, is_of_kind: Callable[[str], bool]) -> bool:
+    """Returns True if a record has a field of a kind, at any depth."""
     if isinstance(fields, str):
-        return fields[1:2] == "O"
-    return any(_names_objects(field[1]) for field in fields or ())
+        return is_of_kind(fields)
+    return any(_any_field(field[1], is_of_kind) for field in fields or ())
+
+
+def _is_big_endian(typestr: str) -> bool:
+    """Returns True if the elements of a type of NumPy's have several bytes, the highest first."""
+    return typestr[:1] == ">" and typestr[1:2] not in ("", "S", "V") and typestr[2:] != "1"
+
+
+def _big_endian(kind: str) -> TypeError:
+    return TypeError(
+        f"the elements are big-endian ('{kind}'): convert the array, by "
+        "array.astype(array.dtype.newbyteorder('='))"
+    )
 
 
 def _objects() -> TypeError:
     return TypeError("an array of Python objects cannot be an argument: give it a type of numbers")
+
+
+def _refuse_mask(value: Any, interface: dict[str, Any]) -> None:
+    """Raises TypeError for an array with a mask. NumPy's masked arrays have a mask that the
+    interface does not name."""
+    numpy = sys.modules.get("numpy.ma")
+    if interface.get("mask") is not None or (numpy and isinstance(value, numpy.MaskedArray)):
+        raise TypeError(
+            f"a {type(value).__name__} has a mask, which no kernel sees: pass the array's data, or "
+            "array.filled(value)"
+        )
 
 
 # ---- on the device ----
@@ -135,14 +176,22 @@ _LEGACY = 1  # the interface's number of the null stream
 
 
 def _by_interface(value: Any, interface: dict[str, Any]) -> Array:
+    _refuse_mask(value, interface)
     shape, itemsize = tuple(interface["shape"]), _itemsize(interface)
     stream = interface.get("stream")
+    if stream == 0:
+        raise ValueError(
+            f"a {type(value).__name__} names stream 0, which __cuda_array_interface__ forbids: the "
+            "array has to name the null stream as 1, and None if no work is pending"
+        )
+    address, readonly = interface["data"]
     return Array(
-        interface["data"][0] or 0,
+        address or 0,
         True,
         itemsize,
         shape,
         _strides(interface.get("strides"), shape, itemsize),
+        readonly=bool(readonly),
         stream=0 if stream == _LEGACY else stream,
         type=_element(value, interface["typestr"], itemsize),
     )
@@ -229,6 +278,8 @@ def _host(value: Any, *, gaps: bool) -> Array | None:
         return None
     if "O" in _FIELD_NAME.sub("", view.format):
         raise _objects()
+    if view.format[:1] in (">", "!") and view.itemsize > 1:
+        raise _big_endian(view.format)
     if not view.c_contiguous:
         raise _gaps(value)
     element = _LETTERS.get(view.format.lstrip("@"), "")
@@ -262,6 +313,7 @@ def _by_array_interface(value: Any, interface: dict[str, Any], *, gaps: bool) ->
     """Reads NumPy's array interface. Arrays that do not support the buffer protocol, such as arrays
     of bfloat16, also have NumPy's array interface. Packages other than NumPy may omit entries that
     have defaults. PIL's interface omits the strides, and contains bytes instead of an address."""
+    _refuse_mask(value, interface)
     shape, itemsize = tuple(interface["shape"]), _itemsize(interface)
     strides = _strides(interface.get("strides"), shape, itemsize)
     if not gaps and not _is_dense(shape, strides, itemsize):

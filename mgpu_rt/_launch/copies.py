@@ -13,7 +13,8 @@ from mgpu_rt._library import RuntimeLibrary
 
 @dataclass(frozen=True, eq=False)
 class In:
-    """A host array that the kernel only reads; the array is not copied back."""
+    """An array that the kernel only reads. A host array is not copied back. A DeviceArray does not
+    make other reads wait, on other streams."""
 
     array: Any
 
@@ -31,6 +32,13 @@ class InOut:
     """A host array that is copied to the device and back: the default for a kernel's array."""
 
     array: Any
+
+
+def check_writable(given: Any, array: Array) -> None:
+    """Raises ValueError if the kernel may write a read-only array. `given` is the array as the
+    caller passed it."""
+    if array.readonly and not isinstance(given, In):
+        raise ValueError("the array is read-only: pass mgpu_rt.In(array)")
 
 
 # ---- copies ----
@@ -75,8 +83,7 @@ class Copies:
     def of(self, given: Any, array: Array) -> Copy:
         """Returns the copy of a host array that was passed as a plain array or as In, Out or InOut.
         Several arguments that pass the same array share one copy. Raises ValueError."""
-        if array.readonly and not isinstance(given, In):
-            raise ValueError("the array is read-only: pass mgpu_rt.In(array)")
+        check_writable(given, array)
         wanted = Copy(array, not isinstance(given, Out), not isinstance(given, In))
         for copy in self._all:
             if copy.joins(wanted):

@@ -236,10 +236,9 @@ class Kernel:
             library.mgpuLaunchKernel(function, *sizes, shared, stream, params, null, len(params))
             library.check(f"kernel '{self.name}' was not launched")
             passed.to_host()
-        finally:
+        finally:  # waits even if the launch failed: a copy may still read its array
             passed.release()
-            if wait or passed.on_host:  # also if the launch failed: a copy may still read its array
-                library.mgpuStreamSynchronize(stream)
+            passed.finish(wait=wait)
         library.check(f"kernel '{self.name}' failed")
 
     def _sizes(self, grid: Sizes, block: Sizes) -> tuple[int, ...]:

@@ -5,27 +5,42 @@ A repeated request costs a hash (under 1 ms) instead of a lowering (0.2 s).
 
 from __future__ import annotations
 
+import atexit
+import functools
+import glob
 import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mgpu_rt import _layout
+from mgpu_rt import _home, _layout
 from mgpu_rt._lowering.toolchain import ToolchainMissing
 
 
-def _folder() -> Path:
-    """Returns the cache's folder: the user's cache directory, which all checkouts share. If a
-    checkout was carried to a machine without MLIR, its own results came with it."""
+def _folder() -> Path | None:
+    """Returns the cache's folder: the user's cache directory, which all checkouts share; None if
+    the user has no home. If a checkout was carried to a machine without MLIR, its own results came
+    with it."""
     carried = _layout.CHECKOUT / "build" / "objects"
-    if not _layout.INSTALLED and carried.exists():
-        return carried
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(home, "mgpu_rt")
+    return carried if not _layout.INSTALLED and carried.exists() else _home.cache()
 
 
 OBJECTS = _folder()
+
+
+@functools.cache
+def _own_folder() -> Path:
+    """Returns a folder for the results of this process, which Python removes at exit."""
+    folder = tempfile.TemporaryDirectory(prefix="mgpu-rt-objects-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def _folders() -> list[Path]:
+    """Returns the folders that may contain a result."""
+    own = [_own_folder()] if _own_folder.cache_info().currsize else []
+    return [*([OBJECTS] if OBJECTS else []), *own]
 
 
 def kept(
@@ -42,25 +57,36 @@ def kept(
     take 30 ms. If tools are missing, returns the newest result for `key`, even if other versions of
     the tools produced the result. So the results can be carried to a GPU machine that has no MLIR,
     as ``build/objects``. A rename puts the complete result in place in one step, even if two
-    processes compute the result at the same time.
+    processes compute the result at the same time. If this process cannot write to the cache's
+    folder, the result lasts as long as this process.
     """
     name = f"{stem}-{_digest(key)}"
     try:
         stamps = [(str(t), (s := t.stat()).st_size, s.st_mtime_ns) for t in tools()]
     except ToolchainMissing:
-        carried = sorted(OBJECTS.glob(f"{name}-*{suffix}"), key=lambda path: path.stat().st_mtime)
+        pattern = f"{glob.escape(name)}-*{glob.escape(suffix)}"
+        carried = [
+            folder / path for folder in _folders() for path in glob.glob(pattern, root_dir=folder)
+        ]
         if not carried:
             raise
-        return carried[-1]
-    path = OBJECTS / f"{name}-{_digest(stamps)[:8]}{suffix}"
-    if not path.exists():
-        content = make()
-        OBJECTS.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=OBJECTS) as scratch:
-            result = Path(scratch, "result")
-            result.write_bytes(content)
-            result.replace(path)
-    return path
+        return max(carried, key=lambda path: path.stat().st_mtime)
+    file = f"{name}-{_digest(stamps)[:8]}{suffix}"
+    for folder in _folders():
+        if os.path.exists(folder / file):
+            return folder / file
+    content = make()
+    try:
+        return _store(_home.make(OBJECTS), file, content)
+    except OSError:
+        return _store(_own_folder(), file, content)
+
+
+def _store(folder: Path, file: str, content: bytes) -> Path:
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        result = Path(scratch, "result")
+        result.write_bytes(content)
+        return result.replace(folder / file)
 
 
 def _digest(inputs: object) -> str:

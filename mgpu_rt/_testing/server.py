@@ -89,7 +89,8 @@ class _Loop:
             _lead(pid)
             self._connection.send(pid)
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            reports = pickle.loads(file.read_bytes()) if status == 0 else None
+            is_complete = status == 0 and file.exists()  # a test may call os._exit(0)
+            reports = pickle.loads(file.read_bytes()) if is_complete else None
         self._connection.send((reports, status, _captured(item.config)))
 
 
@@ -101,7 +102,9 @@ def _in_child(item: pytest.Item, file: Path) -> NoReturn:
         _end_with_parent()
         hook = item.config.hook.pytest_report_to_serializable
         reports = runtestprotocol(item, log=False)
-        file.write_bytes(pickle.dumps([hook(config=item.config, report=r) for r in reports]))
+        whole = file.with_suffix(".whole")
+        whole.write_bytes(pickle.dumps([hook(config=item.config, report=r) for r in reports]))
+        whole.rename(file)
         status = 0
     except BaseException:
         traceback.print_exc()

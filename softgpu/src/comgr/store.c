@@ -71,8 +71,16 @@ static uint64_t checksum(uint64_t sum, const struct bytes *bytes) {
 
 /* ---- the folder ---- */
 
+/* Returns true if a folder lies in a home that does not exist. */
+static bool home_is_missing(const char *folder, const char *home) {
+    struct stat found;
+    const size_t length = home ? strlen(home) : 0;
+    return length > 0 && strncmp(folder, home, length) == 0 &&
+           (folder[length] == '/' || folder[length] == '\0') && stat(home, &found) != 0;
+}
+
 /* Finds $XDG_CACHE_HOME, or ~/.cache if $XDG_CACHE_HOME is not an absolute path. Returns false if
- * $HOME is not an absolute path either. */
+ * $HOME is not an absolute path either, or if the home does not exist: nobody may make the home. */
 static bool cache_folder(char *path, size_t room) {
     const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     int length = -1;
@@ -80,7 +88,7 @@ static bool cache_folder(char *path, size_t room) {
         length = snprintf(path, room, "%s", cache);
     else if (home && home[0] == '/')
         length = snprintf(path, room, "%s/.cache", home);
-    return length > 0 && (size_t)length < room;
+    return length > 0 && (size_t)length < room && !home_is_missing(path, home);
 }
 
 bool store_usable(void) {

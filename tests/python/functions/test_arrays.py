@@ -14,7 +14,7 @@ import pytest
 
 import mgpu_rt
 from mgpu_rt import _dlpack
-from mgpu_rt._arrays import memory
+from mgpu_rt._arrays import queries
 from mgpu_rt._arrays.arrays import Array, HostArray
 from tests.support.child import ROOT, Mgpu, environment, in_child
 from tests.support.patience import HANG
@@ -174,8 +174,8 @@ def test_device_arrays_have_interfaces(mgpu: Mgpu) -> None:
     }
     assert array.__dlpack_device__() == (10, 0)  # ROCm's
     assert not hasattr(array, "__array_interface__")
-    assert memory.device_of(address) == 0 and memory.device_of(address + 47) == 0
-    assert memory.device_of(given.ctypes.data) is None and memory.device_of(0) is None
+    assert queries.device_of(address) == 0 and queries.device_of(address + 47) == 0
+    assert queries.device_of(given.ctypes.data) is None and queries.device_of(0) is None
     assert (mgpu_rt.to_device(array).to_host() == given).all()  # from the device
     assert mgpu.stderr() == ""
 
@@ -219,7 +219,7 @@ def test_arrays_that_do_not_fit_are_refused(mgpu: Mgpu) -> None:
     with pytest.raises(ValueError, match="have to lie one after the other"):
         array.copy_from(numpy.zeros((3, 2), "f4").T)
     for other, words in (
-        (numpy.zeros(2, ">i4"), "elements of the type '>i4'"),
+        (numpy.zeros(2, ">i4"), r"big-endian \('>i4'\): convert the array"),
         (numpy.zeros(2, "M8[s]"), "elements of the type '<M8"),
         (numpy.zeros(2, object), "Python objects"),
         (3, "a int is not an array"),

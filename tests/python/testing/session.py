@@ -117,6 +117,12 @@ def test_failed_a_crash():
 
 
 @pytest.mark.mgpu
+def test_failed_an_exit_with_success():
+    """the test's process ended with status 0"""
+    os._exit(0)
+
+
+@pytest.mark.mgpu
 def test_failed_an_exit():
     """the test's process ended with status 5"""
     os._exit(5)

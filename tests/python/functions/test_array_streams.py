@@ -1,0 +1,556 @@
+"""Arrays in device memory, whose pending work runs on streams of the caller. Each use of an array
+waits for the earlier work on the array.
+
+The stub holds each operation back until a thread waits for the operation. So a use that does not
+wait sees the values from before the work, and no result depends on the time."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import mgpu_rt
+from mgpu_rt import In, MemRef
+from mgpu_rt._lowering import lower
+from tests.python.functions import HOST, library
+from tests.support.child import BUILD, Mgpu, in_child
+
+STREAMS = HOST.with_name("streams.mlir")
+KERNELS = str(BUILD / "hipstub" / "kernels.so")  # the kernels' bodies
+COUNT = 8
+BYTES = 4 * COUNT
+OLD, WRITTEN = 1.0, 50.0
+NON_BLOCKING = 1  # hipStreamNonBlocking
+
+held = {"HIPSTUB_ASYNC": "held", "HIPSTUB_KERNELS": KERNELS}
+on_held_streams = in_child(policies=("builtin",), **held)
+
+
+class View:
+    """An array of another package that shares one of our arrays, and has no work of its own."""
+
+    def __init__(self, array: mgpu_rt.DeviceArray) -> None:
+        self._array = array
+        self._capsule = array.__dlpack__(stream=-1)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+    def __dlpack__(self, **_options: Any) -> Any:
+        return self._array.__dlpack__(stream=-1)
+
+
+class Bench:
+    """Kernels over the stub: `increment` adds 1 to an array, `layer` writes an array plus 1 to
+    another array. Both kernels run when a thread waits for them."""
+
+    def __init__(self, mgpu: Mgpu) -> None:
+        self.mgpu, self.graphs = mgpu, []
+        self.functions = library(STREAMS)
+        self.module = mgpu_rt.Module(lower.code_object(STREAMS, "gfx90a"))
+        self.other = self.foreign_stream()
+        self.streams = {
+            "null": 0,
+            "own": int(mgpu.ffi.cast("uintptr_t", mgpu.StreamCreate())),
+            "foreign": self.foreign_stream(),
+        }
+
+    def foreign_stream(self) -> int:
+        """Returns a stream that HIP orders with no other stream, as PyTorch's and CuPy's are."""
+        made = self.mgpu.stub_ffi.new("void **")
+        assert self.mgpu.stub.hipStreamCreateWithFlags(made, NON_BLOCKING) == 0
+        return int(self.mgpu.stub_ffi.cast("uintptr_t", made[0]))
+
+    def array(self, value: float = OLD) -> mgpu_rt.DeviceArray:
+        return mgpu_rt.to_device(numpy.full(COUNT, value, "f4"))
+
+    def increment(self, array: Any, **options: Any) -> None:
+        self.module["increment"](1, 1, MemRef(array), COUNT, **options)
+
+    def layer(self, source: Any, target: Any, **options: Any) -> None:
+        self.module["layer"](1, 1, MemRef(source), MemRef(target), COUNT, **options)
+
+    def pending(self, stream: int) -> int:
+        return self.mgpu.pending(self.mgpu.ffi.cast("void *", stream))
+
+    def wait(self, stream: int) -> None:
+        self.mgpu.StreamSynchronize(self.mgpu.ffi.cast("hipStream_t", stream))
+
+    def read(self, address: int, stream: int) -> float:
+        """Reads the first element on a stream, as another package does."""
+        found = self.mgpu.ffi.new("float[]", COUNT)
+        on = self.mgpu.ffi.cast("hipStream_t", stream)
+        self.mgpu.Memcpy(found, self.mgpu.ffi.cast("void *", address), BYTES, on)
+        self.wait(stream)
+        return found[0]
+
+    def overwrite(self, address: int, stream: int) -> None:
+        """Fills the memory on a stream, as another package does, and waits."""
+        bits = int(numpy.float32(WRITTEN).view("u4"))
+        on = self.mgpu.ffi.cast("hipStream_t", stream)
+        self.mgpu.Memset32(self.mgpu.ffi.cast("void *", address), bits, COUNT, on)
+        self.wait(stream)
+
+
+def address_of(array: Any) -> int:
+    return array._address
+
+
+# ---- work that changes an array, and is not complete ----
+
+
+def launch(bench: Bench, array: Any, stream: int) -> None:
+    bench.increment(array, stream=stream)
+
+
+def launch_in_use_stream(bench: Bench, array: Any, stream: int) -> None:
+    with mgpu_rt.use_stream(stream):
+        bench.increment(array)
+
+
+def launch_on_a_view(bench: Bench, array: Any, stream: int) -> None:
+    bench.increment(View(array), stream=stream)
+
+
+def launch_on_a_result(bench: Bench, array: Any, stream: int) -> None:
+    bench.increment(bench.functions.itself(array), stream=stream)
+
+
+def call(bench: Bench, array: Any, stream: int) -> None:
+    """Lowered functions do not use the null stream, but streams that wait for the null stream."""
+    if not stream:
+        return launch(bench, array, stream)
+    with mgpu_rt.use_stream(stream):
+        bench.functions.increment(array)
+
+
+def replay(bench: Bench, array: Any, stream: int) -> None:
+    with mgpu_rt.graph() as graph:
+        bench.increment(array)
+    graph.replay(stream)
+    bench.graphs.append(graph)  # the end of a graph waits for the graph's work
+
+
+def replay_of_a_function(bench: Bench, array: Any, stream: int) -> None:
+    with mgpu_rt.graph() as graph:
+        bench.functions.increment(array)
+    with mgpu_rt.use_stream(stream):
+        graph.replay(stream)
+    bench.graphs.append(graph)
+
+
+CHANGES = (
+    launch,
+    launch_in_use_stream,
+    launch_on_a_view,
+    launch_on_a_result,
+    call,
+    replay,
+    replay_of_a_function,
+)
+
+# ---- uses that read: each returns the first element that it sees ----
+
+
+def to_host(bench: Bench, array: Any) -> float:
+    return array.to_host()[0]
+
+
+def to_host_on_a_stream(bench: Bench, array: Any) -> float:
+    with mgpu_rt.use_stream(bench.other):
+        return array.to_host()[0]
+
+
+def to_host_of_a_result(bench: Bench, array: Any) -> float:
+    return bench.functions.itself(array).to_host()[0]
+
+
+def to_device(bench: Bench, array: Any) -> float:
+    return mgpu_rt.to_device(array).to_host()[0]
+
+
+def source_of_copy_from(bench: Bench, array: Any) -> float:
+    target = mgpu_rt.empty(COUNT)
+    target.copy_from(array)
+    return target.to_host()[0]
+
+
+def source_of_copy_from_on_a_stream(bench: Bench, array: Any) -> float:
+    target = mgpu_rt.empty(COUNT)
+    with mgpu_rt.use_stream(bench.other):
+        target.copy_from(View(array))
+    return bench.read(address_of(target), bench.other)
+
+
+def a_launch(bench: Bench, array: Any) -> float:
+    target = mgpu_rt.empty(COUNT)
+    bench.layer(array, target)
+    return bench.read(address_of(target), bench.other) - 1
+
+
+def a_launch_on_a_stream(bench: Bench, array: Any) -> float:
+    target = mgpu_rt.empty(COUNT)
+    bench.layer(In(array), target, stream=bench.other)
+    return bench.read(address_of(target), bench.other) - 1
+
+
+def a_function(bench: Bench, array: Any) -> float:
+    target = mgpu_rt.empty(COUNT)
+    bench.functions.layer(array, target)
+    return bench.read(address_of(target), bench.other) - 1
+
+
+def a_function_on_a_stream(bench: Bench, array: Any) -> float:
+    with mgpu_rt.use_stream(bench.other):
+        return bench.functions.copied(array).to_host()[0] - 1
+
+
+def result_of_a_function_elsewhere(bench: Bench, array: Any) -> float:
+    with mgpu_rt.use_stream(bench.other):
+        result = bench.functions.copied(array)
+    return result.to_host()[0] - 1
+
+
+def a_graph(bench: Bench, array: Any) -> float:
+    target = mgpu_rt.empty(COUNT)
+    with mgpu_rt.graph() as graph:
+        bench.layer(array, target)
+    graph.replay()
+    return target.to_host()[0] - 1
+
+
+def dlpack(bench: Bench, array: Any) -> float:
+    capsule = array.__dlpack__(stream=bench.other)
+    seen = bench.read(address_of(array), bench.other)
+    del capsule
+    return seen
+
+
+def dlpack_on_the_null_stream(bench: Bench, array: Any) -> float:
+    capsule = array.__dlpack__()
+    seen = bench.read(address_of(array), 0)
+    del capsule
+    return seen
+
+
+def interface(bench: Bench, array: Any) -> float:
+    described = array.__cuda_array_interface__
+    assert described["stream"] is None
+    return bench.read(described["data"][0], bench.other)
+
+
+def interface_in_use_stream(bench: Bench, array: Any) -> float:
+    with mgpu_rt.use_stream(bench.other):
+        described = array.__cuda_array_interface__
+        assert described["stream"] in (None, bench.other)
+        return bench.read(described["data"][0], bench.other)
+
+
+READS = (
+    to_host,
+    to_host_on_a_stream,
+    to_host_of_a_result,
+    to_device,
+    source_of_copy_from,
+    source_of_copy_from_on_a_stream,
+    a_launch,
+    a_launch_on_a_stream,
+    a_function,
+    a_function_on_a_stream,
+    result_of_a_function_elsewhere,
+    a_graph,
+    dlpack,
+    dlpack_on_the_null_stream,
+    interface,
+    interface_in_use_stream,
+)
+
+# ---- uses that write WRITTEN to the array ----
+
+
+def copy_from(bench: Bench, array: Any) -> None:
+    array.copy_from(numpy.full(COUNT, WRITTEN, "f4"))
+
+
+def copy_from_on_a_stream(bench: Bench, array: Any) -> None:
+    with mgpu_rt.use_stream(bench.other):
+        array.copy_from(bench.array(WRITTEN))
+
+
+def written_by_a_launch(bench: Bench, array: Any) -> None:
+    bench.layer(bench.array(WRITTEN - 1), array)
+
+
+def written_by_a_launch_on_a_stream(bench: Bench, array: Any) -> None:
+    source = bench.array(WRITTEN - 1)
+    bench.layer(source, array, stream=bench.other)
+    bench.wait(bench.other)
+
+
+def written_by_a_launch_on_a_view(bench: Bench, array: Any) -> None:
+    source = bench.array(WRITTEN - 1)
+    bench.layer(source, View(array), stream=bench.other)
+    bench.wait(bench.other)
+
+
+def written_by_a_function(bench: Bench, array: Any) -> None:
+    bench.functions.layer(bench.array(WRITTEN - 1), array)
+
+
+def written_by_a_function_on_a_stream(bench: Bench, array: Any) -> None:
+    with mgpu_rt.use_stream(bench.other):
+        bench.functions.layer(bench.array(WRITTEN - 1), array)
+    bench.wait(bench.other)
+
+
+def written_by_a_graph(bench: Bench, array: Any) -> None:
+    source = bench.array(WRITTEN - 1)
+    with mgpu_rt.graph() as graph:
+        bench.layer(source, array)
+    graph.replay(bench.other)
+    bench.wait(bench.other)
+
+
+def written_by_dlpack(bench: Bench, array: Any) -> None:
+    capsule = array.__dlpack__(stream=bench.other)
+    bench.overwrite(address_of(array), bench.other)
+    del capsule
+
+
+def written_by_interface(bench: Bench, array: Any) -> None:
+    bench.overwrite(array.__cuda_array_interface__["data"][0], bench.other)
+
+
+WRITES = (
+    copy_from,
+    copy_from_on_a_stream,
+    written_by_a_launch,
+    written_by_a_launch_on_a_stream,
+    written_by_a_launch_on_a_view,
+    written_by_a_function,
+    written_by_a_function_on_a_stream,
+    written_by_a_graph,
+    written_by_dlpack,
+    written_by_interface,
+)
+
+
+# ---- the tables ----
+
+
+def check_table(bench: Bench, rows: Any, columns: Any, seen: Callable[..., tuple]) -> None:
+    """Checks each row with each column on each stream. Names all cases that see a wrong value."""
+    wrong = []
+    for name, stream in bench.streams.items():
+        for row in rows:
+            for column in columns:
+                wanted, found = seen(row, column, stream)
+                for each in bench.streams.values():
+                    bench.wait(each)
+                if wanted != found:
+                    wrong.append(
+                        f"{row.__name__}, {column.__name__}, {name}: {found}, not {wanted}"
+                    )
+    assert not wrong, "\n".join(wrong)
+    assert bench.mgpu.stderr() == ""
+
+
+@on_held_streams
+def test_reads_see_the_earlier_work_on_an_array(mgpu: Mgpu) -> None:
+    bench = Bench(mgpu)
+
+    def seen(change: Any, read: Any, stream: int) -> tuple[float, float]:
+        array = bench.array()
+        change(bench, array, stream)
+        return OLD + 1, float(read(bench, array))
+
+    check_table(bench, CHANGES, READS, seen)
+
+
+@on_held_streams
+def test_writes_follow_the_earlier_work_on_an_array(mgpu: Mgpu) -> None:
+    """A change that runs after the write adds 1 to the written value."""
+    bench = Bench(mgpu)
+
+    def seen(change: Any, write: Any, stream: int) -> tuple[float, float]:
+        array = bench.array()
+        change(bench, array, stream)
+        write(bench, array)
+        bench.wait(stream)
+        return WRITTEN, bench.read(address_of(array), stream)
+
+    check_table(bench, CHANGES, WRITES, seen)
+
+
+def read_by_a_launch(bench: Bench, array: Any, stream: int) -> Any:
+    target = bench.array()
+    bench.layer(In(array), target, stream=stream)
+    return target
+
+
+def read_by_a_function(bench: Bench, array: Any, stream: int) -> Any:
+    if not stream:
+        return read_by_a_launch(bench, array, stream)
+    with mgpu_rt.use_stream(stream):
+        return bench.functions.copied(In(array))
+
+
+def read_by_a_graph(bench: Bench, array: Any, stream: int) -> Any:
+    target = bench.array()
+    with mgpu_rt.graph() as graph:
+        bench.layer(In(array), target)
+    graph.replay(stream)
+    bench.graphs.append(graph)
+    return target
+
+
+def read_by_copy_from(bench: Bench, array: Any, stream: int) -> Any:
+    """This copy is complete when `copy_from` returns."""
+    target = bench.array()
+    with mgpu_rt.use_stream(stream):
+        target.copy_from(array)
+    bench.increment(target, stream=stream)
+    return target
+
+
+def freed(bench: Bench, array: Any) -> None:
+    """Frees the array, and writes to an array that may get the memory."""
+    del array
+    copy_from(bench, mgpu_rt.empty(COUNT))
+
+
+def freed_and_written_on_a_stream(bench: Bench, array: Any) -> None:
+    del array
+    with mgpu_rt.use_stream(bench.other):
+        copy_from(bench, mgpu_rt.empty(COUNT))
+
+
+@on_held_streams
+def test_writes_follow_the_earlier_reads_of_an_array(mgpu: Mgpu) -> None:
+    """A read that runs after the write sees the written value."""
+    bench = Bench(mgpu)
+
+    def seen(read: Any, write: Any, stream: int) -> tuple[float, float]:
+        kept = [bench.array()]
+        target = read(bench, kept[0], stream)
+        write(bench, kept.pop())
+        bench.wait(stream)
+        return OLD + 1, bench.read(address_of(target), stream)
+
+    reads = (read_by_a_launch, read_by_a_function, read_by_a_graph, read_by_copy_from)
+    frees = (freed, freed_and_written_on_a_stream)
+    check_table(bench, reads, (*WRITES, *frees), seen)
+
+
+# ---- with other settings ----
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="off", **held)
+def test_uses_wait_without_a_cache(mgpu: Mgpu) -> None:
+    """Without a cache there are no graphs."""
+    bench = Bench(mgpu)
+
+    def seen(change: Any, read: Any, stream: int) -> tuple[float, float]:
+        array = bench.array()
+        change(bench, array, stream)
+        return OLD + 1, float(read(bench, array))
+
+    plain = [change for change in CHANGES if not change.__name__.startswith("replay")]
+    check_table(bench, plain, [read for read in READS if read is not a_graph], seen)
+
+
+@in_child(policies=("builtin",), HIPSTUB_FAULT="hipEventCreateWithFlags:*:2", **held)
+def test_a_stream_is_waited_for_if_there_is_no_event(mgpu: Mgpu) -> None:
+    bench, array = Bench(mgpu), mgpu_rt.empty(COUNT)
+    array.copy_from(numpy.full(COUNT, OLD, "f4"))
+    with pytest.raises(mgpu_rt.HipError, match="hipErrorOutOfMemory"):
+        bench.increment(array, stream=bench.other)
+    assert array.to_host()[0] == OLD + 1
+
+
+# ---- waits that are not needed ----
+
+
+@on_held_streams
+def test_reads_do_not_wait_for_each_other(mgpu: Mgpu) -> None:
+    bench, array = Bench(mgpu), mgpu_rt.empty(COUNT)
+    first, second = bench.streams["foreign"], bench.other
+    array.copy_from(numpy.full(COUNT, OLD, "f4"))
+    targets = [bench.array(), bench.array()]
+    for target, stream in zip(targets, (first, second), strict=True):
+        bench.layer(In(array), target, stream=stream)
+    bench.wait(second)
+    assert bench.pending(first) > 0
+    assert [target.to_host()[0] for target in targets] == [OLD + 1] * 2
+
+
+@on_held_streams
+def test_other_arrays_do_not_wait(mgpu: Mgpu) -> None:
+    bench, arrays = Bench(mgpu), [mgpu_rt.empty(COUNT), mgpu_rt.empty(COUNT)]
+    for array in arrays:
+        array.copy_from(numpy.full(COUNT, OLD, "f4"))
+    bench.increment(arrays[0], stream=bench.other)
+    assert arrays[1].to_host()[0] == OLD and bench.pending(bench.other) > 0
+    bench.increment(arrays[1], stream=bench.streams["foreign"])
+    assert arrays[1].to_host()[0] == OLD + 1 and bench.pending(bench.other) > 0
+
+
+# ---- other packages ----
+
+
+@on_held_streams
+def test_memory_of_another_package_is_freed_after_the_devices_work(mgpu: Mgpu) -> None:
+    """As hipFree does, because the work of the other package is not known."""
+    bench, array = Bench(mgpu), mgpu_rt.empty(COUNT)
+    array.copy_from(numpy.full(COUNT, OLD, "f4"))
+    capsule, address = array.__dlpack__(stream=bench.other), address_of(array)
+    target = mgpu_rt.empty(COUNT)
+    copy = ctypes.CDLL(os.environ["MGPU_RT_HIP"]).hipMemcpyAsync
+    pointers = [ctypes.c_void_p(value) for value in (address_of(target), address, bench.other)]
+    assert copy(*pointers[:2], BYTES, 3, pointers[2]) == 0  # within the device
+    del array, capsule
+    written = mgpu_rt.empty(COUNT)
+    written.copy_from(numpy.full(COUNT, WRITTEN, "f4"))
+    assert address_of(written) == address
+    assert bench.read(address_of(target), bench.other) == OLD
+
+
+@on_held_streams
+def test_work_of_another_package_can_be_declared(mgpu: Mgpu) -> None:
+    bench, array = Bench(mgpu), mgpu_rt.empty(COUNT)
+    array.copy_from(numpy.full(COUNT, OLD, "f4"))
+    for stream in bench.streams.values():
+        bench.module["increment"](1, 1, *[address_of(array)] * 2, 0, COUNT, 1, COUNT, stream=stream)
+        array.fill_on(stream)
+        assert array.to_host()[0] == OLD + 1
+        array.copy_from(numpy.full(COUNT, OLD, "f4"))
+
+
+# ---- captures ----
+
+
+@in_child(policies=("builtin",), HIPSTUB_VERSION="60443484", **held)
+def test_a_capture_gets_no_waits(mgpu: Mgpu) -> None:
+    """HIP refuses a capture that waits for work from before the capture. The captured work has not
+    run, so later uses do not wait for the captured work."""
+    bench, array = Bench(mgpu), mgpu_rt.empty(COUNT)
+    array.copy_from(numpy.full(COUNT, OLD, "f4"))
+    bench.increment(array, stream=bench.streams["foreign"])
+    graph, on = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.cast("void *", bench.other)
+    with mgpu_rt.use_stream(bench.other):
+        assert mgpu.stub.hipStreamBeginCapture(on, 0) == 0
+        bench.increment(array)
+        assert mgpu.stub.hipStreamEndCapture(on, graph) == 0
+    assert array.to_host()[0] == OLD + 1
+    executable = mgpu.stub_ffi.new("void **")
+    null = mgpu.stub_ffi.NULL
+    assert mgpu.stub.hipGraphInstantiate(executable, graph[0], null, null, 0) == 0
+    assert mgpu.stub.hipGraphLaunch(executable[0], on) == 0
+    array.fill_on(bench.other)
+    assert array.to_host()[0] == OLD + 2
+    assert mgpu.stderr() == ""

@@ -1,0 +1,114 @@
+"""Arrays that a kernel would misread: masked, big-endian and read-only arrays, arrays that break
+the protocol of their interface, and sizes that no memory has."""
+
+from __future__ import annotations
+
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+import pytest
+
+import mgpu_rt
+from mgpu_rt import In, InOut, MemRef, Out
+from mgpu_rt._lowering import lower
+from tests.python.functions import DEVICE, library
+from tests.python.launches import KERNELS
+from tests.support.child import Mgpu, in_child
+
+
+def interface(**changes: Any) -> dict[str, Any]:
+    return {"shape": (4,), "typestr": "<f4", "data": (0x1000, False), "version": 3, **changes}
+
+
+def on_device(**changes: Any) -> Any:
+    return SimpleNamespace(__cuda_array_interface__=interface(**changes))
+
+
+def on_host(**changes: Any) -> Any:
+    kept = numpy.zeros(4, "f4")
+    address = kept.ctypes.data
+    return SimpleNamespace(
+        __array_interface__=interface(data=(address, False), **changes), kept=kept
+    )
+
+
+def read_only() -> numpy.ndarray:
+    array = numpy.zeros(4, "f4")
+    array.flags.writeable = False
+    return array
+
+
+MASK = "has a mask, which no kernel sees: pass the array's data, or array.filled"
+BIG = r"big-endian \('.*'\): convert the array, by array.astype"
+READ_ONLY = r"the array is read-only"
+ZERO = "names stream 0, which __cuda_array_interface__ forbids"
+
+REFUSED = {
+    "masked": (numpy.ma.masked_array(numpy.zeros(4, "f4"), [0, 1, 0, 0]), TypeError, MASK),
+    "masked, without a mask": (numpy.ma.masked_array(numpy.zeros(4, "f4")), TypeError, MASK),
+    "mask of a host interface": (on_host(mask=numpy.zeros(4, "?")), TypeError, MASK),
+    "mask of a device interface": (on_device(mask=on_device()), TypeError, MASK),
+    "big-endian": (numpy.zeros(4, ">f4"), TypeError, BIG),
+    "big-endian field": (numpy.zeros(4, [("a", "<i2"), ("b", ">i2")]), TypeError, BIG),
+    "big-endian on the device": (on_device(typestr=">f4"), TypeError, BIG),
+    "read-only": (read_only(), ValueError, READ_ONLY),
+    "read-only on the device": (on_device(data=(0x1000, True)), ValueError, READ_ONLY),
+    "stream 0": (on_device(stream=0), ValueError, ZERO),
+}
+
+
+@in_child(policies=("builtin",))
+def test_a_launch_refuses_arrays_that_it_would_misread(mgpu: Mgpu) -> None:
+    kernel = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))["scale"]
+    for array, error, words in REFUSED.values():
+        for given in (array, InOut(array), Out(array)):
+            with pytest.raises(error, match=f"kernel 'scale', argument 1: .*{words}"):
+                kernel(1, 1, MemRef(given), 1.0, 4)
+    assert mgpu.count("hipModuleLaunchKernel") == 0
+
+
+@in_child(policies=("builtin",))
+def test_a_function_refuses_arrays_that_it_would_misread(mgpu: Mgpu) -> None:
+    functions = library(DEVICE)
+    for array, error, words in REFUSED.values():
+        with pytest.raises(error, match=f"scale, argument 1 .*{words}"):
+            functions.scale(array, 1.0)
+    assert mgpu.count("hipModuleLaunchKernel") == 0
+
+
+@in_child(policies=("builtin",))
+def test_a_device_array_takes_no_array_that_it_would_misread(mgpu: Mgpu) -> None:
+    for array, error, words in REFUSED.values():
+        if error is not ValueError or words is ZERO:
+            with pytest.raises(error, match=words):
+                mgpu_rt.to_device(array)
+    assert mgpu_rt.to_device(read_only()).to_host().tolist() == [0] * 4  # only read
+
+
+@in_child(policies=("builtin",))
+def test_in_passes_a_read_only_array(mgpu: Mgpu) -> None:
+    kernel = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))["scale"]
+    owner = mgpu_rt.empty(4)
+    address = owner.__cuda_array_interface__["data"][0]
+    for array in (read_only(), on_device(data=(address, True))):
+        kernel(1, 1, MemRef(In(array)), 1.0, 4)
+        library(DEVICE).scale(In(array), 1.0)
+    single = numpy.frombuffer(struct.pack(">4b", *range(4)), ">i1")  # one byte has no order
+    kernel(1, 1, MemRef(In(single)), 1.0, 4)
+    assert mgpu.count("hipModuleLaunchKernel") == 5
+
+
+@in_child(policies=("builtin",))
+def test_sizes_that_no_memory_has_are_refused(mgpu: Mgpu) -> None:
+    for shape in (1 << 61, (1 << 32, 1 << 32), 1 << 70):
+        with pytest.raises(ValueError, match="bytes: no device has so much memory"):
+            mgpu_rt.empty(shape)
+    with pytest.raises(mgpu_rt.HipError, match="bytes of device memory"):
+        mgpu_rt.empty(1 << 60)
+    for size in (1 << 64, -1):
+        with pytest.raises(ValueError, match="is not a number of bytes that memory can have"):
+            mgpu_rt.load().scratch().reserve(size)
+    with pytest.raises(ValueError, match="is not a number of a device"):
+        mgpu_rt.Device(1 << 40)

@@ -95,7 +95,7 @@ def run(driver: Path, compiled: Callable[[str], Path], kernels: Callable[[str], 
             timeout=HANG,
         )
         if done.returncode == CANNOT_RUN:
-            pytest.skip(done.stderr.strip())
+            pytest.skip(done.stderr.strip().splitlines()[-1])
         return done
 
     return start

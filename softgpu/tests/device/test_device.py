@@ -26,7 +26,6 @@ LAUNCHES = (
     "threads",
     "stores",
     "meeting",
-    "cooperative",
 )
 MEMORY = (
     "host_register",
@@ -53,6 +52,10 @@ def succeed(run: Run, program: str, case: str, **options: object) -> str:
 
 def test_launches_work(run: Run) -> None:
     succeed(run, "launch", ",".join(LAUNCHES))
+
+
+def test_a_cooperative_launch_works(run: Run) -> None:
+    succeed(run, "launch", "cooperative")
 
 
 @pytest.mark.parametrize("chip", TARGETS)

@@ -104,9 +104,13 @@ static void out_of_memory(void) {
     OK(hipMalloc(&memory, STEP)); /* hipMalloc succeeds again after hipFree */
 }
 
+/* Fills memory with other bytes at each call, because HIP's pinned memory still holds the bytes of
+ * the case before. */
 static void fill_pattern(unsigned char *bytes, size_t size) {
+    static unsigned calls;
+    calls++;
     for (size_t i = 0; i < size; i++)
-        bytes[i] = (unsigned char)(i * 7 + i / 251);
+        bytes[i] = (unsigned char)(i * 7 + i / 251 + calls);
 }
 
 /* Copies `size` bytes to the device and back, on a stream or synchronously. */

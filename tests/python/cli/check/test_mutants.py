@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from bench import ROOT
-from tests.python.cli.check.mutants import kernels, programs, streams, waves
+from tests.python.cli.check.mutants import atomics, kernels, programs, streams, waves
 from tests.python.cli.check.mutants.form import Mutant, assert_found, built, reports_of
 
-MUTANTS = (*waves.MUTANTS, *streams.MUTANTS, *kernels.MUTANTS, *programs.MUTANTS)
+MUTANTS = (*atomics.MUTANTS, *waves.MUTANTS, *streams.MUTANTS, *kernels.MUTANTS, *programs.MUTANTS)
 
 
 def name(mutant: Mutant) -> str:
@@ -28,7 +28,7 @@ def table() -> str:
     are in one group."""
     groups = {
         "20 kernels": kernels.MUTANTS,
-        "streams and waves": (*streams.MUTANTS, *waves.MUTANTS),
+        "streams and waves": (*streams.MUTANTS, *waves.MUTANTS, *atomics.MUTANTS),
         "bench/": programs.MUTANTS,
     }
     rows = []

@@ -42,97 +42,13 @@ void softgpu_cells_clear(struct softgpu_cells *all) {
     madvise(all->atomics, all->count * sizeof *all->atomics, MADV_DONTNEED);
 }
 
-struct softgpu_atomics *softgpu_cells_atomics(const struct softgpu_cells *all, size_t number) {
-    return all->cells[number].has_atomics ? &all->atomics[number] : NULL;
-}
+bool softgpu_cell_locks[SOFTGPU_CELL_LOCKS];
 
 struct softgpu_atomics *softgpu_cells_make_atomics(struct softgpu_cells *all, size_t number) {
     if (!all->atomics)
         all->atomics = calloc(all->count, sizeof *all->atomics);
     all->cells[number].has_atomics = all->atomics != NULL;
     return softgpu_cells_atomics(all, number);
-}
-
-/* ---- locks: each is for the cells of 256 bytes, and of others far off ---- */
-
-enum { LOCKS = 1024, CELLS_A_LOCK = 64 };
-static bool locks[LOCKS];
-
-bool *softgpu_cells_lock(const struct softgpu_cell *cell) {
-    return &locks[(uintptr_t)cell / (CELLS_A_LOCK * sizeof *cell) % LOCKS];
-}
-
-void softgpu_cells_take(bool *lock) {
-    while (__atomic_test_and_set(lock, __ATOMIC_ACQUIRE))
-        ;
-}
-
-void softgpu_cells_drop(bool *lock) {
-    if (lock)
-        __atomic_clear(lock, __ATOMIC_RELEASE);
-}
-
-/* ---- accesses ---- */
-
-static bool is_of_wave(struct softgpu_stamp a, struct softgpu_stamp b) {
-    return a.group == b.group && a.wave == b.wave;
-}
-
-/* Adds the bytes of the wave's previous access, if no barrier lies between the two accesses. */
-static struct softgpu_stamp merge(struct softgpu_stamp stamp, struct softgpu_stamp before) {
-    if (is_of_wave(before, stamp) && before.epoch == stamp.epoch)
-        stamp.bytes |= before.bytes;
-    return stamp;
-}
-
-/* Records an access beside the last access of another wave. A wave of another workgroup is
- * preferred. */
-static void note(struct softgpu_stamp two[2], struct softgpu_stamp stamp) {
-    struct softgpu_stamp *last = &two[0], *other = &two[1];
-    const struct softgpu_stamp merged = merge(merge(stamp, *last), *other);
-    if (last->bytes && !is_of_wave(*last, stamp) &&
-        (last->group != stamp.group || !other->bytes || other->group == stamp.group))
-        *other = *last;
-    *last = merged;
-}
-
-/* Drops the accesses of other waves. Accesses of the wave itself are kept: a store of an equal
- * value may race with them, but not with the wave's own store. */
-static void keep_own(struct softgpu_stamp two[2], struct softgpu_stamp stamp) {
-    for (unsigned n = 0; n < 2; n++)
-        if (!is_of_wave(two[n], stamp))
-            two[n] = (struct softgpu_stamp){0};
-}
-
-void softgpu_cell_read(struct softgpu_cell *cell, struct softgpu_stamp stamp) {
-    note(cell->read, stamp);
-}
-
-void softgpu_cell_write(struct softgpu_cell *cell, struct softgpu_atomics *atomics,
-                        struct softgpu_stamp stamp, uint32_t value) {
-    enum { WHOLE = 15 };
-    uint32_t kept = 0;
-    for (unsigned n = 0; n < 4; n++)
-        if (!(stamp.bytes >> n & 1))
-            kept |= UINT32_C(0xff) << 8 * n;
-    if (stamp.bytes == WHOLE) {
-        keep_own(cell->read, stamp);
-        if (atomics)
-            keep_own(atomics->sum, stamp);
-    }
-    if (atomics)
-        atomics->last = (struct softgpu_stamp){0};
-    cell->write = merge(stamp, cell->write);
-    cell->value = (cell->value & kept) | (value & ~kept);
-}
-
-void softgpu_cell_sum(struct softgpu_atomics *atomics, struct softgpu_stamp stamp) {
-    note(atomics->sum, stamp);
-}
-
-struct softgpu_stamp softgpu_cell_last(const struct softgpu_cell *cell,
-                                       const struct softgpu_atomics *atomics) {
-    return atomics && atomics->last.bytes ? atomics->last : cell->write;
 }
 
 /* ---- earlier launches ---- */

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* An access of one wave to a dword; `bytes` is 0 if there was no such access. */
 struct softgpu_stamp {
@@ -59,26 +60,107 @@ void softgpu_cells_end(struct softgpu_cells *all);
 /* Clears the cells without unmapping them, because other threads may still read them. */
 void softgpu_cells_clear(struct softgpu_cells *all);
 
-/* Returns the lock of a cell, which the caller may hold already. */
-bool *softgpu_cells_lock(const struct softgpu_cell *cell);
-void softgpu_cells_take(bool *lock);
+/* ---- locks: each is for the cells of 256 bytes, and of others far off ---- */
+
+enum { SOFTGPU_CELL_LOCKS = 1024, SOFTGPU_CELLS_A_LOCK = 64 };
+extern bool softgpu_cell_locks[SOFTGPU_CELL_LOCKS];
+
+static inline bool *softgpu_cells_lock(const struct softgpu_cell *cell) {
+    return &softgpu_cell_locks[(uintptr_t)cell / (SOFTGPU_CELLS_A_LOCK * sizeof *cell) %
+                               SOFTGPU_CELL_LOCKS];
+}
+
+static inline void softgpu_cells_take(bool *lock) {
+    while (__atomic_test_and_set(lock, __ATOMIC_ACQUIRE))
+        ;
+}
+
 /* Releases a lock; NULL is allowed. */
-void softgpu_cells_drop(bool *lock);
+static inline void softgpu_cells_drop(bool *lock) {
+    if (lock)
+        __atomic_clear(lock, __ATOMIC_RELEASE);
+}
+
+/* ---- accesses ---- */
 
 /* Returns the record of a dword's atomic accesses, or NULL if there was no such access. */
-struct softgpu_atomics *softgpu_cells_atomics(const struct softgpu_cells *all, size_t number);
+static inline struct softgpu_atomics *softgpu_cells_atomics(const struct softgpu_cells *all,
+                                                            size_t number) {
+    return all->cells[number].has_atomics ? &all->atomics[number] : NULL;
+}
+
 /* Returns the record, and creates it if necessary. Returns NULL if memory is exhausted. */
 struct softgpu_atomics *softgpu_cells_make_atomics(struct softgpu_cells *all, size_t number);
 
-/* Notes a plain read, a plain write of `value`, an atomic write of any kind, or an atomic access
- * that races with plain accesses (race.h). */
-void softgpu_cell_read(struct softgpu_cell *cell, struct softgpu_stamp stamp);
-void softgpu_cell_write(struct softgpu_cell *cell, struct softgpu_atomics *atomics,
-                        struct softgpu_stamp stamp, uint32_t value);
-void softgpu_cell_sum(struct softgpu_atomics *atomics, struct softgpu_stamp stamp);
+/* Compares the lowest fields of two stamps at once. */
+static inline bool softgpu_stamp_equals(struct softgpu_stamp a, struct softgpu_stamp b,
+                                        unsigned bits) {
+    uint64_t first, second;
+    memcpy(&first, &a, sizeof first);
+    memcpy(&second, &b, sizeof second);
+    return (first ^ second) << (64 - bits) == 0;
+}
+
+static inline bool softgpu_stamp_is_own(struct softgpu_stamp a, struct softgpu_stamp b) {
+    return softgpu_stamp_equals(a, b, 28); /* group and wave */
+}
+
+/* Adds the bytes of the wave's previous access, if no barrier lies between the two accesses. */
+static inline struct softgpu_stamp softgpu_stamp_merge(struct softgpu_stamp stamp,
+                                                       struct softgpu_stamp before) {
+    if (softgpu_stamp_equals(stamp, before, 44)) /* group, wave and epoch */
+        stamp.bytes |= before.bytes;
+    return stamp;
+}
+
+/* Records an access beside the last access of another wave. A wave of another workgroup is
+ * preferred. */
+static inline void softgpu_stamp_note(struct softgpu_stamp two[2], struct softgpu_stamp stamp) {
+    const struct softgpu_stamp last = two[0], other = two[1];
+    if (softgpu_stamp_is_own(last, stamp)) {
+        two[0] = softgpu_stamp_merge(stamp, last);
+        return;
+    }
+    two[0] = softgpu_stamp_merge(stamp, other);
+    if (last.bytes && (last.group != stamp.group || !other.bytes || other.group == stamp.group))
+        two[1] = last;
+}
+
+/* Drops the accesses of other waves. Accesses of the wave itself are kept: a store of an equal
+ * value may race with them, but not with the wave's own store. */
+static inline void softgpu_stamp_keep_own(struct softgpu_stamp two[2], struct softgpu_stamp stamp) {
+    for (unsigned n = 0; n < 2; n++)
+        if (two[n].bytes && !softgpu_stamp_is_own(two[n], stamp))
+            two[n] = (struct softgpu_stamp){0};
+}
+
+/* Records a plain write. `atomics` may be NULL. */
+static inline void softgpu_cell_write(struct softgpu_cell *cell, struct softgpu_atomics *atomics,
+                                      struct softgpu_stamp stamp, uint32_t value) {
+    enum { WHOLE = 15 };
+    if (stamp.bytes == WHOLE) {
+        softgpu_stamp_keep_own(cell->read, stamp);
+        cell->value = value;
+    } else {
+        uint32_t kept = 0;
+        for (unsigned n = 0; n < 4; n++)
+            if (!(stamp.bytes >> n & 1))
+                kept |= UINT32_C(0xff) << 8 * n;
+        cell->value = (cell->value & kept) | (value & ~kept);
+    }
+    if (atomics && stamp.bytes == WHOLE)
+        softgpu_stamp_keep_own(atomics->sum, stamp);
+    if (atomics)
+        atomics->last = (struct softgpu_stamp){0};
+    cell->write = softgpu_stamp_merge(stamp, cell->write);
+}
+
 /* Returns the dword's last write, plain or atomic. `atomics` may be NULL. */
-struct softgpu_stamp softgpu_cell_last(const struct softgpu_cell *cell,
-                                       const struct softgpu_atomics *atomics);
+static inline struct softgpu_stamp softgpu_cell_last(const struct softgpu_cell *cell,
+                                                     const struct softgpu_atomics *atomics) {
+    return atomics && atomics->last.bytes ? atomics->last : cell->write;
+}
+
 /* Turns the stamps of the previous launch into traces when a launch first accesses a dword.
  * `atomics` may be NULL. */
 void softgpu_cell_begin_launch(struct softgpu_cell *cell, struct softgpu_atomics *atomics,

@@ -208,13 +208,16 @@ static void record(struct softgpu_cell *cell, struct softgpu_atomics *atomics,
                    const struct way *way, unsigned bytes, uint32_t value) {
     struct softgpu_stamp stamp = way->stamp;
     stamp.bytes = bytes & 15;
-    if (way->kind == PLAIN && way->reads)
-        softgpu_cell_read(cell, stamp);
-    if (way->kind == PLAIN && way->writes)
-        softgpu_cell_write(cell, atomics, stamp, value);
+    if (way->kind == PLAIN) {
+        if (way->reads)
+            softgpu_stamp_note(cell->read, stamp);
+        if (way->writes)
+            softgpu_cell_write(cell, atomics, stamp, value);
+        return;
+    }
     if (way->kind == COUNTING && atomics)
-        softgpu_cell_sum(atomics, stamp);
-    if (way->kind != PLAIN && way->writes && atomics)
+        softgpu_stamp_note(atomics->sum, stamp);
+    if (way->writes && atomics)
         atomics->last = stamp;
 }
 

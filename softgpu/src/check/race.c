@@ -318,6 +318,16 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cells *cells, uint64_t 
 
 /* ---- a wave's accesses ---- */
 
+/* Returns true if a wave reads bytes again that it has read since its last barrier, and no wave has
+ * written the dword in this launch. Such a read changes nothing. */
+static bool is_read_again(const struct softgpu_cell *cell, const struct way *way, unsigned bytes,
+                          uint32_t launch) {
+    struct softgpu_stamp stamp = way->stamp;
+    stamp.bytes = bytes & 15;
+    return way->kind == PLAIN && !way->writes && cell->launch == launch && !cell->write.bytes &&
+           !cell->has_atomics && softgpu_stamp_equals(cell->read[0], stamp, 48);
+}
+
 /* Records that a lane accesses `bytes` bytes from `at` on. `number` is the number of the first
  * dword's cell. */
 static void enter_lane(struct wave *w, const struct inst *i, const struct way *way, int lane,
@@ -330,12 +340,14 @@ static void enter_lane(struct wave *w, const struct inst *i, const struct way *w
         stored_bytes(w, i, lane, at, bytes, data + shift);
     for (unsigned done = 0; done < end; done += 4, number++) {
         struct softgpu_cell *cell = &cells->cells[number];
+        unsigned from = done ? 0 : shift, to = end - done < 4 ? end - done : 4;
+        unsigned mask = (1u << to) - (1u << from);
+        if (is_read_again(cell, way, mask, launch))
+            continue;
         struct softgpu_atomics *atomics = way->writes && way->kind != PLAIN
                                               ? softgpu_cells_make_atomics(cells, number)
                                               : softgpu_cells_atomics(cells, number);
         struct softgpu_stamp other;
-        unsigned from = done ? 0 : shift, to = end - done < 4 ? end - done : 4;
-        unsigned mask = (1u << to) - (1u << from);
         uint32_t value;
         memcpy(&value, data + done, 4);
         if (cell->launch != launch)

@@ -1,5 +1,4 @@
 #include "launch/launch_advice.h"
-#include "atomics.h"
 #include "driver/cuda.h"
 #include "driver/device.h"
 #include "driver/hip.h"
@@ -93,9 +92,9 @@ static bool is_grid_too_large(const struct launch *launch) {
 }
 
 /* Returns the most bytes of workgroup memory that a block may have, if a launch exceeds this limit;
- * otherwise returns 0. The library asks HIP for the limit, but only for the first message. */
+ * otherwise returns 0. */
 static int exceeded_memory(const struct launch *launch, const struct kernel *kernel) {
-    if (launch->smem == 0 || kernel->device < 0 || load_relaxed(&memory_too_large.given))
+    if (launch->smem == 0 || kernel->device < 0 || !is_positive(launch))
         return 0;
     const int most = device_group_memory(kernel->device);
     return most > 0 && (uint32_t)launch->smem + kernel->memory > (uint64_t)most ? most : 0;

@@ -73,7 +73,7 @@ struct memory_question {
 };
 
 /* NVIDIA's driver permits more memory than usual if a function asks for it, as cuhip does. */
-static void *ask_memory(void *data) {
+static void *ask_group_memory(void *data) {
     struct memory_question *question = data;
     const int attribute = cuda_present() ? hipDeviceAttributeSharedMemPerBlockOptin
                                          : hipDeviceAttributeMaxSharedMemoryPerBlock;
@@ -90,7 +90,7 @@ int device_group_memory(int device) {
         return 0;
     question.bytes = load_relaxed(&answers[device]);
     if (!question.bytes)
-        ask_elsewhere(ask_memory, &question);
+        ask_elsewhere(ask_group_memory, &question);
     store_relaxed(&answers[device], question.bytes);
     return question.bytes;
 }

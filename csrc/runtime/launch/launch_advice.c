@@ -40,13 +40,8 @@ static struct advice bad_launch = {
     (unsigned)(launch)->grid[0], (unsigned)(launch)->grid[1], (unsigned)(launch)->grid[2],         \
         (unsigned)(launch)->block[0], (unsigned)(launch)->block[1], (unsigned)(launch)->block[2]
 
-static bool is_cut(const struct launch *launch) {
-    const intptr_t *grid = launch->grid, *block = launch->block;
-    return launch_is_cut(grid[0], grid[1], grid[2], block[0], block[1], block[2]);
-}
-
 void launch_report_cut(const struct launch *launch) {
-    if (is_cut(launch))
+    if (launch_is_cut(launch))
         report_once(&cut, SIZES(launch), CUT_SIZES(launch));
 }
 
@@ -106,7 +101,7 @@ void launch_report(const char *expression, hipError_t error, const struct launch
     struct kernel kernel = {.name = ""};
     int most_memory = 0;
     find_kernel(launch->function, &kernel);
-    if (is_cut(launch) && is_positive(launch))
+    if (launch_is_cut(launch) && is_positive(launch))
         report_failure(expression, error, &cut, SIZES(launch), CUT_SIZES(launch));
     else if (DOUBT(block_exceeds_its_kernels, kernel.most_threads && threads > kernel.most_threads))
         report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],

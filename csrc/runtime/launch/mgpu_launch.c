@@ -52,7 +52,7 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
 
 /* ---- a launch that the driver refuses ---- */
 
-/* Handles a launch that failed, or whose sizes HIP has cut: repeats the launch if memory was short,
+/* Handles a launch that failed, or whose sizes HIP has cut. Repeats the launch if memory was short,
  * and otherwise reports the failure or the cut. */
 static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
                                                           const struct launch *launch) {
@@ -86,7 +86,7 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
     stream_launched(thread, known);
-    if (UNLIKELY(error != hipSuccess || launch_is_cut(gridX, gridY, gridZ, blockX, blockY, blockZ)))
+    if (UNLIKELY(error != hipSuccess || launch_is_cut(LAUNCH)))
         launch_failed(error, LAUNCH);
 }
 

@@ -18,8 +18,8 @@ enum { ALLOWED_RANGES = 8 };
 struct allowed {
     uint64_t low, high;
     struct softgpu_cells *cells; /* the cells for memory from `low` on, or NULL */
-    struct softgpu_past *past;  /* the block's earlier ops, or NULL if all earlier ops are over */
-    uint8_t *bits;              /* the defined bits for memory from `low` on, or NULL */
+    struct softgpu_past *past;   /* the block's earlier ops, or NULL if all earlier ops are over */
+    uint8_t *bits;               /* the defined bits for memory from `low` on, or NULL */
     bool stores, registered;
 };
 

@@ -1,9 +1,9 @@
 /* Cells record who accessed the dwords of an allocation, or of workgroup memory.
  *
  * Each dword has a cell, which names the dword's last plain accesses. A dword that an atomic access
- * has written also has a record of its atomic accesses. The two are apart, because an atomic access
- * can race with a plain access only: an atomic access of a wave must not hide the wave's plain
- * accesses, and a plain access must not hide the atomic ones.
+ * has written also has a record of its atomic accesses. The two are apart, because atomic accesses
+ * do not race with each other. So an atomic access must not hide a plain access of its wave, and a
+ * plain access must not hide an atomic one.
  *
  * A cell also records which earlier launches accessed the dword (order.h). Several threads may use
  * an allocation's cells at once, under softgpu_cells_lock. Only one thread at a time uses the cells

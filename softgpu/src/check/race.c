@@ -318,8 +318,8 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cells *cells, uint64_t 
 
 /* ---- a wave's accesses ---- */
 
-/* Returns true if a wave reads bytes again that it has read since its last barrier, and no wave has
- * written the dword in this launch. Such a read changes nothing. */
+/* Returns true if a wave reads bytes again, without a barrier in between, and no wave has written
+ * the dword in this launch. Such a read changes nothing. */
 static bool is_read_again(const struct softgpu_cell *cell, const struct way *way, unsigned bytes,
                           uint32_t launch) {
     struct softgpu_stamp stamp = way->stamp;

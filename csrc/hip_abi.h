@@ -57,6 +57,7 @@ enum {
     hipDeviceAttributeMultiprocessorCount = 63,
     hipDeviceAttributePageableMemoryAccess = 65,
     hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
+    hipDeviceAttributeSharedMemPerBlockOptin = 75,
     hipDeviceAttributeWarpSize = 87,
     hipDeviceAttributeIsLargeBar = 10011,
 };

@@ -1,6 +1,13 @@
 #include "beyond.h"
 #include "cuhip.h"
 
+hipError_t mgpu_cuhip_stream_create(hipStream_t *stream) {
+    hipError_t error = context_enter();
+    if (!error)
+        error = stream_create(stream, hipStreamNonBlocking);
+    return thread_state.last = error;
+}
+
 hipError_t mgpu_cuhip_launch_cluster(hipFunction_t function, dim3 cluster, dim3 grid, dim3 block,
                                      unsigned shared_bytes, int cooperative, hipStream_t stream,
                                      void **params, void **extra) {

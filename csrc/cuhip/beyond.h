@@ -11,6 +11,10 @@
  * number selects the driver's default. */
 EXPORT void mgpu_cuhip_jit_level(int level);
 
+/* Creates a stream that is not ordered with the null stream, as LLVM's own library for CUDA does.
+ */
+EXPORT hipError_t mgpu_cuhip_stream_create(hipStream_t *stream);
+
 /* Returns the type that the driver reports for the memory at an address, and leaves the last error
  * unchanged. Returns CU_MEMORYTYPE_HOST, _DEVICE ..., or 0 if the driver does not know the address
  * (pageable host memory). Costs half as much as hipPointerGetAttributes. */

@@ -110,8 +110,12 @@ static bool lacks_device(hipError_t error) {
 }
 
 /* Returns the advice for the error if every call can return this error; otherwise returns the
- * advice for the call. Advice to emulate a device helps no user who already emulates a device. */
+ * advice for the call. Advice to emulate a device helps no user who already emulates a device. A
+ * call that comes after the driver's end needs no advice, because nothing is wrong with its
+ * arguments. */
 static struct advice *advice_for(hipError_t error, struct advice *of_call) {
+    if (error == hipErrorDeinitialized)
+        return NULL;
     if (error == hipErrorInsufficientDriver)
         return &no_driver;
     if (!lacks_device(error))

@@ -4,10 +4,9 @@
 #include "driver/device.h"
 #include "driver/hip.h"
 #include "driver/report.h"
+#include "launch/launch_advice.h"
 #include "likely.h"
 #include "mgpu.h"
-#include "modules/image/metadata.h"
-#include "modules/modules.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
@@ -23,14 +22,6 @@
 static struct advice null_function = {
     .text = "a null function was launched: mgpuModuleGetFunction failed, see the message before",
     .follows = NULL_FUNCTION};
-static struct advice block_too_large = {
-    .text = "a block of %ld x %ld x %ld threads is more than the %ld that kernel '%s' was compiled "
-            "for: give its size in gpu.known_block_size, or launch smaller blocks"};
-static struct advice bad_launch = {
-    .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld, %d bytes of dynamic workgroup memory: "
-            "each size must be at least 1, a block may have no more threads than the kernel was "
-            "compiled for (gpu.known_block_size) and never more than 1024, and the memory must "
-            "fit"};
 static struct advice unknown_symbol = {
     .text = "%p is not the host symbol of a kernel, or its grid of %ld x %ld x %ld does not fit: "
             "link the object that registers the kernel (__hipRegisterFunction)"};
@@ -51,15 +42,6 @@ static const char cooperative_expression[] =
     "hipModuleLaunchCooperativeKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, "
     "stream, params)";
 
-/* The arguments of a launch. */
-struct launch {
-    hipFunction_t function;
-    intptr_t grid[3], block[3];
-    int32_t smem;
-    hipStream_t stream;
-    void **params, **extra;
-};
-
 #define LAUNCH                                                                                     \
     (&(struct launch){                                                                             \
         function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, smem, stream, params, extra})
@@ -70,31 +52,8 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
 
 /* ---- a launch that the driver refuses ---- */
 
-/* Reports that the driver refused a launch. The report also tells whether the block has more
- * threads than the kernel was compiled for. The report does not call HIP. */
-static void advise_launch(const char *expression, hipError_t error, const struct launch *launch) {
-    const intptr_t *grid = launch->grid, *block = launch->block;
-    char kernel[256] = "";
-    uint64_t most = 0; /* threads of a block; 0: unknown */
-    struct module *module;
-    pthread_mutex_lock(&tables_lock);
-    const struct function *function = module_search(launch->function, &module);
-    if (function) {
-        snprintf(kernel, sizeof kernel, "%s", function->name);
-        most = metadata_block_limit(&module->image, function->name);
-    }
-    pthread_mutex_unlock(&tables_lock);
-    const uint64_t threads = (uint64_t)block[0] * (uint64_t)block[1] * (uint64_t)block[2];
-    if (DOUBT(block_exceeds_its_kernels, most && threads > most))
-        report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],
-                       (long)block[2], (long)most, kernel);
-    else
-        report_failure(expression, error, &bad_launch, (long)grid[0], (long)grid[1], (long)grid[2],
-                       (long)block[0], (long)block[1], (long)block[2], launch->smem);
-}
-
-/* Handles a failed launch: repeats the launch if memory was short, and otherwise reports the
- * failure. */
+/* Handles a launch that failed, or whose sizes HIP has cut. Repeats the launch if memory was short,
+ * and otherwise reports the failure or the cut. */
 static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
                                                           const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
@@ -107,7 +66,9 @@ static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
     if (error != hipSuccess && !launch->function)
         report_failure(launch_expression, error, &null_function);
     else if (error != hipSuccess)
-        advise_launch(launch_expression, error, launch);
+        launch_report(launch_expression, error, launch);
+    else
+        launch_report_cut(launch);
 }
 
 /* ---- launches ---- */
@@ -125,7 +86,7 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
     stream_launched(thread, known);
-    if (UNLIKELY(error != hipSuccess))
+    if (UNLIKELY(error != hipSuccess || launch_is_cut(LAUNCH)))
         launch_failed(error, LAUNCH);
 }
 
@@ -226,6 +187,8 @@ static void launch_cluster(const struct launch *launch, const intptr_t cluster[3
         report_failure(launch_expression, error, &bad_cluster, (unsigned)cluster[0],
                        (unsigned)cluster[1], (unsigned)cluster[2], (unsigned)grid[0],
                        (unsigned)grid[1], (unsigned)grid[2]);
+    else
+        launch_report_cut(launch);
 }
 
 /* HIP's cooperative launch does not accept `extra`. */
@@ -248,7 +211,9 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
     if (error != hipSuccess && !function)
         report_failure(cooperative_expression, error, &null_function);
     else if (error != hipSuccess)
-        advise_launch(cooperative_expression, error, LAUNCH);
+        launch_report(cooperative_expression, error, LAUNCH);
+    else
+        launch_report_cut(LAUNCH);
 }
 
 void impl_mgpuLaunchClusterKernel(hipFunction_t function, intptr_t clusterX, intptr_t clusterY,
@@ -287,4 +252,7 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     else if (error != hipSuccess)
         report_failure(expression, error, &unknown_symbol, symbol, (long)gridX, (long)gridY,
                        (long)gridZ);
+    else
+        launch_report_cut(
+            &(struct launch){.grid = {gridX, gridY, gridZ}, .block = {blockX, blockY, blockZ}});
 }

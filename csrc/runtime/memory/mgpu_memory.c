@@ -7,6 +7,7 @@
  * If other code in the process may call HIP (exclusive.h), the library asks HIP whether a freed
  * block still exists. The program may have freed the block by hipFree earlier, and HIP may then
  * have allocated a smaller block at the same address. */
+#include "driver/cuda.h"
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
@@ -51,6 +52,16 @@ static bool ask_for_memory(uint64_t bytes) {
     return asked;
 }
 
+/* Allocates without the cache. With MGPU_RT_CACHE=off the library does what LLVM's own library for
+ * the device does: only the library for CUDA allocates managed memory if host_shared is set. */
+static struct block_allocated allocate_as_stock(uint64_t bytes, bool shared) {
+    struct block_allocated made = {NULL, CALL_BYPASS, hipSuccess};
+    made.error = shared && cuda_present()
+                     ? hip.MallocManaged(&made.address, bytes, hipMemAttachGlobal)
+                     : hip.Malloc(&made.address, bytes);
+    return made;
+}
+
 /* Allocates if the stream's pool has no block for the request. */
 static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t handle,
                                                      bool host_shared) {
@@ -65,8 +76,10 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t
         if (again)
             (void)device_kept(device);
         struct stream *stream = block_order(thread_get(), handle);
-        made =
-            block_search(bytes, device, stream && stream->device == device ? stream : NULL, shared);
+        made = caches_on()
+                   ? block_search(bytes, device, stream && stream->device == device ? stream : NULL,
+                                  shared)
+                   : allocate_as_stock(bytes, shared);
         if (LIKELY(made.error != hipErrorOutOfMemory) || again || !ask_for_memory(bytes))
             break;
         (void)hip.GetLastError();

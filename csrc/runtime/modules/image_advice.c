@@ -99,6 +99,56 @@ static bool is_for_others(const struct image *image, const char *targets, const 
     return targets[0] && devices[0] && !strstr(targets, "generic");
 }
 
+/* A feature of a target, such as "xnack+", which the image and the device have differently. */
+struct difference {
+    char name[16], image, device; /* '+' or '-' */
+};
+
+/* Compares the features of two targets of one processor, such as "gfx90a:xnack+" and
+ * "gfx90a:sramecc+:xnack-". A target without a feature fits both of its values. */
+static bool differ(const char *target, const char *device, struct difference *found) {
+    const size_t end = strcspn(target, ",");
+    for (size_t at = strcspn(target, ":,"); at < end; at += 1 + strcspn(target + at + 1, ":,")) {
+        const size_t length = strcspn(target + at + 1, "+-:,");
+        const char *other = memmem(device, strcspn(device, ","), target + at, length + 1);
+        found->image = target[at + 1 + length];
+        found->device = other ? other[length + 1] : '\0';
+        snprintf(found->name, sizeof found->name, "%.*s", (int)length, target + at + 1);
+        if ((found->image == '+' && found->device == '-') ||
+            (found->image == '-' && found->device == '+'))
+            return true;
+    }
+    return false;
+}
+
+/* Returns true if each target of the image for a device's processor differs from the device in a
+ * feature, and stores the last such feature. */
+static bool has_other_features(const char *targets, const char *devices, struct difference *found) {
+    bool any = false;
+    for (const char *device = strstr(devices, "gfx"); device; device = strstr(device + 3, "gfx"))
+        for (const char *at = strstr(targets, "gfx"); at; at = strstr(at + 3, "gfx")) {
+            if (strcspn(at, ":,") != strcspn(device, ":,") ||
+                strncmp(at, device, strcspn(at, ":,")) != 0)
+                continue;
+            if (!differ(at, device, found))
+                return false;
+            any = true;
+        }
+    return any;
+}
+
+/* Writes which feature differs, and the ways out. Only xnack can be changed at run time. */
+static void explain_difference(const struct difference *found, char *text, size_t size) {
+    const bool is_xnack = strcmp(found->name, "xnack") == 0;
+    const char *way = found->image == '+' ? ", or set HSA_XNACK=1 if this GPU can retry page faults"
+                                          : ", or set HSA_XNACK=0";
+    snprintf(text, size,
+             "The image is compiled with %s%c, but this GPU runs with %s%c: compile without "
+             "features=%c%s of rocdl-attach-target%s",
+             found->name, found->image, found->name, found->device, found->image, found->name,
+             is_xnack ? way : "");
+}
+
 static bool is_of_other_version(const struct image *image) {
     const int version = is_code_object(image) ? version_of(image) : 0;
     return version && hip_version &&
@@ -110,6 +160,7 @@ static bool is_of_other_version(const struct image *image) {
 static void explain_refusal(const struct image *image, const char *targets, const char *devices,
                             char *text, size_t size) {
     char names[TARGETS];
+    struct difference difference;
     const int processor = (int)strcspn(devices, ":,");
     if (is_of_other_version(image))
         snprintf(text, size, "The code object has version %d, but this HIP takes version %s",
@@ -119,6 +170,8 @@ static void explain_refusal(const struct image *image, const char *targets, cons
                  "Compile the image for this GPU: mgpu-rt lower --chip %.*s, or chip=%.*s of "
                  "rocdl-attach-target",
                  processor, devices, processor, devices);
+    else if (has_other_features(targets, devices, &difference))
+        explain_difference(&difference, text, size);
     else if (image_undefined_names(image, names, sizeof names)[0])
         snprintf(text, size, "The image needs %s, which no code object defines: %s", names,
                  strstr(names, "'__oc") ? device_libraries : definitions);

@@ -274,7 +274,8 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         return made;
     }
     if (!cache_is_on(CACHE_STREAMS)) {
-        made.error = hip.StreamCreate(&made.handle);
+        made.error = caches_on() || !cuda_present() ? hip.StreamCreate(&made.handle)
+                                                    : cuda.stream_create(&made.handle);
         return made;
     }
     lazy_note_stream();

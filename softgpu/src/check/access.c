@@ -17,9 +17,9 @@ enum { ALLOWED_RANGES = 8 };
  * read-only. */
 struct allowed {
     uint64_t low, high;
-    struct softgpu_cell *cells; /* the cells for memory from `low` on, or NULL */
-    struct softgpu_past *past;  /* the block's earlier ops, or NULL if all earlier ops are over */
-    uint8_t *bits;              /* the defined bits for memory from `low` on, or NULL */
+    struct softgpu_cells *cells; /* the cells for memory from `low` on, or NULL */
+    struct softgpu_past *past;   /* the block's earlier ops, or NULL if all earlier ops are over */
+    uint8_t *bits;               /* the defined bits for memory from `low` on, or NULL */
     bool stores, registered;
 };
 

@@ -136,7 +136,7 @@ void softgpu_report_other(struct softgpu_report *report, uint32_t number, uint64
     softgpu_report_close(report);
 }
 
-struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t begin, uint64_t va,
+struct softgpu_conflict softgpu_race_move(struct softgpu_cells *cells, uint64_t begin, uint64_t va,
                                           uint64_t bytes, bool writes,
                                           const struct softgpu_clock *clock) {
     (void)cells, (void)begin, (void)va, (void)bytes, (void)writes, (void)clock;

@@ -2,9 +2,8 @@
 #include "hooks.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
-enum { NO_PLACE = (1 << 14) - 1, LAST_EPOCH = UINT16_MAX, MOST_GROUPS = 1 << 24 };
+enum { LAST_EPOCH = UINT16_MAX, MOST_GROUPS = 1 << 24 };
 
 /* Atomic accesses do not race with each other. LOCKING accesses do not race with plain accesses. A
  * compiler may use one instruction for an atomic store and for a plain store. A compare-and-swap
@@ -18,51 +17,8 @@ struct softgpu_race {
     bool observed; /* an atomic access has returned a value that another group may have written */
     bool synchronised;              /* the workgroup has synchronised with other workgroups */
     uint16_t seen[WAVES_PER_GROUP]; /* seen[w]: bits of waves that w observed since the barrier */
-    struct softgpu_cell *lds;
-    size_t lds_cells;
+    struct softgpu_cells lds;       /* `cells` is NULL if memory is exhausted */
 };
-
-/* ---- cells ---- */
-
-static size_t count_cells(uint64_t va, uint64_t size) {
-    return (size_t)((va + size + 3) / 4 - va / 4);
-}
-
-struct softgpu_cell *softgpu_cells_begin(uint64_t va, uint64_t size) {
-    enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
-    size_t bytes = count_cells(va, size) * sizeof(struct softgpu_cell);
-    void *cells = mmap(NULL, bytes, PROT_READ | PROT_WRITE, FLAGS, -1, 0);
-    return cells == MAP_FAILED ? NULL : cells;
-}
-
-void softgpu_cells_end(struct softgpu_cell *cells, uint64_t va, uint64_t size) {
-    if (cells)
-        munmap(cells, count_cells(va, size) * sizeof *cells);
-}
-
-void softgpu_cells_clear(struct softgpu_cell *cells, uint64_t va, uint64_t size) {
-    if (cells)
-        madvise(cells, count_cells(va, size) * sizeof *cells, MADV_DONTNEED);
-}
-
-/* ---- locks: each is for the cells of 256 bytes, and of others far off ---- */
-
-enum { LOCKS = 1024, CELLS_A_LOCK = 64 };
-static bool locks[LOCKS];
-
-static bool *lock_of(const struct softgpu_cell *cell) {
-    return &locks[(uintptr_t)cell / (CELLS_A_LOCK * sizeof *cell) % LOCKS];
-}
-
-static void take(bool *lock) {
-    while (__atomic_test_and_set(lock, __ATOMIC_ACQUIRE))
-        ;
-}
-
-static void drop(bool *lock) {
-    if (lock)
-        __atomic_clear(lock, __ATOMIC_RELEASE);
-}
 
 /* ---- launches, workgroups, barriers ---- */
 
@@ -77,13 +33,15 @@ void softgpu_race_group_begin(struct group *g, uint64_t number) {
         return;
     g->race->launch = d->launch;
     g->race->group = (uint32_t)number;
-    g->race->lds_cells = (d->lds_size + 3) / 4;
-    g->race->lds = calloc(g->race->lds_cells, sizeof *g->race->lds);
+    g->race->lds.count = (d->lds_size + 3) / 4;
+    g->race->lds.cells = calloc(g->race->lds.count, sizeof *g->race->lds.cells);
 }
 
 void softgpu_race_group_end(struct group *g) {
-    if (g->race)
-        free(g->race->lds);
+    if (g->race) {
+        free(g->race->lds.cells);
+        free(g->race->lds.atomics);
+    }
     free(g->race);
     g->race = NULL;
 }
@@ -150,14 +108,14 @@ static struct way way_of(const struct wave *w, const struct inst *i) {
     way.stamp = (struct softgpu_stamp){.group = w->group->race->group,
                                        .wave = w->index & 15,
                                        .epoch = w->group->race->epoch,
-                                       .kind = way.kind & 3,
-                                       .place = place < NO_PLACE ? place & NO_PLACE : NO_PLACE};
+                                       .place = place < SOFTGPU_NO_PLACE ? place & SOFTGPU_NO_PLACE
+                                                                         : SOFTGPU_NO_PLACE};
     return way;
 }
 
 bool softgpu_stamp_place(const struct dispatch *d, struct softgpu_stamp stamp, uint64_t *pc) {
     *pc = d->entry + 4 * (uint64_t)stamp.place;
-    return stamp.place != NO_PLACE;
+    return stamp.place != SOFTGPU_NO_PLACE;
 }
 
 /* Returns the register that contains a store's data. If an instruction stores two registers at two
@@ -185,10 +143,6 @@ static void stored_bytes(const struct wave *w, const struct inst *i, int lane, u
 
 /* ---- the order ---- */
 
-static bool is_by(struct softgpu_stamp stamp, const struct way *way) {
-    return stamp.group == way->stamp.group && stamp.wave == way->stamp.wave;
-}
-
 static bool is_ordered(const struct softgpu_race *race, struct softgpu_stamp before,
                        const struct way *way) {
     if (before.group != way->stamp.group)
@@ -197,227 +151,219 @@ static bool is_ordered(const struct softgpu_race *race, struct softgpu_stamp bef
            race->epoch == LAST_EPOCH || race->seen[way->stamp.wave] >> before.wave & 1;
 }
 
-static bool may_meet(enum access_kind a, enum access_kind b) {
-    if (a != PLAIN && b != PLAIN)
-        return true;
-    return a == LOCKING || b == LOCKING;
-}
-
-static bool conflicts(const struct softgpu_race *race, struct softgpu_stamp before,
-                      const struct way *way, unsigned bytes) {
-    return before.bytes & bytes && !is_ordered(race, before, way) &&
-           !may_meet((enum access_kind)before.kind, way->kind);
+static bool meets(const struct softgpu_race *race, struct softgpu_stamp before,
+                  const struct way *way, unsigned bytes) {
+    return before.bytes & bytes && !is_ordered(race, before, way);
 }
 
 /* Records that an atomic access has observed the wave that wrote the value. The access has also
  * observed all waves that the writing wave had observed. */
-static void observe(struct softgpu_race *race, const struct softgpu_cell *cell,
-                    const struct way *way) {
+static void observe(struct softgpu_race *race, struct softgpu_stamp writer, const struct way *way) {
     race->observed = true;
-    if (!cell->write.bytes || cell->write.group != way->stamp.group ||
-        cell->write.epoch != way->stamp.epoch)
+    if (!writer.bytes || writer.group != way->stamp.group || writer.epoch != way->stamp.epoch)
         return;
-    unsigned other = cell->write.wave;
+    unsigned other = writer.wave;
     race->seen[way->stamp.wave] |= (uint16_t)(1u << other | race->seen[other]);
 }
 
-/* ---- one cell ---- */
+/* ---- one dword ---- */
 
-/* Two stores of an equal value do not race, because their order has no effect. */
-static bool is_same_value(const struct softgpu_cell *cell, const struct way *way, unsigned bytes,
-                          uint32_t value) {
-    unsigned both = cell->write.bytes & bytes;
-    uint32_t differs = cell->value ^ value;
-    if (way->kind == COUNTING || cell->write.kind == COUNTING)
+/* Returns true if an access races with a write that it meets. Two stores of an equal value do not
+ * race, because their order has no effect. `both`: the bytes that both access. */
+static bool differs(const struct softgpu_cell *cell, const struct way *way, unsigned both,
+                    uint32_t value) {
+    uint32_t difference = cell->value ^ value;
+    if (way->reads || way->kind == COUNTING)
+        return true;
+    for (unsigned n = 0; n < 4; n++)
+        if (both >> n & 1 && difference >> 8 * n & 0xff)
+            return true;
+    return false;
+}
+
+/* Returns true if an access races with an earlier access of this launch, and stores the earlier
+ * access in *other. `atomics` may be NULL. */
+static bool compare(const struct softgpu_race *race, const struct softgpu_cell *cell,
+                    const struct softgpu_atomics *atomics, const struct way *way, unsigned bytes,
+                    uint32_t value, struct softgpu_stamp *other) {
+    if (way->kind == LOCKING)
         return false;
-    for (unsigned n = 0; n < 4; n++)
-        if (both >> n & 1 && differs >> 8 * n & 0xff)
-            return false;
-    return true;
+    *other = cell->write;
+    if (meets(race, *other, way, bytes) && differs(cell, way, other->bytes & bytes, value))
+        return true;
+    for (unsigned n = 0; n < 2 && way->writes; n++) {
+        *other = cell->read[n];
+        if (meets(race, *other, way, bytes))
+            return true;
+    }
+    for (unsigned n = 0; n < 2 && atomics && way->kind == PLAIN; n++) {
+        *other = atomics->sum[n];
+        if (meets(race, *other, way, bytes))
+            return true;
+    }
+    return false;
 }
 
-static void note_read(struct softgpu_cell *cell, struct softgpu_stamp stamp,
-                      const struct way *way) {
-    struct softgpu_stamp *last = &cell->read[0], *other = &cell->read[1];
-    if (last->bytes && !is_by(*last, way) &&
-        (last->group != stamp.group || !other->bytes || other->group == stamp.group))
-        *other = *last;
-    *last = stamp;
+static void record(struct softgpu_cell *cell, struct softgpu_atomics *atomics,
+                   const struct way *way, unsigned bytes, uint32_t value) {
+    struct softgpu_stamp stamp = way->stamp;
+    stamp.bytes = bytes & 15;
+    if (way->kind == PLAIN) {
+        if (way->reads)
+            softgpu_stamp_note(cell->read, stamp);
+        if (way->writes)
+            softgpu_cell_write(cell, atomics, stamp, value);
+        return;
+    }
+    if (way->kind == COUNTING && atomics)
+        softgpu_stamp_note(atomics->sum, stamp);
+    if (way->writes && atomics)
+        atomics->last = stamp;
 }
 
-static void note_write(struct softgpu_cell *cell, struct softgpu_stamp stamp, uint32_t value) {
-    enum { WHOLE = 15 };
-    uint32_t kept = 0;
-    for (unsigned n = 0; n < 4; n++)
-        if (!(stamp.bytes >> n & 1))
-            kept |= UINT32_C(0xff) << 8 * n;
-    if (stamp.bytes == WHOLE)
-        memset(cell->read, 0, sizeof cell->read);
-    if (cell->write.bytes && cell->write.group == stamp.group && cell->write.wave == stamp.wave &&
-        cell->write.epoch == stamp.epoch)
-        stamp.bytes |= cell->write.bytes;
-    cell->write = stamp;
-    cell->value = (cell->value & kept) | (value & ~kept);
+/* Records an access to some bytes of a dword. If the access races with an earlier access of this
+ * launch, returns true and stores the earlier access in *other.
+ *
+ * The access is compared before it observes other waves: in another run an atomic access may come
+ * before the writes that it observes here. */
+static bool enter(struct softgpu_race *race, struct softgpu_cell *cell,
+                  struct softgpu_atomics *atomics, const struct way *way, unsigned bytes,
+                  uint32_t value, struct softgpu_stamp *other) {
+    bool races = compare(race, cell, atomics, way, bytes, value, other);
+    if (way->kind != PLAIN && way->reads)
+        observe(race, softgpu_cell_last(cell, atomics), way);
+    record(cell, atomics, way, bytes, value);
+    return races;
 }
 
 /* ---- earlier launches ---- */
 
-static struct softgpu_trace trace_of(uint32_t launch, struct softgpu_stamp stamp) {
-    return (struct softgpu_trace){
-        .op = launch, .bytes = stamp.bytes, .kind = stamp.kind, .place = stamp.place};
+static bool meets_past(struct softgpu_trace trace, unsigned bytes,
+                       const struct softgpu_clock *clock) {
+    return trace.bytes & bytes && !softgpu_is_over(trace.op, clock);
 }
 
-/* Records that an earlier launch read the dword. The cell keeps the latest reads of two streams. */
-static void note_past_read(struct softgpu_cell *cell, struct softgpu_trace trace) {
-    const struct softgpu_op *op = softgpu_op_at(trace.op);
-    unsigned n = 0;
-    while (n < 2 && cell->past_read[n].bytes &&
-           softgpu_op_at(cell->past_read[n].op)->slot != op->slot)
-        n++;
-    if (n == 2)
-        n = cell->past_read[0].op < cell->past_read[1].op ? 0 : 1;
-    cell->past_read[n] = trace;
-}
-
-/* Turns the stamps of the previous launch into traces when a launch first accesses a cell. */
-static void begin_launch(struct softgpu_cell *cell, uint32_t launch) {
-    enum { WHOLE = 15 };
-    if (cell->write.bytes == WHOLE)
-        memset(cell->past_read, 0, sizeof cell->past_read);
-    if (cell->write.bytes)
-        cell->past_write = trace_of(cell->launch, cell->write);
-    for (unsigned n = 0; n < 2; n++)
-        if (cell->read[n].bytes)
-            note_past_read(cell, trace_of(cell->launch, cell->read[n]));
-    memset(&cell->write, 0, sizeof cell->write);
-    memset(cell->read, 0, sizeof cell->read);
-    cell->launch = launch;
-}
-
-static bool meets_unordered(struct softgpu_trace trace, const struct way *way, unsigned bytes,
-                            const struct softgpu_clock *clock) {
-    return trace.bytes & bytes && !may_meet((enum access_kind)trace.kind, way->kind) &&
-           !softgpu_is_over(trace.op, clock);
-}
-
-static void note_conflict(struct softgpu_conflict *found, struct softgpu_trace trace, bool writes) {
+static bool note_conflict(struct softgpu_conflict *found, struct softgpu_trace trace, bool writes) {
     const struct softgpu_op *op = softgpu_op_at(trace.op);
     found->found = true;
     found->op = trace.op;
-    found->pc = trace.place != NO_PLACE ? op->entry + 4 * (uint64_t)trace.place : 0;
+    found->pc = trace.place != SOFTGPU_NO_PLACE ? op->entry + 4 * (uint64_t)trace.place : 0;
     found->other_writes = writes;
+    return true;
 }
 
-/* Returns true and sets `found` if an access to a dword races with an access of an earlier
- * launch. */
-static bool compare_past(const struct softgpu_cell *cell, const struct way *way, unsigned bytes,
-                         uint32_t value, const struct softgpu_clock *clock,
-                         struct softgpu_conflict *found) {
-    const struct softgpu_cell before = {
-        .write = {.bytes = cell->past_write.bytes, .kind = cell->past_write.kind},
-        .value = cell->value};
-    if (meets_unordered(cell->past_write, way, bytes, clock) &&
-        (way->reads || !is_same_value(&before, way, bytes, value))) {
-        note_conflict(found, cell->past_write, true);
-        return true;
-    }
+/* Returns true and sets `found` if an access to a dword races with an access of an earlier launch.
+ * `atomics` may be NULL. */
+static bool compare_past(const struct softgpu_cell *cell, const struct softgpu_atomics *atomics,
+                         const struct way *way, unsigned bytes, uint32_t value,
+                         const struct softgpu_clock *clock, struct softgpu_conflict *found) {
+    if (way->kind == LOCKING)
+        return false;
+    if (meets_past(cell->past_write, bytes, clock) &&
+        differs(cell, way, cell->past_write.bytes & bytes, value))
+        return note_conflict(found, cell->past_write, true);
     for (unsigned n = 0; n < 2 && way->writes; n++)
-        if (meets_unordered(cell->past_read[n], way, bytes, clock)) {
-            note_conflict(found, cell->past_read[n], false);
-            return true;
-        }
+        if (meets_past(cell->past_read[n], bytes, clock))
+            return note_conflict(found, cell->past_read[n], false);
+    for (unsigned n = 0; n < 2 && atomics && way->kind == PLAIN; n++)
+        if (meets_past(atomics->past_sum[n], bytes, clock))
+            return note_conflict(found, atomics->past_sum[n], true);
     return false;
 }
 
-/* Returns a copy of a cell, in which all stamps have become traces. */
-static struct softgpu_cell traces_of(const struct softgpu_cell *cell) {
-    bool *lock = lock_of(cell);
-    take(lock);
-    struct softgpu_cell traces = *cell;
-    drop(lock);
-    begin_launch(&traces, 0);
-    return traces;
+/* Copies a dword's record, and turns all stamps of the copy into traces. */
+static void copy_traces(const struct softgpu_cells *cells, size_t number, struct softgpu_cell *cell,
+                        struct softgpu_atomics *atomics) {
+    bool *lock = softgpu_cells_lock(&cells->cells[number]);
+    softgpu_cells_take(lock);
+    const struct softgpu_atomics *has = softgpu_cells_atomics(cells, number);
+    *cell = cells->cells[number];
+    *atomics = has ? *has : (struct softgpu_atomics){0};
+    softgpu_cells_drop(lock);
+    softgpu_cell_begin_launch(cell, atomics, 0);
 }
 
-uint32_t softgpu_race_writer(const struct softgpu_cell *cells, uint64_t begin, uint64_t va,
+uint32_t softgpu_race_writer(const struct softgpu_cells *cells, uint64_t begin, uint64_t va,
                              uint64_t *pc) {
     struct softgpu_conflict found = {0};
-    struct softgpu_trace trace = traces_of(cells + (va / 4 - begin / 4)).past_write;
-    if (trace.bytes >> va % 4 & 1)
-        note_conflict(&found, trace, true);
+    struct softgpu_cell cell;
+    struct softgpu_atomics atomics;
+    copy_traces(cells, va / 4 - begin / 4, &cell, &atomics);
+    if (atomics.past_last.bytes >> va % 4 & 1)
+        note_conflict(&found, atomics.past_last, true);
+    else if (cell.past_write.bytes >> va % 4 & 1)
+        note_conflict(&found, cell.past_write, true);
     *pc = found.pc;
     return found.op;
 }
 
-struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t begin, uint64_t va,
+struct softgpu_conflict softgpu_race_move(struct softgpu_cells *cells, uint64_t begin, uint64_t va,
                                           uint64_t bytes, bool writes,
                                           const struct softgpu_clock *clock) {
     struct softgpu_conflict found = {0};
     const struct way way = {.reads = !writes, .writes = writes, .kind = PLAIN};
     for (uint64_t at = va & ~UINT64_C(3); at < va + bytes && !found.found; at += 4) {
-        const struct softgpu_cell now = traces_of(cells + (at / 4 - begin / 4));
+        struct softgpu_cell cell;
+        struct softgpu_atomics atomics;
+        copy_traces(cells, at / 4 - begin / 4, &cell, &atomics);
         unsigned from = at < va ? (unsigned)(va - at) : 0;
         unsigned to = va + bytes - at < 4 ? (unsigned)(va + bytes - at) : 4;
-        /* The data of a copy or fill is unknown here, so `~now.value` makes all bytes differ. */
-        if (compare_past(&now, &way, (1u << to) - (1u << from), ~now.value, clock, &found))
+        /* The data of a copy or fill is unknown here, so `~cell.value` makes all bytes differ. */
+        if (compare_past(&cell, &atomics, &way, (1u << to) - (1u << from), ~cell.value, clock,
+                         &found))
             found.va = at + from;
     }
     return found;
 }
 
-/* Records an access to some bytes of a dword. If the access conflicts with an earlier access,
- * returns true and stores the earlier access in *other. */
-static bool enter(struct softgpu_race *race, struct softgpu_cell *cell, const struct way *way,
-                  unsigned bytes, uint32_t value, struct softgpu_stamp *other) {
-    struct softgpu_stamp stamp = way->stamp;
-    stamp.bytes = bytes & 15;
-    if (way->kind != PLAIN && way->reads)
-        observe(race, cell, way);
-    *other = cell->write;
-    bool conflict = conflicts(race, *other, way, bytes) &&
-                    (way->reads || !is_same_value(cell, way, bytes, value));
-    for (unsigned n = 0; n < 2 && way->writes && !conflict; n++) {
-        *other = cell->read[n];
-        conflict = conflicts(race, *other, way, bytes);
-    }
-    if (way->reads)
-        note_read(cell, stamp, way);
-    if (way->writes)
-        note_write(cell, stamp, value);
-    return conflict;
-}
-
 /* ---- a wave's accesses ---- */
 
-/* Records that a lane accesses `bytes` bytes from `at` on. The first of `cells` belongs to the
- * first dword. */
+/* Returns true if a wave reads bytes again, without a barrier in between, and no wave has written
+ * the dword in this launch. Such a read changes nothing. */
+static bool is_read_again(const struct softgpu_cell *cell, const struct way *way, unsigned bytes,
+                          uint32_t launch) {
+    struct softgpu_stamp stamp = way->stamp;
+    stamp.bytes = bytes & 15;
+    return way->kind == PLAIN && !way->writes && cell->launch == launch && !cell->write.bytes &&
+           !cell->has_atomics && softgpu_stamp_equals(cell->read[0], stamp, 48);
+}
+
+/* Records that a lane accesses `bytes` bytes from `at` on. `number` is the number of the first
+ * dword's cell. */
 static void enter_lane(struct wave *w, const struct inst *i, const struct way *way, int lane,
-                       uint64_t at, unsigned bytes, struct softgpu_cell *cells, uint32_t launch,
-                       const struct softgpu_clock *clock, struct softgpu_conflict *found) {
+                       uint64_t at, unsigned bytes, struct softgpu_cells *cells, size_t number,
+                       uint32_t launch, const struct softgpu_clock *clock,
+                       struct softgpu_conflict *found) {
     uint8_t data[24] = {0};
     unsigned shift = at % 4, end = shift + bytes;
     if (way->writes && way->kind == PLAIN && lane >= 0)
         stored_bytes(w, i, lane, at, bytes, data + shift);
-    for (unsigned done = 0; done < end; done += 4, cells++) {
-        struct softgpu_stamp other;
+    for (unsigned done = 0; done < end; done += 4, number++) {
+        struct softgpu_cell *cell = &cells->cells[number];
         unsigned from = done ? 0 : shift, to = end - done < 4 ? end - done : 4;
         unsigned mask = (1u << to) - (1u << from);
+        if (is_read_again(cell, way, mask, launch))
+            continue;
+        struct softgpu_atomics *atomics = way->writes && way->kind != PLAIN
+                                              ? softgpu_cells_make_atomics(cells, number)
+                                              : softgpu_cells_atomics(cells, number);
+        struct softgpu_stamp other;
         uint32_t value;
         memcpy(&value, data + done, 4);
-        if (cells->launch != launch)
-            begin_launch(cells, launch);
-        if (clock && !found->found && compare_past(cells, way, mask, value, clock, found)) {
+        if (cell->launch != launch)
+            softgpu_cell_begin_launch(cell, atomics, launch);
+        if (clock && !found->found && compare_past(cell, atomics, way, mask, value, clock, found)) {
             found->lane = lane;
             found->va = at;
         }
-        if (!enter(w->group->race, cells, way, mask, value, &other) || found->found)
+        if (!enter(w->group->race, cell, atomics, way, mask, value, &other) || found->found)
             continue;
         *found = (struct softgpu_conflict){.found = true, .lane = lane, .va = at, .other = other};
     }
 }
 
 struct softgpu_conflict softgpu_race_global(struct wave *w, const struct inst *i,
-                                            struct softgpu_cell *cells, uint64_t begin,
+                                            struct softgpu_cells *cells, uint64_t begin,
                                             const uint64_t *va, uint64_t mask, unsigned bytes,
                                             const struct softgpu_clock *clock) {
     struct softgpu_conflict found = {0};
@@ -425,15 +371,16 @@ struct softgpu_conflict softgpu_race_global(struct wave *w, const struct inst *i
     bool *held = NULL;
     for (uint64_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
-        struct softgpu_cell *first = cells + (va[l] / 4 - begin / 4);
-        bool *lock = lock_of(first);
+        size_t first = va[l] / 4 - begin / 4;
+        bool *lock = softgpu_cells_lock(&cells->cells[first]);
         if (lock != held) {
-            drop(held);
-            take(held = lock);
+            softgpu_cells_drop(held);
+            softgpu_cells_take(held = lock);
         }
-        enter_lane(w, i, &way, l, va[l], bytes, first, w->group->race->launch, clock, &found);
+        enter_lane(w, i, &way, l, va[l], bytes, cells, first, w->group->race->launch, clock,
+                   &found);
     }
-    drop(held);
+    softgpu_cells_drop(held);
     return found;
 }
 
@@ -441,12 +388,12 @@ struct softgpu_conflict softgpu_race_lds(struct wave *w, const struct inst *i,
                                          const uint32_t *offset, uint64_t mask, unsigned bytes) {
     struct softgpu_conflict found = {0};
     struct softgpu_race *race = w->group->race;
-    if (!race || !race->lds)
+    if (!race || !race->lds.cells)
         return found;
     const struct way way = way_of(w, i);
     for (uint64_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
-        enter_lane(w, i, &way, l, offset[l], bytes, race->lds + offset[l] / 4, 0, NULL, &found);
+        enter_lane(w, i, &way, l, offset[l], bytes, &race->lds, offset[l] / 4, 0, NULL, &found);
     }
     return found;
 }

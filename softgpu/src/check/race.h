@@ -4,45 +4,15 @@
  * by a cache invalidation. After a workgroup's acquire, the checker reports no more races between
  * this workgroup and other workgroups.
  *
- * Each dword of an allocation, and of workgroup memory, has a cell that records the dword's last
- * writer and last reader. Several threads may use an allocation's cells at once. Only one thread at
- * a time uses the cells of workgroup memory.
- *
- * An allocation's cell also records which earlier launches wrote and read the dword. Accesses of
- * two launches do not race if a stream, an event or a wait orders the launches (order.h). */
+ * Cells (cells.h) record the accesses to each dword of an allocation, and of workgroup memory.
+ * Accesses of two launches do not race if a stream, an event or a wait orders the launches
+ * (order.h). */
 #ifndef SOFTGPU_CHECK_RACE_H
 #define SOFTGPU_CHECK_RACE_H
 
 #include "../isa/memory.h"
+#include "cells.h"
 #include "order.h"
-
-/* The last access of one wave to a dword; `bytes` is 0 if no wave has accessed the dword. */
-struct softgpu_stamp {
-    uint64_t group : 24, wave : 4,
-        epoch : 16, /* the number of barriers that the workgroup passed before the access */
-        bytes : 4,  /* bit n stands for byte n of the dword */
-        kind : 2,   /* enum access_kind */
-        place : 14; /* distance in dwords from the kernel's entry, or NO_PLACE */
-};
-
-/* An earlier launch's last access to a dword; `bytes` is 0 if there was no such access. */
-struct softgpu_trace {
-    uint64_t op : 32, bytes : 4, kind : 2, place : 14;
-};
-
-/* All stamps of a cell belong to the latest launch that accessed the dword. */
-struct softgpu_cell {
-    struct softgpu_stamp write, read[2];
-    uint32_t launch, value; /* `value`: the dword that was written */
-    struct softgpu_trace past_write, past_read[2];
-};
-
-/* Returns one cell for each dword of [va, va + size), or NULL if memory is exhausted.
- * softgpu_cells_end releases the cells. */
-struct softgpu_cell *softgpu_cells_begin(uint64_t va, uint64_t size);
-void softgpu_cells_end(struct softgpu_cell *cells, uint64_t va, uint64_t size);
-/* Clears the cells without unmapping them, because other threads may still read them. */
-void softgpu_cells_clear(struct softgpu_cell *cells, uint64_t va, uint64_t size);
 
 /* A wave's access that conflicts with an earlier access. */
 struct softgpu_conflict {
@@ -59,18 +29,18 @@ struct softgpu_conflict {
  * dword at `begin`. A scalar access counts as an access of lane 0. If `clock` is not NULL, the
  * function also looks for races with earlier launches that may still run according to `clock`. */
 struct softgpu_conflict softgpu_race_global(struct wave *w, const struct inst *i,
-                                            struct softgpu_cell *cells, uint64_t begin,
+                                            struct softgpu_cells *cells, uint64_t begin,
                                             const uint64_t *va, uint64_t mask, unsigned bytes,
                                             const struct softgpu_clock *clock);
 /* Looks for a race between a copy or fill of [va, va + bytes) and launches that may still run.
  * `clock` tells which ops are over. */
-struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t begin, uint64_t va,
+struct softgpu_conflict softgpu_race_move(struct softgpu_cells *cells, uint64_t begin, uint64_t va,
                                           uint64_t bytes, bool writes,
                                           const struct softgpu_clock *clock);
 /* Returns the op of the last launch that wrote the byte at `va`. Sets `*pc` to the address of the
  * storing instruction, or to 0 if the address is unknown. Returns 0 if no launch has written the
  * byte. */
-uint32_t softgpu_race_writer(const struct softgpu_cell *cells, uint64_t begin, uint64_t va,
+uint32_t softgpu_race_writer(const struct softgpu_cells *cells, uint64_t begin, uint64_t va,
                              uint64_t *pc);
 /* Records accesses to workgroup memory. */
 struct softgpu_conflict softgpu_race_lds(struct wave *w, const struct inst *i,

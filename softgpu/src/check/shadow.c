@@ -56,7 +56,7 @@ static uint64_t end_of(const struct softgpu_block *block) {
 }
 
 static void discard(struct softgpu_block *block) {
-    softgpu_cells_end(block->cells, block->va, block->size);
+    softgpu_cells_end(block->cells);
     softgpu_bits_end(block->bits, block->size);
     free(block->past);
     free(block);
@@ -161,7 +161,7 @@ void softgpu_shadow_end(uint64_t va, const struct softgpu_place *place) {
     struct softgpu_block *block = block_at(va);
     if (block && block->va == va && !block->freed) {
         block->freed = true;
-        softgpu_cells_clear(block->cells, block->va, block->size);
+        softgpu_cells_clear(block->cells);
         if (place)
             block->ended = *place;
         note_freed(block);

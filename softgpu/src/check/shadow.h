@@ -17,13 +17,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct softgpu_cell;
+struct softgpu_cells;
 struct softgpu_past;
 
 struct softgpu_block {
-    uint64_t va, size;          /* requested address and size in bytes */
-    struct softgpu_cell *cells; /* cells of the block's dwords (race.h), or NULL */
-    struct softgpu_past *past;  /* the block's ops (past.h), or NULL */
+    uint64_t va, size;           /* requested address and size in bytes */
+    struct softgpu_cells *cells; /* cells of the block's dwords (race.h), or NULL */
+    struct softgpu_past *past;   /* the block's ops (past.h), or NULL */
     uint8_t *bits;   /* the block's defined bits (defined.h), or NULL if all bits are defined */
     bool registered; /* host memory that the device accesses at va */
     bool freed;
@@ -41,11 +41,11 @@ enum softgpu_verdict {
 /* The verdict on an access. */
 struct softgpu_finding {
     enum softgpu_verdict verdict;
-    uint64_t low, high;         /* SOFTGPU_ALLOWED: all accesses within [low, high) are allowed */
-    struct softgpu_cell *cells; /* SOFTGPU_ALLOWED: the cells for memory from `low` on, or NULL */
-    struct softgpu_past *past;  /* SOFTGPU_ALLOWED: the block's ops, or NULL */
-    uint8_t *bits;              /* the defined bits for memory from `low` on, or NULL */
-    bool registered;            /* registered host memory */
+    uint64_t low, high;          /* SOFTGPU_ALLOWED: all accesses within [low, high) are allowed */
+    struct softgpu_cells *cells; /* SOFTGPU_ALLOWED: the cells for memory from `low` on, or NULL */
+    struct softgpu_past *past;   /* SOFTGPU_ALLOWED: the block's ops, or NULL */
+    uint8_t *bits;               /* the defined bits for memory from `low` on, or NULL */
+    bool registered;             /* registered host memory */
     struct softgpu_block block;
     bool has_block;
 };

@@ -33,6 +33,7 @@ PTX = """//
 PLAIN = PTX.format(globals="").encode() + b"\0"
 WITH_GLOBALS = PTX.format(globals=".visible .global .align 4 .u32 launches;").encode() + b"\0"
 MACHINE_CUDA = 190
+DEINITIALIZED = 4
 LOADS = ("cuModuleLoadData", "cuModuleLoadDataEx")
 
 
@@ -244,3 +245,41 @@ def test_tensor_maps_are_refused_on_amd(mgpu: Mgpu) -> None:
     assert "failed with 'hipErrorNotSupported'" in mgpu.stderr()
     assert not mgpu.lib.mgpuModuleLoadJIT(mgpu.image(PLAIN), 2, 0)
     assert "was given PTX" in mgpu.stderr()
+
+
+@in_child(backends=("custub",), MGPU_RT_CACHE="off")
+def test_off_is_llvms_own_library_for_cuda(mgpu: Mgpu) -> None:
+    """LLVM's own library for CUDA allocates managed memory if host_shared is set, and creates
+    streams that are not ordered with the null stream."""
+    stub = CuStub()
+    for shared, symbol in ((True, "cuMemAllocManaged"), (False, "cuMemAlloc_v2")):
+        assert mgpu.MemAlloc(4096, mgpu.null, shared)
+        (call,) = _calls(stub, "cuMemAllocManaged", "cuMemAlloc_v2")
+        assert call.startswith(f"{symbol} "), call
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    created, _ = _calls(stub, "cuStreamCreate", "cuStreamDestroy_v2")
+    assert created.split()[-1] == "1", created
+    assert mgpu.stderr() == ""
+
+
+@in_child(backends=("custub",))
+def test_the_cache_creates_streams_of_hips_kind(mgpu: Mgpu) -> None:
+    stub = CuStub()
+    assert mgpu.StreamCreate()
+    (created,) = _calls(stub, "cuStreamCreate")
+    assert created.split()[-1] == "0", created
+
+
+@in_child(backends=("custub",), MGPU_RT_CACHE="off")
+def test_after_the_drivers_end_nothing_untrue_is_said(mgpu: Mgpu) -> None:
+    """The destructors of a lowered program unload its modules after the driver has ended."""
+    stub = CuStub()
+    module = _jit(mgpu, PLAIN)
+    for symbol, call in (
+        ("cuModuleUnload", lambda: mgpu.ModuleUnload(module)),
+        ("cuMemFree_v2", lambda: mgpu.MemFree(mgpu.ffi.cast("void *", 64), mgpu.null)),
+    ):
+        stub.fail(symbol, DEINITIALIZED)
+        call()
+        (said,) = mgpu.stderr().splitlines()
+        assert said.endswith("failed with 'hipErrorDeinitialized'"), said

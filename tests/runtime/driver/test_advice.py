@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -279,6 +280,39 @@ def test_the_devices_target_is_named_beside_another_ones(mgpu: Mgpu) -> None:
     assert "version" not in said and "rocminfo" not in said
 
 
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (b"gfx90a:xnack+", "with xnack+, but this GPU runs with xnack-: compile without features="),
+        (b"gfx90a:sramecc-:xnack-", "with sramecc-, but this GPU runs with sramecc+"),
+        (b"gfx90a:sramecc+:xnack-", "AMD_LOG_LEVEL"),
+        (b"gfx90a:xnack-", "AMD_LOG_LEVEL"),
+        (b"gfx90c:xnack+", "Compile the image for this GPU"),
+    ],
+)
+def test_a_feature_is_named_if_it_is_the_cause(target: bytes, words: str) -> None:
+    refuses = {"HIPSTUB_FAULT": "hipModuleLoadData:*:209", "MGPU_RT_MANAGER": "off"}
+    env = environment(TARGET=target.decode(), EXPECTED=words, **refuses)
+    run_child(__name__, "_features", env)
+
+
+def _bundle_for(target: str) -> bytes:
+    """Returns a bundle with one entry, whose name has another length than in other tests."""
+    made, old = bundle(b"no code"), b"hipv4-amdgcn-amd-amdhsa--gfx90a"
+    new = old.replace(b"gfx90a", target.encode())
+    head, table = made[:4096].split(struct.pack("<Q", len(old)) + old)
+    head += struct.pack("<Q", len(new)) + new + table
+    return head[:4096] + made[4096:]
+
+
+@in_child()
+def _features(mgpu: Mgpu) -> None:
+    mgpu.load(mgpu.image(_bundle_for(os.environ["TARGET"])))
+    (said,) = _advice(mgpu)
+    assert os.environ["EXPECTED"] in said, said
+    assert ("HSA_XNACK=1" in said) is ("with xnack+" in os.environ["EXPECTED"])
+
+
 @in_child(HIPSTUB_DEVICES="3")
 def test_the_target_of_several_devices_is_named_once(mgpu: Mgpu) -> None:
     mgpu.load(mgpu.image(_for_gfx908()))
@@ -374,7 +408,7 @@ def test_a_block_that_no_kernel_can_have_is_explained(mgpu: Mgpu) -> None:
     (said,) = _advice(mgpu)
     assert "a block of 2048 x 1 x 1 threads is more than the 256" in said
     assert f"kernel '{KERNEL}' was compiled for" in said
-    assert "gpu.known_block_size" in said
+    assert "give its size in known_block_size, an attribute of gpu.func" in said
 
 
 @in_child(backends=("softgpu",))

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from bench import ROOT
-from tests.python.cli.check.mutants import kernels, programs, streams, waves
+from tests.python.cli.check.mutants import atomics, kernels, programs, streams, waves
 from tests.python.cli.check.mutants.form import Mutant, assert_found, built, reports_of
 from tests.support.suites import sampled
 
+SMALL = (*atomics.MUTANTS, *waves.MUTANTS, *streams.MUTANTS, *kernels.MUTANTS)
 #: A run of a model takes as long as ten runs of kernels.
-SAMPLE = (*waves.MUTANTS, *streams.MUTANTS, *kernels.MUTANTS, *programs.SAMPLE)
-MUTANTS = (*waves.MUTANTS, *streams.MUTANTS, *kernels.MUTANTS, *programs.MUTANTS)
+SAMPLE = (*SMALL, *programs.SAMPLE)
+MUTANTS = (*SMALL, *programs.MUTANTS)
 
 
 def name(mutant: Mutant) -> str:
@@ -30,7 +31,7 @@ def table() -> str:
     are in one group."""
     groups = {
         "20 kernels": kernels.MUTANTS,
-        "streams and waves": (*streams.MUTANTS, *waves.MUTANTS),
+        "streams and waves": (*streams.MUTANTS, *waves.MUTANTS, *atomics.MUTANTS),
         "bench/": programs.MUTANTS,
     }
     rows = []

@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.python.cli.check.mutants.form import THREADS
 from tests.python.cli.check.test_check import check
 from tests.python.runtime.hooked import program
@@ -67,6 +69,7 @@ def test_a_race_says_what_would_order_it() -> None:
     assert sorted(groups) == [0, 1] and report["allocation"]["bytes"] == 1024
 
 
-def test_ordered_and_atomic_accesses_are_no_race() -> None:
-    done = check("--", program(HERE / "no_races.mlir"), **THREADS)
+@pytest.mark.parametrize("source", ["no_races.mlir", "atomics.mlir"])
+def test_ordered_and_atomic_accesses_are_no_race(source: str) -> None:
+    done = check("--", program(HERE / source), **THREADS)
     assert (done.returncode, done.stderr) == (0, "mgpu-rt: found no fault\n")

@@ -1,0 +1,117 @@
+#include "launch/launch_advice.h"
+#include "driver/cuda.h"
+#include "driver/device.h"
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "modules/image/metadata.h"
+#include "modules/modules.h"
+#include "proof.h"
+#include "shared/caches.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+static struct advice cut = {
+    .text = "HIP takes 32 bits of each size: a grid of %ld x %ld x %ld with blocks of %ld x %ld x "
+            "%ld becomes a grid of %u x %u x %u with blocks of %u x %u x %u"};
+static struct advice block_too_large = {
+    .text = "a block of %ld x %ld x %ld threads is more than the %ld that kernel '%s' was compiled "
+            "for: give its size in known_block_size, an attribute of gpu.func, or launch smaller "
+            "blocks"};
+static struct advice grid_too_large = {
+    .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld: each dimension of a grid has at most "
+            "2^32 - 1 (4,294,967,295) threads. Let each thread do more, or launch several grids"};
+static struct advice grid_too_large_for_cuda = {
+    .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld: a grid has at most 2,147,483,647 x "
+            "65,535 x 65,535 blocks. Let each block do more, or launch several grids"};
+static struct advice memory_too_large = {
+    .text = "%u bytes of dynamic workgroup memory, and %lu bytes that kernel '%s' has itself, are "
+            "more than the %d bytes that a block may have on this GPU"};
+static struct advice bad_launch = {
+    .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld, %u bytes of dynamic workgroup memory: "
+            "each size must be at least 1, a block may have no more threads than the kernel was "
+            "compiled for (known_block_size of gpu.func) and never more than 1024, a dimension of "
+            "the grid may have at most 2^32 - 1 threads, and the memory must fit"};
+
+#define SIZES(launch)                                                                              \
+    (long)(launch)->grid[0], (long)(launch)->grid[1], (long)(launch)->grid[2],                     \
+        (long)(launch)->block[0], (long)(launch)->block[1], (long)(launch)->block[2]
+#define CUT_SIZES(launch)                                                                          \
+    (unsigned)(launch)->grid[0], (unsigned)(launch)->grid[1], (unsigned)(launch)->grid[2],         \
+        (unsigned)(launch)->block[0], (unsigned)(launch)->block[1], (unsigned)(launch)->block[2]
+
+void launch_report_cut(const struct launch *launch) {
+    if (launch_is_cut(launch))
+        report_once(&cut, SIZES(launch), CUT_SIZES(launch));
+}
+
+/* ---- the limits ---- */
+
+/* A kernel, as far as the library knows it; numbers are 0 if they are unknown. */
+struct kernel {
+    char name[256];
+    uint64_t most_threads; /* of a block */
+    uint64_t memory;       /* bytes of workgroup memory that the kernel itself has */
+    int device;            /* -1: unknown */
+};
+
+static void find_kernel(hipFunction_t handle, struct kernel *kernel) {
+    struct module *module;
+    kernel->device = hip_device_count > 1 ? -1 : 0;
+    pthread_mutex_lock(&tables_lock);
+    const struct function *function = module_search(handle, &module);
+    if (function) {
+        snprintf(kernel->name, sizeof kernel->name, "%s", function->name);
+        kernel->most_threads = metadata_block_limit(&module->image, function->name);
+        kernel->memory = metadata_group_memory(&module->image, function->name);
+        kernel->device = module->device;
+    }
+    pthread_mutex_unlock(&tables_lock);
+}
+
+static bool is_positive(const struct launch *launch) {
+    for (int axis = 0; axis < 3; axis++)
+        if (launch->grid[axis] < 1 || launch->block[axis] < 1)
+            return false;
+    return true;
+}
+
+static bool is_grid_too_large(const struct launch *launch) {
+    for (int axis = 0; axis < 3; axis++) {
+        const uint64_t blocks = (uint64_t)launch->grid[axis];
+        const uint64_t threads = blocks * (uint64_t)launch->block[axis];
+        if (cuda_present() ? blocks > (axis ? UINT16_MAX : INT32_MAX) : threads > UINT32_MAX)
+            return true;
+    }
+    return false;
+}
+
+/* Returns the most bytes of workgroup memory that a block may have, if a launch exceeds this limit;
+ * otherwise returns 0. */
+static int exceeded_memory(const struct launch *launch, const struct kernel *kernel) {
+    if (launch->smem == 0 || kernel->device < 0 || !is_positive(launch))
+        return 0;
+    const int most = device_group_memory(kernel->device);
+    return most > 0 && (uint32_t)launch->smem + kernel->memory > (uint64_t)most ? most : 0;
+}
+
+void launch_report(const char *expression, hipError_t error, const struct launch *launch) {
+    const intptr_t *block = launch->block;
+    const uint64_t threads = (uint64_t)block[0] * (uint64_t)block[1] * (uint64_t)block[2];
+    struct kernel kernel = {.name = ""};
+    int most_memory = 0;
+    find_kernel(launch->function, &kernel);
+    if (launch_is_cut(launch) && is_positive(launch))
+        report_failure(expression, error, &cut, SIZES(launch), CUT_SIZES(launch));
+    else if (DOUBT(block_exceeds_its_kernels, kernel.most_threads && threads > kernel.most_threads))
+        report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],
+                       (long)block[2], (long)kernel.most_threads, kernel.name);
+    else if (is_positive(launch) && is_grid_too_large(launch))
+        report_failure(expression, error,
+                       cuda_present() ? &grid_too_large_for_cuda : &grid_too_large, SIZES(launch));
+    else if ((most_memory = exceeded_memory(launch, &kernel)) > 0)
+        report_failure(expression, error, &memory_too_large, (unsigned)launch->smem,
+                       (unsigned long)kernel.memory, kernel.name, most_memory);
+    else
+        report_failure(expression, error, &bad_launch, SIZES(launch), (unsigned)launch->smem);
+}

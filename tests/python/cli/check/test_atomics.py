@@ -1,0 +1,273 @@
+"""`mgpu-rt check` keeps each wave's plain and atomic accesses apart: an atomic access hides no
+plain access of its wave, and a plain access hides no atomic one. So do launches."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.python.cli.check.mutants.form import THREADS
+from tests.python.cli.check.test_check import check
+from tests.python.runtime.hooked import program
+from tests.support.folders import folder
+
+#: The accesses to one integer. The text after `//` names an access in a report's line.
+ACCESSES = {
+    "store": "llvm.store %five, %p : i32, {t} // store",
+    "load": "llvm.load %p : {t} -> i32 // load",
+    "add": "llvm.atomicrmw add %p, %one {s} monotonic : {t}, i32 // add",
+    "ticket": "llvm.atomicrmw add %p, %one {s} monotonic : {t}, i32 // ticket",
+    "swap": "llvm.atomicrmw xchg %p, %seven {s} monotonic : {t}, i32 // swap",
+    "look": "llvm.load %p atomic {s} monotonic {{alignment = 4}} : {t} -> i32 // look",
+}
+#: The accesses whose results the kernel stores. An atomic access without a result is another
+#: instruction.
+RESULTS = {"load", "ticket", "swap", "look"}
+GLOBAL, WORKGROUP = "!llvm.ptr<1>", "!llvm.ptr<3>"
+CELLS = 1024  # integers of the program's allocation; the last 256 are for results
+CONSTANTS = f"""
+      %one = arith.constant 1 : i32
+      %five = arith.constant 5 : i32
+      %seven = arith.constant 7 : i32
+      %wide = arith.constant 64 : index
+      %four = arith.constant 4 : index
+      %results0 = arith.constant {CELLS - 256} : index
+      %results1 = arith.constant {CELLS - 128} : index
+      %i = gpu.global_id x
+      %i0 = arith.addi %i, %results0 : index
+      %i1 = arith.addi %i, %results1 : index"""
+
+
+@dataclass(frozen=True)
+class Race:
+    """One side makes the accesses `own`, and the other side makes the access `other`. The access
+    `racing`, one of `own`, races with `other`."""
+
+    own: tuple[str, str]
+    other: str
+    racing: str
+    scope: str = "agent"
+
+    @property
+    def name(self) -> str:
+        return "_".join((*self.own, self.other, self.scope or "system"))
+
+
+#: `add` and `ticket` race with plain accesses. `swap` and `look` do not, because a compiler may use
+#: one instruction for an atomic store and for a plain store.
+RACES = (
+    *(Race(("store", "add"), "add", "store", scope) for scope in ("", "workgroup", "agent")),
+    *(Race(("add", "store"), "add", "store", scope) for scope in ("", "workgroup", "agent")),
+    *(Race(("load", "ticket"), "add", "load", scope) for scope in ("", "workgroup", "agent")),
+    Race(("add", "load"), "add", "load"),
+    Race(("store", "ticket"), "ticket", "store"),
+    Race(("load", "add"), "ticket", "load"),
+    Race(("store", "swap"), "add", "store"),
+    Race(("load", "swap"), "add", "load"),
+    Race(("load", "look"), "add", "load"),
+    Race(("add", "swap"), "store", "add"),
+    Race(("add", "swap"), "load", "add"),
+    Race(("store", "swap"), "load", "store"),
+    Race(("add", "store"), "store", "add"),
+    Race(("load", "store"), "store", "load"),
+)
+#: Where the two sides are: in two waves that access global or workgroup memory, in two workgroups,
+#: or in launches on two streams.
+PLACES = ("global", "workgroup", "groups", "streams")
+#: Whether the side with one access comes first or last.
+ORDERS = ("first", "last")
+
+Case = tuple[Race, str, str]
+
+
+def cases() -> Iterator[Case]:
+    """Yields all combinations. In workgroup memory, an atomic load has the instruction of a plain
+    load."""
+    for race in RACES:
+        for place in PLACES:
+            for order in ORDERS:
+                if place != "workgroup" or "look" not in race.own:
+                    yield race, place, order
+
+
+CASES = tuple(cases())
+
+
+def _kernel(case: Case) -> str:
+    race, place, order = case
+    return f"{race.name}_{place}_{order}"
+
+
+# ---- the program ----
+
+
+def _accesses(names: tuple[str, ...], pointer: str, scope: str) -> str:
+    text = ""
+    for n, name in enumerate(names):
+        syncscope = f'syncscope("{scope}")' if scope else ""
+        access = ACCESSES[name].format(t=pointer, s=syncscope)
+        text += f"%r{n} = {access}\n" if name != "store" else f"{access}\n"
+        if name in RESULTS:
+            text += f"memref.store %r{n}, %out[%i{n}] : memref<?xi32>\n"
+    return text
+
+
+def _two_sides(case: Case, barrier: str) -> str:
+    """Returns a kernel for two waves. The first 64 work-items are one side."""
+    race, place, order = case
+    pointer = WORKGROUP if place == "workgroup" else GLOBAL
+    sides = [
+        _accesses(race.own, pointer, race.scope),
+        _accesses((race.other,), pointer, race.scope),
+    ]
+    if order == "first":
+        sides.reverse()
+    if place == "workgroup":
+        memory, integer = "%tile : memref<4xi32, #workgroup>", "i32"
+    else:
+        memory, integer = "%out : memref<?xi32>", "i64"
+    return f"""
+    gpu.func @{_kernel(case)}(%out: memref<?xi32>, %n: index)
+        workgroup(%tile: memref<4xi32, #workgroup>) kernel {{{CONSTANTS}
+      %begin = memref.extract_aligned_pointer_as_index {memory} -> index
+      %offset = arith.muli %n, %four : index
+      %at = arith.addi %begin, %offset : index
+      %address = arith.index_cast %at : index to {integer}
+      %p = llvm.inttoptr %address : {integer} to {pointer}
+      %is_first = arith.cmpi ult, %i, %wide : index
+      scf.if %is_first {{
+        {sides[0]}
+      }}
+      {barrier}
+      %is_second = arith.cmpi uge, %i, %wide : index
+      scf.if %is_second {{
+        {sides[1]}
+      }}
+      gpu.return
+    }}"""
+
+
+def _one_access(name: str, scope: str) -> str:
+    """Returns a kernel of one wave."""
+    return f"""
+    gpu.func @{name}_{scope or "system"}(%out: memref<?xi32>, %n: index) kernel {{{CONSTANTS}
+      %begin = memref.extract_aligned_pointer_as_index %out : memref<?xi32> -> index
+      %offset = arith.muli %n, %four : index
+      %at = arith.addi %begin, %offset : index
+      %address = arith.index_cast %at : index to i64
+      %p = llvm.inttoptr %address : i64 to {GLOBAL}
+      {_accesses((name,), GLOBAL, scope)}
+      gpu.return
+    }}"""
+
+
+def _launch(kernel: str, token: str, before: str, cell: int, blocks: str, threads: str) -> str:
+    return f"""
+    %{token}n = arith.constant {cell} : index
+    %{token} = gpu.launch_func async [%{before}] @kernels::@{kernel}
+        blocks in ({blocks}, %one, %one) threads in ({threads}, %one, %one)
+        args(%out : memref<?xi32>, %{token}n : index)"""
+
+
+def _launches(number: int, case: Case, ordered: bool) -> str:
+    """Returns the launches of a case, and a wait for them."""
+    race, place, order = case
+    a, b, cell = f"a{number}", f"b{number}", 0 if place == "workgroup" else number
+    text = f"\n    %{a} = gpu.wait async"
+    if place == "groups":
+        text += _launch(_kernel(case), f"{a}x", a, cell, "%two", "%wave")
+    elif place != "streams":
+        text += _launch(_kernel(case), f"{a}x", a, cell, "%one", "%waves")
+    if place != "streams":
+        return text + f"\n    gpu.wait [%{a}x]"
+    scope = race.scope or "system"
+    own = "".join(
+        _launch(f"{name}_{scope}", f"{a}{'xy'[n]}", f"{a}{'x' * n}", cell, "%one", "%wave")
+        for n, name in enumerate(race.own)
+    )
+    other = f"\n    %{b} = gpu.wait async"
+    other += _launch(f"{race.other}_{scope}", f"{b}x", b, cell, "%one", "%wave")
+    first, last = (other, own) if order == "first" else (own, other)
+    tokens = (f"%{b}x", f"%{a}y") if order == "first" else (f"%{a}y", f"%{b}x")
+    between = f"\n    gpu.wait [{tokens[0]}]" if ordered else ""
+    waited = tokens[1] if ordered else ", ".join(tokens)
+    return f"{text}{first}{between}{last}\n    gpu.wait [{waited}]"
+
+
+def _text(ordered: bool) -> str:
+    """Returns a program with all cases. `ordered`: a barrier or a wait lies between the sides; then
+    the program lacks the cases of two workgroups."""
+    used = [case for case in CASES if not (ordered and case[1] == "groups")]
+    barrier = "gpu.barrier" if ordered else ""
+    kernels = [_two_sides(case, barrier) for case in used if case[1] != "streams"]
+    kernels += [
+        _one_access(name, scope) for name in ACCESSES for scope in ("", "workgroup", "agent")
+    ]
+    launches = [_launches(number, case, ordered) for number, case in enumerate(used)]
+    return f"""#workgroup = #gpu.address_space<workgroup>
+module attributes {{gpu.container_module}} {{
+  gpu.module @kernels {{{"".join(kernels)}
+  }}
+  func.func @main() -> i32 {{
+    %one = arith.constant 1 : index
+    %two = arith.constant 2 : index
+    %wave = arith.constant 64 : index
+    %waves = arith.constant 128 : index
+    %count = arith.constant {CELLS} : index
+    %nothing = arith.constant 0 : i32
+    %t0 = gpu.wait async
+    %out, %t1 = gpu.alloc async [%t0] (%count) : memref<?xi32>
+    %t2 = gpu.memset async [%t1] %out, %nothing : memref<?xi32>, i32
+    gpu.wait [%t2]{"".join(launches)}
+    %t3 = gpu.wait async
+    %t4 = gpu.dealloc async [%t3] %out : memref<?xi32>
+    gpu.wait [%t4]
+    return %nothing : i32
+  }}
+}}
+"""
+
+
+# ---- the reports ----
+
+
+@functools.cache
+def reports(ordered: bool) -> dict[int, list[set[str]]]:
+    """Maps the number of each case to check's reports on it: the names of the two accesses."""
+    source = folder("atomics") / f"ordered{ordered:d}.mlir"
+    text = _text(ordered)
+    source.write_text(text)
+    out = source.with_suffix(".json")
+    done = check("--json", out, "--limit", 1000, "--", program(source, lines=True), **THREADS)
+    assert out.exists(), done.stderr
+    found: list[dict[str, Any]] = json.loads(out.read_text())["reports"]
+    lines, named = text.splitlines(), {}
+    numbers = {_kernel(case): number for number, case in enumerate(CASES)}
+    for report in found:
+        sides = [int(side["line"].split(":")[1]) for side in (report, report["other"])]
+        accesses = {lines[side - 1].rpartition("// ")[2] for side in sides}
+        if report["kind"] == "stream-race":
+            number = (report["address"] - report["allocation"]["address"]) // 4
+        else:
+            number = numbers[report["kernel"]]
+        named.setdefault(number, []).append(accesses)
+    return named
+
+
+def _name(part: Race | str) -> str:
+    return part if isinstance(part, str) else part.name
+
+
+@pytest.mark.parametrize(("race", "place", "order"), CASES, ids=_name)
+def test_no_access_hides_another(race: Race, place: str, order: str) -> None:
+    found = reports(False).get(CASES.index((race, place, order)), [])
+    assert {race.racing, race.other} in found, found
+
+
+def test_ordered_accesses_are_no_race() -> None:
+    assert reports(True) == {}

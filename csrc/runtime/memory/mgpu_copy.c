@@ -75,8 +75,15 @@ static bool is_block(const void *address, size_t bytes) {
     return ranges_find(address, bytes) == RANGE_DEVICE;
 }
 
-/* Returns true if this stream and the null stream have no pending work that can write memory. Every
- * stream waits for the null stream. */
+/* Returns true if the library can know the work that is pending on the null stream, for which every
+ * stream waits. If other code calls HIP, only NVIDIA's driver answers this question. On AMD's HIP
+ * the question itself makes the null stream wait for the kernels of all streams, and then all
+ * streams wait for the null stream. */
+static bool knows_the_null_stream(void) {
+    return PROOF(question_delays_no_stream, exclusive_hip() || cuda_present());
+}
+
+/* Returns true if this stream and the null stream have no pending work that can write memory. */
 static bool is_quiet(struct stream *stream) {
     if (stream_has_kernels(stream) || stream_state(stream) != STREAM_LIVE)
         return false;
@@ -115,12 +122,13 @@ static bool hip_takes_at_once(size_t bytes) {
 }
 
 /* Copies to a block. The target is device memory, so neither a staged copy nor HIP's own copy
- * writes host memory. Returns true if the bytes were copied through pinned memory. */
+ * writes host memory. Returns true if the bytes were copied through pinned memory. The library asks
+ * about pending work last, because that question is for pageable sources only. */
 static bool copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;
     if (!hip_takes_at_once(copy->bytes) && copy->bytes <= STAGING_UP_LIMIT &&
-        is_settled(copy->stream) && is_pageable(copy->thread, copy->from, copy->bytes) &&
-        staging_up(copy, &error)) {
+        knows_the_null_stream() && is_pageable(copy->thread, copy->from, copy->bytes) &&
+        is_settled(copy->stream) && staging_up(copy, &error)) {
         if (UNLIKELY(error != hipSuccess))
             report_copy(error, copy);
         return true;

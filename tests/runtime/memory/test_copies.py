@@ -182,6 +182,7 @@ def test_hip_is_asked_about_memory_where_others_call_hip(mgpu: Mgpu) -> None:
     mgpu.Memcpy(foreign, pattern(mgpu, KIB), KIB, stream)
     mgpu.StreamSynchronize(stream)
     mgpu.Memcpy(block, foreign, KIB, stream)
+    mgpu.Memcpy(foreign, block, KIB, stream)
     assert mgpu.count("hipHostMalloc") == 0
     assert mgpu.count("hipPointerGetAttributes") > 0
     assert read(mgpu, block, KIB, stream) == mgpu.ffi.buffer(pattern(mgpu, KIB))[:]

@@ -86,12 +86,12 @@ static void in_child(void) {
         runtime_forked = true;
         manager_forked();
     }
-    if (started && stats_wanted()) {
-        recorder_leave();
+    if (started)
         fetch_or_release(&runtime_mode, MODE_FORKED);
-    } else if (started) {
+    if (started && stats_wanted())
+        recorder_leave();
+    else if (started)
         stats_reset();
-    }
     pthread_mutex_unlock(&tables_lock);
 }
 
@@ -333,11 +333,14 @@ static void find_and_install(void) {
 }
 
 /* A forked child gets its own files at its first call, so a child that only executes another
- * program gets no files. */
+ * program gets no files. HIP's objects belong to the parent. So the child's first call asks HIP for
+ * new objects, and HIP reports that it does not work in the child. */
 static void open_in_child(void) {
     pthread_mutex_lock(&start_lock);
-    if (runtime_is(MODE_FORKED))
+    if (runtime_is(MODE_FORKED) && stats_wanted())
         recorder_open(true);
+    if (runtime_is(MODE_FORKED))
+        PROOF_STEP(objects_are_the_parents, caches_invalidate(ALL_DEVICES));
     fetch_and_release(&runtime_mode, ~(unsigned)MODE_FORKED);
     pthread_mutex_unlock(&start_lock);
 }

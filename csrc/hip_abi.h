@@ -56,6 +56,7 @@ enum {
     hipDeviceAttributeMultiprocessorCount = 63,
     hipDeviceAttributePageableMemoryAccess = 65,
     hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
+    hipDeviceAttributeSharedMemPerBlockOptin = 75,
     hipDeviceAttributeWarpSize = 87,
 };
 

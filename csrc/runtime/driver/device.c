@@ -1,5 +1,6 @@
 #include "driver/device.h"
 #include "atomics.h"
+#include "driver/cuda.h"
 #include "driver/hip.h"
 #include "driver/hip_open.h"
 #include "driver/report.h"
@@ -46,6 +47,54 @@ bool device_answered(hipError_t error) {
     return error == hipSuccess;
 }
 
+/* ---- questions on another thread ---- */
+
+/* Runs a question on another thread, because a question of HIP may change the thread's last error.
+ * Signal handlers must run on the program's threads. */
+static void ask_elsewhere(void *(*question)(void *data), void *data) {
+    sigset_t all, before;
+    pthread_t asking;
+    const int cancelled = cancel_forbid();
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool started = pthread_create(&asking, NULL, question, data) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started)
+        pthread_join(asking, NULL);
+    cancel_allow(cancelled);
+}
+
+static const struct hip_functions *uncounted(void) {
+    return stats_wanted() ? &hip_untimed : &hip;
+}
+
+struct memory_question {
+    int device, bytes;
+};
+
+/* NVIDIA's driver permits more memory than usual if a function asks for it, as cuhip does. */
+static void *ask_memory(void *data) {
+    struct memory_question *question = data;
+    const int attribute = cuda_present() ? hipDeviceAttributeSharedMemPerBlockOptin
+                                         : hipDeviceAttributeMaxSharedMemoryPerBlock;
+    if (uncounted()->DeviceGetAttribute(&question->bytes, attribute, question->device) !=
+        hipSuccess)
+        question->bytes = 0;
+    return NULL;
+}
+
+int device_group_memory(int device) {
+    static int answers[MOST_DEVICES]; /* 0: not asked yet, or unknown */
+    struct memory_question question = {.device = device};
+    if (device >= MOST_DEVICES)
+        return 0;
+    question.bytes = load_relaxed(&answers[device]);
+    if (!question.bytes)
+        ask_elsewhere(ask_memory, &question);
+    store_relaxed(&answers[device], question.bytes);
+    return question.bytes;
+}
+
 /* ---- targets ---- */
 
 /* HIP's structure of device properties has 792 bytes up to HIP 5.7, and 1472 bytes in later
@@ -72,7 +121,7 @@ static void add_target(struct targets *targets, const char *properties) {
 }
 
 static void *ask_targets(void *data) {
-    const struct hip_functions *functions = stats_wanted() ? &hip_untimed : &hip;
+    const struct hip_functions *functions = uncounted();
     int devices = 0;
     if (functions->GetDeviceProperties == hip_missing.GetDeviceProperties ||
         functions->GetDeviceCount(&devices) != hipSuccess)
@@ -87,18 +136,8 @@ static void *ask_targets(void *data) {
 
 void device_targets(char *text, size_t size) {
     struct targets targets = {.text = text, .size = size};
-    sigset_t all, before;
-    pthread_t asking;
-    const int cancelled = cancel_forbid();
     text[0] = '\0';
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signal handlers must run on the program's
-                                                  * threads */
-    const bool started = pthread_create(&asking, NULL, ask_targets, &targets) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (started)
-        pthread_join(asking, NULL);
-    cancel_allow(cancelled);
+    ask_elsewhere(ask_targets, &targets);
 }
 
 /* ---- MGPU_RT_DEVICE ---- */

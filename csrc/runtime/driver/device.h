@@ -17,6 +17,10 @@ bool device_reaches_pageable(int device);
  * so that the calling thread's last error is unchanged. */
 void device_targets(char *text, size_t size);
 
+/* Returns the most bytes of workgroup memory that a block may have; 0: unknown. The library asks
+ * HIP once for each device, on a separate thread, too. */
+int device_group_memory(int device);
+
 /* Makes the device that MGPU_RT_DEVICE names the calling thread's device, unless the program has
  * chosen a device by HIP. The library does not notice if the program has chosen device 0, because
  * device 0 is also HIP's default. */

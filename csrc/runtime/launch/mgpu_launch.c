@@ -93,13 +93,35 @@ static void advise_launch(const char *expression, hipError_t error, const struct
                        (long)block[0], (long)block[1], (long)block[2], launch->smem);
 }
 
+/* Returns true if a block of the launch has more workgroup memory than the device permits. HIP 5
+ * reports this by hipErrorOutOfMemory, although no device memory is missing. */
+static bool exceeds_workgroup_memory(hipFunction_t handle, int32_t smem) {
+    struct module *module;
+    uint64_t memory = (uint32_t)smem;
+    pthread_mutex_lock(&tables_lock);
+    const struct function *function = handle ? module_search(handle, &module) : NULL;
+    if (function)
+        memory += metadata_group_memory(&module->image, function->name);
+    pthread_mutex_unlock(&tables_lock);
+    const int most = memory ? device_group_memory(hip_current_device()) : 0;
+    return most > 0 && memory > (uint64_t)most;
+}
+
+/* Trims the caches after a refused launch, if memory was short. Returns true if the launch may now
+ * succeed. */
+static bool makes_room(hipError_t error, hipFunction_t function, int32_t smem) {
+    return DOUBT(launch_may_succeed_with_room,
+                 error == hipErrorOutOfMemory &&
+                     PROOF(workgroup_memory_suffices, !exceeds_workgroup_memory(function, smem)) &&
+                     caches_make_room(error));
+}
+
 /* Handles a failed launch: repeats the launch if memory was short, and otherwise reports the
  * failure. */
 static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
                                                           const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
-    if (DOUBT(launch_may_succeed_with_room,
-              error == hipErrorOutOfMemory && caches_make_room(error)))
+    if (makes_room(error, launch->function, launch->smem))
         error = hip.ModuleLaunchKernel(launch->function, (unsigned)grid[0], (unsigned)grid[1],
                                        (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
                                        (unsigned)block[2], (unsigned)launch->smem, launch->stream,
@@ -241,9 +263,14 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
     }
     if (!stream_usable(thread_get(), stream, &known, cooperative_expression))
         return;
-    const hipError_t error = RETRY(hip.ModuleLaunchCooperativeKernel(
-        function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
-        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params));
+    hipError_t error;
+    for (bool again = false;; again = true) {
+        error = hip.ModuleLaunchCooperativeKernel(
+            function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
+            (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params);
+        if (LIKELY(error == hipSuccess) || again || !makes_room(error, function, smem))
+            break;
+    }
     stream_launched(thread_get(), known);
     if (error != hipSuccess && !function)
         report_failure(cooperative_expression, error, &null_function);
@@ -279,8 +306,9 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     if (!stream_usable(thread_get(), stream, &known, expression))
         return;
     lazy_end();
-    const hipError_t error =
-        RETRY(hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream));
+    hipError_t error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
+    if (UNLIKELY(error != hipSuccess) && makes_room(error, NULL, smem))
+        error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
     stream_launched(thread_get(), known);
     if (error != hipSuccess && !symbol)
         report_failure(expression, error, &null_function);

@@ -241,23 +241,29 @@ static bool has_name(struct msgpack kernel, const char *name) {
            length == strlen(name) && memcmp(text, name, length) == 0;
 }
 
-uint64_t metadata_block_limit(const struct image *image, const char *kernel) {
+/* Returns a number from a kernel's metadata; 0: unknown. */
+static uint64_t kernel_number(const struct image *image, const char *kernel, const char *key) {
     struct msgpack metadata, kernels, value;
     uint32_t count;
-    uint64_t limit;
+    uint64_t number;
     if (!find_metadata(image, &metadata) || !find_key(metadata, "amdhsa.kernels", &kernels) ||
         !msgpack_array(&kernels, &count))
         return 0;
     for (; count > 0; count--) {
         if (has_name(kernels, kernel))
-            return find_key(kernels, ".max_flat_workgroup_size", &value) &&
-                           msgpack_number(&value, &limit)
-                       ? limit
-                       : 0;
+            return find_key(kernels, key, &value) && msgpack_number(&value, &number) ? number : 0;
         if (!msgpack_skip(&kernels))
             return 0;
     }
     return 0;
+}
+
+uint64_t metadata_block_limit(const struct image *image, const char *kernel) {
+    return kernel_number(image, kernel, ".max_flat_workgroup_size");
+}
+
+uint64_t metadata_group_memory(const struct image *image, const char *kernel) {
+    return kernel_number(image, kernel, ".group_segment_fixed_size");
 }
 
 bool metadata_chip(const struct image *image, const char **chip, size_t *length) {

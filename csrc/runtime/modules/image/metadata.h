@@ -34,6 +34,10 @@ bool metadata_may_print(const struct image *image);
  * unknown. */
 uint64_t metadata_block_limit(const struct image *image, const char *kernel);
 
+/* Returns the bytes of workgroup memory that a kernel itself has in each block, without the dynamic
+ * memory of a launch; 0 if the number is unknown, too. */
+uint64_t metadata_group_memory(const struct image *image, const char *kernel);
+
 /* Reads the chip of a code object ("gfx90a:xnack+") from its bytes; returns false if the chip is
  * unknown.
  */

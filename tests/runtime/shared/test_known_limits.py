@@ -113,6 +113,11 @@ def _keeps(mgpu: Mgpu, function: str, answer: str, call: Callable[[], None]) -> 
 
 
 @in_child()
+def test_04_an_error_that_is_no_shortage_costs_the_cache_nothing(mgpu: Mgpu) -> None:
+    _keeps(mgpu, "hipEventCreateWithFlags", "1", mgpu.EventCreate)
+
+
+@in_child()
 def test_04_an_image_for_another_gpu_costs_the_cache_nothing(mgpu: Mgpu) -> None:
     """HIP 5.2.3 refuses the image by error 209, HIP 5.7.1 by 303: a lack of memory has the same
     numbers."""

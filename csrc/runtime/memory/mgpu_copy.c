@@ -95,8 +95,9 @@ static bool is_quiet(struct stream *stream) {
 /* Returns true if the host may read the source now, because no earlier work of the stream can still
  * write to the source. NVIDIA's driver knows all memory that kernels may write, unless kernels can
  * access pageable memory. AMD's HIP does not distinguish a module's global from pageable memory:
- * for each of them HIP reports an invalid pointer. So on AMD's GPUs, and on devices that access
- * pageable memory, the stream must have no pending work that can write memory. */
+ * for each of them HIP reports an invalid pointer. So with MGPU_RT_EXCLUSIVE=on on AMD's GPUs, and
+ * on devices that access pageable memory, the stream must have no pending work that can write
+ * memory. */
 static bool is_settled(struct stream *stream) {
     return (cuda_present() && !device_reaches_pageable(stream->device)) ||
            PROOF(source_has_its_last_value, is_quiet(stream));
@@ -172,12 +173,14 @@ void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
 }
 
 /* Records a copy between a block and unpinned memory. A staged copy counts as a hit. A copy that
- * could have been staged, but was not, counts as a bypass. */
+ * could have been staged, but was not, counts as a bypass. By default no copy to an AMD device can
+ * be staged. */
 void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
     const bool staged = copy_bytes(dst, src, sizeBytes, handle);
     const enum range_kind to = ranges_find(dst, sizeBytes), from = ranges_find(src, sizeBytes);
     const bool may_be_staged =
         (to == RANGE_DEVICE && PROOF(source_is_unpinned, from == RANGE_NONE) &&
+         knows_the_null_stream() &&
          !DOUBT(driver_takes_it_at_once, hip_takes_at_once(sizeBytes))) ||
         (PROOF(target_is_unpinned, to == RANGE_NONE) && from == RANGE_DEVICE);
     if (call_now.error == hipSuccess && (staged || may_be_staged))

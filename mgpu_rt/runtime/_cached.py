@@ -323,8 +323,8 @@ class CachedRuntime(PlainRuntime):
 
     # A freed block may be reused at once on the same stream, because the stream runs the new work
     # after the old work. A block that another stream's pending work may use goes to hipFree, which
-    # waits for the device. All freed blocks go to hipFree once the program has submitted work to the
-    # null stream, or to another stream that this runtime did not create. A question to AMD's HIP
+    # waits for the device. This runtime did not create the null stream. Once the program submits
+    # work to such a stream, all freed blocks go to hipFree. A question to AMD's HIP
     # about the null stream would make all streams wait for each other (docs/questions.md).
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:

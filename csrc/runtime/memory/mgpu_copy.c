@@ -77,8 +77,8 @@ static bool is_block(const void *address, size_t bytes) {
 
 /* Returns true if the library can know the work that is pending on the null stream, for which every
  * stream waits. If other code calls HIP, only NVIDIA's driver answers this question. On AMD's HIP
- * the question itself makes the null stream wait for the kernels of all streams, and then all
- * streams wait for the null stream. */
+ * the question itself makes the null stream wait for the kernels of all streams. All streams then
+ * wait for the null stream. */
 static bool knows_the_null_stream(void) {
     return PROOF(question_delays_no_stream, exclusive_hip() || cuda_present());
 }

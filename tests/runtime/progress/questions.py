@@ -10,8 +10,8 @@ from tests.support.patience import HANG
 
 HERE = Path(__file__).parent
 
-#: The only question that delays anything: it makes the null stream wait for the kernels of all
-#: other streams, and all other streams wait for the null stream.
+#: The only question that delays work. This question makes the null stream wait for the kernels of
+#: all other streams. All other streams then wait for the null stream.
 DELAYING = {"stream:null:hipStreamQuery"}
 
 

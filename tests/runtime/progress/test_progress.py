@@ -1,9 +1,10 @@
 """Tests that no mgpu function waits where stock's function returns.
 
-A kernel waits for the host. While it waits, the program of progress.c calls every mgpu function, in
-several situations, first as stock (MGPU_RT_CACHE=off) and then with the caches in each mode. Where
-stock's call returns, ours must return too, and must not delay the work of another stream. A call
-that stock makes too slowly counts as one that waits, so a slow machine makes no test fail.
+A kernel waits for the host. While the kernel waits, progress.c calls every mgpu function in several
+situations. The program runs first as stock (MGPU_RT_CACHE=off), and then with the caches in each
+mode. If stock's call returns, the library's call must return too. The call must not delay the work
+of another stream. If stock is too slow, its call counts as one that waits. So a slow machine makes
+no test fail.
 """
 
 from __future__ import annotations

@@ -323,8 +323,9 @@ class CachedRuntime(PlainRuntime):
 
     # A freed block may be reused at once on the same stream, because the stream runs the new work
     # after the old work. A block that another stream's pending work may use goes to hipFree, which
-    # waits for the device. All freed blocks go to hipFree once the program has submitted work to a
-    # stream that this runtime did not create.
+    # waits for the device. This runtime did not create the null stream. Once the program submits
+    # work to such a stream, all freed blocks go to hipFree. A question to AMD's HIP
+    # about the null stream would make all streams wait for each other (docs/questions.md).
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         here = self._here
@@ -357,15 +358,12 @@ class CachedRuntime(PlainRuntime):
         super().mem_free(address, stream)  # this waits for the device
 
     def _alone_at_work(self, owner: _Kept, stream: int) -> bool:
-        # proof: hip_answers_for_the_blocks_device, else `if self._others:`
-        if self._others or owner is not self._here:  # HIP knows the null stream of this device
+        if self._others:
             return False
-        # proof: null_stream_is_idle, else `others = (one for one in owner.made if one != stream)`
-        others = (one for one in (0, *owner.made) if one != stream)
-        return not any(self.hip.stream_busy(one) for one in others)
+        return not any(self.hip.stream_busy(one) for one in owner.made if one != stream)
 
     def _submits(self, stream: int) -> None:
-        if stream and stream not in self._home:
+        if stream not in self._home:
             # proof: all_work_is_on_streams_of_ours
             self._others = True
 

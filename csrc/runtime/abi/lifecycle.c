@@ -86,12 +86,12 @@ static void in_child(void) {
         runtime_forked = true;
         manager_forked();
     }
-    if (started && stats_wanted()) {
-        recorder_leave();
+    if (started)
         fetch_or_release(&runtime_mode, MODE_FORKED);
-    } else if (started) {
+    if (started && stats_wanted())
+        recorder_leave();
+    else if (started)
         stats_reset();
-    }
     pthread_mutex_unlock(&tables_lock);
 }
 
@@ -248,11 +248,21 @@ static bool find_hip(struct hip_library *library) {
 
 /* The facts that HIP reports when the library starts it, and the time of the start. */
 struct found {
-    int devices; /* -1: HIP does not report the number of devices */
-    int version; /* 0: HIP does not report the version */
+    int devices;  /* -1: HIP does not report the number of devices */
+    int version;  /* 0: HIP does not report the version */
+    bool crashes; /* HIP crashes in most calls */
     uint64_t begin, nanoseconds;
 };
 static const struct found nothing_found = {.devices = -1};
+
+/* If HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES hides all devices, most functions of HIP 5.2.3
+ * crash. HIP's later releases return hipErrorNoDevice. If the machine has no device, hipGetDevice
+ * returns another error, and HIP does not crash. */
+static bool crashes_without_device(const struct hip_functions *functions, struct found found) {
+    int device;
+    return found.devices == 0 && found.version < HIP_5_7 &&
+           functions->GetDevice(&device) == hipErrorNoDevice;
+}
 
 static struct found start_hip(const struct hip_functions *functions) {
     struct found found = nothing_found;
@@ -262,6 +272,7 @@ static struct found start_hip(const struct hip_functions *functions) {
     const hipError_t told = functions->RuntimeGetVersion(&found.version);
     if (counted != hipSuccess)
         found.devices = counted == hipErrorNoDevice ? 0 : -1;
+    found.crashes = crashes_without_device(functions, found);
     if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
         (void)functions->GetLastError(); /* the program's calls must report this error */
     found.nanoseconds = clock_ns() - found.begin;
@@ -285,7 +296,9 @@ static void install(const struct hip_library *library, struct found found) {
     hip_device_count = found.devices > 0 ? found.devices : 1;
     hip_no_device = found.devices == 0;
     hip_version = found.version;
-    if (library->path[0])
+    if (DOUBT(hip_crashes_without_devices, found.crashes))
+        hip_install_without_device(library);
+    else if (library->path[0])
         hip_install(library);
     event_cache_open();
     if (stats_wanted()) {
@@ -333,11 +346,14 @@ static void find_and_install(void) {
 }
 
 /* A forked child gets its own files at its first call, so a child that only executes another
- * program gets no files. */
+ * program gets no files. HIP's objects belong to the parent. So the child's first call asks HIP for
+ * new objects, and HIP reports that it does not work in the child. */
 static void open_in_child(void) {
     pthread_mutex_lock(&start_lock);
-    if (runtime_is(MODE_FORKED))
+    if (runtime_is(MODE_FORKED) && stats_wanted())
         recorder_open(true);
+    if (runtime_is(MODE_FORKED))
+        PROOF_STEP(objects_are_the_parents, caches_invalidate(ALL_DEVICES));
     fetch_and_release(&runtime_mode, ~(unsigned)MODE_FORKED);
     pthread_mutex_unlock(&start_lock);
 }

@@ -9,11 +9,13 @@ bool hip_no_device;
 int hip_version;
 struct hip_functions hip_untimed;
 
-/* ---- before a library is there ---- */
+/* ---- before a library is there, or without a device ---- */
+
+static hipError_t absent_error = hipErrorSharedObjectInitFailed;
 
 #define HIP_FN(need, name, params, args)                                                           \
     static hipError_t absent_##name params {                                                       \
-        return hipErrorSharedObjectInitFailed;                                                     \
+        return absent_error;                                                                       \
     }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -47,6 +49,12 @@ void hip_install(const struct hip_library *library) {
     memcpy(installed_path, library->path, sizeof installed_path);
     hip = library->functions;
     cuda = library->cuda;
+}
+
+void hip_install_without_device(const struct hip_library *library) {
+    memcpy(installed_path, library->path, sizeof installed_path);
+    absent_error = hipErrorNoDevice;
+    hip.GetErrorName = library->functions.GetErrorName;
 }
 
 const char *hip_path(void) {

@@ -33,6 +33,10 @@ struct hip_library {
 /* Makes `hip` call the functions of `library` from now on. */
 void hip_install(const struct hip_library *library);
 
+/* Makes each function of `hip` return hipErrorNoDevice from now on, except GetErrorName. For a
+ * library that finds no device and crashes in most of its functions. */
+void hip_install_without_device(const struct hip_library *library);
+
 /* Returns the path of the installed library; "" if no library is installed. */
 const char *hip_path(void);
 

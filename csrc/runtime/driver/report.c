@@ -6,6 +6,7 @@
 #include "process/lines.h"
 #include "process/options.h"
 #include "process/printable.h"
+#include "process/state.h"
 #include "proof.h"
 #include "telemetry/call.h"
 #include "telemetry/counters.h"
@@ -51,7 +52,11 @@ static struct advice no_emulated_device = {
             "printed the reason above, or HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES hides them",
     .leads_to = NOTHING_RUNS};
 
-static unsigned explained; /* bits of enum consequence */
+static struct advice parent_used_the_device = {
+    .text = "this process is a fork of a process that has used the GPU, and HIP does not work in "
+            "such a child. Fork before the first use of the GPU, or start the child as a new "
+            "program (Python: multiprocessing with \"spawn\" or \"forkserver\")",
+    .leads_to = NOTHING_RUNS};
 
 static struct advice no_driver = {
     .text = "HIP finds no driver for the GPU, or the driver is too old, so nothing runs: `mgpu-rt "
@@ -116,6 +121,8 @@ static bool lacks_device(hipError_t error) {
 static struct advice *advice_for(hipError_t error, struct advice *of_call) {
     if (error == hipErrorDeinitialized)
         return NULL;
+    if (runtime_forked)
+        return &parent_used_the_device;
     if (error == hipErrorInsufficientDriver)
         return &no_driver;
     if (!lacks_device(error))

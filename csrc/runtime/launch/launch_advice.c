@@ -89,10 +89,18 @@ static bool is_grid_too_large(const struct launch *launch) {
 /* Returns the most bytes of workgroup memory that a block may have, if a launch exceeds this limit;
  * otherwise returns 0. */
 static int exceeded_memory(const struct launch *launch, const struct kernel *kernel) {
-    if (launch->smem == 0 || kernel->device < 0 || !is_positive(launch))
+    if (kernel->device < 0 || !is_positive(launch) || (!launch->smem && !kernel->memory))
         return 0;
     const int most = device_group_memory(kernel->device);
     return most > 0 && (uint32_t)launch->smem + kernel->memory > (uint64_t)most ? most : 0;
+}
+
+bool launch_exceeds_memory(const struct launch *launch) {
+    struct kernel kernel = {.name = ""};
+    if (!launch->function)
+        return false;
+    find_kernel(launch->function, &kernel);
+    return exceeded_memory(launch, &kernel) > 0;
 }
 
 void launch_report(const char *expression, hipError_t error, const struct launch *launch) {

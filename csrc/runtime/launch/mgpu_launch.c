@@ -52,13 +52,21 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
 
 /* ---- a launch that the driver refuses ---- */
 
+/* Trims the caches after a refused launch, if memory was short: HIP 5 reports too much workgroup
+ * memory by hipErrorOutOfMemory, too. Returns true if the launch may now succeed. */
+static bool makes_room(hipError_t error, const struct launch *launch) {
+    return DOUBT(launch_may_succeed_with_room,
+                 error == hipErrorOutOfMemory &&
+                     PROOF(workgroup_memory_suffices, !launch_exceeds_memory(launch)) &&
+                     caches_make_room(error));
+}
+
 /* Handles a launch that failed, or whose sizes HIP has cut. Repeats the launch if memory was short,
  * and otherwise reports the failure or the cut. */
 static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
                                                           const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
-    if (DOUBT(launch_may_succeed_with_room,
-              error == hipErrorOutOfMemory && caches_make_room(error)))
+    if (makes_room(error, launch))
         error = hip.ModuleLaunchKernel(launch->function, (unsigned)grid[0], (unsigned)grid[1],
                                        (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
                                        (unsigned)block[2], (unsigned)launch->smem, launch->stream,
@@ -204,9 +212,14 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
     }
     if (!stream_usable(thread_get(), stream, &known, cooperative_expression))
         return;
-    const hipError_t error = RETRY(hip.ModuleLaunchCooperativeKernel(
-        function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
-        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params));
+    hipError_t error;
+    for (bool again = false;; again = true) {
+        error = hip.ModuleLaunchCooperativeKernel(
+            function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
+            (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params);
+        if (LIKELY(error == hipSuccess) || again || !makes_room(error, function, smem))
+            break;
+    }
     stream_launched(thread_get(), known);
     if (error != hipSuccess && !function)
         report_failure(cooperative_expression, error, &null_function);
@@ -244,8 +257,9 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     if (!stream_usable(thread_get(), stream, &known, expression))
         return;
     lazy_end();
-    const hipError_t error =
-        RETRY(hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream));
+    hipError_t error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
+    if (UNLIKELY(error != hipSuccess) && makes_room(error, NULL, smem))
+        error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
     stream_launched(thread_get(), known);
     if (error != hipSuccess && !symbol)
         report_failure(expression, error, &null_function);

@@ -68,7 +68,7 @@ static int64_t set_limit(int kind, int device, uint64_t value) {
 
 /* HIP keeps a current device for each thread, so hip.SetDevice here does not affect other threads.
  */
-static int64_t ask_memory(struct channel *channel, int device) {
+static int64_t ask_free_memory(struct channel *channel, int device) {
     size_t available = 0, total = 0;
     hipError_t error = hip.SetDevice(device);
     if (error == hipSuccess)
@@ -111,7 +111,7 @@ void services_answer(struct channel *channel) {
         answer = set_limit(kind, device, value);
         break;
     case REQUEST_MEMORY:
-        answer = ask_memory(channel, device);
+        answer = ask_free_memory(channel, device);
         break;
     case REQUEST_SAY:
     case REQUEST_WARN:

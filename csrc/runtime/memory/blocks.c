@@ -74,8 +74,7 @@ static __attribute__((noinline)) bool add_other_fences(struct block *block) {
     for (struct stream *other = stream_first(); other; other = stream_next(other)) {
         if (other == block->fence.stream ||
             !DOUBT(other_streams_are_at_work, stream_is_at_work(other)) ||
-            !PROOF(other_stream_is_of_the_device, load_relaxed(&other->device) == device) ||
-            (stream_is_null(other) && stream_query_unheld(other)))
+            !PROOF(other_stream_is_of_the_device, load_relaxed(&other->device) == device))
             continue;
         if (!last->next)
             store_release(&last->next, (struct fence *)calloc(1, sizeof *last));

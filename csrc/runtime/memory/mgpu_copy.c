@@ -75,8 +75,15 @@ static bool is_block(const void *address, size_t bytes) {
     return ranges_find(address, bytes) == RANGE_DEVICE;
 }
 
-/* Returns true if this stream and the null stream have no pending work that can write memory. Every
- * stream waits for the null stream. */
+/* Returns true if the library can know the work that is pending on the null stream, for which every
+ * stream waits. If other code calls HIP, only NVIDIA's driver answers this question. On AMD's HIP
+ * the question itself makes the null stream wait for the kernels of all streams. All streams then
+ * wait for the null stream. */
+static bool knows_the_null_stream(void) {
+    return PROOF(question_delays_no_stream, exclusive_hip() || cuda_present());
+}
+
+/* Returns true if this stream and the null stream have no pending work that can write memory. */
 static bool is_quiet(struct stream *stream) {
     if (stream_has_kernels(stream) || stream_state(stream) != STREAM_LIVE)
         return false;
@@ -88,8 +95,9 @@ static bool is_quiet(struct stream *stream) {
 /* Returns true if the host may read the source now, because no earlier work of the stream can still
  * write to the source. NVIDIA's driver knows all memory that kernels may write, unless kernels can
  * access pageable memory. AMD's HIP does not distinguish a module's global from pageable memory:
- * for each of them HIP reports an invalid pointer. So on AMD's GPUs, and on devices that access
- * pageable memory, the stream must have no pending work that can write memory. */
+ * for each of them HIP reports an invalid pointer. So with MGPU_RT_EXCLUSIVE=on on AMD's GPUs, and
+ * on devices that access pageable memory, the stream must have no pending work that can write
+ * memory. */
 static bool is_settled(struct stream *stream) {
     return (cuda_present() && !device_reaches_pageable(stream->device)) ||
            PROOF(source_has_its_last_value, is_quiet(stream));
@@ -115,12 +123,13 @@ static bool hip_takes_at_once(size_t bytes) {
 }
 
 /* Copies to a block. The target is device memory, so neither a staged copy nor HIP's own copy
- * writes host memory. Returns true if the bytes were copied through pinned memory. */
+ * writes host memory. Returns true if the bytes were copied through pinned memory. The library asks
+ * about pending work last, because that question is for pageable sources only. */
 static bool copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;
     if (!hip_takes_at_once(copy->bytes) && copy->bytes <= STAGING_UP_LIMIT &&
-        is_settled(copy->stream) && is_pageable(copy->thread, copy->from, copy->bytes) &&
-        staging_up(copy, &error)) {
+        knows_the_null_stream() && is_pageable(copy->thread, copy->from, copy->bytes) &&
+        is_settled(copy->stream) && staging_up(copy, &error)) {
         if (UNLIKELY(error != hipSuccess))
             report_copy(error, copy);
         return true;
@@ -164,12 +173,14 @@ void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
 }
 
 /* Records a copy between a block and unpinned memory. A staged copy counts as a hit. A copy that
- * could have been staged, but was not, counts as a bypass. */
+ * could have been staged, but was not, counts as a bypass. By default no copy to an AMD device can
+ * be staged. */
 void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
     const bool staged = copy_bytes(dst, src, sizeBytes, handle);
     const enum range_kind to = ranges_find(dst, sizeBytes), from = ranges_find(src, sizeBytes);
     const bool may_be_staged =
         (to == RANGE_DEVICE && PROOF(source_is_unpinned, from == RANGE_NONE) &&
+         knows_the_null_stream() &&
          !DOUBT(driver_takes_it_at_once, hip_takes_at_once(sizeBytes))) ||
         (PROOF(target_is_unpinned, to == RANGE_NONE) && from == RANGE_DEVICE);
     if (call_now.error == hipSuccess && (staged || may_be_staged))

@@ -181,6 +181,16 @@ static void explain_refusal(const struct image *image, const char *targets, cons
         snprintf(text, size, "AMD_LOG_LEVEL=4 shows HIP's own reason");
 }
 
+bool image_suits_device(const struct image *image) {
+    char what[TARGETS + 32], names[TARGET], targets[TARGETS], devices[TARGETS];
+    if (!image->size || cuda_present())
+        return false;
+    describe(image, what, sizeof what, targets);
+    device_targets(devices, sizeof devices);
+    return targets[0] && devices[0] && !is_for_others(image, targets, devices) &&
+           !is_of_other_version(image) && !image_undefined_names(image, names, sizeof names)[0];
+}
+
 static void advise_amd(const char *expression, hipError_t error, const struct image *image) {
     char what[TARGETS + 32], number[32], targets[TARGETS], devices[TARGETS] = "", why[768] = "";
     const void *data = image->bytes;

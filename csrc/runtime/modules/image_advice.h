@@ -8,4 +8,9 @@
 /* Reports that the driver refused an image. Does not call HIP, so HIP's last error is preserved. */
 void advise_image(const char *expression, hipError_t error, const struct image *image);
 
+/* Returns true if the image is for one of this machine's AMD devices, has a version that HIP
+ * accepts, and needs no undefined name. Returns false if the library cannot tell. A separate thread
+ * asks HIP for the devices, so the calling thread's last error is unchanged. */
+bool image_suits_device(const struct image *image);
+
 #endif

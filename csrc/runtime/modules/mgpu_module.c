@@ -80,12 +80,33 @@ static struct load *hit(struct load *load, const struct module *module) {
     return load;
 }
 
+/* Returns whether HIP may lack memory for a module. If there is no memory for a module, HIP 5.2.3
+ * and 5.7.1 return error 303, and HIP 6.4.3 and 7.2.4 return error 209. HIP returns these errors
+ * also for an image that it cannot load, such as an image for another GPU. */
+static bool may_lack_memory(hipError_t error, const struct image *image) {
+    return error == hipErrorOutOfMemory ||
+           ((DOUBT(hip_5_found_no_memory_for_a_module, error == hipErrorSharedObjectInitFailed) ||
+             DOUBT(hip_6_found_no_memory_for_a_module, error == hipErrorNoBinaryForGpu)) &&
+            PROOF(image_suits_the_device, image_suits_device(image)));
+}
+
+/* Calls HIP to load an image from these bytes. If memory was short, trims the caches and repeats
+ * the call. */
+static hipError_t load_by_hip(struct load *load, const void *bytes) {
+    hipError_t error = hip.ModuleLoadData(&load->handle, bytes);
+    if (UNLIKELY(error != hipSuccess) &&
+        DOUBT(load_may_succeed_with_room,
+              may_lack_memory(error, &load->image) && caches_make_room(hipErrorOutOfMemory)))
+        error = hip.ModuleLoadData(&load->handle, bytes);
+    return error;
+}
+
 /* Calls HIP to load an image that the library cannot read or copy. The library does not enter the
  * module into its tables. */
 static struct load *load_uncached(struct load *load) {
     load->how = CALL_BYPASS;
     lazy_end();
-    load->error = RETRY(hip.ModuleLoadData(&load->handle, load->data));
+    load->error = load_by_hip(load, load->data);
     if (load->error == hipSuccess)
         PROOF_STEP(handle_is_another_modules_now, module_invalidate(load->handle));
     return load;
@@ -126,7 +147,7 @@ static struct load module_load(struct thread *thread, const void *data) {
     if (options.sync_lazy && metadata_may_print(&load.image))
         lazy_note_printing();
     load.how = CALL_MISS;
-    load.error = RETRY(hip.ModuleLoadData(&load.handle, load.for_hip));
+    load.error = load_by_hip(&load, load.for_hip);
     register_exit();
     if (load.error != hipSuccess) {
         free(load.copy);

@@ -73,16 +73,8 @@ void caches_stream_ends(struct stream *stream) {
             (*cache)->stream_ends(stream);
 }
 
-/* Returns whether an error means that memory is short. If there is no memory for a module, HIP
- * 5.2.3 and 5.7.1 return error 303, and HIP 6.4.3 and 7.2.4 return error 209. */
-static bool is_shortage(hipError_t error) {
-    return error == hipErrorOutOfMemory ||
-           DOUBT(hip_5_found_no_memory_for_a_module, error == hipErrorSharedObjectInitFailed) ||
-           DOUBT(hip_6_found_no_memory_for_a_module, error == hipErrorNoBinaryForGpu);
-}
-
 bool caches_make_room(hipError_t error) {
-    if (!caches_on() || !PROOF(memory_was_short, is_shortage(error)))
+    if (!caches_on() || !PROOF(memory_was_short, error == hipErrorOutOfMemory))
         return false;
     limit_reached();
     (void)caches_trim();

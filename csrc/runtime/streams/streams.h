@@ -85,10 +85,6 @@ extern struct stream stream_null[MOST_DEVICES], stream_untracked[MOST_DEVICES];
  */
 struct stream *stream_of_null(void);
 
-static inline bool stream_is_null(const struct stream *stream) {
-    return stream >= stream_null && stream < stream_null + MOST_DEVICES;
-}
-
 /* Records that untracked work was submitted, or that work continues after the destruction of its
  * stream. If the program created the stream, the stream's device is unknown, and `device` is
  * ALL_DEVICES. */

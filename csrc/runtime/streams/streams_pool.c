@@ -113,9 +113,6 @@ static struct stream *take_idle(int device) {
 
 bool stream_query_unheld(struct stream *stream) {
     const int state = stream_state(stream);
-    if (stream_is_null(stream))
-        return PROOF(null_stream_is_of_the_device, hip_current_device() == stream->device) &&
-               PROOF(null_stream_is_done, stream_ask(stream) == hipSuccess);
     if ((state != STREAM_IDLE && state != STREAM_RETIRED) ||
         !device_kept(load_relaxed(&stream->device)) || !take_stream(stream, state))
         return false;

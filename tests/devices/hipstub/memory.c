@@ -221,6 +221,9 @@ hipError_t emu_hipFree(void *address) {
 hipError_t emu_hipHostFree(void *address) {
     if (address == NULL)
         return hipSuccess;
+    if (releasable("hipHostFree", address, MEMORY_PINNED, MEMORY_PINNED) == NULL)
+        return hipErrorInvalidValue;
+    stream_wait_all(false); /* as AMD's, like hipFree */
     struct block *block = releasable("hipHostFree", address, MEMORY_PINNED, MEMORY_PINNED);
     if (block == NULL)
         return hipErrorInvalidValue;
@@ -282,9 +285,20 @@ hipError_t emu_hipHostRegister(void *address, size_t bytes, unsigned flags) {
     return hipSuccess;
 }
 
-hipError_t emu_hipHostUnregister(void *address) {
+static struct block *find_registered(const void *address) {
     struct block *block = find(address);
-    if (block == NULL || block->kind != MEMORY_REGISTERED || block->address != address)
+    return block != NULL && block->kind == MEMORY_REGISTERED && block->address == address ? block
+                                                                                          : NULL;
+}
+
+/* AMD's HIP 5.2.3 waits for the null stream and the streams that wait for it; later releases wait
+ * for all streams. */
+hipError_t emu_hipHostUnregister(void *address) {
+    if (find_registered(address) == NULL)
+        return hipErrorHostMemoryNotRegistered;
+    stream_wait_all(true);
+    struct block *block = find_registered(address);
+    if (block == NULL)
         return hipErrorHostMemoryNotRegistered;
     forget(block);
     return hipSuccess;

@@ -304,11 +304,29 @@ hipError_t emu_hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t call
     return hipSuccess;
 }
 
+/* Returns whether a stream's next operation would wait for another stream. */
+static bool follows_others(const struct ihipStream_t *stream) {
+    const struct ihipStream_t *null_stream = null_streams[stream->object.device];
+    if ((stream->flags & hipStreamNonBlocking) != 0)
+        return false;
+    if (stream != null_stream)
+        return null_stream != NULL && null_stream->completed < null_stream->submitted;
+    for (const struct ihipStream_t *other = streams; other != NULL; other = other->next_stream)
+        if (other != stream && other->object.device == stream->object.device &&
+            (other->flags & hipStreamNonBlocking) == 0 && other->completed < other->submitted)
+            return true;
+    return false;
+}
+
+/* Before AMD's HIP answers, it makes the null stream wait for the other streams, or another stream
+ * wait for the null stream. Later work then waits too (HIP 5.2.3, 5.7.1, 6.4.3, 7.2.4). */
 hipError_t emu_hipStreamQuery(hipStream_t stream) {
     struct ihipStream_t *found = stream_of("hipStreamQuery", stream);
     if (found == NULL)
         return hipErrorContextIsDestroyed;
     if (found->capture != NULL)
         return graph_spoil(found);
+    if (follows_others(found))
+        stream_submit(found, calloc(1, sizeof(struct operation)));
     return stream_done(found, found->submitted) ? hipSuccess : hipErrorNotReady;
 }

@@ -65,6 +65,11 @@ SUITES = (
         ("softgpu/tests/kernels", "tests/runtime/programs/test_executables.py"),
     ),
     Suite("kernels", "", ("-k", "gfx942", "softgpu/tests/kernels"), chip="gfx942"),
+    Suite(
+        "progress",
+        "no call waits where stock's returns, and which questions to HIP wait",
+        (*_ON_DEVICE, "tests/runtime/progress"),
+    ),
     Suite("release", "what is new since 5.2.3", ("tests/devices/rocm/test_release.py",)),
     Suite(
         "selftest",

@@ -16,6 +16,7 @@ from bench import PROGRAMS
 from mgpu_rt._cli import softgpu
 from mgpu_rt._lowering import lower
 from tests.support.child import BACKENDS, ROOT, Mgpu, environment, in_child, library, run_child
+from tests.support.compiled import stream_program
 from tests.support.folders import in_folder
 from tests.support.images import bundle, code_object
 from tests.support.patience import HANG
@@ -457,3 +458,19 @@ def test_hip_5_2_gets_an_image_without_a_queue(mgpu: Mgpu) -> None:
 def test_later_hip_gets_the_image_as_it_is(mgpu: Mgpu) -> None:
     image = _with_queue()
     assert _image_for_hip(mgpu, image) == image
+
+
+@pytest.mark.parametrize(
+    "hidden", ({"HIP_VISIBLE_DEVICES": "5"}, {"HIP_VISIBLE_DEVICES": "-1"}), ids=("5", "-1")
+)
+def test_hidden_devices_are_named(hidden: dict[str, str], tmp_path: Path) -> None:
+    """HIP 5.2.3 crashes in most of its functions if a variable hides all devices."""
+    env = environment("softgpu", **hidden)
+    env["LD_LIBRARY_PATH"] += f":{library().parent}"
+    done = subprocess.run(
+        [stream_program(tmp_path)], env=env, capture_output=True, text=True, timeout=HANG
+    )
+    assert done.returncode == 3, done.stderr
+    assert done.stdout == "done\n"
+    assert "'hipStreamCreate(&stream)' failed with 'hipErrorNoDevice'" in done.stderr
+    assert "HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES hides them" in done.stderr

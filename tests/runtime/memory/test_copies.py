@@ -154,6 +154,23 @@ def test_a_source_that_a_kernel_of_the_null_stream_may_write_is_not_read_early(m
     assert mgpu.count("hipHostMalloc") == 1
 
 
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_copy_leaves_streams_independent(mgpu: Mgpu) -> None:
+    """A question to AMD's HIP about the null stream makes all streams wait for each other's
+    kernels. So HIP itself copies from memory that may be a module's global."""
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
+    busy, stream = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block, other = (mgpu.MemAlloc(KIB, stream, False) for _ in range(2))
+    mgpu.launch(function, busy)
+    mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
+    mgpu.Memcpy(other, block, KIB, stream)
+    assert mgpu.count("hipStreamQuery") == 0
+    assert mgpu.pending(mgpu.null) == 0
+    assert mgpu.count("hipHostMalloc") == 0
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.pending(busy) == 1
+
+
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_hip_is_asked_once_about_a_pointer(mgpu: Mgpu) -> None:
     """The library asks HIP about an address that is in none of the library's tables. HIP's answer
@@ -182,6 +199,7 @@ def test_hip_is_asked_about_memory_where_others_call_hip(mgpu: Mgpu) -> None:
     mgpu.Memcpy(foreign, pattern(mgpu, KIB), KIB, stream)
     mgpu.StreamSynchronize(stream)
     mgpu.Memcpy(block, foreign, KIB, stream)
+    mgpu.Memcpy(foreign, block, KIB, stream)
     assert mgpu.count("hipHostMalloc") == 0
     assert mgpu.count("hipPointerGetAttributes") > 0
     assert read(mgpu, block, KIB, stream) == mgpu.ffi.buffer(pattern(mgpu, KIB))[:]

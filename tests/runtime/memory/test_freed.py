@@ -239,25 +239,37 @@ def test_a_stream_of_the_programs_may_be_of_another_device_than_the_current_one(
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_block_waits_for_the_null_stream(mgpu: Mgpu) -> None:
-    """A null stream is never destroyed. Thus the library can ask HIP about the null stream, and can
-    rely on a wait for the null stream."""
+    """A question to AMD's HIP about the null stream would delay all other streams. So the block
+    waits until the program waits for the null stream or for the device, through the library."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     for synchronize in (
         lambda: mgpu.StreamSynchronize(mgpu.null),
-        lambda: mgpu.stub.hipStreamSynchronize(mgpu.stub_ffi.NULL),
+        lambda: mgpu.MemFree(alloc(mgpu, MIB, mgpu.null), mgpu.null),
     ):
         mgpu.Memset32(block, 0x07070707, KIB // 4, mgpu.null)
+        waits = mgpu.count("hipDeviceSynchronize")
         mgpu.MemFree(block, stream)
         assert mgpu.pending(mgpu.null) == 1  # the free has not waited
+        assert mgpu.count("hipDeviceSynchronize") == waits
+        assert alloc(mgpu, KIB, stream) != block
+        assert mgpu.stub.hipStreamSynchronize(mgpu.stub_ffi.NULL) == 0  # the library cannot know
         assert alloc(mgpu, KIB, stream) != block
         synchronize()
         assert alloc(mgpu, KIB, stream) == block
-    mgpu.Memset32(block, 0x07070707, KIB // 4, mgpu.null)
-    mgpu.stub.hipStreamSynchronize(mgpu.stub_ffi.NULL)
-    mgpu.MemFree(block, stream)
-    assert alloc(mgpu, KIB, stream) == block
-    assert mgpu.count("hipDeviceSynchronize") == 0
+    assert mgpu.count("hipStreamQuery") == 0
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_blocks_that_wait_for_the_null_stream_are_bounded(mgpu: Mgpu) -> None:
+    """The program works on the null stream once, and never waits for it. After 256 frees one free
+    waits for the device, as each free of stock does."""
+    stream = mgpu.StreamCreate()
+    mgpu.Memset32(alloc(mgpu, KIB, stream), 1, KIB // 4, mgpu.null)
+    for _ in range(600):
+        mgpu.MemFree(alloc(mgpu, KIB, stream), stream)
+    assert mgpu.count("hipDeviceSynchronize") == 1
+    assert mgpu.count("hipMalloc") == 258
 
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_DEVICES="2")

@@ -132,8 +132,8 @@ SAVED = {
 
 
 def _three_rounds(mgpu: Mgpu) -> None:
-    """Makes every call that a cache can answer, in three rounds; each round copies from pageable
-    memory."""
+    """Makes every call that a cache can answer, in three rounds; each round copies from and to
+    pageable memory."""
     image, host = mgpu.image(code_object("forum")), mgpu.image(bytes(4096))
     for _ in range(3):
         stream, module = mgpu.StreamCreate(), mgpu.load(image)
@@ -142,6 +142,7 @@ def _three_rounds(mgpu: Mgpu) -> None:
         mgpu.EventRecord(event, stream)
         mgpu.StreamSynchronize(stream)
         mgpu.Memcpy(block, host, 4096, stream)
+        mgpu.Memcpy(host, block, 4096, stream)
         mgpu.StreamSynchronize(stream)
         mgpu.MemFree(block, stream)
         mgpu.EventDestroy(event)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,42 @@ def test_04_a_launch_is_tried_again(mgpu: Mgpu) -> None:
     _fails_once(mgpu, "hipModuleLaunchKernel")
     mgpu.launch(function)
     assert mgpu.stderr() == ""
+
+
+def _keeps(mgpu: Mgpu, function: str, answer: str, call: Callable[[], None]) -> None:
+    """Requires that a call that HIP refuses trims no cache, and that HIP gets the call once."""
+    _fails_once(mgpu, function)
+    assert mgpu.stub.hipstub_set_fault(f"{function}:*:{answer}".encode()) == 0
+    made, freed = mgpu.count(function), mgpu.count("hipFree")
+    call()
+    assert (mgpu.count(function), mgpu.count("hipFree")) == (made + 1, freed)
+    assert "failed with" in mgpu.stderr()
+
+
+@in_child()
+def test_04_an_error_that_is_no_shortage_costs_the_cache_nothing(mgpu: Mgpu) -> None:
+    _keeps(mgpu, "hipEventCreateWithFlags", "1", mgpu.EventCreate)
+
+
+@in_child()
+def test_04_an_image_for_another_gpu_costs_the_cache_nothing(mgpu: Mgpu) -> None:
+    """HIP 5.2.3 refuses the image by error 209, HIP 5.7.1 by 303: a lack of memory has the same
+    numbers."""
+    image = mgpu.image(code_object("forum", chip="gfx908"))
+    _keeps(mgpu, "hipModuleLoadData", "209", lambda: mgpu.load(image))
+    _keeps(mgpu, "hipModuleLoadData", "303", lambda: mgpu.load(image))
+
+
+@in_child()
+def test_04_too_much_workgroup_memory_costs_the_cache_nothing(mgpu: Mgpu) -> None:
+    """HIP 5.2.3 refuses the launch by the error of a lack of device memory."""
+    function, null = forum(mgpu), mgpu.null
+    one = (1, 1, 1, 1, 1, 1)
+
+    def launch() -> None:
+        mgpu.LaunchKernel(function, *one, 65537, null, null, null, 0)
+
+    _keeps(mgpu, "hipModuleLaunchKernel", "2", launch)
 
 
 # ---- 5: streams ----------------------------------------------------------------------------------

@@ -327,7 +327,7 @@ def results(mgpu: Mgpu) -> list[str | None]:
     return [call["args"].get("result") for call in calls if call["name"] == "mgpuMemcpy"]
 
 
-@in_child(**TRACED)
+@in_child(**TRACED, MGPU_RT_EXCLUSIVE="on")
 @in_folder
 def test_a_copy_shows_its_way(mgpu: Mgpu) -> None:
     """Copies up to 512 KiB to the device and 16 MiB from it go through pinned memory; HIP makes
@@ -358,7 +358,7 @@ def test_a_copy_without_pinned_memory_shows_no_way(mgpu: Mgpu) -> None:
     assert results(mgpu) == [None] * 4
 
 
-@in_child(**TRACED)
+@in_child(**TRACED, MGPU_RT_EXCLUSIVE="on")
 @in_folder
 def test_a_refused_copy_is_shown_as_one(mgpu: Mgpu) -> None:
     """The program copies on a stream that it has destroyed."""

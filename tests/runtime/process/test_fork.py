@@ -1,0 +1,105 @@
+"""A child of a fork whose parent has used the GPU, where HIP does not work."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import Mgpu, environment, in_child
+from tests.support.hosting import run_program
+from tests.support.known import program
+
+KIB = 1 << 10
+
+USES = """
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *);
+void *mgpuMemAlloc(uint64_t, void *, bool);
+void mgpuMemFree(void *, void *);
+static void use(void) {
+    void *stream = mgpuStreamCreate();
+    if (!stream)
+        _exit(3);
+    void *block = mgpuMemAlloc(4096, stream, false);
+    mgpuMemFree(block, stream);
+    mgpuStreamDestroy(stream);
+}
+int main(void) {
+    int status = 0;
+    use();
+    if (fork() == 0) {
+        use();
+        _exit(0);
+    }
+    wait(&status);
+    use();
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+"""
+
+
+def in_fork(act) -> None:
+    """Runs a function in a child of this process, and requires that it succeeds."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            act()
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_child_gets_no_objects_of_its_parent(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block, event = mgpu.MemAlloc(KIB, stream, False), mgpu.EventCreate()
+    mgpu.EventDestroy(event)
+    mgpu.MemFree(block, stream)
+    mgpu.StreamDestroy(stream)
+
+    def act() -> None:
+        made = mgpu.counts("hipStreamCreate", "hipMalloc", "hipEventCreateWithFlags")
+        own = mgpu.StreamCreate()
+        assert own != stream
+        assert mgpu.MemAlloc(KIB, own, False) != block
+        assert mgpu.EventCreate() != event
+        now = mgpu.counts(*made)
+        assert now == {function: count + 1 for function, count in made.items()}
+        os._exit(0)
+
+    in_fork(act)
+    assert mgpu.StreamCreate() == stream  # the parent keeps its objects
+    assert mgpu.MemAlloc(KIB, stream, False) == block
+
+
+@in_child()
+def test_a_child_is_told_of_the_fork(mgpu: Mgpu) -> None:
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+
+    def act() -> None:
+        mgpu.stub.hipstub_set_fault(b"hipStreamCreate:*:2,hipMalloc:*:2")
+        assert mgpu.StreamCreate() == mgpu.null
+        said = mgpu.stderr()
+        assert "'hipStreamCreate(&stream)' failed with 'hipErrorOutOfMemory'" in said
+        assert "mgpu_rt: this process is a fork of a process that has used the GPU" in said
+        assert mgpu.MemAlloc(KIB, mgpu.null, False) == mgpu.null
+        assert "mgpu_rt: " not in mgpu.stderr()
+        os._exit(0)
+
+    in_fork(act)
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("mode", ({}, {"MGPU_RT_EXCLUSIVE": "on"}))
+def test_amds_hip_refuses_a_child(mode: dict[str, str], tmp_path: Path) -> None:
+    done = run_program([str(program(tmp_path, USES))], environment("softgpu", **mode))
+    assert done.returncode == 3, done.stderr
+    assert "'hipStreamCreate(&stream)' failed" in done.stderr
+    assert done.stderr.count("mgpu_rt: this process is a fork") == 1

@@ -1,0 +1,399 @@
+/* Calls every mgpu function while a kernel waits for the host, and prints what each call does:
+ *
+ *     progress RUNTIME LIBAMDHIP64 IMAGE SITUATIONS PATIENCE [SITUATION:CALL...]
+ *
+ * SITUATIONS is a list such as "held,capture". The program prints a line for each situation and
+ * call: "situation:call returns". "waits" replaces
+ * "returns" if the call has not returned after PATIENCE milliseconds. "delays" means that the call
+ * has returned, but that later work on another stream is not done after PATIENCE milliseconds. The
+ * program then lets the kernel end, and launches it again before the next call. For the calls that
+ * the last words name, the patience is at most SHORT milliseconds. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SHORT = 20, SMALL = 256, MIDDLE = 64 << 10, LARGE = 1 << 20, PAGE = 4096 };
+enum { NON_BLOCKING = 1, RELAXED = 2, PASSES = 2, HANG = 600000 };
+
+typedef void *(*function)();
+
+static void *runtime, *library;
+static char image[1 << 20];
+
+static function find(void *in, const char *name) {
+    function found = (function)(uintptr_t)dlsym(in, name);
+    if (!found) {
+        fprintf(stderr, "no %s\n", name);
+        exit(2);
+    }
+    return found;
+}
+#define MGPU(name, ...) find(runtime, "mgpu" #name)(__VA_ARGS__)
+#define HIP(name, ...) find(library, "hip" #name)(__VA_ARGS__)
+
+/* ---- the objects ---- */
+
+static volatile int *flag; /* the kernel `until` ends when this is not 0 */
+static void *busy;         /* the stream of that kernel */
+static void *named;        /* the stream that the calls name */
+static void *bystander;    /* a stream that no call names */
+static void *module, *until, *one, *other_module, *stream, *event, *mark;
+static void *block, *second, *scratch, *shared, *pinned;
+static char *pageable, *registered;
+static int64_t zero;
+struct memref {
+    void *allocated, *aligned;
+    int64_t offset, size, stride;
+};
+static struct memref memref;
+
+static void launch(void *kernel, void *data, void *on) {
+    int64_t count = 4, stride = 1;
+    void *arguments[] = {&data, &data, &zero, &count, &stride};
+    const intptr_t once = 1;
+    MGPU(LaunchKernel, kernel, once, once, once, once, once, once, 0, on, arguments, NULL,
+         (size_t)5);
+}
+
+/* The bodies of the kernels on the stub of HIP. */
+static void until_body(void **params) {
+    while (!**(volatile int **)params[0])
+        usleep(1000);
+}
+static void one_body(void **params) {
+    **(int **)params[0] = 41;
+}
+
+static void make_objects(void) {
+    const size_t sizes[] = {8, 8, 8, 8, 8};
+    void *stub = dlsym(library, "hipstub_set_kernel");
+    if (stub) {
+        find(library, "hipstub_set_kernel")("until", until_body, sizes, 5);
+        find(library, "hipstub_set_kernel")("one", one_body, sizes, 5);
+    }
+    module = MGPU(ModuleLoad, image, sizeof image);
+    until = MGPU(ModuleGetFunction, module, "until");
+    one = MGPU(ModuleGetFunction, module, "one");
+    HIP(HostMalloc, (void **)&flag, (size_t)PAGE, 0);
+    HIP(HostMalloc, &pinned, (size_t)LARGE, 0);
+    pageable = aligned_alloc(PAGE, LARGE);
+    registered = aligned_alloc(PAGE, LARGE);
+    memset(pageable, 1, LARGE);
+    block = MGPU(MemAlloc, (uint64_t)LARGE, NULL, false);
+    second = MGPU(MemAlloc, (uint64_t)LARGE, NULL, false);
+    MGPU(MemHostRegister, registered, (uint64_t)LARGE);
+    mark = MGPU(EventCreate);
+}
+
+/* ---- the calls: the part of a name before "_" is the function of the ABI ---- */
+
+#define CALL(name, ...)                                                                            \
+    static void call_##name(void) {                                                                \
+        __VA_ARGS__;                                                                               \
+    }
+static void *got;
+static size_t got_bytes;
+static int32_t got_number;
+static float milliseconds;
+
+CALL(ModuleLoad, other_module = MGPU(ModuleLoad, image, sizeof image))
+CALL(ModuleLoadJIT, MGPU(ModuleUnload, MGPU(ModuleLoadJIT, image, 2, sizeof image)))
+CALL(ModuleGetFunction, MGPU(ModuleGetFunction, other_module, "one"))
+CALL(ModuleGetFunction_again, MGPU(ModuleGetFunction, module, "one"))
+CALL(ModuleGetGlobal, MGPU(ModuleGetGlobal, &got, &got_bytes, module, "absent"))
+CALL(ModuleOccupancyMaxActiveBlocks, MGPU(ModuleOccupancyMaxActiveBlocks, image, "one", 64, 0))
+CALL(ModuleUnload, MGPU(ModuleUnload, other_module))
+CALL(LaunchKernel, launch(one, block, named))
+static void call_LaunchKernelCooperative(void) {
+    int64_t count = 4, stride = 1;
+    void *arguments[] = {&block, &block, &zero, &count, &stride};
+    const intptr_t once = 1;
+    MGPU(LaunchKernelCooperative, one, once, once, once, once, once, once, once, once, once, 0,
+         named, arguments, NULL);
+}
+static void call_LaunchClusterKernel(void) {
+    int64_t count = 4, stride = 1;
+    void *arguments[] = {&block, &block, &zero, &count, &stride};
+    const intptr_t once = 1;
+    MGPU(LaunchClusterKernel, one, once, once, once, once, once, once, once, once, once, 0, named,
+         arguments, NULL, (size_t)5);
+}
+/* The program registers no kernel with HIP. HIP 7.2.4 ends the process for an unknown symbol. */
+static void call_LaunchKernelRT(void) {
+    int version = 0;
+    HIP(RuntimeGetVersion, &version);
+    if (version >= 60000000)
+        return;
+    void *arguments[] = {&block};
+    const intptr_t once = 1;
+    MGPU(LaunchKernelRT, &zero, once, once, once, once, once, once, 0, named, arguments, NULL,
+         (size_t)1);
+}
+CALL(StreamCreate, stream = MGPU(StreamCreate))
+CALL(StreamSynchronize_new, MGPU(StreamSynchronize, stream))
+CALL(StreamDestroy, MGPU(StreamDestroy, stream))
+CALL(StreamSynchronize, MGPU(StreamSynchronize, named))
+CALL(EventCreate, event = MGPU(EventCreate))
+CALL(EventRecord, MGPU(EventRecord, event, named))
+CALL(StreamWaitEvent, MGPU(StreamWaitEvent, named, event))
+CALL(EventSynchronize, MGPU(EventSynchronize, event))
+CALL(EventElapsedTime, MGPU(EventElapsedTime, &milliseconds, event, event))
+CALL(EventDestroy, MGPU(EventDestroy, event))
+CALL(EventRecord_pending, MGPU(EventRecord, event, busy))
+CALL(MemAlloc, scratch = MGPU(MemAlloc, (uint64_t)MIDDLE, named, false))
+CALL(MemAlloc_shared, shared = MGPU(MemAlloc, (uint64_t)MIDDLE, named, true))
+CALL(MemFree, MGPU(MemFree, scratch, named))
+CALL(MemFree_shared, MGPU(MemFree, shared, named))
+CALL(MemFree_null, MGPU(MemFree, NULL, named))
+CALL(Memset32, MGPU(Memset32, block, 1, (size_t)16, named))
+CALL(Memset16, MGPU(Memset16, block, 1, (size_t)16, named))
+static void copy(void *to, const void *from, size_t bytes) {
+    MGPU(Memcpy, to, from, bytes, named);
+}
+CALL(Memcpy_up_small, copy(block, pageable, SMALL))
+CALL(Memcpy_up_middle, copy(block, pageable, MIDDLE))
+CALL(Memcpy_up_large, copy(block, pageable, LARGE))
+CALL(Memcpy_up_pinned, copy(block, pinned, MIDDLE))
+CALL(Memcpy_up_registered, copy(block, registered, MIDDLE))
+CALL(Memcpy_down_small, copy(pageable, block, SMALL))
+CALL(Memcpy_down_middle, copy(pageable, block, MIDDLE))
+CALL(Memcpy_down_large, copy(pageable, block, LARGE))
+CALL(Memcpy_down_pinned, copy(pinned, block, MIDDLE))
+CALL(Memcpy_down_registered, copy(registered, block, MIDDLE))
+CALL(Memcpy_on_device, copy(second, block, LARGE))
+CALL(MemHostRegister, MGPU(MemHostRegister, pageable, (uint64_t)PAGE))
+CALL(MemHostUnregister, MGPU(MemHostUnregister, pageable))
+CALL(MemHostRegisterMemRef, MGPU(MemHostRegisterMemRef, (int64_t)1, &memref, (int64_t)1))
+CALL(MemHostUnregisterMemRef, MGPU(MemHostUnregisterMemRef, (int64_t)1, &memref, (int64_t)1))
+static void call_MemGetDeviceMemRef1dFloat(void) {
+    (void)((struct memref (*)())(uintptr_t)find(runtime, "mgpuMemGetDeviceMemRef1dFloat"))(
+        registered, registered, zero, (int64_t)4, (int64_t)1);
+}
+static void call_MemGetDeviceMemRef1dInt32(void) {
+    (void)((struct memref (*)())(uintptr_t)find(runtime, "mgpuMemGetDeviceMemRef1dInt32"))(
+        registered, registered, zero, (int64_t)4, (int64_t)1);
+}
+CALL(SetDefaultDevice, MGPU(SetDefaultDevice, 0))
+CALL(TraceBufferRead, MGPU(TraceBufferRead, &got_number, block, (uint64_t)4))
+CALL(TraceBufferClear, MGPU(TraceBufferClear, block, (uint64_t)4))
+
+#define ROW(name) {#name, call_##name}
+static const struct {
+    const char *name;
+    void (*call)(void);
+} calls[] = {
+    ROW(StreamCreate),
+    ROW(StreamSynchronize_new),
+    ROW(EventCreate),
+    ROW(EventRecord),
+    ROW(EventSynchronize),
+    ROW(StreamWaitEvent),
+    ROW(EventElapsedTime),
+    ROW(EventRecord_pending),
+    ROW(EventDestroy),
+    ROW(EventCreate),
+    ROW(EventDestroy),
+    ROW(MemAlloc),
+    ROW(MemAlloc_shared),
+    ROW(LaunchKernel),
+    ROW(LaunchKernelCooperative),
+    ROW(LaunchClusterKernel),
+    ROW(LaunchKernelRT),
+    ROW(Memset32),
+    ROW(Memset16),
+    ROW(StreamSynchronize),
+    ROW(Memcpy_up_small),
+    ROW(Memcpy_up_middle),
+    ROW(Memcpy_up_large),
+    ROW(Memcpy_up_pinned),
+    ROW(Memcpy_up_registered),
+    ROW(Memcpy_on_device),
+    ROW(Memcpy_down_small),
+    ROW(Memcpy_down_middle),
+    ROW(Memcpy_down_large),
+    ROW(Memcpy_down_pinned),
+    ROW(Memcpy_down_registered),
+    ROW(StreamSynchronize),
+    ROW(MemGetDeviceMemRef1dFloat),
+    ROW(MemGetDeviceMemRef1dInt32),
+    ROW(ModuleLoad),
+    ROW(ModuleGetFunction),
+    ROW(ModuleGetFunction_again),
+    ROW(ModuleGetGlobal),
+    ROW(ModuleOccupancyMaxActiveBlocks),
+    ROW(ModuleUnload),
+    ROW(ModuleLoadJIT),
+    ROW(SetDefaultDevice),
+    ROW(MemFree_null),
+    ROW(StreamDestroy),
+    ROW(TraceBufferRead),
+    ROW(TraceBufferClear),
+    ROW(MemHostRegister),
+    ROW(MemHostUnregister),
+    ROW(MemHostRegisterMemRef),
+    ROW(MemHostUnregisterMemRef),
+    ROW(MemFree),
+    ROW(MemFree_shared),
+    ROW(MemAlloc),
+    ROW(LaunchKernel),
+    ROW(StreamSynchronize),
+    ROW(MemFree),
+};
+enum { CALLS = sizeof calls / sizeof *calls };
+
+/* ---- one thread of the program makes all calls, so that its caches serve them ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static void (*wanted)(void);
+
+static void *caller(void *none) {
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (!wanted)
+            pthread_cond_wait(&changed, &lock);
+        pthread_mutex_unlock(&lock);
+        wanted();
+        pthread_mutex_lock(&lock);
+        wanted = NULL;
+        pthread_cond_broadcast(&changed);
+    }
+    return none;
+}
+
+/* Returns whether a call has returned in time. If not, lets the kernel end, so that the call
+ * returns. */
+static bool returns(void (*call)(void), long patience) {
+    struct timespec limit;
+    int error = 0;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_nsec += patience % 1000 * 1000000;
+    limit.tv_sec += patience / 1000 + limit.tv_nsec / 1000000000;
+    limit.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&lock);
+    wanted = call;
+    pthread_cond_broadcast(&changed);
+    while (wanted && error == 0)
+        error = pthread_cond_timedwait(&changed, &lock, &limit);
+    const bool result = !wanted;
+    if (!result)
+        *flag = 1;
+    while (wanted)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+/* ---- situations ---- */
+
+static const char *situations;
+static long patience;
+static char **known; /* the calls that may wait */
+
+static long patience_for(const char *name) {
+    for (char **each = known; *each; each++)
+        if (strcmp(*each, name) == 0 && patience > SHORT)
+            return SHORT;
+    return patience;
+}
+
+static void work_elsewhere(void) {
+    launch(one, pinned, bystander);
+    MGPU(StreamSynchronize, bystander);
+}
+
+static void begin_kernel(void) {
+    launch(until, (void *)flag, busy);
+    MGPU(EventRecord, mark, busy);
+}
+
+static void begin(void) {
+    HIP(DeviceSynchronize);
+    *flag = 0;
+    (void)returns(begin_kernel, HANG);
+}
+
+static void play(const char *situation) {
+    if (!strstr(situations, situation))
+        return;
+    for (int i = 0; i < CALLS * PASSES; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "%s:%s", situation, calls[i % CALLS].name);
+        if (*flag)
+            begin();
+        const long limit = patience_for(name);
+        const bool result = returns(calls[i % CALLS].call, limit);
+        const bool delays = result && busy && !returns(work_elsewhere, limit);
+        printf("%s %s\n", name, !result ? "waits" : delays ? "delays" : "returns");
+        fflush(stdout);
+    }
+    *flag = 1;
+    HIP(DeviceSynchronize);
+}
+
+static void *stream_of_hip(unsigned flags) {
+    void *made = NULL;
+    HIP(StreamCreateWithFlags, &made, flags);
+    return made;
+}
+
+static void use_named(void) {
+    find(runtime, "mgpu_rt_use_stream")(named);
+}
+static void use_none(void) {
+    find(runtime, "mgpu_rt_use_stream")(NULL);
+}
+
+static void play_all(void) {
+    void *held[2] = {MGPU(StreamCreate), MGPU(StreamCreate)}, *graph = NULL;
+    bystander = MGPU(StreamCreate);
+    busy = held[0];
+    named = held[1];
+    play("held");
+    named = NULL;
+    play("null_is_named");
+    busy = stream_of_hip(NON_BLOCKING);
+    named = held[1];
+    play("foreign");
+    busy = NULL;
+    play("null_is_busy");
+    busy = held[0];
+    named = stream_of_hip(NON_BLOCKING);
+    (void)returns(use_named, HANG);
+    play("external");
+    void *captured = stream_of_hip(0);
+    HIP(StreamBeginCapture, captured, RELAXED);
+    named = held[1];
+    (void)returns(use_none, HANG);
+    play("capture");
+    HIP(StreamEndCapture, captured, &graph);
+}
+
+int main(int argc, char **argv) {
+    pthread_t thread;
+    if (argc < 6 || !(library = dlopen(argv[2], RTLD_NOW | RTLD_GLOBAL)) ||
+        !(runtime = dlopen(argv[1], RTLD_NOW))) {
+        fprintf(stderr, "%s\n", argc < 6 ? "too few words" : dlerror());
+        return 2;
+    }
+    FILE *file = fopen(argv[3], "rb");
+    if (!file || fread(image, 1, sizeof image, file) == 0)
+        return 2;
+    situations = argv[4];
+    patience = atol(argv[5]);
+    known = argv + 6;
+    memref = (struct memref){image, aligned_alloc(PAGE, PAGE), 0, PAGE, 1};
+    if (pthread_create(&thread, NULL, caller, NULL) != 0)
+        return 2;
+    (void)returns(make_objects, HANG);
+    *flag = 1;
+    play_all();
+    puts("done");
+    fflush(stdout);
+    _exit(0);
+}

@@ -1,0 +1,432 @@
+/* Calls functions of HIP while a kernel waits for the host, and prints what each call does:
+ *
+ *     questions LIBAMDHIP64 IMAGE PATIENCE questions|all [SITUATION:CALL...]
+ *
+ * The program prints a line for each situation and call: "situation call returns". "waits" replaces
+ * "returns" if the call has not returned after PATIENCE milliseconds. "delays" means that the call
+ * has returned, but that later work on a third stream is not done after PATIENCE milliseconds. The
+ * program then lets the kernel end. For the calls that the last words name, the patience is at most
+ * SHORT milliseconds. With "questions" the program makes only the calls that change nothing. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SHORT = 400, BYTES = 4096, NON_BLOCKING = 1, NO_TIMES = 2, MANAGED_GLOBAL = 1 };
+enum { DEFAULT_KIND = 4, WARP_SIZE = 87, BUFFER_ID = 7, RELAXED = 2 };
+
+typedef int (*function)();
+
+static void *library;
+static char *image;
+
+/* HIP's functions have many types; a call through a pointer without a prototype suits integers and
+ * pointers. */
+static function hip(const char *name) {
+    return (function)(uintptr_t)dlsym(library, name);
+}
+
+static void check(const char *what, int error) {
+    if (error != 0) {
+        fprintf(stderr, "%s: error %d\n", what, error);
+        exit(2);
+    }
+}
+#define HIP(name, ...) check(#name, hip(#name)(__VA_ARGS__))
+
+/* ---- the objects of a situation ---- */
+
+static volatile int *flag;   /* the kernel `until` ends when this is not 0 */
+static void *busy, *asked;   /* the stream of that kernel; the stream that a call names */
+static void *bystander;      /* a stream that no call names */
+static void *done, *pending; /* events: complete; recorded behind the kernel */
+static void *block, *spare, *pinned, *managed, *module, *until, *one;
+static char pageable[BYTES], *registered;
+
+static void launch(void *kernel, void *data, void *stream) {
+    int64_t zero = 0, count = 4, stride = 1;
+    void *arguments[] = {&data, &data, &zero, &count, &stride};
+    HIP(hipModuleLaunchKernel, kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL);
+}
+
+static char *slurp(const char *path) {
+    FILE *file = fopen(path, "rb");
+    char *bytes = calloc(1, 1 << 20);
+    if (!file || !bytes || fread(bytes, 1, 1 << 20, file) == 0)
+        exit(2);
+    fclose(file);
+    return bytes;
+}
+
+/* The bodies of the kernels on the stub of HIP. */
+static void until_body(void **params) {
+    while (!**(volatile int **)params[0])
+        usleep(1000);
+}
+static void one_body(void **params) {
+    **(int **)params[0] = 41;
+}
+static void give_bodies(void) {
+    const size_t sizes[] = {8, 8, 8, 8, 8};
+    function give = hip("hipstub_set_kernel");
+    if (give) {
+        (void)give("until", until_body, sizes, 5);
+        (void)give("one", one_body, sizes, 5);
+    }
+}
+
+static void make_objects(void) {
+    HIP(hipModuleLoadData, &module, image);
+    HIP(hipModuleGetFunction, &until, module, "until");
+    HIP(hipModuleGetFunction, &one, module, "one");
+    HIP(hipHostMalloc, (void **)&flag, (size_t)BYTES, 0);
+    HIP(hipHostMalloc, &pinned, (size_t)BYTES, 0);
+    HIP(hipMalloc, &block, (size_t)BYTES);
+    HIP(hipMallocManaged, &managed, (size_t)BYTES, MANAGED_GLOBAL);
+    registered = aligned_alloc(BYTES, BYTES);
+    HIP(hipHostRegister, registered, (size_t)BYTES, 0);
+    HIP(hipEventCreateWithFlags, &done, NO_TIMES);
+    HIP(hipEventCreateWithFlags, &pending, NO_TIMES);
+}
+
+/* ---- the calls ---- */
+
+#define ASK(name, ...)                                                                             \
+    static void call_##name(void) {                                                                \
+        (void)hip(#name)(__VA_ARGS__);                                                             \
+    }
+static int number;
+static size_t size;
+static uint64_t wide[512];
+static void *pointer, *fresh;
+
+ASK(hipGetDeviceCount, &number)
+ASK(hipGetDevice, &number)
+ASK(hipSetDevice, 0)
+ASK(hipDeviceGetName, (char *)wide, 100, 0)
+ASK(hipGetDeviceProperties, wide, 0)
+ASK(hipDeviceGetAttribute, &number, WARP_SIZE, 0)
+ASK(hipRuntimeGetVersion, &number)
+ASK(hipGetLastError)
+ASK(hipPeekAtLastError)
+ASK(hipGetErrorName, 2)
+ASK(hipStreamQuery, asked)
+ASK(hipStreamGetFlags, asked, &number)
+ASK(hipStreamGetCaptureInfo, asked, &number, wide)
+ASK(hipMemGetInfo, &size, wide)
+ASK(hipMemGetAddressRange, &pointer, &size, block)
+ASK(hipPointerGetAttribute, wide, BUFFER_ID, block)
+ASK(hipPointerGetAttributes, wide, block)
+ASK(hipHostGetDevicePointer, &pointer, pinned, 0)
+ASK(hipModuleGetFunction, &pointer, module, "one")
+ASK(hipModuleGetGlobal, &pointer, &size, module, "absent")
+ASK(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor, &number, one, 64, (size_t)0)
+ASK(hipStreamSynchronize, asked)
+ASK(hipEventRecord, done, asked)
+ASK(hipStreamWaitEvent, asked, done, 0)
+ASK(hipMemsetD32Async, block, 1, (size_t)16, asked)
+ASK(hipDeviceSynchronize)
+
+static void call_hipStreamGetDevice(void) {
+    function found = hip("hipStreamGetDevice");
+    if (found)
+        (void)found(asked, &number);
+}
+static void call_hipPointerGetAttributes_pageable(void) {
+    (void)hip("hipPointerGetAttributes")(wide, pageable);
+}
+static void call_hipThreadExchangeStreamCaptureMode(void) {
+    number = RELAXED;
+    (void)hip("hipThreadExchangeStreamCaptureMode")(&number);
+}
+static void call_hipEventQuery_done(void) {
+    (void)hip("hipEventQuery")(done);
+}
+static void call_hipEventQuery_pending(void) {
+    (void)hip("hipEventQuery")(pending);
+}
+static void call_hipEventSynchronize_done(void) {
+    (void)hip("hipEventSynchronize")(done);
+}
+/* What the library asks for to refuse a handle as HIP would (csrc/runtime/driver/refusal.c). */
+static char unknown[BYTES];
+static void call_refused_stream(void) {
+    HIP(hipRuntimeGetVersion, &number);
+    if (number < 70000000)
+        (void)hip("hipStreamQuery")(unknown);
+    else
+        (void)hip("hipModuleLaunchKernel")(NULL, 1, 1, 1, 1, 1, 1, 0, unknown, NULL, NULL);
+}
+static void call_refused_event(void) {
+    (void)hip("hipEventSynchronize")(NULL);
+}
+static void call_refused_module(void) {
+    (void)hip("hipModuleUnload")(unknown);
+}
+static void call_refused_block(void) {
+    (void)hip("hipFree")(unknown);
+}
+static void call_refused_image(void) {
+    (void)hip("hipModuleLoadData")(&pointer, unknown);
+}
+static void call_event(void) {
+    void *event;
+    HIP(hipEventCreateWithFlags, &event, NO_TIMES);
+    HIP(hipEventDestroy, event);
+}
+static void call_hipStreamCreate(void) {
+    HIP(hipStreamCreate, &fresh);
+}
+static void call_hipStreamDestroy(void) {
+    HIP(hipStreamDestroy, fresh);
+}
+static void call_hipMalloc(void) {
+    HIP(hipMalloc, &spare, (size_t)BYTES);
+}
+static void call_hipMallocManaged(void) {
+    HIP(hipMallocManaged, &pointer, (size_t)BYTES, MANAGED_GLOBAL);
+}
+static void call_hipHostMalloc(void) {
+    HIP(hipHostMalloc, &pointer, (size_t)BYTES, 0);
+}
+static void call_hipExtMallocWithFlags(void) {
+    HIP(hipExtMallocWithFlags, &pointer, (size_t)64, 0);
+}
+static void call_hipFree(void) {
+    HIP(hipFree, spare);
+}
+static void call_hipHostFree(void) {
+    HIP(hipHostFree, pinned);
+}
+static void call_hipHostRegister(void) {
+    HIP(hipHostRegister, aligned_alloc(BYTES, BYTES), (size_t)BYTES, 0);
+}
+static void call_hipHostUnregister(void) {
+    HIP(hipHostUnregister, registered);
+}
+static void call_load(void) {
+    HIP(hipModuleLoadData, &pointer, image);
+}
+static void call_unload(void) {
+    HIP(hipModuleUnload, pointer);
+}
+static void call_launch(void) {
+    launch(one, block, asked);
+}
+static void copy(void *to, const void *from) {
+    (void)hip("hipMemcpyAsync")(to, from, (size_t)64, DEFAULT_KIND, asked);
+}
+static void call_copy_up_pageable(void) {
+    copy(block, pageable);
+}
+static void call_copy_up_pinned(void) {
+    copy(block, pinned);
+}
+static void call_copy_down_pageable(void) {
+    copy(pageable, block);
+}
+static void call_copy_down_pinned(void) {
+    copy(pinned, block);
+}
+static void call_copy_on_device(void) {
+    copy(block, (char *)block + BYTES / 2);
+}
+
+/* Work on a stream that has nothing to do with the kernel or with the call. */
+static void work_elsewhere(void) {
+    launch(one, pinned, bystander);
+    HIP(hipStreamSynchronize, bystander);
+}
+
+#define ROW(name) {#name, call_##name}
+static const struct {
+    const char *name;
+    void (*call)(void);
+} calls[] = {
+    /* first the questions */
+    ROW(hipGetDeviceCount),
+    ROW(hipGetDevice),
+    ROW(hipSetDevice),
+    ROW(hipDeviceGetName),
+    ROW(hipGetDeviceProperties),
+    ROW(hipDeviceGetAttribute),
+    ROW(hipRuntimeGetVersion),
+    ROW(hipGetLastError),
+    ROW(hipPeekAtLastError),
+    ROW(hipGetErrorName),
+    ROW(hipStreamGetFlags),
+    ROW(hipStreamGetDevice),
+    ROW(hipStreamGetCaptureInfo),
+    ROW(hipStreamQuery),
+    ROW(hipThreadExchangeStreamCaptureMode),
+    ROW(hipEventQuery_done),
+    ROW(hipEventQuery_pending),
+    ROW(hipMemGetInfo),
+    ROW(hipMemGetAddressRange),
+    ROW(hipPointerGetAttribute),
+    ROW(hipPointerGetAttributes),
+    ROW(hipPointerGetAttributes_pageable),
+    ROW(hipHostGetDevicePointer),
+    ROW(hipModuleGetFunction),
+    ROW(hipModuleGetGlobal),
+    ROW(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor),
+    ROW(refused_stream),
+    ROW(refused_event),
+    ROW(refused_module),
+    ROW(refused_block),
+    ROW(refused_image),
+    ROW(event),
+    ROW(hipStreamCreate),
+    ROW(hipStreamDestroy),
+    ROW(hipEventSynchronize_done),
+    ROW(hipStreamWaitEvent),
+    ROW(hipMalloc),
+    ROW(hipMallocManaged),
+    ROW(hipHostMalloc),
+    ROW(hipExtMallocWithFlags),
+    ROW(load),
+    ROW(launch),
+    ROW(hipMemsetD32Async),
+    ROW(copy_up_pinned),
+    ROW(copy_down_pinned),
+    ROW(copy_on_device),
+    ROW(copy_up_pageable),
+    ROW(copy_down_pageable),
+    ROW(hipEventRecord),
+    ROW(hipStreamSynchronize),
+    ROW(unload),
+    ROW(hipHostRegister),
+    ROW(hipHostUnregister),
+    ROW(hipHostFree),
+    ROW(hipFree),
+    ROW(hipDeviceSynchronize),
+};
+enum { CALLS = sizeof calls / sizeof *calls };
+
+/* ---- a call and its time limit ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool returned;
+
+static void *caller(void *call) {
+    (*(void (**)(void))call)();
+    pthread_mutex_lock(&lock);
+    returned = true;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static bool returns(void (*call)(void), long patience) {
+    pthread_t thread;
+    struct timespec until_then;
+    int error = 0;
+    returned = false;
+    if (pthread_create(&thread, NULL, caller, &call) != 0)
+        exit(2);
+    clock_gettime(CLOCK_REALTIME, &until_then);
+    until_then.tv_nsec += patience % 1000 * 1000000;
+    until_then.tv_sec += patience / 1000 + until_then.tv_nsec / 1000000000;
+    until_then.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&lock);
+    while (!returned && error == 0)
+        error = pthread_cond_timedwait(&changed, &lock, &until_then);
+    const bool result = returned;
+    pthread_mutex_unlock(&lock);
+    if (!result)
+        *flag = 1;
+    pthread_join(thread, NULL);
+    return result;
+}
+
+/* ---- situations: which stream has the kernel, and which stream the calls name ---- */
+
+static void begin(void) {
+    HIP(hipDeviceSynchronize);
+    launch(one, block, busy);
+    HIP(hipEventRecord, done, busy);
+    HIP(hipDeviceSynchronize);
+    *flag = 0;
+    launch(until, (void *)flag, busy);
+    HIP(hipEventRecord, pending, busy);
+}
+
+static long patience;
+static char **known; /* the calls that may wait, as "situation:call" */
+static int count = CALLS;
+
+static long patience_for(const char *situation, const char *call) {
+    char name[128];
+    snprintf(name, sizeof name, "%s:%s", situation, call);
+    for (char **each = known; *each; each++)
+        if (strcmp(*each, name) == 0 && patience > SHORT)
+            return SHORT;
+    return patience;
+}
+
+static void play(const char *situation, bool null_is_busy, bool kernel_blocks, int which) {
+    void *other, *third;
+    HIP(hipStreamCreateWithFlags, &busy, kernel_blocks ? 0 : NON_BLOCKING);
+    HIP(hipStreamCreate, &other);
+    HIP(hipStreamCreateWithFlags, &third, NON_BLOCKING);
+    if (null_is_busy)
+        busy = NULL;
+    void *names[] = {NULL, busy, other, third};
+    asked = names[which];
+    HIP(hipStreamCreate, &bystander);
+    make_objects();
+    launch(one, block, bystander);
+    launch(one, block, other);
+    launch(one, block, NULL);
+    begin();
+    for (int i = 0; i < count; i++) {
+        if (*flag)
+            begin();
+        const long limit = patience_for(situation, calls[i].name);
+        const bool result = returns(calls[i].call, limit);
+        const bool delays = result && !null_is_busy && !returns(work_elsewhere, limit);
+        printf("%s %s %s\n", situation, calls[i].name,
+               !result  ? "waits"
+               : delays ? "delays"
+                        : "returns");
+        fflush(stdout);
+    }
+    *flag = 1;
+    HIP(hipDeviceSynchronize);
+}
+
+static const struct {
+    const char *name;
+    bool null_is_busy, kernel_blocks;
+    int which;
+} situations[] = {
+    {"stream:null", false, true, 0},        {"stream:itself", false, true, 1},
+    {"stream:other", false, true, 2},       {"stream:nonblocking", false, true, 3},
+    {"null:null", true, true, 0},           {"null:other", true, true, 2},
+    {"null:nonblocking", true, true, 3},    {"nonblocking:null", false, false, 0},
+    {"nonblocking:other", false, false, 2},
+};
+
+int main(int argc, char **argv) {
+    if (argc < 5 || !(library = dlopen(argv[1], RTLD_NOW))) {
+        fprintf(stderr, "%s\n", argc < 5 ? "too few words" : dlerror());
+        return 2;
+    }
+    give_bodies();
+    image = slurp(argv[2]);
+    patience = atol(argv[3]);
+    if (strcmp(argv[4], "questions") == 0)
+        for (count = 0; calls[count].call != call_event; count++)
+            continue;
+    known = argv + 5;
+    for (size_t i = 0; i < sizeof situations / sizeof *situations; i++)
+        play(situations[i].name, situations[i].null_is_busy, situations[i].kernel_blocks,
+             situations[i].which);
+    puts("done");
+    return 0;
+}

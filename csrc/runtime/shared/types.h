@@ -176,12 +176,22 @@ enum module_state {
     MODULE_LIVE, /* the program has loaded the module once */
 };
 
-/* A kernel of a module. A thread with a stale slot may still read the function's name. When the
- * module's entry serves another module, the function's entry serves that module's kernel of the
- * same name. */
+/* An address at which the program has an image; the handle is the address. All threads read the
+ * entry without a lock. A thread writes the other members under tables_lock, `number` last. */
+struct known_image {
+    struct handle handle;
+    unsigned number; /* the index of the image in each thread's slots; 0: not filled yet */
+    bool constant;   /* the bytes can neither change nor be unmapped: a hit skips the comparison */
+    struct image image; /* describes the bytes if they are constant */
+};
+
+/* A kernel of a module. Threads read a function without a lock. When the module's entry serves
+ * another module, the function's entry serves that module's kernel of the same name. */
 struct function {
     hipFunction_t handle; /* NULL: HIP was not asked for the function yet */
-    struct function *next;
+    struct module *module;
+    struct function *next;       /* links the module's functions */
+    struct function *next_named; /* links functions whose names have one hash */
     char name[];
 };
 
@@ -205,7 +215,8 @@ struct module {
     bool pinned;               /* the caches never evict this module, even above a limit */
     unsigned graphs;           /* number of graphs that launch the module's kernels: HIP does not
                                 * unload the module while there are any */
-    struct module *next_image; /* chain in the table of images */
+    struct module *next_image; /* chain in the table of images, if the module is the ring's first */
+    struct module *next_alike, *last_alike; /* the ring of modules that one image has on a device */
     struct function *functions;
 };
 

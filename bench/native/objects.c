@@ -1,7 +1,7 @@
 /* Measures calls beside many objects: a call's cost should not depend on their number.
  *
  *     objects time RUNTIME NUMBER CALLS ROUNDS    JSON: for each kind of call, ns a call by round
- *     objects count RUNTIME NUMBER CALLS          runs `measured` once for each kind, for callgrind
+ *     objects count RUNTIME NUMBER CALLS [KIND]   runs `measured` once for each kind, for callgrind
  *     objects kinds                               JSON: the kinds, in the order of `count`
  *
  * NUMBER is at most MOST. The calls of a round visit the objects in an order without locality. The
@@ -167,19 +167,23 @@ static const struct kind {
     void (*set_up)(void);
     void (*call)(long call);
     void (*tear_down)(void);
-    bool is_first; /* each call meets a new object, so no round of calls precedes */
+    enum {
+        EACH, /* the calls visit all objects; two such rounds precede the measured calls */
+        ONE,  /* each call uses the same objects */
+        NEW,  /* each call meets a new object, so no call precedes */
+    } visits;
 } kinds[] = {
-    {"load, constant images", hold_nothing, load_constant, hold_nothing, false},
-    {"load, images on the heap", copy_images, load_heap, hold_nothing, false},
-    {"look-up, kernels of a module", hold_module, get_function, hold_nothing, false},
-    {"first look-up, kernels of a module", hold_nothing, get_new_function, hold_nothing, true},
-    {"allocate, free, blocks", hold_blocks, allocate, hold_nothing, false},
-    {"copy on the device, blocks", hold_nothing, copy_on_device, hold_nothing, false},
-    {"copy to the device, blocks", hold_nothing, copy_to_device, hold_nothing, false},
-    {"create, launch, wait, destroy, streams", hold_streams, create_stream, hold_nothing, false},
-    {"launch, wait, streams", hold_nothing, use_stream, hold_nothing, false},
-    {"allocate, free, streams", hold_nothing, allocate, release_streams, false},
-    {"first load, held modules of an image", hold_modules, load_and_hold, release_modules, true},
+    {"load, constant images", hold_nothing, load_constant, hold_nothing, EACH},
+    {"load, images on the heap", copy_images, load_heap, hold_nothing, EACH},
+    {"look-up, kernels of a module", hold_module, get_function, hold_nothing, EACH},
+    {"first look-up, kernels of a module", hold_nothing, get_new_function, hold_nothing, NEW},
+    {"allocate, free, blocks", hold_blocks, allocate, hold_nothing, ONE},
+    {"copy on the device, blocks", hold_nothing, copy_on_device, hold_nothing, EACH},
+    {"copy to the device, blocks", hold_nothing, copy_to_device, hold_nothing, EACH},
+    {"create, launch, wait, destroy, streams", hold_streams, create_stream, hold_nothing, ONE},
+    {"launch, wait, streams", hold_nothing, use_stream, hold_nothing, EACH},
+    {"allocate, free, streams", hold_nothing, allocate, release_streams, ONE},
+    {"first load, held modules of an image", hold_modules, load_and_hold, release_modules, NEW},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -214,7 +218,8 @@ int main(int argc, char **argv) {
         return 0;
     }
     const bool times = argc == 6 && strcmp(argv[1], "time") == 0;
-    if (!times && !(argc == 5 && strcmp(argv[1], "count") == 0))
+    const char *only = argc == 6 && !times ? argv[5] : NULL;
+    if (!times && !((argc == 5 || only) && strcmp(argv[1], "count") == 0))
         fail("usage", "see the head of objects.c");
     void *library = open_library(argv[2]);
     resolve_runtime(&runtime, library);
@@ -226,11 +231,14 @@ int main(int argc, char **argv) {
     if (number < 2 || number > MOST || calls < 1)
         fail("wrong number", argv[3]);
     for (const struct kind *kind = kinds; kind < kinds + KINDS; kind++) {
+        const long before[] = {2 * number, 20, 0};
+        if (only && strcmp(only, kind->name) != 0)
+            continue;
         kind->set_up();
-        for (long call = 0; call < 2 * number && !kind->is_first; call++)
+        for (long call = 0; call < before[kind->visits]; call++)
             kind->call(call);
         if (times)
-            time_kind(kind, kind->is_first ? EXTRA / atol(argv[5]) : calls, atol(argv[5]));
+            time_kind(kind, kind->visits == NEW ? EXTRA / atol(argv[5]) : calls, atol(argv[5]));
         else
             measured(kind, 0, calls);
         kind->tear_down();

@@ -64,28 +64,32 @@ enum stream_state {
     STREAM_TAKEN,    /* a thread owns the stream and is moving it to another state */
 };
 
-/* Two threads on two streams share no memory; a hit touches only the first cache line. */
+/* A free reads the first cache line of each listed stream (stream_is_idle). The stream's own calls
+ * write the first line only when they submit work or wait for it, and write the other lines at each
+ * create and destroy. So two threads that create and destroy their own streams do not wait for each
+ * other's cache lines. */
 struct stream {
     struct handle handle;
     int device;
-    int state;                    /* enum stream_state */
-    uint64_t submitted;           /* the name of the last submission (streams.h) */
-    uint64_t completed;           /* the value of `submitted` at the start of the last completed
-                                   * wait */
-    unsigned external_users;      /* under tables_lock */
-    bool has_waiters;             /* a block waits for a fence */
+    unsigned external_users;     /* under tables_lock */
+    uint64_t submitted;          /* the name of the last submission (streams.h) */
+    uint64_t completed;          /* the value of `submitted` at the start of the last completed
+                                  * wait */
+    struct stream *next_listed;  /* links the list of streams.h; written under tables_lock */
+    uint64_t asked, asked_fence; /* while a thread waits for the device: the last submission and
+                                  * the fence at the start of this wait; otherwise 0 */
+    /* the second cache line */
+    int state __attribute__((aligned(64))); /* enum stream_state */
+    bool has_waiters;                       /* a block waits for a fence */
+    bool listed;                  /* the list of streams.h contains the stream; under tables_lock */
     uint64_t fences, fences_done; /* how many fences were set, and how many of these fences are done
                                    */
     struct block_pool *pool;      /* pool of the blocks that were freed on the stream (blocks.h);
                                    * NULL: no block was freed yet */
     struct staging *staging;      /* the pinned memory of the stream's last copy, or NULL */
     struct stream_queue *queue; /* the queue of idle streams that contains the stream; NULL: none */
-    struct stream *newer, *older; /* there */
-    uint64_t asked, asked_fence;  /* while a thread waits for the device: the last submission and
-                                   * the fence at the start of this wait; otherwise 0 */
-    struct stream *next_listed;   /* links the list of streams.h; written under tables_lock */
-    bool listed;                  /* the list of streams.h contains the stream; under tables_lock */
     uint64_t put_off; /* the value of `submitted` when a synchronise was postponed (lazy_sync.h) */
+    struct stream *newer, *older; /* in the queue */
 } __attribute__((aligned(64)));
 
 /* ---- staging ----

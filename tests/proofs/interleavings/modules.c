@@ -138,10 +138,15 @@ static bool program_holds(const struct module *module) {
 }
 
 static bool in_images(const struct module *module) {
-    const struct module *one = images[module->image.hash % IMAGE_BUCKETS];
-    while (one && one != module)
-        one = one->next_image;
-    return one != NULL;
+    const struct module *first = images[module->image.hash % IMAGE_BUCKETS];
+    for (; first; first = first->next_image) {
+        const struct module *one = first;
+        do
+            if (one == module)
+                return true;
+        while ((one = one->next_alike) != first);
+    }
+    return false;
 }
 
 static void check(void) {

@@ -16,7 +16,6 @@ enum { IMAGE_BUCKETS = 1 << 16, MOST_CHANGING = 1 << 16, MOST_VISITED = 64, FIRS
 
 struct handle_map module_map = HANDLE_MAP(struct module);
 struct handle_map known_images = HANDLE_MAP(struct known_image);
-struct module module_none = {.state = MODULE_LIVE, .device = ALL_DEVICES};
 uint64_t module_clock = 1;
 size_t module_cost_all;
 
@@ -73,8 +72,7 @@ static bool has_slot(struct thread *thread, size_t number) {
     struct module_slot *slots = realloc(thread->modules, count * sizeof *slots);
     if (!slots)
         return false;
-    for (size_t i = thread->module_slots; i < count; i++)
-        slots[i] = (struct module_slot){&module_none, 0};
+    memset(slots + thread->module_slots, 0, (count - thread->module_slots) * sizeof *slots);
     thread->modules = slots;
     thread->module_slots = count;
     return true;
@@ -147,12 +145,14 @@ static void remove_image(struct module *module) {
 /* Visits at most MOST_VISITED modules of the image, because a program may hold thousands of them.
  * The next search begins where this search ends. */
 static struct module *take_image(const struct load *load) {
-    struct module **link = find_ring(&load->image, load->device);
-    for (int visited = 0; *link && visited < MOST_VISITED; visited++) {
-        struct module *module = *link;
+    struct module **link = find_ring(&load->image, load->device), *const first = *link;
+    int visited = 0;
+    for (struct module *module = first; module; module = *link) {
         begin_ring(link, module->next_alike);
         if (module_state(module) == MODULE_IDLE && module_acquire(module))
             return module;
+        if (*link == first || ++visited == MOST_VISITED)
+            break;
     }
     return NULL;
 }

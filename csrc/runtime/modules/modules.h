@@ -27,9 +27,6 @@ extern struct handle_map module_map;
 /* Contains a struct known_image for each address from which the program has loaded. */
 extern struct handle_map known_images;
 
-/* The module of each slot that was never filled. No load can acquire this module. */
-extern struct module module_none;
-
 /* The clock by which eviction finds the least recently used module. The clock counts misses: a miss
  * advances the clock, and a hit only reads the clock. Under tables_lock. */
 extern uint64_t module_clock;
@@ -107,7 +104,7 @@ static inline struct module *module_of_slot(struct thread *thread, const struct 
                                             int device) {
     const uint64_t taken = MODULE_LIVE - MODULE_IDLE;
     struct module *module = slot->module;
-    if (UNLIKELY(!PROOF(slots_module_is_of_the_device, device == module_device(module))))
+    if (UNLIKELY(!module || !PROOF(slots_module_is_of_the_device, device == module_device(module))))
         return NULL;
     if (UNLIKELY(!PROOF_VALUE(
             slots_module_lives_on,

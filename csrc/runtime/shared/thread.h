@@ -26,7 +26,7 @@ struct host_slot {
 /* The module that a thread last got for an image. The slot serves a load only if the module's entry
  * has this version, and its state is MODULE_IDLE. */
 struct module_slot {
-    struct module *module; /* &module_none: the slot was never filled */
+    struct module *module; /* NULL: the slot was never filled */
     uint64_t version_and_state;
 };
 

@@ -188,10 +188,15 @@ static void set_up(bool exclusive) {
 
 const struct scenario explore_modules = SCENARIO("modules", false, OPERATIONS, play, names);
 
-/* The program owns no module, and no module is cached. */
+/* The program owns no module, and no module is cached. The library knows the images' addresses, so
+ * that fewer steps of the threads interleave. */
 static void set_up_reset(bool exclusive) {
     model_start(1, exclusive);
     hip_device_count = 2;
+    for (int i = 0; i < 2; i++)
+        number_image(&(struct load){.data = model_images[i],
+                                    .image = image_describe(model_images[i]),
+                                    .constant = mapped_for_good(model_images[i], IMAGE_BYTES)});
 }
 
 const struct scenario explore_modules_reset = {.name = "modules-reset",

@@ -99,14 +99,14 @@ static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
 static size_t cost_then;
 static uint64_t clock_then, entries_then;
 
-static uint64_t larger(uint64_t one, uint64_t other) {
+static uint64_t later_of(uint64_t one, uint64_t other) {
     return one > other ? one : other;
 }
 
 static bool look_due(size_t limit) {
     return module_cost_all > limit &&
-           (module_cost_all > cost_then + larger(limit, cost_then) / 8 ||
-            module_clock >= clock_then + larger(MISSES_BETWEEN, entries_then / 8));
+           (module_cost_all > cost_then + later_of(limit, cost_then) / 8 ||
+            module_clock >= clock_then + later_of(MISSES_BETWEEN, entries_then / 8));
 }
 
 /* Removes the least recently used modules, at most BATCH, until the idle modules cost at most

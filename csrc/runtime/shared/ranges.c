@@ -12,12 +12,14 @@
 
 enum {
     BUCKET_BITS = 16,
+    FEW = 8, /* among few ranges, the tree finds a range sooner than the table */
     ATTEMPTS = 4,
     STEPS = 64 /* a reader checks the sequence number after this many steps */
 };
 
 static struct range *root; /* no two ranges share bytes */
 static struct range *buckets[1 << BUCKET_BITS];
+static size_t count;
 static uint64_t sequence; /* odd while the tree is being written */
 uint64_t ranges_changes;
 
@@ -70,7 +72,8 @@ enum range_kind ranges_find(const void *address, size_t bytes) {
         enum range_kind kind = RANGE_NONE;
         if (before & 1)
             continue;
-        const struct range *range = bytes ? beginning_at(begin, before) : NULL;
+        const struct range *range =
+            bytes && load_relaxed(&count) > FEW ? beginning_at(begin, before) : NULL;
         if (!range)
             range = last_before(end, before);
         if (range && load_relaxed(&range->end) > begin)
@@ -131,6 +134,7 @@ static void remove_range(const struct range *range) {
     begin_write();
     lift_below(link);
     store_release(alike, range->next_alike);
+    store_relaxed(&count, count - 1);
     end_write();
 }
 
@@ -154,6 +158,7 @@ void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_k
     insert(range);
     store_relaxed(&range->next_alike, *bucket_of(begin));
     store_release(bucket_of(begin), range);
+    store_relaxed(&count, count + 1);
     end_write();
 }
 

@@ -46,8 +46,8 @@ class LaunchHook(Runtime):
         super().__init__(**settings)
         #: Counts the launches of each kernel that the pattern `kernel` matches.
         self._counted: dict[tuple[str, ...], Iterator[int]] = {}
-        #: The last kernel of each handle, the pattern, and the kernel's counter; None if the pattern
-        #: does not match.
+        #: The last kernel of each handle, the pattern, and the kernel's counter; None if the
+        #: pattern does not match.
         self._judged: dict[int, tuple[LoadedKernel, str, Iterator[int] | None]] = {}
         #: The launched kernels that the pattern `kernel` does not match. The message in `end` names
         #: these kernels.
@@ -55,13 +55,18 @@ class LaunchHook(Runtime):
         self._chosen = False  # `on_launch` has seen a launch
         self._counting = threading.Lock()
         self._passes_captures = False  # said already
+        self._hip: Hip | None = None  # found at the first launch
 
     def launch_kernel(self, launch: Launch) -> None:
-        if launch.stream and Hip.of_process().stream_captures(launch.stream):
+        if launch.stream and (self._hip or self._find_hip()).stream_captures(launch.stream):
             self._say_captures()
         elif self._is_wanted(launch):
             return self.on_launch(launch)  # returns nothing, which adapters.py checks
         return super().launch_kernel(launch)
+
+    def _find_hip(self) -> Hip:
+        self._hip = Hip.of_process()
+        return self._hip
 
     def _say_captures(self) -> None:
         if not self._passes_captures:

@@ -16,6 +16,7 @@
 #include "shared/ranges.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct block_pool;
@@ -91,6 +92,7 @@ struct stream {
     uint64_t put_off; /* the value of `submitted` when a synchronise was postponed (lazy_sync.h) */
     struct stream *newer, *older; /* in the queue */
 } __attribute__((aligned(64)));
+_Static_assert(offsetof(struct stream, state) == 64, "a free reads only the first cache line");
 
 /* ---- staging ----
  *

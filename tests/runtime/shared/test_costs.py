@@ -1,8 +1,8 @@
 """The cost of a call does not depend on how many objects the process has.
 
-bench/native/objects.c makes each kind of call beside few and beside many objects. Callgrind counts the
-instructions, which are the same on a busy machine. On the stub, the instructions in HIP's library show
-whether a call makes more calls of the driver.
+bench/native/objects.c makes each kind of call beside few and beside many objects. Callgrind counts
+the instructions, which are the same on a busy machine. On the stub, the instructions in HIP's
+library show whether a call makes more calls of the driver.
 """
 
 from __future__ import annotations

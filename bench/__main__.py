@@ -27,6 +27,7 @@ from bench.measure import (
     latency,
     models,
     modules,
+    objects,
     programs,
     replay,
     sparse,
@@ -62,6 +63,7 @@ WHERE = {
     "emulator": ("softgpu",),
     "sparse": ("cuda",),
     "unmap": device.NAMES,
+    "objects": ("stub",),
 }
 SECONDS_BETWEEN_LINES = 5.0  # between lines of progress, if there is no terminal
 
@@ -100,6 +102,7 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
         "emulator": lambda step: emulator.run(on, count, step),
         "sparse": lambda step: sparse.run(on, few, step),
         "unmap": lambda step: unmap.run(on, count, step),
+        "objects": lambda step: objects.run(on, few, step),
     }[name]
 
 

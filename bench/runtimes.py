@@ -5,8 +5,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from mgpu_rt.hooks import LaunchHook
 from mgpu_rt.runtime._base import METHODS, Runtime
 from mgpu_rt.runtime._objects import Launch
+
+
+class Observe(LaunchHook):
+    """A hook as docs/write-a-runtime.md recommends it, which only makes the launch."""
+
+    def on_launch(self, launch: Launch) -> None:
+        super().on_launch(launch)
 
 
 class OnKernel(Runtime):

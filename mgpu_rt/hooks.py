@@ -17,8 +17,7 @@ import itertools
 import re
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mgpu_rt._text import say
@@ -45,25 +44,34 @@ class LaunchHook(Runtime):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self._counted: Counter[tuple[str, ...]] = Counter()
+        #: Counts the launches of each kernel that the pattern `kernel` matches.
+        self._counted: dict[tuple[str, ...], Iterator[int]] = {}
+        #: The last kernel of each handle, the pattern, and the kernel's counter; None if the
+        #: pattern does not match.
+        self._judged: dict[int, tuple[LoadedKernel, str, Iterator[int] | None]] = {}
         #: The launched kernels that the pattern `kernel` does not match. The message in `end` names
         #: these kernels.
         self._passed: dict[tuple[str, ...], LoadedKernel] = {}
-        self._chosen = 0  # number of launches that `on_launch` has seen
+        self._chosen = False  # `on_launch` has seen a launch
         self._counting = threading.Lock()
         self._passes_captures = False  # said already
+        self._hip: Hip | None = None  # found at the first launch
 
     def launch_kernel(self, launch: Launch) -> None:
-        wanted = not self._is_captured(launch) and self._is_wanted(launch)
-        serve = self.on_launch if wanted else super().launch_kernel
-        return serve(launch)  # returns nothing, which adapters.py checks
+        if launch.stream and (self._hip or self._find_hip()).stream_captures(launch.stream):
+            self._say_captures()
+        elif self._is_wanted(launch):
+            return self.on_launch(launch)  # returns nothing, which adapters.py checks
+        return super().launch_kernel(launch)
 
-    def _is_captured(self, launch: Launch) -> bool:
-        captured = bool(launch.stream) and Hip.of_process().stream_captures(launch.stream)
-        if captured and not self._passes_captures:
+    def _find_hip(self) -> Hip:
+        self._hip = Hip.of_process()
+        return self._hip
+
+    def _say_captures(self) -> None:
+        if not self._passes_captures:
             self._passes_captures = True
             say("mgpu_rt: the hook looks at no launch that a stream captures into a graph")
-        return captured
 
     def on_launch(self, launch: Launch) -> None:
         """Called for each selected launch.
@@ -88,16 +96,29 @@ class LaunchHook(Runtime):
         return f"no kernel's name matches '{self.kernel}'; the program launched {names}"
 
     def _is_wanted(self, launch: Launch) -> bool:
-        names = launch.kernel.names
-        if not any(fnmatch.fnmatchcase(name, self.kernel) for name in names):
-            self._passed.setdefault(names, launch.kernel)
+        kernel = launch.kernel
+        judged = self._judged.get(kernel.handle)
+        if judged and judged[0] is kernel and judged[1] is self.kernel:
+            counter = judged[2]
+        else:
+            counter = self._counter_of(kernel)
+        if counter is None:
             return False
-        with self._counting:
-            self._counted[names] += 1
-            launch.number = self._counted[names]
-            wanted = self.nth in (0, launch.number)
-            self._chosen += wanted
-        return wanted
+        launch.number = number = next(counter)
+        if self.nth and self.nth != number:
+            return False
+        self._chosen = True
+        return True
+
+    def _counter_of(self, kernel: LoadedKernel) -> Iterator[int] | None:
+        """Returns the counter of a kernel; None if the pattern does not match the kernel's name."""
+        names, counter = kernel.names, None
+        if any(fnmatch.fnmatchcase(name, self.kernel) for name in names):
+            counter = self._counted.setdefault(names, itertools.count(1))
+        else:
+            self._passed.setdefault(names, kernel)
+        self._judged[kernel.handle] = (kernel, self.kernel, counter)
+        return counter
 
 
 class Time(LaunchHook):

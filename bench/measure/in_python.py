@@ -21,8 +21,9 @@ METHOD = (
 #: For each title, the runtime's class and a target in µs. On the stub, a launch with the runtime
 #: may take at most this much longer than with the C library.
 RUNTIMES = {
-    "a hook on launch": ("bench.runtimes:OnLaunch", 3.0),
-    "a hook on launch that knows the kernel": ("bench.runtimes:OnKernel", None),
+    "an empty LaunchHook": ("bench.runtimes:Observe", 3.0),
+    "a Runtime with launch_kernel only": ("bench.runtimes:OnLaunch", 3.0),
+    "a Runtime with launch_kernel that knows the kernel": ("bench.runtimes:OnKernel", None),
     "all calls through Python": ("bench.runtimes:All", 8.0),
     "PlainRuntime": ("mgpu_rt.runtime:PlainRuntime", None),
     "CachedRuntime": ("mgpu_rt.runtime:CachedRuntime", None),

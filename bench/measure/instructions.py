@@ -100,6 +100,28 @@ def count(
         return parse(Path(f"{out}.1").read_text(), iterations)
 
 
+def count_objects(
+    number: int, calls: int, runtime: Path = native.RUNTIME, *, kind: str = "", **variables: str
+) -> dict[str, Profile]:
+    """Profiles calls beside `number` objects of each kind (bench/native/objects.c), on the stub. A
+    `kind` profiles only the calls of this kind."""
+    native.need(runtime, native.STUB)
+    env = native.stub_environment(
+        **{"MGPU_RT_MANAGER": "off", "MGPU_RT_MODULE_LIMIT": "64G", **variables}
+    )
+    program = native.program("objects")
+    kinds = [kind] if kind else native.run_json([program, "kinds"])
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch, "callgrind.out")
+        # Without --skip-plt=no, callgrind also counts earlier jumps through the linkage table.
+        options = [*_CALLGRIND, "--skip-plt=no", *_MEASURED, f"--callgrind-out-file={out}"]
+        words = [program, "count", runtime, number, calls, *([kind] if kind else [])]
+        native.run(["valgrind", *options, *words], env)
+        # Each call of `measured` writes a file, so the first file is that of the first kind.
+        texts = [Path(f"{out}.{place}").read_text() for place in range(1, len(kinds) + 1)]
+    return {kind: parse(text, calls) for kind, text in zip(kinds, texts, strict=True)}
+
+
 def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> Profile:
     """Profiles a lowered program (bench/native/lowered.c) whose loop has `iterations` iterations.
 

@@ -40,6 +40,7 @@ MEASURING = (
     "modules",
     "sparse",
     "unmap",
+    "objects",
 )
 HEADERS = ("forum.h", "hip.h", "libcuda.h", "native.h", "rounds.h", "runtime.h")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]

@@ -277,6 +277,26 @@ def in_python(results: dict[str, Any], device: str) -> str:
     return "\n".join(lines)
 
 
+def objects(results: dict[str, Any], device: str) -> str:
+    """Shows the time of each kind of call by the number of objects."""
+    benchmark = results["benchmarks"][f"objects-{device}"]
+    taken: dict[str, dict[int, str]] = {}
+    for figure in benchmark["figures"]:
+        kind, _, words = figure["name"].rpartition(", ")
+        taken.setdefault(kind, {})[int(words.split()[0])] = number(figure["value"])
+    heads = sorted(next(iter(taken.values())))
+    lines = [
+        f"{benchmark['device']}, {results['date'][:10]}, ns a call, by the number of objects:",
+        "",
+        f"| | {' | '.join(f'{head:,}' for head in heads)} |",
+        "|---" + "|---:" * len(heads) + "|",
+    ]
+    lines += [
+        f"| {kind} | {' | '.join(by[head] for head in heads)} |" for kind, by in taken.items()
+    ]
+    return "\n".join(lines)
+
+
 def sparse(results: dict[str, Any], device: str) -> str:
     """Shows the times of three ways to multiply a sparse matrix by a dense matrix."""
     benchmark = results["benchmarks"][f"sparse-{device}"]
@@ -378,6 +398,7 @@ TABLES: dict[str, Callable[[Any, str], str]] = {
     "latency": latency,
     "replay": replay,
     "in-python": in_python,
+    "objects": objects,
     "emulator": emulator,
     "sparse": sparse,
     "selftest": selftests,

@@ -60,10 +60,13 @@ def _meant(name: str, called: set[str]) -> str:
 
 
 def _load(runtime: Runtime) -> Callable[..., int]:
+    serve, known = runtime.module_load, runtime._images
+
     def load(address: int, _size: int) -> int:
         image = Image.at(address)
-        module = runtime.module_load(image)
-        runtime._loaded(module, image)
+        module = serve(image)
+        if known.get(module) is not image:
+            runtime._loaded(module, image)
         return module
 
     return load
@@ -80,10 +83,28 @@ def _load_jit(runtime: Runtime) -> Callable[..., int]:
 
 
 def _get_function(runtime: Runtime) -> Callable[..., int]:
+    if not _overrides(runtime, "module_get_function"):
+        return _get_native_function(runtime)
+
     def get(module: int, name: Any) -> int:
         text = ffi.string(name).decode(errors="surrogateescape") if name else ""
         function = runtime.module_get_function(module, text)
         runtime._found(function, module, text)
+        return function
+
+    return get
+
+
+def _get_native_function(runtime: Runtime) -> Callable[..., int]:
+    """Looks a function up in the library, and records the kernel unless it is known."""
+    kernels, images = runtime._kernels, runtime._images
+
+    def get(module: int, name: Any) -> int:
+        function = lib.mgpuModuleGetFunction(module, name)
+        text = ffi.string(name).decode(errors="surrogateescape") if name else ""
+        known = kernels.get(function)
+        if known is None or known.name != text or known.image is not images.get(module):
+            runtime._found(function, module, text)
         return function
 
     return get

@@ -79,12 +79,24 @@ class Runtime:
     def launch_kernel(self, launch: Launch) -> None:
         """Implements mgpuLaunchKernel, mgpuLaunchKernelCooperative, mgpuLaunchClusterKernel and
         mgpuLaunchKernelRT."""
-        if not (launch.symbol or launch.cooperative or launch.cluster):  # nearly all, so at once
+        # Nearly all launches take this path, which reads members in place of their properties.
+        if not (launch.symbol or launch.cooperative or launch._cluster):
+            x, y, z = launch._grid
+            bx, by, bz = launch._block
+            params, extra = launch.params, launch.extra
             lib.mgpuLaunchKernel(
-                launch.function,
-                *launch.grid,
-                *launch.block,
-                *(launch.shared, launch.stream, launch.params, launch.extra, 0),
+                launch._function,
+                x,
+                y,
+                z,
+                bx,
+                by,
+                bz,
+                launch._shared,
+                launch.stream,
+                params,
+                extra,
+                0,
             )
             return
         sizes, rest = (*launch.grid, *launch.block, launch.shared), (launch.params, launch.extra)

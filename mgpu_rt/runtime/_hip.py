@@ -164,6 +164,7 @@ class Hip:
             self.module, self.binding = _Ctypes(self._library), "ctypes"
         self._stream_query = self._address("hipStreamQuery")
         self._stream_flags = self._address("hipStreamGetFlags")
+        self._stream_status = self._address("hipStreamIsCapturing")
         version = ctypes.c_int()
         self._library.hipRuntimeGetVersion(ctypes.byref(version))
         # In HIP 7, hipStreamGetFlags reads the object at the handle, but hipStreamGetDevice looks
@@ -235,9 +236,8 @@ class Hip:
     def stream_captures(self, stream: int) -> bool:
         """Returns True if the stream is being captured. Work that is submitted to the stream then
         becomes part of a graph instead of running."""
-        status = ctypes.c_int()
-        asked = self._asks("hipStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(status))
-        return asked and status.value != 0
+        status = lib.ask_flags(0, self._stream_status, stream) if self._stream_status else 0
+        return status > 0 or (status < 0 and self._is_good(-status))
 
     def event_done(self, event: int) -> bool:
         """Returns True if the device has finished all work that precedes the event."""
@@ -304,5 +304,6 @@ class Hip:
         return error == SUCCESS
 
     def _address(self, function: str) -> int:
-        found = getattr(self._library, function)
-        return ctypes.cast(found, ctypes.c_void_p).value or 0
+        """Returns the address of a function; 0 if HIP lacks the function."""
+        found = getattr(self._library, function, None)
+        return (ctypes.cast(found, ctypes.c_void_p).value or 0) if found else 0

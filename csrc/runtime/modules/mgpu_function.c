@@ -1,5 +1,5 @@
-/* mgpuModuleGetFunction finds the functions of cached modules by name. The search begins in the
- * thread's slots.
+/* mgpuModuleGetFunction finds the functions of cached modules by name. The search begins in a table
+ * by the module's handle and the name's address, which all threads read without a lock.
  *
  * A hit costs about 25 instructions. A hit also compares the name, because a JIT may reuse the
  * name's address for another function's name. The comparison is not needed if the name is a
@@ -15,13 +15,16 @@
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
-#include "shared/slots.h"
+#include "shared/handles.h"
 #include "shared/thread.h"
 #include "shared/types.h"
 #include "telemetry/counters.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* At most MOST_CHANGING known names are no constants of the program. */
+enum { NAME_BUCKETS = 1 << 16, MOST_CHANGING = 1 << 16 };
 
 static const char expression[] = "hipModuleGetFunction(&function, module, name)";
 
@@ -41,73 +44,78 @@ static struct advice foreign_module = {
     .leads_to = NULL_FUNCTION,
     .follows = NULL_MODULE};
 
-/* ---- a thread's slots ---- */
+/* ---- functions by address ---- */
 
-static inline hipFunction_t function_handle(const struct function *function) {
-    return load_relaxed(&function->handle);
+/* A function that the program has looked up by a name at an address. The entry's handle is
+ * function_key. Threads write the other members under tables_lock, `function` last. */
+struct known_function {
+    struct handle handle;
+    struct function *function; /* NULL: not filled yet */
+    bool constant; /* the name can neither change nor be unmapped: a hit skips the comparison */
+};
+
+static struct handle_map known_functions = HANDLE_MAP(struct known_function);
+
+/* Two names of one module have different keys. Two modules could have one key for two names: the
+ * library then knows the pair that came first. */
+static inline const void *function_key(hipModule_t handle, const char *name) {
+    const uintptr_t of = PROOF_VALUE(function_is_of_the_module, (uintptr_t)handle, 0);
+    return (const void *)(of * UINT64_C(0xD6E8FEB86659FD93) + (uintptr_t)name);
 }
 
-/* Returns true if the slot contains HIP's answer for this module and this name. The answer is still
- * valid, because the module's version and state are still those of the slot. */
-static inline bool function_slot_serves(const struct slot *slot, hipModule_t handle,
-                                        const char *name) {
-    return PROOF(function_is_of_the_module, slot->of == handle) && slot->key == name &&
-           slot->version_and_state == load_acquire(&slot->module->version_and_state) &&
-           (slot->constant ||
-            PROOF(function_has_the_name, strcmp(slot->function->name, name) == 0));
+static inline bool function_is_of(const struct function *function, hipModule_t handle) {
+    return PROOF(function_is_of_the_module, module_handle(function->module) == handle);
 }
 
-/* Returns the function from the thread's first slot for this look-up. Returns NULL if that slot
- * does not contain the function. */
-static inline hipFunction_t function_lookup_thread(const struct thread *thread, hipModule_t handle,
-                                                   const char *name) {
-    const struct slot *slot = slot_home(&thread->functions, handle, name);
-    return LIKELY(slot->module && function_slot_serves(slot, handle, name))
-               ? function_handle(slot->function)
-               : NULL;
-}
-
-/* A look-up of a function that the thread's first slot does not contain. */
+/* A look-up that the table does not answer. */
 struct lookup {
-    struct thread *thread;
     const char *name;
     struct module *module;
     uint32_t version; /* the module's version when the look-up began */
 };
 
-static void bind_function_slot(const struct lookup *lookup, struct function *function) {
+/* Records which function has the name at this address. A name that is no constant may have been
+ * that of another function before. */
+static void know_function(const struct lookup *lookup, struct function *function) {
+    static size_t changing; /* under tables_lock */
     const char *name = lookup->name;
-    if (thread_is_none(lookup->thread))
-        return;
-    const hipModule_t handle = module_handle(lookup->module);
-    *slot_choose(&lookup->thread->functions, handle, name) = (struct slot){
-        .key = name,
-        .of = handle,
-        .module = lookup->module,
-        .function = function,
-        .version_and_state = module_version_and_state(lookup->version, MODULE_LIVE),
-        .constant = PROOF(name_stays_as_it_is, mapped_for_good(name, strlen(name) + 1))};
-}
-
-/* Searches the slots after the first slot in which the thread may have the function. */
-static __attribute__((noinline)) hipFunction_t function_probe_thread(const struct thread *thread,
-                                                                     hipModule_t handle,
-                                                                     const char *name) {
-    const struct slot *slot = slot_home(&thread->functions, handle, name);
-    for (unsigned i = 1; i < SLOT_WINDOW; i++) {
-        slot = slot_after(&thread->functions, slot);
-        if (slot->module && function_slot_serves(slot, handle, name))
-            return function_handle(slot->function);
+    const hipModule_t of = module_handle(lookup->module);
+    const void *key = function_key(of, name);
+    struct known_function *known = handle_find(&known_functions, key);
+    bool constant = false;
+    if (!known) {
+        constant = PROOF(name_stays_as_it_is, mapped_for_good(name, strlen(name) + 1));
+        if (constant || load_relaxed(&changing) < MOST_CHANGING)
+            known = handle_insert(&known_functions, key);
     }
-    return NULL;
+    if (!known)
+        return;
+    pthread_mutex_lock(&tables_lock);
+    if (!known->function) {
+        known->constant = constant;
+        store_relaxed(&changing, changing + !constant);
+        store_release(&known->function, function);
+    } else if (function_is_of(known->function, of)) {
+        store_release(&known->function, function);
+    }
+    pthread_mutex_unlock(&tables_lock);
 }
 
-/* ---- a module's list, under tables_lock ---- */
+/* ---- functions by name, under tables_lock ---- */
+
+static struct function *named[NAME_BUCKETS];
+
+static struct function **name_bucket(const struct module *module, const char *name) {
+    uint64_t hash = (uintptr_t)module;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x9E3779B97F4A7C15);
+    return &named[hash >> 32 & (NAME_BUCKETS - 1)];
+}
 
 static struct function *find_function(const struct module *module, const char *name) {
-    struct function *function = module->functions;
-    while (function && strcmp(function->name, name) != 0)
-        function = function->next;
+    struct function *function = *name_bucket(module, name);
+    while (function && (function->module != module || strcmp(function->name, name) != 0))
+        function = function->next_named;
     return function;
 }
 
@@ -118,31 +126,35 @@ static hipFunction_t function_lookup_table(const struct lookup *lookup) {
     hipFunction_t handle = function ? function->handle : NULL;
     pthread_mutex_unlock(&tables_lock);
     if (handle)
-        bind_function_slot(lookup, function);
+        know_function(lookup, function);
     return handle;
 }
 
-static struct function *function_new(const char *name) {
+static struct function *function_new(struct module *module, const char *name) {
     const size_t length = strlen(name) + 1;
     struct function *function = malloc(sizeof *function + length);
-    if (function)
-        memcpy(function->name, name, length);
+    if (!function)
+        return NULL;
+    function->module = module;
+    memcpy(function->name, name, length);
     return function;
 }
 
 /* Returns the table's entry for the name; if there is none, inserts and returns `fresh`. */
 static struct function *insert_function(struct module *module, struct function *fresh) {
     struct function *function = find_function(module, fresh->name);
+    struct function **bucket = name_bucket(module, fresh->name);
     if (function)
         return function;
+    fresh->next_named = *bucket;
     fresh->next = module->functions;
-    return module->functions = fresh;
+    return *bucket = module->functions = fresh;
 }
 
 /* Caches HIP's answer. The function caches nothing if the module has ended since the look-up began,
  * or if there is no memory. */
 static void function_insert(const struct lookup *lookup, hipFunction_t handle) {
-    struct function *fresh = function_new(lookup->name), *function = NULL;
+    struct function *fresh = function_new(lookup->module, lookup->name), *function = NULL;
     if (!fresh)
         return;
     pthread_mutex_lock(&tables_lock);
@@ -152,12 +164,12 @@ static void function_insert(const struct lookup *lookup, hipFunction_t handle) {
     }
     pthread_mutex_unlock(&tables_lock);
     if (function)
-        bind_function_slot(lookup, function);
+        know_function(lookup, function);
     if (function != fresh)
         free(fresh);
 }
 
-/* ---- what no slot answers ---- */
+/* ---- what the table by address does not answer ---- */
 
 static hipFunction_t get_directly(hipModule_t module, const char *name) {
     hipFunction_t function = NULL;
@@ -198,7 +210,8 @@ static hipFunction_t ask_function(const struct lookup *lookup) {
     return function;
 }
 
-static hipFunction_t get_known(struct thread *thread, hipModule_t handle, const char *name) {
+static __attribute__((noinline)) hipFunction_t get_slow(hipModule_t handle, const char *name) {
+    (void)thread_get(); /* the thread's first call chooses the device */
     struct module *module = caches_on() ? handle_find(&module_map, handle) : NULL;
     const int state = module ? module_state_asked(module) : MODULE_GONE;
     if (name && PROOF(refused_module_was_unloaded, state == MODULE_IDLE)) {
@@ -207,7 +220,7 @@ static hipFunction_t get_known(struct thread *thread, hipModule_t handle, const 
     }
     if (state == MODULE_GONE || !name)
         return get_directly(handle, name);
-    const struct lookup lookup = {thread, name, module, module_version(module)};
+    const struct lookup lookup = {name, module, module_version(module)};
     const hipFunction_t known =
         cache_is_on(CACHE_FUNCTIONS) ? function_lookup_table(&lookup) : NULL;
     if (!known)
@@ -216,23 +229,34 @@ static hipFunction_t get_known(struct thread *thread, hipModule_t handle, const 
     return known;
 }
 
-static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, hipModule_t handle,
-                                                        const char *name) {
-    const hipFunction_t near = function_probe_thread(thread, handle, name);
-    if (!near)
-        return get_known(thread, handle, name);
+/* Compares the name, and returns the function's handle if the name is the function's. */
+static __attribute__((noinline)) hipFunction_t get_compared(hipModule_t module, const char *name,
+                                                            const struct function *function) {
+    const hipFunction_t handle = PROOF(function_has_the_name, strcmp(function->name, name) == 0)
+                                     ? load_relaxed(&function->handle)
+                                     : NULL;
+    if (!handle)
+        return get_slow(module, name);
     call_tell(CALL_HIT);
-    return near;
+    return handle;
 }
 
+/* A hit: the table has HIP's answer to an earlier look-up, and the program holds the module. When a
+ * module ends, its state changes before its functions lose their handles. */
 static inline hipFunction_t get_function(hipModule_t module, const char *name, bool told) {
-    struct thread *thread = thread_get();
-    const hipFunction_t own = function_lookup_thread(thread, module, name);
-    if (UNLIKELY(!own))
-        return get_slow(thread, module, name);
+    const struct known_function *known = handle_find(&known_functions, function_key(module, name));
+    const struct function *function = LIKELY(known != NULL) ? load_acquire(&known->function) : NULL;
+    if (UNLIKELY(!function || !function_is_of(function, module) ||
+                 module_state(function->module) != MODULE_LIVE))
+        return get_slow(module, name);
+    if (UNLIKELY(!known->constant))
+        return get_compared(module, name, function);
+    const hipFunction_t handle = load_relaxed(&function->handle);
+    if (UNLIKELY(!handle))
+        return get_slow(module, name);
     if (told)
         call_tell(CALL_HIT);
-    return own;
+    return handle;
 }
 
 hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name) {

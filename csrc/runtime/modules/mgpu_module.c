@@ -116,16 +116,15 @@ static struct load *load_uncached(struct load *load) {
  * module. Reports nothing. */
 static struct load module_load(struct thread *thread, const void *data) {
     struct load load = {.thread = thread, .data = data};
-
-    /* Another slot of the thread may have the module. */
-    const struct module *kept = module_probe_thread(thread, data);
-    if (kept)
-        return *hit(&load, kept);
+    const struct module *kept;
 
     /* The library refuses a damaged image, because HIP would crash on it. HIP decides about images
      * whose size the library does not find. */
-    if (cache_is_on(CACHE_MODULES))
-        load.image = image_describe(data);
+    if (cache_is_on(CACHE_MODULES)) {
+        load.constant = module_image_is_constant(data, &load.image);
+        if (!load.constant)
+            load.image = image_describe(data);
+    }
     if (load.image.damage) {
         load.how = CALL_REFUSED;
         return load;
@@ -135,7 +134,8 @@ static struct load module_load(struct thread *thread, const void *data) {
 
     /* The table may have an idle module of these bytes. */
     load.device = hip_current_device();
-    load.constant = PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
+    load.constant =
+        load.constant || PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
     kept = module_may_share(&load.image) ? module_lookup_table(&load) : NULL;
     if (kept)
         return *hit(&load, kept);
@@ -270,8 +270,9 @@ static __attribute__((noinline)) void tell_hit(const struct module *module) {
 
 static inline hipModule_t load_image(void *image, bool told) {
     struct thread *thread = thread_get();
-    PROOF_STEP(reset_before_module_reuse, (void)device_kept(hip_current_device()));
-    const struct module *own = module_lookup_thread(thread, image);
+    const int device = hip_current_device();
+    PROOF_STEP(reset_before_module_reuse, (void)device_kept(device));
+    const struct module *own = module_lookup_thread(thread, image, device);
     if (UNLIKELY(!own))
         return load_slow(thread, image);
     if (told)

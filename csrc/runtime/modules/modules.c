@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IMAGE_BUCKETS = 1024 };
+/* At most MOST_CHANGING known images are no constants of the program. A search visits at most
+ * MOST_VISITED modules of one image. */
+enum { IMAGE_BUCKETS = 1 << 16, MOST_CHANGING = 1 << 16, MOST_VISITED = 64, FIRST_SLOTS = 64 };
 
 struct handle_map module_map = HANDLE_MAP(struct module);
+struct handle_map known_images = HANDLE_MAP(struct known_image);
 uint64_t module_clock = 1;
 size_t module_cost_all;
 
@@ -26,7 +29,54 @@ size_t module_cost(const struct module *module) {
     return COST_OF_ANY + size + (module->copy ? module_pages(size) : 0);
 }
 
+/* ---- images by address ---- */
+
+/* Returns the number of the load's image. Returns 0 if there is no memory, or if too many images
+ * are no constants. A JIT may load from any number of addresses. */
+static size_t number_image(const struct load *load) {
+    static size_t numbers, changing; /* under tables_lock */
+    struct known_image *known = handle_find(&known_images, load->data);
+    if (!known && (load->constant || load_relaxed(&changing) < MOST_CHANGING))
+        known = handle_insert(&known_images, load->data);
+    if (!known || load_acquire(&known->number))
+        return known ? known->number : 0;
+    pthread_mutex_lock(&tables_lock);
+    if (!known->number) {
+        known->constant = load->constant;
+        known->image = load->image;
+        known->image.bytes = load->data; /* the module may have a copy of the bytes */
+        store_relaxed(&changing, changing + !load->constant);
+        store_release(&known->number, ++numbers);
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return known->number;
+}
+
+bool module_image_is_constant(const void *data, struct image *image) {
+    const struct known_image *known = handle_find(&known_images, data);
+    const bool constant = known && load_acquire(&known->number) && known->constant;
+    if (constant)
+        *image = known->image;
+    return constant;
+}
+
 /* ---- a thread's slots ---- */
+
+/* Ensures that the thread has a slot of this number; returns false if there is no memory. */
+static bool has_slot(struct thread *thread, size_t number) {
+    size_t count = thread->module_slots ? thread->module_slots : FIRST_SLOTS;
+    if (number < thread->module_slots)
+        return true;
+    while (count <= number)
+        count *= 2;
+    struct module_slot *slots = realloc(thread->modules, count * sizeof *slots);
+    if (!slots)
+        return false;
+    memset(slots + thread->module_slots, 0, (count - thread->module_slots) * sizeof *slots);
+    thread->modules = slots;
+    thread->module_slots = count;
+    return true;
+}
 
 /* Stores a module in a slot of the thread that has just acquired the module. The thread's next load
  * of the image finds the module in this slot. */
@@ -34,43 +84,18 @@ static void bind_slot(const struct load *load, struct module *module) {
     if (thread_is_none(load->thread))
         return;
     load->thread->loaded = module;
-    if (module->shared)
-        *slot_choose(&load->thread->modules, NULL, load->data) = (struct slot){
-            .key = load->data,
-            .module = module,
-            .version_and_state = module_version_and_state(module_version(module), MODULE_IDLE),
-            .constant = load->constant};
+    const size_t number = number_image(load);
+    if (module->shared && number && has_slot(load->thread, number))
+        load->thread->modules[number] = (struct module_slot){
+            module, module_version_and_state(module_version(module), MODULE_IDLE)};
 }
 
-__attribute__((noinline)) struct module *module_probe_thread(struct thread *thread,
-                                                             const void *image) {
-    const struct slot *slot = slot_home(&thread->modules, NULL, image);
-    for (unsigned i = 1; i < SLOT_WINDOW; i++) {
-        slot = slot_after(&thread->modules, slot);
-        struct module *module = module_of_slot(thread, slot, image);
-        if (module)
-            return module;
-    }
-    return NULL;
-}
-
-/* ---- the table of images, under tables_lock ---- */
+/* ---- the table of images, under tables_lock ----
+ *
+ * The shared modules that one image has on a device form a ring. The first module of each ring is
+ * in a chain of the table. */
 
 static struct module *images[IMAGE_BUCKETS];
-
-static void insert_image(struct module *module) {
-    struct module **bucket = &images[module->image.hash % IMAGE_BUCKETS];
-    module->next_image = *bucket;
-    *bucket = module;
-}
-
-static void remove_image(struct module *module) {
-    struct module **link = &images[module->image.hash % IMAGE_BUCKETS];
-    while (*link && *link != module)
-        link = &(*link)->next_image;
-    if (*link)
-        *link = module->next_image;
-}
 
 static bool has_image(const struct module *module, const struct image *image, int device) {
     return module->image.hash == image->hash &&
@@ -79,13 +104,57 @@ static bool has_image(const struct module *module, const struct image *image, in
            memcmp(module->image.bytes, image->bytes, image->size) == 0;
 }
 
-/* Compares only idle modules, because a program may hold hundreds of modules of a single image. */
+/* Returns the link to the first module of an image's ring; the link is NULL if there is no ring. */
+static struct module **find_ring(const struct image *image, int device) {
+    struct module **link = &images[image->hash % IMAGE_BUCKETS];
+    while (*link && !has_image(*link, image, device))
+        link = &(*link)->next_image;
+    return link;
+}
+
+/* Makes another module of the ring the ring's first. */
+static void begin_ring(struct module **link, struct module *first) {
+    first->next_image = (*link)->next_image;
+    *link = first;
+}
+
+static void insert_image(struct module *module) {
+    struct module **link = find_ring(&module->image, module->device), *first = *link;
+    struct module *last = first ? first->last_alike : module;
+    module->next_alike = first ? first : module;
+    module->last_alike = last;
+    last->next_alike = module->next_alike->last_alike = module;
+    if (!first) {
+        module->next_image = NULL;
+        *link = module;
+    }
+}
+
+static void remove_image(struct module *module) {
+    struct module **link = &images[module->image.hash % IMAGE_BUCKETS];
+    while (*link && *link != module)
+        link = &(*link)->next_image;
+    if (*link && module->next_alike != module)
+        begin_ring(link, module->next_alike);
+    else if (*link)
+        *link = module->next_image;
+    module->next_alike->last_alike = module->last_alike;
+    module->last_alike->next_alike = module->next_alike;
+}
+
+/* Visits at most MOST_VISITED modules of the image, because a program may hold thousands of them.
+ * The next search begins where this search ends. */
 static struct module *take_image(const struct load *load) {
-    struct module *module = images[load->image.hash % IMAGE_BUCKETS];
-    while (module && !(module_state(module) == MODULE_IDLE &&
-                       has_image(module, &load->image, load->device) && module_acquire(module)))
-        module = module->next_image;
-    return module;
+    struct module **link = find_ring(&load->image, load->device), *const first = *link;
+    int visited = 0;
+    for (struct module *module = first; module; module = *link) {
+        begin_ring(link, module->next_alike);
+        if (module_state(module) == MODULE_IDLE && module_acquire(module))
+            return module;
+        if (*link == first || ++visited == MOST_VISITED)
+            break;
+    }
+    return NULL;
 }
 
 struct module *module_lookup_table(const struct load *load) {

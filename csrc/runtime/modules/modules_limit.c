@@ -91,16 +91,22 @@ static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
     return count;
 }
 
-/* The cost of all modules, and the clock, after the last search for modules to evict. The modules
- * may then still cost more than the limit. In this case the next search follows after
- * MISSES_BETWEEN misses, or after the cost has grown by an eighth of the limit. Under tables_lock.
- */
+/* The cost of all modules, the clock, and the number of entries, after the last search for modules
+ * to evict. The modules may then still cost more than the limit. In this case the next search
+ * follows after MISSES_BETWEEN misses, or after the cost has grown by an eighth of the limit. A
+ * search visits all entries. So if the program holds many modules, the next search follows only
+ * after one miss for eight entries, or after the cost has grown by an eighth. Under tables_lock. */
 static size_t cost_then;
-static uint64_t clock_then;
+static uint64_t clock_then, entries_then;
+
+static uint64_t later_of(uint64_t one, uint64_t other) {
+    return one > other ? one : other;
+}
 
 static bool look_due(size_t limit) {
     return module_cost_all > limit &&
-           (module_cost_all > cost_then + limit / 8 || module_clock >= clock_then + MISSES_BETWEEN);
+           (module_cost_all > cost_then + later_of(limit, cost_then) / 8 ||
+            module_clock >= clock_then + later_of(MISSES_BETWEEN, entries_then / 8));
 }
 
 /* Removes the least recently used modules, at most BATCH, until the idle modules cost at most
@@ -120,6 +126,7 @@ static size_t take_out_oldest(size_t keep, struct removed_module *out) {
     }
     cost_then = module_cost_all;
     clock_then = module_clock;
+    entries_then = module_map.count;
     pthread_mutex_unlock(&tables_lock);
     return taken;
 }

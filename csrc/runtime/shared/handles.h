@@ -1,6 +1,6 @@
 /* Maps a handle of HIP to the library's entry for it.
  *
- * A lookup takes no lock: about 9 instructions and two cache lines, regardless of the number of
+ * A lookup takes no lock: about 12 instructions and two cache lines, regardless of the number of
  * entries. Entries are never removed or freed, so a reader may access any entry at any time. The
  * owner of an object changes the state of its entry when the object is destroyed. HIP may return
  * the object's handle again, as allocators do. The handle's entry then serves the new object. An
@@ -43,8 +43,15 @@ extern struct handle_table handle_no_table;
 #define HANDLE_MAP(type)                                                                           \
     {.table = &handle_no_table, .size = sizeof(type), .alignment = _Alignof(type)}
 
+/* Returns an even distribution of addresses. Handles lie at regular distances. One product maps the
+ * multiples of some distances to a few values, and a search would visit hundreds of entries. */
+static inline uint64_t handle_hash(uintptr_t address) {
+    const uint64_t odd = UINT64_C(0x9E3779B97F4A7C15);
+    return __builtin_bswap64(address * odd) * odd;
+}
+
 static inline size_t handle_place(const struct handle_table *table, const void *key) {
-    return ((uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15)) >> table->shift;
+    return handle_hash((uintptr_t)key) >> table->shift;
 }
 
 /* Returns the entry of a handle, or NULL. Lock-free. */

@@ -1,20 +1,26 @@
 /* A treap: a binary search tree by address that is also a heap by the address's hash. The tree's
- * depth is therefore logarithmic for any order of addresses. Each node of the tree is part of the
- * entry for a block or for registered memory. Entries are never freed, so the tree allocates
- * nothing, and readers may traverse the tree without a lock. A sequence number shows readers
- * whether the tree was written during their search. */
+ * depth is therefore logarithmic for any order of addresses. Most addresses that a program passes
+ * are the beginning of a range, and a table by the beginning's hash finds these ranges at once.
+ * Each node of the tree is part of the entry for a block or for registered memory. Entries are
+ * never freed, so the tree allocates nothing, and readers may traverse the tree without a lock. A
+ * sequence number shows readers whether the tree was written during their search. */
 #include "shared/ranges.h"
 #include "process/state.h"
+#include "shared/handles.h"
 
 #include <stdbool.h>
 
 enum {
+    BUCKET_BITS = 16,
+    FEW = 8, /* among few ranges, the tree finds a range sooner than the table */
     ATTEMPTS = 4,
     STEPS = 64 /* a reader checks the sequence number after this many steps */
 };
 
 static struct range *root; /* no two ranges share bytes */
-static uint64_t sequence;  /* odd while the tree is being written */
+static struct range *buckets[1 << BUCKET_BITS];
+static size_t count;
+static uint64_t sequence; /* odd while the tree is being written */
 uint64_t ranges_changes;
 
 static void begin_write(void) {
@@ -26,7 +32,22 @@ static void end_write(void) {
     store_release(&sequence, sequence + 1);
 }
 
+static struct range **bucket_of(uintptr_t begin) {
+    return &buckets[handle_hash(begin) >> (64 - BUCKET_BITS)];
+}
+
 /* ---- looking ---- */
+
+/* Returns the range that begins at an address; NULL if there is none. */
+static struct range *beginning_at(uintptr_t begin, uint64_t now) {
+    struct range *range = load_acquire(bucket_of(begin));
+    for (unsigned steps = 1; range && load_relaxed(&range->begin) != begin; steps++) {
+        range = load_acquire(&range->next_alike);
+        if (steps % STEPS == 0 && load_relaxed(&sequence) != now)
+            return NULL;
+    }
+    return range;
+}
 
 /* Returns the last range that begins before an address. */
 static struct range *last_before(uintptr_t end, uint64_t now) {
@@ -51,7 +72,10 @@ enum range_kind ranges_find(const void *address, size_t bytes) {
         enum range_kind kind = RANGE_NONE;
         if (before & 1)
             continue;
-        const struct range *range = last_before(end, before);
+        const struct range *range =
+            bytes && load_relaxed(&count) > FEW ? beginning_at(begin, before) : NULL;
+        if (!range)
+            range = last_before(end, before);
         if (range && load_relaxed(&range->end) > begin)
             kind = load_relaxed(&range->begin) <= begin && end <= load_relaxed(&range->end)
                        ? (enum range_kind)load_relaxed(&range->kind)
@@ -102,11 +126,15 @@ static void lift_below(struct range **link) {
 }
 
 static void remove_range(const struct range *range) {
-    struct range **link = &root;
+    struct range **link = &root, **alike = bucket_of(range->begin);
     while (*link != range)
         link = (*link)->begin < range->begin ? &(*link)->right : &(*link)->left;
+    while (*alike != range)
+        alike = &(*alike)->next_alike;
     begin_write();
     lift_below(link);
+    store_release(alike, range->next_alike);
+    store_relaxed(&count, count - 1);
     end_write();
 }
 
@@ -128,6 +156,9 @@ void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_k
     store_relaxed(&range->end, begin + bytes);
     store_relaxed(&range->kind, kind);
     insert(range);
+    store_relaxed(&range->next_alike, *bucket_of(begin));
+    store_release(bucket_of(begin), range);
+    store_relaxed(&count, count + 1);
     end_write();
 }
 

@@ -12,10 +12,7 @@
 __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 struct thread *thread_list;
 
-static struct slot no_slots[2];
-struct thread thread_none = {.modules = {.table = no_slots, .bits = 1},
-                             .functions = {.table = no_slots, .bits = 1},
-                             .event_count = EVENT_SLOTS};
+struct thread thread_none = {.event_count = EVENT_SLOTS};
 
 uint64_t thread_take_tickets(struct thread *thread) {
     static uint64_t given;
@@ -30,12 +27,6 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool key_made; /* false: the block and the idle events of an ending thread are leaked */
 
-static void free_block(struct thread *thread) {
-    free(thread->modules.table);
-    free(thread->functions.table);
-    free(thread);
-}
-
 static void thread_end(void *block) {
     struct thread *thread = block;
     caches_thread_ends(thread);
@@ -46,7 +37,8 @@ static void thread_end(void *block) {
     *link = thread->next;
     pthread_mutex_unlock(&tables_lock);
     thread_self = NULL;
-    free_block(thread);
+    free(thread->modules);
+    free(thread);
 }
 
 static void make_key(void) {
@@ -66,10 +58,6 @@ static void choose_device(void) {
 
 struct thread *thread_new(void) {
     struct thread *thread = calloc(1, sizeof *thread);
-    if (thread && !(slots_init(&thread->modules) && slots_init(&thread->functions))) {
-        free_block(thread);
-        thread = NULL;
-    }
     if (thread) {
         pthread_once(&key_once, make_key);
         pthread_mutex_lock(&tables_lock);

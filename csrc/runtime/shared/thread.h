@@ -5,9 +5,10 @@
 
 #include "likely.h"
 #include "mgpu.h"
-#include "shared/slots.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum { EVENT_SLOTS = 8, HOST_SLOTS = 4 };
 
@@ -22,11 +23,19 @@ struct host_slot {
     uint64_t mappings;
 };
 
+/* The module that a thread last got for an image. The slot serves a load only if the module's entry
+ * has this version, and its state is MODULE_IDLE. */
+struct module_slot {
+    struct module *module; /* NULL: the slot was never filled */
+    uint64_t version_and_state;
+};
+
 struct thread {
-    struct stream *stream;   /* the stream that the thread used most recently */
-    struct stream *external; /* mgpu_rt_use_stream */
-    struct module *loaded;   /* the module that the thread loaded most recently */
-    struct slots modules, functions;
+    struct stream *stream;       /* the stream that the thread used most recently */
+    struct stream *external;     /* mgpu_rt_use_stream */
+    struct module *loaded;       /* the module that the thread loaded most recently */
+    struct module_slot *modules; /* by the image's number (struct known_image) */
+    size_t module_slots;
     struct event *events[EVENT_SLOTS]; /* events that are idle unless another thread has taken them
                                         * in between */
     unsigned event_count;
@@ -55,7 +64,7 @@ struct thread *thread_new(void);
 /* Returns true if no other living thread has called this library. */
 bool thread_is_alone(void);
 
-/* Returns the calling thread's block, which its first call allocates (9 KB); or thread_none. */
+/* Returns the calling thread's block, which its first call allocates; or thread_none. */
 static inline struct thread *thread_get(void) {
     struct thread *thread = thread_self;
     return LIKELY(thread != NULL) ? thread : thread_new();

@@ -16,6 +16,7 @@
 #include "shared/ranges.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct block_pool;
@@ -64,29 +65,34 @@ enum stream_state {
     STREAM_TAKEN,    /* a thread owns the stream and is moving it to another state */
 };
 
-/* Two threads on two streams share no memory; a hit touches only the first cache line. */
+/* A free reads the first cache line of each listed stream (stream_is_idle). The stream's own calls
+ * write the first line only when they submit work or wait for it, and write the other lines at each
+ * create and destroy. So two threads that create and destroy their own streams do not wait for each
+ * other's cache lines. */
 struct stream {
     struct handle handle;
     int device;
-    int state;                    /* enum stream_state */
-    uint64_t submitted;           /* the name of the last submission (streams.h) */
-    uint64_t completed;           /* the value of `submitted` at the start of the last completed
-                                   * wait */
-    unsigned external_users;      /* under tables_lock */
-    bool has_waiters;             /* a block waits for a fence */
+    unsigned external_users;     /* under tables_lock */
+    uint64_t submitted;          /* the name of the last submission (streams.h) */
+    uint64_t completed;          /* the value of `submitted` at the start of the last completed
+                                  * wait */
+    struct stream *next_listed;  /* links the list of streams.h; written under tables_lock */
+    uint64_t asked, asked_fence; /* while a thread waits for the device: the last submission and
+                                  * the fence at the start of this wait; otherwise 0 */
+    /* the second cache line */
+    int state __attribute__((aligned(64))); /* enum stream_state */
+    bool has_waiters;                       /* a block waits for a fence */
+    bool listed;                  /* the list of streams.h contains the stream; under tables_lock */
     uint64_t fences, fences_done; /* how many fences were set, and how many of these fences are done
                                    */
     struct block_pool *pool;      /* pool of the blocks that were freed on the stream (blocks.h);
                                    * NULL: no block was freed yet */
     struct staging *staging;      /* the pinned memory of the stream's last copy, or NULL */
     struct stream_queue *queue; /* the queue of idle streams that contains the stream; NULL: none */
-    struct stream *newer, *older; /* there */
-    uint64_t asked, asked_fence;  /* while a thread waits for the device: the last submission and
-                                   * the fence at the start of this wait; otherwise 0 */
-    struct stream *next_listed;   /* links the list of streams.h; written under tables_lock */
-    bool listed;                  /* the list of streams.h contains the stream; under tables_lock */
     uint64_t put_off; /* the value of `submitted` when a synchronise was postponed (lazy_sync.h) */
+    struct stream *newer, *older; /* in the queue */
 } __attribute__((aligned(64)));
+_Static_assert(offsetof(struct stream, state) == 64, "a free reads only the first cache line");
 
 /* ---- staging ----
  *
@@ -176,12 +182,22 @@ enum module_state {
     MODULE_LIVE, /* the program has loaded the module once */
 };
 
-/* A kernel of a module. A thread with a stale slot may still read the function's name. When the
- * module's entry serves another module, the function's entry serves that module's kernel of the
- * same name. */
+/* An address at which the program has an image; the handle is the address. All threads read the
+ * entry without a lock. A thread writes the other members under tables_lock, `number` last. */
+struct known_image {
+    struct handle handle;
+    unsigned number; /* the index of the image in each thread's slots; 0: not filled yet */
+    bool constant;   /* the bytes can neither change nor be unmapped: a hit skips the comparison */
+    struct image image; /* describes the bytes if they are constant */
+};
+
+/* A kernel of a module. Threads read a function without a lock. When the module's entry serves
+ * another module, the function's entry serves that module's kernel of the same name. */
 struct function {
     hipFunction_t handle; /* NULL: HIP was not asked for the function yet */
-    struct function *next;
+    struct module *module;
+    struct function *next;       /* links the module's functions */
+    struct function *next_named; /* links functions whose names have one hash */
     char name[];
 };
 
@@ -205,7 +221,8 @@ struct module {
     bool pinned;               /* the caches never evict this module, even above a limit */
     unsigned graphs;           /* number of graphs that launch the module's kernels: HIP does not
                                 * unload the module while there are any */
-    struct module *next_image; /* chain in the table of images */
+    struct module *next_image; /* chain in the table of images, if the module is the ring's first */
+    struct module *next_alike, *last_alike; /* the ring of modules that one image has on a device */
     struct function *functions;
 };
 

@@ -201,7 +201,11 @@ hipError_t stream_ask(struct stream *stream) {
     const uint64_t submitted = load_acquire(&stream->submitted);
     const uint64_t fence = stream_set_fence(stream);
     const hipError_t error = hip.StreamQuery(stream_handle(stream));
-    if (device_answered(error))
+    if (!device_answered(error))
+        return error;
+    if (load_relaxed(&stream->completed) == submitted)
+        stream_complete_fence(stream, fence); /* leaves the first cache line to its readers */
+    else
         stream_complete(stream, submitted, fence);
     return error;
 }

@@ -135,7 +135,7 @@ def test_a_launch_keeps_its_number_while_others_are_counted() -> None:
                 self.launch_kernel(SimpleNamespace(stream=0, kernel=launch.kernel))
             seen.append(launch.number)
 
-    kernel = SimpleNamespace(names=("kernel",))
+    kernel = SimpleNamespace(handle=1, names=("kernel",))
     Looks().launch_kernel(SimpleNamespace(stream=0, kernel=kernel))
     assert seen == [3, 2, 1]
 

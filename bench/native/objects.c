@@ -1,0 +1,249 @@
+/* Measures calls beside many objects: a call's cost should not depend on their number.
+ *
+ *     objects time RUNTIME NUMBER CALLS ROUNDS    JSON: for each kind of call, ns a call by round
+ *     objects count RUNTIME NUMBER CALLS [KIND]   runs `measured` once for each kind, for callgrind
+ *     objects kinds                               JSON: the kinds, in the order of `count`
+ *
+ * NUMBER is at most MOST. The calls of a round visit the objects in an order without locality. The
+ * stub of HIP has no cost of its own that depends on the number of objects. */
+#include "runtime.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define MOST 100000
+#define EXTRA 256 /* names beyond MOST, for first look-ups */
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+enum { IMAGE_BYTES = 256, NAME_BYTES = 8, BLOCK_BYTES = 4096, STRIDE = 7919 /* a prime */ };
+
+/* Constants of the program: code objects that differ in their last 8 bytes, and names of kernels.
+ * An image has a header, an empty section and a section of 64 bytes. */
+__asm__(".section .rodata\n"
+        ".balign 64\n"
+        "object_images:\n"
+        ".set object_index, 0\n"
+        ".rept " TEXT(
+            MOST) "\n"
+                  ".quad 0x00010102464c457f, 0, 0x0000000100e00003, 0, 0, 64, 0x0038004000000000\n"
+                  ".quad 0x0001000200400000, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000300000001, 0, 0, "
+                  "192, 64\n"
+                  ".quad 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, object_index\n"
+                  ".set object_index, object_index + 1\n"
+                  ".endr\n"
+                  "object_names:\n"
+                  ".set object_index, 0\n"
+                  ".rept " TEXT(MOST) " + " TEXT(
+                      EXTRA) "\n"
+                             ".byte 'k', 'a' + (object_index & 15), 'a' + (object_index >> 4 & "
+                             "15), 'a' + (object_index >> 8 & 15)\n"
+                             ".byte 'a' + (object_index >> 12 & 15), 'a' + (object_index >> 16 & "
+                             "15), 'z', 0\n"
+                             ".set object_index, object_index + 1\n"
+                             ".endr\n"
+                             ".previous\n");
+extern const char object_images[][IMAGE_BYTES] __attribute__((visibility("hidden")));
+extern const char object_names[][NAME_BYTES] __attribute__((visibility("hidden")));
+
+static struct runtime runtime;
+static void *(*MemAlloc)(uint64_t bytes, void *stream, bool host_shared);
+static void (*MemFree)(void *address, void *stream);
+static void (*Memcpy)(void *to, const void *from, size_t bytes, void *stream);
+
+static long number;
+static void *objects[MOST];
+static void *module, *stream;
+static char (*heap_images)[IMAGE_BYTES];
+static char host[64];
+
+static long object_of(long call) {
+    return call * STRIDE % number;
+}
+
+/* ---- the calls ---- */
+
+static void load(const char *image) {
+    runtime.ModuleUnload(runtime.ModuleLoad(image, IMAGE_BYTES));
+}
+
+static void load_constant(long call) {
+    load(object_images[object_of(call)]);
+}
+
+static void load_heap(long call) {
+    load(heap_images[object_of(call)]);
+}
+
+static void load_and_hold(long call) {
+    (void)call;
+    (void)runtime.ModuleLoad(object_images[0], IMAGE_BYTES);
+}
+
+static void get_function(long call) {
+    (void)runtime.ModuleGetFunction(module, object_names[object_of(call)]);
+}
+
+static void get_new_function(long call) {
+    (void)runtime.ModuleGetFunction(module, object_names[MOST + call % EXTRA]);
+}
+
+static void launch_and_wait(void *on) {
+    runtime.LaunchKernel(module, 1, 1, 1, 1, 1, 1, 0, on, NULL, NULL, 0);
+    runtime.StreamSynchronize(on);
+}
+
+static void create_stream(long call) {
+    (void)call;
+    void *created = runtime.StreamCreate();
+    launch_and_wait(created);
+    runtime.StreamDestroy(created);
+}
+
+static void use_stream(long call) {
+    launch_and_wait(objects[object_of(call)]);
+}
+
+static void allocate(long call) {
+    (void)call;
+    MemFree(MemAlloc(BLOCK_BYTES, stream, false), stream);
+}
+
+static void copy_on_device(long call) {
+    Memcpy(objects[object_of(call)], objects[object_of(call + 1)], sizeof host, stream);
+}
+
+static void copy_to_device(long call) {
+    Memcpy(objects[object_of(call)], host, sizeof host, stream);
+    runtime.StreamSynchronize(stream);
+}
+
+/* ---- the objects ---- */
+
+static void hold_nothing(void) {}
+
+static void copy_images(void) {
+    heap_images = malloc((size_t)number * IMAGE_BYTES);
+    if (!heap_images)
+        fail("no memory", "for the images");
+    memcpy(heap_images, object_images, (size_t)number * IMAGE_BYTES);
+}
+
+static void hold_modules(void) {
+    for (long i = 0; i < number; i++)
+        objects[i] = runtime.ModuleLoad(object_images[0], IMAGE_BYTES);
+}
+
+static void release_modules(void) {
+    for (long i = 0; i < number; i++)
+        runtime.ModuleUnload(objects[i]);
+}
+
+static void hold_module(void) {
+    module = runtime.ModuleLoad(object_images[MOST - 1], IMAGE_BYTES);
+    for (long i = 0; i < number; i++)
+        get_function(i);
+}
+
+static void hold_streams(void) {
+    for (long i = 0; i < number; i++)
+        launch_and_wait(objects[i] = runtime.StreamCreate());
+    stream = runtime.StreamCreate();
+}
+
+static void release_streams(void) {
+    runtime.StreamDestroy(stream);
+    for (long i = 0; i < number; i++)
+        runtime.StreamDestroy(objects[i]);
+}
+
+static void hold_blocks(void) {
+    stream = runtime.StreamCreate();
+    for (long i = 0; i < number; i++)
+        objects[i] = MemAlloc(BLOCK_BYTES, stream, false);
+}
+
+static const struct kind {
+    const char *name;
+    void (*set_up)(void);
+    void (*call)(long call);
+    void (*tear_down)(void);
+    enum {
+        EACH, /* the calls visit all objects; two such rounds precede the measured calls */
+        ONE,  /* each call uses the same objects */
+        NEW,  /* each call meets a new object, so no call precedes */
+    } visits;
+} kinds[] = {
+    {"load, constant images", hold_nothing, load_constant, hold_nothing, EACH},
+    {"load, images on the heap", copy_images, load_heap, hold_nothing, EACH},
+    {"look-up, kernels of a module", hold_module, get_function, hold_nothing, EACH},
+    {"first look-up, kernels of a module", hold_nothing, get_new_function, hold_nothing, NEW},
+    {"allocate, free, blocks", hold_blocks, allocate, hold_nothing, ONE},
+    {"copy on the device, blocks", hold_nothing, copy_on_device, hold_nothing, EACH},
+    {"copy to the device, blocks", hold_nothing, copy_to_device, hold_nothing, EACH},
+    {"create, launch, wait, destroy, streams", hold_streams, create_stream, hold_nothing, ONE},
+    {"launch, wait, streams", hold_nothing, use_stream, hold_nothing, EACH},
+    {"allocate, free, streams", hold_nothing, allocate, release_streams, ONE},
+    {"first load, held modules of an image", hold_modules, load_and_hold, release_modules, NEW},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* ---- measuring ---- */
+
+/* Callgrind counts while this function runs, and finds this function by name. */
+void measured(const struct kind *kind, long first, long calls);
+__attribute__((noinline, noclone)) void measured(const struct kind *kind, long first, long calls) {
+    for (long call = first; call < first + calls; call++)
+        kind->call(call);
+}
+
+static void time_kind(const struct kind *kind, long calls, long rounds) {
+    printf("%s\"%s\": [", kind == kinds ? "{" : ", ", kind->name);
+    for (long round = 0; round < rounds; round++) {
+        const uint64_t begin = now_ns();
+        measured(kind, round * calls, calls);
+        printf("%s%.2f", round ? ", " : "", (double)(now_ns() - begin) / (double)calls);
+    }
+    printf("]");
+}
+
+static void print_kinds(void) {
+    for (int i = 0; i < KINDS; i++)
+        printf("%s\"%s\"", i ? ", " : "[", kinds[i].name);
+    puts("]");
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "kinds") == 0) {
+        print_kinds();
+        return 0;
+    }
+    const bool times = argc == 6 && strcmp(argv[1], "time") == 0;
+    const char *only = argc == 6 && !times ? argv[5] : NULL;
+    if (!times && !((argc == 5 || only) && strcmp(argv[1], "count") == 0))
+        fail("usage", "see the head of objects.c");
+    void *library = open_library(argv[2]);
+    resolve_runtime(&runtime, library);
+    *(void **)&MemAlloc = symbol(library, "mgpuMemAlloc");
+    *(void **)&MemFree = symbol(library, "mgpuMemFree");
+    *(void **)&Memcpy = symbol(library, "mgpuMemcpy");
+    number = atol(argv[3]);
+    const long calls = atol(argv[4]);
+    if (number < 2 || number > MOST || calls < 1)
+        fail("wrong number", argv[3]);
+    for (const struct kind *kind = kinds; kind < kinds + KINDS; kind++) {
+        const long before[] = {2 * number, 20, 0};
+        if (only && strcmp(only, kind->name) != 0)
+            continue;
+        kind->set_up();
+        for (long call = 0; call < before[kind->visits]; call++)
+            kind->call(call);
+        if (times)
+            time_kind(kind, kind->visits == NEW ? EXTRA / atol(argv[5]) : calls, atol(argv[5]));
+        else
+            measured(kind, 0, calls);
+        kind->tear_down();
+    }
+    if (times)
+        puts("}");
+    return 0;
+}

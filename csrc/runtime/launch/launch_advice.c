@@ -59,7 +59,7 @@ static void find_kernel(hipFunction_t handle, struct kernel *kernel) {
     struct module *module;
     kernel->device = hip_device_count > 1 ? -1 : 0;
     pthread_mutex_lock(&tables_lock);
-    const struct function *function = module_search(handle, &module);
+    const struct function *function = handle ? module_search(handle, &module) : NULL;
     if (function) {
         snprintf(kernel->name, sizeof kernel->name, "%s", function->name);
         kernel->most_threads = metadata_block_limit(&module->image, function->name);
@@ -97,8 +97,6 @@ static int exceeded_memory(const struct launch *launch, const struct kernel *ker
 
 bool launch_exceeds_memory(const struct launch *launch) {
     struct kernel kernel = {.name = ""};
-    if (!launch->function)
-        return false;
     find_kernel(launch->function, &kernel);
     return exceeded_memory(launch, &kernel) > 0;
 }

@@ -217,7 +217,7 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
         error = hip.ModuleLaunchCooperativeKernel(
             function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
             (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params);
-        if (LIKELY(error == hipSuccess) || again || !makes_room(error, function, smem))
+        if (LIKELY(error == hipSuccess) || again || !makes_room(error, LAUNCH))
             break;
     }
     stream_launched(thread_get(), known);
@@ -258,7 +258,9 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
         return;
     lazy_end();
     hipError_t error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
-    if (UNLIKELY(error != hipSuccess) && makes_room(error, NULL, smem))
+    const struct launch without_function = {
+        .grid = {gridX, gridY, gridZ}, .block = {blockX, blockY, blockZ}, .smem = smem};
+    if (UNLIKELY(error != hipSuccess) && makes_room(error, &without_function))
         error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
     stream_launched(thread_get(), known);
     if (error != hipSuccess && !symbol)

@@ -1,5 +1,5 @@
-"""`mgpu-rt check` keeps each wave's plain and atomic accesses apart: an atomic access hides no
-plain access of its wave, and a plain access hides no atomic one. So do launches."""
+"""`mgpu-rt check` keeps each wave's plain and atomic accesses apart, and those of each launch. An
+atomic access hides no plain access of its wave, and a plain access hides no atomic one."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ RACES = (
     Race(("add", "store"), "store", "add"),
     Race(("load", "store"), "store", "load"),
 )
-#: Where the two sides are: in two waves that access global or workgroup memory, in two workgroups,
-#: or in launches on two streams.
+#: The places of the two sides: two waves that access global or workgroup memory, two workgroups, or
+#: launches on two streams.
 PLACES = ("global", "workgroup", "groups", "streams")
 #: Whether the side with one access comes first or last.
 ORDERS = ("first", "last")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
+from unittest import mock
 
 from click.testing import CliRunner, Result
 
@@ -24,9 +29,29 @@ def command(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def invoke(*arguments: str, **env: str | None) -> Result:
-    """Runs a command in this process; the command must not execute another program."""
+    """Runs a command in this process. Raises AssertionError if the command executes another
+    program. Pytest would otherwise become that program, and end with its exit status."""
     clean = {name: None for name in os.environ if name.startswith("MGPU_RT_")}
-    return CliRunner().invoke(main, arguments, env={**clean, "COLUMNS": "300", **env})
+    with _refused() as executed:
+        result = CliRunner().invoke(main, arguments, env={**clean, "COLUMNS": "300", **env})
+    assert not executed, f"mgpu-rt {' '.join(arguments)} executes {executed[0]}"
+    return result
+
+
+@contextlib.contextmanager
+def _refused() -> Iterator[list[object]]:
+    """Yields a list of the programs that this process tries to execute. All functions os.exec...
+    call execv or execve. A list is needed, because the caller may catch the exception."""
+    executed: list[object] = []
+
+    def refuse(path: object, *_: object) -> NoReturn:
+        executed.append(path)
+        for changed in (signal.SIGPIPE, signal.SIGXFSZ):  # before a command executes a program
+            signal.signal(changed, signal.SIG_IGN)
+        raise AssertionError(f"the process of the tests executes {path}")
+
+    with mock.patch.multiple(os, execv=refuse, execve=refuse):
+        yield executed
 
 
 def assert_sentence(status: int, stderr: str, words: str) -> None:

@@ -135,6 +135,8 @@ def test_a_failure_is_one_line_and_leaves_nothing(
     assert list((tmp_path / "data/mgpu_rt").iterdir()) == []
 
 
+#: Installs a release. Prints a line before it waits for another process, and a line when it begins
+#: to unpack.
 INSTALL = """
 import fcntl, os, sys
 from mgpu_rt import _releases
@@ -144,6 +146,13 @@ def slow(release, root):
     sys.stdin.readline()
     unpack(release, root)
 _releases.Release.unpack = slow
+def told(file, kind, flock=fcntl.flock):
+    try:
+        flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("waits", flush=True)
+        flock(file, kind)
+fcntl.flock = told
 if "NO_LOCKS" in os.environ:
     fcntl.flock = lambda *_: os.close(-1)
 print(_releases.install(_releases.find("7.2")), flush=True)
@@ -164,6 +173,7 @@ def test_one_of_two_processes_fetches(tmp_path: Path) -> None:
     first = start(tmp_path)
     assert first.stdout and first.stdout.readline() == "begins\n"
     second = start(tmp_path)
+    assert second.stdout and second.stdout.readline() == "waits\n"
     assert first.communicate("\n", HANG)[0] == second.communicate("", HANG)[0] != ""
     assert [path.name for path in (tmp_path / "mgpu_rt").iterdir()] == ["hip-7.2.4"]
 

@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -108,6 +109,15 @@ def test_a_shell_completes_files_and_options(typed: str, found: list[str]) -> No
     words = {"COMP_WORDS": f"mgpu-rt {typed}", "COMP_CWORD": str(len(typed.split()))}
     result = command(_MGPU_RT_COMPLETE="bash_complete", **words)
     assert result.stdout.splitlines() == found
+
+
+@pytest.mark.parametrize("words", [("run", "false"), ("replay", ".")], ids=lambda words: words[0])
+def test_a_command_that_executes_a_program_fails_in_the_tests(words: tuple[str, ...]) -> None:
+    """If pytest became the program `true`, pytest would end with 0, and without a result."""
+    ignored = [signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGXFSZ)]
+    with pytest.raises(AssertionError, match=f"mgpu-rt {words[0]} .* executes /"):
+        invoke(words[0], "--device", "softgpu", words[1])
+    assert [signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGXFSZ)] == ignored
 
 
 @pytest.mark.parametrize("name", main.commands)

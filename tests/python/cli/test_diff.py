@@ -334,6 +334,20 @@ def test_elements_are_compared(
     assert differing(launch("k"), b"", 0, Contents(left, left), allowed) is None  # nothing written
 
 
+def test_a_block_and_its_argument_have_their_own_numbers() -> None:
+    """Argument 0 is a number, and the last two arguments point to the blocks in reverse order."""
+    made = dataclasses.replace(
+        launch("k"),
+        arguments=(Argument(b"\1\0\0\0"), Argument(bytes(8), 1), Argument(bytes(8), 0)),
+        blocks=(Block(4096, 16, "a", "b"), Block(8192, 16, "a", "b")),
+    )
+    held = Contents((b"\xff" * 16, b"\xff" * 16), (bytes(16), b"\1" * 16))
+    for block, argument in ((0, 2), (1, 1)):
+        found = differing(made, b"", block, held, Allowed(None, 0, None))
+        assert found
+        assert f"memory block {block} (argument {argument}; 16 bytes): " in found.lines()[0]
+
+
 @pytest.mark.check
 def test_variables_that_kernels_write_are_not_called_equal(tmp_path: Path) -> None:
     """The kernel counts its launches in a global variable."""

@@ -379,9 +379,16 @@ def test_threads_call_one_library_and_close_it(host: mgpu_rt.Library) -> None:
     assert wrong == []
 
 
-#: An array, its view, a library and a thread inside a call exist when the interpreter exits.
+#: An array, its view, a library and a thread inside a call exist when the interpreter exits. The
+#: function that is registered before mgpu_rt's functions for the exit runs after them. It prints
+#: whether the library is still loaded.
 ENDS = """
-import sys, threading, numpy, mgpu_rt
+import atexit, sys
+def last():
+    with open("/proc/self/maps") as maps:
+        print("loaded" if sys.argv[1] in maps.read() else "unloaded", flush=True)
+atexit.register(last)
+import threading, numpy, mgpu_rt
 library = mgpu_rt.Library(sys.argv[1])
 kept = library.double(numpy.arange(4, dtype="f4"))
 view = numpy.from_dlpack(kept)
@@ -394,12 +401,12 @@ def call():
     while True:
         library.double(kept)
 threading.Thread(target=call, daemon=True).start()
-print("end")
+print("end", flush=True)
 """
 
 
 def test_a_process_ends_with_everything_alive() -> None:
-    path = mgpu_rt.lower(HOST)
+    path = mgpu_rt.lower(HOST).resolve()  # as the system lists the file
     result = subprocess.run(
         [sys.executable, "-c", ENDS, path],
         env=environment("softgpu", PYTHONPATH=str(ROOT)),
@@ -407,7 +414,7 @@ def test_a_process_ends_with_everything_alive() -> None:
         text=True,
         timeout=HANG,
     )
-    assert (result.returncode, result.stdout, result.stderr) == (0, "end\n", "")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "end\nloaded\n", "")
 
 
 # ---- numbers ----

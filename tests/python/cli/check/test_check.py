@@ -207,22 +207,30 @@ def test_the_last_line_names_failed_calls_beside_faults() -> None:
     assert runs.signal_name(-36) == "signal 36"
 
 
-#: Copies 4 bytes that lie just before the higher of two allocations.
-BEFORE = """
+#: Copies 4 bytes that lie just before the higher of the two closest allocations, and sets 4 bytes
+#: just behind the lower one. Prints the bytes between both allocations, and their numbers.
+BETWEEN = """
 import ctypes
 call = ctypes.CDLL(None)
 call.mgpuMemAlloc.restype = ctypes.c_void_p
-first, second = (call.mgpuMemAlloc(ctypes.c_uint64(4096), None, False) for _ in range(2))
-host = ctypes.create_string_buffer(4)
-address = ctypes.c_void_p(max(first, second) - 4)
-call.mgpuMemcpy(host, address, ctypes.c_size_t(4), None)
-print(1 if first > second else 2)
+size, four = 4096, ctypes.c_size_t(4)
+made = [call.mgpuMemAlloc(ctypes.c_uint64(size), None, False) for _ in range(64)]
+placed = sorted(made)
+gap, lower, higher = min((b - a - size, a, b) for a, b in zip(placed, placed[1:]))
+call.mgpuMemcpy(ctypes.create_string_buffer(4), ctypes.c_void_p(higher - 4), four, None)
+call.mgpuMemset32(ctypes.c_void_p(lower + size + 4), 0, ctypes.c_size_t(1), None)
+print(gap, 1 + made.index(lower), 1 + made.index(higher))
 """
+GUARD = 1 << 20  # bytes behind each allocation that belong to no other allocation
 
 
 def test_an_access_between_two_allocations_is_of_the_nearer_one() -> None:
-    done = check("--", sys.executable, "-c", BEFORE)
-    assert f", 4 bytes before allocation {done.stdout.strip()} [out-of-bounds]" in done.stderr
+    """Both accesses lie in the guard behind the lower allocation."""
+    done = check("--", sys.executable, "-c", BETWEEN)
+    gap, lower, higher = map(int, done.stdout.split())
+    assert gap == GUARD
+    assert f", 4 bytes before allocation {higher} [out-of-bounds]" in done.stderr
+    assert f", 4 bytes behind allocation {lower} [out-of-bounds]" in done.stderr
 
 
 def test_reports_are_limited() -> None:

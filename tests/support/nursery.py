@@ -41,6 +41,7 @@ AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON", "MGPU_RT_TEST_HANG")
 #: Modules whose children end like any Python process.
 PYTHON_ENDS = ("tests.python.", "mgpu_rt.")
 
+_busy = threading.Lock()
 #: False if the tests start each program through another command (tests/devices/rocm/plugin.py).
 forks = True
 
@@ -100,7 +101,8 @@ def run(
         at = ROOT if command[0].startswith("tests.") else None
         return subprocess.run(plain, cwd=at, env=env, capture_output=True, text=True, timeout=HANG)
     at_start = sorted((name, text) for name, text in env.items() if name.startswith(AT_START))
-    return nursery(tuple(at_start)).run(command, env, name or command[0])
+    with _busy:  # a nursery runs one child at a time, for all threads
+        return nursery(tuple(at_start)).run(command, env, name or command[0])
 
 
 def main() -> None:

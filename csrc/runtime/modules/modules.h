@@ -121,8 +121,8 @@ static inline struct module *module_of_slot(struct thread *thread, const struct 
     return NULL;
 }
 
-/* Acquires and returns the module that the thread last got for this image; NULL if there is none,
- * or if the module serves no load on the thread's device now. */
+/* Acquires and returns the module that the thread last got for this image. Returns NULL if there is
+ * none, or if the module serves no load on the thread's device now. */
 static inline struct module *module_lookup_thread(struct thread *thread, const void *image,
                                                   int device) {
     const struct known_image *known = handle_find(&known_images, image);

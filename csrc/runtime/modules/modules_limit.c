@@ -94,8 +94,8 @@ static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
 /* The cost of all modules, the clock, and the number of entries, after the last search for modules
  * to evict. The modules may then still cost more than the limit. In this case the next search
  * follows after MISSES_BETWEEN misses, or after the cost has grown by an eighth of the limit. A
- * search visits all entries. So if the program holds many modules, the next search follows only
- * after one miss for eight entries, or after the cost has grown by an eighth. Under tables_lock. */
+ * search visits all entries. So if the program holds many modules, the next search follows after
+ * one miss for eight entries, or after the cost has grown by an eighth. Under tables_lock. */
 static size_t cost_then;
 static uint64_t clock_then, entries_then;
 

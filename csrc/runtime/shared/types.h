@@ -66,8 +66,8 @@ enum stream_state {
 };
 
 /* A free reads the first cache line of each listed stream (stream_is_idle). The stream's own calls
- * write the first line only when they submit work or wait for it, and write the other lines at each
- * create and destroy. So two threads that create and destroy their own streams do not wait for each
+ * write the first line only when they submit work or wait for it. Each create and destroy writes
+ * the second line. So two threads that create and destroy their own streams do not wait for each
  * other's cache lines. */
 struct stream {
     struct handle handle;

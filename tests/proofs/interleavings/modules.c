@@ -176,13 +176,19 @@ static void check_between(void) {
     }
 }
 
+/* Loads an image, and looks the kernel up, so that the library knows the name's address. */
+static hipModule_t load_known(unsigned image) {
+    const hipModule_t made = impl_mgpuModuleLoad(model_images[image], IMAGE_BYTES);
+    (void)impl_mgpuModuleGetFunction(made, "kernel");
+    return made;
+}
+
 /* The program owns object 0 from the start, and an idle module of each image is cached. */
 static void set_up(bool exclusive) {
     model_start(1, exclusive);
-    const hipModule_t one = impl_mgpuModuleLoad(model_images[0], IMAGE_BYTES);
-    world.held[0] = (struct held){.state = IS_HELD,
-                                  .handle = impl_mgpuModuleLoad(model_images[0], IMAGE_BYTES)};
-    impl_mgpuModuleUnload(impl_mgpuModuleLoad(model_images[1], IMAGE_BYTES));
+    const hipModule_t one = load_known(0);
+    world.held[0] = (struct held){.state = IS_HELD, .handle = load_known(0)};
+    impl_mgpuModuleUnload(load_known(1));
     impl_mgpuModuleUnload(one);
 }
 

@@ -140,6 +140,37 @@ def test_a_launch_keeps_its_number_while_others_are_counted() -> None:
     assert seen == [3, 2, 1]
 
 
+def test_a_hook_compares_a_kernels_name_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pattern's result is valid until the handle belongs to another kernel, or the pattern
+    changes."""
+    compared, seen = [], []
+
+    def compare(name: str, pattern: str) -> bool:
+        compared.append(name)
+        return name.startswith(pattern)
+
+    class Looks(LaunchHook):
+        kernel = "f"
+
+        def on_launch(self, launch: Any) -> None:
+            seen.append((launch.kernel.names[0], launch.number))
+
+        def launch_natively(self, launch: Any) -> None:
+            seen.append((launch.kernel.names[0], 0))
+
+    monkeypatch.setattr("mgpu_rt.hooks.fnmatch.fnmatchcase", compare)
+    monkeypatch.setattr("mgpu_rt.runtime._base.Runtime.launch_kernel", Looks.launch_natively)
+    hook = Looks()
+    first, second = (SimpleNamespace(handle=1, names=(name,)) for name in ("first", "second"))
+    for kernel in (first, first, second, first):
+        hook.launch_kernel(SimpleNamespace(stream=0, kernel=kernel))
+    assert compared == ["first", "second", "first"]
+    hook.kernel = "s"
+    hook.launch_kernel(SimpleNamespace(stream=0, kernel=first))
+    assert compared[3:] == ["first"]
+    assert seen == [("first", 1), ("first", 2), ("second", 0), ("first", 3), ("first", 0)]
+
+
 def test_a_recording_of_nothing_says_why(tmp_path: Path) -> None:
     words = ("run", "--device", "softgpu", "--kernel", "x", "--record", tmp_path / "x")
     assert "no kernel's name matches 'x'" in command(*words, "--", program(), **hip()).stderr

@@ -1,6 +1,6 @@
 /* Runs test cases in one process, because HIP's start takes longer than a case. The command is
- * `program CASE[,CASE...] [IMAGE]`, where IMAGE is the code object of kernels.mlir. Stderr names the
- * case that failed: the last one there. */
+ * `program CASE[,CASE...] [IMAGE]`, where IMAGE is the code object of kernels.mlir. Stderr names
+ * the case that failed: the last one there. */
 #ifndef SOFTGPU_TEST_CASES_H
 #define SOFTGPU_TEST_CASES_H
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import gc
 import importlib
 import json
 import os
@@ -32,6 +33,8 @@ from typing import NoReturn
 
 from cffi import FFI
 
+import mgpu_rt
+from mgpu_rt import _library
 from tests.support.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,6 +123,7 @@ def main() -> None:
         test = arguments[0] if module.startswith("tests.") else module
         prepare(module)
         prepare(test)
+        gc.freeze()  # a child's collector would copy the pages of all these objects
         process = os.fork()
         if process == 0:
             become(order["env"], order["out"])
@@ -140,6 +144,10 @@ def prepare(module: str) -> None:
     before = _loaded()
     with contextlib.suppress(Exception):
         importlib.import_module(module)
+        if module.startswith("tests.python."):
+            for name in mgpu_rt.__all__:  # the package imports most of its modules late
+                getattr(mgpu_rt, name)
+            _library.declarations()
     assert _loaded() == before, module
 
 

@@ -98,7 +98,7 @@ def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
 
 
 @needs_valgrind
-@pytest.mark.parametrize(("llvm", "bound"), [(19, 1235), (22, 1150)])
+@pytest.mark.parametrize(("llvm", "bound"), [(19, 1290), (22, 1195)])
 def test_memory_and_copies_keep_to_their_instructions(llvm: int, bound: int) -> None:
     """One iteration of the program churn takes no more instructions than `bound`. The iteration
     makes an allocation, two staged copies, a launch, a wait and a free.

@@ -76,7 +76,7 @@ FORUM_RUNS = [
 FORUM_RUNS += [(llvm, "softgpu", *side) for llvm in RELEASES for side in DEVICE_SIDES.values()]
 CHURN_RUNS = covering(run for run in FORUM_RUNS if run[0] in releases("churn"))
 FORUM_RUNS = covering(FORUM_RUNS)
-GPU_RUNS = [
+FORUM_GPU_RUNS = [
     pytest.param(llvm, *side, marks=pytest.mark.gpu) for llvm in (22, 19) for side in GPU_SIDES
 ]
 
@@ -138,7 +138,7 @@ def test_results_expected_are_those_of_stock(program: str, llvm: int, backend: s
 # ---- the forum's program -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("llvm", "backend", "way", "policy"), [*FORUM_RUNS, *GPU_RUNS])
+@pytest.mark.parametrize(("llvm", "backend", "way", "policy"), [*FORUM_RUNS, *FORUM_GPU_RUNS])
 def test_forum_asks_the_driver_for_launches_only(
     llvm: int, backend: str, way: str, policy: str
 ) -> None:
@@ -207,7 +207,7 @@ def test_each_dependency_of_a_launch_is_an_event(
 # ---- memory ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("llvm", "backend", "way", "policy"), [*CHURN_RUNS, *GPU_RUNS])
+@pytest.mark.parametrize(("llvm", "backend", "way", "policy"), CHURN_RUNS)
 def test_churn_asks_the_driver_for_memory_once(
     llvm: int, backend: str, way: str, policy: str
 ) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from tests.support.child import ROOT, environment
 from tests.support.patience import HANG
+from tests.support.suites import in_check
 
 FOLDERS = ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
 NOBODY = 12345  # a user whom the system's list of users lacks
@@ -89,8 +91,13 @@ def homes_in(folder: Path) -> dict[str, dict[str, str]]:
     }
 
 
-@pytest.mark.parametrize("where", ["HOME", "the folders of XDG"])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    ("name", "where"),
+    in_check(
+        itertools.product(COMMANDS, ["HOME", "the folders of XDG"]),
+        lambda name, where: name not in ("doctor", "lower", "run a kernel") or where != "HOME",
+    ),
+)
 def test_a_command_ends_without_a_traceback(
     name: str, where: str, closed: Path, open_folder: Path
 ) -> None:
@@ -101,7 +108,9 @@ def test_a_command_ends_without_a_traceback(
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["doctor", "run a kernel", "lower"])
+@pytest.mark.parametrize(
+    "name", in_check(["doctor", "run a kernel", "lower"], lambda n: n != "doctor")
+)
 def test_a_command_runs_for_a_user_without_a_home(
     name: str, closed: Path, open_folder: Path
 ) -> None:
@@ -151,7 +160,9 @@ def test_a_program_is_lowered_without_a_home(home: str, closed: Path, open_folde
     assert list(open_folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["doctor --device softgpu", "run a kernel", "lower"])
+@pytest.mark.parametrize(
+    "name", in_check(["doctor --device softgpu", "run a kernel", "lower"], lambda n: n != "lower")
+)
 def test_a_home_that_does_not_exist_is_not_made(name: str, open_folder: Path) -> None:
     missing, inner = open_folder / "missing", open_folder / "work"
     inner.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -582,3 +583,20 @@ def test_a_reset_loses_a_graph(mgpu: Mgpu) -> None:
     assert "hipErrorContextIsDestroyed" in mgpu.stderr()
     mgpu.lib.mgpu_rt_graph_destroy(graph[0])
     assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(policies=("builtin",))
+def test_a_child_of_fork_launches_no_graph_of_its_parent(mgpu: Mgpu) -> None:
+    """The launch is the child's first call."""
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    with built(mgpu) as graph:
+        mgpu.Memset32(block, 1, KIB // 4, stream)
+    launched = mgpu.count("hipGraphLaunch")
+    child = os.fork()
+    if child == 0:
+        refused = mgpu.lib.mgpu_rt_graph_launch(graph[0], stream) != 0
+        os._exit(not refused or mgpu.count("hipGraphLaunch") > launched)
+    assert os.waitpid(child, 0)[1] == 0
+    replay(mgpu, graph[0], stream)
+    assert mgpu.count("hipGraphLaunch") == launched + 1

@@ -124,7 +124,7 @@ def test_a_race(path: Path) -> None:
 def test_a_long_race(path: Path) -> None:
     """The library marks the registration soon after it has read the munmap event, so only many
     rounds hit the race."""
-    run(path, "race", 50_000)
+    run(path, "race", 200_000)
 
 
 def test_a_program_that_registers_in_each_pass_registers_once(path: Path) -> None:

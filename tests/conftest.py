@@ -20,7 +20,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Lets one worker collect before all others in a new checkout. Pytest needs 5 s of a core to
+    """Lets one worker collect before all others in a new checkout. Pytest needs 7 s of a core to
     compile all modules of tests, and stores the result for the other workers."""
     stored = BUILD / "collected"
     if "PYTEST_XDIST_WORKER" in os.environ and not stored.exists():

@@ -1,4 +1,5 @@
-"""Starts the processes of tests by fork: a fork takes 0.01 s of a core, and a new Python 0.19 s.
+"""Starts the processes of tests by fork: a small test takes 0.02 s of a core, and 0.2 s in a new
+Python.
 
 A nursery is a process that has parsed cffi's declarations, and imports each module before the first
 child that needs the module. A nursery has loaded neither the library nor HIP. A child is a fork of
@@ -7,8 +8,8 @@ patience.py read variables when a process starts, so each value of these variabl
 nursery.
 
 A child ends by C's `exit`, after Python's handlers of the exit: the end of the interpreter would
-take half of the child's time. Tests of the package (tests/python) and the command mgpu-rt end like
-any Python process, because the package's objects live until the interpreter ends.
+take 0.03 s. Tests of the package (tests/python) and the command mgpu-rt end like any Python process,
+because the package's objects live until the interpreter ends.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Hooks for pytest: tests/conftest.py and softgpu/tests/conftest.py import them.
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import resource
@@ -89,9 +90,10 @@ def sampled(values: Iterable, sample: Container) -> list[ParameterSet]:
     return [pytest.param(value, marks=check if value in sample else nightly) for value in values]
 
 
+@functools.cache
 def runs(suite: str) -> bool:
     """Returns whether this run may include tests of a suite. A table of thousands of cases leaves
-    out the cases that no selected suite runs, because pytest takes 1 ms for each case."""
+    out the cases that no selected suite runs, because pytest takes 0.4 ms for each case."""
     return not _selected or Expression.compile(_selected).evaluate(lambda name, **_: name == suite)
 
 

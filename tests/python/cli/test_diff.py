@@ -385,7 +385,7 @@ def compare_models(before: Path, after: Path, out: Path, *words: str) -> str:
     return done.stdout
 
 
-#: A pair of models takes 11 s of a core.
+#: `make nightly` runs the other seeds.
 SAMPLE = [seed for seed in SEEDS if seed.name in ("a wrong constant", "the other extreme")]
 
 

@@ -8,8 +8,8 @@ patience.py read variables when a process starts, so each value of these variabl
 nursery.
 
 A child ends by C's `exit`, after Python's handlers of the exit: the end of the interpreter would
-take 0.03 s. Tests of the package (tests/python) and the command mgpu-rt end like any Python process,
-because the package's objects live until the interpreter ends.
+take 0.03 s. Tests of the package (tests/python) and the command mgpu-rt end like any Python
+process, because the package's objects live until the interpreter ends.
 """
 
 from __future__ import annotations

@@ -34,7 +34,6 @@ TOGETHER = (
 #: Files whose tests share nothing: each test goes to the next free worker.
 APART = (
     "tests/proofs/mutants/test_without.py",
-    "tests/runtime/memory/test_memory_random.py",
     "softgpu/tests/isa/test_decoder.py",
 )
 

@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from mgpu_rt._lowering import pipelines
 from tests.devices.rocm import releases, surroundings
 from tests.devices.rocm.child import STUB_ONLY
 from tests.devices.rocm.differences import difference
+from tests.proofs.random import runner
 from tests.support import child, nursery
 
 
@@ -65,6 +67,11 @@ def install(here: surroundings.Surroundings) -> None:
     subprocess.Popen = surroundings.Popen  # type: ignore[misc]
     softgpu.environment = environment
     softgpu.hip = lambda *_, **__: here.hip
+    for name in ("SOFTGPU", "SOFTGPU_TWO"):
+        device = getattr(runner, name)
+        options = (*here.environment({}).items(), *device.options)
+        newer = {"path": ("build/softgpu",), "lacks": runner.SOFTGPU_7.lacks, "stock_fails": True}
+        setattr(runner, name, replace(device, hip=str(here.hip), options=options, **newer))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

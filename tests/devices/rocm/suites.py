@@ -47,7 +47,7 @@ SUITES = (
     Suite(
         "random",
         "random sequences of calls",
-        (*_ON_DEVICE, "tests/runtime/memory/test_memory_random.py"),
+        (*_ON_DEVICE, "tests/proofs/random/test_random_driver.py"),
     ),
     Suite(
         "last error",

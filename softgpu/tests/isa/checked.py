@@ -8,7 +8,7 @@ from functools import cache
 from . import cases, memory_cases
 from .device import TARGETS
 from .encodings import Row, rows
-from .instructions import SCALAR, VECTOR
+from .instructions import VECTOR
 
 FAULTING_MEANINGS = (
     *("softgpu_run_unknown", "DS_NONE", "DS_NO_ADDRESS", "MV_FORMAT", "SM_ATOMIC"),
@@ -82,7 +82,7 @@ def oracles(row: Row) -> list[str]:
     found = []
     if row.name in by_pseudocode():
         found.append("pseudocode")
-    if row.name in VECTOR or row.name in SCALAR:
+    if row.name in VECTOR:
         found.append("exact")
     if row.name.startswith("v_smfmac_"):
         found.append("`test_sparse`")

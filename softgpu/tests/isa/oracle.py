@@ -148,10 +148,6 @@ def med3(a: float, b: float, c: float) -> float:
     return fmax(fmin(a, b), fmin(fmax(a, b), c))
 
 
-def imed3(a: int, b: int, c: int) -> int:
-    return sorted((a, b, c))[1]
-
-
 def to_int(kind: str, value: float) -> int:
     """Converts a float to an integer: rounds toward zero, saturates, and converts NaN to 0."""
     width = bits_of_type(kind)
@@ -203,23 +199,6 @@ def ldexp(a: float, n: int) -> Number:
     return Fraction(a) * Fraction(2) ** max(-5000, min(5000, n))
 
 
-def clz(value: int, width: int) -> int:
-    return width - value.bit_length() if value else -1
-
-
-def ctz(value: int) -> int:
-    return (value & -value).bit_length() - 1 if value else -1
-
-
-def sign_bits(value: int, width: int) -> int:
-    """Counts the leading bits that equal the sign bit."""
-    return -1 if value in (0, -1) else width - (value if value >= 0 else ~value).bit_length()
-
-
-def reverse(value: int, width: int) -> int:
-    return int(f"{value:0{width}b}"[::-1], 2)
-
-
 def s24(a: int) -> int:
     a &= 0xFFFFFF
     return a - (1 << 24) if a >> 23 else a
@@ -252,21 +231,6 @@ def dot(a: int, b: int, c: int, width: int, signed: bool) -> int:
         sum(x * y for x, y in zip(parts(a, width, signed), parts(b, width, signed), strict=False))
         + c
     )
-
-
-def sad8(a: int, b: int) -> int:
-    return sum(abs(x - y) for x, y in both(a, b, 8, False))
-
-
-def msad8(a: int, b: int) -> int:
-    return sum(
-        abs(x - y) for x, y in zip(parts(a, 8, False), parts(b, 8, False), strict=False) if y
-    )
-
-
-def lerp8(a: int, b: int, c: int) -> int:
-    triples = zip(parts(a, 8, False), parts(b, 8, False), parts(c, 8, False), strict=False)
-    return sum(((x + y + (z & 1)) >> 1) << 8 * n for n, (x, y, z) in enumerate(triples))
 
 
 def perm(a: int, b: int, select: int) -> int:

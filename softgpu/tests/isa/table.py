@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from bench import records
@@ -41,16 +41,16 @@ TITLES = {
 }
 HEAD = """# Instructions
 
-Made by `python -m softgpu.tests.isa.table`; a test keeps it up to date. One line an opcode:
+Made by `python -m softgpu.tests.isa.table`; a test keeps this page up to date. The numbers count
+opcodes:
 
-- **decoded** for these targets, and spelled as `llvm-objdump` spells it, for random operands
-- **executed**, or a **fault** that names the instruction
-- **checked against** AMD's pseudocode; exact arithmetic of the project's own; NumPy through whole
-  kernels (`softgpu/tests/kernels`); or by a test that is named. Random operands with the special
-  values of each type, execution masks, VCC and SCC
-- **corpus**: how often the kernels of the tests and AMD's device libraries 5.2.3 contain the
-  opcode
-
+- **decoded**, and spelled as `llvm-objdump` spells them, for random operands
+- **executed**; all others cause a fault that names the instruction
+- **checked against** AMD's pseudocode, exact arithmetic of the project's own, NumPy through whole
+  kernels (`softgpu/tests/kernels`), or by a test of the opcode's name. A test fails if an executed
+  opcode has no check. Operands are random, with the special values of each type, execution masks,
+  VCC and SCC
+- **in the corpus**: in the kernels of the tests, or in AMD's device libraries 5.2.3
 """
 
 
@@ -100,35 +100,32 @@ def counts() -> dict[str, dict[str, int]]:
     return records.load(COUNTS)
 
 
-def line(row: Row) -> str:
-    targets = "all" if len(row.targets) == len(TARGETS) else ", ".join(row.targets)
-    executed = checked.executed(row)
-    by = ", ".join(checked.oracles(row)) if executed else ""
-    seen = counts()["seen"].get(row.name, 0)
-    return f"| `{row.name}` | {targets} | {'yes' if executed else 'fault'} | {by} | {seen or ''} |"
+def line(title: str, family: Sequence[Row]) -> str:
+    executed = [row for row in family if checked.executed(row)]
+    oracles = Counter(by for row in executed for by in [checked.oracles(row)[0]])
+    pseudocode, exact, numpy = (oracles.pop(by, 0) for by in ("pseudocode", "exact", "NumPy"))
+    seen = sum(row.name in counts()["seen"] for row in family)
+    numbers = (len(family), len(executed), pseudocode, exact, numpy, oracles.total(), seen)
+    return f"| {title} | {' | '.join(map(str, numbers))} |"
 
 
 def text() -> str:
     all_rows = rows()
-    names = {row.name for row in all_rows}
     executed = {row.name for row in all_rows if checked.executed(row)}
-    by_pseudocode = {
-        n for row in all_rows for n in [row.name] if "pseudocode" in checked.oracles(row)
-    }
-    seen = set(counts()["seen"])
-    total = sum(counts()["instructions"].values())
+    names = {row.name for row in all_rows}
+    seen = counts()["instructions"]
     parts = [
         HEAD,
-        f"{len(names)} opcodes are decoded, {len(executed)} executed, {len(by_pseudocode)} of them "
-        f"checked against the pseudocode. The corpus has {total:,} instructions of {len(seen)} "
-        f"opcodes ({', '.join(f'{t} {n:,}' for t, n in counts()['instructions'].items())}); "
-        f"{len(seen & executed)} of these are executed. These opcodes of the corpus fault: "
-        f"{', '.join(f'`{n}`' for n in sorted(seen - executed))}.\n",
+        "| family | decoded | executed | pseudocode | exact | NumPy | a test | in the corpus |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for family, title in TITLES.items():
-        parts.append(f"\n## {title}\n\n| opcode | decoded | executed | checked against | corpus |")
-        parts.append("|---|---|---|---|---:|")
-        parts += [line(row) for row in all_rows if row.family == family]
+        parts.append(line(title, [row for row in all_rows if row.family == family]))
+    parts += [
+        f"\nThe corpus has {sum(seen.values()):,} instructions "
+        f"({', '.join(f'{target} {count:,}' for target, count in seen.items())}).",
+        f"\nThese opcodes fault: {', '.join(f'`{n}`' for n in sorted(names - executed))}.",
+    ]
     return "\n".join(parts) + "\n"
 
 

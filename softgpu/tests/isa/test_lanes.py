@@ -124,42 +124,6 @@ def test_dpp_moves_between_lanes(target: str) -> None:
     run_all(target, cases)
 
 
-PARTS = {"DWORD": (0, 32), "WORD_0": (0, 16), "WORD_1": (16, 16)}
-PARTS |= {f"BYTE_{n}": (8 * n, 8) for n in range(4)}
-
-
-def sdwa(dst: str, unused: str, one: str, two: str, sign: bool) -> Expected:
-    def part(value: int, name: str, signed: bool) -> int:
-        return o.field(value, *PARTS[name], signed) & LOW
-
-    def expected(wave: Wave) -> list[int]:
-        a, b, old = column(wave, 0), column(wave, 1), column(wave, 3)
-        shift, width = PARTS[dst]
-        results = []
-        for n in range(LANES):
-            total = part(a[n], one, sign) + part(b[n], two, False)
-            field = total & ((1 << width) - 1)
-            above = -1 << (shift + width) if field >> (width - 1) else 0
-            rest = {"PAD": 0, "SEXT": above, "PRESERVE": old[n] & ~(((1 << width) - 1) << shift)}
-            results.append(field << shift | rest[unused])
-        return masked(wave, results)
-
-    return expected
-
-
-@on_targets(*TARGETS, seldom=("gfx906", "gfx908", "gfx942"))
-def test_sdwa_selects_parts_of_words(target: str) -> None:
-    cases = {}
-    choices = list(itertools.product(PARTS, ("PAD", "SEXT", "PRESERVE"), PARTS, (False, True)))
-    for n, (dst, unused, one, sign) in enumerate(choices):
-        two = list(PARTS)[n % len(PARTS)]
-        first = "sext(v2)" if sign else "v2"
-        words = f"dst_sel:{dst} dst_unused:UNUSED_{unused} src0_sel:{one} src1_sel:{two}"
-        text = f"v_add_u32_sdwa v14, {first}, v6 {words}"
-        cases[text] = (text, "", sdwa(dst, unused, one, two, sign))
-    run_all(target, cases)
-
-
 def floats(apply: Callable[[list[float]], o.Number], kind: str = "f32") -> Expected:
     def expected(wave: Wave) -> list[int]:
         results = []

@@ -9,7 +9,7 @@ import pytest
 
 from . import oracle as o
 from .device import TARGETS, on_targets
-from .instructions import VECTOR as EXACT
+from .instructions import Meaning, Vector
 from .single import LANES, Batch, Wave, limit_waves, random_waves
 from .test_instructions import seeded
 from .test_lanes import LOW, Expected, column, finite, floats, masked, rounded, run_all, shown
@@ -121,14 +121,41 @@ def saturated(kind: str, number: int) -> int:
     return o.clamp(low, number, high) & ((1 << width) - 1)
 
 
-SATURATING = (
-    *("add_u32", "sub_u32", "subrev_u32", "add_i32", "sub_i32", "mad_i32_i24", "mad_u32_u24"),
-    *("add_u16", "sub_u16", "subrev_u16", "add_i16", "sub_i16", "mad_u16", "mad_i16"),
-    *("mad_u32_u16", "mad_i32_i16", "dot2_i32_i16", "dot2_u32_u16", "dot4_i32_i8"),
-    *("dot4_u32_u8", "dot8_i32_i4", "dot8_u32_u4", "dot2c_i32_i16", "dot4c_i32_i8"),
-    "dot8c_i32_i4",
-)
 LONG = ("add_u32", "sub_u32", "subrev_u32", "add_u16", "sub_u16", "subrev_u16")
+SINCE908 = ("gfx908", "gfx90a")
+
+
+def dot(width: int, signed: bool) -> Meaning:
+    return lambda a, b, c: o.dot(a, b, c, width, signed)
+
+
+def saturating() -> Iterator[tuple[str, Vector]]:
+    """Returns the integer instructions that VOP3's clamp saturates."""
+    for t in ("u32", "i32", "u16", "i16"):
+        two = (t, t)
+        yield f"add_{t}", Vector(t, two, lambda a, b: a + b)
+        yield f"sub_{t}", Vector(t, two, lambda a, b: a - b)
+        if t[0] == "u":
+            yield f"subrev_{t}", Vector(t, two, lambda a, b: b - a)
+    for t in ("u16", "i16"):
+        wide = f"{t[0]}32"
+        yield f"mad_{t}", Vector(t, (t, t, t), lambda a, b, c: a * b + c)
+        yield f"mad_{wide}_{t}", Vector(wide, (t, t, wide), lambda a, b, c: a * b + c)
+    i24 = Vector("i32", ("i32",) * 3, lambda a, b, c: o.s24(a) * o.s24(b) + c)
+    u24 = Vector("u32", ("u32",) * 3, lambda a, b, c: o.u24(a) * o.u24(b) + c)
+    yield from (("mad_i32_i24", i24), ("mad_u32_u24", u24))
+    for count, width in ((2, 16), (4, 8), (8, 4)):
+        for sign in "iu":
+            kind = f"{sign}32"
+            meaning = dot(width, sign == "i")
+            sources = ("b32", "b32", kind)
+            yield f"dot{count}_{kind}_{sign}{width}", Vector(kind, sources, meaning)
+        accumulating = Vector(
+            "i32", ("b32", "b32", "i32"), dot(width, True), accumulates=True, targets=SINCE908
+        )
+        yield f"dot{count}c_i32_i{width}", accumulating
+
+
 PAIRS: dict[str, Callable[..., int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -137,9 +164,7 @@ PAIRS: dict[str, Callable[..., int]] = {
 Clamped = Callable[[int, int, int, int], int]  # takes three sources and the old destination
 
 
-def clamped_exact(name: str) -> Clamped:
-    op = EXACT[f"v_{name}"]
-
+def clamped_exact(op: Vector) -> Clamped:
     def apply(a: int, b: int, c: int, old: int) -> int:
         words = (a, b, old if op.accumulates else c)
         values = [o.decode(kind, raw) for kind, raw in zip(op.src, words, strict=False)]
@@ -160,11 +185,10 @@ def clamped_pair(operation: str, kind: str) -> Clamped:
 
 
 def saturations() -> Iterator[tuple[str, Clamped]]:
-    for name in SATURATING:
-        op = EXACT[f"v_{name}"]
+    for name, op in saturating():
         form = "_e64" if name in LONG or op.accumulates else ""
         third = ", v10" if len(op.src) == 3 and not op.accumulates else ""
-        yield f"v_{name}{form} v14, v2, v6{third} clamp", clamped_exact(name)
+        yield f"v_{name}{form} v14, v2, v6{third} clamp", clamped_exact(op)
     for operation in PAIRS:
         for kind in ("i16", "u16"):
             third = ", v10" if operation == "mad" else ""

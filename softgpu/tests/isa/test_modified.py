@@ -15,7 +15,7 @@ import pytest
 from . import oracle as o
 from .cases import SOURCES, VECTOR, Case, all_cases, differs, expected_vector, width_of
 from .device import TARGETS
-from .instructions import VECTOR as EXACT
+from .instructions import tolerance
 from .single import LANES, Batch, Result, Wave, random_waves
 from .test_instructions import close, seeded
 
@@ -71,7 +71,6 @@ class Modified:
         width = 16 if case.result == "b16" else width_of(case.dst)
         place = self.place or Place(0, width)
         mask = (1 << place.width) - 1
-        exact = EXACT.get(case.name)
         if (got.exec, got.vcc, got.scc) != (want.exec, want.vcc, want.scc):
             return f"{self.text}: vcc is {got.vcc:#x}, want {want.vcc:#x}; exec {got.exec:#x}"
         if case.dst in ("SDST", "MASK"):
@@ -87,7 +86,7 @@ class Modified:
             a, b = result >> place.shift & mask, self.after(want.lanes[n] & mask) & mask
             low = result & 0xFFFFFFFF
             right = not place.rest or low == place.others(low, old)
-            if not right or not close(case.result, a, b, exact.tolerance if exact else 0):
+            if not right or not close(case.result, a, b, tolerance(case.name)):
                 operands = [hex(x) for x in wave.lanes[n]]
                 return f"{self.text} {operands}: {result & 2**64 - 1:#x}, want {b:#x} in {place}"
         return ""

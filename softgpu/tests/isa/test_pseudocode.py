@@ -9,7 +9,7 @@ import pytest
 
 from .cases import VECTOR, Case, all_cases, differs, expected_scalar, expected_vector, width_of
 from .device import TARGETS
-from .instructions import VECTOR as EXACT
+from .instructions import tolerance
 from .single import LANES, Batch, Loaded, Result, Wave, limit_waves, random_waves
 from .test_instructions import close, seeded
 
@@ -38,14 +38,13 @@ def difference(case: Case, wave: Wave, got: Result) -> str:
     if not vector or case.dst in ("SDST", "MASK"):
         return ""
     mask = (1 << (16 if case.result == "b16" else width_of(case.dst))) - 1
-    exact = EXACT.get(case.name)
     for n in range(LANES):
         if not wave.exec >> n & 1:
             if got.lanes[n] != wave.lanes[n][3]:
                 return f"{case.name}: lane {n} does not run and has changed"
         elif not differs(case, wave, n):
             a, b = got.lanes[n] & mask, want.lanes[n] & mask
-            if not close(case.result, a, b, exact.tolerance if exact else 0):
+            if not close(case.result, a, b, tolerance(case.name)):
                 operands = [hex(x) for x in wave.lanes[n]]
                 return f"{case.name} {operands} vcc {wave.vcc >> n & 1}: {a:#x}, want {b:#x}"
     return ""
@@ -65,7 +64,6 @@ def check(target: str, seed: str, waves: int, draw: Draw = random_waves) -> None
     print(f"{target}: {len(cases)} cases agree")
 
 
-@pytest.mark.check
 def test_instructions_follow_the_pseudocode() -> None:
     check("gfx90a", "quick", QUICK_WAVES)
 

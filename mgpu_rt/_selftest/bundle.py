@@ -1,6 +1,6 @@
 """The bundle in the wheel: lowered programs, their kernels by chip, saved sequences.
 
-csrc/selftest/bundle.py builds the bundle. Each program has separate host code for each LLVM
+tests/proofs/programs/bundle.py builds the bundle. Each program has separate host code for each LLVM
 release, with space for the images; `Bundle.lay_out` inserts a chip's images.
 """
 

@@ -71,7 +71,7 @@ def find(
     if chip not in bundle.chips:
         raise CommandError(
             f"there are no kernels for {gpu.target} here. In a checkout, with an LLVM that knows "
-            f"{gpu.target}, write them with `python -m csrc.selftest.bundle --chip {chip} "
+            f"{gpu.target}, write them with `python -m tests.proofs.programs.bundle --chip {chip} "
             f"kernels.tar.xz`; then name the file: --image kernels.tar.xz"
         )
     others = [other for other in gpus if other != gpu and not other.shows]

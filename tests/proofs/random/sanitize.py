@@ -26,8 +26,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from csrc.selftest import images
 from mgpu_rt import __version__
+from tests.proofs.programs import images
 from tests.proofs.random import cases, runner
 
 ROOT = runner.ROOT

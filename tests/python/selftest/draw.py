@@ -1,4 +1,4 @@
-"""Writes random sequences for the selftest into a folder, for csrc/selftest/bundle.py.
+"""Writes random sequences for the selftest into a folder, for tests/proofs/programs/bundle.py.
 
     python -m tests.python.selftest.draw FOLDER
 

@@ -4,7 +4,7 @@ at a time from the library, and uses the emulated device.
     python -m tests.python.selftest.share [--rest | --all] [PROOF ...]
 
 The command builds the library without each proof of docs/proofs.md, one at a time, and plays the
-programs of csrc/selftest/programs. Some programs need two devices, or reset a device. The proof's
+programs of tests/proofs/programs. Some programs need two devices, or reset a device. The proof's
 witness `selftest CHECK` in the table of docs/proofs.md is played first. If this check does not
 report the library as wrong, the first check that does becomes the witness. If no check reports the
 library, the row gives the reason. Until the reason is known, the row has "selftest: open", which a
@@ -22,11 +22,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from csrc.selftest.programs import groups
 from mgpu_rt._selftest import bundle, right
 from mgpu_rt._selftest.machine import Machine, find
 from mgpu_rt._selftest.result import HIP, Part
 from tests.proofs.mutants import table
+from tests.proofs.programs import groups
 from tests.support.child import environment
 from tests.support.variants import without
 

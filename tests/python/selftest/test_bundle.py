@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from csrc.selftest import bundle as maker
 from mgpu_rt._selftest import bundle
 from mgpu_rt._selftest.sequences import Case
+from tests.proofs.programs import bundle as maker
 
-AGAIN = "run `python -m csrc.selftest.bundle`, and commit what it makes"
+AGAIN = "run `python -m tests.proofs.programs.bundle`, and commit what it makes"
 LARGEST = 400_000  # bytes in the wheel; compiled files for it add 60,000
 
 

@@ -17,8 +17,6 @@ from pathlib import Path
 
 import pytest
 
-from csrc.selftest import images
-from csrc.selftest.programs import groups
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.report import format
 from mgpu_rt._selftest import (
@@ -35,6 +33,7 @@ from mgpu_rt._selftest import (
 )
 from mgpu_rt._selftest import page as pages
 from mgpu_rt._selftest.bundle import Bundle
+from tests.proofs.programs import groups, images
 from tests.support.child import environment
 from tests.support.command import invoke
 from tests.support.patience import HANG

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from csrc.selftest.programs.script import (
+from tests.proofs.programs.script import (
     BUFFER,
     HEAP,
     HELD_MS,

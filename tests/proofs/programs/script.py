@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from csrc.selftest import images
 from mgpu_rt._selftest import right
 from mgpu_rt._selftest.bundle import MADE
 from mgpu_rt._selftest.sequences import Case
+from tests.proofs.programs import images
 
 NULL = 0  # the null stream, and no object of any kind
 BUFFER, STREAM, EVENT, MODULE, FUNCTION = range(5)

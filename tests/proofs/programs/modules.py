@@ -3,8 +3,9 @@ that identifies its image."""
 
 from __future__ import annotations
 
-from csrc.selftest import images
-from csrc.selftest.programs.script import (
+from mgpu_rt._selftest.bundle import ENDLESS, OFFLOAD
+from tests.proofs.programs import images
+from tests.proofs.programs.script import (
     HIP,
     MODULE,
     NULL,
@@ -15,7 +16,6 @@ from csrc.selftest.programs.script import (
     mixed,
     pattern,
 )
-from mgpu_rt._selftest.bundle import ENDLESS, OFFLOAD
 
 modules = Group("modules", alone=True)
 bundles = Group("modules-bundles", alone=True, amd=True)

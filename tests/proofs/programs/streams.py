@@ -3,7 +3,8 @@ covers."""
 
 from __future__ import annotations
 
-from csrc.selftest.programs.script import (
+from mgpu_rt._selftest.bundle import PRINTING
+from tests.proofs.programs.script import (
     EVENT,
     HIP,
     LONG_MS,
@@ -15,7 +16,6 @@ from csrc.selftest.programs.script import (
     Script,
     filled,
 )
-from mgpu_rt._selftest.bundle import PRINTING
 
 streams = Group("streams", alone=True)
 others = Group("streams-others")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from csrc.selftest.programs.script import NULL, Group, Script
+from tests.proofs.programs.script import NULL, Group, Script
 
 #: Each group has its own process, because a process cannot stop asking for times. If no other code
 #: calls HIP, the library caches events with every release of HIP.

@@ -1,7 +1,7 @@
 """Builds mgpu_rt/_selftest/bundle.tar.xz, which `mgpu-rt selftest` reads.
 
-    python -m csrc.selftest.bundle
-    python -m csrc.selftest.bundle --chip gfx1251 kernels.tar.xz  # for `selftest --image`
+    python -m tests.proofs.programs.bundle
+    python -m tests.proofs.programs.bundle --chip gfx1251 kernels.tar.xz  # for `selftest --image`
 
 The bundle contains the programs of bench/programs, with host code from LLVM 22, 19 and 15. The
 bundle also contains the kernels of these programs for every chip, and sequences from the tests'
@@ -27,12 +27,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench import PROGRAMS as SOURCES
-from csrc.selftest import images
-from csrc.selftest.programs import groups
 from mgpu_rt._files import write_whole
 from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
 from mgpu_rt._selftest import bundle
 from mgpu_rt._selftest.bundle import ROOM, marker
+from tests.proofs.programs import groups, images
 
 #: The iterations of each program's loop; None: the program has no loop.
 PROGRAMS: dict[str, int | None] = {
@@ -192,7 +191,7 @@ def libraries() -> dict[str, bytes]:
 
 
 def proofs() -> dict[str, bytes]:
-    """Returns the programs of csrc/selftest/programs; those that reset a device are separate."""
+    """Returns the programs of tests/proofs/programs; those that reset a device are separate."""
     made = {}
     for group in groups():
         kind = "resets" if group.harsh else "proofs"
@@ -259,7 +258,9 @@ def pack(members: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="csrc.selftest.bundle", description="make the bundle")
+    parser = argparse.ArgumentParser(
+        prog="tests.proofs.programs.bundle", description="make the bundle"
+    )
     parser.add_argument("--chip", help="the kernels of this chip alone, for selftest's --image")
     parser.add_argument("--all", action="store_true", help="compile what is there, too")
     parser.add_argument("--sequences", type=Path, help="a folder of tests.python.selftest.draw")

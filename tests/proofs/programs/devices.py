@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from csrc.selftest.programs.graphs import build, built, call, host_buffers, replay
-from csrc.selftest.programs.memory import taken_early
-from csrc.selftest.programs.modules import run
-from csrc.selftest.programs.script import (
+from tests.proofs.programs.graphs import build, built, call, host_buffers, replay
+from tests.proofs.programs.memory import taken_early
+from tests.proofs.programs.modules import run
+from tests.proofs.programs.script import (
     EVENT,
     HIP,
     MODULE,

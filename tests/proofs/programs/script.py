@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mgpu_rt._selftest import right
@@ -228,19 +228,27 @@ class Group:
     harsh: bool = False  # the case resets the device
     amd: bool = False  # NVIDIA's driver is not asked, has other answers, or lacks the images
     pins: bool = False  # only a device that pins pages shows its result
+    host: bool = False  # its results do not depend on the device: `mgpu-rt selftest` lacks it
     written: list[Written] = field(default_factory=list)
 
     def __call__(self, write: Written) -> Written:
         self.written.append(write)
         return write
 
-    def case(self) -> Case:
+    @property
+    def check(self) -> str:
+        """Returns the name of the check that plays the group."""
+        return f"{'resets' if self.harsh else 'proofs'}-{self.name}"
+
+    def case(self, steps: Collection[str] = ()) -> Case:
+        """Returns the group's programs; with `steps`, only programs that need no other steps."""
         scripts = []
         for write in self.written:
             script = Script()
             script.step("empty")
             write(script)
-            scripts.append(script)
+            if not steps or all(line.split()[1] in steps for line in script.lines):
+                scripts.append(script)
         return Case(
             images=[*images.NAMES, *(MADE if self.amd else ())],
             threads={i: one.threads for i, one in enumerate(scripts)},

@@ -23,18 +23,8 @@ import mgpu_rt
 del sys.path[0]
 """
 
-_RUN_MODULE = """
-import runpy
-runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
-"""
-
 
 def text_command(text: str, *arguments: str) -> list[str]:
     """Returns the command that runs Python code with arguments, which the code finds in
     sys.argv[1:]."""
     return [sys.executable, *_FLAGS, "-c", _BEGIN + text, _HOME, *arguments]
-
-
-def module_command(module: str, *arguments: str) -> list[str]:
-    """Returns the command that runs a module of this package as `python -m` does."""
-    return text_command(_RUN_MODULE, module, *arguments)

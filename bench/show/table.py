@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bench import records
 from bench.setup.sides import GRAPH, HOISTED, LAZY, LLVM, OURS, SERIAL, STOCK, TITLES
-from mgpu_rt._selftest import result
 
 #: The rows of the fast path's table, measured on a stub of HIP. Each row contains a benchmark's
 #: key, a figure's name and a description.
@@ -327,60 +326,6 @@ def emulator(results: dict[str, Any], device: str) -> str:
     return "\n".join(lines)
 
 
-def selftests(documents: list[dict[str, Any]], _device: str) -> str:
-    """Shows the findings of `mgpu-rt selftest`, a row for each file. The files may come from any
-    machine."""
-    lines = [
-        "| device | HIP, driver | as with stock | µs: " + ", ".join(map(_loop_name, _LOOPS)) + " | "
-        "gain |",
-        "|---|---|---|---|---|",
-    ]
-    for document in map(result.upgraded, documents):
-        if faults := result.faults(document):
-            raise ValueError(f"a selftest's file is not as its schema has it: {faults[0]}")
-        device = document["device"]
-        taken = {(t["program"], t["llvm"], t["side"]): t["us"] for t in document["fast"]}
-        before, after = ([taken.get((*loop, s)) for loop in _LOOPS] for s in ("stock", "library"))
-        gains = (b / a if a and b else None for b, a in zip(before, after, strict=True))
-        cells = (
-            f"{device['name']} ({device['target']})",
-            f"{device['hip']}, {device['driver']}",
-            _right(document["right"]),
-            f"{_numbers(before)} with stock's; {_numbers(after)} with mgpu_rt",
-            _numbers(gains),
-        )
-        lines.append("| " + " | ".join(_plain(cell) for cell in cells) + " |")
-    return "\n".join(lines)
-
-
-#: The table shows these loops of a selftest; a loop is a program and an LLVM release.
-_LOOPS = (("forum", 19), ("forum", 22), ("churn", 22), ("layers", 22))
-
-
-def _loop_name(loop: tuple[str, int]) -> str:
-    return f"{loop[0]} {loop[1]}"
-
-
-def _right(parts: list[dict[str, Any]]) -> str:
-    compared, total = (sum(part[name] for part in parts) for name in ("compared", "total"))
-    sides = [wrong["side"] for part in parts for wrong in part["wrong"]]
-    failed = sides.count(result.HIP)
-    wrong = len(sides) - failed
-    said = f"all {total}" if compared == total else f"{compared} of {total} compared"
-    if wrong:
-        said = f"**{wrong} differ** of {total}"
-    return f"{said}; HIP failed in {failed}" if failed else said
-
-
-def _numbers(values: Iterable[float | None]) -> str:
-    return ", ".join("–" if value is None else number(value) for value in values)
-
-
-def _plain(text: str) -> str:
-    """Returns the text, with a space for each character that would end a cell or begin markup."""
-    return re.sub(r"[|<>`\n]", " ", text)
-
-
 def _at(row: dict[str, Any], percent: int) -> str:
     return number(row["us"][row["percentiles"].index(percent)])
 
@@ -401,7 +346,6 @@ TABLES: dict[str, Callable[[Any, str], str]] = {
     "objects": objects,
     "emulator": emulator,
     "sparse": sparse,
-    "selftest": selftests,
 }
 
 #: The files that show tables.

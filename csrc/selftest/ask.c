@@ -1,12 +1,8 @@
-/* Queries HIP about itself and its devices, and measures the duration of each query that the
- * runtime makes. */
+/* Queries HIP about itself and its devices. */
 #include "hip.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* ---- devices ---- */
 
 /* Returns a target such as "gfx90a:sramecc+:xnack-" from a device's properties; NULL if there is no
  * target. The target's offset depends on HIP's release. The function therefore searches for text of
@@ -59,96 +55,4 @@ void print_memory(void) {
     size_t available = 0, total = 0;
     hip_check(HIP(MemGetInfo, size_t *, size_t *)(&available, &total), "hipMemGetInfo");
     printf("free\t%zu\ntotal\t%zu\n", available, total);
-}
-
-/* ---- questions ---- */
-
-enum { ROUNDS = 9, CALLS = 2000, BUFFER_ID = 7, DISABLE_TIMING = 2 };
-
-static void *stream, *event, *block;
-static char *host;
-static union {
-    char bytes[256];
-    void *pointer;
-} answer;
-static size_t size;
-
-/* Each ask_* function makes one query, through `asked`. HIP's function is looked up before the
- * measurement. */
-static function asked;
-
-static void ask_stream(void) {
-    ((int (*)(void *))asked)(stream);
-}
-static void ask_flags(void) {
-    ((int (*)(void *, void *))asked)(stream, &answer);
-}
-static void ask_event(void) {
-    ((int (*)(void *))asked)(event);
-}
-static void ask_pointer(void) {
-    ((int (*)(void *, const void *))asked)(&answer, block);
-}
-static void ask_host(void) {
-    ((int (*)(void *, const void *))asked)(&answer, host);
-}
-static void ask_range(void) {
-    ((int (*)(void *, size_t *, void *))asked)(&answer, &size, block);
-}
-static void ask_id(void) {
-    ((int (*)(void *, int, void *))asked)(&answer, BUFFER_ID, block);
-}
-static void ask_nothing(void) {
-    ((int (*)(void))asked)();
-}
-static void ask_device(void) {
-    ((int (*)(void *))asked)(&answer);
-}
-
-static const struct {
-    const char *name, *function;
-    void (*ask)(void);
-} questions[] = {
-    {"hipStreamQuery", "hipStreamQuery", ask_stream},
-    {"hipStreamGetFlags", "hipStreamGetFlags", ask_flags},
-    {"hipStreamGetDevice", "hipStreamGetDevice", ask_flags},
-    {"hipEventQuery", "hipEventQuery", ask_event},
-    {"hipPointerGetAttributes, device", "hipPointerGetAttributes", ask_pointer},
-    {"hipPointerGetAttributes, host", "hipPointerGetAttributes", ask_host},
-    {"hipPointerGetAttribute", "hipPointerGetAttribute", ask_id},
-    {"hipMemGetAddressRange", "hipMemGetAddressRange", ask_range},
-    {"hipGetDevice", "hipGetDevice", ask_device},
-    {"hipGetLastError", "hipGetLastError", ask_nothing},
-};
-
-static int compare(const void *left, const void *right) {
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median_ns(void (*ask)(void)) {
-    double samples[ROUNDS];
-    for (int round = 0; round < ROUNDS; ++round) {
-        const uint64_t begin = now_ns();
-        for (int i = 0; i < CALLS; ++i)
-            ask();
-        samples[round] = (double)(now_ns() - begin) / CALLS;
-    }
-    qsort(samples, ROUNDS, sizeof *samples, compare);
-    return samples[ROUNDS / 2];
-}
-
-void print_questions(void) {
-    hip_check(HIP(StreamCreate, void **)(&stream), "hipStreamCreate");
-    hip_check(HIP(EventCreateWithFlags, void **, unsigned)(&event, DISABLE_TIMING),
-              "hipEventCreateWithFlags");
-    hip_check(HIP(Malloc, void **, size_t)(&block, 4096), "hipMalloc");
-    hip_check(HIP(EventRecord, void *, void *)(event, stream), "hipEventRecord");
-    hip_check(HIP(DeviceSynchronize, void)(), "hipDeviceSynchronize");
-    host = malloc(4096);
-    for (size_t i = 0; i < sizeof questions / sizeof *questions; ++i) {
-        asked = hip_find(questions[i].function);
-        if (asked)
-            printf("%s\t%.1f\n", questions[i].name, median_ns(questions[i].ask));
-    }
 }

@@ -20,19 +20,7 @@ function hip_need(const char *name);
 /* Ends the program if HIP has refused a call. */
 void hip_check(int error, const char *what);
 
-uint64_t now_ns(void);
 void fail(const char *what, const char *which) __attribute__((noreturn));
-
-/* Reads a number from each line of the standard input, and runs `program` that many times. For each
- * line, prints the nanoseconds until the device is idle. */
-void serve_rounds(void (*program)(void));
-
-/* Prepares a program of bench/programs and returns its handwritten loop; `words` contains the name,
- * the number of iterations, and the path of the image. */
-void (*by_hand(int count, char **words))(void);
-
-/* Prints the cost of each query that the library makes: lines of name, tab, nanoseconds. */
-void print_questions(void);
 
 /* Prints HIP's facts about itself and each device: lines of name, tab, value. */
 void print_devices(void);

@@ -5,9 +5,7 @@
  *     measure programs LIBRARY NAME...     runs each lowered program once: "# NAME", its answers
  *     measure both LIBRARY NAME            one on devices 0 and 1 at once, a thread each
  *                                          both say "# end" on stderr when main returns
- *     measure rounds LIBRARY NAME          runs it as often as the lines of stdin say (hip.h)
- *     measure hand NAME ITERATIONS IMAGE   the same of the loop by hand on HIP
- *     measure questions                    what each question to HIP costs
+ *     measure rounds LIBRARY NAME          runs it as often as the lines of stdin say
  *
  * MGPU_RT_HIP names HIP. LIBRARY is the bundle's programs.so. The programs in LIBRARY call the
  * runtime library to which `measure` is linked, and print through functions of this file. */
@@ -26,7 +24,7 @@ void fail(const char *what, const char *which) {
     exit(97);
 }
 
-uint64_t now_ns(void) {
+static uint64_t now_ns(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
@@ -154,7 +152,9 @@ static void run_on_both(void (*program)(void)) {
         fputs(sides[i].text, stdout);
 }
 
-void serve_rounds(void (*program)(void)) {
+/* Reads a number from each line of the standard input, and runs `program` that many times. For each
+ * line, prints the nanoseconds until the device is idle. */
+static void serve_rounds(void (*program)(void)) {
     int (*wait_for_all)(void) = HIP(DeviceSynchronize, void);
     char line[32];
     while (fgets(line, sizeof line, stdin)) {
@@ -173,10 +173,6 @@ int main(int count, char **words) {
     out = stdout;
     if (strcmp(mode, "devices") == 0) {
         print_devices();
-    } else if (strcmp(mode, "questions") == 0) {
-        print_questions();
-    } else if (strcmp(mode, "hand") == 0 && count == 5) {
-        serve_rounds(by_hand(count - 2, words + 2));
     } else if (strcmp(mode, "memory") == 0) {
         print_memory();
     } else if (strcmp(mode, "programs") == 0 && count > 3) {

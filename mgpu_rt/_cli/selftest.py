@@ -28,12 +28,6 @@ if TYPE_CHECKING:
     "--json", "file", type=parameters.PATH, metavar="FILE", help="Write the results to this file."
 )
 @click.option(
-    "--page",
-    type=parameters.PATH,
-    metavar="FILE",
-    help="Write the results as a page for a browser.",
-)
-@click.option(
     "--harsh",
     is_flag=True,
     help="Also reset the device, which ends the work of other programs on it.",
@@ -45,26 +39,19 @@ if TYPE_CHECKING:
         "be repeated."
     ,
 )  # fmt: skip
-@click.option("--verbose", is_flag=True, help="Print each step on stderr.")
-@click.option(
-    "--image", type=parameters.PATH, metavar="FILE", help="A file with kernels for another chip."
-)
 def selftest(
     device: str,
     gpu: int | None,
     minutes: float,
     file: str | None,
-    page: str | None,
     harsh: bool,
     only: tuple[str, ...],
-    verbose: bool,
-    image: str | None,
 ) -> None:
     """Test mgpu_rt on this machine's GPU: do results equal stock's, and how much time is saved?
 
     The selftest runs programs that LLVM 22, 19 and 15 have lowered. The selftest also plays saved
     sequences of calls. The selftest compares the library's results with stock's behaviour.
-    Afterwards the selftest times loops in five modes. FILE does not identify you or your machine,
+    Afterwards the selftest times loops in three modes. FILE does not identify you or your machine,
     so you can send it to others. The selftest allocates at most a tenth of the free memory.
 
     Exit status 0: all results are right; 1: some are wrong, as the lines report; 2: some checks
@@ -74,14 +61,14 @@ def selftest(
     from mgpu_rt._selftest import run, summary
 
     try:
-        for output in filter(None, (file, page)):
-            files.check_writable(output)
-        asked = run.Request(device, gpu, minutes, harsh, only, image)
-        result = run.run(asked, _say if verbose else _progress)
+        if file:
+            files.check_writable(file)
+        asked = run.Request(device, gpu, minutes, harsh, only)
+        result = run.run(asked, _progress)
         _progress("")
         for line in summary.lines(result, file or ""):
             click.echo(line)
-        _write(result, file, page)
+        _write(result, file)
     except CommandError:
         _progress("")
         raise
@@ -97,24 +84,16 @@ def _progress(text: str) -> None:
         click.echo(f"\r\033[K{text}", nl=False, err=True)
 
 
-def _say(text: str) -> None:
-    click.echo(text, err=True)
-
-
-def _write(result: Result, file: str | None, page: str | None) -> None:
+def _write(result: Result, file: str | None) -> None:
     import json
 
     from mgpu_rt._cli import files
 
-    if file:
-        document = json.dumps(result.document(), indent=1) + "\n"
-        try:
-            files.write(file, document.encode())
-        except CommandError:
-            click.echo(document)  # so that the minutes are not lost
-            raise
-    if page:
-        from mgpu_rt._cli.report import format
-        from mgpu_rt._selftest import page as pages
-
-        format.write(page, format.document(pages.TITLE, pages.body(result)))
+    if not file:
+        return
+    document = json.dumps(result.document(), indent=1) + "\n"
+    try:
+        files.write(file, document.encode())
+    except CommandError:
+        click.echo(document)  # so that the minutes are not lost
+        raise

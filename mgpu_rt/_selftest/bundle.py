@@ -1,6 +1,6 @@
 """The bundle in the wheel: lowered programs, their kernels by chip, saved sequences.
 
-csrc/selftest/bundle.py builds the bundle. Each program has separate host code for each LLVM
+tests/proofs/programs/bundle.py builds the bundle. Each program has separate host code for each LLVM
 release, with space for the images; `Bundle.lay_out` inserts a chip's images.
 """
 
@@ -137,18 +137,10 @@ def _filled(library: bytes, images: dict[str, bytes]) -> bytes:
     return bytes(filled)
 
 
-def read(path: Path = PATH, image: Path | None = None) -> Bundle:
-    """Reads the bundle. If `image` is given, also reads kernels for further chips from this file.
-    Raises OSError, tarfile.TarError or ValueError."""
+def read(path: Path = PATH) -> Bundle:
+    """Reads the bundle. Raises OSError, tarfile.TarError or ValueError."""
     members = _members(path)
-    manifest = json.loads(members["manifest.json"])
-    if image is not None:
-        more = {name: one for name, one in _members(image).items() if name.startswith("kernels/")}
-        if not more:
-            raise ValueError(f"{image} holds no kernels")
-        manifest["chips"] += sorted({name.split("/")[1] for name in more})
-        members |= more
-    return Bundle(members, manifest)
+    return Bundle(members, json.loads(members["manifest.json"]))
 
 
 def _members(path: Path) -> dict[str, bytes]:

@@ -1,5 +1,4 @@
-"""Measures the library's gain on this machine: the times of loops in five modes, and the times of
-the runtime's queries to HIP."""
+"""Measures the library's gain on this machine: the times of loops in three modes."""
 
 from __future__ import annotations
 
@@ -19,22 +18,13 @@ from mgpu_rt._selftest.machine import EMULATED, MEASURE, Machine
 from mgpu_rt._selftest.result import STOCK, Result, Timing
 from mgpu_rt._selftest.right import OFF, failures
 
-HAND = "by hand"
 SIDES: dict[str, dict[str, str]] = {
     STOCK: OFF,
     "library": {},
-    "exclusive": {"MGPU_RT_EXCLUSIVE": "on"},
     "lazy": {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
-    HAND: {},
 }
-#: For each loop: the program, the program's LLVM release, the iterations per call, and the module
-#: that the handwritten loop loads.
-LOOPS = (
-    ("forum", 19, 20, "test_func"),
-    ("forum", 22, 20, "test_func"),
-    ("churn", 22, 20, "kernels"),
-    ("layers", 22, 10, "kernels"),
-)
+#: For each loop: the program, the program's LLVM release, and the iterations per call.
+LOOPS = (("forum", 19, 20), ("forum", 22, 20), ("churn", 22, 20), ("layers", 22, 10))
 ROUND = 0.05  # seconds that a round should take
 ROUNDS = 25  # of each side, at most
 LEAST = 5
@@ -111,21 +101,11 @@ def measure(
     seconds: float,
     step: Callable[[str], None],
 ) -> None:
-    """Fills the fields `fast`, `questions`, `advice` and `untimed` of `result`. Raises Hung."""
-    try:
-        result.questions = _questions(machine)
-    except Untimed as why:
-        result.untimed.append(str(why))
+    """Fills the fields `fast`, `advice` and `untimed` of `result`. Raises Hung."""
     order = random.Random(28)
-    for number, (program, llvm, iterations, module) in enumerate(LOOPS):
+    for number, (program, llvm, iterations) in enumerate(LOOPS):
         step(f"timing: {program}, LLVM {llvm}, in {len(SIDES)} ways")
-        image = folder / "images" / f"{program}.{module}"
-        words = {
-            side: ["hand", program, str(iterations), str(image)]
-            if side == HAND
-            else ["rounds", str(folder / library_name(llvm)), program]
-            for side in SIDES
-        }
+        words = ["rounds", str(folder / library_name(llvm)), program]
         until = time.monotonic() + seconds / len(LOOPS)
         try:
             with _loops(words, machine.environment, f"{program}, LLVM {llvm}") as loops:
@@ -146,12 +126,12 @@ def measure(
 
 @contextlib.contextmanager
 def _loops(
-    words: Mapping[str, Sequence[str]], environment: Mapping[str, str], name: str
+    words: Sequence[str], environment: Mapping[str, str], name: str
 ) -> Iterator[dict[str, _Loop]]:
     with contextlib.ExitStack() as stack:
         loops = {}
         for side, options in SIDES.items():
-            loop = _Loop(words[side], {**environment, **options}, f"{name}, {side}")
+            loop = _Loop(words, {**environment, **options}, f"{name}, {side}")
             stack.enter_context(loop.err)
             stack.enter_context(children.killed(loop.process))
             loops[side] = loop
@@ -182,17 +162,6 @@ def _rounds(
     return {side: (samples, calls[side]) for side, samples in taken.items()}
 
 
-def _questions(machine: Machine) -> dict[str, float]:
-    """Returns the nanoseconds of each query that the runtime sends to HIP."""
-    ended = children.run([str(MEASURE), "questions"], machine.environment, ANSWER)
-    if ended.status is None:
-        raise Hung("the questions to HIP: their process did not end")
-    if ended.how:
-        raise Untimed(f"the questions to HIP: {ended.how}")
-    lines = (line.partition("\t") for line in ended.out.splitlines())
-    return {name: float(ns) for name, _, ns in lines}
-
-
 # ---- advice ----
 
 WORTH = 0.05  # relative to the time; a smaller gain is no advice
@@ -217,14 +186,13 @@ def advice(fast: Sequence[Timing]) -> str:
         return "The library gains nothing here: stock's behaviour is as fast."
     found = []
     for (program, llvm), sides in lines:
-        for side, words in (("exclusive", "--exclusive"), ("lazy", "--exclusive --lazy")):
-            spared = 1 - sides[side].us / sides["library"].us if side in sides else 0
-            if spared >= WORTH and sides[side].high < sides["library"].low:
-                found.append((side == "exclusive", spared, program, llvm, words))
+        spared = 1 - sides["lazy"].us / sides["library"].us if "lazy" in sides else 0
+        if spared >= WORTH and sides["lazy"].high < sides["library"].low:
+            found.append((spared, program, llvm))
     if not found:
         return "Leave the options as they are: none of them gains more than the spread here."
-    _, spared, program, llvm, words = max(found)
+    spared, program, llvm = max(found)
     return (
-        f"If nothing else in the process calls HIP, `mgpu-rt run {words}` saves {spared:.0%} of "
-        f"the library's time for {program} (LLVM {llvm})."
+        f"If nothing else in the process calls HIP, `mgpu-rt run --exclusive --lazy` saves "
+        f"{spared:.0%} of the library's time for {program} (LLVM {llvm})."
     )

@@ -51,6 +51,7 @@ class Machine:
     environment: Mapping[str, str]  # environment of every child
     both: Mapping[str, str] | None  # `environment` with a second device, if there is one
     chip: str  # chip in the bundle
+    player: Path = PLAYER
 
 
 def find(
@@ -70,9 +71,8 @@ def find(
     chip = chip_of(gpu.target)
     if chip not in bundle.chips:
         raise CommandError(
-            f"there are no kernels for {gpu.target} here. In a checkout, with an LLVM that knows "
-            f"{gpu.target}, write them with `python -m csrc.selftest.bundle --chip {chip} "
-            f"kernels.tar.xz`; then name the file: --image kernels.tar.xz"
+            f"there are no kernels for {gpu.target} here: with an LLVM that knows {gpu.target}, "
+            f"add it to tests/proofs/programs/bundle.py in a checkout"
         )
     others = [other for other in gpus if other != gpu and not other.shows]
     alone = _only(kind, environment, gpu)

@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mgpu_rt import _interpreter
-from mgpu_rt._selftest import children, emulator
+from mgpu_rt._selftest import children
 from mgpu_rt._selftest.bundle import Bundle, library_name
-from mgpu_rt._selftest.machine import MEASURE, PLAYER, Machine
-from mgpu_rt._selftest.result import EMULATOR, HIP, STOCK, Part, Wrong
+from mgpu_rt._selftest.machine import MEASURE, Machine
+from mgpu_rt._selftest.result import HIP, STOCK, Part, Wrong
 from mgpu_rt._selftest.sequences import Case, Output, differences, run
 
 #: The time limit of one process in seconds. An emulated device needs a few seconds; a GPU is
 #: faster.
 LIMIT = 60.0
 MOST_SAID = 12  # lines about the faults of one check
-AGAIN = 3  # how often a failed sequence is played again
 
 OFF = {"MGPU_RT_CACHE": "off"}
 #: The library's settings: the default, settings that users choose, and limits so small that caches
@@ -89,16 +87,12 @@ def checks(
     machine: Machine,
     folder: Path,
     kinds: Sequence[str] = KINDS,
-    again: int = AGAIN,
 ) -> list[Check]:
-    """Returns all checks for this machine, the programs first. `again` says how often a failed
-    sequence is played again; with 0 the first wrong side ends the check."""
+    """Returns all checks for this machine, the programs first."""
     found = [*_program_checks(bundle, machine, folder)]
     if machine.both is not None:
         found.append(_both_check(machine, folder))
-    found += _emulator_checks(bundle, machine, folder)
     images = folder / "images"
-    found += [_python_check(part, machine, images / "plain0") for part in ("graph", "hook")]
     for kind in kinds:
         part = "sequences" if kind in RANDOM else "proofs"
         for name, content in bundle.sequences(kind).items():
@@ -108,7 +102,7 @@ def checks(
                     continue
                 case = case.with_nvidia()
             if case.devices == 1 or machine.both is not None:
-                found.append(_sequence_check(part, name, case, machine, images, again))
+                found.append(sequence_check(part, name, case, machine, images))
     return found
 
 
@@ -217,42 +211,6 @@ def failures(said: Sequence[str]) -> list[str]:
     return [line for line in said if " failed with " in line]
 
 
-# ---- the emulated device ----
-
-
-def _emulator_checks(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[Check]:
-    for name, words in emulator.commands(bundle, machine, folder):
-
-        def make(words=words) -> Findings:
-            compared, wrong = emulator.compare(words, machine)
-            return Findings([EMULATOR] if compared else [], wrong)
-
-        yield Check("emulated device", name, [EMULATOR], make)
-
-
-# ---- what Python adds ----
-
-#: The last line that in_python.py prints: the number of compared results.
-_COMPARED = re.compile(r"compared [1-9]\d*")
-
-
-def _python_check(part: str, machine: Machine, image: Path) -> Check:
-    command = _interpreter.module_command("mgpu_rt._selftest.in_python", part, str(image))
-
-    def make() -> Findings:
-        ended = children.run(command, machine.environment, LIMIT)
-        *wrong, last = ended.out.splitlines() or [""]
-        if ended.how or not _COMPARED.fullmatch(last):
-            wrong += [*filter(None, [last, ended.how]), "it did not come to its end"]
-        if wrong:
-            wrong += ended.err.splitlines()[-4:]
-        found = Findings()
-        found.add("library", wrong)
-        return found
-
-    return Check(f"{part}s", part, ["library"], make)
-
-
 # ---- sequences ----
 
 #: Plays a sequence with the settings of a side. Returns the output, and the faults relative to
@@ -260,9 +218,9 @@ def _python_check(part: str, machine: Machine, image: Path) -> Check:
 Play = Callable[..., tuple[Output, list[str]]]
 
 
-def _sequence_check(
-    part: str, name: str, case: Case, machine: Machine, images: Path, again: int
-) -> Check:
+def sequence_check(part: str, name: str, case: Case, machine: Machine, images: Path) -> Check:
+    """Returns the check that plays a case with the images in a folder. The check ends at the first
+    side with a fault."""
     if case.devices > 1 and machine.both is not None:
         machine = dataclasses.replace(machine, environment=machine.both)
 
@@ -272,78 +230,50 @@ def _sequence_check(
         return _played(case, machine, images, {**options, **named}, stock)
 
     sides = case.sides or WITH_OTHERS
-    if case.known:
-        return Check(part, name, sides, lambda: known_compared(play, sides, again))
-    return Check(part, name, sides, lambda: sequence_compared(play, sides, again))
+    compare = known_compared if case.known else sequence_compared
+    return Check(part, name, sides, lambda: compare(play, sides))
 
 
-def known_compared(play: Play, sides: Sequence[str], again: int = AGAIN) -> Findings:
+def known_compared(play: Play, sides: Sequence[str]) -> Findings:
     """Returns the faults of a sequence whose results are all known. The sequence is not played with
     stock's behaviour, because stock's results differ from the known results."""
     found = Findings()
     for side in sides:
-        said, wrong = play(side, Output())
+        _, wrong = play(side, Output())
         found.add(side, wrong)
-        if said.status == children.HUNG or (wrong and not again):
+        if wrong:
             break
     return found
 
 
-def sequence_compared(
-    play: Play, sides: Sequence[str] = WITH_OTHERS, again: int = AGAIN
-) -> Findings:
-    """Returns the faults of a sequence, by side. Occasionally HIP itself ends the process. If HIP
-    also ends the process with stock's behaviour, the end counts as a failure of HIP. If HIP ended
-    the process on a side, the side counts as compared when at least one repetition has no fault."""
+def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Findings:
+    """Returns the faults of a sequence, by side. HIP itself sometimes ends a process by a signal.
+    If HIP also ends one of two plays with stock's behaviour, the end is a failure of HIP, and the
+    side is not compared."""
     found = Findings()
     stock, wrong = play(STOCK)
-    for number in range(AGAIN):
-        if not _was_ended(stock):
-            break
-        found.wrong[HIP] = [f"the process was ended {number + 1} times, as follows", *wrong]
+    if _was_ended(stock):
         stock, wrong = play(STOCK)
     if _was_ended(stock):
-        found.wrong[HIP].insert(0, "stock's behaviour never came to its end: nothing was compared")
+        found.wrong[HIP] = ["stock's behaviour never came to its end: nothing was compared", *wrong]
     elif wrong:
         found.wrong[STOCK] = wrong
     if wrong:
         return found
     for side in sides:
         said, wrong = play(side, stock)
-        if not wrong or said.status == children.HUNG or not again:
-            found.add(side, wrong)
-            if wrong:
-                break
+        if wrong and _was_ended(said) and any(_was_ended(play(STOCK)[0]) for _ in range(2)):
+            found.wrong[HIP] = [f"{side}: stock's behaviour was ended so too", *wrong]
             continue
-        more = _Again(play, side, stock, again)
-        if not (_was_ended(said) and more.stock_was_ended):
-            found.add(side, [more.sentence, *wrong])
-            continue
-        if more.was_right:
-            found.add(side, [])
-        found.wrong.setdefault(HIP, []).extend([more.sentence, *wrong])
+        found.add(side, wrong)
+        if wrong:
+            break
     return found
 
 
 def _was_ended(said: Output) -> bool:
     """Returns True if a signal, such as abort's, ended the process."""
     return isinstance(said.status, int) and said.status < 0
-
-
-class _Again:
-    """Repeats a sequence that failed on a side: `again` times on that side, and `again` times with
-    stock's behaviour."""
-
-    def __init__(self, play: Play, side: str, stock: Output, again: int) -> None:
-        mine = [play(side, stock) for _ in range(again)]
-        stocks = [play(STOCK) for _ in range(again)]
-        wrong, stocks_wrong = (sum(bool(one[1]) for one in plays) for plays in (mine, stocks))
-        self.was_right = wrong < again
-        self.stock_was_ended = any(_was_ended(said) for said, _ in stocks)
-        self.sentence = (
-            f"{side}: played {again} times more, it was wrong {wrong} times, stock's behaviour "
-            f"{stocks_wrong} times"
-        )
 
 
 def _played(
@@ -375,4 +305,4 @@ def _play(case: Case, machine: Machine, images: Path, options: Mapping[str, str]
         "DRIVER_HIP": machine.environment["MGPU_RT_HIP"],
         "DRIVER_WHEN": "late" if case.late else "early",
     }
-    return run([str(PLAYER), str(images), str(script)], environment, LIMIT)
+    return run([str(machine.player), str(images), str(script)], environment, LIMIT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import tarfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +30,6 @@ class Request:
     minutes: float = 5.0
     harsh: bool = False
     only: tuple[str, ...] = ()
-    image: str | None = None
     library: Path | None = None  # replaces this installation's
 
     @property
@@ -52,7 +50,7 @@ def run(asked: Request, step: Callable[[str], None]) -> Result:
     early; the result then contains the findings so far. Raises CommandError."""
     begin = time.monotonic()
     step("looking for a GPU")
-    read = _read(asked.image)
+    read = bundle.read()
     found = machine.find(asked.device, asked.gpu, read, asked.library)
     result = Result(__version__, datetime.date.today().isoformat(), _device(found))
     result.processor = machine.processor()
@@ -103,14 +101,6 @@ def _test(
     result.ended = right.perform(checks, result.right, until, step, asked.command)
     if times and not result.ended.startswith("hung"):
         fast.measure(found, folder, result, min(timing, 60.0), step)
-
-
-def _read(image: str | None) -> bundle.Bundle:
-    try:
-        return bundle.read(image=Path(image) if image else None)
-    except (OSError, ValueError, KeyError, tarfile.TarError) as error:
-        what = image or "what the selftest reads"
-        raise CommandError(f"{what} cannot be read: {error}") from None
 
 
 def _device(found: machine.Machine) -> dict[str, object]:

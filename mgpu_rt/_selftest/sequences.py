@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -97,14 +97,19 @@ class Case:
         without any work. After the driver's end, stock's behaviour reports a failure for each call;
         the library reports no failure for calls that a cache serves. NVIDIA's driver sets no last
         error for a call that the library refuses (csrc/runtime/driver/refusal.h)."""
+
+        def keep(line: str, known: str | None) -> bool:
+            return line.split()[0] not in _AFTER_NVIDIAS_END and known != "an error"
+
+        return self.only(keep)
+
+    def only(self, keep: Callable[[str, str | None], bool]) -> Case:
+        """Returns the case with the lines that `keep` selects, given a line and the line's expected
+        result."""
         lines, expected = {}, {}
         for number, body in self.lines.items():
             known = self.expected[number]
-            kept = [
-                i
-                for i, line in enumerate(body, 1)
-                if line.split()[0] not in _AFTER_NVIDIAS_END and known.get(i) != "an error"
-            ]
+            kept = [i for i, line in enumerate(body, 1) if keep(line, known.get(i))]
             lines[number] = [body[i - 1] for i in kept]
             expected[number] = {new: known[i] for new, i in enumerate(kept, 1) if i in known}
         return replace(self, lines=lines, expected=expected)

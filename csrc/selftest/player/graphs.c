@@ -1,8 +1,5 @@
-/* Steps for external streams, graphs and overrides. The program captures a graph on an external
- * stream, or the library builds a graph. The library also replays functions of `mgpu-rt lower
- * --graph` as graphs. An override must not get calls for graphs or external streams.
- *
- * All steps except captures call functions of mgpu_rt.h. */
+/* Steps for external streams and graphs. The program captures a graph on an external stream, or the
+ * library builds a graph. All steps except captures call functions of mgpu_rt.h. */
 #include "steps.h"
 
 #include <stdio.h>
@@ -10,15 +7,10 @@
 #include <string.h>
 
 struct mgpu_rt_graph;
-struct mgpu_rt_graph_function {
-    const char *name;
-    void *state;
-};
 struct mgpu_rt_scratch {
     void *stream, *data;
     size_t capacity;
 };
-enum { REPLAYED, PLAINLY, BUILDING };
 
 int mgpu_rt_use_stream(void *) __attribute__((weak));
 int mgpu_rt_graph_begin(void) __attribute__((weak));
@@ -26,12 +18,7 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void) __attribute__((weak));
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *, void *stream) __attribute__((weak));
 void mgpu_rt_graph_destroy(struct mgpu_rt_graph *) __attribute__((weak));
 char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *) __attribute__((weak));
-int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *, const void *arguments, size_t)
-    __attribute__((weak));
-int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *) __attribute__((weak));
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *, size_t bytes) __attribute__((weak));
-int mgpu_rt_intercept(const char *name, void (*instead)(void)) __attribute__((weak));
-void (*mgpu_rt_native(const char *name))(void) __attribute__((weak));
 
 /* lend STREAM: from now on mgpuStreamCreate returns this stream, until a step lends the null
  * stream */
@@ -119,101 +106,6 @@ static void play_scratch(const struct step *step) {
     say_handle(step, mgpu_rt_scratch_reserve(&scratch, 2 * bytes));
 }
 
-/* ---- functions as `mgpu-rt lower --graph` writes them ---- */
-
-struct call {
-    void *image, *host;
-    int64_t image_bytes, count, k, inner;
-};
-
-static struct mgpu_rt_graph_function lowered[] = {{"first", NULL}, {"second", NULL}};
-
-/* Copies words to the device, mixes them there with a kernel, and copies them back; creates all
- * objects, waits for them and destroys them. */
-static void run_lowered(const struct step *step, const struct call *call);
-
-static void call_lowered(const struct step *step, struct mgpu_rt_graph_function *function,
-                         const struct call *call) {
-    const int way = mgpu_rt_graph_enter(function, call, sizeof *call);
-    if (way == REPLAYED)
-        return;
-    run_lowered(step, call);
-    if (way == BUILDING && mgpu_rt_graph_leave(function) != 0)
-        run_lowered(step, call);
-}
-
-static void run_lowered(const struct step *step, const struct call *call) {
-    const size_t bytes = 4 * (size_t)call->count;
-    if (call->inner) {
-        struct call within = *call;
-        within.inner = 0;
-        for (int i = 0; i < call->inner; ++i)
-            call_lowered(step, &lowered[1], &within);
-        return;
-    }
-    void *stream = mgpuStreamCreate();
-    void *module = mgpuModuleLoad(call->image, (size_t)call->image_bytes);
-    void *function = mgpuModuleGetFunction(module, "mix");
-    void *block = mgpuMemAlloc(bytes, stream, false);
-    mgpuMemcpy(block, call->host, bytes, stream);
-    mgpuStreamSynchronize(stream);
-    launch_mix(step, function, stream, block, call->count, call->k);
-    mgpuStreamSynchronize(stream);
-    mgpuMemcpy(call->host, block, bytes, stream);
-    mgpuMemFree(block, stream);
-    mgpuStreamSynchronize(stream);
-    mgpuStreamDestroy(stream);
-    mgpuModuleUnload(module);
-}
-
-/* call IMAGE HOST COUNT K INNER: calls the second function; if INNER is not 0, calls the first
- * function. The first function calls the second function INNER times */
-static void play_call(const struct step *step) {
-    size_t bytes;
-    const void *image = image_content((int)ARGUMENT(0), &bytes);
-    const struct call call = {
-        (void *)(uintptr_t)image, BUFFER(1), (int64_t)bytes, ARGUMENT(2), ARGUMENT(3), ARGUMENT(4)};
-    call_lowered(step, &lowered[ARGUMENT(4) == 0], &call);
-}
-
-/* ---- overrides ---- */
-
-static const char *const overridable[] = {"mgpuStreamCreate", "mgpuStreamDestroy",
-                                          "mgpuEventCreate", NULL};
-static int override_calls;
-
-static void *create_stream_instead(void) {
-    ++override_calls;
-    return ((void *(*)(void))mgpu_rt_native(overridable[0]))();
-}
-
-static void destroy_stream_instead(void *stream) {
-    ++override_calls;
-    ((void (*)(void *))mgpu_rt_native(overridable[1]))(stream);
-}
-
-static void *create_event_instead(void) {
-    ++override_calls;
-    return ((void *(*)(void))mgpu_rt_native(overridable[2]))();
-}
-
-/* override FUNCTION ON: installs an override of the function, or removes the override if ON is 0;
- * FUNCTION 3 does not exist */
-static void play_override(const struct step *step) {
-    void (*const instead[])(void) = {(void (*)(void))create_stream_instead,
-                                     (void (*)(void))destroy_stream_instead,
-                                     (void (*)(void))create_event_instead, NULL};
-    override_calls = 0;
-    say(step, "%d",
-        mgpu_rt_intercept(overridable[ARGUMENT(0)],
-                          ARGUMENT(1) != 0 ? instead[ARGUMENT(0)] : NULL));
-}
-
-/* overridden: prints how many calls the override has got */
-static void play_overridden(const struct step *step) {
-    say(step, "%d calls", override_calls);
-}
-
 /* ---- the steps ---- */
 
 const struct step_kind graph_steps[] = {
@@ -227,8 +119,5 @@ const struct step_kind graph_steps[] = {
     {"ungraph", play_ungraph},
     {"order", play_order},
     {"scratch", play_scratch},
-    {"call", play_call},
-    {"override", play_override},
-    {"overridden", play_overridden},
     {NULL, NULL},
 };

@@ -10,8 +10,8 @@
 /* The place of an image when the program loads the image. IMAGE_FIXED is the image's own address,
  * which never changes. IMAGE_FIRST and IMAGE_SECOND are buffers that all images share, like the
  * buffers of a JIT. IMAGE_MAPPED means newly mapped pages. The other places are constants in
- * libraries (csrc/selftest/bundle.py). IMAGE_CONSTANT's library stays open. IMAGE_CLOSABLE's
- * library may be closed. The loader has relocated IMAGE_RELOCATED's library. */
+ * libraries (tests/proofs/programs/bundle.py). IMAGE_CONSTANT's library stays open.
+ * IMAGE_CLOSABLE's library may be closed. The loader has relocated IMAGE_RELOCATED's library. */
 enum {
     IMAGE_FIXED,
     IMAGE_FIRST,

@@ -42,7 +42,8 @@ void steps_reset(void) {
     memset(functions, 0, sizeof functions);
     for (size_t i = 0; i < sizeof marks / sizeof *marks; ++i)
         sem_init(&marks[i], 0, 0);
-    edges_reset();
+    if (more_reset != NULL)
+        more_reset();
     const char *text = getenv("DRIVER_COPIES_WAIT");
     copies_wait = text != NULL ? (int)strtol(text, NULL, 10) : 100;
 }
@@ -383,54 +384,6 @@ static void play_unevent(const struct step *step) {
     EVENT(1) = NULL;
 }
 
-typedef struct elapsed {
-    float milliseconds;
-    int64_t error;
-} elapsed_function(void *, void *, void *);
-
-enum clock { CLOCK_FOUND, CLOCK_IMPORTED, CLOCK_OWN, CLOCK_WRAPPED };
-
-/* Finds the function mgpuEventElapsedTime that this call uses. A JIT finds the function by its
- * name, and a library may import the function. A library may also define its own function of this
- * name, which calls HIP's function or the runtime's function. LLVM's own library lacks the
- * function. */
-static elapsed_function *clock_of(enum clock clock) {
-    static const char name[] = "mgpuEventElapsedTime", runtime[] = "libmlir_rocm_runtime.so";
-    elapsed_function *found;
-    if (clock == CLOCK_IMPORTED) { /* the step has opened the library */
-        *(void **)&found = dlsym(library_open("importer"), "imported_timer");
-        return found;
-    }
-    void *library = clock == CLOCK_FOUND ? RTLD_DEFAULT : library_open("timer");
-    if (clock != CLOCK_FOUND)
-        *(void **)dlsym(library, "timer_calls") =
-            clock == CLOCK_OWN ? foreign_symbol("hipEventElapsedTime")
-                               : dlsym(dlopen(runtime, RTLD_NOW | RTLD_NOLOAD), name);
-    *(void **)&found = dlsym(library, name);
-    if (clock == CLOCK_FOUND && found)
-        (void)found(NULL, NULL, NULL); /* after this call, new events have timing */
-    return found;
-}
-
-/* elapsed HOW STREAM CLOCK: calls mgpuEventElapsedTime with one of its signatures; if HOW is 2 or
- * 3, the first handle is invalid */
-static void play_elapsed(const struct step *step) {
-    struct elapsed found = {0};
-    void *const wild = (void *)(uintptr_t)0xDEAD0000;
-    elapsed_function *ask = clock_of((enum clock)ARGUMENT(2));
-    void *start = mgpuEventCreate(), *stop = mgpuEventCreate();
-    mgpuEventRecord(start, STREAM(1));
-    mgpuEventRecord(stop, STREAM(1));
-    mgpuEventSynchronize(stop);
-    if (ask && ARGUMENT(0) % 2 == 0)
-        found = ask(ARGUMENT(0) == 0 ? start : wild, ARGUMENT(0) == 0 ? stop : start, STREAM(1));
-    else if (ask)
-        found.error = ask(&found.milliseconds, ARGUMENT(0) == 1 ? start : wild, stop).error;
-    say(step, (int)found.error == 0 && found.milliseconds >= 0 ? "a time" : "no time");
-    mgpuEventDestroy(start);
-    mgpuEventDestroy(stop);
-}
-
 /* ---- errors ---- */
 
 /* lasterror SAY: clears the thread's last error; prints the error if SAY is 1, or whether there is
@@ -463,19 +416,6 @@ static void play_empty(const struct step *step) {
         mgpu_rt_empty_cache();
 }
 
-/* misuse: prints how often the stub has detected a use of dead handles or freed memory */
-static void play_misuse(const struct step *step) {
-    uint64_t (*misuse)(void);
-    *(void **)&misuse = foreign_symbol("hipstub_misuse");
-    static uint64_t before;
-    if (misuse == NULL)
-        return;
-    const uint64_t now = misuse();
-    if (now != before)
-        say(step, "misuse %llu", (unsigned long long)(now - before));
-    before = now;
-}
-
 /* post MARK, await MARK: all steps before post precede all steps after await */
 static void play_post(const struct step *step) {
     sem_post(&marks[ARGUMENT(0)]);
@@ -503,24 +443,31 @@ static const struct step_kind call_steps[] = {
     {"record", play_record},
     {"waitevent", play_waitevent},
     {"eventsync", play_eventsync},
-    {"elapsed", play_elapsed},
     {"unevent", play_unevent},
     {"lasterror", play_lasterror},
     {"error", play_error},
     {"reset", play_reset},
     {"empty", play_empty},
-    {"misuse", play_misuse},
     {"post", play_post},
     {"await", play_await},
     {NULL, NULL},
 };
 
-void (*step_find(const char *name))(const struct step *step) {
-    static const struct step_kind *const tables[] = {call_steps, module_steps, fault_steps,
-                                                     edge_steps, graph_steps,  host_steps};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; ++i)
-        for (const struct step_kind *kind = tables[i]; kind->name != NULL; ++kind)
-            if (strcmp(kind->name, name) == 0)
-                return kind->play;
-    return NULL;
+typedef void (*play_function)(const struct step *step);
+
+static play_function find_in(const struct step_kind *kinds, const char *name) {
+    while (kinds->name != NULL && strcmp(kinds->name, name) != 0)
+        ++kinds;
+    return kinds->play;
+}
+
+play_function step_find(const char *name) {
+    static const struct step_kind *const tables[] = {call_steps,  module_steps, edge_steps,
+                                                     graph_steps, host_steps,   NULL};
+    play_function found = NULL;
+    for (const struct step_kind *const *table = tables; *table != NULL && found == NULL; ++table)
+        found = find_in(*table, name);
+    for (size_t i = 0; more_steps != NULL && more_steps[i] != NULL && found == NULL; ++i)
+        found = find_in(more_steps[i], name);
+    return found;
 }

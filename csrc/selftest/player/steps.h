@@ -72,10 +72,13 @@ struct step_kind {
     const char *name;
     void (*play)(const struct step *step);
 };
-extern const struct step_kind module_steps[], fault_steps[], edge_steps[], graph_steps[],
-    host_steps[];
+extern const struct step_kind module_steps[], edge_steps[], graph_steps[], host_steps[];
+/* The tables of steps that only the tests' player has (tests/proofs/random/player); NULL ends the
+ * list of tables. */
+extern const struct step_kind fault_steps[], limit_steps[], interface_steps[];
+extern const struct step_kind *const more_steps[] __attribute__((weak));
 
-/* Forgets the handles that the step crowd created and that the last sequence did not destroy. */
-void edges_reset(void);
+/* Clears the state of the tests' steps. */
+void more_reset(void) __attribute__((weak));
 
 #endif

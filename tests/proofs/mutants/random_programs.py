@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from csrc.selftest import images
+from tests.proofs.programs import images
 from tests.proofs.random import model, programs, runner, script
 
 PROGRAMS, AT_ONCE, ENDINGS = 1200, 20, 40

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from csrc.selftest import images
+from tests.proofs.programs import images
 from tests.proofs.random.model import (
     ALLOCATED,
     EXIT_LATE,

@@ -4,8 +4,8 @@
 # or included by another makefile, which then has the target `soak` too.
 
 random_dir := build/random_driver
-random_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic
-random_sources := $(wildcard csrc/selftest/player/*.c)
+random_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -Icsrc/selftest/player
+random_sources := $(wildcard csrc/selftest/player/*.c tests/proofs/random/player/*.c)
 random_library := build/lib/libmlir_rocm_runtime.so
 
 include $(if $(hipstub_dir),,tests/devices/hipstub/build.mk)
@@ -16,7 +16,7 @@ RANDOM_DRIVER := $(random_dir)/player $(random_dir)/player-linked $(random_dir)/
 .PHONY: random-driver soak
 random-driver: $(RANDOM_DRIVER)
 
-$(random_dir)/player: $(wildcard csrc/selftest/player/*.[ch]) | $(random_library)
+$(random_dir)/player: $(random_sources) $(wildcard csrc/selftest/player/*.h) | $(random_library)
 	@mkdir -p $(@D)
 	$(CC) $(random_flags) $(random_sources) -Wl,--allow-shlib-undefined $(random_library) \
 	    -pthread -ldl -o $@

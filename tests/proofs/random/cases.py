@@ -20,7 +20,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from csrc.selftest import images
+from tests.proofs.programs import images
 from tests.proofs.random import programs, runner, script
 
 PROGRAMS = 20  # programs of a case

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from csrc.selftest import images
+from tests.proofs.programs import images
 from tests.proofs.random.actions import (
     WORDS,
     Actions,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from csrc.selftest import images
+from tests.proofs.programs import images
 from tests.proofs.random import runner, script
 
 # The minimum number of actions still allows small programs. hypothesis can shrink an action to zero

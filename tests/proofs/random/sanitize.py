@@ -26,8 +26,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from csrc.selftest import images
 from mgpu_rt import __version__
+from tests.proofs.programs import images
 from tests.proofs.random import cases, runner
 
 ROOT = runner.ROOT
@@ -84,10 +84,11 @@ def build(name: str) -> None:
         objects = list(pool.map(compile_one, sources))
     link = ["-shared", f"-Wl,-soname,{library.name}", f"-Wl,--version-script={exports}"]
     _run(compiler, *sanitize, *objects, *link, "-Wl,-z,nodelete", "-ldl", "-pthread", "-o", library)
-    players = sorted((ROOT / "csrc" / "selftest" / "player").glob("*.c"))
+    folders = (ROOT / "csrc" / "selftest" / "player", Path(__file__).with_name("player"))
+    players = sorted(path for folder in folders for path in folder.glob("*.c"))
     for player, more in (("player", []), ("player-linked", ["build/hipstub/libamdhip64.so.5"])):
         needed = ["-Wl,--allow-shlib-undefined", "-Wl,--no-as-needed", library, *more]
-        flags = [*FLAGS, *sanitize, *UNTYPED[cc]]
+        flags = [*FLAGS, *sanitize, *UNTYPED[cc], f"-I{folders[0]}"]
         _run(compiler, *flags, *players, *needed, "-pthread", "-ldl", "-o", out / player)
 
 

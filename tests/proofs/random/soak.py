@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
 from bench import records
-from csrc.selftest import images
 from tests.devices.rocm import packages, releases
+from tests.proofs.programs import images
 from tests.proofs.random import programs, runner, table
 
 RESULTS = records.SUITES / "random.json"

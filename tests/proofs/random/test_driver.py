@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from csrc.selftest import images
+from tests.proofs.programs import images
 from tests.proofs.random import cases, model, programs, runner, script, table
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from csrc.selftest import images
+from tests.proofs.programs import images
 from tests.proofs.random import programs, runner
 
 SAMPLES = {

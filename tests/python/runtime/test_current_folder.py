@@ -61,7 +61,7 @@ import os, sys
 sys.path.insert(0, sys.argv[1])
 from mgpu_rt import _interpreter
 os.chdir(sys.argv[2])
-text = "import json, mgpu_rt._selftest.in_python as found; print(found.__file__, sys.argv[1:])"
+text = "import json, mgpu_rt._selftest.run as found; print(found.__file__, sys.argv[1:])"
 command = _interpreter.text_command(text, "word")
 os.execv(command[0], command)
 """
@@ -75,13 +75,8 @@ def test_a_child_takes_the_package_that_started_it(planted: Path, version: str) 
     if python is None:
         pytest.skip(f"no Python {version} here")
     done = run(Path("/"), [python, "-c", STARTS, str(ROOT), str(planted)])
-    file = ROOT / "mgpu_rt" / "_selftest" / "in_python.py"
+    file = ROOT / "mgpu_rt" / "_selftest" / "run.py"
     assert (done.returncode, done.stdout) == (0, f"{file} ['word']\n"), done.stderr
-
-
-def test_a_child_is_as_a_module_that_is_run(planted: Path) -> None:
-    done = run(planted, _interpreter.module_command("mgpu_rt._selftest.in_python"))
-    assert "not enough values to unpack" in done.stderr  # the message comes from its main
 
 
 def test_pythonpath_is_searched_by_a_child(planted: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Writes random sequences for the selftest into a folder, for csrc/selftest/bundle.py.
+"""Writes random sequences for the selftest into a folder, for tests/proofs/programs/bundle.py.
 
     python -m tests.python.selftest.draw FOLDER
 
@@ -19,14 +19,16 @@ from tests.proofs.random import cases, runner
 SEQUENCES, SEED = 300, 28
 #: The number of sequences that may reset the device. Only --harsh plays these sequences.
 HARSH = 60
+#: Actions that need steps of the tests' player.
+TESTS_ALONE = ("bad", "crowd", "elapsed", "end-busy", "end-busy-handlers", "hoard", "refused")
 
 
 def draw(folder: Path) -> None:
     device = dataclasses.replace(runner.SOFTGPU, name="any")
     folder.mkdir(parents=True, exist_ok=True)
     for kind, count, seed, without in (
-        ("calm", SEQUENCES, SEED, ("reset",)),
-        ("harsh", HARSH, SEED + 1, ()),
+        ("calm", SEQUENCES, SEED, (*TESTS_ALONE, "reset")),
+        ("harsh", HARSH, SEED + 1, TESTS_ALONE),
     ):
         with tempfile.TemporaryDirectory() as scratch:
             paths = cases.write(count, Path(scratch), device, seed, without)

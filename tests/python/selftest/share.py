@@ -4,7 +4,7 @@ at a time from the library, and uses the emulated device.
     python -m tests.python.selftest.share [--rest | --all] [PROOF ...]
 
 The command builds the library without each proof of docs/proofs.md, one at a time, and plays the
-programs of csrc/selftest/programs. Some programs need two devices, or reset a device. The proof's
+programs of tests/proofs/programs. Some programs need two devices, or reset a device. The proof's
 witness `selftest CHECK` in the table of docs/proofs.md is played first. If this check does not
 report the library as wrong, the first check that does becomes the witness. If no check reports the
 library, the row gives the reason. Until the reason is known, the row has "selftest: open", which a
@@ -22,15 +22,16 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from csrc.selftest.programs import groups
 from mgpu_rt._selftest import bundle, right
 from mgpu_rt._selftest.machine import Machine, find
 from mgpu_rt._selftest.result import HIP, Part
 from tests.proofs.mutants import table
-from tests.support.child import environment
+from tests.proofs.programs import groups
+from tests.support.child import BUILD, environment
 from tests.support.variants import without
 
 TWO = "gfx90a,gfx90a"
+PLAYER = BUILD / "random_driver" / "player"
 WITNESS = re.compile(r"(?:, )?`selftest ([^`]*)`")
 #: Matches the reason why no check detects the missing proof; docs/proofs.md explains each reason.
 REASON = re.compile(r", selftest: (\w+)")
@@ -38,19 +39,22 @@ REASONS = ("race", "failure", "cost", "device", "words", "outside")
 
 
 def checks_of(library: Path, folder: Path, names: Sequence[str] = ()) -> list[right.Check]:
-    """Returns the selftest's checks of `library` with the given names. If `names` is empty, returns
-    all checks of the part "proofs". The checks repeat nothing, and end at the first wrong side."""
+    """Returns the checks of `library` with the given names: programs of tests/proofs/programs, and
+    the bundle's checks. If `names` is empty, returns the check of each group of programs."""
     read = bundle.read()
     found = find("softgpu", None, read, library, base=environment("softgpu", MGPU_RT_SOFTGPU=TWO))
     read.lay_out(found.chip, folder)
-    checks = right.checks(read, _one(found), folder, (*right.KINDS, *right.HARSH), again=0)
-    pins = {f"proofs-{group.name}" for group in groups() if group.pins}
-    checks = [check for check in checks if check.name not in pins]
-    pinned = right.checks(read, _pins(found), folder, again=0)
-    checks += [check for check in pinned if check.name in pins]
-    return [
-        check for check in checks if check.name in names or (not names and check.part == "proofs")
+    found = dataclasses.replace(found, player=PLAYER)
+    one, pinned = _one(found), _pins(found)
+    checks = [
+        right.sequence_check(
+            "proofs", group.check, group.case(), pinned if group.pins else one, folder / "images"
+        )
+        for group in groups()
     ]
+    if names:
+        checks += [c for c in right.checks(read, one, folder) if c.part != "proofs"]
+    return [check for check in checks if not names or check.name in names]
 
 
 def _one(found: Machine) -> Machine:

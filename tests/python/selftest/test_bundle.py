@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
 
-from csrc.selftest import bundle as maker
 from mgpu_rt._selftest import bundle
 from mgpu_rt._selftest.sequences import Case
+from tests.proofs.programs import bundle as maker
 
-AGAIN = "run `python -m csrc.selftest.bundle`, and commit what it makes"
+AGAIN = "run `python -m tests.proofs.programs.bundle`, and commit what it makes"
 LARGEST = 400_000  # bytes in the wheel; compiled files for it add 60,000
 
 
@@ -97,16 +96,3 @@ def test_calm_sequences_reset_no_device(read: bundle.Bundle) -> None:
     assert sum(len(case.lines) for case in calm) >= 300
     assert not any(" reset" in line for case in calm for line in case.text().splitlines())
     assert any(" reset" in line for case in harsh for line in case.text().splitlines())
-
-
-def test_kernels_of_a_further_chip_are_taken_from_a_file(
-    read: bundle.Bundle, tmp_path: Path
-) -> None:
-    file = tmp_path / "kernels.tar.xz"
-    file.write_bytes(maker.pack([("kernels/gfx9999/forum.test_func", b"code")]))
-    more = bundle.read(image=file)
-    assert more.kernels("gfx9999") == {"forum.test_func": b"code"}
-    assert more.chips == [*read.chips, "gfx9999"]
-    file.write_bytes(maker.pack([("other", json.dumps({}).encode())]))
-    with pytest.raises(ValueError, match="no kernels"):
-        bundle.read(image=file)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import html
 import json
 import math
 import os
@@ -17,14 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from csrc.selftest import images
-from csrc.selftest.programs import groups
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.report import format
 from mgpu_rt._selftest import (
     bundle,
     children,
-    emulator,
     fast,
     machine,
     result,
@@ -33,13 +28,24 @@ from mgpu_rt._selftest import (
     sequences,
     summary,
 )
-from mgpu_rt._selftest import page as pages
 from mgpu_rt._selftest.bundle import Bundle
-from tests.support.child import environment
+from tests.proofs.programs import groups
+from tests.python.selftest import share
+from tests.support.child import environment, library
 from tests.support.command import invoke
 from tests.support.patience import HANG
 
 COMMAND = (sys.executable, "-m", "mgpu_rt", "selftest", "--device", "softgpu")
+DEVICE = {"kind", "name", "target", "devices", "hip", "driver", "memory"}
+
+#: The command, with a line on stderr for each step.
+TELLS = """
+import sys
+from mgpu_rt._cli import main, selftest
+selftest._progress = lambda text: print(text, file=sys.stderr, flush=True)
+sys.argv[0] = "mgpu-rt"
+main.main()
+"""
 
 
 def selftest(*words: object, **changes: str) -> subprocess.CompletedProcess[str]:
@@ -54,74 +60,45 @@ def selftest(*words: object, **changes: str) -> subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict, str]:
-    """Returns the output, the JSON file and the page of one selftest."""
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict]:
+    """Returns the output and the JSON file of one selftest."""
     folder = tmp_path_factory.mktemp("a folder of somebody's")
-    file, page = folder / "found.json", folder / "page.html"
+    file = folder / "found.json"
     words = ("--only", "programs-15", "--only", "calm-00", "--only", "time", "--minutes", "0.2")
-    ended = selftest(*words, "--json", file, "--page", page)
+    ended = selftest(*words, "--json", file)
     assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr + ended.stdout
-    return ended.stdout, json.loads(file.read_text()), page.read_text()
+    return ended.stdout, json.loads(file.read_text())
 
 
 @pytest.mark.check
-def test_results_are_right_in_about_ten_lines(made: tuple[str, dict, str]) -> None:
+def test_results_are_right_in_about_ten_lines(made: tuple[str, dict]) -> None:
     lines = made[0].splitlines()
-    assert len(lines) <= 11
+    assert len(lines) <= 10
     assert lines[0].startswith("device:   softgpu gfx90a")
     assert lines[1].endswith(", driver emulated: no GPU was timed")
     assert "yes, all are as with stock's behaviour (programs 1 of 1, sequences 1 of 1)" in lines[3]
     begin = "time:     one launch (forum, LLVM 19): "
-    assert any(line.startswith(begin) and line.endswith(" µs by hand") for line in lines)
+    assert any(line.startswith(begin) for line in lines)
     assert "advice:   none: no GPU was timed" in lines
     assert lines[-1].startswith("file:     ")
 
 
 @pytest.mark.check
-def test_file_has_the_form_of_the_schema(made: tuple[str, dict, str]) -> None:
+def test_file_has_all_findings(made: tuple[str, dict]) -> None:
     document = made[1]
-    assert result.faults(document) == []
-    assert {timing["side"] for timing in document["fast"]} == {
-        "stock", "library", "exclusive", "lazy", "by hand"
-    }  # fmt: skip
+    assert (document["format"], document["verdict"], document["ended"]) == (3, "yes", "")
+    assert document["device"].keys() == DEVICE
+    assert {timing["side"] for timing in document["fast"]} == {"stock", "library", "lazy"}
     assert all(0 < t["low"] <= t["us"] <= t["high"] for t in document["fast"])
-    assert document["questions"]["hipStreamQuery"] > 0
     assert document["advice"] == ""
 
 
 @pytest.mark.check
-def test_file_names_no_machine_user_or_path(made: tuple[str, dict, str]) -> None:
+def test_file_names_no_machine_user_or_path(made: tuple[str, dict]) -> None:
     text = json.dumps(made[1])
     assert not re.search(rf"\b{re.escape(os.uname().nodename)}\b", text)
     for name in (str(Path.home()), "/tmp", "somebody", str(Path.cwd())):
         assert name not in text
-
-
-@pytest.mark.check
-def test_page_shows_what_was_found(made: tuple[str, dict, str]) -> None:
-    _, _, page = made
-    assert "softgpu gfx90a" in page
-    assert "Advice" not in page
-    assert "hipStreamQuery" in page and "churn, LLVM 22" in page
-
-
-@pytest.mark.check
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
-        ({"format": 1}, ".format: not 2"),
-        ({"verdict": "no"}, ".verdict: not yes, which follows from the checks"),
-        ({"right": []}, ".verdict: not not known, which follows from the checks"),
-        ({"advice": 3}, ".advice: not str"),
-        ({"host": "name"}, ".host: missing or unknown"),
-        ({"fast": [{"us": 1.0}]}, ".fast[0].program: missing or unknown"),
-        ({"questions": {"hipStreamQuery": "slow"}}, ".questions.hipStreamQuery: not float"),
-        ({"right": {}}, ".right: not a list"),
-        ({"seconds": True}, ".seconds: not float"),
-    ],
-)
-def test_schema_refuses_wrong_files(change: dict, fault: str, made: tuple[str, dict, str]) -> None:
-    assert fault in result.faults({**made[1], **change})
 
 
 def test_the_report_of_a_fault_hides_paths_and_names() -> None:
@@ -135,7 +112,7 @@ def test_the_report_of_a_fault_hides_paths_and_names() -> None:
 def interrupted(at: str, *words: object) -> tuple[int, str, str]:
     """Presses Ctrl-C once a step has begun; returns the status and the printed lines."""
     process = subprocess.Popen(
-        [*COMMAND, *map(str, words), "--verbose"],
+        [sys.executable, "-c", TELLS, *COMMAND[3:], *map(str, words)],
         env=environment("softgpu"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -156,7 +133,6 @@ def interrupted(at: str, *words: object) -> tuple[int, str, str]:
     ("at", "only", "checked"),
     [
         ("programs: programs-22", ("programs-22", "calm-00"), [0, 0]),
-        ("graphs: graph", ("programs-15", "graph", "time"), [1, 0]),
         ("sequences: calm-01", ("programs-15", "calm-00", "calm-01", "time"), [1, 1]),
         ("timing: forum", ("programs-15", "time"), [1]),
     ],
@@ -191,10 +167,10 @@ def test_an_interrupt_before_the_first_check_says_so(monkeypatch: pytest.MonkeyP
 
 def test_an_unwritable_file_is_named_before_the_test() -> None:
     for place in ("/proc/found.json", "/none/found.json"):
-        ended = selftest("--json", place, "--verbose")
+        ended = selftest("--json", place)
         assert (ended.returncode, ended.stdout) == (2, "")
         assert f"'{place}' cannot be written" in ended.stderr
-        assert "looking for a GPU" not in ended.stderr
+        assert "right:" not in ended.stdout
 
 
 def test_a_full_disk_does_not_stop_the_printed_results() -> None:
@@ -202,7 +178,7 @@ def test_a_full_disk_does_not_stop_the_printed_results() -> None:
     assert ended.returncode == 2
     assert "'/dev/full' cannot be written: No space left on device" in ended.stderr
     document = json.loads(ended.stdout[ended.stdout.index("\n{") :])
-    assert result.faults(document) == []
+    assert document["verdict"] == "yes"
 
 
 def test_a_full_disk_keeps_the_results_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,68 +193,34 @@ def test_a_full_disk_keeps_the_results_so_far(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_two_devices_are_tested_concurrently() -> None:
-    words = ("--only", "both", "--only", "proofs-devices-chosen")
+    words = ("--only", "both", "--only", "proofs-devices-copies")
     ended = selftest(*words, MGPU_RT_SOFTGPU="gfx90a,gfx90a")
     assert "yes, all are as with stock's behaviour (two devices 1 of 1, proofs 1 of 1)" in (
         ended.stdout
     )
 
 
-def proofs_played(folder: Path, *names: str, chips: str = "gfx90a") -> result.Part:
-    """Plays the named groups of proofs, or all groups if no name is given. Returns this part of the
-    selftest's result."""
-    read = bundle.read()
-    found = machine.find("softgpu", None, read, base=environment("softgpu", MGPU_RT_SOFTGPU=chips))
-    read.lay_out(found.chip, folder)
-    checks = right.checks(read, found, folder, ("proofs", "resets"))
-    checks = [check for check in checks if check.part == "proofs"]
-    checks = [check for check in checks if not names or check.name in names]
+def proofs_played(folder: Path, *names: str) -> result.Part:
+    """Plays the named groups of tests/proofs/programs, or all groups if no name is given, on one or
+    two emulated devices."""
     parts: list[result.Part] = []
+    checks = share.checks_of(library(), folder, names)
     right.perform(checks, parts, math.inf, lambda text: None, "")
     return parts[0]
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("chips", ["gfx90a", "gfx90a,gfx90a"])
-def test_all_proofs_are_compared_and_right(chips: str, tmp_path: Path) -> None:
+def test_all_proofs_are_compared_and_right(tmp_path: Path) -> None:
     """Some of the proofs reset a device."""
-    part = proofs_played(tmp_path, chips=chips)
+    part = proofs_played(tmp_path)
     assert (part.compared, part.wrong) == (part.total, [])
-    assert part.total == sum(group.devices <= len(chips.split(",")) for group in groups())
+    assert part.total == len(groups())
 
 
 def test_proofs_are_right(tmp_path: Path) -> None:
     """This test plays two groups of proofs; `make check` plays the other groups."""
     part = proofs_played(tmp_path, "proofs-shared", "proofs-memory-others")
     assert (part.compared, part.total, part.wrong) == (2, 2, [])
-
-
-def test_the_emulated_device_is_held_against_a_gpu_of_its_kind(tmp_path: Path) -> None:
-    """An emulated gfx90a takes the place of the GPU, so diff finds no difference between the GPU
-    and the emulated device."""
-    read = bundle.read()
-    emulated = machine.find("softgpu", None, read, base=environment("softgpu"))
-    assert not [*emulator.commands(read, emulated, tmp_path)]
-    gpu = dataclasses.replace(emulated, kind="hip")
-    read.lay_out(gpu.chip, tmp_path)
-    assert [name for name, _ in emulator.commands(read, gpu, tmp_path)] == [
-        "emulator-22", "emulator-19",
-    ]  # fmt: skip
-    side = [str(machine.MEASURE), "programs", str(tmp_path / "programs/22.so"), "vecadd"]
-    assert emulator.compare(["--device", "hip,gfx90a", "--", *side], gpu) == (True, {})
-    compared, found = emulator.compare(
-        ["--device", "hip,gfx90a", "--", *side, "--", *side, "vecadd"], gpu
-    )
-    assert compared and "the runs diverge" in found[result.EMULATOR][0]
-    compared, found = emulator.compare(["--device", "hip,gfx90a", "--", *side[:-1], "none"], gpu)
-    assert not compared and "no such program: none" in "".join(found[result.HIP])
-
-
-def test_a_difference_of_the_emulated_device_is_no_verdict_on_the_library() -> None:
-    differs = result.Wrong("emulator-22", result.EMULATOR, ["launch 3 of 9"], "mgpu-rt selftest")
-    found = found_so(result.Part("emulated device", 1, 1, 1, [differs]))
-    assert (found.verdict, found.wrong, found.failed) == (result.YES, [], [differs])
-    assert "the emulated device differs from the GPU in 1" in summary.verdict(found)
 
 
 def test_no_gpu_that_hip_finds_is_said() -> None:
@@ -319,23 +261,25 @@ def played(stock: list, library: list) -> right.Findings:
     return right.sequence_compared(lambda side, _=None: next(plays.get(side, iter(())), WELL))
 
 
+def test_a_sequence_that_hip_ends_once_is_played_again() -> None:
+    found = played([ENDED], [])
+    assert (found.compared, found.wrong) == (list(right.WITH_OTHERS), {})
+
+
 def test_a_failure_of_hip_is_no_verdict_on_the_library() -> None:
-    for found in played([ENDED], []), played([WELL, WELL, ENDED], [ENDED]):
-        assert found.wrong.keys() == {result.HIP}
-        assert found.compared == list(right.WITH_OTHERS)
+    found = played([WELL, WELL, ENDED], [ENDED])
+    assert (found.compared, list(found.wrong)) == (["lazy", "tight"], [result.HIP])
 
 
 def test_a_sequence_that_hip_always_ends_is_not_compared() -> None:
     found = played([ENDED] * 9, [ENDED])
     assert (found.compared, list(found.wrong)) == ([], [result.HIP])
     assert "nothing was compared" in found.wrong[result.HIP][0]
-    found = played([WELL, ENDED], [ENDED] * 9)
-    assert (found.compared, list(found.wrong)) == (["lazy", "tight"], [result.HIP])
 
 
 def test_a_process_that_dies_with_the_library_only_is_a_failure_of_the_library() -> None:
     assert played([], [ENDED]).wrong.keys() == {"library"}
-    assert played([ENDED], [ENDED]).wrong.keys() == {result.HIP, "library"}
+    assert played([ENDED], [ENDED]).wrong.keys() == {"library"}
 
 
 def test_wrong_results_are_no_failure_of_hip() -> None:
@@ -346,7 +290,7 @@ def test_wrong_results_are_no_failure_of_hip() -> None:
 
 def found_so(*parts: result.Part, **fields: object) -> result.Result:
     """Returns a selftest's result with the given parts."""
-    found = result.Result("1", "2026-01-01", dict.fromkeys(result.schema["device"], 1))
+    found = result.Result("1", "2026-01-01", dict.fromkeys(DEVICE, 1))
     found.right = list(parts)
     return dataclasses.replace(found, **fields)  # type: ignore[arg-type]
 
@@ -406,32 +350,6 @@ def test_only_what_was_compared_is_right(
     document = found.document()
     assert document["verdict"] == verdict
     assert says in summary.lines(found)[3]
-    page = format.document(pages.TITLE, pages.body(found))
-    assert says in html.unescape(page)
-
-
-def as_file() -> dict:
-    """Returns the dictionary that a successful selftest writes to its result file."""
-    device = {"kind": "", "name": "", "target": "", "devices": 1, "hip": "", "driver": ""}
-    return found_so(dataclasses.replace(ALL), device={**device, "memory": 1}).document()
-
-
-def test_a_file_counts_no_more_than_there_is() -> None:
-    document = as_file()
-    assert result.faults(document) == []
-    document["right"][0]["compared"] = 4
-    assert ".right[0].compared: more than was checked, or there is" in result.faults(document)
-
-
-def test_a_file_of_the_format_before_is_read() -> None:
-    old = as_file()
-    del old["verdict"], old["untimed"], old["right"][0]["compared"]
-    old["format"] = 1
-    assert result.faults(result.upgraded(old)) == []
-    assert result.upgraded(old)["verdict"] == "yes"
-    old["right"][0]["wrong"] = [dataclasses.asdict(BY_HIP)] * 2
-    assert result.upgraded(old)["verdict"] == "not known"
-    assert result.upgraded(old)["right"][0]["compared"] == 2
 
 
 def test_times_alone_are_what_was_asked_for() -> None:
@@ -450,19 +368,6 @@ def test_no_check_in_too_little_time_is_not_known(monkeypatch: pytest.MonkeyPatc
     assert "right:    NOT KNOWN: nothing was compared" in ended.stdout
 
 
-def test_a_part_in_python_that_compares_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The selftest reports a fault if a part in Python prints no count of compared results, or the
-    count 0."""
-    found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
-    for out, wrong in (("", True), ("compared 0\n", True), ("compared 5\n", False)):
-        ended = children.Ended(0, out, "")
-        monkeypatch.setattr(children, "run", lambda *_, ended=ended: ended)
-        (check, _) = (
-            c for c in right.checks(EMPTY, found, Path()) if c.part in ("graphs", "hooks")
-        )
-        assert bool(check.make().wrong) == wrong, out
-
-
 def test_a_program_whose_calls_fail_is_wrong_with_stock_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -479,7 +384,7 @@ def test_a_program_whose_calls_fail_is_wrong_with_stock_too(
 
 
 def test_the_advice_names_an_option_of_the_command() -> None:
-    timed = {"stock": 9.0, "library": 4.0, "exclusive": 3.9, "lazy": 1.0}
+    timed = {"stock": 9.0, "library": 4.0, "lazy": 1.0}
     taken = [result.Timing("forum", 19, side, us, us, us, 5) for side, us in timed.items()]
     assert fast.advice(taken) == (
         "If nothing else in the process calls HIP, `mgpu-rt run --exclusive --lazy` saves 75% of "
@@ -492,17 +397,9 @@ def test_a_loop_whose_calls_fail_has_no_time() -> None:
     lost = dataclasses.replace(found, environment={**found.environment, "MGPU_RT_HIP": "/none"})
     measured = found_so()
     fast.measure(lost, Path("/none"), measured, 0.0, lambda text: None)
-    assert not measured.fast and not measured.questions and not measured.advice
-    assert len(measured.untimed) == 1 + len(fast.LOOPS)
+    assert not measured.fast and not measured.advice
+    assert len(measured.untimed) == len(fast.LOOPS)
     assert any(line.startswith("untimed:  ") for line in summary.lines(measured))
-
-
-@pytest.mark.parametrize("part", ["graph", "hook"])
-def test_the_results_of_another_kernel_are_found_wrong(part: str) -> None:
-    image = images.write("gfx90a") / "plain1"
-    command = [sys.executable, "-m", "mgpu_rt._selftest.in_python", part, str(image)]
-    ended = subprocess.run(command, env=environment("softgpu"), capture_output=True, text=True)
-    assert "4096 of 4096 words are wrong, the first [0]" in ended.stdout
 
 
 def test_nothing_is_played_once_nvidias_driver_has_ended() -> None:
@@ -540,9 +437,7 @@ def test_an_unknown_check_is_named() -> None:
 
 def test_a_chip_without_kernels_is_named_with_the_way_out() -> None:
     without = Bundle({}, {"chips": ["gfx900"]})
-    with pytest.raises(
-        CommandError, match=r"no kernels for gfx90a.*--chip gfx90a kernels\.tar\.xz"
-    ):
+    with pytest.raises(CommandError, match=r"no kernels for gfx90a.* here: with an LLVM"):
         machine.find("softgpu", None, without, base=environment("softgpu"))
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from bench.setup import native
 from bench.show import table
-from mgpu_rt._selftest import result
 
 RESULTS = native.ROOT / "bench" / "results"
 FIGURES = (native.ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
@@ -41,15 +40,3 @@ def test_results_name_their_device_and_date(path) -> None:
     for benchmark in results["benchmarks"].values():
         assert benchmark["on"] in path.stem
         assert results["devices"][benchmark["on"]]["title"] == benchmark["device"]
-
-
-@pytest.mark.parametrize(
-    "path", sorted(RESULTS.glob("selftest/*.json")), ids=lambda path: path.stem
-)
-def test_a_selftests_file_has_its_form_and_names_its_device(path) -> None:
-    document = json.loads(path.read_text(encoding="utf-8"))
-    assert result.faults(result.upgraded(document)) == []
-    assert path.name.startswith(f"{document['made']}-")
-    kind, target = document["device"]["kind"], document["device"]["target"].partition(":")[0]
-    assert kind in path.stem and (target in path.stem or kind == "cuda")
-    assert sum(part["checked"] for part in document["right"]) > 0

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from csrc.selftest import images
+from tests.proofs.programs import images
 from tests.proofs.random import programs, runner
 from tests.support import allocator
 from tests.support.child import ROOT, environment

@@ -9,7 +9,7 @@ reach the release.
 
 from __future__ import annotations
 
-from csrc.selftest.programs import (
+from tests.proofs.programs import (
     captures,
     devices,
     graphs,
@@ -20,7 +20,7 @@ from csrc.selftest.programs import (
     streams,
     times,
 )
-from csrc.selftest.programs.script import Group
+from tests.proofs.programs.script import Group
 
 
 def groups() -> list[Group]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from mgpu_rt._files import write_whole
 from mgpu_rt._lowering import lower
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 OUT = ROOT / "build" / "random_driver" / "images"
 
 #: The number that the kernels of each image add. A script numbers the images in this order.

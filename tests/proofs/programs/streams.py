@@ -3,7 +3,8 @@ covers."""
 
 from __future__ import annotations
 
-from csrc.selftest.programs.script import (
+from mgpu_rt._selftest.bundle import PRINTING
+from tests.proofs.programs.script import (
     EVENT,
     HIP,
     LONG_MS,
@@ -15,7 +16,6 @@ from csrc.selftest.programs.script import (
     Script,
     filled,
 )
-from mgpu_rt._selftest.bundle import PRINTING
 
 streams = Group("streams", alone=True)
 others = Group("streams-others")
@@ -24,10 +24,10 @@ others = Group("streams-others")
 left_busy = Group("streams-left-busy", amd=True)
 #: HIP might mistake the handle of one object for the handle of another object; the library
 #: distinguishes these handles.
-handles = Group("handles", alone=True, known=True)
+handles = Group("handles", alone=True, known=True, host=True)
 #: From HIP 6 on, the library caches events only if no other code calls HIP. If other code calls
 #: HIP, HIP itself detects wrong event handles.
-event_handles = Group("handles-events", ("exclusive", "lazy and exclusive"), known=True)
+event_handles = Group("handles-events", ("exclusive", "lazy and exclusive"), known=True, host=True)
 
 
 def idle(p: Script) -> int:
@@ -297,8 +297,8 @@ def an_event_that_hip_has_back_is_another_one(p: Script) -> None:
 
 #: The library postpones a process's waits only if the process has never had two streams.
 waits = Group("waits", alone=True)
-prints = Group("waits-prints", ("lazy", "lazy and exclusive"), amd=True)
-overridden = Group("waits-overridden", ("exclusive", "lazy and exclusive"), known=True)
+prints = Group("waits-prints", ("lazy", "lazy and exclusive"), amd=True, host=True)
+overridden = Group("waits-overridden", ("exclusive", "lazy and exclusive"), known=True, host=True)
 
 
 @waits

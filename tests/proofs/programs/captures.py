@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from csrc.selftest.programs.graphs import build, built, call, host_buffers, replay
-from csrc.selftest.programs.script import (
+from tests.proofs.programs.graphs import build, built, call, host_buffers, replay
+from tests.proofs.programs.script import (
     HEAP,
     HIP,
     NULL,

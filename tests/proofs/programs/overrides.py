@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from csrc.selftest.programs.captures import RELAXED, capture, captured, lend
-from csrc.selftest.programs.graphs import build, built, call, host_buffers
-from csrc.selftest.programs.script import NULL, STREAM, Group, Script, filled
+from tests.proofs.programs.captures import RELAXED, capture, captured, lend
+from tests.proofs.programs.graphs import build, built, call, host_buffers
+from tests.proofs.programs.script import NULL, STREAM, Group, Script, filled
 
-overrides = Group("overrides", alone=True, known=True)
+overrides = Group("overrides", alone=True, known=True, host=True)
 
 CREATE_STREAM, DESTROY_STREAM, CREATE_EVENT, NO_NAME = range(4)
 

@@ -3,8 +3,9 @@ that identifies its image."""
 
 from __future__ import annotations
 
-from csrc.selftest import images
-from csrc.selftest.programs.script import (
+from mgpu_rt._selftest.bundle import ENDLESS, OFFLOAD
+from tests.proofs.programs import images
+from tests.proofs.programs.script import (
     HIP,
     MODULE,
     NULL,
@@ -15,15 +16,14 @@ from csrc.selftest.programs.script import (
     mixed,
     pattern,
 )
-from mgpu_rt._selftest.bundle import ENDLESS, OFFLOAD
 
-modules = Group("modules", alone=True)
-bundles = Group("modules-bundles", alone=True, amd=True)
-others = Group("modules-others")
+modules = Group("modules", alone=True, host=True)
+bundles = Group("modules-bundles", alone=True, amd=True, host=True)
+others = Group("modules-others", host=True)
 #: The limit permits one module, including the memory that HIP and the library use for a module.
-limited = Group("modules-limited", ("library",), {"MGPU_RT_MODULE_LIMIT": "60K"})
-overridden = Group("modules-overridden", ("exclusive",), known=True)
-handles = Group("modules-handles", alone=True, known=True)
+limited = Group("modules-limited", ("library",), {"MGPU_RT_MODULE_LIMIT": "60K"}, host=True)
+overridden = Group("modules-overridden", ("exclusive",), known=True, host=True)
+handles = Group("modules-handles", alone=True, known=True, host=True)
 
 #: Memory from which a program loads an image: one address for all images, or new memory for each
 #: load. The image may also be a constant of a library that stays open, or of a library that may be

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from csrc.selftest.programs.script import (
+from tests.proofs.programs.script import (
     BUFFER,
     HEAP,
     HELD_MS,
@@ -21,9 +21,9 @@ from csrc.selftest.programs.script import (
 #: With stock's behaviour, no graph is built.
 graphs = Group("graphs", alone=True, known=True)
 globals_at_once = Group("graphs-globals", ("library", "exclusive", "tight"), known=True)
-functions = Group("functions", alone=True)
+functions = Group("functions", alone=True, host=True)
 uncached = Group(
-    "graphs-uncached", ("library",), {"MGPU_RT_CACHE": "modules,functions"}, known=True
+    "graphs-uncached", ("library",), {"MGPU_RT_CACHE": "modules,functions"}, known=True, host=True
 )
 
 LONG = 12  # launches that take a while

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from csrc.selftest import images
 from mgpu_rt._selftest import right
 from mgpu_rt._selftest.bundle import MADE
 from mgpu_rt._selftest.sequences import Case
+from tests.proofs.programs import images
 
 NULL = 0  # the null stream, and no object of any kind
 BUFFER, STREAM, EVENT, MODULE, FUNCTION = range(5)
@@ -228,19 +228,27 @@ class Group:
     harsh: bool = False  # the case resets the device
     amd: bool = False  # NVIDIA's driver is not asked, has other answers, or lacks the images
     pins: bool = False  # only a device that pins pages shows its result
+    host: bool = False  # its results do not depend on the device: `mgpu-rt selftest` lacks it
     written: list[Written] = field(default_factory=list)
 
     def __call__(self, write: Written) -> Written:
         self.written.append(write)
         return write
 
-    def case(self) -> Case:
+    @property
+    def check(self) -> str:
+        """Returns the name of the check that plays the group."""
+        return f"{'resets' if self.harsh else 'proofs'}-{self.name}"
+
+    def case(self, steps: Collection[str] = ()) -> Case:
+        """Returns the group's programs; with `steps`, only programs that need no other steps."""
         scripts = []
         for write in self.written:
             script = Script()
             script.step("empty")
             write(script)
-            scripts.append(script)
+            if not steps or all(line.split()[1] in steps for line in script.lines):
+                scripts.append(script)
         return Case(
             images=[*images.NAMES, *(MADE if self.amd else ())],
             threads={i: one.threads for i, one in enumerate(scripts)},

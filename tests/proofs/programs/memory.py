@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from csrc.selftest.programs.script import (
+from tests.proofs.programs.script import (
     BUFFER,
     HIP,
     LONG_MS,

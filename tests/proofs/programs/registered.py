@@ -7,8 +7,8 @@ tracks changes of a process's pages.
 
 from __future__ import annotations
 
-from csrc.selftest.programs.graphs import build, built, call, replay
-from csrc.selftest.programs.script import (
+from tests.proofs.programs.graphs import build, built, call, replay
+from tests.proofs.programs.script import (
     BUFFER,
     NULL,
     WORDS,

@@ -1,7 +1,6 @@
 """Builds mgpu_rt/_selftest/bundle.tar.xz, which `mgpu-rt selftest` reads.
 
-    python -m csrc.selftest.bundle
-    python -m csrc.selftest.bundle --chip gfx1251 kernels.tar.xz  # for `selftest --image`
+    python -m tests.proofs.programs.bundle
 
 The bundle contains the programs of bench/programs, with host code from LLVM 22, 19 and 15. The
 bundle also contains the kernels of these programs for every chip, and sequences from the tests'
@@ -27,12 +26,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench import PROGRAMS as SOURCES
-from csrc.selftest import images
-from csrc.selftest.programs import groups
 from mgpu_rt._files import write_whole
 from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
 from mgpu_rt._selftest import bundle
 from mgpu_rt._selftest.bundle import ROOM, marker
+from mgpu_rt._selftest.sequences import Case
+from tests.proofs.programs import groups, images
 
 #: The iterations of each program's loop; None: the program has no loop.
 PROGRAMS: dict[str, int | None] = {
@@ -135,15 +134,27 @@ def kernels(chip: str) -> dict[str, bytes]:
 # ---- sequences ----
 
 
+def playable(content: bytes) -> bytes:
+    """Returns a case without the programs that need steps of the tests' player. The case then also
+    lacks the counts of the stub of HIP. Returns nothing if no program is left."""
+    case = Case.read(content).only(lambda line, _: line.split()[1] != "misuse")
+    kept = [n for n, body in case.lines.items() if all(x.split()[1] in STEPS for x in body)]
+    parts = ("threads", "lines", "expected")
+    left = {part: {n: getattr(case, part)[n] for n in kept} for part in parts}
+    text = json.dumps(dataclasses.asdict(dataclasses.replace(case, **left)), separators=(",", ":"))
+    return text.encode() if kept else b""
+
+
 def sequences(drawn: Path | None, old: bundle.Bundle | None) -> dict[str, bytes]:
     """Returns the random sequences in the folder `drawn`; without a folder, the sequences of the
     old bundle."""
     if drawn:
-        return {
-            f"sequences/{path.name}": path.read_bytes() for path in sorted(drawn.glob("*.json"))
-        }
-    kept = ("sequences/calm-", "sequences/harsh-")
-    return {n: content for n, content in (old.members if old else {}).items() if n.startswith(kept)}
+        made = {f"sequences/{path.name}": path.read_bytes() for path in sorted(drawn.glob("*"))}
+    else:
+        kept = ("sequences/calm-", "sequences/harsh-")
+        members = old.members.items() if old else ()
+        made = {name: content for name, content in members if name.startswith(kept)}
+    return {name: one for name, content in made.items() if (one := playable(content))}
 
 
 def _assembled(lines: Iterable[str], *options: str) -> bytes:
@@ -191,13 +202,23 @@ def libraries() -> dict[str, bytes]:
     return {f"images/{name}.so": content for name, content in made.items()}
 
 
+#: The steps of the player that the wheel contains; the tests' player has more.
+PLAYER = images.ROOT / "csrc" / "selftest" / "player"
+STEPS = {
+    name
+    for path in PLAYER.glob("*.c")
+    for name in re.findall(r'\{"(\w+)", play_', path.read_text(encoding="utf-8"))
+}
+
+
 def proofs() -> dict[str, bytes]:
-    """Returns the programs of csrc/selftest/programs; those that reset a device are separate."""
+    """Returns the programs of tests/proofs/programs whose results depend on the device; those that
+    reset a device are separate."""
     made = {}
     for group in groups():
-        kind = "resets" if group.harsh else "proofs"
-        text = json.dumps(dataclasses.asdict(group.case()), separators=(",", ":"))
-        made[f"sequences/{kind}-{group.name}.json"] = text.encode()
+        if not group.host:
+            text = json.dumps(dataclasses.asdict(group.case(STEPS)), separators=(",", ":"))
+            made[f"sequences/{group.check}.json"] = text.encode()
     return made
 
 
@@ -259,21 +280,18 @@ def pack(members: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="csrc.selftest.bundle", description="make the bundle")
-    parser.add_argument("--chip", help="the kernels of this chip alone, for selftest's --image")
+    parser = argparse.ArgumentParser(
+        prog="tests.proofs.programs.bundle", description="make the bundle"
+    )
     parser.add_argument("--all", action="store_true", help="compile what is there, too")
     parser.add_argument("--sequences", type=Path, help="a folder of tests.python.selftest.draw")
-    parser.add_argument("out", nargs="?", type=Path, default=bundle.PATH)
     options = parser.parse_args()
-    if options.chip and options.out == bundle.PATH:
-        parser.error("name the file for the chip's kernels")
     old = bundle.read() if bundle.PATH.exists() else None
     if old and options.all:
         old = dataclasses.replace(old, manifest={})
-    members = kernels(options.chip).items() if options.chip else contents(old, options.sequences)
-    packed = pack(members)
-    write_whole(options.out, packed)
-    print(f"{options.out}: {len(packed):,} bytes", file=sys.stderr)
+    packed = pack(contents(old, options.sequences))
+    write_whole(bundle.PATH, packed)
+    print(f"{bundle.PATH}: {len(packed):,} bytes", file=sys.stderr)
 
 
 if __name__ == "__main__":

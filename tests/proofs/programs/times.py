@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from csrc.selftest.programs.script import NULL, Group, Script
+from tests.proofs.programs.script import NULL, Group, Script
 
 #: Each group has its own process, because a process cannot stop asking for times. If no other code
 #: calls HIP, the library caches events with every release of HIP.
 SIDES = ("exclusive",)
-found = Group("times", SIDES, known=True)
-imported = Group("times-imported", SIDES)
-own = Group("times-own", SIDES)
-wrapped = Group("times-wrapped", SIDES, options={"LD_PRELOAD": "{images}/timer.so"}, known=True)
+found = Group("times", SIDES, known=True, host=True)
+imported = Group("times-imported", SIDES, host=True)
+own = Group("times-own", SIDES, host=True)
+wrapped = Group(
+    "times-wrapped", SIDES, options={"LD_PRELOAD": "{images}/timer.so"}, known=True, host=True
+)
 
 FOUND, IMPORTED, OWN, WRAPPED = range(4)
 

@@ -202,11 +202,24 @@ static void play_hoard(const struct step *step) {
         mgpuMemFree(thing, STREAM(0));
 }
 
+/* misuse: prints how often the stub has detected a use of dead handles or freed memory */
+static void play_misuse(const struct step *step) {
+    uint64_t (*misuse)(void);
+    *(void **)&misuse = foreign_symbol("hipstub_misuse");
+    static uint64_t before;
+    if (misuse == NULL)
+        return;
+    const uint64_t now = misuse();
+    if (now != before)
+        say(step, "misuse %llu", (unsigned long long)(now - before));
+    before = now;
+}
+
 /* ---- the steps ---- */
 
 const struct step_kind fault_steps[] = {
-    {"bad", play_bad},
-    {"refused", play_refused},
-    {"hoard", play_hoard},
+    {"bad", play_bad}, {"refused", play_refused}, {"hoard", play_hoard}, {"misuse", play_misuse},
     {NULL, NULL},
 };
+
+const struct step_kind *const more_steps[] = {fault_steps, limit_steps, interface_steps, NULL};

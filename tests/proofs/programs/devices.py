@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from csrc.selftest.programs.graphs import build, built, call, host_buffers, replay
-from csrc.selftest.programs.memory import taken_early
-from csrc.selftest.programs.modules import run
-from csrc.selftest.programs.script import (
+from tests.proofs.programs.graphs import build, built, call, host_buffers, replay
+from tests.proofs.programs.memory import taken_early
+from tests.proofs.programs.modules import run
+from tests.proofs.programs.script import (
     EVENT,
     HIP,
     MODULE,
@@ -24,11 +24,15 @@ from csrc.selftest.programs.script import (
 devices = Group("devices", devices=2)
 graphs = Group("devices-graphs", known=True, devices=2)
 #: MGPU_RT_DEVICE also works with stock's behaviour.
-option = Group("devices-option", options={"MGPU_RT_DEVICE": "1"}, devices=2)
+option = Group("devices-option", options={"MGPU_RT_DEVICE": "1"}, devices=2, host=True)
 #: A rank variable, from which the library derives the device to use.
 RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
-rank = Group("devices-rank", options={"MGPU_RT_DEVICE": "local-rank", RANK: "3"}, devices=2)
-chosen = Group("devices-chosen", options={"MGPU_RT_DEVICE": "local-rank", RANK: "2"}, devices=2)
+rank = Group(
+    "devices-rank", options={"MGPU_RT_DEVICE": "local-rank", RANK: "3"}, devices=2, host=True
+)
+chosen = Group(
+    "devices-chosen", options={"MGPU_RT_DEVICE": "local-rank", RANK: "2"}, devices=2, host=True
+)
 many = Group("devices-copies", options={"MGPU_RT_STREAM_LIMIT": "0"}, devices=2)
 resets = Group("resets", harsh=True)
 resets_of_two = Group("resets-of-two", harsh=True, devices=2)

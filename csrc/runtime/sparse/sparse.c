@@ -22,13 +22,6 @@ static struct advice no_cusparse = {
     .text = "cuSPARSE (libcusparse) was not found, so nothing is computed with sparse matrices. "
             "Install CUDA's package libcusparse or Python's package nvidia-cusparse, or add the "
             "library's folder to LD_LIBRARY_PATH"};
-static struct advice no_cusparselt = {
-    .text = "cuSPARSELt (libcusparseLt) was not found, so no 2:4 sparse matrix is multiplied. "
-            "Install CUDA's package libcusparselt0 or Python's package nvidia-cusparselt-cu12 or "
-            "-cu13, or add the library's folder to LD_LIBRARY_PATH"};
-static struct advice not_on_amd = {
-    .text = "only NVIDIA's cuSPARSELt multiplies 2:4 sparse matrices, but mgpu_rt uses AMD's HIP: "
-            "the product is not computed. Lower without 2:4 encodings"};
 static struct advice needs_another_hip = {
     .text =
         "%s needs another HIP than %s, which mgpu_rt uses: install hipSPARSE from the same ROCm"};
@@ -39,7 +32,6 @@ static struct advice sparse_lacks = {.text =
                                          "%s lacks the function %s%s: the matrix was not created"};
 
 struct sparse_functions sparse;
-struct sparselt_functions sparselt;
 
 /* The libraries that this process has opened. */
 static struct {
@@ -64,12 +56,6 @@ enum need { REQUIRED, OPTIONAL };
     }
 #include "sparse/sparse.def"
 #undef SPARSE_FN
-#define SPARSELT_FN(need, name, params)                                                            \
-    static int no_sparselt_##name params {                                                         \
-        return need == OPTIONAL ? SPARSE_SUCCESS : SPARSE_NO_LIBRARY;                              \
-    }
-#include "sparse/sparselt.def"
-#undef SPARSELT_FN
 #pragma GCC diagnostic pop
 
 /* ---- one library ---- */
@@ -88,20 +74,6 @@ static bool resolve_sparse(void *library, const char *prefix) {
 #include "sparse/sparse.def"
 #undef SPARSE_FN
     sparse = found;
-    return true;
-}
-
-static bool resolve_sparselt(void *library) {
-    struct sparselt_functions found;
-#define SPARSELT_FN(need, name, params)                                                            \
-    *(void **)&found.name = dlsym(library, "cusparseLt" #name);                                    \
-    if (!found.name && need == REQUIRED)                                                           \
-        return false;                                                                              \
-    if (!found.name)                                                                               \
-        found.name = no_sparselt_##name;
-#include "sparse/sparselt.def"
-#undef SPARSELT_FN
-    sparselt = found;
     return true;
 }
 
@@ -211,8 +183,8 @@ static void *open_cusparse(void) {
 
 /* ---- opening ---- */
 
-static pthread_once_t sparse_once = PTHREAD_ONCE_INIT, sparselt_once = PTHREAD_ONCE_INIT;
-static bool sparse_is_open, sparselt_is_open;
+static pthread_once_t sparse_once = PTHREAD_ONCE_INIT;
+static bool sparse_is_open;
 
 static void open_sparse(void) {
     char symbol[64];
@@ -242,30 +214,6 @@ static void open_sparse(void) {
 bool sparse_open(void) {
     (void)pthread_once(&sparse_once, open_sparse);
     return sparse_is_open;
-}
-
-static void open_sparselt(void) {
-    static const struct sparselt_functions absent = {
-#define SPARSELT_FN(need, name, params) .name = no_sparselt_##name,
-#include "sparse/sparselt.def"
-#undef SPARSELT_FN
-    };
-    sparselt = absent;
-    if (!cuda_present())
-        return;
-    void *library = open_nvidia("libcusparseLt.so.0", "cusparselt");
-    if (!library)
-        library = open_nvidia("libcusparseLt.so.0", "cu13");
-    if (!library || !resolve_sparselt(library))
-        return;
-    sparselt_is_open = true;
-    register_exit();
-    report_verbose("cuSPARSELt is open");
-}
-
-bool sparselt_open(void) {
-    (void)pthread_once(&sparselt_once, open_sparselt);
-    return sparselt_is_open;
 }
 
 int sparse_row_order(void *handle) {
@@ -317,10 +265,4 @@ void sparse_failed(const char *expression, int status, struct advice *advice) {
     snprintf(text, sizeof text, expression, opened.lower, opened.upper);
     report_failure_in(opened.title, text, reason, error_of(status),
                       status == SPARSE_NO_LIBRARY ? absence : advice);
-}
-
-void sparselt_failed(const char *expression, int status) {
-    struct advice *absence = cuda_present() ? &no_cusparselt : &not_on_amd;
-    report_failure_in("cuSPARSE", expression, status_text(status), error_of(status),
-                      status == SPARSE_NO_LIBRARY ? absence : NULL);
 }

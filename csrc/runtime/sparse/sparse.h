@@ -1,5 +1,4 @@
-/* Opens the libraries for sparse matrices: hipSPARSE or, if HIP is csrc/cuhip, cuSPARSE and
- * cuSPARSELt.
+/* Opens the libraries for sparse matrices: hipSPARSE or, if HIP is csrc/cuhip, cuSPARSE.
  *
  * Like HIP, these libraries are not linked. The first call that needs a library opens the library,
  * because rocSPARSE contains 1.3 GB of kernels. */
@@ -24,23 +23,13 @@ struct sparse_functions {
 #undef SPARSE_FN
 };
 
-struct sparselt_functions {
-#define SPARSELT_FN(need, name, params) int(*name) params;
-#include "sparse/sparselt.def"
-#undef SPARSELT_FN
-};
-
 /* The libraries' functions, callable after sparse_open, even after a failure: without a library
  * each function returns SPARSE_NO_LIBRARY. */
 extern struct sparse_functions sparse;
-extern struct sparselt_functions sparselt;
 
 /* Finds and opens the library, once in a process; thread-safe. Returns false if no library was
  * found; the call that fails for this reason prints a message. Called after HIP has been opened. */
 bool sparse_open(void);
-
-/* Opens cuSPARSELt; AMD has no library that accepts LLVM's handles. */
-bool sparselt_open(void);
 
 /* SPARSE_RETRY(call): returns the library's status; repeats the call if memory was short. */
 #define SPARSE_RETRY(call)                                                                         \
@@ -59,6 +48,5 @@ int sparse_row_order(void *handle);
  * user can do. The expression is stock's, with %1$s in place of "cusparse" and %2$s in place of
  * "CUSPARSE". */
 void sparse_failed(const char *expression, int status, struct advice *advice);
-void sparselt_failed(const char *expression, int status);
 
 #endif

@@ -31,10 +31,6 @@
 static const char load_expression[] = "hipModuleLoadData(&module, data)";
 static const char unload_expression[] = "hipModuleUnload(module)";
 
-static struct advice damaged_image = {
-    .text = "the image at %p cannot be loaded: %s. Check that the object file with this image was "
-            "built and linked completely, for a GPU",
-    .leads_to = NULL_MODULE | NULL_FUNCTION};
 static struct advice unknown_unload = {
     .text = "mgpuModuleUnload was given %p: no mgpuModuleLoad returned this module, or the program "
             "unloaded it before"};
@@ -118,16 +114,11 @@ static struct load module_load(struct thread *thread, const void *data) {
     struct load load = {.thread = thread, .data = data};
     const struct module *kept;
 
-    /* The library refuses a damaged image, because HIP would crash on it. HIP decides about images
-     * whose size the library does not find. */
+    /* HIP decides about images whose size the library does not find. */
     if (cache_is_on(CACHE_MODULES)) {
         load.constant = module_image_is_constant(data, &load.image);
         if (!load.constant)
             load.image = image_describe(data);
-    }
-    if (load.image.damage) {
-        load.how = CALL_REFUSED;
-        return load;
     }
     if (!load.image.size)
         return *load_uncached(&load);
@@ -241,10 +232,7 @@ static hipModule_t report_load(struct load *load) {
         stats_miss(CACHE_MODULES);
     else
         call_tell(load->how);
-    if (load->how == CALL_REFUSED) {
-        REPORT(load_expression, refusal_of_image(load->data), &damaged_image, load->data,
-               load->image.damage);
-    } else if (load->error != hipSuccess) {
+    if (load->error != hipSuccess) {
         if (!load->image.bytes)
             load->image = image_describe(load->data);
         advise_image(load_expression, load->error, &load->image);

@@ -139,7 +139,7 @@ struct load {
     struct thread *thread;
     const void *data; /* the program's image */
     hipModule_t handle;
-    enum call_how how;  /* a hit, a miss, a bypass, or refused for a damaged image */
+    enum call_how how;  /* a hit, a miss or a bypass */
     hipError_t error;   /* HIP's */
     struct image image; /* image.bytes is NULL if the library has not read the image */
     int device;

@@ -212,41 +212,19 @@ static bool is_plain(const Elf64_Ehdr *header) {
 void image_describe_elf(struct image *image, struct view *view) {
     Elf64_Ehdr header;
     image->kind = IMAGE_ELF;
-    if (!view_holds(view, 0, sizeof header)) {
-        image->damage = "it ends within its ELF header";
+    if (!view_holds(view, 0, sizeof header))
         return;
-    }
     memcpy(&header, view->bytes, sizeof header);
     image->machine = header.e_machine;
-    /* AMD's HIP loads only ELF files for AMD's GPUs. HIP 6 and older crash on some other ELF files,
-     * for example on a stripped x86-64 program. */
-    if (image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) {
-        image->damage = "it is an ELF for another machine (x86-64?), not for a GPU";
-        return;
-    }
-    /* AMD's HIP crashes on a 32-bit ELF. HIP 6 and older crash on an ELF without sections, and HIP
-     * 7 refuses such an ELF. */
-    if (image->machine == MACHINE_AMDGPU &&
-        DOUBT(elf_crashes_hip, header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)) {
-        image->damage = "it is an ELF of 32 bits, or one without sections";
-        return;
-    }
-    if (!is_plain(&header))
+    if ((image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) || !is_plain(&header))
         return;
     if (!view_holds(view, header.e_shoff, sections_size(&header)) ||
-        !view_holds(view, 0, size_to_hip(view->bytes, &header))) {
-        image->damage = "its headers point outside it: it is truncated or overwritten";
+        !view_holds(view, 0, size_to_hip(view->bytes, &header)) ||
+        !view_holds(view, header.e_phoff, segments_size(&header)))
         return;
-    }
-    const bool has_segments = view_holds(view, header.e_phoff, segments_size(&header));
-    const uint64_t size = has_segments ? whole_size(view->bytes, &header) : 0;
-    if (!has_segments || !PROOF(whole_elf_is_readable, view_holds(view, 0, size))) {
-        /* A part of the file is missing. AMD's HIP may never read the missing part, but NVIDIA's
-         * driver would read the missing part, and crash. */
-        if (image->machine == MACHINE_CUDA)
-            image->damage = "its headers point outside it: it is truncated or overwritten";
+    const uint64_t size = whole_size(view->bytes, &header);
+    if (!PROOF(whole_elf_is_readable, view_holds(view, 0, size)))
         return;
-    }
     image->size = size;
     image->head = sizeof header;
     image->sized_by_tables = size > tables_end(&header);

@@ -37,8 +37,6 @@ struct image {
     bool writable;        /* contains, or may contain, device globals that a kernel can write */
     bool settable;        /* no kernel writes to globals, but the host can set constants by name */
     bool opaque;          /* parts of the image are compressed, or of an unsupported kind */
-    const char *damage;   /* the reason why no driver can load the image (some drivers would crash),
-                           * or NULL */
 };
 
 /* Reads the image at `data`. Reads only readable memory, however damaged the image is. Takes a few

@@ -46,26 +46,16 @@ static struct advice null_unload = {
 
 /* HIP reads the image as long as the module lives, but a JIT may free its image earlier. So the
  * module owns a copy of the image, aligned to pages as a loader would align it. An image that never
- * changes needs no copy. If HIP needs a changed image, the allocation of the copy also contains the
- * changed image. Returns false if there is no memory. */
+ * changes needs no copy. Returns false if there is no memory. */
 static bool copy_image(struct load *load) {
     struct image *image = &load->image;
-    const size_t room = module_pages(image->size);
-    const bool changed = metadata_needs_copy(image, hip_version);
-    load->for_hip = image->bytes;
-    if (PROOF(image_is_a_constant, load->constant) && !changed)
+    if (PROOF(image_is_a_constant, load->constant))
         return true;
-    unsigned char *copy = load->copy = aligned_alloc(MODULE_PAGE, changed ? 2 * room : room);
+    unsigned char *copy = load->copy = aligned_alloc(MODULE_PAGE, module_pages(image->size));
     if (!copy)
         return false;
     memcpy(copy, image->bytes, image->size);
     PROOF_STEP(module_has_its_own_bytes, image->bytes = copy);
-    load->for_hip = copy;
-    if (changed) {
-        memcpy(copy + room, copy, image->size);
-        metadata_drop_queue(copy + room, image->size);
-        load->for_hip = copy + room;
-    }
     return true;
 }
 
@@ -138,7 +128,7 @@ static struct load module_load(struct thread *thread, const void *data) {
     if (options.sync_lazy && metadata_may_print(&load.image))
         lazy_note_printing();
     load.how = CALL_MISS;
-    load.error = load_by_hip(&load, load.for_hip);
+    load.error = load_by_hip(&load, load.image.bytes);
     register_exit();
     if (load.error != hipSuccess) {
         free(load.copy);

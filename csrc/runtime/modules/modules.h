@@ -145,7 +145,6 @@ struct load {
     int device;
     bool constant;       /* the image can neither change nor be unmapped */
     unsigned char *copy; /* the copy of the image, or NULL */
-    const void *for_hip; /* the image that HIP is to load */
 };
 
 /* Returns true if one module may serve all loads of an image, one load after another. If the

@@ -429,37 +429,6 @@ def test_a_launch_with_another_mistake_gets_no_advice_on_blocks(mgpu: Mgpu) -> N
     assert "each size must be at least 1" in said
 
 
-# ---- the copy of an image for HIP 5.2 ------------------------------------------------------------
-
-
-def _image_for_hip(mgpu: Mgpu, image: bytes) -> bytes:
-    """Returns the image that the library passed to HIP."""
-    mgpu.load(mgpu.image(image))
-    calls = json.loads(mgpu.stub_ffi.string(mgpu.stub.hipstub_json()))["calls"]
-    (load,) = [call for call in calls if call["name"] == "hipModuleLoadData"]
-    return mgpu.ffi.buffer(mgpu.ffi.cast("char *", load["args"]["image"]), len(image))[:]
-
-
-WANTS_QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
-
-
-def _with_queue() -> bytes:
-    image = lower.code_object(PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
-    assert WANTS_QUEUE in image
-    return image
-
-
-@in_child(HIPSTUB_VERSION=HIP_5_2)
-def test_hip_5_2_gets_an_image_without_a_queue(mgpu: Mgpu) -> None:
-    assert WANTS_QUEUE not in _image_for_hip(mgpu, _with_queue())
-
-
-@in_child(HIPSTUB_VERSION=HIP_5_7)
-def test_later_hip_gets_the_image_as_it_is(mgpu: Mgpu) -> None:
-    image = _with_queue()
-    assert _image_for_hip(mgpu, image) == image
-
-
 @pytest.mark.parametrize(
     "hidden", ({"HIP_VISIBLE_DEVICES": "5"}, {"HIP_VISIBLE_DEVICES": "-1"}), ids=("5", "-1")
 )

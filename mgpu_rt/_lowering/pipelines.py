@@ -158,8 +158,8 @@ class Pipeline:
         return steps.run(self.device_steps(), text.encode())
 
 
-#: The metadata of a hidden argument in MLIR's text, as LLVM writes it and as HIP 5.2 can read it. The
-#: first argument is the device's queue, and the second is an action on completion. Both are in
+#: The metadata of a hidden argument in MLIR's text, as LLVM writes it and as HIP 5.2 can read it.
+#: The first argument is the device's queue, and the second is an action on completion. Both are in
 #: MessagePack. The new texts have equal lengths, because they write the argument's size and the
 #: texts' lengths in more bytes.
 _HIDDEN_QUEUES = (
@@ -181,9 +181,9 @@ def _without_queues(text: bytes) -> bytes:
 
 
 #: LLVM gives a kernel the two hidden arguments unless it can prove that the kernel does not need
-#: them. LLVM attempts no such proof at -O0, or for a kernel that prints. HIP 5.2 then crashes at the
-#: launch, because it reads a queue that only OpenCL creates. Without OpenCL both arguments are 0 in
-#: any case, so the kernel's code is unchanged.
+#: them. LLVM attempts no such proof at -O0, or for a kernel that prints. HIP 5.2 then crashes at
+#: the launch, because it reads a queue that only OpenCL creates. Without OpenCL both arguments are 0
+#: in any case, so the kernel's code is unchanged.
 _NO_QUEUES = Step(
     edit=_without_queues, words="marks the hidden arguments for OpenCL's queues as unused"
 )

@@ -3,7 +3,6 @@ library prints the advice only once."""
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import subprocess
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from bench import PROGRAMS
 from mgpu_rt._cli import softgpu
 from mgpu_rt._lowering import lower
 from tests.support.child import BACKENDS, ROOT, Mgpu, environment, in_child, library, run_child

@@ -182,8 +182,8 @@ def _without_queues(text: bytes) -> bytes:
 
 #: LLVM gives a kernel the two hidden arguments unless it can prove that the kernel does not need
 #: them. LLVM attempts no such proof at -O0, or for a kernel that prints. HIP 5.2 then crashes at
-#: the launch, because it reads a queue that only OpenCL creates. Without OpenCL both arguments are 0
-#: in any case, so the kernel's code is unchanged.
+#: the launch, because it reads a queue that only OpenCL creates. Without OpenCL both arguments are
+#: 0 in any case, so the kernel's code is unchanged.
 _NO_QUEUES = Step(
     edit=_without_queues, words="marks the hidden arguments for OpenCL's queues as unused"
 )

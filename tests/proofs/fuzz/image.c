@@ -10,7 +10,6 @@ static void list_names(const struct image *image) {
     char names[64];
     HOLDS(image_kernel_names(image, names, sizeof names) == names);
     HOLDS(strlen(names) < sizeof names);
-    HOLDS(strlen(image_undefined_names(image, names, sizeof names)) < sizeof names);
 }
 
 /* Calls the functions that the library calls on an image whose size is known. */

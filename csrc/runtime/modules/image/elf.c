@@ -167,38 +167,6 @@ static bool has_settable(const struct image *image, const Elf64_Ehdr *header) {
     return false;
 }
 
-/* ---- names that it needs ---- */
-
-static void list_undefined(const struct image *image, const Elf64_Ehdr *header,
-                           const Elf64_Shdr *table, struct name_list *list) {
-    const struct names names = names_at(image, header, table->sh_link);
-    Elf64_Sym symbol;
-    for (uint64_t at = sizeof symbol; at + sizeof symbol <= table->sh_size; at += sizeof symbol) {
-        memcpy(&symbol, image->bytes + table->sh_offset + at, sizeof symbol);
-        if (symbol.st_shndx != SHN_UNDEF || ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL ||
-            symbol.st_name >= names.size)
-            continue;
-        const char *name = names.text + symbol.st_name;
-        if (!name_list_add(list, name, (int)strnlen(name, LONGEST_NAME)))
-            return;
-    }
-}
-
-char *image_undefined_names(const struct image *image, char *text, size_t size) {
-    struct name_list list = {text, size, 0};
-    Elf64_Ehdr header;
-    text[0] = '\0';
-    if (image->kind != IMAGE_ELF || !image->size)
-        return text;
-    memcpy(&header, image->bytes, sizeof header);
-    for (unsigned i = 1; i < header.e_shnum; i++) {
-        const Elf64_Shdr section = section_of(image->bytes, &header, i);
-        if (section.sh_type == SHT_DYNSYM)
-            list_undefined(image, &header, &section, &list);
-    }
-    return text;
-}
-
 /* ---- all of it ---- */
 
 /* Returns whether a file has the form that this reader supports. The driver judges all other forms.

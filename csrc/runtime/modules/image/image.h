@@ -65,10 +65,6 @@ const char *image_kind_text(const struct image *image);
  * the 0. Returns `text`. */
 char *image_kernel_names(const struct image *image, char *text, size_t size);
 
-/* Writes a list of a code object's undefined names. AMD's HIP refuses code objects that have
- * undefined names. */
-char *image_undefined_names(const struct image *image, char *text, size_t size);
-
 /* Writes a list of the targets, such as "gfx90a:xnack+", for which an offload bundle has entries.
  */
 char *image_bundle_targets(const struct image *image, char *text, size_t size);

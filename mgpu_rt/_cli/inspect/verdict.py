@@ -187,8 +187,8 @@ def _opposite(feature: str) -> str:
 
 
 def _other_feature(image: ImageDescription, device: str) -> str:
-    """Returns a feature such as "xnack+" that the image has and the device has not; "" if a part of
-    the image fits the device, or if no part is for the device's processor."""
+    """Returns a feature such as "xnack+" that the image has and the device has not. Returns "" if a
+    part of the image fits the device, or no part is for the device's processor."""
     chip, *features = device.split(":")
     found = ""
     for part in (image, *image.entries):

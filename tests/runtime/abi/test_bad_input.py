@@ -285,7 +285,6 @@ def test_calls_without_hip_fail_and_one_line_says_what_to_do(mgpu: Mgpu) -> None
     MGPU_RT_MODULE_LIMIT="many",
     MGPU_RT_STREAM_LIMIT="-1",
     MGPU_RT_DEVICE="first",
-    MGPU_RT_LOAD="lazy",
 )
 def test_invalid_options_are_named_with_what_is_done_instead(mgpu: Mgpu) -> None:
     """The message names each wrong option, and the value that is used instead."""
@@ -296,7 +295,6 @@ def test_invalid_options_are_named_with_what_is_done_instead(mgpu: Mgpu) -> None
         "MODULE_LIMIT='many'",
         "STREAM_LIMIT='-1'",
         "DEVICE='first'",
-        "LOAD='lazy' has no effect: each image is loaded at once",
     ):
         assert f"MGPU_RT_{option}" in said
     _still_works(mgpu)

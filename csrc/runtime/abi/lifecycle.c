@@ -20,7 +20,7 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "sparse/environments.h"
+#include "sparse/mgpu_sparse.h"
 #include "streams/events.h"
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"

@@ -15,7 +15,7 @@ sparsestub_flags_libhipsparse.so.0 := -DPREFIX=hipsparse -DVERSION=200302 -DNO_B
 sparsestub_flags_libhipsparse.so.1 := -DPREFIX=hipsparse -DVERSION=300102
 sparsestub_flags_libcusparse.so.12 := -DPREFIX=cusparse -DVERSION=12510
 
-$(sparsestub_dir)/%: tests/devices/sparsestub/sparsestub.c csrc/runtime/sparse/sparse.def
+$(sparsestub_dir)/%: tests/devices/sparsestub/sparsestub.c csrc/sparse/sparse.def
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -D_GNU_SOURCE -O1 -g -fPIC -pthread -shared -Wall -Wextra -Wpedantic -Icsrc \
 	    -Wno-unused-parameter $(sparsestub_flags_$*) -Wl,-soname,$* $< -o $@

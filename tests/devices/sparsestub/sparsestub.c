@@ -2,7 +2,7 @@
  * The stand-in computes nothing, counts calls, fails on demand, and detects misuse of the
  * libraries.
  *
- * csrc/runtime/sparse/sparse.def lists the functions. Thread-safe. */
+ * csrc/sparse/sparse.def lists the functions. Thread-safe. */
 #include "hip_abi.h"
 
 #include <pthread.h>

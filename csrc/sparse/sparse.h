@@ -7,7 +7,9 @@
 
 #include "driver/report.h"
 #include "mgpu.h"
-#include "shared/caches.h"
+#include "sparse/plugin.h"
+
+extern const struct sparse_host *host; /* the runtime; set before any other function is called */
 
 /* The statuses of the libraries, which have the same numbers, and one status of this library. */
 enum sparse_status {
@@ -19,7 +21,7 @@ enum sparse_status {
 
 struct sparse_functions {
 #define SPARSE_FN(need, name, params) int(*name) params;
-#include "sparse/sparse.def"
+#include "sparse.def"
 #undef SPARSE_FN
 };
 
@@ -35,7 +37,7 @@ bool sparse_open(void);
 #define SPARSE_RETRY(call)                                                                         \
     __extension__({                                                                                \
         int status_ = (call);                                                                      \
-        if (status_ == SPARSE_NO_MEMORY && caches_make_room(hipErrorOutOfMemory))                  \
+        if (status_ == SPARSE_NO_MEMORY && host->make_room(hipErrorOutOfMemory))                   \
             status_ = (call);                                                                      \
         status_;                                                                                   \
     })

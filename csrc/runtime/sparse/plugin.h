@@ -1,5 +1,6 @@
-/* Declares the tables of functions that the runtime and libmgpu_rt_sparse.so (csrc/sparse) exchange. The
- * runtime opens that library at the first call with sparse matrices, and both are of one version. */
+/* Declares the tables of functions that the runtime and libmgpu_rt_sparse.so (csrc/sparse)
+ * exchange. The runtime opens that library at the first call with sparse matrices, and both are of
+ * one version. */
 #ifndef MGPU_RT_SPARSE_PLUGIN_H
 #define MGPU_RT_SPARSE_PLUGIN_H
 

@@ -55,8 +55,6 @@ static char *read_all(size_t *size) {
 }
 
 static const char *why_not_shared(const struct image *image, size_t size) {
-    if (image->damage)
-        return image->damage;
     if (image->size == 0 || image->size > size)
         return "it does not contain its own size";
     if (!image->writable)

@@ -90,11 +90,11 @@ _NVIDIA = "NVIDIA's driver; on AMD an error"
 _SECTIONS = {
     "Tensor maps": _NVIDIA,
     "Sparse matrices": "hipSPARSE or cuSPARSE",
-    "Matrices of which two": "cuSPARSELt; on AMD an error",
 }
 
 #: Functions that other runtimes have and this library lacks, with the reason.
 LEFT_OUT = {
+    "mgpu*SparseLt*, mgpuCusparseLtCreate2To4SpMat": "2:4 sparse matrices, on NVIDIA only",
     "flydslAot*, flydslRuntimeTakeError": "FlyDSL links them from an archive of its own",
 }
 

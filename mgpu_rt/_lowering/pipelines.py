@@ -17,7 +17,7 @@ FORUM_CHIP = "gfx906"
 
 # Increase this number when the command lines below change, so that the cache returns no old result
 # for a new command.
-RECIPE = 5
+RECIPE = 6
 
 # Kernels in a gpu.launch are outlined first; a program without gpu.launch is unchanged. Code object
 # v4 (abi=400) is the newest that HIP 5.2.3 loads.
@@ -104,15 +104,15 @@ class Pipeline:
     def steps(self) -> list[Step]:
         """Returns the steps that lower a program to the LLVM dialect. Raises ToolchainMissing."""
         if self.llvm == 15:
-            return [Step(_forum_command(self.chip))]
+            return [Step(_forum_command(self.chip)), _NO_QUEUES]
         named = self._naming_steps()
         passes = HOST_PASSES if self.llvm >= 22 else OLDER_HOST_PASSES
         passes += f",{LINES_PASS}" if self.lines else ""
         if self.llvm == self.device_llvm:
-            return [*named, self._device_step(passes)]
+            return [*named, *self._device_steps(passes)]
         opt = toolchain.tool("mlir-opt", self.llvm)
         host = Step([opt, f"--pass-pipeline=builtin.module({passes})", *self._shown_lines()])
-        return [*named, self._device_step(), *([_ENDED_PTX] if self.nvidia else []), host]
+        return [*named, *self._device_steps(), *([_ENDED_PTX] if self.nvidia else []), host]
 
     def _naming_steps(self) -> list[Step]:
         """Returns the steps that write each operation's file name and line into the program. A tool
@@ -127,7 +127,7 @@ class Pipeline:
     def _shown_lines(self) -> list[str]:
         return ["--mlir-print-debuginfo"] if self.lines else []
 
-    def _device_step(self, further: str = "") -> Step:
+    def _device_steps(self, further: str = "") -> list[Step]:
         """Compiles the program's gpu.modules and runs further passes."""
         passes = (NVIDIA_PASSES if self.nvidia else DEVICE_PASSES).format(
             chip=self.chip,
@@ -140,8 +140,8 @@ class Pipeline:
         opt = toolchain.tool("mlir-opt", self.device_llvm)
         command = [opt, f"--pass-pipeline=builtin.module({passes})", *self._shown_lines()]
         if self.nvidia:
-            return Step(command, _cuda())
-        return Step(command, rocm=self.device_llvm)
+            return [Step(command, _cuda())]
+        return [Step(command, rocm=self.device_llvm), _NO_QUEUES]
 
     def llvm_dialect(self, text: str) -> bytes:
         """Returns the whole program in the LLVM dialect. Raises ToolchainMissing or
@@ -150,13 +150,43 @@ class Pipeline:
 
     def device_steps(self) -> list[Step]:
         """Returns the steps of device_part(). Raises ToolchainMissing."""
-        return [*self._naming_steps(), self._device_step()]
+        return [*self._naming_steps(), *self._device_steps()]
 
     def device_part(self, text: str) -> bytes:
         """Returns the program with its gpu.modules compiled (not for 15). Raises the exceptions of
         llvm_dialect()."""
         return steps.run(self.device_steps(), text.encode())
 
+
+#: The metadata of a hidden argument in MLIR's text, as LLVM writes it and as HIP 5.2 can read it.
+#: The first argument is the device's queue, and the second is an action on completion. Both are in
+#: MessagePack. The new texts have equal lengths, because they write the argument's size and the
+#: texts' lengths in more bytes.
+_HIDDEN_QUEUES = (
+    (
+        rb"\A5.size\08\AB.value_kind\B4hidden_default_queue",
+        rb"\A5.size\CF\00\00\00\00\00\00\00\08\AB.value_kind\D9\0Bhidden_none",
+    ),
+    (
+        rb"\A5.size\08\AB.value_kind\B8hidden_completion_action",
+        rb"\A5.size\CF\00\00\00\00\00\00\00\08\D9\0B.value_kind\DB\00\00\00\0Bhidden_none",
+    ),
+)
+
+
+def _without_queues(text: bytes) -> bytes:
+    for queue, none in _HIDDEN_QUEUES:
+        text = text.replace(queue, none)
+    return text
+
+
+#: LLVM gives a kernel the two hidden arguments unless it can prove that the kernel does not need
+#: them. LLVM attempts no such proof at -O0, or for a kernel that prints. HIP 5.2 then crashes at
+#: the launch, because it reads a queue that only OpenCL creates. Without OpenCL both arguments are
+#: 0 in any case, so the kernel's code is unchanged.
+_NO_QUEUES = Step(
+    edit=_without_queues, words="marks the hidden arguments for OpenCL's queues as unused"
+)
 
 #: LLVM 22 ends PTX with a 0 when it translates the module. LLVM 19 adds no 0, so the driver would
 #: also read the bytes after the PTX.

@@ -88,8 +88,9 @@ def control() -> Path:
     return checkout((*PLAIN, "-DWITHOUT=none")) / "build" / "lib" / NAME
 
 
-#: The only object file that depends on the omitted proof (csrc/runtime/proof.h). Libraries that
-#: lack different proofs share all other object files.
+#: The only object file of the library that depends on the omitted proof (csrc/runtime/proof.h).
+#: Libraries that lack different proofs share all other object files. In the library of sparse
+#: matrices it is plugin.o.
 KNOWS = Path("process") / "state.o"
 
 
@@ -100,6 +101,7 @@ def without(proof: str) -> Iterator[Path]:
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(checkout((*PLAIN, "-DWITHOUT=none")), home, copy_function=_take)
     (home / "build" / "runtime" / KNOWS).unlink()
+    (home / "build" / "sparse" / "plugin.o").unlink()
     yield make(home, (*PLAIN, f"-DWITHOUT={proof}"))
     shutil.rmtree(home)
 

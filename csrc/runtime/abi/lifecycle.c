@@ -20,7 +20,7 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "sparse/environments.h"
+#include "sparse/mgpu_sparse.h"
 #include "streams/events.h"
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"
@@ -228,11 +228,10 @@ static bool open_hip(struct hip_library *library, const char *wanted, bool silen
  * program that imports no mgpu* function pays only for this check of its imports. */
 __attribute__((constructor)) static void open_early(void) {
     const char *wanted = options_path_variable("MGPU_RT_HIP");
-    const char *verbose = options_path_variable("MGPU_RT_VERBOSE");
     if (!mapped_imports("mgpu"))
         return;
     /* The first call reads MGPU_RT_VERBOSE in a program that imports no mgpu* function. */
-    options.verbose_on = verbose && strcmp(verbose, "1") == 0;
+    options.verbose_on = options_early_verbose();
     if (!open_hip(&early, wanted ? wanted : "", true))
         early.path[0] = '\0';
 }
@@ -314,35 +313,20 @@ static void install(const struct hip_library *library, struct found found) {
 
 /* Calls the loader only before it takes start_lock. Another thread may hold the loader's lock and
  * wait for start_lock. */
-static void find_into(struct hip_library *library) {
+static void find_and_install(void) {
+    struct hip_library library;
     struct found found = nothing_found;
-    const bool opened = find_hip(library);
+    const bool opened = find_hip(&library);
     markers_open();
     atexit(note_late);
     if (opened && (options.caches || stats_wanted()))
-        found = start_hip(&library->functions);
+        found = start_hip(&library.functions);
     pthread_mutex_lock(&start_lock);
     installing = true;
     if (load_acquire(&runtime_mode) & MODE_UNSTARTED)
-        install(library, found);
+        install(&library, found);
     installing = false;
     pthread_mutex_unlock(&start_lock);
-}
-
-static __attribute__((noinline)) void find_on_stack(void) {
-    struct hip_library library;
-    find_into(&library);
-}
-
-/* Allocates the struct on the heap, because the path in the struct is too large for a stack of 16
- * KB. If the heap has no memory, the struct is on the stack. */
-static void find_and_install(void) {
-    struct hip_library *library = malloc(sizeof *library);
-    if (library)
-        find_into(library);
-    else
-        find_on_stack();
-    free(library);
 }
 
 /* A forked child gets its own files at its first call, so a child that only executes another

@@ -4,8 +4,8 @@
 #include "proof.h"
 #include "telemetry/call.h"
 
-/* HIP knows the address of this array neither as a handle nor as device memory nor as an image. HIP
- * may read the array. */
+/* HIP knows the address of this array neither as a handle nor as device memory. HIP may read
+ * the array. */
 static char unknown[4096];
 
 /* Returns the error with which HIP has answered a query. If the library has made no query, or if
@@ -48,11 +48,4 @@ hipError_t refusal_of_module(void) {
 hipError_t refusal_of_block(void) {
     const hipError_t known = hipErrorInvalidValue;
     return or_known(asks_hip() ? hip.Free(unknown) : known, known);
-}
-
-hipError_t refusal_of_image(const void *data) {
-    hipModule_t module;
-    const hipError_t known = hipErrorInvalidImage;
-    const void *const wrong = PROOF(image_is_not_null, data) ? unknown : NULL;
-    return or_known(asks_hip() ? hip.ModuleLoadData(&module, wrong) : known, known);
 }

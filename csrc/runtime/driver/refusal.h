@@ -1,4 +1,4 @@
-/* Finds the errors with which HIP refuses unknown handles and images.
+/* Finds the errors with which HIP refuses unknown handles.
  *
  * The runtime caches objects that the program has released. HIP still knows the cached objects,
  * although with stock HIP would no longer know such objects. So the library asks HIP about a handle
@@ -16,9 +16,5 @@ hipError_t refusal_of_stream(void);
 hipError_t refusal_of_event(void);
 hipError_t refusal_of_module(void);
 hipError_t refusal_of_block(void);
-
-/* Refuses the image at this address, because HIP would read beyond the image's end. Returns the
- * error that HIP reports for bytes that are no image. */
-hipError_t refusal_of_image(const void *data);
 
 #endif

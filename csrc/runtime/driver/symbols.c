@@ -38,9 +38,7 @@ static const char *foreign_allocator(void) {
     return dladdr(allocate, &info) ? info.dli_fname : "unknown";
 }
 
-/* This function is not inlined, so that the buffer `compiler` leaves the stack before HIP is
- * opened. A first call may run on a stack of 16 KB. */
-static __attribute__((noinline)) bool compiler_is_mapped(void) {
+static bool compiler_is_mapped(void) {
     char compiler[PATH_MAX];
     return mapped_library("libamd_comgr", compiler, sizeof compiler) != NULL;
 }

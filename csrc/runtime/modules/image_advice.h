@@ -1,4 +1,4 @@
-/* Tells the user why the driver refused an image. */
+/* Tells the user whether the driver refused an image for its GPU or its version. */
 #ifndef MGPU_RT_IMAGE_ADVICE_H
 #define MGPU_RT_IMAGE_ADVICE_H
 
@@ -8,9 +8,9 @@
 /* Reports that the driver refused an image. Does not call HIP, so HIP's last error is preserved. */
 void advise_image(const char *expression, hipError_t error, const struct image *image);
 
-/* Returns true if the image is for one of this machine's AMD devices, has a version that HIP
- * accepts, and needs no undefined name. Returns false if the library cannot tell. A separate thread
- * asks HIP for the devices, so the calling thread's last error is unchanged. */
+/* Returns true if the image is for one of this machine's AMD devices, and has a version that HIP
+ * accepts. Returns false if the library cannot tell. A separate thread asks HIP for the devices, so
+ * the calling thread's last error is unchanged. */
 bool image_suits_device(const struct image *image);
 
 #endif

@@ -31,10 +31,6 @@
 static const char load_expression[] = "hipModuleLoadData(&module, data)";
 static const char unload_expression[] = "hipModuleUnload(module)";
 
-static struct advice damaged_image = {
-    .text = "the image at %p cannot be loaded: %s. Check that the object file with this image was "
-            "built and linked completely, for a GPU",
-    .leads_to = NULL_MODULE | NULL_FUNCTION};
 static struct advice unknown_unload = {
     .text = "mgpuModuleUnload was given %p: no mgpuModuleLoad returned this module, or the program "
             "unloaded it before"};
@@ -50,26 +46,16 @@ static struct advice null_unload = {
 
 /* HIP reads the image as long as the module lives, but a JIT may free its image earlier. So the
  * module owns a copy of the image, aligned to pages as a loader would align it. An image that never
- * changes needs no copy. If HIP needs a changed image, the allocation of the copy also contains the
- * changed image. Returns false if there is no memory. */
+ * changes needs no copy. Returns false if there is no memory. */
 static bool copy_image(struct load *load) {
     struct image *image = &load->image;
-    const size_t room = module_pages(image->size);
-    const bool changed = metadata_needs_copy(image, hip_version);
-    load->for_hip = image->bytes;
-    if (PROOF(image_is_a_constant, load->constant) && !changed)
+    if (PROOF(image_is_a_constant, load->constant))
         return true;
-    unsigned char *copy = load->copy = aligned_alloc(MODULE_PAGE, changed ? 2 * room : room);
+    unsigned char *copy = load->copy = aligned_alloc(MODULE_PAGE, module_pages(image->size));
     if (!copy)
         return false;
     memcpy(copy, image->bytes, image->size);
     PROOF_STEP(module_has_its_own_bytes, image->bytes = copy);
-    load->for_hip = copy;
-    if (changed) {
-        memcpy(copy + room, copy, image->size);
-        metadata_drop_queue(copy + room, image->size);
-        load->for_hip = copy + room;
-    }
     return true;
 }
 
@@ -118,16 +104,11 @@ static struct load module_load(struct thread *thread, const void *data) {
     struct load load = {.thread = thread, .data = data};
     const struct module *kept;
 
-    /* The library refuses a damaged image, because HIP would crash on it. HIP decides about images
-     * whose size the library does not find. */
+    /* HIP decides about images whose size the library does not find. */
     if (cache_is_on(CACHE_MODULES)) {
         load.constant = module_image_is_constant(data, &load.image);
         if (!load.constant)
             load.image = image_describe(data);
-    }
-    if (load.image.damage) {
-        load.how = CALL_REFUSED;
-        return load;
     }
     if (!load.image.size)
         return *load_uncached(&load);
@@ -147,7 +128,7 @@ static struct load module_load(struct thread *thread, const void *data) {
     if (options.sync_lazy && metadata_may_print(&load.image))
         lazy_note_printing();
     load.how = CALL_MISS;
-    load.error = load_by_hip(&load, load.for_hip);
+    load.error = load_by_hip(&load, load.image.bytes);
     register_exit();
     if (load.error != hipSuccess) {
         free(load.copy);
@@ -241,10 +222,7 @@ static hipModule_t report_load(struct load *load) {
         stats_miss(CACHE_MODULES);
     else
         call_tell(load->how);
-    if (load->how == CALL_REFUSED) {
-        REPORT(load_expression, refusal_of_image(load->data), &damaged_image, load->data,
-               load->image.damage);
-    } else if (load->error != hipSuccess) {
+    if (load->error != hipSuccess) {
         if (!load->image.bytes)
             load->image = image_describe(load->data);
         advise_image(load_expression, load->error, &load->image);

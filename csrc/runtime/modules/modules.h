@@ -139,13 +139,12 @@ struct load {
     struct thread *thread;
     const void *data; /* the program's image */
     hipModule_t handle;
-    enum call_how how;  /* a hit, a miss, a bypass, or refused for a damaged image */
+    enum call_how how;  /* a hit, a miss or a bypass */
     hipError_t error;   /* HIP's */
     struct image image; /* image.bytes is NULL if the library has not read the image */
     int device;
     bool constant;       /* the image can neither change nor be unmapped */
     unsigned char *copy; /* the copy of the image, or NULL */
-    const void *for_hip; /* the image that HIP is to load */
 };
 
 /* Returns true if one module may serve all loads of an image, one load after another. If the

@@ -186,19 +186,29 @@ unsigned long long mapped_objects(void) {
     return objects;
 }
 
-bool mapped_home(char *path, size_t size) {
+/* Finds the folder that is some levels above this library's file. */
+static bool folder_above(int levels, char path[PATH_MAX]) {
     static const char here; /* any object that belongs to this library */
     Dl_info info;
-    char file[PATH_MAX];
-    if (!dladdr(&here, &info) || !realpath(info.dli_fname, file))
+    if (!dladdr(&here, &info) || !realpath(info.dli_fname, path))
         return false;
-    for (int level = 0; level < 3; level++) {
-        char *slash = strrchr(file, '/');
+    for (int level = 0; level < levels; level++) {
+        char *slash = strrchr(path, '/');
         if (!slash)
             return false;
         *slash = '\0';
     }
-    const int length = snprintf(path, size, "%s", file);
+    return true;
+}
+
+bool mapped_beside(const char *name, char *path, size_t size) {
+    char folder[PATH_MAX];
+    return folder_above(1, folder) && snprintf(path, size, "%s/%s", folder, name) < (int)size;
+}
+
+bool mapped_home(char *path, size_t size) {
+    char folder[PATH_MAX];
+    const int length = folder_above(3, folder) ? snprintf(path, size, "%s", folder) : 0;
     return length > 0 && (size_t)length < size;
 }
 

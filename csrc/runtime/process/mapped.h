@@ -32,6 +32,10 @@ mapped_code mapped_function(const char *name);
 /* Returns how often the loader has mapped objects into this process. */
 unsigned long long mapped_objects(void);
 
+/* Finds the file of this name in the folder of this library's file. Returns false if the folder is
+ * unknown. */
+bool mapped_beside(const char *name, char *path, size_t size);
+
 /* Finds the folder three levels above this library's file, without a trailing slash: the root of a
  * checkout, or site-packages of an installed package. Returns false if the folder is unknown. */
 bool mapped_home(char *path, size_t size);

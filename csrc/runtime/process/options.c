@@ -116,6 +116,11 @@ static bool is_off(const char *value) {
     return strcmp(value, "off") == 0 || strcmp(value, "0") == 0;
 }
 
+bool options_early_verbose(void) {
+    const char *value = variable_or("MGPU_RT_VERBOSE", NULL);
+    return value && !is_off(value);
+}
+
 /* Reads a switch: "on" or "1", "off" or "0". Any other word counts as "on", and is reported. */
 static bool is_on(const char *variable, const char *value) {
     if (strcmp(value, "on") != 0 && strcmp(value, "1") != 0 && !is_off(value))
@@ -231,40 +236,6 @@ static void read_manager(struct options *out) {
                                        out->manager_delay_ms, default_limit);
 }
 
-/* ---- earlier names of variables, for one release ---- */
-
-/* Joins the three parts into a value of the variable `now`, and tells the user to set `now` instead
- * of the variable `old`. */
-static void replace_variable(const char *old, const char *now, const char **value,
-                             const char *const parts[3]) {
-    char *text;
-    if (asprintf(&text, "%s%s%s", parts[0], parts[1], parts[2]) < 0) /* never freed, because options
-                                                                      * outlive all threads */
-        return;
-    *value = text;
-    line_print(LINE_WARNING, "mgpu_rt: write %s='%s': the next release does not read %s\n", now,
-               text, old);
-}
-
-static void read_earlier_names(struct options *out) {
-    const char *python = variable_or("MGPU_RT_PYTHON", NULL);
-    const char *delay = variable_or("MGPU_RT_PYTHON_DELAY", NULL);
-    const char *settings = variable_or("MGPU_RT_RUNTIME_SETTINGS", NULL);
-    const char *times = variable_or("MGPU_RT_TRACE_GPU", NULL);
-    if (python && strcmp(out->manager, "on") == 0)
-        replace_variable("MGPU_RT_PYTHON", "MGPU_RT_MANAGER", &out->manager,
-                         (const char *[]){python, "", ""});
-    if (delay && !find_delay(out->manager))
-        replace_variable("MGPU_RT_PYTHON_DELAY", "MGPU_RT_MANAGER", &out->manager,
-                         (const char *[]){out->manager, ",delay=", delay});
-    if (settings && out->runtime[0] && !strchr(out->runtime, '?'))
-        replace_variable("MGPU_RT_RUNTIME_SETTINGS", "MGPU_RT_RUNTIME", &out->runtime,
-                         (const char *[]){out->runtime, "?", settings});
-    if (times && strcmp(times, "on") == 0 && out->trace[0] && !has_gpu_times(out->trace))
-        replace_variable("MGPU_RT_TRACE_GPU", "MGPU_RT_TRACE", &out->trace,
-                         (const char *[]){gpu_times, "", out->trace});
-}
-
 static int local_rank(void) {
     static const char *const variables[] = {
 #define LAUNCHER(variable, launcher) variable,
@@ -290,16 +261,12 @@ void options_read(struct options *out) {
     out->field = variable_or(variable, default_value);
 #include "process/options.def"
 #undef OPTION
-    read_earlier_names(out);
     read_outputs(out);
     read_manager(out);
     out->caches = read_caches(out->cache);
     out->sync_lazy = is_second("MGPU_RT_SYNC", out->sync, "strict", "lazy");
     out->exclusive_on = is_second("MGPU_RT_EXCLUSIVE", out->exclusive, "off", "on");
     out->errors_fail = is_second("MGPU_RT_ERRORS", out->errors, "report", "fail");
-    const char *load = variable_or("MGPU_RT_LOAD", NULL);
-    if (load)
-        complain("MGPU_RT_LOAD", load, "has no effect: each image is loaded at once");
     read_memory_limit(out);
     out->verbose_on = is_on("MGPU_RT_VERBOSE", out->verbose);
     read_module_limit(out);

@@ -56,6 +56,9 @@ static inline bool cache_is_on(enum cache_kind cache) {
 
 void options_read(struct options *out);
 
+/* Returns whether MGPU_RT_VERBOSE is on, before options_read has read and checked the options. */
+bool options_early_verbose(void);
+
 /* Returns a variable of other software that contains a path (ROCM_PATH). Returns NULL if the
  * variable is empty, or the program has privileges that its caller lacks. */
 const char *options_path_variable(const char *name);

@@ -164,13 +164,51 @@ def _reason(image: ImageDescription, target: str, version: int) -> str:
     if version and image.kind == CODE_OBJECT and image.version not in taken:
         known = ", ".join(map(str, taken))
         return f"the code object has version {image.version}, but this HIP takes version {known}"
+    if feature := _other_feature(image, target):
+        return (
+            f"it is compiled with {feature}, but the device runs with {_opposite(feature)}: "
+            f"compile without features={feature[-1]}{feature[:-1]} of rocdl-attach-target"
+            + _XNACK.get(feature, "")
+        )
     if image.undefined:
         return f"it needs {', '.join(image.undefined)}, which no code object defines"
     return "AMD_LOG_LEVEL=4 shows HIP's own reason" if version else "the driver does not say why"
 
 
+#: Only xnack can be changed at run time.
+_XNACK = {
+    "xnack+": ", or set HSA_XNACK=1 if this GPU can retry page faults",
+    "xnack-": ", or set HSA_XNACK=0",
+}
+
+
+def _opposite(feature: str) -> str:
+    return feature[:-1] + ("-" if feature.endswith("+") else "+")
+
+
+def _other_feature(image: ImageDescription, device: str) -> str:
+    """Returns a feature such as "xnack+" that the image has and the device has not. Returns "" if a
+    part of the image fits the device, or no part is for the device's processor."""
+    chip, *features = device.split(":")
+    found = ""
+    for part in (image, *image.entries):
+        processor, *wanted = _target(part).split(":")
+        if processor != chip:
+            continue
+        others = [feature for feature in wanted if _opposite(feature) in features]
+        if not others:
+            return ""
+        found = others[0]
+    return found
+
+
+def _target(image: ImageDescription) -> str:
+    """Returns the target of an image. HIP selects a bundle's entry by the entry's name."""
+    return (image.entry or "").partition("--")[2] or image.target or ""
+
+
 def _targets(image: ImageDescription) -> list[str]:
     """Returns the processors that an image or its entries target, without the processors'
     features."""
-    named = [part.target for part in (image, *image.entries) if part.target]
+    named = [target for part in (image, *image.entries) if (target := _target(part))]
     return list(dict.fromkeys(target.partition(":")[0] for target in named))

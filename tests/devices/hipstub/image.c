@@ -72,7 +72,8 @@ static size_t compressed_size(const unsigned char *image) {
     if (header.version >= 3 && !peek(image + 8, &size, sizeof size))
         return 0;
     unsigned char last;
-    return size != 0 && peek(image + size - 1, &last, 1) ? size : 0;
+    const bool wraps = (uintptr_t)image + size < size;
+    return size != 0 && !wraps && peek(image + size - 1, &last, 1) ? size : 0;
 }
 
 hipError_t image_copy(const void *image, unsigned char **copy, size_t *bytes) {

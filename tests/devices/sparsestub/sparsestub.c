@@ -1,8 +1,8 @@
-/* A stand-in for hipSPARSE (-DPREFIX=hipsparse), cuSPARSE (-DPREFIX=cusparse) or cuSPARSELt (-DLT).
+/* A stand-in for hipSPARSE (-DPREFIX=hipsparse) or cuSPARSE (-DPREFIX=cusparse).
  * The stand-in computes nothing, counts calls, fails on demand, and detects misuse of the
  * libraries.
  *
- * csrc/runtime/sparse/sparse.def and sparselt.def list the functions. Thread-safe. */
+ * csrc/sparse/sparse.def lists the functions. Thread-safe. */
 #include "hip_abi.h"
 
 #include <pthread.h>
@@ -12,9 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef LT
-#define PREFIX cusparseLt
-#endif
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define NAMED(name) JOIN(PREFIX, name)
@@ -109,8 +106,6 @@ int sparsestub_environments(void) {
 int sparsestub_descriptors(void) {
     return descriptors;
 }
-
-#ifndef LT
 
 /* ---- environments ---- */
 
@@ -398,106 +393,3 @@ int NAMED(SpGEMM_copy)(void *handle, int of_a, int of_b, const void *alpha, void
     OPERATION("SpGEMM_copy", (a, b, c));
     return SUCCESS;
 }
-
-#else
-
-/* ---- cuSPARSELt ---- */
-
-/* Version 0.6 of cuSPARSELt writes objects of this size. LLVM reserves less memory for an object. A
- * live object owns memory, as in version 0.8 and later versions of cuSPARSELt. */
-enum { OBJECT = 13072 };
-
-static int made(void *object, const char *name) {
-    memset(object, 1, OBJECT);
-    *(void **)object = malloc(64);
-    return enter(name);
-}
-/* A use of a destroyed object crashes the program. */
-static int gone(const void *object, const char *name) {
-    free(*(void *const *)object);
-    return enter(name);
-}
-
-int cusparseLtInit(void *handle) {
-    memset(handle, 1, OBJECT);
-    return enter("Init");
-}
-int cusparseLtDestroy(const void *handle) {
-    return enter("Destroy");
-}
-int cusparseLtGetVersion(const void *handle, int *version) {
-    const char *text = getenv("SPARSESTUB_LT_VERSION");
-    *version = text ? atoi(text) : 400;
-    return enter("GetVersion");
-}
-int cusparseLtDenseDescriptorInit(const void *handle, void *matrix, int64_t rows, int64_t columns,
-                                  int64_t leading, uint32_t alignment, int type, int order) {
-    last_order = order;
-    last_type = type;
-    return made(matrix, "DenseDescriptorInit");
-}
-int cusparseLtStructuredDescriptorInit(const void *handle, void *matrix, int64_t rows,
-                                       int64_t columns, int64_t leading, uint32_t alignment,
-                                       int type, int order, int sparsity) {
-    last_order = order;
-    return made(matrix, "StructuredDescriptorInit");
-}
-int cusparseLtMatDescriptorDestroy(const void *matrix) {
-    return gone(matrix, "MatDescriptorDestroy");
-}
-int cusparseLtMatmulDescriptorInit(const void *handle, void *product, int of_a, int of_b,
-                                   const void *a, const void *b, const void *c, const void *d,
-                                   int type) {
-    memset(product, 1, OBJECT);
-    last_type = type;
-    return enter("MatmulDescriptorInit");
-}
-int cusparseLtMatmulAlgSelectionInit(const void *handle, void *selection, const void *product,
-                                     int algorithm) {
-    return made(selection, "MatmulAlgSelectionInit");
-}
-int cusparseLtMatmulAlgSelectionDestroy(const void *selection) {
-    return gone(selection, "MatmulAlgSelectionDestroy");
-}
-int cusparseLtMatmulAlgSetAttribute(const void *handle, void *selection, int attribute,
-                                    const void *value, size_t bytes) {
-    return enter("MatmulAlgSetAttribute");
-}
-int cusparseLtMatmulPlanInit(const void *handle, void *plan, const void *product,
-                             const void *selection) {
-    return made(plan, "MatmulPlanInit");
-}
-int cusparseLtMatmulPlanDestroy(const void *plan) {
-    return gone(plan, "MatmulPlanDestroy");
-}
-int cusparseLtSpMMAPrune(const void *handle, const void *product, const void *from, void *to,
-                         int way, hipStream_t stream) {
-    return enter("SpMMAPrune");
-}
-int cusparseLtSpMMAPruneCheck(const void *handle, const void *product, const void *values,
-                              int *wrong, hipStream_t stream) {
-    return enter("SpMMAPruneCheck");
-}
-int cusparseLtMatmulGetWorkspace(const void *handle, const void *plan, size_t *bytes) {
-    *bytes = 111;
-    return enter("MatmulGetWorkspace");
-}
-int cusparseLtSpMMACompressedSize(const void *handle, const void *plan, size_t *bytes,
-                                  size_t *buffer_bytes) {
-    *bytes = 222;
-    *buffer_bytes = 333;
-    return enter("SpMMACompressedSize");
-}
-int cusparseLtSpMMACompress(const void *handle, const void *plan, const void *dense,
-                            void *compressed, void *buffer, hipStream_t stream) {
-    return enter("SpMMACompress");
-}
-int cusparseLtMatmul(const void *handle, const void *plan, const void *alpha, const void *a,
-                     const void *b, const void *beta, const void *c, void *d, void *workspace,
-                     hipStream_t *streams, int32_t count) {
-    memcpy(last_alpha, alpha, 4);
-    last_stream = count > 0 ? streams[0] : NULL;
-    return enter("Matmul");
-}
-
-#endif

@@ -13,7 +13,7 @@ interleavings_flags := -std=c11 -D_GNU_SOURCE -O1 -g -w -Icsrc/include -Icsrc/ru
     -ffunction-sections -fno-builtin -DMGPU_RT_VERSION='""' $(WITHOUT:%=-DWITHOUT=%)
 interleavings_wrapped := pthread_mutex_lock pthread_mutex_unlock malloc calloc realloc \
     aligned_alloc free memcpy memset report_failure \
-    image_describe mapped_for_good metadata_needs_copy device_memory_number
+    image_describe mapped_for_good device_memory_number
 interleavings_objects := $(interleavings_runtime:csrc/runtime/%.c=$(interleavings_dir)/%.o) \
     $(interleavings_scenarios:%=$(interleavings_dir)/here/%.o)
 interleavings_plain := explore threads model program scenarios

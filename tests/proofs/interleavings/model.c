@@ -285,11 +285,6 @@ bool __wrap_mapped_for_good(const void *data, size_t bytes) {
     (void)bytes;
     return true;
 }
-bool __wrap_metadata_needs_copy(const struct image *image, int version) {
-    (void)image;
-    (void)version;
-    return false;
-}
 
 /* ---- memory ---- */
 

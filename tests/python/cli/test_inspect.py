@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -180,14 +181,14 @@ def test_no_device_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert result.exit_code == 0
 
 
-def stub_of_hip(tmp_path: Path, load: str, version: int = 60400000) -> str:
+def stub_of_hip(tmp_path: Path, load: str, version: int = 60400000, target: str = "gfx90a") -> str:
     """Builds a HIP library with one device; the text `load` is the body of hipModuleLoadData."""
     source = f"""
     #include <stdlib.h>
     #include <string.h>
     #include <unistd.h>
     int hipGetDeviceCount(int *n) {{ *n = 1; return 0; }}
-    int hipGetDeviceProperties(char *p, int d) {{ strcpy(p, "one"); strcpy(p + 400, "gfx90a"); }}
+    int hipGetDeviceProperties(char *p, int d) {{ strcpy(p, "one"); strcpy(p + 400, "{target}"); }}
     int hipRuntimeGetVersion(int *n) {{ *n = {version}; return 0; }}
     int hipSetDevice(int d) {{ return 0; }}
     int hipModuleUnload(void *m) {{ return 0; }}
@@ -210,6 +211,36 @@ def test_a_refusal_has_its_reason(load: str, words: str, tmp_path: Path) -> None
     (said,) = report["images"][0]["answers"]
     assert (said["device"], said["target"], said["loads"]) == ("0: one", "gfx90a", False)
     assert words in said["reason"]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (
+            "gfx90a:xnack+",
+            "with xnack+, but the device runs with xnack-: compile without features=",
+        ),
+        ("gfx90a:sramecc-:xnack-", "with sramecc-, but the device runs with sramecc+"),
+        ("gfx90a:sramecc+:xnack-", "AMD_LOG_LEVEL"),
+        ("gfx90a:xnack-", "AMD_LOG_LEVEL"),
+        ("gfx90c:xnack+", "it is for gfx90c"),
+    ],
+)
+def test_a_feature_is_named_if_it_is_the_cause(target: str, words: str, tmp_path: Path) -> None:
+    path = written(tmp_path, bundle_for(target))
+    hip = stub_of_hip(tmp_path, "return 209;", target="gfx90a:sramecc+:xnack-")
+    (said,) = inspect(path, MGPU_RT_HIP=hip)["images"][0]["answers"]
+    assert words in said["reason"]
+    assert ("HSA_XNACK=1" in said["reason"]) is (target == "gfx90a:xnack+")
+
+
+def bundle_for(target: str) -> bytes:
+    """Returns a bundle with one entry, for the target."""
+    made, old = bundle(b"no code"), b"hipv4-amdgcn-amd-amdhsa--gfx90a"
+    new = old.replace(b"gfx90a", target.encode())
+    head, table = made[:4096].split(struct.pack("<Q", len(old)) + old)
+    head += struct.pack("<Q", len(new)) + new + table
+    return head[:4096] + made[4096:]
 
 
 def test_missing_functions_of_a_code_object_are_named(tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ def test_the_program_goes_on_without_a_new_process() -> None:
 
 
 def test_a_first_call_may_have_a_small_stack() -> None:
-    """If a thread has a stack of 16 KB, the thread can make the library's first call."""
+    """If a thread has a stack of 64 KB, the thread can make the library's first call."""
     good("small-stack")
 
 

@@ -196,13 +196,6 @@ def test_an_option_of_the_command_is_named_as_it_was_written() -> None:
     assert line.startswith("mgpu_rt: --hook nowhere:Class: there is no module 'nowhere' in /")
 
 
-def test_settings_by_their_earlier_variable_count() -> None:
-    done = run("runtimes:Set", MGPU_RT_RUNTIME_SETTINGS="count=3")
-    said, shown = done.stderr.splitlines()
-    assert said.startswith("mgpu_rt: write MGPU_RT_RUNTIME='runtimes:Set?count=3': ")
-    assert shown.startswith("3 ")
-
-
 @pytest.mark.parametrize(
     ("settings", "words"), [("nonsense=1", "no setting 'nonsense'"), ("count", "name=value")]
 )

@@ -56,7 +56,13 @@ def test_a_wheel_has_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path
         for place in (str(ROOT), str(wheel.parent.parent), sys.prefix, f"{Path.home()}/"):
             assert place.encode() not in content, path
     names = {path.name for path in files}
-    assert {"libmlir_rocm_runtime.so", "libhsakmt.so.1", "mgpu_rt.h", "mgpu_rt.pc"} <= names
+    assert {
+        "libmlir_rocm_runtime.so",
+        "libmgpu_rt_sparse.so",
+        "libhsakmt.so.1",
+        "mgpu_rt.h",
+        "mgpu_rt.pc",
+    } <= names
     assert {"mgpu_rtConfig.cmake", "LICENSE", "mgpu-rt-probe", "libamdhip64.so"} <= names
     assert "py.typed" in names
 

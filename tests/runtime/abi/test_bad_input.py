@@ -92,10 +92,10 @@ def test_an_unknown_kernel_name_is_refused(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS_WITH_GPU)
+@in_child()
 def test_a_truncated_image_is_refused(mgpu: Mgpu) -> None:
-    """The test truncates the image at many places. Unreadable memory follows each truncated
-    image."""
+    """The test truncates the image at many places. Unreadable memory follows each truncated image.
+    AMD's HIP and NVIDIA's driver read that memory, and crash."""
     image = code_object("forum")
     for kept in (0, 4, 63, 64, 100, 1000, len(image) // 2, len(image) - 64, len(image) - 1):
         assert not mgpu.load(at_the_edge(mgpu, image[:kept])), kept
@@ -104,21 +104,27 @@ def test_a_truncated_image_is_refused(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS_WITH_GPU)
+@in_child()
 def test_an_image_overwritten_behind_its_header_is_refused(mgpu: Mgpu) -> None:
     image = bytearray(code_object("forum"))
     image[64 : len(image)] = b"\xa5" * (len(image) - 64)
     assert not mgpu.load(mgpu.image(bytes(image)))
-    _expect(mgpu, "hipModuleLoadData(&module, data)", "cannot be loaded", "truncated")
+    _expect(mgpu, "hipModuleLoadData(&module, data)")
+    _still_works(mgpu)
+
+
+@in_child()
+def test_a_program_is_refused_as_an_image(mgpu: Mgpu) -> None:
+    """HIP 6 and older crash on some programs."""
+    with open("/proc/self/exe", "rb") as file:
+        program = file.read()
+    assert not mgpu.load(mgpu.image(program))
+    _expect(mgpu, "hipModuleLoadData(&module, data)", "an ELF for another machine")
     _still_works(mgpu)
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_foreign_images_are_refused(mgpu: Mgpu) -> None:
-    with open("/proc/self/exe", "rb") as file:
-        program = file.read()
-    assert not mgpu.load(mgpu.image(program))
-    _expect(mgpu, "hipModuleLoadData(&module, data)", "x86-64")
     assert not mgpu.load(mgpu.image(b".version 8.0\n.target sm_90\nnonsense\n\0"))
     assert "failed with 'hipError" in mgpu.stderr()
     _still_works(mgpu)
@@ -279,7 +285,6 @@ def test_calls_without_hip_fail_and_one_line_says_what_to_do(mgpu: Mgpu) -> None
     MGPU_RT_MODULE_LIMIT="many",
     MGPU_RT_STREAM_LIMIT="-1",
     MGPU_RT_DEVICE="first",
-    MGPU_RT_LOAD="lazy",
 )
 def test_invalid_options_are_named_with_what_is_done_instead(mgpu: Mgpu) -> None:
     """The message names each wrong option, and the value that is used instead."""
@@ -290,7 +295,6 @@ def test_invalid_options_are_named_with_what_is_done_instead(mgpu: Mgpu) -> None
         "MODULE_LIMIT='many'",
         "STREAM_LIMIT='-1'",
         "DEVICE='first'",
-        "LOAD='lazy' has no effect: each image is loaded at once",
     ):
         assert f"MGPU_RT_{option}" in said
     _still_works(mgpu)

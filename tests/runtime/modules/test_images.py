@@ -85,16 +85,17 @@ def test_a_damaged_entry_for_another_gpu_is_ignored(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(backends=BACKENDS)
+@in_child()
 def test_unreadable_memory_is_not_read(mgpu: Mgpu) -> None:
-    """The memory is mapped, so msync succeeds, but the page has no read permission."""
+    """The memory is mapped, so msync succeeds, but the page has no read permission. AMD's HIP
+    crashes there."""
     for content in (code_object("forum"), bundle(code_object("forum")), _fatbin(24), bytes(5000)):
         assert not mgpu.load(at_the_edge(mgpu, content, NONE))
         assert mgpu.stderr().startswith(REFUSED)
     assert mgpu.load(mgpu.image(code_object("forum")))
 
 
-@in_child(backends=BACKENDS)
+@in_child()
 def test_nothing_is_read_beyond_a_mapped_files_end(mgpu: Mgpu) -> None:
     """A read beyond the end of the file would cause SIGBUS."""
     libc = libc_of(mgpu)
@@ -188,22 +189,8 @@ def test_images_with_a_false_size_of_a_section_are_not_shared(mgpu: Mgpu) -> Non
         assert mgpu.stderr() == ""
 
 
-@in_child(backends=BACKENDS)
-def test_images_with_a_false_offset_of_a_section_are_refused(mgpu: Mgpu) -> None:
-    """AMD's HIP would read up to the false offset of the section, and crash."""
-    content = code_object("forum")
-    (at,) = struct.unpack_from("<Q", content, 40)
-    for place in (1 << 40, 1 << 63, (1 << 64) - 1):
-        for section in (1, 3):
-            image = bytearray(content)
-            struct.pack_into("<Q", image, at + section * 64 + 24, place)
-            assert not mgpu.load(at_the_edge(mgpu, bytes(image)))
-            assert mgpu.stderr().startswith(REFUSED)
-    assert mgpu.load(mgpu.image(content))
-
-
 @in_child()
-def test_tiny_images_at_the_end_of_memory_are_refused(mgpu: Mgpu) -> None:
+def test_tiny_images_at_the_end_of_memory_are_left_to_hip(mgpu: Mgpu) -> None:
     """Only the stub survives all of these images: AMD's HIP reads every unknown image as an ELF."""
     for content in (
         b"CCOB" + struct.pack("<HH", 2, 1),

@@ -25,7 +25,7 @@ def _probe(directory: Path, **changes: str) -> str:
     result = subprocess.run(
         [PROBE],
         cwd=directory,
-        env=environment(LD_LIBRARY_PATH=str(LIB), **changes),
+        env=environment(**{"LD_LIBRARY_PATH": str(LIB), **changes}),
         capture_output=True,
         text=True,
     )
@@ -55,32 +55,19 @@ def test_a_trace_needs_a_path(value: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_early_lines_need_no_certain_word(tmp_path: Path) -> None:
+    """A program that imports mgpu* functions opens HIP before its first call. The library prints
+    lines about this HIP, too."""
+    shutil.copy(STUB, tmp_path / "libamdhip64.so.7")
+    asked = {"MGPU_RT_HIP": "", "LD_LIBRARY_PATH": f"{LIB}:{tmp_path}"}
+    lines = [_probe(tmp_path, MGPU_RT_VERBOSE=word, **asked) for word in ("1", "on")]
+    assert "HIP libraries, found by LD_LIBRARY_PATH" in lines[0]
+    assert lines[0] == lines[1]
+
+
 def test_a_file_may_have_any_name(tmp_path: Path) -> None:
     _probe(tmp_path, MGPU_RT_STATS="./0", MGPU_RT_TRACE="./off")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "off"]
-
-
-@pytest.mark.parametrize(
-    ("old", "now"),
-    [
-        ({"PYTHON": "off"}, "MGPU_RT_MANAGER='off'"),
-        ({"PYTHON_DELAY": "5"}, "MGPU_RT_MANAGER='on,delay=5'"),
-        ({"PYTHON_DELAY": "5", "MANAGER": "off"}, "MGPU_RT_MANAGER='off,delay=5'"),
-        ({"TRACE_GPU": "on", "TRACE": "/dev/null"}, "MGPU_RT_TRACE='gpu,/dev/null'"),
-    ],
-)
-def test_a_variable_by_its_earlier_name_counts(
-    old: dict[str, str], now: str, tmp_path: Path
-) -> None:
-    said = _probe(tmp_path, **{f"MGPU_RT_{name}": value for name, value in old.items()})
-    name = next(iter(old))
-    assert said == f"mgpu_rt: write {now}: the next release does not read MGPU_RT_{name}\n"
-
-
-def test_a_variable_wins_over_its_earlier_name(tmp_path: Path) -> None:
-    new = {"MGPU_RT_MANAGER": "off,delay=1", "MGPU_RT_TRACE": "gpu,/dev/null"}
-    old = {"MGPU_RT_PYTHON": "p", "MGPU_RT_PYTHON_DELAY": "x", "MGPU_RT_TRACE_GPU": "on"}
-    assert _probe(tmp_path, **new, **old) == ""
 
 
 def test_a_wrong_delay_is_named(tmp_path: Path) -> None:

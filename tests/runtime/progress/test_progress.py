@@ -57,7 +57,7 @@ REGISTERED = {f"{situation}:Memcpy_up_small" for situation in SITUATIONS} | {
     "foreign:MemHostUnregisterMemRef",
 }
 
-#: Functions that need hipSPARSE, cuSPARSELt or NVIDIA's driver.
+#: Functions that need hipSPARSE, cuSPARSE or NVIDIA's driver.
 ELSEWHERE = re.compile(r"Sp|Dn|Coo|Csr|Csc|Bsr|SDDMM|TensorMap")
 
 

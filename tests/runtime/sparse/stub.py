@@ -8,7 +8,7 @@ from tests.support.child import BUILD, Mgpu
 
 FOLDER = BUILD / "sparsestub"
 HIPSPARSE_5, HIPSPARSE_6 = "libhipsparse.so.0", "libhipsparse.so.1"
-CUSPARSE, CUSPARSELT = "libcusparse.so.12", "libcusparseLt.so.0"
+CUSPARSE = "libcusparse.so.12"
 
 #: Values of cudaDataType_t and cusparseIndexType_t.
 F32, F64, F16, C64, I32, BF16 = 0, 1, 2, 4, 10, 14

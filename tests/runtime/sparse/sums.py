@@ -259,37 +259,6 @@ def sddmm_blocks(device: Device, shape: Shape, block: int, type: str) -> float:
     return error
 
 
-def two_to_four(device: Device, rows: int, inner: int, columns: int, prune: int) -> float:
-    """Computes C = C + A B in half precision; returns the error. If `prune` is 0, A already has the
-    2:4 pattern; otherwise the library prunes A."""
-    rng = np.random.default_rng(6)
-    mgpu, stream, type = device.mgpu, device.stream, "f16"
-    ffi, kind = mgpu.ffi, TYPES[type]
-    a = rng.integers(-8, 9, (rows, inner)) / 4
-    if not prune:
-        a.reshape(-1, 4)[:, 2:] = 0
-    b, c = (rng.integers(-8, 9, size) / 4 for size in ((inner, columns), (rows, columns)))
-    packed = pack(a, type)
-    in_a, result = device.put(packed), device.put(pack(c, type))
-    sparse, *dense = (ffi.new("char[]", size) for size in (44104, 11032, 11032))
-    mgpu.CusparseLtCreate2To4SpMat(sparse, rows, inner, in_a, kind, stream)
-    mgpu.CreateCuSparseLtDnMat(dense[0], inner, columns, device.put(pack(b, type)), kind, stream)
-    mgpu.CreateCuSparseLtDnMat(dense[1], rows, columns, result, kind, stream)
-    sizes = ffi.new("int64_t[3]")
-    mgpu.CuSparseLtSpMMBufferSize(sizes, 0, 0, sparse, *dense, 0, prune, stream)
-    buffers = [device.buffer(max(size, 16)) for size in sizes]
-    mgpu.CuSparseLtSpMM(sparse, *dense, *buffers, stream)
-    pruned = device.get(in_a, packed).astype(np.float64)
-    if np.count_nonzero(pruned.reshape(-1, 4), axis=1).max() > 2:
-        return float("inf")
-    error = differs(device.get(result, pack(c, type)), c + pruned @ b, type)
-    mgpu.DestroyCuSparseLtSpMat(sparse, stream)
-    for matrix in dense:
-        mgpu.DestroyCuSparseLtDnMat(matrix, stream)
-    device.free()
-    return error
-
-
 def spgemm(device: Device, shape: Shape, form: str, type: str) -> float:
     """Computes C = A B, all in CSR, by the calls to which LLVM lowers such a product; returns the
     error."""

@@ -7,12 +7,10 @@ import struct
 import threading
 from pathlib import Path
 
-from tests.devices.cuhip.driver import CuStub
 from tests.runtime.sparse.stub import (
     BF16,
     C64,
     CUSPARSE,
-    CUSPARSELT,
     F16,
     F32,
     F64,
@@ -26,9 +24,6 @@ from tests.runtime.sparse.stub import (
     Sums,
 )
 from tests.support.child import Mgpu, in_child
-
-#: Values of cusparseComputeType in LLVM's lowering.
-LLVM_16F = 0
 
 WITH_STUB = {"LD_LIBRARY_PATH": str(FOLDER)}
 
@@ -348,73 +343,3 @@ def test_statistics_count_the_calls(mgpu: Mgpu) -> None:
     sums.spmm()
     abi = mgpu.stats()["abi"]
     assert abi["mgpuSpMM"]["calls"] == 1 and abi["mgpuCreateCsr"]["calls"] == 1
-
-
-# ---- 2:4 ----
-
-
-def _two_to_four(mgpu: Mgpu, prune: int = 1) -> list[int]:
-    """Makes one product as LLVM lowers it; returns the sizes of the product's buffers."""
-    sizes = (44104, 11032, 11032)
-    sparse, *dense = memory = [mgpu.ffi.new("char[]", b"\7" * (size + 64)) for size in sizes]
-    guard = mgpu.ffi.new("int64_t[5]", [0, 0, 0, 7, 7])
-    stream = mgpu.StreamCreate()
-    mgpu.CreateSparseLtEnv()
-    mgpu.CusparseLtCreate2To4SpMat(sparse, 16, 16, mgpu.null, F16, stream)
-    for matrix in dense:
-        mgpu.CreateCuSparseLtDnMat(matrix, 16, 16, mgpu.null, F16, stream)
-    mgpu.CuSparseLtSpMMBufferSize(guard, 0, 0, sparse, *dense, LLVM_16F, prune, stream)
-    mgpu.CuSparseLtSpMM(sparse, *dense, mgpu.null, mgpu.null, mgpu.null, stream)
-    mgpu.DestroyCuSparseLtSpMat(sparse, stream)
-    for matrix in dense:
-        mgpu.DestroyCuSparseLtDnMat(matrix, stream)
-    mgpu.DestroySparseLtEnv()
-    assert list(guard)[3:] == [7, 7]
-    for room, size in zip(memory, sizes, strict=True):
-        assert mgpu.ffi.buffer(room)[size:] == b"\7" * 64 + b"\0"
-    return list(guard)[:3]
-
-
-@in_child(backends=("custub",), **WITH_STUB)
-def test_cusparselt_does_2_to_4_products(mgpu: Mgpu) -> None:
-    stub = SparseStub(CUSPARSELT)
-    assert _two_to_four(mgpu) == [111, 222, 333]
-    once = ("Init", "SpMMAPrune", "SpMMACompress", "Matmul", "MatmulPlanDestroy", "Destroy")
-    for name in (*once, "MatmulAlgSelectionDestroy"):
-        assert stub.count(name) == 1, name
-    assert stub.count("MatDescriptorDestroy") == 3
-    assert stub.order() == 2 and stub.stream() != 0
-    assert mgpu.stderr() == ""
-
-
-@in_child(backends=("custub",), **WITH_STUB)
-def test_a_2_to_4_matrix_is_checked_in_memory_that_begins_as_0(mgpu: Mgpu) -> None:
-    """cuSPARSELt writes the check's result only if a value is wrong."""
-    driver = CuStub()
-    driver.lib.custub_pointer(2)  # the device's
-    _two_to_four(mgpu, prune=2)
-    assert SparseStub(CUSPARSELT).count("SpMMAPruneCheck") == 1
-    called = " ".join(driver.take())
-    assert called.index("cuMemsetD32Async") < called.index("cuMemcpyAsync")
-
-
-@in_child(backends=("custub",), **WITH_STUB)
-def test_2_to_4_products_name_the_type_as_an_old_cusparselt_does(mgpu: Mgpu) -> None:
-    _two_to_four(mgpu)
-    assert SparseStub(CUSPARSELT).type() == LLVM_16F
-
-
-@in_child(backends=("custub",), SPARSESTUB_LT_VERSION="502", **WITH_STUB)
-def test_2_to_4_products_name_the_type_as_a_newer_cusparselt_does(mgpu: Mgpu) -> None:
-    """Newer releases of cuSPARSELt sum halves as floats, and number the types differently:
-    CUSPARSE_COMPUTE_32F is 2."""
-    _two_to_four(mgpu)
-    assert SparseStub(CUSPARSELT).type() == 2
-
-
-@in_child(**WITH_STUB)
-def test_2_to_4_products_on_amd_are_refused_once(mgpu: Mgpu) -> None:
-    assert _two_to_four(mgpu) == [0, 0, 0]
-    text = mgpu.stderr()
-    assert text.count("only NVIDIA's cuSPARSELt multiplies") == 1
-    assert text.count("cuSPARSE 'cusparseLtInit(&cusparseLt_env)' failed with") == 1

@@ -1,7 +1,6 @@
 /* Reads files that hold several images: clang's offload bundles, NVIDIA's fatbins.
  *
- * If only some entries of a file are damaged, the driver gets the whole file, and the library does
- * not cache the module. */
+ * If an entry cannot be read, the library does not cache the module. */
 #include "modules/image/formats.h"
 #include "proof.h"
 
@@ -13,8 +12,7 @@ enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* a larger table is not read to its
 /* The facts found so far about the entries of a file. */
 struct contents {
     uint64_t end;  /* the end of the last entry, as an offset in the file */
-    bool readable; /* a non-empty image can be read */
-    bool doubtful; /* an image cannot be read, or is damaged */
+    bool doubtful; /* an image cannot be read */
     bool writable; /* an image contains, or may contain, globals that a kernel can write */
     bool settable; /* an image contains constants that the host can set */
     bool opaque;   /* an image is compressed, or of a kind that this reader does not support */
@@ -23,8 +21,8 @@ struct contents {
 static void add_elf(struct contents *contents, struct image *whole, struct view *entry) {
     struct image image = {.bytes = entry->bytes};
     image_describe_elf(&image, entry);
-    contents->doubtful |= image.damage != NULL;
-    contents->writable |= DOUBT(bundle_entry_is_writable, image.writable) || image.size == 0;
+    contents->doubtful |= image.size == 0;
+    contents->writable |= DOUBT(bundle_entry_is_writable, image.writable);
     contents->settable |= image.settable;
     if (image.machine)
         whole->machine = image.machine;
@@ -39,7 +37,6 @@ static void add_entry(struct contents *contents, struct image *whole, struct vie
         return;
     }
     struct view entry = view_part(view, offset, size);
-    contents->readable = true;
     if (offset + size > contents->end)
         contents->end = offset + size;
     if (image_is_elf(&entry))
@@ -89,14 +86,8 @@ static bool read_bundle_table(struct contents *contents, struct image *image, st
 void image_describe_bundle(struct image *image, struct view *view) {
     struct contents contents = {.end = BUNDLE_HEAD};
     image->kind = IMAGE_BUNDLE;
-    if (!view_holds(view, 0, BUNDLE_HEAD)) {
-        image->damage = "it ends within its bundle header";
-        return;
-    }
-    contents.doubtful |= !read_bundle_table(&contents, image, view);
-    if (contents.doubtful && !contents.readable)
-        image->damage = "its bundle table points outside it: it is truncated or overwritten";
-    if (contents.doubtful || !view_holds(view, 0, contents.end))
+    if (!view_holds(view, 0, BUNDLE_HEAD) || !read_bundle_table(&contents, image, view) ||
+        contents.doubtful || !view_holds(view, 0, contents.end))
         return;
     image->size = contents.end;
     image->head = BUNDLE_HEAD;
@@ -130,12 +121,8 @@ void image_describe_compressed(struct image *image, struct view *view) {
         memcpy(&size, view->bytes + 8, 4);
     else if (version == 3)
         memcpy(&size, view->bytes + 8, 8);
-    if (size < COMPRESSED_HEAD)
+    if (size < COMPRESSED_HEAD || !view_holds(view, 0, size))
         return;
-    if (!view_holds(view, 0, size)) {
-        image->damage = "it is shorter than its header says: it is truncated";
-        return;
-    }
     image->size = size;
     image->head = COMPRESSED_HEAD;
 }
@@ -193,10 +180,8 @@ void image_describe_fatbin(struct image *image, struct view *view) {
     image->opaque = true; /* PTX and the cubins in a fatbin are usually compressed */
     memcpy(&header, view->bytes, sizeof header);
     if (__builtin_add_overflow(header.size, header.header_size, &size) ||
-        header.header_size < sizeof header || !view_holds(view, 0, size)) {
-        image->damage = "it is shorter than its header says: it is truncated";
+        header.header_size < sizeof header || !view_holds(view, 0, size))
         return;
-    }
     struct contents contents = {0};
     struct view whole = view_part(view, 0, size);
     read_entries(&contents, image, &whole, header.header_size);

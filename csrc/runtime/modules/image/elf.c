@@ -167,38 +167,6 @@ static bool has_settable(const struct image *image, const Elf64_Ehdr *header) {
     return false;
 }
 
-/* ---- names that it needs ---- */
-
-static void list_undefined(const struct image *image, const Elf64_Ehdr *header,
-                           const Elf64_Shdr *table, struct name_list *list) {
-    const struct names names = names_at(image, header, table->sh_link);
-    Elf64_Sym symbol;
-    for (uint64_t at = sizeof symbol; at + sizeof symbol <= table->sh_size; at += sizeof symbol) {
-        memcpy(&symbol, image->bytes + table->sh_offset + at, sizeof symbol);
-        if (symbol.st_shndx != SHN_UNDEF || ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL ||
-            symbol.st_name >= names.size)
-            continue;
-        const char *name = names.text + symbol.st_name;
-        if (!name_list_add(list, name, (int)strnlen(name, LONGEST_NAME)))
-            return;
-    }
-}
-
-char *image_undefined_names(const struct image *image, char *text, size_t size) {
-    struct name_list list = {text, size, 0};
-    Elf64_Ehdr header;
-    text[0] = '\0';
-    if (image->kind != IMAGE_ELF || !image->size)
-        return text;
-    memcpy(&header, image->bytes, sizeof header);
-    for (unsigned i = 1; i < header.e_shnum; i++) {
-        const Elf64_Shdr section = section_of(image->bytes, &header, i);
-        if (section.sh_type == SHT_DYNSYM)
-            list_undefined(image, &header, &section, &list);
-    }
-    return text;
-}
-
 /* ---- all of it ---- */
 
 /* Returns whether a file has the form that this reader supports. The driver judges all other forms.
@@ -212,41 +180,19 @@ static bool is_plain(const Elf64_Ehdr *header) {
 void image_describe_elf(struct image *image, struct view *view) {
     Elf64_Ehdr header;
     image->kind = IMAGE_ELF;
-    if (!view_holds(view, 0, sizeof header)) {
-        image->damage = "it ends within its ELF header";
+    if (!view_holds(view, 0, sizeof header))
         return;
-    }
     memcpy(&header, view->bytes, sizeof header);
     image->machine = header.e_machine;
-    /* AMD's HIP loads only ELF files for AMD's GPUs. HIP 6 and older crash on some other ELF files,
-     * for example on a stripped x86-64 program. */
-    if (image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) {
-        image->damage = "it is an ELF for another machine (x86-64?), not for a GPU";
-        return;
-    }
-    /* AMD's HIP crashes on a 32-bit ELF. HIP 6 and older crash on an ELF without sections, and HIP
-     * 7 refuses such an ELF. */
-    if (image->machine == MACHINE_AMDGPU &&
-        DOUBT(elf_crashes_hip, header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)) {
-        image->damage = "it is an ELF of 32 bits, or one without sections";
-        return;
-    }
-    if (!is_plain(&header))
+    if ((image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) || !is_plain(&header))
         return;
     if (!view_holds(view, header.e_shoff, sections_size(&header)) ||
-        !view_holds(view, 0, size_to_hip(view->bytes, &header))) {
-        image->damage = "its headers point outside it: it is truncated or overwritten";
+        !view_holds(view, 0, size_to_hip(view->bytes, &header)) ||
+        !view_holds(view, header.e_phoff, segments_size(&header)))
         return;
-    }
-    const bool has_segments = view_holds(view, header.e_phoff, segments_size(&header));
-    const uint64_t size = has_segments ? whole_size(view->bytes, &header) : 0;
-    if (!has_segments || !PROOF(whole_elf_is_readable, view_holds(view, 0, size))) {
-        /* A part of the file is missing. AMD's HIP may never read the missing part, but NVIDIA's
-         * driver would read the missing part, and crash. */
-        if (image->machine == MACHINE_CUDA)
-            image->damage = "its headers point outside it: it is truncated or overwritten";
+    const uint64_t size = whole_size(view->bytes, &header);
+    if (!PROOF(whole_elf_is_readable, view_holds(view, 0, size)))
         return;
-    }
     image->size = size;
     image->head = sizeof header;
     image->sized_by_tables = size > tables_end(&header);

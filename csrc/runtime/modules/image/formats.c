@@ -24,7 +24,7 @@ static void describe_text(struct image *image, struct view *view) {
     image->settable = !image->writable && ptx_has(text, ".const");
 }
 
-enum { TEXT = 8 }; /* this many bytes are enough to recognise a text */
+enum { TEXT = 8 }; /* this many bytes are enough to recognise a text; every image has more */
 
 static bool is_text(struct view *view) {
     const unsigned char *bytes = view->bytes;
@@ -80,16 +80,11 @@ static const struct format {
     {is_bitcode, describe_bitcode},           {is_text, describe_text},
 };
 
-/* HIP reads the first 24 bytes to find the format, and every image has at least 24 bytes. */
-enum { LOOK = 24 };
-
 struct image image_describe(const void *data) {
     struct image image = {.bytes = data, .kind = IMAGE_UNKNOWN};
     struct view view = {.bytes = data, .limit = SIZE_MAX};
-    if (!PROOF(first_bytes_are_readable, view_holds(&view, 0, LOOK))) {
-        image.damage = "no 24 bytes can be read at its address, and it takes more";
+    if (!PROOF(first_bytes_are_readable, view_holds(&view, 0, TEXT)))
         return image;
-    }
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (formats[i].begins(&view)) {
             formats[i].describe(&image, &view);

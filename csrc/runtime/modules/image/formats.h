@@ -53,15 +53,4 @@ struct bundle_entry {
     uint64_t offset, size, name_size;
 };
 
-/* Writes a list of names for a message, in quotes and separated by ", ". A list that is too long is
- * cut off. */
-enum { LONGEST_NAME = 256 };
-struct name_list {
-    char *text;
-    size_t size, used;
-};
-
-/* Adds a name unless the list already contains it. Returns false if the list is full. */
-bool name_list_add(struct name_list *list, const char *name, int length);
-
 #endif

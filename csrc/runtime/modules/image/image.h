@@ -37,8 +37,6 @@ struct image {
     bool writable;        /* contains, or may contain, device globals that a kernel can write */
     bool settable;        /* no kernel writes to globals, but the host can set constants by name */
     bool opaque;          /* parts of the image are compressed, or of an unsupported kind */
-    const char *damage;   /* the reason why no driver can load the image (some drivers would crash),
-                           * or NULL */
 };
 
 /* Reads the image at `data`. Reads only readable memory, however damaged the image is. Takes a few
@@ -66,10 +64,6 @@ const char *image_kind_text(const struct image *image);
 /* Writes the names of an image's kernels, separated by ", ", into at most `size` bytes including
  * the 0. Returns `text`. */
 char *image_kernel_names(const struct image *image, char *text, size_t size);
-
-/* Writes a list of a code object's undefined names. AMD's HIP refuses code objects that have
- * undefined names. */
-char *image_undefined_names(const struct image *image, char *text, size_t size);
 
 /* Writes a list of the targets, such as "gfx90a:xnack+", for which an offload bundle has entries.
  */

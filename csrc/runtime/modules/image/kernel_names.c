@@ -1,12 +1,21 @@
 /* Finds the names of an image's kernels, for messages. The search scans the image's bytes for
  * names, without a reader for each format. */
-#include "modules/image/formats.h"
+#include "modules/image/image.h"
 #include "modules/image/ptx.h"
 
 #include <stdio.h>
 #include <string.h>
 
-bool name_list_add(struct name_list *list, const char *name, int length) {
+/* Writes a list of names for a message, in quotes and separated by ", ". A list that is too long is
+ * cut off. */
+enum { LONGEST_NAME = 256 };
+struct name_list {
+    char *text;
+    size_t size, used;
+};
+
+/* Adds a name unless the list already contains it. Returns false if the list is full. */
+static bool name_list_add(struct name_list *list, const char *name, int length) {
     char quoted[LONGEST_NAME];
     snprintf(quoted, sizeof quoted, "'%.*s'", length, name);
     if (length == 0 || strstr(list->text, quoted))

@@ -8,61 +8,6 @@
 
 enum { AMDGPU_METADATA = 32, NOTE_ALIGNMENT = 4 };
 
-/* In MessagePack a short string is 0xa0 plus its length, then the bytes. A map or an array stores
- * the number of its elements, not of its bytes. So a string in a map may be replaced by a shorter
- * string. */
-#define KEY "\xab.value_kind"
-#define NONE KEY "\xabhidden_none"
-
-static const struct kind {
-    const char *text;
-    size_t size;
-} unwanted[] = {
-#define KIND(prefix, name) {KEY prefix name, sizeof(KEY prefix name) - 1}
-    KIND("\xb4", "hidden_default_queue"),
-    KIND("\xb8", "hidden_completion_action"),
-#undef KIND
-};
-enum { KINDS = sizeof unwanted / sizeof *unwanted };
-
-bool metadata_wants_queue(const struct image *image) {
-    if (image->kind != IMAGE_ELF || image->machine != EM_AMDGPU)
-        return false;
-    for (size_t i = 0; i < KINDS; i++)
-        if (memmem(image->bytes, image->size, unwanted[i].text, unwanted[i].size))
-            return true;
-    return false;
-}
-
-bool metadata_needs_copy(const struct image *image, int release) {
-    return PROOF(hip_reads_old_metadata_only, release > 0 && release < HIP_5_3) &&
-           metadata_wants_queue(image);
-}
-
-static const struct kind *unwanted_at(const unsigned char *bytes, size_t size) {
-    for (size_t i = 0; i < KINDS; i++)
-        if (size >= unwanted[i].size && memcmp(bytes, unwanted[i].text, unwanted[i].size) == 0)
-            return &unwanted[i];
-    return NULL;
-}
-
-/* Copies metadata from `from` to `to`, which is at most `from`. Replaces each unwanted kind of
- * argument by hidden_none. Returns the new length. */
-static size_t rewrite(unsigned char *to, const unsigned char *from, size_t size) {
-    size_t used = 0;
-    for (size_t at = 0; at < size;) {
-        const struct kind *kind = unwanted_at(from + at, size - at);
-        if (kind) {
-            memcpy(to + used, NONE, sizeof NONE - 1);
-            used += sizeof NONE - 1;
-            at += kind->size;
-        } else {
-            to[used++] = from[at++];
-        }
-    }
-    return used;
-}
-
 /* ---- notes ---- */
 
 static size_t padded(size_t size) {
@@ -95,32 +40,6 @@ static bool note_at(const unsigned char *segment, size_t size, size_t at, struct
     return true;
 }
 
-/* Rewrites a segment's notes, and closes the gaps that shorter notes leave. Returns the new length
- * of all notes. */
-static size_t rewrite_notes(unsigned char *segment, size_t size) {
-    size_t used = 0, at = 0;
-    struct note note;
-    for (; note_at(segment, size, at, &note); at += note.length) {
-        const unsigned char *from = segment + at;
-        unsigned char *to = segment + used;
-        size_t text = note.text;
-        memmove(to, from, note.head);
-        if (note.header.n_type == AMDGPU_METADATA)
-            text = rewrite(to + note.head, from + note.head, text);
-        else
-            memmove(to + note.head, from + note.head, text);
-        note.header.n_descsz = (Elf64_Word)text;
-        memcpy(to, &note.header, sizeof note.header);
-        const size_t end = smaller(note.head + padded(text), note.length);
-        memset(to + note.head + text, 0, end - note.head - text);
-        used += end;
-    }
-    memmove(segment + used, segment + at, size - at);
-    used += size - at;
-    memset(segment + used, 0, size - used);
-    return used;
-}
-
 /* Copies the file's header to *header; returns the number of program headers, or 0 if they are not
  * within the file. */
 static unsigned segment_count(const unsigned char *bytes, size_t size, Elf64_Ehdr *header) {
@@ -144,39 +63,6 @@ static bool note_segment_at(const unsigned char *at, size_t size, Elf64_Phdr *se
     memcpy(segment, at, sizeof *segment);
     return segment->p_type == PT_NOTE && segment->p_offset <= size &&
            segment->p_filesz <= size - segment->p_offset && (*seen)++ < NOTE_SEGMENTS;
-}
-
-static void shorten_section(unsigned char *bytes, size_t size, const Elf64_Ehdr *header,
-                            uint64_t offset, uint64_t length) {
-    Elf64_Shdr section;
-    if (header->e_shoff > size || header->e_shnum > (size - header->e_shoff) / sizeof section)
-        return;
-    for (unsigned i = 0; i < header->e_shnum; i++) {
-        unsigned char *at = bytes + header->e_shoff + i * sizeof section;
-        memcpy(&section, at, sizeof section);
-        if (section.sh_type != SHT_NOTE || section.sh_offset != offset)
-            continue;
-        section.sh_size = length;
-        memcpy(at, &section, sizeof section);
-    }
-}
-
-void metadata_drop_queue(unsigned char *bytes, size_t size) {
-    Elf64_Ehdr header;
-    Elf64_Phdr segment;
-    const unsigned count = segment_count(bytes, size, &header);
-    unsigned seen = 0;
-    for (unsigned i = 0; i < count; i++) {
-        unsigned char *at = bytes + header.e_phoff + i * sizeof segment;
-        if (!note_segment_at(at, size, &segment, &seen))
-            continue;
-        const size_t left = rewrite_notes(bytes + segment.p_offset, segment.p_filesz);
-        segment.p_filesz = segment.p_memsz = left;
-        /* If notes overlap the headers, this write may damage the notes, but such a file is damaged
-         * anyway. */
-        memcpy(at, &segment, sizeof segment);
-        shorten_section(bytes, size, &header, segment.p_offset, left);
-    }
 }
 
 /* ---- what the metadata say ---- */

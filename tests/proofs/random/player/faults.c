@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* ---- what goes wrong, and must go wrong as with stock ---- */
 
@@ -21,42 +20,7 @@ enum {
     BAD_STREAM,
     BAD_COPY,
     BAD_NULL_IMAGE,
-    BAD_PAGE,        /* an image that cannot be read */
-    BAD_FEW_BYTES,   /* an image of 12 bytes, followed by unreadable memory */
-    BAD_ELF_32,      /* the valid image OBJECT, marked as a 32-bit ELF */
-    BAD_ELF_ENDLESS, /* the valid image OBJECT, with sections far beyond its end */
 };
-
-/* Puts an image at the end of readable memory. */
-static void *image_at_end(const void *content, size_t bytes) {
-    const size_t page = 4096, room = (bytes + page - 1) / page * page;
-    char *at = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    mprotect(at + room, page, PROT_NONE);
-    return memcpy(at + room - bytes, content, bytes);
-}
-
-static void *bad_image(const struct step *step) {
-    static const char noise[12] = "no image";
-    size_t bytes;
-    const void *content = image_content((int)ARGUMENT(1), &bytes);
-    char *at;
-    switch (ARGUMENT(0)) {
-    case BAD_NULL_IMAGE:
-        return NULL;
-    case BAD_PAGE:
-        return mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    case BAD_FEW_BYTES:
-        return image_at_end(noise, sizeof noise);
-    case BAD_ELF_32:
-        at = image_at_end(content, bytes);
-        at[4] = 1;
-        return at;
-    default:
-        at = image_at_end(content, bytes);
-        memset(at + 40, 0x7f, 6); /* the offset of the image's sections */
-        return at;
-    }
-}
 
 /* bad KIND OBJECT */
 static void play_bad(const struct step *step) {
@@ -102,7 +66,7 @@ static void play_bad(const struct step *step) {
         mgpuMemcpy(NULL, words, 16, NULL);
         break;
     default:
-        say_handle(step, mgpuModuleLoad(bad_image(step), 4096));
+        say_handle(step, mgpuModuleLoad(NULL, 0));
     }
 }
 

@@ -1,18 +1,14 @@
-#include "sparse/sparse.h"
-#include "driver/cuda.h"
-#include "driver/hip.h"
-#include "process/mapped.h"
-#include "process/options.h"
-#include "process/state.h"
+#include "sparse.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ROCm 6 contains hipSPARSE 3, the first release with cuSPARSE's number for the row order. */
 enum { HIPSPARSE_3 = 300000 };
-enum { PATH_BYTES = 1024 }; /* a first call may run on a stack of 16 KB */
+enum { PATH_BYTES = 1024 };
 
 static struct advice no_hipsparse = {
     .text = "hipSPARSE (libhipsparse) was not found, so nothing is computed with sparse matrices. "
@@ -22,13 +18,6 @@ static struct advice no_cusparse = {
     .text = "cuSPARSE (libcusparse) was not found, so nothing is computed with sparse matrices. "
             "Install CUDA's package libcusparse or Python's package nvidia-cusparse, or add the "
             "library's folder to LD_LIBRARY_PATH"};
-static struct advice no_cusparselt = {
-    .text = "cuSPARSELt (libcusparseLt) was not found, so no 2:4 sparse matrix is multiplied. "
-            "Install CUDA's package libcusparselt0 or Python's package nvidia-cusparselt-cu12 or "
-            "-cu13, or add the library's folder to LD_LIBRARY_PATH"};
-static struct advice not_on_amd = {
-    .text = "only NVIDIA's cuSPARSELt multiplies 2:4 sparse matrices, but mgpu_rt uses AMD's HIP: "
-            "the product is not computed. Lower without 2:4 encodings"};
 static struct advice needs_another_hip = {
     .text =
         "%s needs another HIP than %s, which mgpu_rt uses: install hipSPARSE from the same ROCm"};
@@ -39,7 +28,6 @@ static struct advice sparse_lacks = {.text =
                                          "%s lacks the function %s%s: the matrix was not created"};
 
 struct sparse_functions sparse;
-struct sparselt_functions sparselt;
 
 /* The libraries that this process has opened. */
 static struct {
@@ -59,17 +47,11 @@ enum need { REQUIRED, OPTIONAL };
         return SPARSE_NO_LIBRARY;                                                                  \
     }                                                                                              \
     static int lacks_sparse_##name params {                                                        \
-        report_once(&sparse_lacks, opened.path, opened.lower, #name);                              \
+        host->report_once(&sparse_lacks, opened.path, opened.lower, #name);                        \
         return SPARSE_NOT_SUPPORTED;                                                               \
     }
-#include "sparse/sparse.def"
+#include "sparse.def"
 #undef SPARSE_FN
-#define SPARSELT_FN(need, name, params)                                                            \
-    static int no_sparselt_##name params {                                                         \
-        return need == OPTIONAL ? SPARSE_SUCCESS : SPARSE_NO_LIBRARY;                              \
-    }
-#include "sparse/sparselt.def"
-#undef SPARSELT_FN
 #pragma GCC diagnostic pop
 
 /* ---- one library ---- */
@@ -85,23 +67,9 @@ static bool resolve_sparse(void *library, const char *prefix) {
         return false;                                                                              \
     if (!found.name)                                                                               \
         found.name = lacks_sparse_##name;
-#include "sparse/sparse.def"
+#include "sparse.def"
 #undef SPARSE_FN
     sparse = found;
-    return true;
-}
-
-static bool resolve_sparselt(void *library) {
-    struct sparselt_functions found;
-#define SPARSELT_FN(need, name, params)                                                            \
-    *(void **)&found.name = dlsym(library, "cusparseLt" #name);                                    \
-    if (!found.name && need == REQUIRED)                                                           \
-        return false;                                                                              \
-    if (!found.name)                                                                               \
-        found.name = no_sparselt_##name;
-#include "sparse/sparselt.def"
-#undef SPARSELT_FN
-    sparselt = found;
     return true;
 }
 
@@ -125,10 +93,7 @@ static void note_path(void *library, const char *name) {
 
 /* Returns hipSPARSE's SONAME for HIP's major version; the plain name if the version is unknown. */
 static const char *hipsparse_name(void) {
-    int version = 0;
-    if (hip.RuntimeGetVersion(&version) != hipSuccess)
-        version = 0;
-    switch (version / 10000000) {
+    switch (host->hip_version / 10000000) {
     case 5:
         return "libhipsparse.so.0";
     case 6:
@@ -144,15 +109,15 @@ static const char *hipsparse_name(void) {
  * which does not know this library's streams. */
 static bool serves_this_hip(void) {
     char other[PATH_BYTES];
-    if (!mapped_find("libamdhip64.so", hip_path(), other, sizeof other))
+    if (!host->mapped_find("libamdhip64.so", host->hip_path, other, sizeof other))
         return true;
-    report_once(&needs_another_hip, opened.path, hip_path());
+    host->report_once(&needs_another_hip, opened.path, host->hip_path);
     return false;
 }
 
 static void *open_beside_hip(const char *name) {
     char folder[PATH_BYTES];
-    snprintf(folder, sizeof folder, "%s", hip_path());
+    snprintf(folder, sizeof folder, "%s", host->hip_path);
     char *slash = strrchr(folder, '/');
     if (!slash)
         return NULL;
@@ -163,7 +128,7 @@ static void *open_beside_hip(const char *name) {
 static void *open_hipsparse(void) {
     const char *name = hipsparse_name();
     const bool had_another = !serves_this_hip();
-    void *library = mapped_library("libhipsparse.so", opened.path, sizeof opened.path);
+    void *library = host->mapped_library("libhipsparse.so", opened.path, sizeof opened.path);
     if (!library)
         library = open_beside_hip(name);
     if (!library)
@@ -183,12 +148,12 @@ static void *open_hipsparse(void) {
  * packages. */
 static void *open_nvidia(const char *name, const char *package) {
     char folder[PATH_BYTES], home[PATH_BYTES];
-    const char *cuda_path = options_path_variable("CUDA_PATH");
+    const char *cuda_path = host->path_variable("CUDA_PATH");
     void *library = open_file("", name);
     snprintf(folder, sizeof folder, "%s/lib64", cuda_path ? cuda_path : "/usr/local/cuda");
     if (!library)
         library = open_file(folder, name);
-    if (library || !mapped_home(home, sizeof home))
+    if (library || !host->mapped_home(home, sizeof home))
         return library;
     if (snprintf(folder, sizeof folder, "%s/nvidia/%s/lib", home, package) < (int)sizeof folder)
         library = open_file(folder, name);
@@ -198,7 +163,7 @@ static void *open_nvidia(const char *name, const char *package) {
 static void *open_cusparse(void) {
     static const char *const names[] = {"libcusparse.so.12", "libcusparse.so.13",
                                         "libcusparse.so.11", "libcusparse.so"};
-    void *library = mapped_library("libcusparse.so", opened.path, sizeof opened.path);
+    void *library = host->mapped_library("libcusparse.so", opened.path, sizeof opened.path);
     for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++) {
         library = open_nvidia(names[i], "cusparse");
         if (!library)
@@ -211,32 +176,32 @@ static void *open_cusparse(void) {
 
 /* ---- opening ---- */
 
-static pthread_once_t sparse_once = PTHREAD_ONCE_INIT, sparselt_once = PTHREAD_ONCE_INIT;
-static bool sparse_is_open, sparselt_is_open;
+static pthread_once_t sparse_once = PTHREAD_ONCE_INIT;
+static bool sparse_is_open;
 
 static void open_sparse(void) {
     char symbol[64];
     static const struct sparse_functions absent = {
 #define SPARSE_FN(need, name, params) .name = no_sparse_##name,
-#include "sparse/sparse.def"
+#include "sparse.def"
 #undef SPARSE_FN
     };
     sparse = absent;
-    opened.title = cuda_present() ? "cuSPARSE" : "hipSPARSE";
-    opened.lower = cuda_present() ? "cusparse" : "hipsparse";
-    opened.upper = cuda_present() ? "CUSPARSE" : "HIPSPARSE";
-    void *library = cuda_present() ? open_cusparse() : open_hipsparse();
+    opened.title = host->cuda ? "cuSPARSE" : "hipSPARSE";
+    opened.lower = host->cuda ? "cusparse" : "hipsparse";
+    opened.upper = host->cuda ? "CUSPARSE" : "HIPSPARSE";
+    void *library = host->cuda ? open_cusparse() : open_hipsparse();
     if (!library)
         return;
     if (!resolve_sparse(library, opened.lower)) {
-        report_once(&sparse_too_old, opened.path);
+        host->report_once(&sparse_too_old, opened.path);
         return;
     }
     snprintf(symbol, sizeof symbol, "%sGetErrorString", opened.lower);
     *(void **)&opened.error_text = dlsym(library, symbol);
     sparse_is_open = true;
-    register_exit();
-    report_verbose("%s: %s", opened.title, opened.path);
+    host->register_exit();
+    host->report_verbose("%s: %s", opened.title, opened.path);
 }
 
 bool sparse_open(void) {
@@ -244,33 +209,9 @@ bool sparse_open(void) {
     return sparse_is_open;
 }
 
-static void open_sparselt(void) {
-    static const struct sparselt_functions absent = {
-#define SPARSELT_FN(need, name, params) .name = no_sparselt_##name,
-#include "sparse/sparselt.def"
-#undef SPARSELT_FN
-    };
-    sparselt = absent;
-    if (!cuda_present())
-        return;
-    void *library = open_nvidia("libcusparseLt.so.0", "cusparselt");
-    if (!library)
-        library = open_nvidia("libcusparseLt.so.0", "cu13");
-    if (!library || !resolve_sparselt(library))
-        return;
-    sparselt_is_open = true;
-    register_exit();
-    report_verbose("cuSPARSELt is open");
-}
-
-bool sparselt_open(void) {
-    (void)pthread_once(&sparselt_once, open_sparselt);
-    return sparselt_is_open;
-}
-
 int sparse_row_order(void *handle) {
     int version = 0;
-    if (cuda_present())
+    if (host->cuda)
         return 2;
     (void)sparse.GetVersion(handle, &version);
     return version >= HIPSPARSE_3 ? 2 : 0;
@@ -313,14 +254,8 @@ static hipError_t error_of(int status) {
 void sparse_failed(const char *expression, int status, struct advice *advice) {
     char text[512];
     const char *reason = opened.error_text ? opened.error_text(status) : status_text(status);
-    struct advice *absence = cuda_present() ? &no_cusparse : &no_hipsparse;
+    struct advice *absence = host->cuda ? &no_cusparse : &no_hipsparse;
     snprintf(text, sizeof text, expression, opened.lower, opened.upper);
-    report_failure_in(opened.title, text, reason, error_of(status),
-                      status == SPARSE_NO_LIBRARY ? absence : advice);
-}
-
-void sparselt_failed(const char *expression, int status) {
-    struct advice *absence = cuda_present() ? &no_cusparselt : &not_on_amd;
-    report_failure_in("cuSPARSE", expression, status_text(status), error_of(status),
-                      status == SPARSE_NO_LIBRARY ? absence : NULL);
+    host->report_failure_in(opened.title, text, reason, error_of(status),
+                            status == SPARSE_NO_LIBRARY ? absence : advice);
 }

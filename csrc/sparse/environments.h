@@ -10,8 +10,6 @@
 
 #include "mgpu.h"
 
-struct cache;
-
 struct environment {
     void *handle; /* the library's */
     hipStream_t stream;
@@ -31,6 +29,7 @@ void environment_release(struct environment *environment);
 /* Destroys all environments that no call is using, on all devices; returns how many. */
 int environment_trim(int device);
 
-extern const struct cache environment_cache;
+/* Forgets the environments of a device that was reset, or of all devices. */
+void environment_invalidate(int device);
 
 #endif

@@ -1,9 +1,7 @@
-#include "sparse/environments.h"
-#include "driver/hip.h"
+#include "environments.h"
 #include "process/state.h"
 #include "proof.h"
-#include "shared/caches.h"
-#include "sparse/sparse.h"
+#include "sparse.h"
 
 #include <stdlib.h>
 
@@ -16,7 +14,7 @@ static uint64_t environment_uses;
 /* ---- the list ---- */
 
 static struct environment *take_idle_environment(int device, hipStream_t stream) {
-    pthread_mutex_lock(&tables_lock);
+    pthread_mutex_lock(host->tables_lock);
     struct environment *found = environments;
     while (found && (DOUBT(environment_is_in_use, found->taken) || found->device != device ||
                      !PROOF(environment_is_of_the_stream, found->stream == stream)))
@@ -25,7 +23,7 @@ static struct environment *take_idle_environment(int device, hipStream_t stream)
         found->taken = true;
         found->used = ++environment_uses;
     }
-    pthread_mutex_unlock(&tables_lock);
+    pthread_mutex_unlock(host->tables_lock);
     return found;
 }
 
@@ -34,7 +32,7 @@ static struct environment *take_idle_environment(int device, hipStream_t stream)
 static struct environment *remove_oldest(size_t most) {
     struct environment **oldest = NULL, *removed = NULL;
     size_t count = 0;
-    pthread_mutex_lock(&tables_lock);
+    pthread_mutex_lock(host->tables_lock);
     for (struct environment **link = &environments; *link; link = &(*link)->next) {
         count++;
         if (!(*link)->taken && (!oldest || (*link)->used < (*oldest)->used))
@@ -44,7 +42,7 @@ static struct environment *remove_oldest(size_t most) {
         removed = *oldest;
         *oldest = removed->next;
     }
-    pthread_mutex_unlock(&tables_lock);
+    pthread_mutex_unlock(host->tables_lock);
     return removed;
 }
 
@@ -64,38 +62,38 @@ static int destroy_beyond(size_t most) {
 static struct environment *environment_new(int device, hipStream_t stream, int *status) {
     struct environment *environment = calloc(1, sizeof *environment);
     *status = environment ? SPARSE_RETRY(sparse.Create(&environment->handle)) : SPARSE_NO_MEMORY;
-    register_exit();
+    host->register_exit();
     if (*status == SPARSE_SUCCESS)
         *status = sparse.SetStream(environment->handle, stream);
     if (*status != SPARSE_SUCCESS) {
         free(environment);
         return NULL;
     }
-    device_watch(device);
+    host->device_watch(device);
     environment->device = device;
     environment->stream = stream;
     environment->taken = true;
-    pthread_mutex_lock(&tables_lock);
+    pthread_mutex_lock(host->tables_lock);
     environment->used = ++environment_uses;
     environment->next = environments;
     environments = environment;
-    pthread_mutex_unlock(&tables_lock);
+    pthread_mutex_unlock(host->tables_lock);
     return environment;
 }
 
 struct environment *environment_acquire(int device, hipStream_t stream, int *status) {
     *status = SPARSE_SUCCESS;
-    struct environment *known = PROOF(reset_before_environment_reuse, device_kept(device))
+    struct environment *known = PROOF(reset_before_environment_reuse, host->device_kept(device))
                                     ? take_idle_environment(device, stream)
                                     : NULL;
     return known ? known : environment_new(device, stream, status);
 }
 
 void environment_release(struct environment *environment) {
-    pthread_mutex_lock(&tables_lock);
+    pthread_mutex_lock(host->tables_lock);
     environment->taken = false;
     const bool stale = environment->stale;
-    pthread_mutex_unlock(&tables_lock);
+    pthread_mutex_unlock(host->tables_lock);
     if (stale)
         free(environment); /* the environment is in no list; its handle belongs to the device that
                             * was reset */
@@ -112,9 +110,9 @@ int environment_trim(int device) {
 
 /* Ensures that no environment of the device is used again or destroyed. Environments that no call
  * uses are freed after the lock is released. */
-static void invalidate_environments(int device) {
+void environment_invalidate(int device) {
     struct environment *stale = NULL;
-    pthread_mutex_lock(&tables_lock);
+    pthread_mutex_lock(host->tables_lock);
     for (struct environment **link = &environments; *link;) {
         struct environment *each = *link;
         if (!of_device(device, each->device)) {
@@ -128,13 +126,10 @@ static void invalidate_environments(int device) {
         each->next = stale;
         stale = each;
     }
-    pthread_mutex_unlock(&tables_lock);
+    pthread_mutex_unlock(host->tables_lock);
     while (stale) {
         struct environment *each = stale;
         stale = each->next;
         free(each);
     }
 }
-
-const struct cache environment_cache = {
-    .name = "environments", .trim = environment_trim, .invalidate = invalidate_environments};

@@ -1,8 +1,7 @@
 /* Computes products of sparse matrices. Products run on the stream that the program passes; stock
  * always uses the null stream. */
-#include "driver/cuda.h"
-#include "sparse/mgpu_sparse.h"
-#include "sparse/sparse.h"
+#include "sparse.h"
+#include "work.h"
 
 enum { DEFAULT_ALGORITHM = 0 }; /* the default algorithm of every operation, in every version */
 
@@ -124,7 +123,7 @@ void impl_mgpuSDDMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t c
  * the right result, because C is empty at first. */
 static const void *product_beta(int type) {
     static const double zeros[2];
-    return cuda_present() ? sparse_one(type) : zeros;
+    return host->cuda ? sparse_one(type) : zeros;
 }
 
 intptr_t impl_mgpuSpGEMMWorkEstimation(void *s, int32_t ma, int32_t mb, void *a, void *b, void *c,

@@ -1,5 +1,4 @@
-/* Opens the libraries for sparse matrices: hipSPARSE or, if HIP is csrc/cuhip, cuSPARSE and
- * cuSPARSELt.
+/* Opens the libraries for sparse matrices: hipSPARSE or, if HIP is csrc/cuhip, cuSPARSE.
  *
  * Like HIP, these libraries are not linked. The first call that needs a library opens the library,
  * because rocSPARSE contains 1.3 GB of kernels. */
@@ -8,7 +7,9 @@
 
 #include "driver/report.h"
 #include "mgpu.h"
-#include "shared/caches.h"
+#include "sparse/plugin.h"
+
+extern const struct sparse_host *host; /* the runtime; set before any other function is called */
 
 /* The statuses of the libraries, which have the same numbers, and one status of this library. */
 enum sparse_status {
@@ -20,33 +21,23 @@ enum sparse_status {
 
 struct sparse_functions {
 #define SPARSE_FN(need, name, params) int(*name) params;
-#include "sparse/sparse.def"
+#include "sparse.def"
 #undef SPARSE_FN
-};
-
-struct sparselt_functions {
-#define SPARSELT_FN(need, name, params) int(*name) params;
-#include "sparse/sparselt.def"
-#undef SPARSELT_FN
 };
 
 /* The libraries' functions, callable after sparse_open, even after a failure: without a library
  * each function returns SPARSE_NO_LIBRARY. */
 extern struct sparse_functions sparse;
-extern struct sparselt_functions sparselt;
 
 /* Finds and opens the library, once in a process; thread-safe. Returns false if no library was
  * found; the call that fails for this reason prints a message. Called after HIP has been opened. */
 bool sparse_open(void);
 
-/* Opens cuSPARSELt; AMD has no library that accepts LLVM's handles. */
-bool sparselt_open(void);
-
 /* SPARSE_RETRY(call): returns the library's status; repeats the call if memory was short. */
 #define SPARSE_RETRY(call)                                                                         \
     __extension__({                                                                                \
         int status_ = (call);                                                                      \
-        if (status_ == SPARSE_NO_MEMORY && caches_make_room(hipErrorOutOfMemory))                  \
+        if (status_ == SPARSE_NO_MEMORY && host->make_room(hipErrorOutOfMemory))                   \
             status_ = (call);                                                                      \
         status_;                                                                                   \
     })
@@ -59,6 +50,5 @@ int sparse_row_order(void *handle);
  * user can do. The expression is stock's, with %1$s in place of "cusparse" and %2$s in place of
  * "CUSPARSE". */
 void sparse_failed(const char *expression, int status, struct advice *advice);
-void sparselt_failed(const char *expression, int status);
 
 #endif

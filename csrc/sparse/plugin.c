@@ -1,0 +1,29 @@
+/* The entry of libmgpu_rt_sparse.so. */
+#include "sparse/plugin.h"
+#include "environments.h"
+#include "sparse.h"
+
+/* Without a proof (proof.h), as in process/state.c. */
+#ifdef WITHOUT
+#define TEXT_OF(name) #name
+#define VALUE_OF(name) TEXT_OF(name)
+extern const char proof_left_out[];
+const char proof_left_out[] = VALUE_OF(WITHOUT);
+#endif
+
+const struct sparse_host *host;
+
+__attribute__((visibility("default"))) sparse_entry mgpu_rt_sparse;
+
+const struct sparse_plugin *mgpu_rt_sparse(const struct sparse_host *of_runtime) {
+    static const struct sparse_plugin plugin = {
+#define ONLY_SPARSE
+#define MGPU_FN(result, name, params, args, first, last, ...) .name = impl_##name,
+#define MGPU_VOID(name, params, args, first, last, ...) .name = impl_##name,
+#include "../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID
+        .trim = environment_trim, .invalidate = environment_invalidate};
+    host = of_runtime;
+    return &plugin;
+}

@@ -53,7 +53,7 @@ def trace(ctx: click.Context, file: str, out: str) -> None:
 @click.pass_context
 def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) -> None:
     """Write only the page of `compare --report PAGE`."""
-    from mgpu_rt._cli.stats.command import write_report
+    from mgpu_rt._cli.compare import write_report
 
     program = ctx.meta["program"]
     if bool(program) == bool(files):

@@ -1,4 +1,4 @@
-# make install, uninstall, dist, recipes. Included by the top Makefile.
+# make install, uninstall, dist. Included by the top Makefile.
 #
 # Everything of the package lies in LIBDIR/mgpu_rt, laid out as in a wheel; what others look for by
 # name leads there: the libraries in LIBDIR, the header, the files for CMake and pkg-config, and the
@@ -24,7 +24,7 @@ ifneq ($(words $(PREFIX) $(LIBDIR) $(INCLUDEDIR) $(BINDIR) $(DOCDIR) $(MANDIR)),
 $(error PREFIX and the folders in it may hold no space)
 endif
 
-.PHONY: install install-files uninstall dist recipes
+.PHONY: install install-files uninstall dist
 
 # All or nothing: what a failed installation has left is taken out again.
 install: native $(FORWARDERS)
@@ -74,8 +74,3 @@ dist: needs-build | $(VENV)/.tools
 	rm dist/auditwheel.txt
 	$(BIN)/python -m zipfile -l dist/*.whl | grep -q libhsakmt || { echo "no software GPU in the wheel" >&2; exit 1; }
 	ls -l dist
-
-# Recipes for conda and Spack, of the archive that make dist has made.
-recipes:
-	@test -f dist/*.tar.gz || { echo "There is no archive in dist: make dist" >&2; exit 1; }
-	$(BIN)/python csrc/packaging/recipes.py dist/*.tar.gz

@@ -15,7 +15,7 @@ except ImportError:
     sys.exit(f"mgpu-rt: {sys.executable} has no click: {how_to_add('click', 'python3-click')}")
 
 import mgpu_rt
-from mgpu_rt._cli import earlier, parameters
+from mgpu_rt._cli import parameters
 from mgpu_rt._cli.check.command import check
 from mgpu_rt._cli.compare import compare
 from mgpu_rt._cli.config import config
@@ -78,7 +78,6 @@ for command in (
     diff,
     check,
     selftest,
-    *earlier.COMMANDS,
 ):
     main.add_command(command)
 

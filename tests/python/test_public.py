@@ -1,5 +1,4 @@
-"""The public modules are mgpu_rt, mgpu_rt.hooks, mgpu_rt.manager, mgpu_rt.manager.rehearsal and
-mgpu_rt.runtime."""
+"""The public modules are mgpu_rt, mgpu_rt.hooks, mgpu_rt.manager and mgpu_rt.runtime."""
 
 import pkgutil
 import re
@@ -7,7 +6,7 @@ from pathlib import Path
 
 import mgpu_rt
 
-PUBLIC = ["hooks", "manager", "manager.rehearsal", "runtime"]
+PUBLIC = ["hooks", "manager", "runtime"]
 
 
 def test_all_other_modules_are_private() -> None:

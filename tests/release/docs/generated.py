@@ -95,8 +95,6 @@ def man_page() -> str:
 
 
 def _command(name: str, command: click.Command) -> Iterator[str]:
-    if command.hidden:  # a command of an earlier release
-        return
     context = click.Context(command, info_name=name)
     usage = " ".join(command.collect_usage_pieces(context))
     yield f".SS {_escaped(f'mgpu-rt {name} {usage}')}"

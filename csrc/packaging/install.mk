@@ -36,7 +36,7 @@ install: native $(FORWARDERS)
 install-files:
 	$(MAKE) --no-print-directory -f csrc/build.mk package OUT='$(DESTDIR)$(HOME_DIR)/mgpu_rt' \
 		HOST_PYTHON='$(HOST_PYTHON)' >/dev/null
-	find mgpu_rt '(' -name '*.py' -o -name '*.css' -o -name py.typed -o -name bundle.tar.xz ')' -exec sh -ec 'for file; do \
+	find mgpu_rt '(' -name '*.py' -o -name '*.css' -o -name '*.html' -o -name py.typed -o -name bundle.tar.xz ')' -exec sh -ec 'for file; do \
 		$(INSTALL) -D -m 644 "$$file" "$(DESTDIR)$(HOME_DIR)/$$file"; done' sh {} +
 	printf '%s\n' '$(INSTALL_PYTHON)' > '$(DESTDIR)$(HOME_DIR)/mgpu_rt/lib/mgpu_rt.python'
 	$(INSTALL) -d '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(DOCDIR)/docs/record' \

@@ -9,7 +9,11 @@ import click
 from mgpu_rt._cli import parameters
 
 if TYPE_CHECKING:
-    from mgpu_rt._cli.report.inputs import Run
+    from pathlib import Path
+
+    from mgpu_rt._cli.report import Side
+    from mgpu_rt._cli.stats import runs
+    from mgpu_rt._cli.stats.statistics import Statistics
 
 
 @click.command(cls=parameters.FilesOrProgram)
@@ -29,8 +33,7 @@ if TYPE_CHECKING:
     type=parameters.PATH,
     metavar="PAGE",
     help="Also write a page for a browser (- for stdout): times, memory, cache misses, advice. "
-    "The inputs may be statistics files and traces, of one run or two runs. The page needs "
-    "no network.",
+    "With --report one file of statistics is enough. The page needs no network.",
 )
 @parameters.as_json
 @click.pass_context
@@ -50,51 +53,66 @@ def compare(
 
     Exit status 1: calls failed; the first lines name these calls.
     """
+    from mgpu_rt._cli.files import check_writable
     from mgpu_rt._cli.stats import runs, tables
-    from mgpu_rt._cli.stats.statistics import read
 
     program = ctx.meta["program"]
-    if bool(program) == bool(files) or (files and not page and len(files) != 2):
+    if bool(program) == bool(files) or (files and len(files) != 2 and (len(files) > 2 or not page)):
         raise click.UsageError("name two statistics files, or a program after --", ctx)
-    if exclusive and (page or not program):
-        raise click.UsageError("--exclusive needs -- and a program, and writes no page", ctx)
-    shown = write_report(program, files, device, page) if page else []
-    if page == "-" or len(shown) == 1:
-        return
+    if exclusive and not program:
+        raise click.UsageError("--exclusive needs -- and a program", ctx)
+    if page and page != "-":
+        check_writable(page)  # before a program runs in vain
     with_word = runs.with_word(program, device) if exclusive else []
-    if shown:
-        names = runs.NAMES if program else ("before", "after")
-        before, after = (run.statistics for run in shown)
-    elif with_word:
-        names, (before, after) = runs.NAMES, (run.statistics for run in with_word[:2])
-    elif program:
-        names, (before, after) = runs.NAMES, runs.compare(program, device)
-    else:
-        names, (before, after) = files, map(read, files)
+    sides = _sides(program, files, device, with_word)
+    word_lines = [*runs.word_lines(with_word)] if exclusive else []
+    if page:
+        _write(page, sides, word_lines[-1:])
+    if page == "-" or len(sides) == 1:
+        return
+    names = runs.NAMES if program else files
+    before, after = (side.statistics for side in sides[:2])
     if as_json:
         found = tables.as_dict(before, after)
         word = {"word": runs.word_as_dict(with_word)} if exclusive else {}
         parameters.show_json({**found, **word})
     else:
-        click.echo("\n".join(tables.of_two(names, before, after)))
-        if exclusive:
-            click.echo("\n".join(runs.word_lines(with_word)))
-    if any(run.failed for run in (before, after, *(run.statistics for run in with_word))):
+        click.echo("\n".join([*tables.of_two((names[0], names[1]), before, after), *word_lines]))
+    if any(side.statistics.failed for side in sides):
         ctx.exit(1)
 
 
-def write_report(program: list[str], files: tuple[str, ...], device: str, out: str) -> list[Run]:
-    """Writes the page; returns the runs that the page shows."""
-    from mgpu_rt._cli.files import check_writable
-    from mgpu_rt._cli.report import format, inputs, page
+def _sides(
+    program: list[str], files: tuple[str, ...], device: str, with_word: list[runs.Run]
+) -> list[Side]:
+    """Returns the runs that are compared; without files, runs the program."""
+    import shlex
 
+    from mgpu_rt._cli.report import side
+    from mgpu_rt._cli.stats import runs
+    from mgpu_rt._cli.stats.statistics import ENDING, read
+
+    line = shlex.join(program)
+    if with_word:
+        return [
+            side(name, [run.statistics], line)
+            for name, run in zip(runs.SIDES, with_word, strict=True)
+        ]
+    if program:
+
+        def read_all(folder: Path) -> list[Statistics]:
+            return [read(file) for file in sorted(folder.glob(f"*{ENDING}"))]
+
+        found = zip(runs.both(program, device, read_all), runs.NAMES, strict=True)
+        named = zip(("before", "after"), found, strict=True)
+        return [side(name, each, f"{line}, run with {how}") for name, (each, how) in named]
+    names = ("before", "after") if len(files) == 2 else ("this run",)
+    return [side(name, [read(file)], file) for name, file in zip(names, files, strict=True)]
+
+
+def _write(out: str, sides: list[Side], notes: list[str]) -> None:
+    from mgpu_rt._cli import report
+
+    report.write(out, sides, notes)
     if out != "-":
-        check_writable(out)  # before a program runs in vain
-    found = inputs.of_program(program, device) if program else inputs.of_files(files)
-    text = format.document(page.title(found), page.body(found))
-    if out == "-":
-        click.echo(text, nl=False)
-    else:
-        format.write(out, text)
         click.echo(f"mgpu-rt: wrote {out}", err=True)
-    return found

@@ -114,7 +114,6 @@ def _write(result: Result, file: str | None, page: str | None) -> None:
             click.echo(document)  # so that the minutes are not lost
             raise
     if page:
-        from mgpu_rt._cli.report import format
         from mgpu_rt._selftest import page as pages
 
-        format.write(page, format.document(pages.TITLE, pages.body(result)))
+        files.write(page, pages.document(result).encode())

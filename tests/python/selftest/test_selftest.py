@@ -20,7 +20,6 @@ import pytest
 from csrc.selftest import images
 from csrc.selftest.programs import groups
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.report import format
 from mgpu_rt._selftest import (
     bundle,
     children,
@@ -406,7 +405,7 @@ def test_only_what_was_compared_is_right(
     document = found.document()
     assert document["verdict"] == verdict
     assert says in summary.lines(found)[3]
-    page = format.document(pages.TITLE, pages.body(found))
+    page = pages.document(found)
     assert says in html.unescape(page)
 
 

@@ -11,7 +11,7 @@ from mgpu_rt._cli import parameters
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mgpu_rt._cli.report import Side
+    from mgpu_rt._cli.report.sides import Side
     from mgpu_rt._cli.stats import runs
     from mgpu_rt._cli.stats.statistics import Statistics
 
@@ -88,7 +88,7 @@ def _sides(
     """Returns the runs that are compared; without files, runs the program."""
     import shlex
 
-    from mgpu_rt._cli.report import side
+    from mgpu_rt._cli.report.sides import side
     from mgpu_rt._cli.stats import runs
     from mgpu_rt._cli.stats.statistics import ENDING, read
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mgpu_rt._cli.report import Side, count, duration, plural, share, size
+from mgpu_rt._cli.report.sides import Side, count, duration, plural, share, size
 from mgpu_rt._cli.stats.statistics import Counter, total
 from mgpu_rt._cli.stats.tables import questions, waits
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mgpu_rt._cli.files import check_writable
-from mgpu_rt._cli.report import Side, duration, side
+from mgpu_rt._cli.report.sides import Side, duration, side
 from mgpu_rt._cli.stats import statistics
 from mgpu_rt._cli.stats.tables import QUESTIONS
 from tests.support import recorded

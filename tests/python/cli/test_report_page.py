@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._cli.report import document, side
+from mgpu_rt._cli.report import document
+from mgpu_rt._cli.report.sides import side
 from mgpu_rt._cli.stats import statistics
 from tests.python.cli.test_report import HOSTILE, hostile
 from tests.support import browser, recorded

@@ -79,7 +79,7 @@ $(STEPS:%=needs-%): needs-%:
 $(VENV)/.tools: tests/requirements.lock | needs-build
 	@echo "Installing Python packages into $(VENV)"
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install -c tests/requirements.lock setuptools cffi
+	$(PIP) install -c tests/requirements.lock setuptools cffi click
 	touch $@
 
 # Compiling waits for what it needs.

@@ -107,10 +107,13 @@ class NativeDistribution(Distribution):
         return True
 
 
+# From the help of the command's options, so it needs no page in the sources.
+subprocess.run([sys.executable, "csrc/packaging/man.py", "build/mgpu-rt.1"], cwd=ROOT, check=True)
+
 setup(
     distclass=NativeDistribution,
     packages=find_packages(include=["mgpu_rt", "mgpu_rt.*"]),
-    data_files=[("share/man/man1", ["docs/mgpu-rt.1"])],  # man looks beside the folders of PATH
+    data_files=[("share/man/man1", ["build/mgpu-rt.1"])],  # man looks beside the folders of PATH
     cmdclass={"build_ext": BuildNative, "sdist": SourceArchive},
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

@@ -49,7 +49,7 @@ install-files:
 	$(INSTALL) -m 644 LICENSE README.md CHANGELOG.md '$(DESTDIR)$(DOCDIR)'
 	$(INSTALL) -m 644 docs/*.md docs/*.png '$(DESTDIR)$(DOCDIR)/docs'
 	$(INSTALL) -m 644 docs/record/*.md '$(DESTDIR)$(DOCDIR)/docs/record'
-	$(INSTALL) -D -m 644 docs/mgpu-rt.1 '$(DESTDIR)$(MANDIR)/man1/mgpu-rt.1'
+	$(HOST_PYTHON) csrc/packaging/man.py '$(DESTDIR)$(MANDIR)/man1/mgpu-rt.1'
 	sed 's|@PYTHON@|$(INSTALL_PYTHON)|;s|@HOME@|$(HOME_DIR)|' csrc/packaging/mgpu-rt.in > '$(DESTDIR)$(BINDIR)/mgpu-rt'
 	chmod 755 '$(DESTDIR)$(BINDIR)/mgpu-rt'
 

@@ -412,6 +412,16 @@ def test_a_device_is_for_env() -> None:
     )
 
 
+def test_the_man_page_has_each_command_and_variable(tmp_path: Path) -> None:
+    words = [sys.executable, ROOT / "csrc" / "packaging" / "man.py", tmp_path / "mgpu-rt.1"]
+    subprocess.run(words, check=True)
+    page = (tmp_path / "mgpu-rt.1").read_text().replace("\\-", "-")
+    for name in main.commands:
+        assert f"\n.SS mgpu-rt {name} " in page
+    for option in options.options():
+        assert f"\n.B {option.variable}\n" in page
+
+
 def test_the_interface_stays_narrow() -> None:
     assert len(options.options()) <= 16
     assert len(main.commands) <= 12

@@ -1,0 +1,100 @@
+"""Compares the facts of an image with the devices of this machine's HIP."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mgpu_rt import _hip_search
+from mgpu_rt._cli import hip_devices, preload
+from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, ImageDescription, with_article
+
+#: The code object versions that HIP loads. A row begins with the least value of
+#: hipRuntimeGetVersion to which the row applies. The runtime's table in modules/image_advice.c has
+#: the same content.
+_TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
+_NVIDIAS = (CUBIN, FATBIN, PTX)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether an image fits a device, and otherwise the reason."""
+
+    device: str
+    target: str
+    fits: bool
+    reason: str = ""
+
+
+@dataclass
+class Fit:
+    """The answers for all images of a file, in order, or the reason why no HIP was asked."""
+
+    hip: str = ""
+    release: str = ""
+    answers: list[list[Answer]] = field(default_factory=list)
+    unasked: str = ""
+
+
+def compare(
+    images: Sequence[ImageDescription], device: str, base: Mapping[str, str] = os.environ
+) -> Fit:
+    """Compares images with the device of `mgpu-rt run --device DEVICE`; `auto` starts no software
+    GPU. Raises CommandError if the device does not exist."""
+    if device == "auto":
+        try:
+            device, why = preload.automatic(base)
+        except CommandError as error:
+            return Fit(unasked=str(error))
+        if device == "softgpu":
+            reason = why.partition(":")[0]
+            return Fit(unasked=f"{reason}; --device softgpu asks HIP with an emulated device")
+    environment = preload.device_environment(device, base)
+    hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
+    asked = hip_devices.ask(hip, environment)
+    if asked.error:
+        return Fit(hip, unasked=f"{hip} cannot be asked: {asked.error}; see `mgpu-rt doctor`")
+    release = f"{asked.version // 10_000_000}.{asked.version % 10_000_000 // 100_000}"
+    if not asked.devices:
+        return Fit(hip, release, unasked=f"{hip} finds no GPU: `mgpu-rt doctor` says why")
+    version = 0 if device == "cuda" else asked.version
+    reasons = [[_reason(image, t, version) for _, t in asked.devices] for image in images]
+    return Fit(
+        hip,
+        release,
+        [
+            [
+                Answer(f"{number}: {name}", target, not reason, reason)
+                for number, ((name, target), reason) in enumerate(
+                    zip(asked.devices, row, strict=True)
+                )
+            ]
+            for row in reasons
+        ],
+    )
+
+
+def _reason(image: ImageDescription, target: str, version: int) -> str:
+    """Returns why an image does not fit a device; "" if no fact is against it. `version` is 0 if
+    HIP runs on NVIDIA's driver."""
+    if image.damage:
+        return image.damage
+    if (image.kind in _NVIDIAS) == bool(version):
+        return f"it is {with_article(image.kind)}"
+    named = [part.target for part in (image, *image.entries) if part.target]
+    targets = list(dict.fromkeys(each.partition(":")[0] for each in named))
+    chip, *features = target.split(":")
+    if version and chip and targets and chip not in targets:
+        return f"it is for {', '.join(targets)}, the device is {target}"
+    for name, setting in image.features.items():
+        if f"{name}{'-' if setting == 'on' else '+' if setting == 'off' else ' '}" in features:
+            return f"it is for {name} {setting}, the device is {target}"
+    taken = next(versions for since, versions in _TAKEN if version >= since)
+    if image.kind == CODE_OBJECT and image.version not in taken:
+        known = ", ".join(map(str, taken))
+        return f"the code object has version {image.version}, but this HIP takes version {known}"
+    if image.undefined:
+        return f"it needs {', '.join(image.undefined)}, which no code object defines"
+    return ""

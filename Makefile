@@ -13,7 +13,6 @@
 # make check-amd   AMD's own tests of ROCr and rocRAND, and random C programs, on the emulated device
 # make install  PREFIX=/usr/local DESTDIR=: libraries, header, command; make uninstall takes them out
 # make dist     dist/: the source archive, and a wheel for every Linux since glibc 2.28 and Python 3.10
-# make recipes  dist/recipes: for conda and Spack, after make dist
 # make check-install   installs these in fresh environments, also in a Debian 13, and runs programs
 # make soak     27,000 random programs over this library and stock's (SOAK=n)
 # make fuzz     the readers of images and settings under libFuzzer, FUZZ_SECONDS each (10)
@@ -80,7 +79,7 @@ $(STEPS:%=needs-%): needs-%:
 $(VENV)/.tools: tests/requirements.lock | needs-build
 	@echo "Installing Python packages into $(VENV)"
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install -c tests/requirements.lock setuptools cffi
+	$(PIP) install -c tests/requirements.lock setuptools cffi click
 	touch $@
 
 # Compiling waits for what it needs.

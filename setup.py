@@ -49,15 +49,6 @@ def make(directory: Path, *arguments: str) -> None:
         sys.exit("mgpu_rt: the C half could not be built; make has said why")
 
 
-def addresses() -> dict[str, str]:
-    """Returns the project's public addresses; there are none yet."""
-    sys.path.append(str(ROOT / "csrc" / "packaging"))
-    import recipes
-
-    found = recipes.home(recipes.field("mgpu_rt/__init__.py", "__version__"))
-    return {name: text for name, text in found.items() if name != "Archive"}
-
-
 class BuildNative(build_ext):
     """Compiles with make instead of setuptools' compiler."""
 
@@ -116,11 +107,13 @@ class NativeDistribution(Distribution):
         return True
 
 
+# From the help of the command's options, so it needs no page in the sources.
+subprocess.run([sys.executable, "csrc/packaging/man.py", "build/mgpu-rt.1"], cwd=ROOT, check=True)
+
 setup(
     distclass=NativeDistribution,
     packages=find_packages(include=["mgpu_rt", "mgpu_rt.*"]),
-    data_files=[("share/man/man1", ["docs/mgpu-rt.1"])],  # man looks beside the folders of PATH
+    data_files=[("share/man/man1", ["build/mgpu-rt.1"])],  # man looks beside the folders of PATH
     cmdclass={"build_ext": BuildNative, "sdist": SourceArchive},
-    project_urls=addresses(),
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

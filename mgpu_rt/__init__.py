@@ -12,7 +12,6 @@
     with mgpu_rt.graph() as graph:     # what is called becomes a graph; graph.replay()
     with mgpu_rt.intercept(MyHook()):  # calls are looked at, or answered, in Python
     mgpu_rt.stats()["cache"]           # misses and evictions so far; hits, if asked for
-    mgpu_rt.memory_summary()           # device memory: allocated, reserved, hits
     mgpu_rt.memory_history()           # who holds what at the peak
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
     mgpu_rt.load()                     # the library in this process, with all its functions
@@ -63,7 +62,6 @@ __all__ = [
     "load",
     "lower",
     "memory_history",
-    "memory_summary",
     "stats",
     "to_device",
     "use_stream",
@@ -156,12 +154,6 @@ def memory_history() -> str:
     Requires that MGPU_RT_STATS was set before the first call. Loads the library if necessary, as
     `load` does."""
     return load().memory_history()
-
-
-def memory_summary() -> str:
-    """Returns a table of the device memory that this process has allocated. Loads the library if
-    necessary, as `load` does."""
-    return load().memory_summary()
 
 
 def stats() -> "dict[str, Any]":

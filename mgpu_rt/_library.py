@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from mgpu_rt import _abi, _layout, _memory_table
 from mgpu_rt._errors import HipError
-from mgpu_rt._notebook import Statistics, Table
 
 
 def path() -> str:
@@ -101,7 +100,7 @@ class RuntimeLibrary:
         if not text:
             raise MemoryError("mgpu_rt_stats_json")
         try:
-            return Statistics(json.loads(self.ffi.string(text)))
+            return json.loads(self.ffi.string(text))
         finally:
             self.native.free(text)
 
@@ -189,33 +188,6 @@ class RuntimeLibrary:
             atexit.register(self.native.mgpu_rt_on_out_of_memory, self.ffi.NULL)
         self.native.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
 
-    def use_logging(self, on: bool = True) -> None:
-        """Passes the library's messages to the logger mgpu_rt of Python's logging. Failed calls are
-        logged as errors, advice as warnings, and lines of MGPU_RT_VERBOSE as information.
-        `on=False` ends the logging.
-
-        A thread logs the messages, and the call that wrote a message waits until the message is
-        logged. A message goes to stderr if logging is not configured, if the calling thread holds
-        the GIL, or if Python has ended. A forked child writes to stderr until the child itself
-        calls this function.
-        """
-        from mgpu_rt import _logging
-
-        _logging.use(self.native, self.ffi, on)
-
-    def memory_summary(self) -> str:
-        """Returns a table with the bytes and blocks of device memory on each device, and the counts
-        of the memory cache.
-
-        Allocated bytes are memory that the program holds; reserved bytes are memory that the
-        library holds. The table also contains the peaks of the allocated bytes and of the reserved
-        bytes.
-
-        If MGPU_RT_STATS was not set at the first call, the peak of allocated bytes and the hits are
-        missing.
-        """
-        return Table(_memory_table.memory_summary(self.stats()))
-
     def memory_history(self) -> str:
         """Returns a table of the places in the program that had allocated memory when each device's
         memory use peaked. For each place, the table shows the bytes and the blocks.
@@ -225,12 +197,7 @@ class RuntimeLibrary:
         table shows a plain address. If MGPU_RT_STATS was not set at the first call, a message
         replaces the table.
         """
-        return Table(_memory_table.memory_history(self.stats()))
-
-    def scratch(self, stream: Any = 0) -> Scratch:
-        """Returns a buffer of device memory that persists between uses. `stream` is a hipStream_t,
-        as int or cffi pointer. The uses of the buffer are ordered on this stream."""
-        return Scratch(self, stream)
+        return _memory_table.memory_history(self.stats())
 
     def use_stream(self, stream: int) -> None:
         """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t; 0 ends the use of
@@ -298,71 +265,6 @@ def _taking_numbers(ffi: Any, function: Any) -> Callable[..., Any]:
         return function(*(pointer(k, a) if k.kind == "pointer" else a for k, a in pairs))
 
     return call
-
-
-class Scratch:
-    """Device memory for repeated short uses: allocated at the first use, grown on demand.
-
-        with library.scratch(stream) as scratch:
-            address = scratch.reserve(bytes)
-
-    The buffer is released in stream order; the stream must outlive the buffer. One thread at a time
-    may use the buffer. The buffer can be moved, but not copied.
-    """
-
-    def __init__(self, library: RuntimeLibrary, stream: Any = 0) -> None:
-        self.nativerary = library
-        self._owner = library.ffi.new("struct mgpu_rt_scratch *")
-        self._owner.stream = library.ffi.cast("hipStream_t", stream)
-
-    def __enter__(self) -> Scratch:
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self.release()
-
-    def __copy__(self) -> Scratch:
-        raise TypeError("a scratch buffer has one owner: use move()")
-
-    def __deepcopy__(self, _memo: object) -> Scratch:
-        return self.__copy__()
-
-    def __repr__(self) -> str:
-        return f"<Scratch of {self.capacity} bytes at {self.address:#x}>"
-
-    @property
-    def address(self) -> int:
-        """Returns the address of the buffer in device memory; 0 if nothing is allocated."""
-        return int(self.nativerary.ffi.cast("uintptr_t", self._owner.data))
-
-    @property
-    def capacity(self) -> int:
-        """Returns the buffer's size in bytes."""
-        return self._owner.capacity
-
-    def reserve(self, size: int) -> int:
-        """Returns the address of at least `size` bytes, whose content is undefined after the buffer
-        has grown.
-
-        Raises MemoryError if there is no device memory; then the buffer is unchanged. Raises
-        ValueError if `size` is no size in C.
-        """
-        if not 0 <= size < 1 << 64:
-            raise ValueError(f"{size:,} is not a number of bytes that memory can have")
-        address = self.nativerary.mgpu_rt_scratch_reserve(self._owner, size)
-        if not address and size:
-            raise MemoryError(f"no device memory for {size} bytes; {self!r} is unchanged")
-        return int(self.nativerary.ffi.cast("uintptr_t", address))
-
-    def release(self) -> None:
-        """Releases the buffer in stream order; the Scratch object can be used again."""
-        self.nativerary.mgpu_rt_scratch_release(self._owner)
-
-    def move(self) -> Scratch:
-        """Returns a new owner of the buffer; this object is left empty."""
-        moved = Scratch(self.nativerary)
-        self.nativerary.mgpu_rt_scratch_move(moved._owner, self._owner)
-        return moved
 
 
 @functools.cache

@@ -28,12 +28,7 @@ def printable(text: str) -> str:
 
 def say(text: str) -> None:
     """Writes a line to stderr at once, with control characters as escapes. Drops a line that cannot
-    be written, as the library's C code does. If the program has configured Python's logging, the
-    line goes to the logger mgpu_rt."""
-    logging = sys.modules.get("logging")
-    if logging is not None and (logger := logging.getLogger("mgpu_rt")).hasHandlers():
-        logger.warning("%s", printable(text))
-        return
+    be written, as the library's C code does."""
     with suppress(OSError, ValueError):  # full, closed
         if sys.stderr is not None:
             sys.stderr.write(f"{printable(text)}\n")

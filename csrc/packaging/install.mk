@@ -1,4 +1,4 @@
-# make install, uninstall, dist, recipes. Included by the top Makefile.
+# make install, uninstall, dist. Included by the top Makefile.
 #
 # Everything of the package lies in LIBDIR/mgpu_rt, laid out as in a wheel; what others look for by
 # name leads there: the libraries in LIBDIR, the header, the files for CMake and pkg-config, and the
@@ -24,7 +24,7 @@ ifneq ($(words $(PREFIX) $(LIBDIR) $(INCLUDEDIR) $(BINDIR) $(DOCDIR) $(MANDIR)),
 $(error PREFIX and the folders in it may hold no space)
 endif
 
-.PHONY: install install-files uninstall dist recipes
+.PHONY: install install-files uninstall dist
 
 # All or nothing: what a failed installation has left is taken out again.
 install: native $(FORWARDERS)
@@ -36,7 +36,7 @@ install: native $(FORWARDERS)
 install-files:
 	$(MAKE) --no-print-directory -f csrc/build.mk package OUT='$(DESTDIR)$(HOME_DIR)/mgpu_rt' \
 		HOST_PYTHON='$(HOST_PYTHON)' >/dev/null
-	find mgpu_rt '(' -name '*.py' -o -name '*.css' -o -name py.typed -o -name bundle.tar.xz ')' -exec sh -ec 'for file; do \
+	find mgpu_rt '(' -name '*.py' -o -name '*.css' -o -name '*.html' -o -name py.typed -o -name bundle.tar.xz ')' -exec sh -ec 'for file; do \
 		$(INSTALL) -D -m 644 "$$file" "$(DESTDIR)$(HOME_DIR)/$$file"; done' sh {} +
 	printf '%s\n' '$(INSTALL_PYTHON)' > '$(DESTDIR)$(HOME_DIR)/mgpu_rt/lib/mgpu_rt.python'
 	$(INSTALL) -d '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(DOCDIR)/docs/record' \
@@ -49,7 +49,7 @@ install-files:
 	$(INSTALL) -m 644 LICENSE README.md CHANGELOG.md '$(DESTDIR)$(DOCDIR)'
 	$(INSTALL) -m 644 docs/*.md docs/*.png '$(DESTDIR)$(DOCDIR)/docs'
 	$(INSTALL) -m 644 docs/record/*.md '$(DESTDIR)$(DOCDIR)/docs/record'
-	$(INSTALL) -D -m 644 docs/mgpu-rt.1 '$(DESTDIR)$(MANDIR)/man1/mgpu-rt.1'
+	$(HOST_PYTHON) csrc/packaging/man.py '$(DESTDIR)$(MANDIR)/man1/mgpu-rt.1'
 	sed 's|@PYTHON@|$(INSTALL_PYTHON)|;s|@HOME@|$(HOME_DIR)|' csrc/packaging/mgpu-rt.in > '$(DESTDIR)$(BINDIR)/mgpu-rt'
 	chmod 755 '$(DESTDIR)$(BINDIR)/mgpu-rt'
 
@@ -74,8 +74,3 @@ dist: needs-build | $(VENV)/.tools
 	rm dist/auditwheel.txt
 	$(BIN)/python -m zipfile -l dist/*.whl | grep -q libhsakmt || { echo "no software GPU in the wheel" >&2; exit 1; }
 	ls -l dist
-
-# Recipes for conda and Spack, of the archive that make dist has made.
-recipes:
-	@test -f dist/*.tar.gz || { echo "There is no archive in dist: make dist" >&2; exit 1; }
-	$(BIN)/python csrc/packaging/recipes.py dist/*.tar.gz

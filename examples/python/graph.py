@@ -21,9 +21,9 @@ array = numpy.zeros(COUNT, dtype=numpy.float32)
 result = numpy.empty_like(array)
 stream = runtime.mgpuStreamCreate()
 
-with runtime.scratch(stream) as scratch, mgpu_rt.use_stream(stream):
-    address = scratch.reserve(array.nbytes)
-    device = runtime.ffi.cast("void *", address)
+with mgpu_rt.use_stream(stream):
+    device = runtime.mgpuMemAlloc(array.nbytes, stream, False)
+    address = int(runtime.ffi.cast("uintptr_t", device))
 
     # While the graph is built, two copies and a kernel become three nodes, and no work runs.
     with mgpu_rt.graph() as graph:
@@ -40,4 +40,5 @@ with runtime.scratch(stream) as scratch, mgpu_rt.use_stream(stream):
 
     print(f"{REPLAYS * COUNT} right results of {len(graph)} nodes")
     graph.close()
+    runtime.mgpuMemFree(device, stream)
 runtime.mgpuStreamDestroy(stream)

@@ -1,14 +1,9 @@
-"""Shows a custom policy for the caches, first without a program and then with a program.
+"""Shows a custom policy for the caches.
 
-MGPU_RT_POLICY=mgpu_rt.manager.rehearsal:Record ./program 2> events
-python policy.py events                            # prints the policy's decisions
 MGPU_RT_POLICY=policy:KeepLarge ./program          # in this folder, or add it to PYTHONPATH
 """
 
-import sys
-
 from mgpu_rt.manager import EventKind, Evict, Kind, Pin
-from mgpu_rt.manager.rehearsal import read, rehearse
 
 
 class KeepLarge:
@@ -27,10 +22,3 @@ class KeepLarge:
         idle = [stream for stream in self.caches.streams() if not stream.held]
         for stream in idle[1:]:
             yield Evict(Kind.STREAM, stream.handle)
-
-
-if __name__ == "__main__":
-    decisions = rehearse(KeepLarge, read(sys.argv[1]))
-    for seconds, decision in decisions:
-        print(f"{seconds:.2f} s: {decision}")
-    print(f"{len(decisions)} decisions")

@@ -24,9 +24,9 @@ array = numpy.arange(COUNT, dtype=numpy.float32)
 result = numpy.empty_like(array)
 stream = runtime.mgpuStreamCreate()
 
-with mgpu_rt.use_stream(stream), runtime.scratch(stream) as scratch:
-    address = scratch.reserve(array.nbytes)
-    device = runtime.ffi.cast("void *", address)
+with mgpu_rt.use_stream(stream):
+    device = runtime.mgpuMemAlloc(array.nbytes, stream, False)
+    address = int(runtime.ffi.cast("uintptr_t", device))
     runtime.mgpuMemcpy(device, runtime.ffi.from_buffer(array), array.nbytes, stream)
 
     # The lowered function calls mgpuStreamCreate, which returns the lent stream.
@@ -38,6 +38,7 @@ with mgpu_rt.use_stream(stream), runtime.scratch(stream) as scratch:
 
     runtime.mgpuMemcpy(runtime.ffi.from_buffer(result), device, result.nbytes, stream)
     runtime.mgpuStreamSynchronize(stream)
+    runtime.mgpuMemFree(device, stream)
 
 runtime.mgpuStreamDestroy(stream)
 assert (result == array * 1.5).all()

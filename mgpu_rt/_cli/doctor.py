@@ -8,7 +8,6 @@ report the failure.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -18,12 +17,11 @@ from pathlib import Path
 
 import mgpu_rt
 from mgpu_rt import _hip_search, _layout, _releases
-from mgpu_rt._cli import conflicts, cuda, options, preload
+from mgpu_rt._cli import conflicts, cuda, hip_devices, options, preload
 from mgpu_rt._cli.checklist import FAILURE, NOTE, OK, WARNING, Checklist
 from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._cli.hip_devices import TIMEOUT
 from mgpu_rt._library import why_not_loaded
-
-TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
 
 #: The remedy if files of the installation are missing or have another version.
 HOW_TO_BUILD = (
@@ -250,7 +248,8 @@ def _hip(
     )
     if checklist.device == "softgpu":
         _seam(checklist)
-    checklist.devices, error = _devices(checklist.hip, environment)
+    asked = hip_devices.ask(checklist.hip, environment)
+    checklist.devices, error = [name for name, _ in asked.devices], asked.error
     if checklist.devices:
         names = ", ".join(f"{number}: {name}" for number, name in enumerate(checklist.devices))
         checklist.add("devices", OK, names)
@@ -312,50 +311,6 @@ def _python(
         OK,
         f"{manager[1]} would manage the caches, from a process of its own: {named[1]} ({named[2]})",
     )
-
-
-#: The program of a child process, which gets the path of a HIP library as an argument. The child
-#: prints JSON: the devices' names, and the error if HIP cannot count its devices. The child uses
-#: hipDeviceGetName, since the layout of hipGetDeviceProperties depends on the release. The child
-#: treats hipErrorNoDevice as zero devices.
-_LIST_DEVICES = """
-import ctypes, json, sys
-hip = ctypes.CDLL(sys.argv[1])
-hip.hipGetErrorName.restype = ctypes.c_char_p
-count = ctypes.c_int(0)
-error = hip.hipGetDeviceCount(ctypes.byref(count))
-why = hip.hipGetErrorName(error).decode() if error not in (0, 100) else ""
-names = []
-for number in range(0 if error else count.value):
-    name, device = ctypes.create_string_buffer(256), ctypes.c_int(0)
-    named = hasattr(hip, "hipDeviceGet") and hasattr(hip, "hipDeviceGetName")
-    if named and hip.hipDeviceGet(ctypes.byref(device), number) == 0:
-        hip.hipDeviceGetName(name, 256, device)
-    names.append(name.value.decode(errors="replace") or "without a name")
-json.dump([names, why], sys.stdout)
-sys.stdout.flush()
-"""
-
-
-def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
-    """Returns the devices' names, and the error if HIP cannot count its devices."""
-    child = _quiet(environment)
-    child.pop("LD_PRELOAD", None)
-    try:
-        result = subprocess.run(
-            [sys.executable, "-I", "-c", _LIST_DEVICES, hip],
-            env=child,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-        )
-        names, error = json.loads(result.stdout)
-        return names, error
-    except OSError as error:
-        return [], f"no process could be started: {error.strerror}"
-    except (subprocess.TimeoutExpired, ValueError):
-        return [], ""
 
 
 # ---- lowering ----

@@ -10,6 +10,8 @@ import pytest
 
 TYPE_CHECKING = False  # typing's own costs 3 ms
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mgpu_rt._testing.programs import Programs
 
 _MARK = (
@@ -25,8 +27,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--mgpu-device",
         metavar="DEVICE",
-        help="auto (default), hip, cuda, softgpu, or the name of an emulated device such as "
-        "gfx942.",
+        help="Run pytest on a device: auto, hip, cuda, softgpu, or the name of an emulated device "
+        "such as gfx942. Tests with the mark mgpu need it.",
     )
     group.addoption(
         "--mgpu-timeout",
@@ -38,13 +40,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Registers the mark `mgpu`. Ends the session if the named device is missing."""
-    config.addinivalue_line("markers", _MARK)
-    if config.getoption("mgpu_device") and not hasattr(config, "workerinput"):
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+    """Executes pytest in the environment of the named device, before pytest captures its output."""
+    if word := early_config.known_args_namespace.mgpu_device:
         from mgpu_rt._testing import device
 
-        device.named(config)
+        device.enter(word)
+    yield
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers the mark `mgpu`."""
+    config.addinivalue_line("markers", _MARK)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -58,21 +66,21 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Runs a marked test in its own process."""
+    """Runs a marked test in its own process, unless the setup will skip or refuse the test."""
     if item.get_closest_marker("mgpu") is None:
         return None
-    from mgpu_rt._testing import isolated
+    from mgpu_rt._testing import device, isolated
 
-    return isolated.run(item, nextitem)
+    return isolated.run(item, nextitem) if device.suits(item) else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skips a test whose mark names devices, but not the session's device."""
+    """Skips a marked test if its mark names other devices than the session's device."""
     if item.get_closest_marker("mgpu") is not None:
         from mgpu_rt._testing import device
 
-        if reason := device.unwanted(item, device.here(item.config)):
+        if reason := device.unwanted(item):
             pytest.skip(reason)
 
 
@@ -81,5 +89,4 @@ def mgpu(request: pytest.FixtureRequest) -> Programs:
     """Runs programs on the device: `mgpu.run("./program").stdout`."""
     from mgpu_rt._testing import device, programs
 
-    chosen = device.here(request.config)
-    return programs.Programs(chosen, request.config.getoption("mgpu_timeout"))
+    return programs.Programs(device.here(request.config), request.config.getoption("mgpu_timeout"))

@@ -1,8 +1,12 @@
-"""Chooses the device of a test session, and the environment of programs on that device."""
+"""Chooses the device of a test session, and executes pytest in that device's environment.
+
+The loader reads LD_LIBRARY_PATH and LD_PRELOAD only when a process starts.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +16,13 @@ import pytest
 from mgpu_rt._cli import cuda, preload, softgpu
 from mgpu_rt._cli.errors import CommandError
 
+#: The variable that says for which word of --mgpu-device the environment was made, and the kind of
+#: device that the word selects: auto=softgpu.
+_ENTERED = "MGPU_RT_TEST_DEVICE"
+
+#: The device files of AMD's GPUs, on Linux and on Windows Subsystem for Linux.
+_AMD = (preload.KFD, Path("/dev/dxg"))
+
 
 @dataclass(frozen=True)
 class Device:
@@ -19,8 +30,12 @@ class Device:
     preloaded."""
 
     kind: str  # hip, cuda, softgpu
-    chips: tuple[str, ...]  # names of an emulated device, such as gfx942
     environment: Mapping[str, str]
+
+    @property
+    def chips(self) -> tuple[str, ...]:
+        """Returns the names of an emulated device, such as gfx942."""
+        return tuple(softgpu.targets(self.environment)) if self.kind == "softgpu" else ()
 
     def __str__(self) -> str:
         chips = f" {', '.join(self.chips)} (emulated)" if self.chips else ""
@@ -29,30 +44,28 @@ class Device:
         )
 
 
-CHOSEN = pytest.StashKey[Device]()
+_CHOSEN = pytest.StashKey[Device]()
 
 
-def of(config: pytest.Config) -> Device:
-    """Returns the session's device. Raises CommandError if the device is missing."""
-    if CHOSEN not in config.stash:
-        word = config.getoption("mgpu_device") or "auto"
-        if why := preload.not_a_device(word):
-            raise CommandError(f"--mgpu-device {word}: {why}")
-        chosen = "softgpu" if word == "auto" and _is_set_up() else preload.choose(word, os.environ)
-        kind, base = preload.kind(chosen, os.environ)
-        _need_gpu(kind, base)
-        environment = preload.with_library(preload.device_environment(kind, base))
-        chips = tuple(softgpu.targets(environment)) if kind == "softgpu" else ()
-        config.stash[CHOSEN] = Device(kind, chips, environment)
-    return config.stash[CHOSEN]
+def enter(word: str) -> None:
+    """Executes pytest again in the environment of a device, unless this process is in it already.
+    Raises pytest.UsageError if the device is missing."""
+    if os.environ.get(_ENTERED, "").partition("=")[0] == word:
+        return
+    try:
+        device = _choose(word)
+    except CommandError as error:
+        raise pytest.UsageError(error.message) from None
+    environment = {**device.environment, _ENTERED: f"{word}={device.kind}"}
+    os.execve(sys.executable, sys.orig_argv, environment)
 
 
-#: The device files of AMD's GPUs, on Linux and on Windows Subsystem for Linux.
-_AMD = (preload.KFD, Path("/dev/dxg"))
-
-
-def _need_gpu(kind: str, base: Mapping[str, str]) -> None:
-    """Raises CommandError if `kind` needs a GPU that the machine lacks."""
+def _choose(word: str) -> Device:
+    """Returns the device that --mgpu-device names. Raises CommandError if the device is missing."""
+    if why := preload.not_a_device(word):
+        raise CommandError(f"--mgpu-device {word}: {why}")
+    chosen = "softgpu" if word == "auto" and _is_set_up() else preload.choose(word, os.environ)
+    kind, base = preload.kind(chosen, os.environ)
     if kind == "cuda":
         try:
             cuda.driver(base)
@@ -62,6 +75,7 @@ def _need_gpu(kind: str, base: Mapping[str, str]) -> None:
         raise CommandError(
             f"no AMD GPU: there is no {preload.KFD}; --mgpu-device softgpu emulates one"
         )
+    return Device(kind, preload.with_library(preload.device_environment(kind, base)))
 
 
 def _is_set_up() -> bool:
@@ -72,12 +86,14 @@ def _is_set_up() -> bool:
     return "MGPU_RT_SOFTGPU" in os.environ and folder in search
 
 
-def named(config: pytest.Config) -> Device:
-    """Returns the session's device; ends the session with a message if the device is missing."""
-    try:
-        return of(config)
-    except CommandError as error:
-        raise pytest.UsageError(error.message) from None
+def of(config: pytest.Config) -> Device:
+    """Returns the session's device. Raises CommandError if the device is missing."""
+    if _CHOSEN not in config.stash:
+        word = config.getoption("mgpu_device")
+        entered = {name: value for name, value in os.environ.items() if name != _ENTERED}
+        kind = os.environ.get(_ENTERED, "").partition("=")[2]
+        config.stash[_CHOSEN] = Device(kind, entered) if word else _choose("auto")
+    return config.stash[_CHOSEN]
 
 
 def here(config: pytest.Config) -> Device:
@@ -89,14 +105,25 @@ def here(config: pytest.Config) -> Device:
     pytest.fail(why, pytrace=False)
 
 
-def unwanted(item: pytest.Item, device: Device) -> str:
-    """Returns the reason why a test does not run on this device, or an empty string. A test's marks
-    name the devices on which the test runs."""
+def unwanted(item: pytest.Item) -> str:
+    """Returns the reason why a marked test does not run on the session's device, or an empty
+    string. Fails a test that cannot run on any device."""
+    device = here(item.config)
+    if not item.config.getoption("mgpu_device"):
+        pytest.fail("the mark mgpu needs pytest --mgpu-device auto (or addopts)", pytrace=False)
     for mark in item.iter_markers("mgpu"):
         for word in mark.args:
             if why := preload.not_a_device(str(word)):
                 pytest.fail(f"@pytest.mark.mgpu: {why}", pytrace=False)
         if mark.args and not {device.kind, *device.chips} & {*mark.args}:
-            here = ", ".join(device.chips) or device.kind
-            return f"for {', '.join(mark.args)}, and --mgpu-device is {here}"
+            here_is = ", ".join(device.chips) or device.kind
+            return f"for {', '.join(mark.args)}, and --mgpu-device is {here_is}"
     return ""
+
+
+def suits(item: pytest.Item) -> bool:
+    """Returns True if a marked test runs on the session's device."""
+    try:
+        return not unwanted(item)
+    except pytest.fail.Exception:
+        return False

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -14,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from mgpu_rt._cli import executable
+from mgpu_rt._cli import child, executable
+from mgpu_rt._cli.child import Ended
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats.statistics import ENDING, Statistics, added, read
 from mgpu_rt._testing.device import Device
@@ -83,7 +82,9 @@ class Programs:
             changes = {**(env or {}), "MGPU_RT_STATS": os.path.join(folder, f"%p{ENDING}")}
             try:
                 executable.check(command[0])
-                ended = _run(command, {**self._device.environment, **changes}, stdin, cwd, limit)
+                environment, pipe = {**self._device.environment, **changes}, subprocess.PIPE
+                streams = dict.fromkeys(("stdin", "stdout", "stderr"), pipe)
+                ended = child.run(command, environment, text=stdin, limit=limit, cwd=cwd, **streams)
                 found = [read(file) for file in sorted(Path(folder).glob(f"*{ENDING}"))]
                 why = _fault(ended, found, status, errors, limit)
                 why = why and _told(command[0], why, ended)
@@ -101,65 +102,14 @@ class Programs:
         )
 
 
-@dataclass(frozen=True)
-class _Ended:
-    status: int | None  # None: the program was killed, as it took too long
-    stdout: str
-    stderr: str
-
-
-def _run(
-    command: list[str],
-    environment: Mapping[str, str],
-    stdin: str,
-    cwd: str | Path | None,
-    limit: float,
-) -> _Ended:
-    """Runs a program in a new session; at the time limit, kills the program and its children.
-    Raises CommandError."""
-    try:
-        child = subprocess.Popen(
-            command,
-            env=environment,
-            cwd=cwd,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-    except OSError as error:
-        why = executable.why_not(executable.find(command[0]), error)
-        raise CommandError(f"'{command[0]}' cannot be executed: {why}") from None
-    late = False
-    with child:
-        try:
-            out, err = child.communicate(stdin, limit)
-        except subprocess.TimeoutExpired:
-            late = True
-            _kill(child.pid)
-            out, err = child.communicate()
-        except BaseException:
-            _kill(child.pid)
-            raise
-    return _Ended(None if late else child.returncode, out, err)
-
-
-def _kill(group: int) -> None:
-    """Ends a program and its children."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
-
-
 def _fault(
-    ended: _Ended, found: list[Statistics], status: int | None, errors: bool, limit: float
+    ended: Ended, found: list[Statistics], status: int | None, errors: bool, limit: float
 ) -> str:
     """Returns the reason why a run makes the test fail, or an empty string."""
     if ended.status is None:
         return f"did not end in {limit:g} s (timeout=, --mgpu-timeout), and was killed"
-    if ended.status < 0:
-        return f"was ended by {signal_name(-ended.status)}"
+    if end := child.signal_name(ended.status):
+        return f"was ended by {end}"
     failures = added(found).failures
     if failures and not errors:
         return "; ".join(failures)
@@ -176,15 +126,7 @@ def _fault(
     return ""
 
 
-def signal_name(number: int) -> str:
-    """Returns a signal's number and name: signal 9 (SIGKILL)."""
-    try:
-        return f"signal {number} ({signal.Signals(number).name})"
-    except ValueError:
-        return f"signal {number}"
-
-
-def _told(program: str, why: str, ended: _Ended) -> str:
+def _told(program: str, why: str, ended: Ended) -> str:
     """Returns a failure message with the end of the program's output."""
     said = ended.stderr.rstrip().splitlines()
     more = ["..."] if len(said) > _SHOWN else []

@@ -20,9 +20,6 @@ from mgpu_rt.manager._protocol import (
     Policy,
 )
 
-#: Cached, Shipped and What are earlier names, which remain for one release.
-Cached, Shipped, What = CachedObject, DefaultPolicy, EventKind
-
 __all__ = [
     "CachedObject",
     "Caches",

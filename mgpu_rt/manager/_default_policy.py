@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from mgpu_rt.manager._memory_cache import MemoryCache
 from mgpu_rt.manager._module_cache import ModuleCache
@@ -21,11 +21,6 @@ class DefaultPolicy:
     def __init__(self, caches: Caches) -> None:
         self.modules = ModuleCache(caches)
         self.memory = MemoryCache(caches)
-
-    def set_clock(self, clock: Callable[[], float]) -> None:
-        """Sets the function that returns the time in seconds, by default time.monotonic."""
-        for cache in (self.modules, self.memory):
-            cache.clock = clock
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         for cache in (self.modules, self.memory):

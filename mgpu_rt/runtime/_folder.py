@@ -8,7 +8,6 @@ the module opens files only through descriptors of folders that no other user ma
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import signal
@@ -16,82 +15,75 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
-MANIFEST, BLOBS = "manifest.jsonl", "blobs"
+LAUNCH = "launch.json"  # the file in a launch's folder that describes the launch
 
-_LONGEST = 10.0  # seconds that another writer may take to append one line
-_FILE = os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def claim(path: str) -> None:
     """Creates the folder of a new recording, or uses an existing folder without recorded launches.
-    Raises FileExistsError if the path is not a folder, or if the folder contains more than an empty
-    `blobs`. Raises OSError if the folder cannot be created or opened."""
+    Raises FileExistsError if the path is not a folder, or if the folder has visible contents.
+    Raises OSError if the folder cannot be created or opened."""
     try:
         number = _make(path)
     except NotADirectoryError:
         raise FileExistsError(errno.EEXIST, "the path is not a folder", path) from None
-    held = set(os.listdir(number))
+    held = [name for name in os.listdir(number) if not name.startswith(".")]
     os.close(number)
-    if held - {BLOBS} or (held and os.listdir(os.path.join(path, BLOBS))):
+    if held:
         raise FileExistsError(errno.EEXIST, "the folder is not empty", path)
 
 
-class Folder:
-    """A recording's folder, which is created if missing. Several threads and processes may write to
-    the folder. Raises OSError if the folder cannot be written, or if others could read or change
-    it."""
+class LaunchFolder:
+    """The folder of one launch in a recording, which gets its name once it is complete. The
+    recording's folder is created if missing; several threads and processes may record in it. Raises
+    OSError if the folder cannot be written, or if others could read or change it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self.number = _make(str(self.path))
+        self._name = f".{os.urandom(8).hex()}"
+        self._parent = _make(os.fspath(path))
         try:
-            self._blobs = _open(BLOBS, self.number)
+            self._number = _open(self._name, self._parent)
         except BaseException:
-            os.close(self.number)
+            os.close(self._parent)
             raise
-
-    def __enter__(self) -> Folder:
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        os.close(self._blobs)
-        os.close(self.number)
 
     def keep(self, content: bytes) -> str:
-        """Stores a blob completely or not at all. Returns the blob's name, which is its hash."""
+        """Writes a file that is named by its hash, and returns the hash."""
         name = hashlib.sha256(content).hexdigest()
-        with suppress(FileNotFoundError):
-            found = os.stat(name, dir_fd=self._blobs, follow_symlinks=False)
-            if stat.S_ISREG(found.st_mode) and found.st_size == len(content):
-                return name
-        fresh = f"{name}.{os.urandom(8).hex()}"
-        number = os.open(fresh, os.O_WRONLY | os.O_EXCL | _FILE, 0o600, dir_fd=self._blobs)
-        try:
-            with limits_are_errors(), open(number, "wb", buffering=0) as file:
-                _write(file.fileno(), content)
-            os.replace(fresh, name, src_dir_fd=self._blobs, dst_dir_fd=self._blobs)
-        except BaseException:
-            os.unlink(fresh, dir_fd=self._blobs)
-            raise
+        with suppress(FileExistsError):
+            self._write(name, content)
         return name
 
-    def append(self, line: bytes) -> None:
-        """Appends a line to the manifest completely or not at all."""
-        number = os.open(MANIFEST, os.O_RDWR | os.O_APPEND | _FILE, 0o600, dir_fd=self.number)
+    def finish(self, description: bytes) -> None:
+        """Completes the folder with the launch's description. The names order the launches."""
+        self._write(LAUNCH, description)
+        name = f"{time.time_ns():020d}{self._name}"
+        os.rename(self._name, name, src_dir_fd=self._parent, dst_dir_fd=self._parent)
+        self._close()
+
+    def discard(self) -> None:
+        """Removes a folder that is not complete."""
+        with suppress(OSError):
+            for name in os.listdir(self._number):
+                os.unlink(name, dir_fd=self._number)
+            os.rmdir(self._name, dir_fd=self._parent)
+        self._close()
+
+    def _write(self, name: str, content: bytes) -> None:
+        left = memoryview(content)
+        number = os.open(name, _FILE, 0o600, dir_fd=self._number)
         try:
-            with _alone(number, self.path):
-                end = _end_of_lines(number)
-                os.ftruncate(number, end)  # the rest of a killed writer's line
-                try:
-                    with limits_are_errors():
-                        _write(number, line + b"\n")
-                except BaseException:
-                    os.ftruncate(number, end)
-                    raise
+            with limits_are_errors():
+                while left:
+                    left = left[os.write(number, left) :]
         finally:
             os.close(number)
+
+    def _close(self) -> None:
+        os.close(self._number)
+        os.close(self._parent)
 
 
 def _make(path: str) -> int:
@@ -109,9 +101,8 @@ def _open(path: str, within: int | None = None) -> int:
         os.mkdir(path, 0o700, dir_fd=within)
     if stat.S_ISLNK(os.stat(path, dir_fd=within, follow_symlinks=False).st_mode):
         raise OSError(errno.ELOOP, "the path is a symbolic link", path)
-    number = os.open(
-        path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=within
-    )
+    kind = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    number = os.open(path, kind, dir_fd=within)
     found, why = os.fstat(number), ""
     if found.st_uid != os.geteuid():
         why = "the folder is another user's"
@@ -121,50 +112,6 @@ def _open(path: str, within: int | None = None) -> int:
         os.close(number)
         raise OSError(errno.EPERM, why, path)
     return number
-
-
-@contextmanager
-def _alone(number: int, path: Path) -> Iterator[None]:
-    """Holds the file's lock, so that no other thread or process appends to the file. Raises
-    OSError."""
-    try:
-        _lock(number, path)
-        yield
-    finally:
-        with suppress(OSError):  # by hand, as a child of fork may have the descriptor too
-            fcntl.flock(number, fcntl.LOCK_UN)
-
-
-def _lock(number: int, path: Path) -> None:
-    """Waits for other writers. Each line that a writer appends restarts the time limit."""
-    size, end = -1, 0.0
-    while True:
-        try:
-            return fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            now, last = time.monotonic(), os.fstat(number).st_size
-            if last != size:
-                size, end = last, now + _LONGEST
-            elif now > end:
-                words = f"another process has kept this recording for {_LONGEST:.0f} s"
-                raise OSError(errno.EBUSY, words, str(path)) from None
-        except OSError:  # a file system without locks
-            return None
-        time.sleep(0.001)
-
-
-def _end_of_lines(number: int) -> int:
-    """Returns the size of a file up to the end of its last complete line."""
-    size = os.fstat(number).st_size
-    if not size or os.pread(number, 1, size - 1) == b"\n":
-        return size
-    return os.pread(number, size, 0).rfind(b"\n") + 1
-
-
-def _write(number: int, content: bytes) -> None:
-    left = memoryview(content)
-    while left:
-        left = left[os.write(number, left) :]
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Any
 
 from mgpu_rt._errors import HipError
 from mgpu_rt._runtime import lib
+from mgpu_rt.runtime import _library
 
 SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
 #: HIP's errors for an invalid handle or address.
@@ -24,36 +25,6 @@ DISABLE_TIMING = 2  # a flag of events
 COPY_DEFAULT = 4  # hipMemcpyDefault
 HIP_6, HIP_7 = 60000000, 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
-
-#: Maps the name of each HIP function to the expression that LLVM's failure message quotes.
-CALLS = {
-    "hipModuleLoadData": "hipModuleLoadData(&module, data)",
-    "hipModuleUnload": "hipModuleUnload(module)",
-    "hipModuleGetFunction": "hipModuleGetFunction(&function, module, name)",
-    "hipModuleLaunchKernel": "hipModuleLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, "
-    "blockZ, smem, stream, params, extra)",
-    "hipModuleLaunchCooperativeKernel": "hipModuleLaunchCooperativeKernel(function, gridX, gridY, "
-    "gridZ, blockX, blockY, blockZ, smem, stream, params)",
-    "hipStreamCreate": "hipStreamCreate(&stream)",
-    "hipStreamDestroy": "hipStreamDestroy(stream)",
-    "hipStreamSynchronize": "hipStreamSynchronize(stream)",
-    "hipStreamWaitEvent": "hipStreamWaitEvent(stream, event, 0)",
-    "hipEventCreateWithFlags": "hipEventCreateWithFlags(&event, hipEventDisableTiming)",
-    "hipEventDestroy": "hipEventDestroy(event)",
-    "hipEventSynchronize": "hipEventSynchronize(event)",
-    "hipEventRecord": "hipEventRecord(event, stream)",
-    "hipEventElapsedTime": "hipEventElapsedTime(&milliseconds, start, stop)",
-    "hipMalloc": "hipMalloc(&ptr, sizeBytes)",
-    "hipFree": "hipFree(ptr)",
-    "hipMemcpyAsync": "hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)",
-    "hipMemsetD32Async": "hipMemsetD32Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, "
-    "stream)",
-    "hipMemsetD16Async": "hipMemsetD16Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, "
-    "stream)",
-    "hipHostRegister": "hipHostRegister(ptr, sizeBytes, 0)",
-    "hipHostUnregister": "hipHostUnregister(ptr)",
-    "hipSetDevice": "hipSetDevice(device)",
-}
 
 #: Maps each function that is called through ctypes to the function's number of results and input
 #: types. A letter of `_TYPES` stands for each input type.
@@ -188,9 +159,7 @@ class Hip:
     def of_process(cls) -> Hip:
         """Returns the HIP that the library uses in this process. Raises RuntimeError if the process
         has no HIP library."""
-        from mgpu_rt.runtime import _host
-
-        path = _host.hip_path()
+        path = _library.hip_path()
         if not path:
             raise RuntimeError("there is no HIP library in this process (mgpu-rt doctor says why)")
         return cls(path)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
 import io
 import os
 import shlex
@@ -21,25 +20,15 @@ from typing import Any, ClassVar
 
 import mgpu_rt
 from mgpu_rt import _loading
+from mgpu_rt._errors import HipError
 from mgpu_rt._runtime import ffi, lib
-from mgpu_rt.runtime import _adapters, _ending
+from mgpu_rt.runtime import _adapters, _ending, _library
 from mgpu_rt.runtime._base import Runtime
-from mgpu_rt.runtime._hip import HipError
-
-_EXPORTS = (
-    "mgpu_rt_native",
-    "mgpu_rt_intercept",
-    "mgpu_rt_report",
-    "mgpu_rt_hip_path",
-    "mgpu_rt_image_name",
-    "mgpu_rt_event_flags",
-)
 
 
 class _State:
     """The active runtimes of this process."""
 
-    connected = False
     runtime: Runtime | None = None  # that answers
     overridden: ClassVar[list[str]] = []  # the functions that the class answers
     inside: ClassVar[list[Runtime]] = []  # all in a `with`, the innermost last
@@ -76,36 +65,12 @@ def _fail(function: str, error: BaseException) -> None:
 # ---- in place ----
 
 
-def _connect(addresses: tuple[int, ...] | None = None) -> None:
-    """Binds to the library whose functions are at `addresses`. Without addresses, binds to the
-    library that the program has loaded. If the program has loaded no library, binds to this
-    package's library."""
-    if _State.connected:
-        return
-    if addresses is None:
-        library = ctypes.CDLL(None)
-        if not hasattr(library, _EXPORTS[0]):
-            library = ctypes.CDLL(mgpu_rt.library_path())
-        found = [ctypes.cast(getattr(library, name), ctypes.c_void_p) for name in _EXPORTS]
-        addresses = tuple(pointer.value or 0 for pointer in found)
-    lib.use_library(*addresses)
-    _State.connected = True
-
-
-def hip_path() -> str:
-    """Returns the file of the open HIP library; "" if none is open."""
-    _connect()
-    if not ffi.string(lib.hip_path()):
-        lib.mgpuMemFree(0, 0)  # the first call opens HIP
-    return os.fsdecode(ffi.string(lib.hip_path()))
-
-
 def install(runtime: Runtime) -> None:
     """Installs a runtime in place of the library's functions, or of an earlier runtime. Raises
     TypeError, or an exception that a property of the runtime raises. After an exception, the
     earlier runtime stays installed."""
     with _State.lock:
-        _connect()
+        _library.connect()
         answers = _adapters.answers(runtime, _fail)
         remove()
         _State.runtime = runtime
@@ -267,14 +232,14 @@ def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) ->
     `start` once. `owned`: the interpreter exists only for the runtime. If the runtime cannot be
     created, prints one line with the reason, and ends the program."""
     lib.ends_program = True
-    _State.connected = False
+    _library.disconnect()
     try:
         if version != mgpu_rt.__version__:
             raise ImportError(
                 f"the package has version {mgpu_rt.__version__}, but the library has version "
                 f"{version}"
             )
-        _connect(addresses)
+        _library.connect(addresses)
         if owned:
             _search_named_paths()
             _open_streams()

@@ -6,8 +6,6 @@ import functools
 import hashlib
 import math
 import operator
-import os
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -390,12 +388,6 @@ def numpy_for(user: str) -> Any:
 
 
 _PIECE = 4 << 20  # bytes of a block that are hashed at once
-_HASHED_AT_ONCE = min(8, len(os.sched_getaffinity(0)))  # pieces
-_uncleared = ffi.new_allocator(should_clear_after_alloc=False)
-
-
-def _digest(content: memoryview) -> bytes:
-    return hashlib.sha256(content).digest()
 
 
 @dataclass(frozen=True)
@@ -412,32 +404,14 @@ class Buffer:
         self.runtime.copy(int(ffi.cast("uintptr_t", held)), self.address, self.size, stream)
         return bytes(ffi.buffer(held))
 
-    def sha256(self, stream: int = 0, sample: int = 0) -> str:
-        """Returns the hash of the block's bytes once the work on `stream` is done. A sample of 0
-        means all bytes. If a block exceeds both `sample` and 8 MiB, only pieces of the block are
-        read, about `sample` bytes in total. For several pieces, the result is the hash of the
-        joined hashes. Threads hash pieces while the next pieces are copied."""
-        pieces = [*range(0, self.size, _PIECE)]
-        if sample and self.size > max(sample, 2 * _PIECE):
-            step = max(_PIECE, self.size // max(1, sample // _PIECE))
-            pieces = [*range(0, self.size - _PIECE, step), self.size - _PIECE]
-        if len(pieces) < 2:
-            return hashlib.sha256(self.content(stream)).hexdigest()
-        from concurrent.futures import Future, ThreadPoolExecutor  # imports much, for large blocks
-
-        held = [_uncleared("char[]", min(self.size, _PIECE)) for _ in pieces[: 2 * _HASHED_AT_ONCE]]
-        digest, pending = hashlib.sha256(), deque[Future[bytes]]()
-        with ThreadPoolExecutor(_HASHED_AT_ONCE) as threads:
-            for number, begin in enumerate(pieces):
-                if len(pending) == len(held):
-                    digest.update(pending.popleft().result())
-                piece, size = held[number % len(held)], min(_PIECE, self.size - begin)
-                self.runtime.copy(
-                    int(ffi.cast("uintptr_t", piece)), self.address + begin, size, stream
-                )
-                pending.append(threads.submit(_digest, ffi.buffer(piece, size)))
-            for last in pending:
-                digest.update(last.result())
+    def sha256(self, stream: int = 0) -> str:
+        """Waits for the work on `stream`, and returns the hash of the block's bytes."""
+        digest, held = hashlib.sha256(), ffi.new("char[]", min(self.size, _PIECE))
+        to = int(ffi.cast("uintptr_t", held))
+        for begin in range(0, self.size, _PIECE):
+            size = min(_PIECE, self.size - begin)
+            self.runtime.copy(to, self.address + begin, size, stream)
+            digest.update(ffi.buffer(held, size))
         return digest.hexdigest()
 
     def read(self, dtype: Any = "u1", stream: int = 0) -> Any:

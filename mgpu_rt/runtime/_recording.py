@@ -1,10 +1,9 @@
 """Records launches so that each can be replayed separately (_replay.py).
 
-A recording is a folder. The file `manifest.jsonl` has a line for each launch. The folder `blobs`
-contains images and blocks of memory, in files that are named by their SHA-256. A launch enters the
-manifest after its files are written, so the manifest lists only complete launches. Only blocks of
-device memory to which arguments point are recorded. Any number of processes may record in one
-folder.
+A recording is a folder with a folder for each launch. The folder of a launch contains the image and
+blocks of memory, in files that are named by their SHA-256, and launch.json. The folder gets its
+name after its files are written. Only blocks of device memory to which arguments point are
+recorded. Any number of processes may record in one folder.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-from mgpu_rt.runtime._folder import Folder
+from mgpu_rt.runtime._folder import LaunchFolder
 from mgpu_rt.runtime._hip import CopyFailed, Hip
-from mgpu_rt.runtime._manifest import Argument, Block, RecordedLaunch, line_of
 from mgpu_rt.runtime._objects import POINTERS, may_point
+from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime._objects import Buffer, Launch
@@ -57,13 +56,24 @@ class Recorder:
             raise NotRecorded("a replay makes no cooperative launch, and none of clusters")
         self._buffers = [buffer for _, buffer in launch.buffers()]
         self._missing: list[str] = []
-        with Folder(self._path) as folder:
-            self._before = [self._kept(folder, at) for at in range(len(self._buffers))]
+        self._folder = LaunchFolder(self._path)
+        try:
+            self._before = [self._kept(at) for at in range(len(self._buffers))]
+        except BaseException:
+            self._folder.discard()
+            raise
         self._error = Hip.of_process().last_error()
 
     def after(self) -> list[str]:
-        """Adds the launch to the manifest. Returns messages for the user; each message is one
+        """Completes the launch's folder. Returns messages for the user; each message is one
         sentence."""
+        try:
+            return self._finish()
+        except BaseException:
+            self._folder.discard()
+            raise
+
+    def _finish(self) -> list[str]:
         error = Hip.of_process().last_error()
         if error and error != self._error:
             raise NotRecorded(f"it failed with {error}")
@@ -71,44 +81,43 @@ class Recorder:
         assert kernel.image is not None
         arguments, missing = self._arguments()
         missing += self._missing
-        with Folder(self._path) as folder:
-            blocks = [
-                Block(
-                    buffer.address,
-                    buffer.size,
-                    before,
-                    self._kept(folder, at, after=True),
-                    self._asked_of(buffer),
-                )
-                for at, buffer, before in zip(count(), self._buffers, self._before)
-            ]
-            entry = RecordedLaunch(
-                kernel=kernel.name,
-                label=self._label(),
-                image=folder.keep(kernel.image.content),
-                grid=launch.grid,
-                block=launch.block,
-                shared=launch.shared,
-                arguments=arguments,
-                blocks=tuple(blocks),
-                not_recorded=tuple(missing),
-                number=self._number,
+        blocks = [
+            Block(
+                buffer.address,
+                buffer.size,
+                before,
+                self._kept(at, after=True),
+                self._asked_of(buffer),
             )
-            folder.append(line_of(entry))
+            for at, buffer, before in zip(count(), self._buffers, self._before)
+        ]
+        recorded = RecordedLaunch(
+            kernel=kernel.name,
+            label=self._label(),
+            image=self._folder.keep(kernel.image.content),
+            grid=launch.grid,
+            block=launch.block,
+            shared=launch.shared,
+            arguments=arguments,
+            blocks=tuple(blocks),
+            not_recorded=tuple(missing),
+            number=self._number,
+        )
         size = sum(buffer.size for buffer in self._buffers)
         said = f"recorded launch {self._number} of {kernel.label}, {size} bytes, in {self._path}"
+        self._folder.finish(recorded.as_json())
         return [said, *(f"not recorded: {words}" for words in missing)]
 
     def _asked_of(self, buffer: Buffer) -> int | None:
         asked = self._asked.get(buffer.address, 0)
         return asked if 0 < asked < buffer.size else None
 
-    def _kept(self, folder: Folder, number: int, *, after: bool = False) -> str:
+    def _kept(self, number: int, *, after: bool = False) -> str:
         """Stores the present content of a block, and returns the content's hash."""
         content = self._read(number, self._buffers[number].content)
         if not after:
             self._missing += self._pointers_in(number, content)
-        return folder.keep(content)
+        return self._folder.keep(content)
 
     def _read(self, number: int, read: Callable[[int], Content]) -> Content:
         """Reads a block with the function `read`, which waits for the work on the launch's

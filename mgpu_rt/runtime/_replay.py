@@ -4,7 +4,6 @@ repeatedly."""
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import operator
 import os
 import time
@@ -13,15 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mgpu_rt import _files
 from mgpu_rt._images.model import KernelDescription
 from mgpu_rt._launch.arguments import parameters_of
 from mgpu_rt._text import shown
-from mgpu_rt.runtime import _difference, _manifest
+from mgpu_rt.runtime import _difference, _recorded
 from mgpu_rt.runtime._difference import Difference, differences
-from mgpu_rt.runtime._folder import BLOBS, MANIFEST
-from mgpu_rt.runtime._manifest import Block, Damaged, RecordedLaunch
+from mgpu_rt.runtime._folder import LAUNCH
 from mgpu_rt.runtime._objects import POINTERS, Image, may_point
+from mgpu_rt.runtime._recorded import Block, Damaged, RecordedLaunch
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime._objects import Sizes
@@ -71,29 +69,22 @@ class Replayed:
 class Recording:
     """A folder that `mgpu-rt run --record` or the hook `Record` has written.
 
-    Raises OSError or Damaged if the folder cannot be read. `launches` lists the launches in the
-    manifest.
+    Raises OSError or Damaged if the folder cannot be read. `launches` lists the complete launches
+    in the order in which they ended.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
-        path = self.folder / MANIFEST
         try:
-            os.listdir(self.folder)
+            names = sorted(name for name in os.listdir(self.folder) if not name.startswith("."))
         except OSError as error:  # another user's folder, for example
             raise Damaged(f"'{self.folder}' cannot be read: {error.strerror or error}") from None
-        self.launches = _manifest.read(path) if os.path.lexists(path) else []
+        paths = [self.folder / name for name in names]
+        self.launches = [_recorded.read(p) for p in paths if os.path.lexists(p / LAUNCH)]
         if not self.launches:
-            inner = sorted(str(path.parent) for path in self.folder.glob(f"*/{MANIFEST}"))
+            inner = [str(path) for path in paths if any(path.glob(f"*/{LAUNCH}"))]
             why = f"name one of {', '.join(inner)}" if inner else "no recording in it is complete"
             raise Damaged(f"'{self.folder}' holds no launch: {why}")
-
-    def blob(self, name: str) -> bytes:
-        """Returns the content with this hash. Raises Damaged if the file's hash has changed."""
-        content = _files.read(self.folder / BLOBS / name)
-        if hashlib.sha256(content).hexdigest() != name:
-            raise Damaged(f"'{self.folder}': {name} is not what was recorded")
-        return content
 
     def replay(
         self,
@@ -129,13 +120,13 @@ class Recording:
             block=launch.block if block is None else _three("block", block),
             shared=launch.shared if shared is None else _bytes(shared),
         )
-        code = self.blob(launch.image) if image is None else image
+        code = launch.content(launch.image) if image is None else image
         kernel = _kernel_for(launch, code)
         if (image, block) != (None, None) and (limit := kernel.limit_on(launch.block)):
             raise ValueError(
                 f"the block is {launch.block}: kernel '{shown(launch.kernel)}' {limit}"
             )
-        contents = [self._contents(held) for held in launch.blocks]
+        contents = [_contents(launch, held) for held in launch.blocks]
         seconds, iteration = [], 0
         found: list[Difference] = []
         outside: list[str] = []
@@ -158,9 +149,9 @@ class Recording:
         Raises the same exceptions as `replay`.
         """
         launch = self._launch(number)
-        code = self.blob(launch.image)
+        code = launch.content(launch.image)
         _kernel_for(launch, code)
-        before = [self._contents(held)[0][: held.asked or held.size] for held in launch.blocks]
+        before = [_contents(launch, b)[0][: b.asked or b.size] for b in launch.blocks]
         with _Replay(launch, code, before, guard=0) as replay:
             replay.once()
             for at in range(len(before)):
@@ -172,15 +163,16 @@ class Recording:
             raise IndexError(f"there is no launch {number + 1}: the recording has {numbers}")
         return self.launches[number]
 
-    def _contents(self, block: Block) -> tuple[bytes, bytes]:
-        """Returns the content of a block before the launch, and after it."""
-        before, after = self.blob(block.before), self.blob(block.after)
-        if not len(before) == len(after) == block.size:
-            raise Damaged(
-                f"'{self.folder}' is damaged: a block of {block.size} bytes has {len(before)} "
-                f"before the launch and {len(after)} after it"
-            )
-        return before, after
+
+def _contents(launch: RecordedLaunch, block: Block) -> tuple[bytes, bytes]:
+    """Returns the content of a block before the launch, and after it."""
+    before, after = launch.content(block.before), launch.content(block.after)
+    if not len(before) == len(after) == block.size:
+        raise Damaged(
+            f"'{launch.folders[0]}' is damaged: a block of {block.size} bytes has {len(before)} "
+            f"before the launch and {len(after)} after it"
+        )
+    return before, after
 
 
 def _three(what: str, sizes: Sequence[int]) -> Sizes:

@@ -1,13 +1,13 @@
-"""The public modules are mgpu_rt, mgpu_rt.hooks, mgpu_rt.manager, mgpu_rt.manager.rehearsal and
-mgpu_rt.runtime."""
+"""The public modules are mgpu_rt, mgpu_rt.hooks, mgpu_rt.manager and mgpu_rt.runtime."""
 
+import ast
 import pkgutil
 import re
 from pathlib import Path
 
 import mgpu_rt
 
-PUBLIC = ["hooks", "manager", "manager.rehearsal", "runtime"]
+PUBLIC = ["hooks", "manager", "runtime"]
 
 
 def test_all_other_modules_are_private() -> None:
@@ -20,3 +20,35 @@ def test_a_public_class_has_its_name_alone() -> None:
     sources = [path.read_text() for path in Path(*mgpu_rt.__path__).rglob("*.py")]
     defined = re.findall(r"^class (HipError|Kernel|MemRef|Image)\b", "\n".join(sources), re.M)
     assert sorted(defined) == ["HipError", "Image", "Kernel", "MemRef"]
+
+
+def imports(path: Path) -> set[Path]:
+    """Returns the files of the package that a file imports, also within functions. Imports for type
+    checkers do not count."""
+    found: set[Path] = set()
+    waiting: list[ast.AST] = [ast.parse(path.read_text())]
+    while waiting:
+        for node in ast.iter_child_nodes(waiting.pop()):
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                continue
+            waiting.append(node)
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found |= {_file(f"{node.module}.{alias.name}") for alias in node.names}
+                found.add(_file(node.module))
+    return {file for file in found if file.exists() and file != path} - {ROOT / "__init__.py"}
+
+
+ROOT = Path(*mgpu_rt.__path__)
+
+
+def _file(module: str) -> Path:
+    folder = ROOT.parent.joinpath(*module.split("."))
+    return folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    left = {path: imports(path) for path in ROOT.rglob("*.py")}
+    while free := [path for path, wanted in left.items() if not wanted & left.keys()]:
+        for path in free:
+            del left[path]
+    assert left == {}

@@ -60,7 +60,7 @@ def check(
     import tempfile
     from pathlib import Path
 
-    from mgpu_rt._cli import executable, files
+    from mgpu_rt._cli import child, executable, files
     from mgpu_rt._cli.check import orders, recordings, reports, runs
 
     recording = program if os.path.isdir(program) else None
@@ -75,9 +75,10 @@ def check(
         files.check_writable(json_file)
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-check-") as folder:
         output = Path(folder, "reports")
-        status = runs.run(program, arguments, runs.environment(device, output, uninitialised))
+        environment = runs.environment(device, output, uninitialised)
+        status = child.run([program, *arguments], environment).status or 0
         begun, ended, failed, found = reports.read(output)
-    end = runs.signal_name(status)
+    end = child.signal_name(status)
     if recording and status == recordings.NOT_MADE:
         raise SystemExit(status)
     if not begun and end:

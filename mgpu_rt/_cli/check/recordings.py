@@ -79,7 +79,8 @@ def _targets(recording: str, number: int) -> list[str]:
 
     try:
         opened = Recording(recording)
-        found = Image(opened.blob(opened.launches[number].image)).description
+        launch = opened.launches[number]
+        found = Image(launch.content(launch.image)).description
     except replay.FAILURES:
         return []
     described = (found, *found.entries) if found else ()

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 from mgpu_rt import _hip_search
-from mgpu_rt._cli import executable, preload, softgpu
+from mgpu_rt._cli import preload, softgpu
 from mgpu_rt._cli.errors import CommandError
 
 #: The variable that names the file to which the device writes reports (softgpu/src/check/report.c).
@@ -72,34 +69,6 @@ def _emulated(device: str) -> dict[str, str]:
     result["MGPU_RT_CACHE"] = "modules,functions,streams,events"
     result["LD_LIBRARY_PATH"] = f"{checker.parent}:{result['LD_LIBRARY_PATH']}"
     return result
-
-
-def run(program: str, arguments: Sequence[str], environ: dict[str, str]) -> int:
-    """Runs the program to its end. Returns the program's exit status, or the negated number of the
-    signal that ended the program."""
-    path = executable.find(program, environ)
-    try:
-        with subprocess.Popen([program, *arguments], executable=path, env=environ) as child:
-            while True:
-                try:
-                    status = child.wait()
-                    break
-                except KeyboardInterrupt:
-                    continue  # the program has got it too, and its reports are still to be shown
-    except OSError as error:
-        raise CommandError(
-            f"'{path}' cannot be executed: {executable.why_not(path, error)}"
-        ) from None
-    return status
-
-
-def signal_name(status: int) -> str:
-    """Names the signal that ended the program, such as "signal 6 (SIGABRT)"; empty if no signal
-    ended the program."""
-    if status >= 0:
-        return ""
-    names = {each.value: f" ({each.name})" for each in signal.Signals}
-    return f"signal {-status}{names.get(-status, '')}"
 
 
 def exit_status(status: int, failed: int) -> int:

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 
 import click
 
 from mgpu_rt._cli import parameters
 from mgpu_rt._cli.errors import CommandError
-
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-def _bytes(_context: object, _option: object, text: str) -> int:
-    """Reads a size such as 64M as bytes."""
-    found = re.fullmatch(r"(\d{1,12})([KMG]?)", text.upper(), re.ASCII)
-    if not found:
-        raise click.BadParameter(f"'{text}' is no size, such as 64M")
-    return int(found[1]) * _UNITS[found[2]]
 
 
 @click.command(cls=parameters.FilesOrProgram)
@@ -44,26 +33,6 @@ def _bytes(_context: object, _option: object, text: str) -> int:
     help="The type of the elements, such as f32.  [default: a guess, which the report names]",
 )
 @click.option(
-    "--match",
-    type=click.Choice(["auto", "name", "position"]),
-    default="auto",
-    show_default=True,
-    help="Pair launches by the kernel's name and the launch's number, or by position. auto: by "
-    "position if the names differ and both programs make equally many launches.",
-)
-@click.option(
-    "--repeat",
-    is_flag=True,
-    help="Run each side twice, and report whether a side differs from itself.",
-)
-@click.option(
-    "--sample",
-    callback=_bytes,
-    default="64M",
-    show_default=True,
-    help="Read at most this much of each block; 0: all of it.",
-)
-@click.option(
     "-o",
     "--out",
     type=parameters.PATH,
@@ -80,9 +49,6 @@ def diff(
     tolerance: float | None,
     ulps: int,
     dtype: str | None,
-    match: str,
-    repeat: bool,
-    sample: int,
     out: str,
 ) -> None:
     """Find the first launch that leaves different results in the two programs.
@@ -102,8 +68,8 @@ def diff(
     from mgpu_rt._cli.diff.elements import Allowed
     from mgpu_rt._cli.diff.search import Request, search
     from mgpu_rt.runtime import _difference, _folder
-    from mgpu_rt.runtime._manifest import Damaged
     from mgpu_rt.runtime._objects import numpy_for
+    from mgpu_rt.runtime._recorded import Damaged
 
     if words:
         raise CommandError(f"'{words[0]}' needs -- before it: {_HOW}")
@@ -124,16 +90,15 @@ def diff(
     try:
         with tempfile.TemporaryDirectory(dir=os.path.abspath(out)) as work:
             allowed = Allowed(tolerance, ulps, dtype)
-            asked = Request(*sides, allowed, match, sample, repeat, Path(out))
-            answer = search(asked, Path(work))
+            lines, status = search(Request(*sides, allowed, Path(out)), Path(work))
     except (Damaged, MemoryError) as error:
         raise CommandError(str(error) or "out of memory") from None
     except OSError as error:
         raise files.unwritable(out, error) from None
     finally:
         _remove_if_empty(out)
-    click.echo("\n".join(answer.lines))
-    ctx.exit(answer.status)
+    click.echo("\n".join(lines))
+    ctx.exit(status)
 
 
 _HOW = "name two programs, as -- BEFORE -- AFTER, or --device A,B -- PROGRAM"

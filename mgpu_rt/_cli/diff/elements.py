@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from mgpu_rt._launch.arguments import parameters_of
 from mgpu_rt.runtime import _difference
 from mgpu_rt.runtime._difference import DTYPES
-from mgpu_rt.runtime._manifest import RecordedLaunch
 from mgpu_rt.runtime._objects import Image, MemRefDescriptor, memref_at, numpy_for
+from mgpu_rt.runtime._recorded import RecordedLaunch
 
 _SIZES = {1: "i8", 2: "f16", 4: "f32", 8: "f64"}
 _FLOATS = 2.0**40  # numbers of programs are hardly larger, nor smaller than its inverse

@@ -1,4 +1,4 @@
-"""Runs one side of a comparison (a program on a device), and records the program's launches."""
+"""Runs one side of a comparison (a program on a device), and pairs the launches of two sides."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from mgpu_rt._cli import executable, overrides, preload
+from mgpu_rt._cli import child, executable, overrides, preload
 from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._text import shown
 from mgpu_rt.runtime import _noting
-from mgpu_rt.runtime._folder import MANIFEST
-from mgpu_rt.runtime._manifest import RecordedLaunch
+from mgpu_rt.runtime._recorded import RecordedLaunch
 from mgpu_rt.runtime._replay import Recording
 
-#: One launch of a run: its kernel's full name, and its index among that kernel's launches, from 1.
-Key = tuple[str, int]
+Launches = Sequence[RecordedLaunch]
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """A program, its device, and the environment that selects the device but does not preload the
     library."""
 
@@ -31,24 +29,24 @@ class Side:
     device: str
     environment: Mapping[str, str]
 
-    def __str__(self) -> str:
-        return f"{self.name}: {' '.join(self.command)}, on {self.device}"
 
+class Notes(NamedTuple):
+    """The launches of a run in order, and the number of launches that could not be recorded."""
 
-@dataclass(frozen=True)
-class Notes:
-    """The records of a run: its launches in order, and the number of launches that could not be
-    recorded."""
-
-    recording: Recording
+    launches: Launches
     lost: int
 
-    @property
-    def launches(self) -> list[RecordedLaunch]:
-        return self.recording.launches
+
+class Pair(NamedTuple):
+    """A launch of each side; `number` is the launch's position in the first side's run, from 1."""
+
+    number: int
+    before: RecordedLaunch
+    after: RecordedLaunch
 
 
-def key(launch: RecordedLaunch) -> Key:
+def key(launch: RecordedLaunch) -> tuple[str, int]:
+    """Returns the kernel's full name, and the launch's index among that kernel's launches."""
     return launch.label, launch.number
 
 
@@ -64,52 +62,63 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
     return Side(name, command, device, preload.device_environment(device, base))
 
 
-def run(side: Side, folder: Path, sample: int, whole: Iterable[Key] = ()) -> Notes:
+def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> Notes:
     """Runs a side, and records launches in `folder`. With an empty `whole`, records all launches
     with hashes of memory. Otherwise records only the launches in `whole`, with all of their memory.
     The program's output goes to stderr. The program's stdin is empty, because diff may run the
     program more than once. Raises CommandError or Damaged."""
     folder.mkdir(mode=0o700)
-    settings = {"output": str(folder), "sample": sample, "whole": json.dumps([*whole])}
     note = f"{_noting.__name__}:{_noting.Note.__name__}"
+    settings = {"output": str(folder), "whole": json.dumps([*whole])}
     environment = {
         **preload.with_library(side.environment),
         "MGPU_RT_RUNTIME": overrides.variable([note], settings),
     }
-    how = {"env": environment, "stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
-    try:
-        done = subprocess.run([*side.command], **how)
-    except OSError as error:
-        why = executable.why_not(executable.find(side.command[0]), error)
-        raise CommandError(f"'{side.command[0]}' cannot be executed: {why}") from None
-    if done.returncode < 0:
+    streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
+    status = child.run(side.command, environment, **streams).status
+    who = f"'{side.command[0]}'"
+    if end := child.signal_name(status):
         raise CommandError(
-            f"{side.name}, '{side.command[0]}' was ended by signal {-done.returncode}, so there is "
-            f"nothing to compare: see why with mgpu-rt run --device {side.device} -- "
-            f"{side.command[0]}"
+            f"{side.name}, {who} was ended by {end}, so there is nothing to compare: see why with "
+            f"mgpu-rt run --device {side.device} -- {side.command[0]}"
         )
-    return _read(side, folder, done.returncode)
-
-
-def _has_content(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
-
-
-def _read(side: Side, folder: Path, status: int) -> Notes:
     lost = sum(max(1, path.stat().st_size) for path in folder.glob(f"{_noting.LOST}.*"))
     found = [path for path in folder.iterdir() if path.is_dir()]
     said = f" (its exit status is {status})" if status else ""
-    if len(found) == 1 and not _has_content(found[0] / MANIFEST):
+    if len(found) > 1:
         raise CommandError(
-            f"{side.name}, no launch of '{side.command[0]}'{said} was completed: the lines above "
-            "give the reason"
+            f"{side.name}, {len(found)} processes of {who} launch kernels: diff compares one; run "
+            "one rank, or the process alone"
         )
-    if len(found) == 1:
-        return Notes(Recording(found[0]), lost)
-    if found:
-        raise CommandError(
-            f"{side.name}, {len(found)} processes of '{side.command[0]}' launch kernels: diff "
-            "compares one; run one rank, or the process alone"
-        )
-    why = "could be recorded: the lines above say why" if lost else "was made through this library"
-    raise CommandError(f"{side.name}, no launch of '{side.command[0]}'{said} {why}")
+    if not found or not any(not path.name.startswith(".") for path in found[0].iterdir()):
+        why = "was completed: the lines above give the reason"
+        why = why if found or lost else "was made through this library"
+        raise CommandError(f"{side.name}, no launch of {who}{said} {why}")
+    return Notes(Recording(found[0]).launches, lost)
+
+
+def matched(before: Launches, after: Launches) -> tuple[list[Pair], str]:
+    """Pairs launches: by name if both sides launch equal kernels equally often, because threads may
+    launch in any order; else by position. If the numbers of launches differ, the pairs end at the
+    first other name. Returns the pairs, and a line about the point where the runs diverge, if any.
+
+    If one kernel changes, MLIR gives new numbers to all kernel names.
+    """
+    there = {key(launch): launch for launch in after}
+    if sorted(map(key, before)) == sorted(there):
+        after = [there[key(launch)] for launch in before]
+    pairs = [Pair(n, *pair) for n, pair in enumerate(zip(before, after, strict=False), 1)]
+    for at, pair in enumerate(pairs):
+        sizes = [[block.size for block in side.blocks] for side in pair[1:]]
+        words = ""
+        if len(before) != len(after) and pair.before.label != pair.after.label:
+            words = f"{shown(pair.before.label)} before, {shown(pair.after.label)} after"
+        elif sizes[0] != sizes[1]:
+            blocks = [f"{len(each)} of {sum(each):,} bytes" for each in sizes]
+            words = f"other blocks of memory, {blocks[0]} before, {blocks[1]} after"
+        if words:
+            return pairs[:at], f"the runs diverge at launch {pair.number}: {words}"
+    if len(before) == len(after):
+        return pairs, ""
+    counts = f"{len(before)} launches before, {len(after)} after"
+    return pairs, f"the runs diverge after launch {len(pairs)}: {counts}"

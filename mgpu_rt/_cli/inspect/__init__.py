@@ -1,6 +1,6 @@
-"""Implements `mgpu-rt inspect`, which shows the images of device code in a file, and HIP's response
-to each image.
+"""Implements `mgpu-rt inspect`, which shows the images of device code in a file, and whether each
+image fits the devices.
 
-mgpu_rt._images reads the file. The module verdict loads the images with HIP, and the module listing
-prints the images.
+mgpu_rt._images reads the file. The module fit compares the images with the devices, and the module
+listing prints the images.
 """

@@ -11,7 +11,7 @@ from mgpu_rt._cli.errors import CommandError
 @click.command()
 @click.argument("file", type=parameters.PATH)
 @parameters.device(
-    "Ask this device's HIP to load the images, as for `mgpu-rt run`; auto starts no software GPU."
+    "Compare the images with this device, as for `mgpu-rt run`; auto starts no software GPU."
 )
 @click.option("--no-device", is_flag=True, help="Only read the file: no GPU is started.")
 @parameters.as_json
@@ -19,13 +19,13 @@ def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
     """Show the images of device code in a file.
 
     Inspect prints kernels with their arguments and registers, how the cache treats each image, and
-    how this machine's HIP responds to the image. FILE is a code object, an offload bundle, a
+    whether the image fits this machine's devices. FILE is a code object, an offload bundle, a
     fatbin, PTX, or an object file, shared library or program that contains such images.
     """
     from pathlib import Path
 
     from mgpu_rt._cli.inspect import listing
-    from mgpu_rt._cli.inspect.verdict import Verdict, ask
+    from mgpu_rt._cli.inspect.fit import Fit, compare
     from mgpu_rt._images import find, requirements, sharing
 
     try:
@@ -36,11 +36,11 @@ def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
         contents = find.read(Path(file))
         for image in contents.images:
             image.private = sharing.why_not_shared(image.loaded)
-        unasked = Verdict(unasked="--no-device")
-        verdict = unasked if no_device else ask(contents.images, device)
+        unasked = Fit(unasked="--no-device")
+        fit = unasked if no_device else compare(contents.images, device)
     except (find.NothingFound, sharing.NotBuilt) as error:
         raise CommandError(str(error)) from None
     if as_json:
-        parameters.show_json(listing.as_dict(file, contents, verdict))
+        parameters.show_json(listing.as_dict(file, contents, fit))
     else:
-        click.echo("\n".join(listing.lines(file, contents, verdict)))
+        click.echo("\n".join(listing.lines(file, contents, fit)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from mgpu_rt._cli.inspect.verdict import Answer, Verdict
+from mgpu_rt._cli.inspect.fit import Answer, Fit
 from mgpu_rt._images import kernel_names
 from mgpu_rt._images.find import Contents
 from mgpu_rt._images.model import PTX, ImageDescription, KernelDescription, with_article
@@ -16,14 +16,14 @@ from mgpu_rt._text import columns, printable
 NONE = "–"
 
 
-def as_dict(path: str, contents: Contents, verdict: Verdict) -> dict[str, Any]:
+def as_dict(path: str, contents: Contents, fit: Fit) -> dict[str, Any]:
     """For JSON."""
-    answers = verdict.answers or [[] for _ in contents.images]
+    answers = fit.answers or [[] for _ in contents.images]
     return {
         "file": path,
         "kind": contents.kind,
         "replayed": list(contents.replayed),
-        "hip": {"path": verdict.hip, "release": verdict.release, "unasked": verdict.unasked},
+        "hip": {"path": fit.hip, "release": fit.release, "unasked": fit.unasked},
         "images": [
             {
                 **_values(image),
@@ -48,38 +48,38 @@ def _values(image: ImageDescription) -> dict[str, Any]:
     }
 
 
-def lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
+def lines(path: str, contents: Contents, fit: Fit) -> Iterator[str]:
     """For people. Names come from the file, and may contain terminal control codes."""
-    for line in _lines(path, contents, verdict):
+    for line in _lines(path, contents, fit):
         yield printable(line)
 
 
-def _lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
+def _lines(path: str, contents: Contents, fit: Fit) -> Iterator[str]:
     count = len(contents.images)
     itself = not contents.images[0].where
     if not itself:
         yield f"{path}: {contents.kind}, {count} image{'s' if count > 1 else ''}"
     if contents.replayed:
         yield f"replayed as graphs: {', '.join(contents.replayed)}"
-    answers: Sequence[list[Answer]] = verdict.answers or [[] for _ in contents.images]
+    answers: Sequence[list[Answer]] = fit.answers or [[] for _ in contents.images]
     known = kernel_names.shown(contents.images)
     for image, said in zip(contents.images, answers, strict=True):
         yield from () if itself else ("",)
         yield f"{path if itself else image.where}: {_title(image)}"
-        yield from _image(image, said, verdict, known)
-    if verdict.unasked:
+        yield from _image(image, said, fit, known)
+    if fit.unasked:
         yield ""
-        yield f"HIP was not asked: {verdict.unasked}"
+        yield f"HIP was not asked: {fit.unasked}"
 
 
 def _image(
     image: ImageDescription,
     said: list[Answer],
-    verdict: Verdict,
+    fit: Fit,
     known: Mapping[tuple[str, str], str],
 ) -> Iterator[str]:
     rows = [("cache", _cache(image)), *_facts(image)]
-    rows += [(f"HIP {verdict.release}", _answer(answer)) for answer in said]
+    rows += [(f"HIP {fit.release}", _answer(answer)) for answer in said]
     yield from _table(rows, 2)
     for kernel in image.kernels:
         yield from _kernel(kernel, known[image.module, kernel.name])
@@ -125,7 +125,7 @@ def _facts(image: ImageDescription) -> list[tuple[str, str]]:
 
 
 def _answer(answer: Answer) -> str:
-    return f"{answer.device}: " + ("takes it" if answer.loads else f"refuses it, {answer.reason}")
+    return f"{answer.device}: " + ("fits" if answer.fits else f"does not fit: {answer.reason}")
 
 
 def _threads(kernel: KernelDescription) -> str:

@@ -1,12 +1,11 @@
-"""Derives advice from the files. Each piece of advice has its evidence and a next step."""
+"""Derives advice from statistics. Each piece of advice has its evidence and a next step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from mgpu_rt._cli.report.format import count, duration, plural, share, size
-from mgpu_rt._cli.report.inputs import LARGE, Run
+from mgpu_rt._cli.report.sides import Side, count, duration, plural, share, size
 from mgpu_rt._cli.stats.statistics import Counter, total
 from mgpu_rt._cli.stats.tables import questions, waits
 
@@ -14,8 +13,7 @@ MANY = 10  # a loop repeats more often than this
 PART = 0.1  # relative to the calls' time: a smaller part is not worth a change
 
 
-@dataclass(frozen=True)
-class Advice:
+class Advice(NamedTuple):
     """A finding."""
 
     title: str
@@ -24,178 +22,27 @@ class Advice:
     is_note: bool = False  # the note explains the figures and asks for no change
 
 
-def advice(run: Run) -> list[Advice]:
-    """Returns the advice that suggests a change, and then the notes."""
-    device = run.statistics.device
-    timed = () if device and device.warning else _RULES_OF_TIMES
-    found = [item for rule in (*_RULES, *timed) for item in rule(run)]
-    return sorted(found, key=lambda item: item.is_note)
+def advice(side: Side) -> list[Advice]:
+    """Returns the advice that suggests a change, and then the notes. If no GPU was timed, there is
+    no advice about times."""
+    device = side.statistics.device
+    timed = () if device and device.warning else _of_times(side)
+    return [*_of_processes(side), *_of_caches(side), *timed]
 
 
-def _program_ns(run: Run) -> int:
-    return total(run.statistics.program.values()).ns
-
-
-def _of(run: Run, *functions: str) -> Counter:
+def _sum(side: Side, *functions: str) -> Counter:
     """Sums the program's calls to these functions, and the calls' times."""
-    return total(run.statistics.program.get(name, Counter(0, 0)) for name in functions)
+    return total(side.statistics.program.get(name, Counter(0, 0)) for name in functions)
 
 
-# ---- the caches ----
-
-
-def _no_cache(run: Run) -> Iterator[Advice]:
-    if run.is_stock:
-        loads = _of(run, "mgpuModuleLoad").calls
+def _of_processes(side: Side) -> Iterator[Advice]:
+    if failed := side.statistics.failed:
         yield Advice(
-            "No cache was in use",
-            f"{plural(loads, 'module load')} and no cache answered, as with MGPU_RT_CACHE=off.",
-            "Leave MGPU_RT_CACHE unset.",
-        )
-
-
-def _private_modules(run: Run) -> Iterator[Advice]:
-    for module in run.details.modules or []:
-        if not module.why or module.driver_loads < 2 or run.is_stock:
-            continue
-        kernels = f" with {', '.join(module.kernels[:3])}" if module.kernels else ""
-        is_global = "global" in module.why
-        yield Advice(
-            f"A module is loaded {count(module.driver_loads)} times: {module.why}",
-            f"Image {module.image} ({size(module.bytes)}{kernels}).",
-            "`mgpu-rt inspect PROGRAM` names the globals: make them constants, or pass them to the "
-            "kernel in a buffer."
-            if is_global
-            else "`mgpu-rt inspect PROGRAM` shows the image.",
-        )
-
-
-def _unshared_modules(run: Run) -> Iterator[Advice]:
-    """Advises on module loads that the cache did not serve. Applies only to files without a list of
-    modules."""
-    cache = run.statistics.caches.get("modules")
-    if run.details.modules is not None or cache is None or run.is_stock:
-        return
-    unserved = _of(run, "mgpuModuleLoad", "mgpuModuleLoadJIT").calls - cache.hits - cache.misses
-    if unserved >= 2:
-        yield Advice(
-            f"{count(unserved)} loads of modules could not be shared",
-            "The cache passed them on to the driver as they were.",
-            "`mgpu-rt inspect PROGRAM` says why for each image, such as writable globals.",
-        )
-
-
-def _streams(run: Run) -> Iterator[Advice]:
-    cache = run.statistics.caches.get("streams")
-    if cache is None or cache.misses < MANY or cache.misses <= cache.hits:
-        return
-    made, gone = _of(run, "mgpuStreamCreate").calls, _of(run, "mgpuStreamDestroy").calls
-    step = (
-        "Destroy each stream after its last use: the library then reuses it."
-        if gone < made / 2
-        else "They still had work when the program created the next one: wait for a stream, or use "
-        "one for more work. MGPU_RT_STREAM_LIMIT (32) bounds the streams that are kept."
-    )
-    yield Advice(
-        "Streams are not reused",
-        f"{count(cache.misses)} of {count(made)} streams came from the driver; the program "
-        f"destroyed {count(gone)}.",
-        step,
-    )
-
-
-#: For each cache: its objects, the HIP functions that create and destroy them, and the option that
-#: raises the cache's limit.
-_LIMITS = {
-    "modules": ("Modules", "hipModuleLoadData", "hipModuleUnload", "MGPU_RT_MODULE_LIMIT (256M)"),
-    "streams": ("Streams", "hipStreamCreate", "hipStreamDestroy", "MGPU_RT_STREAM_LIMIT (32)"),
-    "memory": ("Blocks of memory", "hipMalloc", "hipFree", "MGPU_RT_MEMORY_LIMIT (0.25)"),
-}
-
-
-def _limits(run: Run) -> Iterator[Advice]:
-    """Ignores objects that the driver destroyed after creating the last object, because the end of
-    a run also destroys objects."""
-    if run.trace is None:
-        return
-    for name, (things, make, take, option) in _LIMITS.items():
-        made, taken = run.trace.driver.get(make), run.trace.driver.get(take)
-        cache = run.statistics.caches.get(name)
-        if not (made and taken and cache):
-            continue
-        last = max(made.begins)
-        early = min(sum(moment < last for moment in taken.begins), cache.evictions)
-        if early >= MANY:
-            yield Advice(
-                f"{things} leave the cache, and the program needs them again",
-                f"The cache evicted {count(early)} before the program created the last one.",
-                f"Set {option} higher than its default if there is room.",
-            )
-
-
-def _questions(run: Run) -> Iterator[Advice]:
-    asked = total(questions(run.statistics.driver).values())
-    if not run.is_stock and asked.calls >= MANY and asked.ns >= PART * _program_ns(run):
-        yield Advice(
-            "The library asks the driver often",
-            f"{plural(asked.calls, 'question')} took {duration(asked.ns)}, "
-            f"{share(asked.ns, _program_ns(run))} of the program's calls.",
-            "If nothing else in the process calls HIP, run it with mgpu-rt run --exclusive.",
-        )
-
-
-# ---- the program ----
-
-
-def _registrations(run: Run) -> Iterator[Advice]:
-    calls = _of(run, "mgpuMemHostRegister", "mgpuMemHostRegisterMemRef")
-    both = calls + _of(run, "mgpuMemHostUnregister", "mgpuMemHostUnregisterMemRef")
-    if calls.calls >= MANY and both.ns >= PART * _program_ns(run):
-        yield Advice(
-            "The program registers host memory again and again",
-            f"{plural(calls.calls, 'registration')} and their unregistrations took "
-            f"{duration(both.ns)}, {share(both.ns, _program_ns(run))} of the program's calls.",
-            "If nothing else in the process calls HIP, run it with mgpu-rt run --exclusive: memory "
-            "then stays registered. Else register it once, before the loop.",
-        )
-
-
-def _copies(run: Run) -> Iterator[Advice]:
-    found = run.trace and run.trace.results.get(("mgpuMemcpy", "bypass"))
-    if not found or found.calls < MANY or run.is_stock:
-        return
-    small = found.calls - found.large
-    if found.large >= small:
-        cause = f"{count(found.large)} of them are larger than {size(LARGE)}"
-        step = (
-            "Split them: the library stages copies of up to 512 KB to the device and 16 MB from it."
-        )
-    elif found.behind > small / 2:
-        cause = f"{count(found.behind)} of them found their stream at work"
-        step = "Wait for the stream before a copy to the device."
-    else:
-        cause = "They are small, and this trace shows no earlier work on their streams"
-        step = "HIP may know their host memory, or more than 16 streams copied at once."
-    yield Advice(
-        "Copies do not go through pinned memory",
-        f"{plural(found.calls, 'copy', 'copies')} of {size(found.bytes)} in all did not pass "
-        f"through memory that is already pinned. {cause}.",
-        f"{step} Or register their host memory once (docs/how-it-works.md).",
-    )
-
-
-def _errors(run: Run) -> Iterator[Advice]:
-    if run.statistics.failed:
-        yield Advice(
-            f"{plural(sum(run.statistics.failed.values()), 'call')} failed",
-            "; ".join(run.statistics.failures) + ".",
+            f"{plural(sum(failed.values()), 'call')} failed",
+            "; ".join(side.statistics.failures) + ".",
             "The program's stderr has advice for each cause.",
         )
-
-
-def _ending(run: Run) -> Iterator[Advice]:
-    found = [process for process in run.details.processes if not process.by_exit]
-    if found:
+    if found := [process for process in side.processes if not process.by_exit]:
         yield Advice(
             f"{plural(len(found), 'process', 'processes')} did not end by exit",
             f"{found[0].program}, process {found[0].pid}, was killed, ended by _exit or exec, or "
@@ -205,47 +52,64 @@ def _ending(run: Run) -> Iterator[Advice]:
         )
 
 
-# ---- notes that explain the figures ----
-
-
-def _waiting(run: Run) -> Iterator[Advice]:
-    waited = waits(run.statistics.driver)
-    if waited.calls and waited.ns > _program_ns(run) / 2:
+def _of_caches(side: Side) -> Iterator[Advice]:
+    if side.is_stock:
+        loads = plural(_sum(side, "mgpuModuleLoad").calls, "module load")
         yield Advice(
-            f"{share(waited.ns, _program_ns(run))} of the time the program waits for the GPU",
+            "No cache was in use",
+            f"{loads} and no cache answered, as with MGPU_RT_CACHE=off.",
+            "Leave MGPU_RT_CACHE unset.",
+        )
+        return
+    for module in side.modules:
+        if module.why and module.driver_loads >= 2:
+            kernels = f" with {', '.join(module.kernels[:3])}" if module.kernels else ""
+            globals_ = "names the globals: make them constants, or pass them to the kernel in a "
+            yield Advice(
+                f"A module is loaded {count(module.driver_loads)} times: {module.why}",
+                f"Image {module.image} ({size(module.bytes)}{kernels}).",
+                "`mgpu-rt inspect PROGRAM` "
+                + (f"{globals_}buffer." if "global" in module.why else "shows the image."),
+            )
+    cache = side.statistics.caches.get("streams")
+    if cache and cache.misses >= MANY and cache.misses > cache.hits:
+        made, gone = _sum(side, "mgpuStreamCreate").calls, _sum(side, "mgpuStreamDestroy").calls
+        yield Advice(
+            "Streams are not reused",
+            f"{count(cache.misses)} of {count(made)} streams came from the driver; the program "
+            f"destroyed {count(gone)}.",
+            "Destroy each stream after its last use: the library then reuses it."
+            if gone < made / 2
+            else "They still had work when the program created the next one: wait for a stream, or "
+            "use one for more work. MGPU_RT_STREAM_LIMIT (32) bounds the streams that are kept.",
+        )
+
+
+def _of_times(side: Side) -> Iterator[Advice]:
+    whole = total(side.statistics.program.values()).ns
+    calls = _sum(side, "mgpuMemHostRegister", "mgpuMemHostRegisterMemRef")
+    both = calls + _sum(side, "mgpuMemHostUnregister", "mgpuMemHostUnregisterMemRef")
+    if calls.calls >= MANY and both.ns >= PART * whole:
+        yield Advice(
+            "The program registers host memory again and again",
+            f"{plural(calls.calls, 'registration')} and their unregistrations took "
+            f"{duration(both.ns)}, {share(both.ns, whole)} of the program's calls.",
+            "If nothing else in the process calls HIP, run it with mgpu-rt run --exclusive: memory "
+            "then stays registered. Else register it once, before the loop.",
+        )
+    asked = total(questions(side.statistics.driver).values())
+    if not side.is_stock and asked.calls >= MANY and asked.ns >= PART * whole:
+        yield Advice(
+            "The library asks the driver often",
+            f"{plural(asked.calls, 'question')} took {duration(asked.ns)}, "
+            f"{share(asked.ns, whole)} of the program's calls.",
+            "If nothing else in the process calls HIP, run it with mgpu-rt run --exclusive.",
+        )
+    waited = waits(side.statistics.driver)
+    if waited.calls and waited.ns > whole / 2:
+        yield Advice(
+            f"{share(waited.ns, whole)} of the time the program waits for the GPU",
             f"{plural(waited.calls, 'wait')} took {duration(waited.ns)}.",
             "Faster calls cannot shorten this; faster kernels, fewer copies or overlap can.",
             is_note=True,
         )
-
-
-def _lost(run: Run) -> Iterator[Advice]:
-    if run.trace and run.trace.lost:
-        yield Advice(
-            "The trace is incomplete",
-            f"It holds {count(run.trace.kept)} of "
-            f"{plural(run.trace.kept + run.trace.lost, 'event')}. "
-            "With statistics, the tables count all of them.",
-            "Trace a run of fewer iterations to see all of it.",
-            is_note=True,
-        )
-
-
-_RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
-    _errors,
-    _ending,
-    _no_cache,
-    _private_modules,
-    _unshared_modules,
-    _streams,
-    _limits,
-    _copies,
-    _lost,
-)
-
-#: The rules that weigh times; `advice` skips these rules if no GPU was timed.
-_RULES_OF_TIMES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
-    _registrations,
-    _questions,
-    _waiting,
-)

@@ -67,16 +67,6 @@ def test_path_and_abi_print_folder_and_tables() -> None:
     assert invoke("config", "--abi").stdout == f"{_abi.markdown()}\n{_abi.left_out()}"
 
 
-@pytest.mark.parametrize("old", ["path", "abi"])
-def test_a_command_of_the_release_before_names_the_new_one(old: str) -> None:
-    now, then = invoke("config", f"--{old}"), invoke(old)
-    assert then.stdout == now.stdout
-    assert then.stderr.splitlines() == [
-        f"mgpu-rt: write `mgpu-rt config --{old}`: the next release has no `{old}`"
-    ]
-    assert f"\n  {old} " not in invoke("--help").stdout
-
-
 def test_a_start_imports_only_what_every_command_needs() -> None:
     """At start mgpu-rt imports only modules that all commands need. A command that needs other
     modules imports these modules when the command runs. The test imports click and locale first,
@@ -422,27 +412,19 @@ def test_a_device_is_for_env() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "now"),
-    [
-        (("trace", "none"), "stats -o"),
-        (("report", "none"), "compare --report"),
-        (("record", "--nth", "0", "none", "-o", "x"), "run --record"),
-        (("softgpu", "install", "1"), "doctor --install"),
-    ],
-)
-def test_a_command_by_its_earlier_name_says_the_one_of_now(
-    words: tuple[str, ...], now: str
-) -> None:
-    said = invoke(*words).stderr.splitlines()[0]
-    old = "softgpu install" if words[0] == "softgpu" else words[0]
-    assert said == f"mgpu-rt: write `mgpu-rt {now}`: the next release has no `{old}`"
+def test_the_man_page_has_each_command_and_variable(tmp_path: Path) -> None:
+    words = [sys.executable, ROOT / "csrc" / "packaging" / "man.py", tmp_path / "mgpu-rt.1"]
+    subprocess.run(words, check=True)
+    page = (tmp_path / "mgpu-rt.1").read_text().replace("\\-", "-")
+    for name in main.commands:
+        assert f"\n.SS mgpu-rt {name} " in page
+    for option in options.options():
+        assert f"\n.B {option.variable}\n" in page
 
 
 def test_the_interface_stays_narrow() -> None:
     assert len(options.options()) <= 16
-    shown = [name for name, command in main.commands.items() if not command.hidden]
-    assert len(shown) <= 12
+    assert len(main.commands) <= 12
 
 
 # ---- missing packages ----

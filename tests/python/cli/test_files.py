@@ -74,7 +74,7 @@ def test_a_fifo_that_nobody_reads_is_not_waited_for(place: Path, words: tuple[st
     [
         (("stats",), "stats"),
         (("compare", "stats"), "stats"),
-        (("compare", "--report", "-"), "trace"),
+        (("compare", "--report", "-"), "stats"),
         (("inspect", "--no-device"), "image"),
         (("lower", "--emit", "mlir", "-o", "-"), FORUM),
     ],

@@ -33,11 +33,11 @@ COMMANDS = {
     "run a kernel": ("run", "--device", "softgpu", "--", sys.executable, str(VECADD)),
     "compare": ("compare", "--device", "softgpu", "--", *PROGRAM),
     "stats": ("stats", "missing.json"),
-    "report": ("report", "missing.json"),
+    "report": ("compare", "missing.json", "--report", "page.html"),
     "inspect": ("inspect", "missing.o"),
     "lower": ("lower", str(ROOT / "examples" / "steps.mlir"), "-o", "steps.o"),
     "hoist": ("hoist", "missing.mlir"),
-    "record": ("record", "--device", "softgpu", "-o", "recording", "--", *PROGRAM),
+    "record": ("run", "--device", "softgpu", "--record", "recording", "--", *PROGRAM),
     "replay": ("replay", "--device", "softgpu", "missing"),
     "diff": ("diff", "--device", "softgpu", "--", *PROGRAM),
     "check": ("check", "--", *PROGRAM),
@@ -133,7 +133,7 @@ def test_the_plugin_runs_tests(closed: Path, open_folder: Path) -> None:
     closed.parent.chmod(0o755)
     test = open_folder / "test_marked.py"
     test.write_text("import pytest\n@pytest.mark.mgpu\ndef test_it():\n    pass\n")
-    words = ("-m", "pytest", "-p", "no:cacheprovider", str(test))
+    words = ("-m", "pytest", "-p", "no:cacheprovider", "--mgpu-device", "softgpu", str(test))
     done = run(words, homes_in(closed)["HOME"], open_folder)
     assert "INTERNALERROR" not in done.stdout and done.returncode == 0, done.stdout + done.stderr
 

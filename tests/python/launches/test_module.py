@@ -78,22 +78,21 @@ def test_a_device_array_is_passed_by_address(mgpu: Mgpu) -> None:
     pending."""
     array, result = numpy.arange(COUNT, dtype=numpy.float32), numpy.zeros(COUNT, numpy.float32)
     owner = mgpu.StreamCreate()
-    runtime = mgpu_rt.load()
     module = mgpu_rt.Module(image())
-    with runtime.scratch(int(mgpu.ffi.cast("uintptr_t", owner))) as scratch:
-        place = mgpu.ffi.cast("void *", scratch.reserve(array.nbytes))
-        mgpu.lib.mgpuMemcpy(place, mgpu.ffi.from_buffer(array), array.nbytes, owner)
-        interface = {
-            "data": (scratch.address, False),
-            "shape": (COUNT,),
-            "typestr": "<f4",
-            "version": 3,
-            "stream": int(mgpu.ffi.cast("uintptr_t", owner)),
-        }
-        on_device = SimpleNamespace(__cuda_array_interface__=interface)
-        module["scale"](4, 256, MemRef(on_device), 3.0, COUNT)
-        mgpu.lib.mgpuMemcpy(mgpu.ffi.from_buffer(result), place, array.nbytes, owner)
-        mgpu.StreamSynchronize(owner)
+    place = mgpu.MemAlloc(array.nbytes, owner, False)
+    mgpu.lib.mgpuMemcpy(place, mgpu.ffi.from_buffer(array), array.nbytes, owner)
+    interface = {
+        "data": (int(mgpu.ffi.cast("uintptr_t", place)), False),
+        "shape": (COUNT,),
+        "typestr": "<f4",
+        "version": 3,
+        "stream": int(mgpu.ffi.cast("uintptr_t", owner)),
+    }
+    on_device = SimpleNamespace(__cuda_array_interface__=interface)
+    module["scale"](4, 256, MemRef(on_device), 3.0, COUNT)
+    mgpu.lib.mgpuMemcpy(mgpu.ffi.from_buffer(result), place, array.nbytes, owner)
+    mgpu.StreamSynchronize(owner)
+    mgpu.MemFree(place, owner)
     assert (result == array * 3).all()
     assert mgpu.stderr() == ""
 

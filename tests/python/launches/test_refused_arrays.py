@@ -107,8 +107,5 @@ def test_sizes_that_no_memory_has_are_refused(mgpu: Mgpu) -> None:
             mgpu_rt.empty(shape)
     with pytest.raises(mgpu_rt.HipError, match="bytes of device memory"):
         mgpu_rt.empty(1 << 60)
-    for size in (1 << 64, -1):
-        with pytest.raises(ValueError, match="is not a number of bytes that memory can have"):
-            mgpu_rt.load().scratch().reserve(size)
     with pytest.raises(ValueError, match="is not a number of a device"):
         mgpu_rt.Device(1 << 40)

@@ -42,16 +42,27 @@ def replay(*words: object) -> subprocess.CompletedProcess[str]:
     return command("replay", "--device", "softgpu", *words, **hip())
 
 
+def folders_of(recording: Path) -> list[Path]:
+    """Returns the folders of the launches, in order."""
+    return sorted(path.parent for path in recording.glob("[!.]*/launch.json"))
+
+
 def launches_of(recording: Path) -> list[dict[str, Any]]:
-    """Returns the launches in a manifest, parsed from JSON."""
-    lines = (recording / "manifest.jsonl").read_bytes().splitlines()
-    return [json.loads(line) for line in lines]
+    """Returns the launches of a recording, parsed from JSON."""
+    return [json.loads((f / "launch.json").read_bytes()) for f in folders_of(recording)]
 
 
 def write_launches(recording: Path, launches: list[Any]) -> None:
-    """Writes a manifest with these values, valid or invalid."""
-    lines = [json.dumps(launch) + "\n" for launch in launches]
-    (recording / "manifest.jsonl").write_text("".join(lines))
+    """Writes these values, valid or invalid, into the folders of the launches. Adds and removes
+    folders at the end."""
+    folders = folders_of(recording)
+    for number in range(len(folders), len(launches)):
+        folders.append(recording / f"9{number}")
+        folders[-1].mkdir()
+    for path in folders[len(launches) :]:
+        shutil.rmtree(path)
+    for path, launch in zip(folders, launches, strict=False):
+        (path / "launch.json").write_text(json.dumps(launch))
 
 
 def changed(recording: Path, to: Path, change: Callable[[dict[str, Any]], object]) -> Path:

@@ -96,7 +96,7 @@ class Fickle:
 
 def test_each_iteration_is_compared(recorded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     recording = Recording(recorded)
-    right = recording.blob(recording.launches[0].blocks[0].after)
+    right = recording.launches[0].content(recording.launches[0].blocks[0].after)
     wrong = right[:-1] + b"\1"
     device = Fickle(contents=(right, right, wrong, bytes(len(right))))
     monkeypatch.setattr(_replay, "_Replay", lambda *_: nullcontext(device))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mgpu_rt.runtime import Recording
-from tests.python.runtime.hooked import changed, hip, launches_of, program, replay
+from tests.python.runtime.hooked import changed, folders_of, hip, launches_of, program, replay
 from tests.support.child import environment
 from tests.support.command import COMMAND, assert_sentence, command
 
@@ -73,7 +73,7 @@ def test_a_write_before_an_argument_is_named(tmp_path: Path) -> None:
 @pytest.mark.check
 def test_a_replay_takes_another_image(recorded: Path, tmp_path: Path) -> None:
     image = tmp_path / "image"
-    image.write_bytes((recorded / "blobs" / launches_of(recorded)[0]["image"]).read_bytes())
+    image.write_bytes((folders_of(recorded)[0] / launches_of(recorded)[0]["image"]).read_bytes())
     assert replay(recorded, "--image", image).returncode == 0
     assert replay(recorded, "--image", program()).returncode == 0  # the program holds the image
     image.write_bytes(b"nothing")
@@ -149,7 +149,7 @@ def test_a_terminal_may_lack_letters(encoding: str, recorded: Path, tmp_path: Pa
 
 def test_a_recording_that_was_changed_is_refused(recorded: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(recorded, tmp_path / "copy"))
-    blob = copy / "blobs" / launches_of(copy)[0]["blocks"][0]["before"]
+    blob = folders_of(copy)[0] / launches_of(copy)[0]["blocks"][0]["before"]
     blob.write_bytes(b"\1" + blob.read_bytes()[1:])
     done = replay(copy)
     assert (done.returncode, "is not what was recorded" in done.stderr) == (2, True)

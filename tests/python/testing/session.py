@@ -13,7 +13,7 @@ import mgpu_rt
 
 PROGRAMS = Path(os.environ["PROGRAMS"])
 WORD = os.environ.get("WORD", "hip")  # --mgpu-device
-PARENT = os.getppid()
+PARENT = os.getpid()
 
 
 def library():
@@ -83,7 +83,7 @@ def test_failed_it_is_not_there(mgpu):
 
 @pytest.fixture(scope="module")
 def module_wide():
-    """The fixture is created in each process, and torn down there."""
+    """The fixture is created in each test's process, and torn down there."""
     yield os.getpid()
     print("torn down in", os.getpid())
 

@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/report.md from a real run: `python -m tests.release.docs.pictures`.
+"""Makes the picture of docs/commands.md from a real run: `python -m tests.release.docs.pictures`.
 
 The script needs Chromium, LLVM 19's tools and Pillow, all of which `make test` or `make bench`
 installs.
@@ -24,8 +24,6 @@ LAUNCHES = 1000
 #: element to show, and the picture's height.
 PICTURES = {
     "report.png": (1000, False, "body", 1010),
-    "report-dark.png": (1000, True, "#over-time", None),
-    "report-phone.png": (390, False, "body", 1100),
 }
 
 

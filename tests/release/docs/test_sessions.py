@@ -25,7 +25,6 @@ PAGES = (
     "docs/check.md",
     "docs/ci.md",
     "docs/commands.md",
-    "docs/diff.md",
     "docs/tutorial.md",
 )
 

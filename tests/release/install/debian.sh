@@ -24,7 +24,7 @@ wheel/bin/pip install -q "$given"/*.whl
 serve wheel/bin/mgpu-rt
 
 python3 -m venv source
-source/bin/pip install -q setuptools cffi
+source/bin/pip install -q setuptools cffi click
 source/bin/pip install -q --no-build-isolation "$given"/*.tar.gz
 serve source/bin/mgpu-rt
 

@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mgpu_rt.runtime._folder import Folder
-from mgpu_rt.runtime._manifest import Argument, Block, RecordedLaunch, line_of
+from mgpu_rt.runtime._folder import LaunchFolder
+from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
 from softgpu.tests.csmith.program import SEEDS, Csmith, Endless, fetch
 from tests.python.cli.check.test_check import check
 
@@ -54,19 +54,19 @@ def outcome(csmith: Csmith, seed: int) -> str:
 def record(image: bytes, out: Path) -> Path:
     """Writes a recording that contains one launch of the kernel `run`. The kernel writes the
     program's checksum into 8 bytes."""
-    with Folder(out) as folder:
-        before = folder.keep(bytes(8))
-        launch = RecordedLaunch(
-            kernel="run",
-            label="run",
-            image=folder.keep(image),
-            grid=(1, 1, 1),
-            block=(1, 1, 1),
-            shared=0,
-            arguments=(Argument(bytes(8), 0),),
-            blocks=(Block(4096, 8, before, before),),
-        )
-        folder.append(line_of(launch))
+    folder = LaunchFolder(out)
+    before = folder.keep(bytes(8))
+    launch = RecordedLaunch(
+        kernel="run",
+        label="run",
+        image=folder.keep(image),
+        grid=(1, 1, 1),
+        block=(1, 1, 1),
+        shared=0,
+        arguments=(Argument(bytes(8), 0),),
+        blocks=(Block(4096, 8, before, before),),
+    )
+    folder.finish(launch.as_json())
     return out
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from bench import PROGRAMS
 from bench.models.zoo import MODELS
-from mgpu_rt._cli import softgpu
-from mgpu_rt._cli.check import reports, runs
+from mgpu_rt._cli import child, softgpu
+from mgpu_rt._cli.check import reports
 from tests.python.cli import seeded
 from tests.python.runtime.hooked import hip, program
 from tests.support import programs
@@ -203,8 +203,8 @@ def test_the_last_line_names_failed_calls_beside_faults() -> None:
     assert reports.summary([fault], 1, 2, "signal 64") == (
         "1 fault before signal 64 ended the program, and 2 calls failed: their work was not checked"
     )
-    assert [runs.signal_name(0), runs.signal_name(-64)] == ["", "signal 64 (SIGRTMAX)"]
-    assert runs.signal_name(-36) == "signal 36"
+    assert [child.signal_name(0), child.signal_name(-64)] == ["", "signal 64 (SIGRTMAX)"]
+    assert child.signal_name(-36) == "signal 36"
 
 
 #: Copies 4 bytes that lie just before the higher of the two closest allocations, and sets 4 bytes

@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.python.cli.check.test_check import HERE, behind, check
-from tests.python.runtime.hooked import changed, hip, launches_of, program, write_launches
+from tests.python.runtime.hooked import (
+    changed,
+    folders_of,
+    hip,
+    launches_of,
+    program,
+    write_launches,
+)
 from tests.support.command import assert_sentence, command
 
 NAME = b'x"""; raise SystemExit(\'ran\') # \\x {0} \xff\x1b[31m'
@@ -86,7 +93,7 @@ def test_the_images_device_is_emulated(right: Path, tmp_path: Path) -> None:
     other = tmp_path / "recording"
     name = hashlib.sha256(ptx).hexdigest()
     changed(right, other, lambda launch: launch.update(image=name))
-    (other / "blobs" / name).write_bytes(ptx)
+    (folders_of(other)[0] / name).write_bytes(ptx)
     done = check("--launch", 1, other)
     assert_sentence(
         done.returncode, done.stderr, "image is for sm_90, and check emulates only gfx90a"
@@ -112,7 +119,7 @@ def test_a_hostile_name_is_a_name(faulty: Path, tmp_path: Path) -> None:
     evil = Path(os.fsdecode(bytes(tmp_path) + b"/" + NAME))
     shutil.copytree(faulty, evil)
     assert check(evil).stderr.endswith("\nmgpu-rt: 1 fault\n")
-    (evil / "manifest.jsonl").write_bytes(b"\x1b[31m\n")
+    (folders_of(evil)[0] / "launch.json").write_bytes(b"\x1b[31m\n")
     done = check(evil)
     assert_sentence(done.returncode, done.stderr, "is no launch")
     assert "\x1b" not in done.stderr

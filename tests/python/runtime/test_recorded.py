@@ -1,4 +1,4 @@
-"""Manifests of untrusted origin: one line names the fault, and no launch is made."""
+"""Recordings of untrusted origin: one line names the fault, and no launch is made."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 from mgpu_rt import _files
 from mgpu_rt._cli.replay import make
 from mgpu_rt.runtime import Recording
-from tests.python.runtime.hooked import changed, launches_of, write_launches
+from tests.python.runtime.hooked import changed, folders_of, launches_of, write_launches
 
 HASH = 64 * "0"
 BLOCK = {"address": 4096, "size": 64, "before": HASH, "after": HASH}
 LAUNCH = {
-    "format": 2,
+    "format": 3,
     "number": 1,
     "kernel": "k",
     "label": "k",
@@ -78,7 +78,7 @@ def test_a_damaged_launch_is_named(
     launch: object, words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     write_launches(tmp_path, [LAUNCH, launch])
-    assert_refused(tmp_path, f"'{tmp_path}/manifest.jsonl': line 2 is no launch: ", words, capfd)
+    assert_refused(tmp_path, f"'{tmp_path}/91' is no launch: ", words, capfd)
 
 
 def assert_refused(
@@ -169,23 +169,23 @@ def test_an_option_that_cannot_be_is_named(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"\xff\n", "line 1 is no launch: "),
-        (b"{}\n", "line 1 is no launch: 'format' is missing"),
-        (b"[" * 100_000 + b"\n", "line 1 is no launch: "),
-        (b"1" * 10_000 + b"\n", "line 1 is no launch: "),
-        (b"\n", "line 1 is no launch: "),
+        (b"\xff\n", "is no launch: "),
+        (b"{}\n", "is no launch: 'format' is missing"),
+        (b"[" * 100_000 + b"\n", "is no launch: "),
+        (b"1" * 10_000 + b"\n", "is no launch: "),
+        (b"\n", "is no launch: "),
         (
             b'{"format": "\\u001b[31m"}\n',
-            r"'format' is '\x1b[31m', and has to be 2 for this mgpu_rt",
+            r"'format' is '\x1b[31m', and has to be 3 for this mgpu_rt",
         ),
-        (b"", "holds no launch: no recording in it is complete"),
-        (b'{"format": 2}', "holds no launch: no recording in it is complete"),
+        (b"", "is no launch: "),
     ],
 )
-def test_another_file_than_a_manifest_is_named(
+def test_another_file_than_a_launch_is_named(
     content: bytes, words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "manifest.jsonl").write_bytes(content)
+    (tmp_path / "launch").mkdir()
+    (tmp_path / "launch" / "launch.json").write_bytes(content)
     assert_refused(tmp_path, f"'{tmp_path}", words, capfd)
 
 
@@ -194,12 +194,13 @@ def test_a_recording_of_fifos_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(_files, "WAIT", 0.1)
     copy = changed(recorded, tmp_path / "copy", lambda _: None)
-    blob = copy / "blobs" / launches_of(copy)[0]["image"]
-    blob.unlink()
-    os.mkfifo(blob)
+    image = folders_of(copy)[0] / launches_of(copy)[0]["image"]
+    image.unlink()
+    os.mkfifo(image)
     with pytest.raises(OSError, match="nobody has written to this FIFO"):
         Recording(copy).replay()
-    (copy / "manifest.jsonl").unlink()
-    os.mkfifo(copy / "manifest.jsonl")
+    described = folders_of(copy)[0] / "launch.json"
+    described.unlink()
+    os.mkfifo(described)
     with pytest.raises(OSError, match="nobody has written to this FIFO"):
         Recording(copy)

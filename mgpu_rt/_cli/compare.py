@@ -1,0 +1,118 @@
+"""The command `mgpu-rt compare`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from mgpu_rt._cli import parameters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mgpu_rt._cli.report.sides import Side
+    from mgpu_rt._cli.stats import runs
+    from mgpu_rt._cli.stats.statistics import Statistics
+
+
+@click.command(cls=parameters.FilesOrProgram)
+@click.argument(
+    "files", nargs=-1, type=parameters.PATH, metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]..."
+)
+@parameters.device("The device that runs PROGRAM, as for `mgpu-rt run`.")
+@click.option(
+    "--exclusive",
+    is_flag=True,
+    help="You declare that nothing else in the process calls HIP. Runs PROGRAM twice more, with "
+    "--exclusive and with --exclusive --lazy, and compares the outputs.",
+)
+@click.option(
+    "--report",
+    "page",
+    type=parameters.PATH,
+    metavar="PAGE",
+    help="Also write a page for a browser (- for stdout): times, memory, cache misses, advice. "
+    "With --report one file of statistics is enough. The page needs no network.",
+)
+@parameters.as_json
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    device: str,
+    exclusive: bool,
+    page: str | None,
+    as_json: bool,
+) -> None:
+    """Compare two runs, function by function.
+
+    BEFORE and AFTER are files from `mgpu-rt run --stats-json`. Compare runs PROGRAM twice, with
+    stock's behaviour and with the cache; the program's output goes to stderr. The ratio is the time
+    before divided by the time after. "–" stands for a value that was not counted.
+
+    Exit status 1: calls failed; the first lines name these calls.
+    """
+    from mgpu_rt._cli.files import check_writable
+    from mgpu_rt._cli.stats import runs, tables
+
+    program = ctx.meta["program"]
+    if bool(program) == bool(files) or (files and len(files) != 2 and (len(files) > 2 or not page)):
+        raise click.UsageError("name two statistics files, or a program after --", ctx)
+    if exclusive and not program:
+        raise click.UsageError("--exclusive needs -- and a program", ctx)
+    if page and page != "-":
+        check_writable(page)  # before a program runs in vain
+    with_word = runs.with_word(program, device) if exclusive else []
+    sides = _sides(program, files, device, with_word)
+    word_lines = [*runs.word_lines(with_word)] if exclusive else []
+    if page:
+        _write(page, sides, word_lines[-1:])
+    if page == "-" or len(sides) == 1:
+        return
+    names = runs.NAMES if program else files
+    before, after = (side.statistics for side in sides[:2])
+    if as_json:
+        found = tables.as_dict(before, after)
+        word = {"word": runs.word_as_dict(with_word)} if exclusive else {}
+        parameters.show_json({**found, **word})
+    else:
+        click.echo("\n".join([*tables.of_two((names[0], names[1]), before, after), *word_lines]))
+    if any(side.statistics.failed for side in sides):
+        ctx.exit(1)
+
+
+def _sides(
+    program: list[str], files: tuple[str, ...], device: str, with_word: list[runs.Run]
+) -> list[Side]:
+    """Returns the runs that are compared; without files, runs the program."""
+    import shlex
+
+    from mgpu_rt._cli.report.sides import side
+    from mgpu_rt._cli.stats import runs
+    from mgpu_rt._cli.stats.statistics import ENDING, read
+
+    line = shlex.join(program)
+    if with_word:
+        return [
+            side(name, [run.statistics], line)
+            for name, run in zip(runs.SIDES, with_word, strict=True)
+        ]
+    if program:
+
+        def read_all(folder: Path) -> list[Statistics]:
+            return [read(file) for file in sorted(folder.glob(f"*{ENDING}"))]
+
+        found = zip(runs.both(program, device, read_all), runs.NAMES, strict=True)
+        named = zip(("before", "after"), found, strict=True)
+        return [side(name, each, f"{line}, run with {how}") for name, (each, how) in named]
+    names = ("before", "after") if len(files) == 2 else ("this run",)
+    return [side(name, [read(file)], file) for name, file in zip(names, files, strict=True)]
+
+
+def _write(out: str, sides: list[Side], notes: list[str]) -> None:
+    from mgpu_rt._cli import report
+
+    report.write(out, sides, notes)
+    if out != "-":
+        click.echo(f"mgpu-rt: wrote {out}", err=True)

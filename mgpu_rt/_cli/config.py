@@ -1,0 +1,129 @@
+"""The command `mgpu-rt config`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+import click
+
+import mgpu_rt
+from mgpu_rt._cli import parameters
+from mgpu_rt._cli.errors import CommandError
+
+
+@click.command()
+@click.option(
+    "--libs", is_flag=True, help="Print the linker's flags, including the flag for the run path."
+)
+@click.option("--cflags", is_flag=True, help="Print the compiler's flags, for mgpu_rt.h.")
+@click.option("--cmakedir", is_flag=True, help="Print the folder for CMake's mgpu_rt_DIR.")
+@click.option("--path", is_flag=True, help="Print the library's folder, for LD_PRELOAD and -L.")
+@click.option(
+    "--abi",
+    is_flag=True,
+    help="Show each function that programs call, and the part of mgpu_rt that serves the function.",
+)
+@click.option(
+    "--env",
+    is_flag=True,
+    help="Print shell commands, after which the shell runs programs as `mgpu-rt run --device "
+    "DEVICE` does: "
+    'eval "$(mgpu-rt config --env --device softgpu)".',
+)
+@parameters.device("The device of --env.")
+@click.option("--json", "as_json", is_flag=True, help="Print paths, version and options as JSON.")
+def config(
+    libs: bool,
+    cflags: bool,
+    cmakedir: bool,
+    path: bool,
+    abi: bool,
+    env: bool,
+    device: str,
+    as_json: bool,
+) -> None:
+    """Show every option, how to build with the library, or the functions that the library
+    implements."""
+    if device != "auto" and not env:
+        raise CommandError(f"--device {device} needs --env: add --env")
+    asked = (libs, cflags, cmakedir)
+    wanted = [flags for flags, wish in zip(_building(), asked, strict=True) if wish]
+    if as_json:
+        _show_json()
+    elif path:
+        click.echo(_folder())
+    elif abi:
+        _show_abi()
+    elif env:
+        _show_env(device)
+    elif wanted:
+        click.echo(" ".join(wanted))
+    else:
+        _show_options()
+
+
+def _building() -> tuple[str, str, str]:
+    """Returns the output of --libs, --cflags and --cmakedir, quoted for a shell."""
+    from mgpu_rt import _layout
+
+    lib = shlex.quote(str(_layout.PREFIX / "lib"))
+    rpath = shlex.quote(f"-Wl,-rpath,{_layout.PREFIX / 'lib'}")
+    return (
+        f"-L{lib} {rpath} -lmlir_rocm_runtime",
+        f"-I{shlex.quote(str(_layout.PREFIX / 'include'))}",
+        str(_layout.PREFIX / "lib" / "cmake" / "mgpu_rt"),
+    )
+
+
+def _show_json() -> None:
+    from mgpu_rt import _layout
+    from mgpu_rt._cli import options
+
+    libs, cflags, cmakedir = _building()
+    values = {
+        "version": mgpu_rt.__version__,
+        "library": str(_layout.PREFIX / "lib" / _layout.LIBRARY),
+        "libs": shlex.split(libs),
+        "cflags": shlex.split(cflags),
+        "cmakedir": cmakedir,
+        "options": {option.variable: option.value() for option in options.options()},
+    }
+    parameters.show_json(values)
+
+
+def _folder() -> str:
+    try:
+        return os.path.dirname(mgpu_rt.library_path())
+    except FileNotFoundError as error:
+        raise CommandError(str(error)) from None
+
+
+def _show_env(device: str) -> None:
+    """Prints the differences between this environment and a program's environment on the device."""
+    from mgpu_rt._cli import preload
+
+    wanted = preload.environment(preload.announced(device))
+    lines = [f"unset {name}" for name in os.environ if name not in wanted]
+    for name, value in wanted.items():
+        if os.environ.get(name) != value:
+            lines.append(f"export {name}={shlex.quote(value)}")
+    click.echo(os.fsencode("".join(f"{line}\n" for line in lines)), nl=False)
+
+
+def _show_abi() -> None:
+    from mgpu_rt._abi import left_out, markdown
+
+    click.echo(markdown() + "\n" + left_out(), nl=False)
+
+
+def _show_options() -> None:
+    from mgpu_rt._cli import options
+    from mgpu_rt._text import indented
+
+    for option in options.options():
+        click.secho(f"{option.variable}={option.value()}", bold=option.is_set(), nl=False)
+        click.echo("  (from the environment)" if option.is_set() else "")
+        click.echo(indented(option.meaning))
+    for sentence in options.misspelt():
+        click.echo(f"mgpu-rt: {sentence}", err=True)

@@ -1,0 +1,138 @@
+"""Compares the facts of an image with the devices of this machine's HIP."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mgpu_rt import _hip_search
+from mgpu_rt._cli import hip_devices, preload
+from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, ImageDescription, with_article
+
+#: The code object versions that HIP loads. A row begins with the least value of
+#: hipRuntimeGetVersion to which the row applies. The runtime's table in modules/image_advice.c has
+#: the same content.
+_TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
+_NVIDIAS = (CUBIN, FATBIN, PTX)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether an image fits a device, and otherwise the reason."""
+
+    device: str
+    target: str
+    fits: bool
+    reason: str = ""
+
+
+@dataclass
+class Fit:
+    """The answers for all images of a file, in order, or the reason why no HIP was asked."""
+
+    hip: str = ""
+    release: str = ""
+    answers: list[list[Answer]] = field(default_factory=list)
+    unasked: str = ""
+
+
+def compare(
+    images: Sequence[ImageDescription], device: str, base: Mapping[str, str] = os.environ
+) -> Fit:
+    """Compares images with the device of `mgpu-rt run --device DEVICE`; `auto` starts no software
+    GPU. Raises CommandError if the device does not exist."""
+    if device == "auto":
+        try:
+            device, why = preload.automatic(base)
+        except CommandError as error:
+            return Fit(unasked=str(error))
+        if device == "softgpu":
+            reason = why.partition(":")[0]
+            return Fit(unasked=f"{reason}; --device softgpu asks HIP with an emulated device")
+    environment = preload.device_environment(device, base)
+    hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
+    asked = hip_devices.ask(hip, environment)
+    if asked.error:
+        return Fit(hip, unasked=f"{hip} cannot be asked: {asked.error}; see `mgpu-rt doctor`")
+    release = f"{asked.version // 10_000_000}.{asked.version % 10_000_000 // 100_000}"
+    if not asked.devices:
+        return Fit(hip, release, unasked=f"{hip} finds no GPU: `mgpu-rt doctor` says why")
+    version = 0 if device == "cuda" else asked.version
+    reasons = [[_reason(image, t, version) for _, t in asked.devices] for image in images]
+    return Fit(
+        hip,
+        release,
+        [
+            [
+                Answer(f"{number}: {name}", target, not reason, reason)
+                for number, ((name, target), reason) in enumerate(
+                    zip(asked.devices, row, strict=True)
+                )
+            ]
+            for row in reasons
+        ],
+    )
+
+
+def _reason(image: ImageDescription, target: str, version: int) -> str:
+    """Returns why an image does not fit a device; "" if no fact is against it. `version` is 0 if
+    HIP runs on NVIDIA's driver."""
+    if image.damage:
+        return image.damage
+    if (image.kind in _NVIDIAS) == bool(version):
+        return f"it is {with_article(image.kind)}"
+    named = [of for part in (image, *image.entries) if (of := _target(part))]
+    targets = list(dict.fromkeys(each.partition(":")[0] for each in named))
+    chip = target.partition(":")[0]
+    if version and chip and targets and chip not in targets:
+        return f"it is for {', '.join(targets)}, the device is {target}"
+    if feature := _other_feature(image, target):
+        return (
+            f"it is compiled with {feature}, but the device runs with {_opposite(feature)}: "
+            f"compile without features={feature[-1]}{feature[:-1]} of rocdl-attach-target"
+            + _XNACK.get(feature, "")
+        )
+    taken = next(versions for since, versions in _TAKEN if version >= since)
+    if image.kind == CODE_OBJECT and image.version not in taken:
+        known = ", ".join(map(str, taken))
+        return f"the code object has version {image.version}, but this HIP takes version {known}"
+    if image.undefined:
+        return f"it needs {', '.join(image.undefined)}, which no code object defines"
+    return ""
+
+
+#: Only xnack can be changed at run time.
+_XNACK = {
+    "xnack+": ", or set HSA_XNACK=1 if this GPU can retry page faults",
+    "xnack-": ", or set HSA_XNACK=0",
+}
+_SIGNS = {"on": "+", "off": "-"}
+
+
+def _opposite(feature: str) -> str:
+    return feature[:-1] + ("-" if feature.endswith("+") else "+")
+
+
+def _target(image: ImageDescription) -> str:
+    """Returns the target of an image. HIP selects a bundle's entry by the entry's name."""
+    return (image.entry or "").partition("--")[2] or image.target or ""
+
+
+def _other_feature(image: ImageDescription, device: str) -> str:
+    """Returns a feature such as "xnack+" that the image has and the device has not. Returns "" if a
+    part of the image fits the device, or no part is for the device's processor."""
+    chip, *features = device.split(":")
+    found = ""
+    for part in (image, *image.entries):
+        processor, *wanted = _target(part).split(":")
+        if processor != chip:
+            continue
+        signs = {name: _SIGNS.get(setting) for name, setting in part.features.items()}
+        wanted += [f"{name}{sign}" for name, sign in signs.items() if sign]
+        others = [feature for feature in wanted if _opposite(feature) in features]
+        if not others:
+            return ""
+        found = others[0]
+    return found

@@ -1,0 +1,140 @@
+"""The command `mgpu-rt run`."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from mgpu_rt._cli import parameters
+from mgpu_rt._cli.errors import CommandError
+
+
+# Everything after PROGRAM belongs to the program, even if it looks like an option.
+@click.command(context_settings={"allow_interspersed_args": False})
+@parameters.device(
+    "hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU, or its name: gfx906, gfx908, "
+    "gfx90a, gfx942. cuda: NVIDIA's GPUs. auto: the first of hip, cuda and softgpu that this "
+    "machine has; a line says which."
+)
+@click.option(
+    "--stats",
+    is_flag=True,
+    help="Print a table of calls and times on stderr at exit; a program that is killed prints "
+    "none: then use --stats-json.",
+)
+@click.option(
+    "--stats-json",
+    type=parameters.PATH,
+    metavar="PATH",
+    help="Write the statistics to this file, as JSON at exit; `mgpu-rt stats PATH` also reads "
+    "what a killed program left. %p becomes the process id, and %r MPI's rank. Without %p "
+    "and %r, ranks and children of fork get files of their own: s.json, s.rank3.json, "
+    "s.12345.json.",
+)
+@click.option(
+    "--trace",
+    type=parameters.PATH,
+    metavar="[gpu,]PATH",
+    help="Record each call in this file, as a Chrome trace for ui.perfetto.dev (%p and %r as "
+    "above). If the program was killed, `mgpu-rt stats PATH -o OUT` makes the Chrome trace. "
+    "gpu,PATH: also the times on the GPU.",
+)
+@click.option(
+    "--exclusive",
+    is_flag=True,
+    help="You declare that nothing else in the process calls HIP. The library then makes fewer "
+    "queries to HIP, and keeps registered memory registered (docs/rule.md).",
+)
+@click.option(
+    "--lazy",
+    is_flag=True,
+    help="With --exclusive, postpone each wait whose result no host code can see. Host code must "
+    "not read device memory through a pointer: only copies wait for kernels. No effect if HIP "
+    "reports that the host can read device memory (a large BAR, an APU). A program that measures "
+    "times then measures only how long the submission of work takes.",
+)
+@click.option(
+    "--fail-on-error",
+    is_flag=True,
+    help="End with status 1 if one of the library's calls failed and the program's own status is "
+    "0. A program that ends by _exit keeps its own status.",
+)
+@click.option(
+    "--record",
+    type=parameters.PATH,
+    metavar="FOLDER",
+    help="Record the first launch of each kernel in this folder, with the memory that the launch "
+    "read and wrote. --kernel and --nth choose other launches; --nth 0 chooses all "
+    "launches. `mgpu-rt replay FOLDER` repeats a recorded launch.",
+)
+@parameters.overrides
+@click.argument("program", type=parameters.PATH)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def run(
+    device: str,
+    stats: bool,
+    stats_json: str | None,
+    trace: str | None,
+    exclusive: bool,
+    lazy: bool,
+    fail_on_error: bool,
+    record: str | None,
+    runtime: str | None,
+    hooks: tuple[str, ...],
+    kernel: str | None,
+    nth: int | None,
+    program: str,
+    arguments: tuple[str, ...],
+) -> None:
+    """Run PROGRAM with mgpu_rt preloaded.
+
+    The program replaces this command's process: the command returns the program's exit status, and
+    signals reach the program. The program's child processes have mgpu_rt preloaded too. Status 2:
+    the command could not prepare the run; the message gives the reason. Status 127 and 126, as from
+    a shell: PROGRAM is missing, or cannot be executed.
+    """
+    from mgpu_rt._cli import executable, files, options, overrides, preload
+
+    for sentence in options.misspelt():
+        click.echo(f"mgpu-rt: {sentence}", err=True)
+    if lazy and not exclusive:
+        raise CommandError(
+            "--lazy needs --exclusive: another user of HIP could see that a wait was postponed"
+        )
+    times = "gpu," if trace and trace.startswith("gpu,") else ""
+    trace = trace and trace.removeprefix("gpu,")
+    if trace == "":
+        raise CommandError("--trace gpu,PATH: the path is missing")
+    for output in filter(None, (stats_json, trace)):
+        files.check_writable(output)
+    environment = preload.environment(preload.announced(device))
+    wanted = ["1"] if stats else []
+    if stats_json:
+        wanted.append(os.path.abspath(stats_json))
+    if wanted:
+        environment["MGPU_RT_STATS"] = ",".join(wanted)
+    if trace:
+        environment["MGPU_RT_TRACE"] = times + os.path.abspath(trace)
+    if exclusive:
+        environment["MGPU_RT_EXCLUSIVE"] = "on"
+    if lazy:
+        environment["MGPU_RT_SYNC"] = "lazy"
+    if fail_on_error:
+        environment["MGPU_RT_ERRORS"] = "fail"
+    if record:
+        from mgpu_rt._cli.record import claim
+
+        claim(record, program)
+        hooks, nth = (*hooks, f"record={record}"), 1 if nth is None else nth
+    environment |= overrides.environment(runtime, hooks, kernel, nth)
+    reason = executable.obstacle(executable.find(program))
+    if reason and fail_on_error:
+        raise CommandError(
+            f"mgpu_rt detects failures, but cannot be preloaded into '{program}': {reason}"
+        )
+    if reason:
+        click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
+    if stats or stats_json or trace or fail_on_error or runtime or hooks:
+        environment |= preload.shown_of_this_process()
+    executable.execute(program, list(arguments), environment)

@@ -57,7 +57,6 @@ def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     known |= {"MGPU_RT_CUDA"}  # csrc/cuhip/README.md
     # The library itself prints which options replace these variables.
     known |= {f"MGPU_RT_{name}" for name in ("PYTHON", "PYTHON_DELAY", "RUNTIME_SETTINGS")}
-    known |= {"MGPU_RT_TRACE_GPU"}
     # The emulated device itself prints which settings in MGPU_RT_SOFTGPU replace these variables.
     known |= {f"MGPU_RT_SOFTGPU_{name.upper()}" for name in softgpu.SETTINGS}
     named = [name for name in environ if name.startswith("MGPU_RT_") and name not in known]

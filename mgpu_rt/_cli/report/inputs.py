@@ -81,7 +81,6 @@ class Trace:
 
     layers: dict[str, dict[str, Calls]] = field(default_factory=lambda: {n: {} for n in LAYERS})
     kernels: dict[str, Counter] = field(default_factory=dict)
-    gpu: dict[str, Counter] = field(default_factory=dict)  # by kernel, copy or fill
     results: dict[tuple[str, str], Results] = field(default_factory=dict)  # by function and outcome
     failed: dict[Failure, int] = field(default_factory=dict)  # failed calls of the program
     memory: list[Level] = field(default_factory=list)
@@ -175,8 +174,6 @@ def _add_event(
         _add_call(trace, event, args)
     elif kind == "X" and event.get("cat") == "start":
         trace.start = (trace.start or 0) + round(1000 * checked_time(event["dur"]))
-    elif kind == "X" and event.get("cat") == "gpu":
-        _count(trace.gpu, event["name"], checked_time(event["dur"]))
     elif kind == "C" and event["name"] == "device memory":
         values = (checked_count(args["allocated"]), checked_count(args["cached"]))
         levels.append((checked_time(event["ts"]), event["pid"], *values))

@@ -200,7 +200,7 @@ def percentile(percent: int, ordered: Sequence[float]) -> float:
     return ordered[-(-percent * len(ordered) // 100) - 1]
 
 
-# ---- launches by kernel, the time on the GPU, copies and fills by direction ----
+# ---- launches by kernel, copies and fills by direction ----
 
 _DIRECTIONS = {
     "to_device": "to the device",
@@ -217,9 +217,6 @@ def kernels_section(runs: Sequence[Run]) -> list[Element]:
     kernels = [_kernels(run) for run in runs]
     if any(kernels):
         made.append(by_name("Launches by kernel", kernels, "kernel"))
-    gpu = [run.trace.gpu if run.trace else {} for run in runs]
-    if any(gpu):
-        made.append(by_name("Time on the GPU", gpu, "work"))
     copies = [run.statistics.copies for run in runs]
     if any(copies):
         made.append(_copies(copies))

@@ -225,21 +225,6 @@ def test_the_median_is_never_beyond_99_of_100(tmp_path: Path) -> None:
     assert rows["mgpuLaunchKernel"] == ["1.00 µs", "3.00 ms", "3.00 ms"]
 
 
-def test_gpu_times_have_a_table_of_their_own(tmp_path: Path) -> None:
-    """The trace contains the durations of submitted work; submitted work is not a call."""
-    work = [call(name, n, 1 + n, "gpu") for n, name in enumerate(("mul", "mul", "hipMemcpyAsync"))]
-    after = recorded.trace(call("mgpuLaunchKernel", 0), *work)
-    table = "Time on the GPU"
-    shown = report(tmp_path, t=after).tables
-    assert shown[table]["mul"] == ["2", "3.00 µs", "1.50 µs"]
-    assert set(shown[table]) == {"work", "hipMemcpyAsync", "mul", "total"}
-    assert "mul" not in shown["Calls of the program"]
-    before = recorded.trace(call("mgpuLaunchKernel", 0))
-    both = report(tmp_path, s=recorded.statistics(), u=recorded.statistics(), a=before, b=after)
-    assert both.tables[table]["mul"][:4] == ["–", "2", "–", "3.00 µs"]
-    assert table not in report(tmp_path, t=before).tables
-
-
 def test_functions_have_the_names_that_the_runtime_calls_them_by() -> None:
     rows = (ROOT / "csrc" / "runtime" / "driver" / "hip.def").read_text(encoding="utf-8")
     called = {f"hip{name}" for name in re.findall(r"^HIP_FN\(\w+, (\w+),", rows, re.MULTILINE)}

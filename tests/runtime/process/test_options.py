@@ -66,7 +66,6 @@ def test_a_file_may_have_any_name(tmp_path: Path) -> None:
         ({"PYTHON": "off"}, "MGPU_RT_MANAGER='off'"),
         ({"PYTHON_DELAY": "5"}, "MGPU_RT_MANAGER='on,delay=5'"),
         ({"PYTHON_DELAY": "5", "MANAGER": "off"}, "MGPU_RT_MANAGER='off,delay=5'"),
-        ({"TRACE_GPU": "on", "TRACE": "/dev/null"}, "MGPU_RT_TRACE='gpu,/dev/null'"),
     ],
 )
 def test_a_variable_by_its_earlier_name_counts(
@@ -78,8 +77,8 @@ def test_a_variable_by_its_earlier_name_counts(
 
 
 def test_a_variable_wins_over_its_earlier_name(tmp_path: Path) -> None:
-    new = {"MGPU_RT_MANAGER": "off,delay=1", "MGPU_RT_TRACE": "gpu,/dev/null"}
-    old = {"MGPU_RT_PYTHON": "p", "MGPU_RT_PYTHON_DELAY": "x", "MGPU_RT_TRACE_GPU": "on"}
+    new = {"MGPU_RT_MANAGER": "off,delay=1"}
+    old = {"MGPU_RT_PYTHON": "p", "MGPU_RT_PYTHON_DELAY": "x"}
     assert _probe(tmp_path, **new, **old) == ""
 
 

@@ -49,9 +49,9 @@ static bool installing; /* under start_lock */
  * caches_invalidate invalidates reset_cache last: until then, every thread that checks for a reset
  * still detects the reset. */
 static const struct cache *const caches[] = {
-    &reset_cache,  &function_graph_cache, &staging_cache,     &registration_cache,
-    &module_cache, &block_cache,          &environment_cache, &stream_cache,
-    &event_cache,  &graph_cache,          NULL,
+    &reset_cache, &function_graph_cache, &staging_cache, &registration_cache, &module_cache,
+    &block_cache, &environment_cache,    &stream_cache,  &event_cache,        &graph_cache,
+    NULL,
 };
 
 /* ---- fork ---- */

@@ -228,8 +228,7 @@ struct trace_kept trace_print(FILE *out, const struct trace *trace, const char *
     fputs("}}", out);
     print_thread_names(out, trace);
     const struct trace_kept kept = print_events(out, trace);
-    fprintf(out,
-            "\n], \"otherData\": {\"kept\": %zu, \"lost\": %zu, \"ended\": \"%s\"}}\n",
+    fprintf(out, "\n], \"otherData\": {\"kept\": %zu, \"lost\": %zu, \"ended\": \"%s\"}}\n",
             kept.events, kept.lost, ended);
     return kept;
 }

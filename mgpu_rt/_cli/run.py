@@ -35,10 +35,9 @@ from mgpu_rt._cli.errors import CommandError
 @click.option(
     "--trace",
     type=parameters.PATH,
-    metavar="[gpu,]PATH",
+    metavar="PATH",
     help="Record each call in this file, as a Chrome trace for ui.perfetto.dev (%p and %r as "
-    "above). If the program was killed, `mgpu-rt stats PATH -o OUT` makes the Chrome trace. "
-    "gpu,PATH: also the times on the GPU.",
+    "above). If the program was killed, `mgpu-rt stats PATH -o OUT` makes the Chrome trace.",
 )
 @click.option(
     "--exclusive",
@@ -102,10 +101,6 @@ def run(
         raise CommandError(
             "--lazy needs --exclusive: another user of HIP could see that a wait was postponed"
         )
-    times = "gpu," if trace and trace.startswith("gpu,") else ""
-    trace = trace and trace.removeprefix("gpu,")
-    if trace == "":
-        raise CommandError("--trace gpu,PATH: the path is missing")
     for output in filter(None, (stats_json, trace)):
         files.check_writable(output)
     environment = preload.environment(preload.announced(device))
@@ -115,7 +110,7 @@ def run(
     if wanted:
         environment["MGPU_RT_STATS"] = ",".join(wanted)
     if trace:
-        environment["MGPU_RT_TRACE"] = times + os.path.abspath(trace)
+        environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
     if exclusive:
         environment["MGPU_RT_EXCLUSIVE"] = "on"
     if lazy:

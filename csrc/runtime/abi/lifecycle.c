@@ -26,7 +26,6 @@
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
 #include "telemetry/recording/driver_calls.h"
-#include "telemetry/recording/gpu_times.h"
 #include "telemetry/recording/markers.h"
 #include "telemetry/recording/recorder.h"
 #include "telemetry/recording/start.h"
@@ -50,9 +49,9 @@ static bool installing; /* under start_lock */
  * caches_invalidate invalidates reset_cache last: until then, every thread that checks for a reset
  * still detects the reset. */
 static const struct cache *const caches[] = {
-    &reset_cache,  &function_graph_cache, &staging_cache,     &registration_cache,
-    &module_cache, &block_cache,          &environment_cache, &stream_cache,
-    &event_cache,  &gpu_times_cache,      &graph_cache,       NULL,
+    &reset_cache, &function_graph_cache, &staging_cache, &registration_cache, &module_cache,
+    &block_cache, &environment_cache,    &stream_cache,  &event_cache,        &graph_cache,
+    NULL,
 };
 
 /* ---- fork ---- */
@@ -134,7 +133,6 @@ static void run_exit(void) {
     if (!runtime_forked) {
         PROOF_STEP(manager_calls_no_hip_from_here_on, manager_stop());
         lazy_settle(NULL);
-        PROOF_STEP(exit_reads_finished_times, gpu_times_close());
         registrations_end();
         if (options.caches && PROOF(hip_waits_at_its_end_anyway, hip_version >= HIP_7))
             stream_trim_at_exit();
@@ -198,7 +196,6 @@ __attribute__((destructor)) static void close_recorder(void) {
 
 static void close_quickly(void) {
     const int before = cancel_forbid();
-    PROOF_STEP(quick_exit_reads_finished_times, gpu_times_close());
     recorder_close();
     cancel_allow(before);
 }
@@ -301,7 +298,7 @@ static void install(const struct hip_library *library, struct found found) {
         hip_install(library);
     event_cache_open();
     if (stats_wanted()) {
-        driver_calls_watch(PROOF(gpu_times_are_wanted, options.trace_gpu_on) && options.trace[0]);
+        driver_calls_watch();
         recorder_open(false);
         at_quick_exit(close_quickly); /* exit itself runs run_exit and close_recorder */
     }

@@ -169,34 +169,21 @@ static unsigned read_caches(const char *value) {
     return caches;
 }
 
-static const char gpu_times[] = "gpu,"; /* a word in MGPU_RT_TRACE, before the path */
-
-static bool has_gpu_times(const char *trace) {
-    return strncmp(trace, gpu_times, sizeof gpu_times - 1) == 0;
-}
-
 static const char markers[] = "markers"; /* a word in MGPU_RT_TRACE, with or without a path */
 
-/* Reads and removes the words before the trace's path. */
-static void read_trace_words(struct options *out) {
-    for (;;) {
-        const size_t length = sizeof markers - 1;
-        if (has_gpu_times(out->trace)) {
-            out->trace_gpu_on = true;
-            out->trace += sizeof gpu_times - 1;
-        } else if (strncmp(out->trace, markers, length) == 0 &&
-                   (!out->trace[length] || out->trace[length] == ',')) {
-            out->trace_markers_on = true;
-            out->trace += length + (out->trace[length] == ',');
-        } else {
-            return;
-        }
-    }
+/* Reads and removes the word before the trace's path. */
+static void read_trace_word(struct options *out) {
+    const size_t length = sizeof markers - 1;
+    if (strncmp(out->trace, markers, length) != 0 ||
+        (out->trace[length] && out->trace[length] != ','))
+        return;
+    out->trace_markers_on = true;
+    out->trace += length + (out->trace[length] == ',');
 }
 
 /* Reads the paths of the statistics and the trace; "" means no output. */
 static void read_outputs(struct options *out) {
-    read_trace_words(out);
+    read_trace_word(out);
     if (is_off(out->stats))
         out->stats = "";
     if (strcmp(out->stats, "on") == 0)

@@ -40,7 +40,7 @@ struct options {
                                 * the number of devices */
     size_t memory_limit_bytes; /* bytes; 0: memory_limit_fraction applies */
     double memory_limit_fraction; /* fraction of the device's memory */
-    bool sync_lazy, trace_gpu_on, trace_markers_on, errors_fail;
+    bool sync_lazy, trace_markers_on, errors_fail;
 };
 extern struct options options;
 

@@ -16,8 +16,6 @@ enum trace_kind {
     TRACE_PROGRAM, /* a call by the program: `function` is an abi_index, and `detail` is an enum
                     * call_how */
     TRACE_DRIVER,  /* a call to the driver: `function` is a hip_index */
-    TRACE_GPU,     /* work of the GPU: `function` is the hip_index of the call that submitted the
-                    * work */
     TRACE_START,   /* HIP's start */
     TRACE_GRAPH,   /* a launch of a graph; `bytes` is the graph's number of nodes */
     TRACE_MEMORY,  /* `function` is the device, `nanoseconds` is the number of allocated bytes, and
@@ -38,8 +36,7 @@ enum { TRACE_EVENTS = 1 << 20, TRACE_THREADS = 1024, TRACE_NAME = 16 };
 
 struct trace {
     struct process process;
-    uint64_t next;     /* number of events so far */
-    uint64_t gpu_lost; /* pieces of GPU work whose times HIP did not report */
+    uint64_t next; /* number of events so far */
     uint64_t thread_keys[TRACE_THREADS];
     char thread_names[TRACE_THREADS][TRACE_NAME];
     struct kernel_name kernel_names[KERNELS];

@@ -20,7 +20,6 @@ SETTINGS = {
     "plain": {"MGPU_RT_MANAGER": "off"},
     "manager": AT_ONCE,
     "recorded": {**AT_ONCE, "MGPU_RT_STATS": "s.%p", "MGPU_RT_TRACE": "t.%p"},
-    "timed": {"MGPU_RT_TRACE": "gpu,t.%p", "MGPU_RT_MANAGER": "off"},
     "early": {"EARLY": "1", "MGPU_RT_MANAGER": "off"},
     "off": {"MGPU_RT_CACHE": "off"},
 }

@@ -1,10 +1,7 @@
 #include "telemetry/recording/driver_calls.h"
 #include "driver/hip.h"
 #include "driver/hip_open.h"
-#include "proof.h"
 #include "telemetry/counters.h"
-#include "telemetry/recording/gpu_times.h"
-#include "telemetry/recording/recorder.h"
 #include "telemetry/trace.h"
 
 static void note_call(enum hip_index function, uint64_t begin, hipError_t error) {
@@ -28,25 +25,9 @@ static void note_call(enum hip_index function, uint64_t begin, hipError_t error)
 #include "driver/hip.def"
 #undef HIP_FN
 
-#define SUBMISSION(name, params, args, kernel, bytes)                                              \
-    static hipError_t submitted_##name params {                                                    \
-        struct work *work = gpu_times_before(HIP_##name, stream, kernel, bytes);                   \
-        return gpu_times_after(work, stream, timed_##name args);                                   \
-    }
-#include "telemetry/recording/gpu_times.def"
-#undef SUBMISSION
-
-void driver_calls_watch(bool gpu) {
+void driver_calls_watch(void) {
     hip_untimed = hip;
 #define HIP_FN(need, name, params, args) hip.name = timed_##name;
 #include "driver/hip.def"
 #undef HIP_FN
-    if (!gpu)
-        return;
-/* A function that HIP lacks submits nothing, and does not change the last error. */
-#define SUBMISSION(name, params, args, kernel, bytes)                                              \
-    if (PROOF(hip_has_the_timed_function, hip_untimed.name != hip_missing.name))                   \
-        hip.name = submitted_##name;
-#include "telemetry/recording/gpu_times.def"
-#undef SUBMISSION
 }

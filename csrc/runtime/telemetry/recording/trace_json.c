@@ -9,14 +9,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* The trace shows streams as rows of one artificial process, and the GPU's work as rows of another
- * artificial process. Linux never uses the ids of these two processes. */
+/* The trace shows streams as rows of an artificial process, whose id Linux never uses. */
 static int64_t streams_id(const struct process *process) {
     return process->id + (1 << 22);
-}
-
-static int64_t gpu_id(const struct process *process) {
-    return process->id + (2 << 22);
 }
 
 /* ---- names ---- */
@@ -172,9 +167,6 @@ static void print_one(FILE *out, const struct trace *trace, const struct kernel_
     case TRACE_GRAPH:
         place.name = place.category = "graph";
         break;
-    case TRACE_GPU:
-        place = (struct place){work, "gpu", kernel, gpu_id(&trace->process), event->stream};
-        break;
     case TRACE_PROGRAM:
         place.category = "program";
         break;
@@ -190,19 +182,16 @@ static void print_one(FILE *out, const struct trace *trace, const struct kernel_
 
 /* The streams that have events. Only streams with events get rows in the trace. */
 struct rows {
-    bool streams[TRACE_NO_STREAM], gpu[TRACE_NO_STREAM];
+    bool streams[TRACE_NO_STREAM];
 };
 
 static void note_row(struct rows *rows, const struct trace_event *event) {
     if (is_work(event))
         rows->streams[event->stream] = true;
-    else if (event->kind == TRACE_GPU && event->stream < TRACE_NO_STREAM)
-        rows->gpu[event->stream] = true;
 }
 
 static void print_rows(FILE *out, const struct process *process, const struct rows *rows) {
     print_stream_names(out, process, streams_id(process), "streams", rows->streams);
-    print_stream_names(out, process, gpu_id(process), "GPU", rows->gpu);
 }
 
 /* Prints the completely written events, in their order. */
@@ -239,9 +228,7 @@ struct trace_kept trace_print(FILE *out, const struct trace *trace, const char *
     fputs("}}", out);
     print_thread_names(out, trace);
     const struct trace_kept kept = print_events(out, trace);
-    fprintf(out,
-            "\n], \"otherData\": {\"kept\": %zu, \"lost\": %zu, \"gpu_lost\": %" PRIu64
-            ", \"ended\": \"%s\"}}\n",
-            kept.events, kept.lost, trace->gpu_lost, ended);
+    fprintf(out, "\n], \"otherData\": {\"kept\": %zu, \"lost\": %zu, \"ended\": \"%s\"}}\n",
+            kept.events, kept.lost, ended);
     return kept;
 }

@@ -108,7 +108,7 @@ def _passes(device: Device) -> list[Pass]:
     return found + [
         Pass(model.name, variant.name, llvm, models.executable(model, variant, llvm, device.chip))
         for model in MODELS
-        if device.real or model.name in EMULATED
+        if not model.tokens and (device.real or model.name in EMULATED)
         for variant in VARIANTS
         for llvm in models.RELEASES
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.measure.rounds import METHOD as ROUNDS
 from bench.measure.rounds import turns
-from bench.models.program import CHAIN, REGISTERED, SHARED, VARIANTS, WAITS, Variant
+from bench.models.program import CHAIN, REGISTERED, SHARED, WAITS, Variant, variants
 from bench.models.zoo import MODELS, Model
 from bench.setup import models, native
 from bench.setup.device import Device
@@ -80,7 +80,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     result = Result("models", device.title, METHOD, on=device.name)
     for model in MODELS if device.real else MODELS[:EMULATED]:
         for llvm in models.RELEASES:
-            for variant in VARIANTS:
+            for variant in variants(model):
                 step(f"{model.name}, {variant.name}, LLVM {llvm}")
                 label = {"model": model.name, "variant": variant.name, "llvm": llvm}
                 try:

@@ -60,6 +60,11 @@ PROGRAMS = (
     Program("events", 3, most=20),  # the program never destroys its streams and blocks
     Program("overlap", 2),
     Program("spin", 2),
+    Program("fanin", 4),
+    Program("forkjoin", 3, most=10),  # never destroys two of its three streams
+    Program("forkjoin-nowait", 3, most=1),
+    Program("grow", 4, most=1),  # all sides must begin a round with as many rows
+    Program("ragged", 2),
 )
 
 

@@ -53,6 +53,9 @@ static inline void open_libcuda(const char *path) {
     RESOLVE(hip, ModuleGetFunction, "cuModuleGetFunction");
     RESOLVE(hip, ModuleLaunchKernel, "cuLaunchKernel");
     RESOLVE(hip, StreamSynchronize, "cuStreamSynchronize");
+    RESOLVE(hip, EventCreateWithFlags, "cuEventCreate");
+    RESOLVE(hip, EventRecord, "cuEventRecord");
+    RESOLVE(hip, StreamWaitEvent, "cuStreamWaitEvent");
     RESOLVE(hip, Malloc, "cuMemAlloc_v2");
     RESOLVE(hip, HostRegister, "cuMemHostRegister_v2");
 #undef RESOLVE

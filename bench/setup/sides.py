@@ -39,7 +39,10 @@ TITLES = {
 ON_LIBCUDA = "libcuda.so.1,cuCtxSynchronize"
 
 #: The programs that have a version written by hand in bench/native/hoisted.c.
-BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
+BY_HAND = (
+    *("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL),
+    *("forkjoin", "forkjoin-nowait", "grow", "ragged"),
+)
 
 #: `mgpu-rt hoist` does not change events.mlir, because events.mlir itself chooses the device.
 NOT_REWRITTEN = ("events",)

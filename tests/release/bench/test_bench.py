@@ -11,6 +11,7 @@ import itertools
 import json
 import random
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,8 @@ from bench.measure.rounds import Runner
 from bench.setup import build, device, native, sides
 from bench.show.figures import Figure, Result
 from mgpu_rt._lowering import cache, pipelines, toolchain
+from tests.runtime.programs.test_programs import ROUNDS, printed
+from tests.support.patience import HANG
 from tests.support.suites import in_check
 
 CHIP = pipelines.DEFAULT_CHIP
@@ -53,7 +56,7 @@ def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: 
     for side in sides.all_sides(stub, None):
         line = side.command(program, llvm, stub)
         if line is None:
-            assert program == "events" and side.name in (sides.REWRITTEN, sides.HOISTED)
+            assert program in ("events", "fanin") and side.name in (sides.REWRITTEN, sides.HOISTED)
             continue
         runner = Runner(line, side.environment)
         assert runner.round(1) > 0
@@ -81,7 +84,24 @@ def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) ->
         assert by_side[sides.REWRITTEN] == by_side[sides.OURS], program
 
 
-@pytest.mark.parametrize("program", ["forum", "many", "churn", "vecadd", "overlap"])
+@pytest.mark.parametrize("program", ["churn", "forkjoin", "forkjoin-nowait", "grow", "ragged"])
+def test_programs_by_hand_compute_the_same(program: str) -> None:
+    on = device.find("softgpu")
+    words = sides.by_hand_arguments(program, on, on.hip)
+    words[2] = str(ROUNDS)
+    env = {**on.environment, "BENCH_WAIT": f"{on.hip},hipDeviceSynchronize", "BENCH_RESULT": "on"}
+    done = subprocess.run(
+        [native.program("hoisted", on.chip), *words],
+        env=env,
+        input="1\n",
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert done.stderr == printed(program, 22).splitlines(keepends=True)[0]
+
+
+@pytest.mark.parametrize("program", sorted({*sides.BY_HAND} - {"spin", sides.SERIAL}))
 def test_programs_by_hand_run_on_libcuda(program: str) -> None:
     """A stand-in for NVIDIA's driver accepts any image."""
     library = native.ROOT / "build" / "custub" / "libcuda.so.1"

@@ -3,13 +3,13 @@
  *
  *     hoisted HIP PROGRAM ITERATIONS IMAGE... -- ARGUMENTS
  *
- * HIP is the path of HIP's library, or of NVIDIA's libcuda.so, which the program then calls
- * directly. rounds.h describes the ARGUMENTS; a call makes ITERATIONS iterations. The images belong
- * to the program's modules, in the modules' order. Copies use pageable memory, as in the lowered
- * programs, unless the program registers the memory. */
+ * HIP is the path of HIP's library. rounds.h describes the ARGUMENTS; a call makes ITERATIONS
+ * iterations. The images belong to the program's modules, in the modules' order. Copies use
+ * pageable memory, as in the lowered programs, unless the program registers the memory. */
 #include "hip.h"
-#include "libcuda.h"
 #include "rounds.h"
+
+#include <stdbool.h>
 
 enum { MAX_KERNELS = 50, BUFFERS = 6, BLOCK = 256, SMALL = 64, ELEMENTS = 1000 };
 enum { FORKED = 16 * BLOCK, FORKED_LARGE = 1 << 22 }; /* elements of forkjoin's buffers */
@@ -253,10 +253,7 @@ int main(int argc, char **argv) {
         images_end++;
     if (images_end >= argc)
         fail("usage", "hoisted HIP PROGRAM ITERATIONS IMAGE... -- ARGUMENTS");
-    if (is_libcuda(argv[1]))
-        open_libcuda(argv[1]);
-    else
-        open_hip(argv[1]);
+    open_hip(argv[1]);
     iterations = atol(argv[3]);
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         if (strcmp(programs[i].name, argv[2]) != 0)

@@ -35,8 +35,6 @@ class Device:
     iterations: Mapping[str, int] = field(default_factory=dict)
     repetitions: int = 20
     count: int = 1
-    #: The name or path of libcuda, if the device is NVIDIA's.
-    driver_library: str = ""
 
     @property
     def hip(self) -> Path:
@@ -99,7 +97,6 @@ def _cuda() -> Device:
         driver,
         ITERATIONS,
         count=len(found),
-        driver_library=library,
     )
 
 

@@ -61,7 +61,7 @@ def by_hand(host: str, program: str, device: Device) -> list[str] | None:
     if host == RUNNER:
         return None
     library = native.program("hoisted", device.chip, shared=True)
-    arguments = by_hand_arguments(program, device, device.hip)
+    arguments = by_hand_arguments(program, device)
     return [sys.executable, str(native.SOURCES / "host.py"), str(library), *arguments]
 
 

@@ -42,7 +42,7 @@ MEASURING = (
     "unmap",
     "objects",
 )
-HEADERS = ("forum.h", "hip.h", "libcuda.h", "native.h", "rounds.h", "runtime.h")
+HEADERS = ("forum.h", "hip.h", "native.h", "rounds.h", "runtime.h")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]
 
 

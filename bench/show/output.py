@@ -148,14 +148,32 @@ def as_json(results: Sequence[Result], devices: Sequence[Device]) -> dict[str, A
 
 
 def path_in(directory: Path, devices: Sequence[Device]) -> Path:
-    """Returns ``<time>-<devices>.json`` in the directory."""
+    """Returns ``<time>-<devices>.json`` in the directory, or the path itself if it ends in
+    .json."""
+    if directory.suffix == ".json":
+        return directory
     stamp = _now()[:19].replace(":", "")
     return directory / f"{stamp}-{'-'.join(on.name for on in devices)}.json"
 
 
-def write(results: Sequence[Result], devices: Sequence[Device], path: Path) -> None:
-    """Writes the file; a new file replaces an earlier file."""
-    records.save(as_json(results, devices), path)
+def write(
+    results: Sequence[Result],
+    devices: Sequence[Device],
+    path: Path,
+    before: dict[str, Any] | None = None,
+) -> None:
+    """Writes the file; a new file replaces an earlier file. ``before`` is an earlier part of the
+    run, whose results the file keeps."""
+    content = as_json(results, devices)
+    if before:
+        parts = dict(before["benchmarks"])
+        for key, part in content["benchmarks"].items():
+            if key in parts:  # other models
+                part = {**part, **{of: parts[key][of] + part[of] for of in ("figures", "data")}}
+            parts[key] = part
+        known = {**before["devices"], **content["devices"]}
+        content = {**before, "devices": known, "benchmarks": parts}
+    records.save(content, path)
 
 
 def _now() -> str:

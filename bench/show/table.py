@@ -24,13 +24,10 @@ FAST_PATH = (
         for side in ("mgpu_rt exclusive", "mgpu_rt")
         for calls, release in ((7, "LLVM 13 to 20"), (5, "LLVM 21 to 24"))
     ),
-    *(
-        (
-            "calls-stub",
-            f"mgpu_rt, {how}, LLVM 13 to 20 (7 calls), beyond hoisted",
-            f"7 calls, {how}",
-        )
-        for how in ("instrumentation compiled out", "MGPU_RT_STATS on")
+    (
+        "calls-stub",
+        "mgpu_rt, MGPU_RT_STATS on, LLVM 13 to 20 (7 calls), beyond hoisted",
+        "7 calls, MGPU_RT_STATS on",
     ),
     ("startup-stub", "dlopen", "loading the library"),
     (

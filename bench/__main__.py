@@ -16,28 +16,16 @@ from rich.markup import escape
 
 from bench import records
 from bench.measure import (
-    breakdown,
     calls,
-    devices,
-    emulator,
     graphs,
-    growth,
-    hosts,
     in_python,
-    latency,
     models,
-    modules,
     objects,
     programs,
-    replay,
-    sparse,
-    startup,
     threads,
-    unmap,
 )
 from bench.models.zoo import MODELS
 from bench.setup import build, device, native, pack
-from bench.setup import hosts as hosting
 from bench.setup import models as prepared
 from bench.setup.device import Device
 from bench.show import output, table
@@ -49,21 +37,10 @@ from mgpu_rt._lowering import toolchain
 WHERE = {
     "calls": ("stub",),
     "threads": ("stub", "cuda", "hip"),
-    "startup": device.NAMES,
-    "breakdown": device.NAMES,
     "programs": device.NAMES,
     "models": ("softgpu", "cuda", "hip"),
     "graphs": device.NAMES,
-    "growth": ("softgpu", "cuda", "hip"),
-    "hosts": ("softgpu", "cuda", "hip"),
     "in_python": device.NAMES,
-    "devices": ("softgpu", "cuda", "hip"),
-    "modules": ("softgpu", "cuda", "hip"),
-    "latency": ("cuda",),
-    "replay": device.NAMES,
-    "emulator": ("softgpu",),
-    "sparse": ("cuda",),
-    "unmap": device.NAMES,
     "objects": ("stub",),
 }
 SECONDS_BETWEEN_LINES = 5.0  # between lines of progress, if there is no terminal
@@ -89,21 +66,10 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
     return {
         "calls": lambda step: calls.run(20 * count, step),
         "threads": lambda step: threads.run(on, count, asked.threads, step),
-        "startup": lambda step: startup.run(on, few if on.name != "stub" else count, step),
-        "breakdown": lambda step: breakdown.run(on, step),
         "programs": lambda step: programs.run(on, count, llvm, step),
         "models": lambda step: models.run(on, count if on.real else 3, llvm, step, asked.models),
         "graphs": lambda step: graphs.run(on, count if on.real else 3, llvm, step),
-        "growth": lambda step: growth.run(on, few, llvm, step),
-        "hosts": lambda step: hosts.run(on, count if on.real else 3, llvm, step),
         "in_python": lambda step: in_python.run(on, count, step),
-        "devices": lambda step: devices.run(on, few, asked.threads, llvm, step),
-        "modules": lambda step: modules.run(on, few, llvm, step),
-        "latency": lambda step: latency.run(on, few, llvm, step),
-        "replay": lambda step: replay.run(on, 20 * count, step),
-        "emulator": lambda step: emulator.run(on, count, step),
-        "sparse": lambda step: sparse.run(on, few, step),
-        "unmap": lambda step: unmap.run(on, count, step),
         "objects": lambda step: objects.run(on, few, step),
     }[name]
 
@@ -268,7 +234,6 @@ def prepare(chip: str, python: str) -> None:
     build.prepare(device.AMD_CHIP, names, device.ITERATIONS)  # for the stub
     build.prepare(chip, names, device.ITERATIONS)
     prepared.prepare(chip)
-    hosting.prepare(chip, device.ITERATIONS, hosts.TARGETS)
     archive = pack.write(python, (device.AMD_CHIP, chip))
     print(archive, archive.stat().st_size, "bytes")
 

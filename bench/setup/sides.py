@@ -12,7 +12,6 @@ from bench.setup.device import Device
 
 STOCK, LLVM, PLAIN, OURS = "stock", "llvm", "plain", "mgpu_rt"
 EXCLUSIVE, LAZY, HOISTED = "exclusive", "lazy", "hoisted"
-APART = "apart"
 NO_EVENTS = "no events"
 GRAPH, CHAIN_GRAPH, HAND_GRAPH = "graph", "graph as a chain", "graph by hand"
 SERIAL = "spin-serial"  # the hoisted program spin on one stream
@@ -27,7 +26,6 @@ TITLES = {
     LAZY: "mgpu_rt exclusive, lazy",
     NO_EVENTS: "mgpu_rt without its cache of events",
     HOISTED: "by hand",
-    APART: "by hand, its own program",
     GRAPH: "mgpu_rt's graph",
     CHAIN_GRAPH: "mgpu_rt's graph as a chain",
     HAND_GRAPH: "graph by hand",

@@ -33,8 +33,6 @@ def _row(figure: Figure) -> list[str]:
 
 def show(result: Result, console: Console) -> None:
     """Prints one benchmark's table."""
-    if result.name == "breakdown":
-        _show_calls(result, console)
     table = Table(title=f"{result.name}: {result.device}", caption=result.method)
     table.title_justify = table.caption_justify = "left"
     table.add_column("figure")
@@ -58,32 +56,6 @@ def _left_out(result: Result) -> dict[str, list[str]]:
             words = [str(value) for key, value in row.items() if key != "left_out"]
             reasons.setdefault(row["left_out"], []).append(", ".join(words))
     return reasons
-
-
-def _show_calls(result: Result, console: Console) -> None:
-    """Prints the forum's table: the number of calls of each function and the time of a call, for
-    all sides."""
-    groups = sorted({(row["program"], row["llvm"]) for row in result.data})
-    for program, llvm in groups:
-        rows = [row for row in result.data if (row["program"], row["llvm"]) == (program, llvm)]
-        sides = list(dict.fromkeys(row["side"] for row in rows))
-        table = Table(title=f"{program}, LLVM {llvm}: {result.device}", title_justify="left")
-        table.add_column("function")
-        for side in sides:
-            table.add_column(f"{side}: calls", justify="right")
-            table.add_column("µs a call", justify="right")
-        taken = {(row["function"], row["side"]): row for row in rows}
-        for function in dict.fromkeys(row["function"] for row in rows):
-            cells = [taken.get((function, side)) for side in sides]
-            table.add_row(
-                function,
-                *(text for cell in cells for text in _call_cells(cell)),
-            )
-        console.print(table)
-
-
-def _call_cells(row: dict[str, Any] | None) -> tuple[str, str]:
-    return (f"{row['calls']:,}", number(row["us"])) if row else ("", "")
 
 
 def show_summary(results: Sequence[Result], console: Console) -> None:

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 
 from bench import __main__ as command
 from bench import records
-from bench.measure import breakdown, programs, rounds
+from bench.measure import programs, rounds
 from bench.measure.rounds import Runner
 from bench.setup import build, device, native, sides
 from bench.show import output
@@ -100,25 +100,6 @@ def test_programs_by_hand_compute_the_same(program: str) -> None:
         timeout=HANG,
     )
     assert done.stderr == printed(program, 22).splitlines(keepends=True)[0]
-
-
-@pytest.mark.check
-def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
-    """The breakdown separates calls that happen once from calls in each iteration."""
-    rows = breakdown.run(stub, quiet).data
-    calls = {
-        (row["llvm"], row["side"], row["function"]): row["calls"] / row["iterations"]
-        for row in rows
-        if (row["program"], row["layer"]) == ("forum", "driver")
-    }
-    starts = {row["side"]: row["once_ms"] for row in rows if row["layer"] == "start"}
-    assert set(starts) == {sides.STOCK, sides.OURS}
-    assert all(starts.values())
-    assert calls[19, sides.STOCK, "hipModuleLoadData"] == 1
-    assert calls[19, sides.OURS, "hipModuleLoadData"] == 0
-    assert calls[22, sides.STOCK, "hipModuleLoadData"] == 0
-    assert calls[22, sides.OURS, "hipStreamCreate"] == 0
-    assert calls[22, sides.OURS, "hipModuleLaunchKernel"] == 1
 
 
 def test_no_process_of_a_comparison_outlives_it(
@@ -200,13 +181,12 @@ def test_every_target_is_of_a_program_and_a_side() -> None:
 @pytest.mark.check
 def test_the_command_writes_results_and_draws_plots(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    arguments = ["--device", "stub", "--only", "breakdown", "--only", "threads", "--threads", "2"]
+    arguments = ["--device", "stub", "--only", "in_python", "--only", "threads", "--threads", "2"]
     done = CliRunner().invoke(command.main, [*arguments, "--repetitions", "3", "--out", tmp_path])
     assert done.exit_code == 0, done.output
-    assert "hipModuleLoadData" in done.output
     (written,) = tmp_path.glob("*-stub.json")
     results = json.loads(written.read_text())
-    assert set(results["benchmarks"]) == {"breakdown-stub", "threads-stub"}
+    assert set(results["benchmarks"]) == {"in_python-stub", "threads-stub"}
     assert results["devices"]["stub"]["title"].startswith("no device")
     drawn = CliRunner().invoke(command.main, ["plot", str(written)])
     assert drawn.exit_code == 0, drawn.output
@@ -237,17 +217,17 @@ def test_earlier_figures_stay_where_a_later_benchmark_breaks(
 
     def measured(name: str, *_: object) -> Callable[[object], Result]:
         def measure(_step: object) -> Result:
-            if name == "replay":
+            if name == "threads":
                 raise OSError
             return Result(name, "d", "m", [Figure("a", 1.5, "ns")])
 
         return measure
 
     monkeypatch.setattr(command, "_benchmark", measured)
-    words = ["--device", "stub", "--only", "startup", "--only", "replay", "--out", str(tmp_path)]
+    words = ["--device", "stub", "--only", "calls", "--only", "threads", "--out", str(tmp_path)]
     assert isinstance(CliRunner().invoke(command.main, words).exception, OSError)
     (path,) = tmp_path.iterdir()
-    assert list(json.loads(path.read_text())["benchmarks"]) == ["startup-stub"]
+    assert list(json.loads(path.read_text())["benchmarks"]) == ["calls-stub"]
 
 
 def test_a_later_part_of_a_run_adds_its_results(tmp_path: Path) -> None:

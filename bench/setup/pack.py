@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.setup import native, printing
+from bench.setup import native
 
 BUILD = native.ROOT / "build"
 WHEELS = BUILD / "gpu" / "wheels"
@@ -53,7 +53,6 @@ def llvm_runtime() -> Path:
 def write(python: str, chips: Sequence[str]) -> Path:
     """Packs the sources of the last commit, the libraries, the programs for some chips and the
     wheels into an archive that is unpacked in an empty folder or in a checkout."""
-    printed = printing.print_library()
     llvm_runtime()
     shutil.rmtree(WHEELS, ignore_errors=True)
     wheels(python)
@@ -65,8 +64,6 @@ def write(python: str, chips: Sequence[str]) -> Path:
     paths = [path for folder in folders for path in folder.rglob("*") if not path.is_dir()]
     paths += [
         *(native.ROOT / name for name in tracked if name.split("/")[0] in SOURCES),
-        printed,
-        printed.resolve(),
         *(BUILD / "cuhip").glob("*.so*"),
         *(native.ROOT / "mgpu_rt").glob("*.so"),
     ]

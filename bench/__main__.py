@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,27 +16,16 @@ from rich.markup import escape
 
 from bench import records
 from bench.measure import (
-    breakdown,
     calls,
-    devices,
-    emulator,
     graphs,
-    growth,
-    hosts,
     in_python,
-    latency,
     models,
-    modules,
     objects,
     programs,
-    replay,
-    sparse,
-    startup,
     threads,
-    unmap,
 )
+from bench.models.zoo import MODELS
 from bench.setup import build, device, native, pack
-from bench.setup import hosts as hosting
 from bench.setup import models as prepared
 from bench.setup.device import Device
 from bench.show import output, table
@@ -48,21 +37,10 @@ from mgpu_rt._lowering import toolchain
 WHERE = {
     "calls": ("stub",),
     "threads": ("stub", "cuda", "hip"),
-    "startup": device.NAMES,
-    "breakdown": device.NAMES,
     "programs": device.NAMES,
     "models": ("softgpu", "cuda", "hip"),
     "graphs": device.NAMES,
-    "growth": ("softgpu", "cuda", "hip"),
-    "hosts": ("softgpu", "cuda", "hip"),
     "in_python": device.NAMES,
-    "devices": ("softgpu", "cuda", "hip"),
-    "modules": ("softgpu", "cuda", "hip"),
-    "latency": ("cuda",),
-    "replay": device.NAMES,
-    "emulator": ("softgpu",),
-    "sparse": ("cuda",),
-    "unmap": device.NAMES,
     "objects": ("stub",),
 }
 SECONDS_BETWEEN_LINES = 5.0  # between lines of progress, if there is no terminal
@@ -75,6 +53,7 @@ class Request:
     repetitions: int | None
     threads: int
     llvm_runtime: Path | None
+    models: Sequence[str] = ()  # of the benchmark of models; empty: all
 
     def of(self, on: Device) -> int:
         """Returns the number of repetitions on a device."""
@@ -87,21 +66,10 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
     return {
         "calls": lambda step: calls.run(20 * count, step),
         "threads": lambda step: threads.run(on, count, asked.threads, step),
-        "startup": lambda step: startup.run(on, few if on.name != "stub" else count, step),
-        "breakdown": lambda step: breakdown.run(on, step),
         "programs": lambda step: programs.run(on, count, llvm, step),
-        "models": lambda step: models.run(on, count if on.real else 3, llvm, step),
+        "models": lambda step: models.run(on, count if on.real else 3, llvm, step, asked.models),
         "graphs": lambda step: graphs.run(on, count if on.real else 3, llvm, step),
-        "growth": lambda step: growth.run(on, few, llvm, step),
-        "hosts": lambda step: hosts.run(on, count if on.real else 3, llvm, step),
         "in_python": lambda step: in_python.run(on, count, step),
-        "devices": lambda step: devices.run(on, few, asked.threads, llvm, step),
-        "modules": lambda step: modules.run(on, few, llvm, step),
-        "latency": lambda step: latency.run(on, few, llvm, step),
-        "replay": lambda step: replay.run(on, 20 * count, step),
-        "emulator": lambda step: emulator.run(on, count, step),
-        "sparse": lambda step: sparse.run(on, few, step),
-        "unmap": lambda step: unmap.run(on, count, step),
         "objects": lambda step: objects.run(on, few, step),
     }[name]
 
@@ -179,8 +147,13 @@ def _devices(names: tuple[str, ...], console: Console) -> list[Device]:
     "libmlir_cuda_runtime.so.",
 )  # fmt: skip
 @click.option(
+    "--model", "model_names", multiple=True,
+    type=click.Choice([model.name for model in MODELS]),
+    help="Measure this model only, in the benchmark of models; may be given several times.",
+)  # fmt: skip
+@click.option(
     "--out", default=native.OUT, show_default=True, type=click.Path(path_type=Path),
-    help="Directory for the results as JSON.",
+    help="Directory for the results as JSON, or a file, to which results are added.",
 )  # fmt: skip
 @click.pass_context
 def main(
@@ -190,6 +163,7 @@ def main(
     repetitions: int | None,
     thread_count: int,
     llvm_runtime: Path | None,
+    model_names: tuple[str, ...],
     out: Path,
 ) -> None:
     """Measure everything that this machine can run, and compare the figures with the targets.
@@ -200,10 +174,11 @@ def main(
         return
     console = Console(width=None if sys.stdout.isatty() else 120)
     found = _devices(devices, console)
-    asked = Request(repetitions, thread_count, llvm_runtime)
+    asked = Request(repetitions, thread_count, llvm_runtime, model_names)
     todo = [(name, on) for on in found for name in only or WHERE if on.name in WHERE[name]]
     results: list[Result] = []
     written = output.path_in(out, found)
+    before = records.load(written) if written.exists() else None
     broken = False
     with Progress(console, len(todo)) as progress:
         for name, on in todo:
@@ -216,7 +191,9 @@ def main(
                 broken = True
                 continue
             output.show(results[-1], console)
-            output.write(results, found, written)  # each time: a machine may be lent for minutes
+            output.write(
+                results, found, written, before
+            )  # each time: a machine may be lent for minutes
     output.show_summary(results, console)
     if results:
         console.print(f"written to {written}; python -m bench plot {written} draws it")
@@ -250,15 +227,15 @@ def tables() -> None:
 def prepare(chip: str, python: str) -> None:
     """Pack the files for a GPU machine that has neither MLIR nor a network.
 
-    On the GPU machine, unpack build/bench/pack.tar.gz in a checkout, and run `sh bench/run.sh`.
+    On the GPU machine, unpack build/gpu/bench.tar.gz in a folder, and run `sh bench/run.sh` there.
     """
     native.need(native.RUNTIME, native.STOCK, native.BY_HAND, native.STUB)
     names = [program.name for program in programs.PROGRAMS]
     build.prepare(device.AMD_CHIP, names, device.ITERATIONS)  # for the stub
     build.prepare(chip, names, device.ITERATIONS)
     prepared.prepare(chip)
-    hosting.prepare(chip, device.ITERATIONS, hosts.TARGETS)
-    print(pack.write(python))
+    archive = pack.write(python, (device.AMD_CHIP, chip))
+    print(archive, archive.stat().st_size, "bytes")
 
 
 if __name__ == "__main__":

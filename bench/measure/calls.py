@@ -12,7 +12,7 @@ import statistics
 from pathlib import Path
 
 from bench.measure import instructions
-from bench.setup import build, native
+from bench.setup import native
 from bench.show.figures import Figure, Result, Step, differences, median
 
 DEVICE = "no device: a stub of HIP whose functions return at once"
@@ -26,11 +26,10 @@ METHOD = (
 #: For each loop: the number of calls for a launch, the LLVM releases that emit these calls, and the
 #: target in ns.
 LOOPS = ((7, "LLVM 13 to 20 (7 calls)", 60), (5, "LLVM 21 to 24 (5 calls)", 40))
-#: Other runtimes: this library in four configurations (default, without instrumentation, with
-#: statistics, without caches), and the plain runtime.
+#: Other runtimes: this library in three configurations (default, with statistics, without
+#: caches), and the plain runtime.
 OTHERS = (
     ("mgpu_rt", "mgpu_rt"),
-    ("bare", "mgpu_rt, instrumentation compiled out"),
     ("stats", "mgpu_rt, MGPU_RT_STATS on"),
     ("off", "MGPU_RT_CACHE=off"),
     ("stock", "plain runtime"),
@@ -66,7 +65,6 @@ def _times(rounds: int) -> dict[str, list[float]]:
     sides = [
         f"exclusive,{_copy('exclusive')},MGPU_RT_EXCLUSIVE=on",
         f"mgpu_rt,{native.RUNTIME}",
-        f"bare,{build.bare_runtime()}",
         f"stats,{_copy('stats')},MGPU_RT_STATS={os.devnull}",
         f"off,{_copy('off')},MGPU_RT_CACHE=off",
     ]

@@ -20,6 +20,7 @@ from bench.models.zoo import MODELS
 from bench.setup import build, models, native
 from bench.setup.device import Device
 from bench.setup.sides import (
+    CHAIN_GRAPH,
     GRAPH,
     HAND_GRAPH,
     HOISTED,
@@ -108,7 +109,7 @@ def _passes(device: Device) -> list[Pass]:
     return found + [
         Pass(model.name, variant.name, llvm, models.executable(model, variant, llvm, device.chip))
         for model in MODELS
-        if device.real or model.name in EMULATED
+        if not model.tokens and (device.real or model.name in EMULATED)
         for variant in VARIANTS
         for llvm in models.RELEASES
     ]
@@ -164,6 +165,7 @@ def _ratios(each: Pass, device: Device, samples: Mapping[str, list[float]]) -> l
     is_block = each.program == "block"
     pairs: Sequence[tuple[str, str, float | None, float | None]] = (
         (GRAPH, HAND_GRAPH, WITHIN, None),
+        (CHAIN_GRAPH, GRAPH, None, None),
         (GRAPH, HOISTED, OF_BY_HAND[each.variant] if is_block else None, None),
         (OURS, GRAPH, None, None),
         (STOCK, GRAPH, None, None),

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.measure.rounds import METHOD as ROUNDS
 from bench.measure.rounds import turns
-from bench.models.program import CHAIN, REGISTERED, SHARED, VARIANTS, WAITS, Variant
+from bench.models.program import CHAIN, REGISTERED, SHARED, WAITS, Variant, variants
 from bench.models.zoo import MODELS, Model
 from bench.setup import models, native
 from bench.setup.device import Device
@@ -71,16 +71,24 @@ NOT_SLOWER = 1.0
 SHARED_AT_MOST = 2.0
 
 
-def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
+def run(
+    device: Device,
+    repetitions: int,
+    llvm_runtime: Path | None,
+    step: Step,
+    names: Sequence[str] = (),
+) -> Result:
     """Measures each model in each variant with each release; the sides take turns for
-    ``repetitions`` rounds."""
+    ``repetitions`` rounds. ``names`` are the models to measure; empty: all, on an emulated device
+    EMULATED models."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     sides.append(by_hand_runtime(device))
     result = Result("models", device.title, METHOD, on=device.name)
-    for model in MODELS if device.real else MODELS[:EMULATED]:
+    chosen = [model for model in MODELS if model.name in names]
+    for model in chosen or (MODELS if device.real else MODELS[:EMULATED]):
         for llvm in models.RELEASES:
-            for variant in VARIANTS:
+            for variant in variants(model):
                 step(f"{model.name}, {variant.name}, LLVM {llvm}")
                 label = {"model": model.name, "variant": variant.name, "llvm": llvm}
                 try:

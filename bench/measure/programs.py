@@ -18,13 +18,12 @@ from bench.measure.rounds import Process, turns
 from bench.setup import native
 from bench.setup.device import Device
 from bench.setup.sides import (
-    DRIVER,
     EXCLUSIVE,
     HOISTED,
     LAZY,
     LLVM,
+    NO_EVENTS,
     OURS,
-    REWRITTEN,
     SERIAL,
     STOCK,
     TITLES,
@@ -60,6 +59,11 @@ PROGRAMS = (
     Program("events", 3, most=20),  # the program never destroys its streams and blocks
     Program("overlap", 2),
     Program("spin", 2),
+    Program("fanin", 4),
+    Program("forkjoin", 3, most=10),  # never destroys two of its three streams
+    Program("forkjoin-nowait", 3, most=1),
+    Program("grow", 4, most=1),  # all sides must begin a round with as many rows
+    Program("ragged", 2),
 )
 
 
@@ -89,6 +93,10 @@ TARGETS = (
     Target("forum", STOCK, OURS, at_least=1.8, releases=(22,)),
     Target("forum", LAZY, HOISTED, at_most=0.45),
     Target("spin", OURS, STOCK, at_most=1.03),
+    Target("forkjoin", OURS, STOCK, at_most=1.0),
+    Target("forkjoin-nowait", OURS, STOCK, at_most=1.0),
+    Target("grow", OURS, STOCK, at_most=1.0),
+    Target("ragged", OURS, STOCK, at_most=1.0),
 )
 #: Ratios that are shown on every device, with or without a target.
 SHOWN = (
@@ -97,10 +105,7 @@ SHOWN = (
     (STOCK, OURS),
     (LLVM, OURS),
     (LAZY, HOISTED),
-    (STOCK, REWRITTEN),
-    (REWRITTEN, HOISTED),
-    (EXCLUSIVE, DRIVER),
-    (HOISTED, DRIVER),
+    (NO_EVENTS, OURS),
 )
 #: On the emulated device, whose driver is slow, the forum's program takes at most a hundredth of
 #: stock's time.

@@ -46,13 +46,20 @@ class Runner:
 
     def round(self, calls: int) -> int:
         """Returns the nanoseconds that the program takes for `calls` calls."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        try:
+        self.request(calls)
+        return self.answer()
+
+    def request(self, calls: int) -> None:
+        """Makes the program begin a round."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # answer() reports the end
             self._process.stdin.write(f"{calls}\n")
             self._process.stdin.flush()
-            answer = self._process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
+
+    def answer(self) -> int:
+        """Waits for the end of the requested round; returns its nanoseconds."""
+        assert self._process.stdout is not None
+        answer = self._process.stdout.readline()
         if not answer:
             self.kill()
             raise native.Failed(f"{' '.join(self._command)} ended: {self._words()}")
@@ -92,6 +99,10 @@ def turns(
     may show in the next runtime's round.
     """
     with _started(processes) as runners:
+        for runner in runners.values():  # all start the driver at once, which takes most time
+            runner.request(1)
+        for runner in runners.values():
+            runner.answer()
         calls = {name: _calls(runner, most) for name, runner in runners.items()}
         taken: dict[str, list[float]] = {name: [] for name in runners}
         for _ in range(count):
@@ -118,5 +129,4 @@ def _started(processes: Mapping[str, Process]) -> Iterator[dict[str, Runner]]:
 
 def _calls(runner: Runner, most: int) -> int:
     """Returns the number of calls in a round."""
-    runner.round(1)
     return max(1, min(round(ROUND_NS / max(runner.round(1), 1)), most))

@@ -6,6 +6,7 @@ compute, not to print.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,16 +18,21 @@ if TYPE_CHECKING:
 Compute = Callable[..., "np.ndarray"]
 
 
+#: A dimension that a program knows when it runs: the length of a sequence so far.
+LENGTH = -1
+
+
 @dataclass(frozen=True)
 class Buffer:
-    """A memref of f32 with a fixed shape."""
+    """A memref of f32."""
 
     name: str
     shape: tuple[int, ...]
 
     @property
     def type(self) -> str:
-        return f"memref<{''.join(f'{size}x' for size in self.shape)}f32>"
+        sizes = ("?" if size == LENGTH else str(size) for size in self.shape)
+        return f"memref<{'x'.join((*sizes, 'f32'))}>"
 
     def __str__(self) -> str:
         return f"%{self.name}"
@@ -47,6 +53,9 @@ class Graph:
         self.input = Buffer("in", shape)
         self.output = self.input
         self.weights: list[Weight] = []
+        #: Each pass takes caches that hold `LENGTH` rows, and makes caches with one more row.
+        self.caches: list[Buffer] = []
+        self.grown: list[Buffer] = []
         self.lines: list[str] = []
         self.kernels = 0
         self._results: list[Buffer] = []
@@ -55,8 +64,8 @@ class Graph:
 
     @property
     def temporaries(self) -> list[Buffer]:
-        """Returns all buffers that are neither input, weight nor output."""
-        return [buffer for buffer in self._results if buffer is not self.output]
+        """Returns all buffers that are neither input, weight, cache nor output."""
+        return [b for b in self._results if b is not self.output and b not in self.grown]
 
     def weight(self, shape: tuple[int, ...], scale: float) -> Buffer:
         """Adds a weight that no other layer uses."""
@@ -64,12 +73,13 @@ class Graph:
         self.weights.append(Weight(buffer, scale))
         return buffer
 
-    def compute(self, values: dict[Buffer, np.ndarray]) -> np.ndarray:
-        """Computes the output with NumPy, from the values of the input and the weights."""
+    def compute(self, values: dict[Buffer, np.ndarray]) -> dict[Buffer, np.ndarray]:
+        """Computes all buffers with NumPy, from the values of the input, the weights and the
+        caches."""
         values = dict(values)
         for result, operands, step in self._steps:
             values[result] = step(*(values[operand] for operand in operands))
-        return values[self.output]
+        return values
 
     # ---- operations: each returns its result, which becomes the model's output ----
 
@@ -133,6 +143,34 @@ class Graph:
             self.lines.append(f"{extra[0]} = memref.alloca() : {extra[0].type}")
         self._operation(f"linalg.{operation}{attributes}", [*operands, *extra], out)
         return self._computed(out, operands, compute)
+
+    def append(self, row: Buffer) -> Buffer:
+        """Adds a row to a new cache, as two kernels: one copies the old rows. Before the pass runs,
+        the value %length is the number of the old rows."""
+        import numpy as np
+
+        cache = Buffer(f"cache{len(self.caches)}", (LENGTH, *row.shape[1:]))
+        out = self._result(cache.shape, None)
+        self.caches.append(cache)
+        self.grown.append(out)
+        strides = [math.prod(row.shape[at + 1 :]) for at in range(len(row.shape))]
+        offset, width = f"{out}_offset", f"{out}_width"
+        self.lines.append(f"{width} = arith.constant {strides[0]} : index")
+        self.lines.append(f"{offset} = arith.muli %length, {width} : index")
+        parts = (
+            (cache, "%length", "0", cache.type),
+            (row, "1", offset, f"{row.type[:-1]}, strided<{strides}, offset: ?>>"),
+        )
+        for origin, count, first, kind in parts:
+            part = f"%{self._name()}"
+            sizes = f"[{', '.join([count, *map(str, row.shape[1:])])}]"
+            place = f"offset: [{first}], sizes: {sizes}, strides: {strides}"
+            self.lines += [
+                f"{part} = memref.reinterpret_cast {out} to {place} : {out.type} to {kind}",
+                f"linalg.copy ins({origin} : {origin.type}) outs({part} : {kind})",
+            ]
+            self.kernels += 1
+        return self._computed(out, [cache, row], lambda *parts: np.concatenate(parts))
 
     def reshape(
         self, buffer: Buffer, groups: Sequence[Sequence[int]], shape: tuple[int, ...]

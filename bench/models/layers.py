@@ -139,6 +139,37 @@ arith.addf %product, %old : f32"""
     return dense(graph, flat, width)
 
 
+def cached_attention(graph: Graph, x: Buffer, heads: int) -> Buffer:
+    """Adds the attention of one token to all tokens so far, as 26 kernels. The keys and values of
+    the earlier tokens are in caches, to which the pass adds a row each."""
+    import numpy as np
+
+    width = x.shape[1]
+    each = width // heads
+    query, key, value = (
+        graph.reshape(dense(graph, x, width), [[0], [1, 2]], (1, heads, each)) for _ in range(3)
+    )
+    keys, values = graph.append(key), graph.append(value)
+    product = """%product = arith.mulf %a, %b : f32
+arith.addf %product, %old : f32"""
+    scores = graph.map(
+        [(query, "ihd"), (keys, "jhd")],
+        "hij",
+        product,
+        lambda q, k: np.einsum("ihd,jhd->hij", q, k),
+        initial=0,
+    )
+    weights = softmax(graph, scores, 1 / math.sqrt(each))
+    mixed = graph.map(
+        [(weights, "hij"), (values, "jhd")],
+        "ihd",
+        product,
+        lambda a, v: np.einsum("hij,jhd->ihd", a, v),
+        initial=0,
+    )
+    return dense(graph, graph.reshape(mixed, [[0], [1, 2]], (1, width)), width)
+
+
 def _by_head(graph: Graph, x: Buffer, heads: int) -> Buffer:
     """Adds one kernel that makes the elements of each head contiguous."""
     length, width = x.shape

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bench.models.graph import Buffer, Graph, Weight
+from bench.models.graph import LENGTH, Buffer, Graph, Weight
 from bench.models.zoo import Model
 
 #: The passes that lower an operation of linalg to a kernel. A block has up to 256 threads, which an
@@ -55,7 +55,14 @@ VARIANTS = (CHAIN, WAITS, COPIED, REGISTERED, SHARED)
 
 def source(model: Model, variant: Variant) -> str:
     """The program."""
-    return _Program(model, variant).text()
+    kind = _Decoder if model.tokens else _Program
+    return kind(model, variant).text()
+
+
+def variants(model: Model) -> tuple[Variant, ...]:
+    """Returns the variants that a model has. A model that generates tokens allocates and frees the
+    buffers of each token in both of its variants."""
+    return (CHAIN, WAITS) if model.tokens else VARIANTS
 
 
 def weights(model: Model, graph: Graph) -> list[list[Weight]]:
@@ -86,6 +93,8 @@ class _Program:
         self._between = between if model.repeated > 1 else []
         self._lines: list[str] = []
         self._names = 0
+        self._prompts: list[Buffer] = []  # of a model that generates tokens
+        self._before: list[str] = []  # functions that `forward` calls
 
     # ---- buffers ----
 
@@ -134,6 +143,7 @@ class _Program:
             self._say(*self._graph.lines)
             parts.append(self._function("repeat", self._repeat_arguments(), private=True))
         self._forward()
+        parts += self._before
         parts.append(self._function("forward", [*self._host, *self._kept]))
         self._main()
         parts.append(self._function("main", []))
@@ -146,15 +156,26 @@ class _Program:
         self._names += 1
         return f"%n{self._names}"
 
-    def _function(self, name: str, arguments: Sequence[Buffer], private: bool = False) -> str:
-        """Returns a function that contains all pending lines, and clears these lines."""
-        listed = ", ".join(f"{buffer}: {buffer.type}" for buffer in arguments)
+    def _function(
+        self,
+        name: str,
+        arguments: Sequence[Buffer],
+        private: bool = False,
+        more: Sequence[str] = (),
+        results: Sequence[Buffer] = (),
+    ) -> str:
+        """Returns a function that contains all pending lines, and clears these lines. `more` are
+        arguments that are no buffers."""
+        listed = ", ".join([*(f"{buffer}: {buffer.type}" for buffer in arguments), *more])
         lines, self._lines = self._lines, []
         visible = "private " if private else ""
+        types = ", ".join(buffer.type for buffer in results)
+        of_results = f" -> ({types})" if results else ""
+        returned = f"return {', '.join(map(str, results))} : {types}" if results else "return"
         # The function is never inlined, so that a launch's data leaves the stack when the function
         # returns.
-        head = f"func.func {visible}@{name}({listed}) attributes {{llvm.noinline}} {{"
-        return "\n".join([head, *(f"  {line}" for line in lines), "  return", "}"])
+        head = f"func.func {visible}@{name}({listed}){of_results} attributes {{llvm.noinline}} {{"
+        return "\n".join([head, *(f"  {line}" for line in lines), f"  {returned}", "}"])
 
     def _call(self, name: str, arguments: Sequence[Buffer]) -> str:
         names = ", ".join(map(str, arguments))
@@ -180,12 +201,14 @@ class _Program:
         results = f"{result}, {end} = " if result else f"{end} = "
         self._say(f"{results}{head} async [{begin}] {tail}", f"gpu.wait [{end}]")
 
-    def _allocate(self, buffers: Iterable[Buffer]) -> None:
+    def _allocate(self, buffers: Iterable[Buffer], length: str = "") -> None:
+        """Allocates buffers; `length` is the value of the dimension LENGTH."""
         for buffer in buffers:
+            sizes = length if LENGTH in buffer.shape else ""
             if self._variant is SHARED:
                 self._say(f"{buffer} = gpu.alloc host_shared () : {buffer.type}")
             else:
-                self._device_operation(f"gpu.alloc () : {buffer.type}", str(buffer))
+                self._device_operation(f"gpu.alloc ({sizes}) : {buffer.type}", str(buffer))
 
     def _free(self, buffers: Iterable[Buffer]) -> None:
         for buffer in buffers:
@@ -245,6 +268,8 @@ class _Program:
             shared = self._variant is SHARED
             filled = weight.buffer if shared else _on_host(weight.buffer)
             self._fill(filled, INPUT_SEED + 1 + number, weight.scale)
+        for number, prompt in enumerate(self._prompts, 1 + len(self._all_weights)):
+            self._fill(_on_host(prompt), INPUT_SEED + number, 1)
         if self._variant in (CHAIN, WAITS):
             self._copy_weights()
         out = self._unranked(_on_host(self._graph.output))
@@ -272,3 +297,58 @@ class _Program:
         )
         handle = self._unranked(buffer)
         self._say(f"func.call @fill({handle}, {number}, {width}) : (memref<*xf32>, i64, f32) -> ()")
+
+
+class _Decoder(_Program):
+    """A program that generates tokens, and allocates the buffers of each token in a pass of its
+    own."""
+
+    def __init__(self, model: Model, variant: Variant) -> None:
+        super().__init__(model, variant)
+        self._prompts = [
+            Buffer(cache.name, (model.prompt, *cache.shape[1:])) for cache in self._graph.caches
+        ]
+
+    @property
+    def _buffers(self) -> list[Buffer]:
+        return []
+
+    @property
+    def _host(self) -> list[Buffer]:
+        return [*super()._host, *map(_on_host, self._prompts)]
+
+    def _forward(self) -> None:
+        graph = self._graph
+        own = [weight.buffer for weight in self._all_weights]
+        carried, made = [graph.input, *graph.caches], [graph.output, *graph.grown]
+        self._allocate([*graph.temporaries, *made], "%grown")
+        body, self._lines = self._lines, []
+        self._say("%one = arith.constant 1 : index", "%grown = arith.addi %length, %one : index")
+        self._say(*body, *graph.lines)
+        self._free([*carried, *graph.temporaries])
+        token = self._function("token", [*carried, *own], True, ["%length: index"], made)
+        types = ", ".join(buffer.type for buffer in carried)
+        arguments = ", ".join([*(f"%now_{b.name}" for b in carried), *map(str, own), "%length"])
+        kinds = ", ".join([types, *(buffer.type for buffer in own), "index"])
+        named = ", ".join(f"%now_{buffer.name} = {buffer}" for buffer in carried)
+        count = len(carried)
+        passed = ", ".join(f"%next#{number}" for number in range(count))
+        self._say(
+            "%one = arith.constant 1 : index",
+            f"%prompt = arith.constant {self._model.prompt} : index",
+            f"%end = arith.constant {self._model.prompt + self._model.tokens} : index",
+        )
+        self._allocate(carried, "%prompt")
+        for buffer, host in zip(carried, (graph.input, *self._prompts), strict=True):
+            self._copy(buffer, _on_host(host))
+        self._say(
+            f"%last:{count} = scf.for %length = %prompt to %end step %one",
+            f"    iter_args({named}) -> ({types}) {{",
+            f"  %next:{count} = func.call @token({arguments}) : ({kinds}) -> ({types})",
+            f"  scf.yield {passed} : {types}",
+            "}",
+        )
+        last = [Buffer(f"last#{number}", buffer.shape) for number, buffer in enumerate(carried)]
+        self._copy(_on_host(graph.output), last[0])
+        self._free(last)
+        self._before.append(token)

@@ -20,5 +20,14 @@ def output(model: Model) -> np.ndarray:
             seed += 1
             filled = numbers(weight.buffer.shape, seed, float(f"{weight.scale:e}"))
             values[own.buffer] = filled.astype(np.float64)
-        x = graph.compute(values)
+        for number in range(max(model.tokens, 1)):
+            if number == 0:
+                for cache in graph.caches:
+                    seed += 1
+                    values[cache] = numbers((model.prompt, *cache.shape[1:]), seed, 1).astype(float)
+            values = graph.compute(values)
+            x = values[graph.output]
+            values[graph.input] = x
+            for cache, grown in zip(graph.caches, graph.grown, strict=True):
+                values[cache] = values[grown]
     return x

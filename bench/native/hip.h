@@ -17,6 +17,9 @@ typedef void *handle;
                             handle stream, void **params, void **extra))                           \
     FN(StreamCreate, (handle *stream))                                                             \
     FN(StreamSynchronize, (handle stream))                                                         \
+    FN(EventCreateWithFlags, (handle *event, unsigned flags))                                      \
+    FN(EventRecord, (handle event, handle stream))                                                 \
+    FN(StreamWaitEvent, (handle stream, handle event, unsigned flags))                             \
     FN(Malloc, (void **pointer, size_t size))                                                      \
     FN(Memcpy, (void *to, const void *from, size_t size, int kind))                                \
     FN(MemcpyAsync, (void *to, const void *from, size_t size, int kind, handle stream))            \
@@ -25,7 +28,7 @@ typedef void *handle;
     FN(HostGetDevicePointer, (void **device, void *host, unsigned flags))
 // clang-format on
 
-enum { MEMCPY_DEFAULT = 4 };
+enum { MEMCPY_DEFAULT = 4, EVENT_DISABLE_TIMING = 2 };
 
 static struct {
 #define DECLARE(name, parameters) int(*name) parameters;

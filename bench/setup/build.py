@@ -8,6 +8,7 @@ missing, existing executables are used unchanged.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +16,7 @@ from pathlib import Path
 
 from bench import PROGRAMS
 from bench.setup import native
-from mgpu_rt._hoist import rewrite, tools
-from mgpu_rt._lowering import lower, object_files, toolchain
+from mgpu_rt._lowering import lower, toolchain
 
 #: Number of launches in the graph of the forum's program.
 IN_A_GRAPH = 50
@@ -37,26 +37,6 @@ def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Pa
         raise
     if not is_newer(result, [compiled, *FRAME]):
         link(compiled, result)
-    return result
-
-
-def hoisted(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
-    """Returns the program as `mgpu-rt hoist` rewrites it."""
-    result = native.OUT / chip / f"{program}-{llvm}-{iterations or 'all'}-hoisted"
-    source = PROGRAMS / f"{program}.mlir"
-    try:
-        dialect = lower.lower_to_llvm_dialect(source, llvm, chip=chip, iterations=iterations)
-        mlir = tools.find(llvm)
-    except toolchain.ToolchainMissing:
-        if result.exists():
-            return result
-        raise
-    if not is_newer(result, [dialect, *FRAME, *Path(rewrite.__file__).parent.glob("*.py")]):
-        with tempfile.TemporaryDirectory() as scratch:
-            compiled = Path(scratch, "program.o")
-            rewritten = rewrite.hoist(dialect.read_bytes(), mlir).program
-            compiled.write_bytes(object_files.compile_dialect(rewritten, llvm))
-            link(compiled, result)
     return result
 
 
@@ -108,39 +88,31 @@ def images(program: str, chip: str) -> list[Path]:
     return paths
 
 
-#: An exported function takes its fast path if this test succeeds. The test fails before the library
-#: has started, after exit, and while statistics are on.
-_TEST = "LIKELY(load_acquire(&runtime_mode) == 0)"
+#: The function that decides whether each node of a graph follows the node before.
+_IS_CHAIN = re.compile(r"(static bool is_chain\(void\) \{\n    return )[^;]*;")
 
 
-def bare_runtime() -> Path:
-    """Builds the library without instrumentation, to measure the cost of instrumentation that is
-    switched off."""
-    result = native.OUT / "bare" / native.RUNTIME.name
+def chain_runtime() -> Path | None:
+    """Builds the library in a form whose graphs are chains on every driver; None if the library
+    has no other graphs."""
+    result = native.OUT / "chain" / native.RUNTIME.name
     sources = native.ROOT / "csrc" / "runtime"
-    inputs = [*sources.rglob("*.*"), native.SOURCES / "bare.c", Path(__file__)]
-    newest = max(path.stat().st_mtime for path in inputs)
+    build = sources / "graphs" / "build.c"
+    text, count = _IS_CHAIN.subn(r"\1true;", build.read_text(encoding="utf-8"))
+    if count != 1:
+        return None
+    newest = max(path.stat().st_mtime for path in [*sources.rglob("*.*"), Path(__file__)])
     if result.exists() and (result.stat().st_mtime > newest or shutil.which("cc") is None):
         return result
     with tempfile.TemporaryDirectory() as scratch:
         for folder in ("csrc", "mgpu_rt"):
             shutil.copytree(native.ROOT / folder, Path(scratch, folder))
-        copy = Path(scratch, "csrc", "runtime")
-        shutil.copyfile(native.SOURCES / "bare.c", copy / "abi" / "bare.c")
-        entry = copy / "abi" / "entry.c"
-        text = entry.read_text(encoding="utf-8")
-        if text.count(_TEST) != 2:
-            raise native.Failed(
-                f"{sources / 'abi' / 'entry.c'} no longer tests as {__file__} expects"
-            )
-        entry.write_text(text.replace(_TEST, "true"), encoding="utf-8")
-        bare = "build/lib/libmlir_rocm_runtime-bare.so"
-        native.run(
-            ["make", "-s", "-C", scratch, "-f", "csrc/runtime/build.mk", f"LIBRARY={bare}"],
-            timeout=1200,
-        )
+        Path(scratch, build.relative_to(native.ROOT)).write_text(text, encoding="utf-8")
+        chain = "build/lib/libmlir_rocm_runtime-chain.so"
+        makefile = "csrc/runtime/build.mk"
+        native.run(["make", "-s", "-C", scratch, "-f", makefile, f"LIBRARY={chain}"], timeout=1200)
         result.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(Path(scratch, bare), result)
+        shutil.copyfile(Path(scratch, chain), result)
     return result
 
 
@@ -153,9 +125,8 @@ def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -
         for count in {iterations.get(program), *([1, IN_A_GRAPH] if program == "forum" else [])}:
             for llvm in (19, 22):
                 made.append(executable(program, llvm, chip, count))
-                made.append(hoisted(program, llvm, chip, count))
         images(program, chip)
-    made.append(bare_runtime())
+    made += filter(None, [chain_runtime()])
     strip(made)
     return made
 

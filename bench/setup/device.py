@@ -35,8 +35,6 @@ class Device:
     iterations: Mapping[str, int] = field(default_factory=dict)
     repetitions: int = 20
     count: int = 1
-    #: The name or path of libcuda, if the device is NVIDIA's.
-    driver_library: str = ""
 
     @property
     def hip(self) -> Path:
@@ -49,8 +47,14 @@ class Device:
         return self.name in ("cuda", "hip")
 
 
-_EMULATED_ITERATIONS = {"forum": 20, "many": 1, "churn": 20, "overlap": 20, "spin": 1}
-ITERATIONS = {"forum": 1000, "many": 20, "churn": 500, "overlap": 500, "spin": 5}
+_EMULATED_ITERATIONS = {
+    **{"forum": 20, "many": 1, "churn": 20, "overlap": 20, "spin": 1, "fanin": 20},
+    **{"forkjoin": 20, "forkjoin-nowait": 1, "grow": 20, "ragged": 5},
+}
+ITERATIONS = {
+    **{"forum": 1000, "many": 20, "churn": 500, "overlap": 500, "spin": 5, "fanin": 200},
+    **{"forkjoin": 20, "forkjoin-nowait": 5, "grow": 400, "ragged": 100},
+}
 
 
 def _stub() -> Device:
@@ -93,7 +97,6 @@ def _cuda() -> Device:
         driver,
         ITERATIONS,
         count=len(found),
-        driver_library=library,
     )
 
 

@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 from bench.models import program
-from bench.models.program import VARIANTS, Variant
+from bench.models.program import Variant
 from bench.models.zoo import MODELS, Model
 from bench.setup import build, native
 from mgpu_rt._lowering import cache, lower, toolchain
@@ -36,7 +36,7 @@ def prepare(chip: str) -> list[Path]:
     """Builds every model in every variant, without debugging information."""
     made = []
     for model in MODELS:
-        for variant in VARIANTS:
+        for variant in program.variants(model):
             for llvm in RELEASES:
                 with contextlib.suppress(toolchain.LoweringFailed):  # the measurement reports it
                     made.append(executable(model, variant, llvm, chip))

@@ -28,21 +28,8 @@ STUB = ROOT / "build" / "hipstub" / "libamdhip64.so.5"
 FORUM = PROGRAMS / "forum.mlir"
 KERNEL = "test_func"
 
-MEASURING = (
-    "calls",
-    "threads",
-    "startup",
-    "hoisted",
-    "latency",
-    "replay",
-    "pairs",
-    "devices",
-    "modules",
-    "sparse",
-    "unmap",
-    "objects",
-)
-HEADERS = ("forum.h", "hip.h", "libcuda.h", "native.h", "rounds.h", "runtime.h")
+MEASURING = ("calls", "threads", "hoisted", "objects")
+HEADERS = ("forum.h", "hip.h", "native.h", "rounds.h", "runtime.h")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]
 
 
@@ -57,16 +44,15 @@ def need(*libraries: Path) -> None:
             raise Failed(f"{library} is missing: `make all stock test-libraries` builds it")
 
 
-def program(name: str, chip: str = pipelines.DEFAULT_CHIP, *, shared: bool = False) -> Path:
+def program(name: str, chip: str = pipelines.DEFAULT_CHIP) -> Path:
     """Compiles ``bench/native/<name>.c`` if the result is older than its sources, and returns the
     result's path.
 
-    If ``shared``, builds a library for a process that calls the program's main. The program
-    contains the forum's code object for ``chip``. Without a compiler, returns an existing file
-    unchanged.
+    The program contains the forum's code object for ``chip``. Without a compiler, returns an
+    existing file unchanged.
     """
     image = _image(chip)
-    result = OUT / chip / (f"{name}.so" if shared else name)
+    result = OUT / chip / name
     if result.exists() and shutil.which("cc") is None:
         return result
     sources = [*(SOURCES / file for file in (f"{name}.c", *HEADERS)), Path(__file__)]
@@ -74,8 +60,7 @@ def program(name: str, chip: str = pipelines.DEFAULT_CHIP, *, shared: bool = Fal
     if result.exists() and result.stat().st_mtime > newest:
         return result
     macros = [f'-DIMAGE_FILE="{image}"', f'-DKERNEL="{KERNEL}"']
-    kind = ["-shared", "-fPIC"] if shared else []
-    compile_c([*FLAGS, *kind, *macros, sources[0], "-ldl", "-pthread"], result)
+    compile_c([*FLAGS, *macros, sources[0], "-ldl", "-pthread"], result)
     return result
 
 

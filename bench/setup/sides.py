@@ -12,10 +12,8 @@ from bench.setup.device import Device
 
 STOCK, LLVM, PLAIN, OURS = "stock", "llvm", "plain", "mgpu_rt"
 EXCLUSIVE, LAZY, HOISTED = "exclusive", "lazy", "hoisted"
-REWRITTEN = "rewritten"
-APART = "apart"
-DRIVER = "driver"
-GRAPH, HAND_GRAPH = "graph", "graph by hand"
+NO_EVENTS = "no events"
+GRAPH, CHAIN_GRAPH, HAND_GRAPH = "graph", "graph as a chain", "graph by hand"
 SERIAL = "spin-serial"  # the hoisted program spin on one stream
 
 #: The sides in the order of the tables.
@@ -26,11 +24,10 @@ TITLES = {
     OURS: "mgpu_rt",
     EXCLUSIVE: "mgpu_rt exclusive",
     LAZY: "mgpu_rt exclusive, lazy",
-    REWRITTEN: "hoisted by mgpu-rt",
+    NO_EVENTS: "mgpu_rt without its cache of events",
     HOISTED: "by hand",
-    APART: "by hand, its own program",
-    DRIVER: "by hand on libcuda",
     GRAPH: "mgpu_rt's graph",
+    CHAIN_GRAPH: "mgpu_rt's graph as a chain",
     HAND_GRAPH: "graph by hand",
     SERIAL: "on one stream, by hand",
 }
@@ -39,10 +36,15 @@ TITLES = {
 ON_LIBCUDA = "libcuda.so.1,cuCtxSynchronize"
 
 #: The programs that have a version written by hand in bench/native/hoisted.c.
-BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
+BY_HAND = (
+    *("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL),
+    *("forkjoin", "forkjoin-nowait", "grow", "ragged"),
+)
 
-#: `mgpu-rt hoist` does not change events.mlir, because events.mlir itself chooses the device.
-NOT_REWRITTEN = ("events",)
+#: The programs that make events.
+WITH_EVENTS = ("events", "fanin", "forkjoin", "forkjoin-nowait")
+#: The value of MGPU_RT_CACHE for all caches except the cache of events.
+WITHOUT_EVENTS = "modules,functions,streams,memory,registrations,staging"
 
 
 @dataclass(frozen=True)
@@ -66,24 +68,21 @@ class Side:
         """Returns the command that runs a program in rounds; None if this side lacks the
         program."""
         iterations = device.iterations.get(program.removesuffix("-serial"))
-        if self.name == REWRITTEN:
-            if program in NOT_REWRITTEN:
-                return None
-            return [str(build.hoisted(program, llvm, device.chip, iterations))]
-        if self.name not in (HOISTED, DRIVER):
+        if self.name == NO_EVENTS and program not in WITH_EVENTS:
+            return None
+        if self.name != HOISTED:
             return [str(build.executable(program, llvm, device.chip, iterations))]
         if program not in BY_HAND:
             return None
-        library = device.driver_library if self.name == DRIVER else device.hip
-        arguments = by_hand_arguments(program, device, library)
+        arguments = by_hand_arguments(program, device)
         return [str(native.program("hoisted", device.chip)), *arguments]
 
 
-def by_hand_arguments(program: str, device: Device, library: Path | str) -> list[str]:
-    """Returns the arguments for bench/native/hoisted.c, which calls HIP or libcuda directly."""
+def by_hand_arguments(program: str, device: Device) -> list[str]:
+    """Returns the arguments for bench/native/hoisted.c, which calls HIP directly."""
     plain = program.removesuffix("-serial")
     images = build.images(plain, device.chip)
-    return [*map(str, (library, program, device.iterations.get(plain) or 1, *images)), "--"]
+    return [*map(str, (device.hip, program, device.iterations.get(plain) or 1, *images)), "--"]
 
 
 def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
@@ -97,11 +96,7 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
     exclusive = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # no other code calls HIP, by the user's word
     lazy = {**exclusive, "MGPU_RT_SYNC": "lazy"}
     sides += [Side(OURS, base), Side(EXCLUSIVE, exclusive), Side(LAZY, lazy)]
-    # `mgpu-rt hoist` rewrites programs for a runtime without a cache.
-    rewritten = Side(REWRITTEN, {**base, "MGPU_RT_CACHE": "off"})
-    sides += [rewritten, Side(HOISTED, base)]
-    if device.name == "cuda":
-        sides.append(Side(DRIVER, {**base, "BENCH_WAIT": ON_LIBCUDA}))
+    sides += [Side(NO_EVENTS, {**base, "MGPU_RT_CACHE": WITHOUT_EVENTS}), Side(HOISTED, base)]
     return sides
 
 
@@ -113,12 +108,16 @@ def by_hand_runtime(device: Device) -> Side:
 
 
 def graph_sides(device: Device) -> list[Side]:
-    """Returns the sides that run a program as one graph: a graph that this library builds, and a
-    graph built by hand."""
-    by_hand = by_hand_runtime(device)
+    """Returns the sides that run a program as one graph: a graph that this library builds, a graph
+    in which each node follows the node before, and a graph built by hand."""
+    sides = [Side(GRAPH, _base(device)), by_hand_runtime(device)]
+    chain = build.chain_runtime()
+    if chain:
+        sides.insert(1, Side(CHAIN_GRAPH, _preload(_base(device), chain, device.hip.parent)))
+    names = {HOISTED: HAND_GRAPH}
     return [
-        Side(GRAPH, {**_base(device), "BENCH_GRAPH": "on"}),
-        Side(HAND_GRAPH, {**by_hand.environment, "BENCH_GRAPH": "on"}),
+        Side(names.get(side.name, side.name), {**side.environment, "BENCH_GRAPH": "on"})
+        for side in sides
     ]
 
 

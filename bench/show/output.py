@@ -33,8 +33,6 @@ def _row(figure: Figure) -> list[str]:
 
 def show(result: Result, console: Console) -> None:
     """Prints one benchmark's table."""
-    if result.name == "breakdown":
-        _show_calls(result, console)
     table = Table(title=f"{result.name}: {result.device}", caption=result.method)
     table.title_justify = table.caption_justify = "left"
     table.add_column("figure")
@@ -58,32 +56,6 @@ def _left_out(result: Result) -> dict[str, list[str]]:
             words = [str(value) for key, value in row.items() if key != "left_out"]
             reasons.setdefault(row["left_out"], []).append(", ".join(words))
     return reasons
-
-
-def _show_calls(result: Result, console: Console) -> None:
-    """Prints the forum's table: the number of calls of each function and the time of a call, for
-    all sides."""
-    groups = sorted({(row["program"], row["llvm"]) for row in result.data})
-    for program, llvm in groups:
-        rows = [row for row in result.data if (row["program"], row["llvm"]) == (program, llvm)]
-        sides = list(dict.fromkeys(row["side"] for row in rows))
-        table = Table(title=f"{program}, LLVM {llvm}: {result.device}", title_justify="left")
-        table.add_column("function")
-        for side in sides:
-            table.add_column(f"{side}: calls", justify="right")
-            table.add_column("µs a call", justify="right")
-        taken = {(row["function"], row["side"]): row for row in rows}
-        for function in dict.fromkeys(row["function"] for row in rows):
-            cells = [taken.get((function, side)) for side in sides]
-            table.add_row(
-                function,
-                *(text for cell in cells for text in _call_cells(cell)),
-            )
-        console.print(table)
-
-
-def _call_cells(row: dict[str, Any] | None) -> tuple[str, str]:
-    return (f"{row['calls']:,}", number(row["us"])) if row else ("", "")
 
 
 def show_summary(results: Sequence[Result], console: Console) -> None:
@@ -148,14 +120,32 @@ def as_json(results: Sequence[Result], devices: Sequence[Device]) -> dict[str, A
 
 
 def path_in(directory: Path, devices: Sequence[Device]) -> Path:
-    """Returns ``<time>-<devices>.json`` in the directory."""
+    """Returns ``<time>-<devices>.json`` in the directory, or the path itself if it ends in
+    .json."""
+    if directory.suffix == ".json":
+        return directory
     stamp = _now()[:19].replace(":", "")
     return directory / f"{stamp}-{'-'.join(on.name for on in devices)}.json"
 
 
-def write(results: Sequence[Result], devices: Sequence[Device], path: Path) -> None:
-    """Writes the file; a new file replaces an earlier file."""
-    records.save(as_json(results, devices), path)
+def write(
+    results: Sequence[Result],
+    devices: Sequence[Device],
+    path: Path,
+    before: dict[str, Any] | None = None,
+) -> None:
+    """Writes the file; a new file replaces an earlier file. ``before`` is an earlier part of the
+    run, whose results the file keeps."""
+    content = as_json(results, devices)
+    if before:
+        parts = dict(before["benchmarks"])
+        for key, part in content["benchmarks"].items():
+            if key in parts:  # other models
+                part = {**part, **{of: parts[key][of] + part[of] for of in ("figures", "data")}}
+            parts[key] = part
+        known = {**before["devices"], **content["devices"]}
+        content = {**before, "devices": known, "benchmarks": parts}
+    records.save(content, path)
 
 
 def _now() -> str:

@@ -1,4 +1,4 @@
-"""Draws the results of a run: times, the driver's calls, graphs, threads and latencies."""
+"""Draws the results of a run: times, graphs and threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from bench.show.plots import breakdown, graphs, lines, models, programs
+from bench.show.plots import graphs, models, programs, threads
 from bench.show.plots.style import STYLE, Rows
 
 #: The function that draws a benchmark; it returns None if nothing can be drawn.
@@ -17,9 +17,7 @@ PLOTTERS: dict[str, Callable[[Rows], Figure | None]] = {
     "programs": programs.draw,
     "models": models.draw,
     "graphs": graphs.draw,
-    "breakdown": breakdown.draw,
-    "threads": lines.threads,
-    "latency": lines.latency,
+    "threads": threads.draw,
 }
 
 

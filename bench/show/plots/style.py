@@ -15,16 +15,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.setup.sides import (
-    DRIVER,
+    CHAIN_GRAPH,
     EXCLUSIVE,
     GRAPH,
     HAND_GRAPH,
     HOISTED,
     LAZY,
     LLVM,
+    NO_EVENTS,
     OURS,
     PLAIN,
-    REWRITTEN,
     STOCK,
     TITLES,
 )
@@ -32,7 +32,7 @@ from bench.setup.sides import (
 Rows = list[dict[str, Any]]
 
 #: Red marks sides that call the driver each time. Blue marks this library, green marks graphs, and
-#: grey marks hoisted programs.
+#: grey marks programs by hand.
 COLOURS = {
     STOCK: "#b2182b",
     LLVM: "#ef8a62",
@@ -40,10 +40,10 @@ COLOURS = {
     OURS: "#2166ac",
     EXCLUSIVE: "#4393c3",
     LAZY: "#92c5de",
-    REWRITTEN: "#999999",
+    NO_EVENTS: "#d1e5f0",
     HOISTED: "#555555",
-    DRIVER: "#111111",
     GRAPH: "#1b7837",
+    CHAIN_GRAPH: "#5aae61",
     HAND_GRAPH: "#a6dba0",
 }
 STYLE = {

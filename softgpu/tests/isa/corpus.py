@@ -113,7 +113,7 @@ def device_library(name: str, target: str, opt: int) -> tuple[bytes, list[str]]:
 
 def programs(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
     """Returns the code objects of the tests' and the benchmarks' MLIR programs."""
-    for folder in ("softgpu/tests/device/programs", "bench/programs", "bench/kernels"):
+    for folder in ("softgpu/tests/device/programs", "bench/programs"):
         for source in sorted((ROOT / folder).glob("*.mlir")):
             for name, image in lower.code_objects(source, target, opt_level=opt).items():
                 yield f"{source.stem}/{name}", image

@@ -56,6 +56,70 @@ static void sum(void **params) {
         out[i] = a[i] + b[i] + c[i];
 }
 
+/* Returns the number of threads of the grid, if grid and blocks have one dimension. */
+static int64_t threads(void) {
+    unsigned size[6];
+    hipstub_launch_size(size);
+    return (int64_t)size[0] * size[3];
+}
+
+/* scale(data, factor) */
+static void scale(void **params) {
+    float *data = floats(params, 0);
+    for (int64_t i = 0; i < threads(); ++i)
+        data[i] *= *(float *)params[MEMREF];
+}
+
+/* join(to, from) */
+static void join(void **params) {
+    float *to = floats(params, 0);
+    const float *from = floats(params, MEMREF);
+    for (int64_t i = 0; i < threads(); ++i)
+        to[i] += from[i];
+}
+
+/* extend(old, new, count): elements from `count` on are one more than the last row of 256 */
+static void extend(void **params) {
+    const float *old = floats(params, 0);
+    float *new = floats(params, MEMREF);
+    for (int64_t i = 0; i < threads(); ++i)
+        new[i] = i < *(int64_t *)params[2 * MEMREF] ? old[i] : old[i - 256] + 1.0f;
+}
+
+/* score(keys, values, scores) */
+static void score(void **params) {
+    const float *keys = floats(params, 0), *values = floats(params, MEMREF);
+    float *scores = floats(params, 2 * MEMREF);
+    for (int64_t i = 0; i < threads(); ++i)
+        scores[i] = keys[i] + values[i];
+}
+
+/* add_up(scores, total, first) */
+static void add_up(void **params) {
+    const float *scores = floats(params, 0) + *(int64_t *)params[2 * MEMREF];
+    float *total = floats(params, MEMREF);
+    for (int64_t i = 0; i < threads(); ++i)
+        total[i] += scores[i];
+}
+
+/* widen(batch, wide, count) */
+static void widen(void **params) {
+    const float *batch = floats(params, 0);
+    float *wide = floats(params, MEMREF);
+    for (int64_t i = 0; i < 4 * threads(); ++i)
+        wide[i] = batch[i % threads()];
+}
+
+/* narrow(wide, batch, count) */
+static void narrow(void **params) {
+    const float *wide = floats(params, 0);
+    float *batch = floats(params, MEMREF);
+    const int64_t count = threads();
+    for (int64_t i = 0; i < count; ++i)
+        batch[i] =
+            (wide[i] + wide[count + i] + wide[2 * count + i] + wide[3 * count + i]) / 4 + 1.0f;
+}
+
 /* count(out): counts the kernel's launches in a global of the module */
 static void count(void **params) {
     *integers(params, 0) = ++*(int32_t *)hipstub_global("launches");
@@ -74,10 +138,17 @@ void hipstub_kernels(void) {
         words[i] = sizeof(int64_t);
     hipstub_set_kernel("increment", increment, words, MEMREF + 1);
     hipstub_set_kernel("layer", layer, words, 2 * MEMREF + 1);
+    hipstub_set_kernel("join", join, words, 2 * MEMREF);
+    hipstub_set_kernel("extend", extend, words, 2 * MEMREF + 1);
+    hipstub_set_kernel("score", score, words, 3 * MEMREF);
+    hipstub_set_kernel("add_up", add_up, words, 2 * MEMREF + 1);
+    hipstub_set_kernel("widen", widen, words, 2 * MEMREF + 1);
+    hipstub_set_kernel("narrow", narrow, words, 2 * MEMREF + 1);
     hipstub_set_kernel("vecadd", vecadd, words, 3 * MEMREF + 1);
     hipstub_set_kernel("sum", sum, words, 4 * MEMREF);
     hipstub_set_kernel("count", count, words, MEMREF);
     hipstub_set_kernel("mark", mark, words, MEMREF);
     words[MEMREF] = sizeof(float);
     hipstub_set_kernel("add", add, words, MEMREF + 1);
+    hipstub_set_kernel("scale", scale, words, MEMREF + 1);
 }

@@ -11,6 +11,7 @@ import itertools
 import json
 import random
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,11 +20,15 @@ import pytest
 from click.testing import CliRunner
 
 from bench import __main__ as command
-from bench.measure import breakdown, programs, rounds
+from bench import records
+from bench.measure import programs, rounds
 from bench.measure.rounds import Runner
 from bench.setup import build, device, native, sides
+from bench.show import output
 from bench.show.figures import Figure, Result
 from mgpu_rt._lowering import cache, pipelines, toolchain
+from tests.runtime.programs.test_programs import ROUNDS, printed
+from tests.support.patience import HANG
 from tests.support.suites import in_check
 
 CHIP = pipelines.DEFAULT_CHIP
@@ -53,7 +58,8 @@ def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: 
     for side in sides.all_sides(stub, None):
         line = side.command(program, llvm, stub)
         if line is None:
-            assert program == "events" and side.name in (sides.REWRITTEN, sides.HOISTED)
+            missing = sides.BY_HAND if side.name == sides.HOISTED else sides.WITH_EVENTS
+            assert program not in missing
             continue
         runner = Runner(line, side.environment)
         assert runner.round(1) > 0
@@ -62,14 +68,13 @@ def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: 
 
 
 def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) -> None:
-    """The hand-written loop, the rewritten program and the library make equal numbers of
-    launches."""
+    """The hand-written loop and the library make equal numbers of launches."""
     for program in sides.BY_HAND:
         if program in (sides.SERIAL, "spin"):
             continue
         by_side = {}
         for side in sides.all_sides(stub, None):
-            if side.name not in (sides.OURS, sides.REWRITTEN, sides.HOISTED):
+            if side.name not in (sides.OURS, sides.HOISTED):
                 continue
             log = tmp_path / f"{program}-{side.name}"
             env = {**side.environment, "HIPSTUB_MODE": "record", "HIPSTUB_LOG": str(log)}
@@ -78,35 +83,23 @@ def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) ->
             native.run([*line, time.monotonic_ns(), 3], env)
             by_side[side.name] = json.loads(log.read_text())["counts"]["hipModuleLaunchKernel"]
         assert by_side[sides.OURS] == by_side[sides.HOISTED] > 0, program
-        assert by_side[sides.REWRITTEN] == by_side[sides.OURS], program
 
 
-@pytest.mark.parametrize("program", ["forum", "many", "churn", "vecadd", "overlap"])
-def test_programs_by_hand_run_on_libcuda(program: str) -> None:
-    """A stand-in for NVIDIA's driver accepts any image."""
-    library = native.ROOT / "build" / "custub" / "libcuda.so.1"
-    words = [library, program, 2, *build.images(program, CHIP), "--", time.monotonic_ns(), 3]
-    env = {**native.plain_environment(), "BENCH_WAIT": f"{library},cuCtxSynchronize"}
-    assert native.run_json([native.program("hoisted"), *words], env)[0] > 0
-
-
-@pytest.mark.check
-def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
-    """The breakdown separates calls that happen once from calls in each iteration."""
-    rows = breakdown.run(stub, quiet).data
-    calls = {
-        (row["llvm"], row["side"], row["function"]): row["calls"] / row["iterations"]
-        for row in rows
-        if (row["program"], row["layer"]) == ("forum", "driver")
-    }
-    starts = {row["side"]: row["once_ms"] for row in rows if row["layer"] == "start"}
-    assert set(starts) == {sides.STOCK, sides.OURS}
-    assert all(starts.values())
-    assert calls[19, sides.STOCK, "hipModuleLoadData"] == 1
-    assert calls[19, sides.OURS, "hipModuleLoadData"] == 0
-    assert calls[22, sides.STOCK, "hipModuleLoadData"] == 0
-    assert calls[22, sides.OURS, "hipStreamCreate"] == 0
-    assert calls[22, sides.OURS, "hipModuleLaunchKernel"] == 1
+@pytest.mark.parametrize("program", ["churn", "forkjoin", "forkjoin-nowait", "grow", "ragged"])
+def test_programs_by_hand_compute_the_same(program: str) -> None:
+    on = device.find("softgpu")
+    words = sides.by_hand_arguments(program, on)
+    words[2] = str(ROUNDS)
+    env = {**on.environment, "BENCH_WAIT": f"{on.hip},hipDeviceSynchronize", "BENCH_RESULT": "on"}
+    done = subprocess.run(
+        [native.program("hoisted", on.chip), *words],
+        env=env,
+        input="1\n",
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert done.stderr == printed(program, 22).splitlines(keepends=True)[0]
 
 
 def test_no_process_of_a_comparison_outlives_it(
@@ -130,15 +123,6 @@ def test_no_process_of_a_comparison_outlives_it(
     with pytest.raises(native.Failed, match="/nowhere"):
         rounds.turns({"one": right, "wrong": wrong}, 3, 1, random.Random(0))
     assert [runner._process.poll() is None for runner in started] == [False] * 4
-
-
-@pytest.mark.nightly
-def test_the_library_without_instrumentation_works(stub: device.Device) -> None:
-    side = f"bare,{build.bare_runtime()}"
-    line = [native.program("calls"), "record", native.STUB, 10, 7, side]
-    env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_EXCLUSIVE="on")
-    counts = native.run_json(line, env)["counts"]
-    assert counts == {"hipModuleLaunchKernel": 10, "hipStreamSynchronize": 10}
 
 
 # ---- without MLIR's tools ------------------------------------------------------------------------
@@ -197,13 +181,12 @@ def test_every_target_is_of_a_program_and_a_side() -> None:
 @pytest.mark.check
 def test_the_command_writes_results_and_draws_plots(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    arguments = ["--device", "stub", "--only", "breakdown", "--only", "threads", "--threads", "2"]
+    arguments = ["--device", "stub", "--only", "in_python", "--only", "threads", "--threads", "2"]
     done = CliRunner().invoke(command.main, [*arguments, "--repetitions", "3", "--out", tmp_path])
     assert done.exit_code == 0, done.output
-    assert "hipModuleLoadData" in done.output
     (written,) = tmp_path.glob("*-stub.json")
     results = json.loads(written.read_text())
-    assert set(results["benchmarks"]) == {"breakdown-stub", "threads-stub"}
+    assert set(results["benchmarks"]) == {"in_python-stub", "threads-stub"}
     assert results["devices"]["stub"]["title"].startswith("no device")
     drawn = CliRunner().invoke(command.main, ["plot", str(written)])
     assert drawn.exit_code == 0, drawn.output
@@ -234,14 +217,26 @@ def test_earlier_figures_stay_where_a_later_benchmark_breaks(
 
     def measured(name: str, *_: object) -> Callable[[object], Result]:
         def measure(_step: object) -> Result:
-            if name == "replay":
+            if name == "threads":
                 raise OSError
             return Result(name, "d", "m", [Figure("a", 1.5, "ns")])
 
         return measure
 
     monkeypatch.setattr(command, "_benchmark", measured)
-    words = ["--device", "stub", "--only", "startup", "--only", "replay", "--out", str(tmp_path)]
+    words = ["--device", "stub", "--only", "calls", "--only", "threads", "--out", str(tmp_path)]
     assert isinstance(CliRunner().invoke(command.main, words).exception, OSError)
     (path,) = tmp_path.iterdir()
-    assert list(json.loads(path.read_text())["benchmarks"]) == ["startup-stub"]
+    assert list(json.loads(path.read_text())["benchmarks"]) == ["calls-stub"]
+
+
+def test_a_later_part_of_a_run_adds_its_results(tmp_path: Path) -> None:
+    path, on = tmp_path / "bench.json", [device.find("stub")]
+    first = Result("models", "d", "m", [Figure("a", 1.5, "µs")], data=[{"us": 1.5}])
+    second = Result("models", "d", "m", [Figure("b", 2.5, "µs")], data=[{"us": 2.5}])
+    output.write([first, Result("calls", "d", "m")], on, path)
+    output.write([second], on, path, records.load(path))
+    benchmarks = json.loads(path.read_text())["benchmarks"]
+    assert set(benchmarks) == {"models-stub", "calls-stub"}
+    assert [figure["name"] for figure in benchmarks["models-stub"]["figures"]] == ["a", "b"]
+    assert benchmarks["models-stub"]["data"] == [{"us": 1.5}, {"us": 2.5}]

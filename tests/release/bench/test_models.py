@@ -42,7 +42,9 @@ def run(model: Model, variant: Variant, llvm: int, name: str = "softgpu") -> Non
 
 def test_models_have_as_many_kernels_as_they_say() -> None:
     counted = {model.name: model.graph().kernels for model in MODELS}
-    assert counted == {"mlp": 11, "cnn": 13, "block": 45, "blocks": 45, "dense": 300}
+    assert counted == {"mlp": 11, "cnn": 13, "block": 45, "blocks": 45, "dense": 300} | {
+        "decode": 50
+    }
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
@@ -77,6 +79,14 @@ def test_every_variant_computes_what_numpy_does(variant: Variant) -> None:
 )
 def test_models_compute_what_numpy_does(name: str) -> None:
     run(BY_NAME[name], CHAIN if name == "blocks" else SHARED, 19)
+
+
+@pytest.mark.parametrize(
+    ("variant", "llvm"), [pytest.param(CHAIN, 22, marks=CHECK), (WAITS, 19)], ids=str
+)
+def test_a_decoder_computes_what_numpy_does(variant: Variant, llvm: int) -> None:
+    """Each token allocates caches with one more row."""
+    run(BY_NAME["decode"], variant, llvm)
 
 
 @pytest.mark.nightly

@@ -21,7 +21,7 @@ def test_tables_show_the_results(name: str) -> None:
 
 
 def test_both_machines_have_tables_and_a_plot() -> None:
-    for kind, device in (("programs", "cuda"), ("programs", "softgpu"), ("latency", "cuda")):
+    for kind, device in (("programs", "cuda"), ("programs", "softgpu"), ("models", "cuda")):
         assert re.search(rf"<!-- table {kind} \S+ {device} -->\n[^<]*\|", FIGURES)
     assert re.search(r"!\[[^]]+\]\(\.\./\.\./bench/results/[^)]+\.png\)", FIGURES)
 

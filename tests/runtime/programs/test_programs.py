@@ -32,6 +32,16 @@ from tests.support.suites import covering
 LAUNCHES = 1000
 ROUNDS = 7
 
+
+def _long_batches() -> int:
+    """Returns how many of the random batches of ragged.mlir have more than half of the elements."""
+    state, count = 1, 0
+    for _ in range(ROUNDS):
+        state = (state * 1664525 + 1013904223) % 2**32
+        count += state >> 31
+    return count
+
+
 #: Returns each program's output after ROUNDS rounds; vecadd and events have only one round.
 PRINTED = {
     "forum": "",
@@ -43,11 +53,17 @@ PRINTED = {
     "layers": f"{3 * ROUNDS}\n",
     "overlap": f"{2 * ROUNDS}\n{3 * ROUNDS}\n",
     "fanin": f"{6 * ROUNDS}\n",
+    "forkjoin": "5\n",
+    "forkjoin-nowait": "5\n",
+    "grow": f"{ROUNDS * (ROUNDS + 1)}\n",
+    "ragged": f"{ROUNDS}\n{_long_batches()}\n",
     "samename": "12\n",
     "vecadd": " ".join(["3.75"] * 1000) + "\n",
     "globals": f"{ROUNDS}\n",
 }
 ONCE = ("vecadd", "events")
+#: As lowered, these programs never destroy some of their streams.
+LEAKING = ("events", "forkjoin", "forkjoin-nowait")
 PROGRAMS = [(name, llvm) for name in PRINTED for llvm in releases(name)]
 
 #: Ways to use the library, each with a policy.

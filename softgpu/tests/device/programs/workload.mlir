@@ -1,4 +1,4 @@
-// What the emulator is timed with: no host code, launched by bench/native/emulator.c.
+// Kernels without host code: they were timed for softgpu/REFERENCE.md, and the tests decode them.
 module attributes {gpu.container_module} {
   gpu.module @kernels {
     memref.global "private" @tile_a : memref<16x16xf32, #gpu.address_space<workgroup>>

@@ -91,6 +91,11 @@ struct stream {
     struct stream_queue *queue; /* the queue of idle streams that contains the stream; NULL: none */
     uint64_t put_off; /* the value of `submitted` when a synchronise was postponed (lazy_sync.h) */
     struct stream *newer, *older; /* in the queue */
+    uint64_t maker;   /* the block of tickets of the thread that got the stream from the library */
+    bool asked_about; /* a thread asks HIP about the held stream (held.h) */
+    hipEvent_t mark;  /* the library's own event, or NULL (held.c) */
+    uint64_t mark_fence, marked; /* while the event is pending: the fence and the value of
+                                  * `submitted` before the event was recorded; otherwise 0 */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct stream, state) == 64, "a free reads only the first cache line");
 

@@ -65,6 +65,9 @@ static void begin_life(struct stream *stream, int device, int state) {
     store_relaxed(&stream->asked, 0);
     store_relaxed(&stream->asked_fence, 0);
     store_relaxed(&stream->device, device);
+    stream->mark = NULL; /* HIP has destroyed the event of the handle's earlier stream, or the
+                          * event is leaked */
+    stream->mark_fence = 0;
     store_release(&stream->state, state);
 }
 

@@ -94,9 +94,12 @@ static bool ask(struct stream *stream) {
 
 bool stream_query_held(struct stream *stream, bool *asked) {
     bool learned = false;
-    if (stream_state(stream) != STREAM_LIVE || !stream_handle(stream) ||
-        load_relaxed(&stream->external_users) ||
-        !PROOF(asked_stream_is_of_the_thread, is_of_this_thread(stream)) || !begin_question(stream))
+    if (!stream_is_live(stream) || stream_state(stream) != STREAM_LIVE ||
+        load_relaxed(&stream->external_users))
+        return false;
+    if (stream_is_known_idle(stream))
+        return true;
+    if (!PROOF(asked_stream_is_of_the_thread, is_of_this_thread(stream)) || !begin_question(stream))
         return false;
     *asked = true;
     if (can_be_asked(stream_handle(stream)))
@@ -114,6 +117,7 @@ void stream_drop_mark(struct stream *stream) {
 }
 
 void stream_drop_marks(int device) {
+    stream_return_all();
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         if (!of_device(device, load_relaxed(&stream->device)) || !stream->mark ||
             !begin_question(stream))

@@ -373,6 +373,7 @@ static int trim_streams(int device) {
 }
 
 static void invalidate_streams(int device) {
+    stream_return_all();
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (PROOF(reset_ends_its_own_streams, of_device(device, load_relaxed(&stream->device)))) {
             (void)stream_invalidate(stream);
@@ -395,6 +396,7 @@ static void release_of_thread(struct thread *thread) {
 
 static size_t list_streams(struct cached *out, size_t room) {
     size_t count = 0;
+    stream_return_all();
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
         if (state <= STREAM_LOST || state == STREAM_EXTERNAL)

@@ -11,6 +11,7 @@
 #include "proof.h"
 #include "shared/caches.h"
 #include "shared/ranges.h"
+#include "streams/held.h"
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
@@ -20,7 +21,7 @@
 
 /* A search visits each block that has several fences and the wanted size. So the pools of a device
  * hold at most WAITING_MOST blocks with several fences. */
-enum { POOLS_PER_SEARCH = 8, WAITING_MOST = 256 };
+enum { POOLS_PER_SEARCH = 8, QUESTIONS_PER_SEARCH = 2, WAITING_MOST = 256 };
 enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
 
 static const char free_expression[] = "hipFree(ptr)";
@@ -561,14 +562,32 @@ static struct block *take_ready(struct block_pool *pool, size_t size, const stru
     return block;
 }
 
-/* Does the work of take_ready. If no block is ready, queries the stream that a block waits for, if
- * the program does not hold that stream, and tries again. */
+/* Asks HIP about a stream. Returns true if more of the stream's work is known to be done than
+ * before. */
+static bool query_holder(struct stream *holder, int *questions) {
+    bool asked = false;
+    const bool learned = DOUBT(destroyed_stream_is_done, stream_query_unheld(holder, &asked)) ||
+                         DOUBT(held_stream_is_done, stream_query_held(holder, &asked));
+    *questions -= asked;
+    return learned;
+}
+
+/* Does the work of take_ready. If no block is ready, asks HIP about the stream that a block waits
+ * for, and tries again. If a block is ready while another block waits, asks once, so that the other
+ * block is ready when the program needs it. A search asks at most QUESTIONS_PER_SEARCH questions;
+ * *questions is the number of questions that are left. */
 static struct block *take_after_asking(struct block_pool *pool, size_t size,
-                                       const struct stream *stream) {
-    struct stream *holder = NULL;
+                                       const struct stream *stream, int *questions) {
+    struct stream *holder = NULL, *before = NULL;
     struct block *block = take_ready(pool, size, stream, &holder);
-    if (!block && holder && DOUBT(destroyed_stream_is_done, stream_query_unheld(holder)))
+    while (!block && holder && holder != before && *questions > 0 &&
+           query_holder(holder, questions)) {
+        before = holder;
+        holder = NULL;
         block = take_ready(pool, size, stream, &holder);
+    }
+    if (block && holder && holder != before && *questions > 0)
+        (void)query_holder(holder, questions);
     return block;
 }
 
@@ -580,20 +599,21 @@ static struct block *take_after_asking(struct block_pool *pool, size_t size,
 static struct block *search_pools(int device, size_t size, struct stream *stream, bool shared) {
     struct block_pool *own = stream ? load_acquire(&stream->pool) : NULL, *pool;
     struct block *block = NULL;
+    int questions = QUESTIONS_PER_SEARCH;
     if (shared)
         return PROOF_VALUE(shared_block_is_idle,
-                           take_after_asking(&shared_pools[device], size, NULL),
+                           take_after_asking(&shared_pools[device], size, NULL, &questions),
                            block_pool_take_own(&shared_pools[device], size));
     if (own)
-        block = take_after_asking(own, size, stream);
+        block = take_after_asking(own, size, stream, &questions);
     if (!block)
-        block = take_after_asking(&device_pools[device], size, stream);
+        block = take_after_asking(&device_pools[device], size, stream, &questions);
     pool = load_acquire(&next_pool);
     for (int looked = 0; looked < POOLS_PER_SEARCH && !block; looked++) {
         if (!pool && !(pool = load_acquire(&stream_pools)))
             return NULL;
         if (pool != own && PROOF(block_is_of_the_device, pool->device == device))
-            block = take_after_asking(pool, size, stream);
+            block = take_after_asking(pool, size, stream, &questions);
         if (!block)
             pool = pool->next;
         store_release(&next_pool, pool);

@@ -14,6 +14,8 @@ struct thread *thread_list;
 
 struct thread thread_none = {.event_count = EVENT_SLOTS};
 
+static bool unlisted; /* a thread without a block has called this library; under tables_lock */
+
 uint64_t thread_take_tickets(struct thread *thread) {
     static uint64_t given;
     const uint64_t first =
@@ -68,14 +70,24 @@ struct thread *thread_new(void) {
             pthread_setspecific(key, thread);
         thread_self = thread;
     }
+    if (!thread) {
+        pthread_mutex_lock(&tables_lock);
+        unlisted = true;
+        pthread_mutex_unlock(&tables_lock);
+    }
     choose_device();
     return thread ? thread : &thread_none;
 }
 
+bool thread_is_alone_locked(void) {
+    const struct thread *self = thread_self;
+    return self && thread_list == self && !self->next && !unlisted;
+}
+
 bool thread_is_alone(void) {
-    const struct thread *self = thread_get();
+    (void)thread_get();
     pthread_mutex_lock(&tables_lock);
-    const bool alone = thread_list == self && !self->next;
+    const bool alone = thread_is_alone_locked();
     pthread_mutex_unlock(&tables_lock);
     return alone;
 }

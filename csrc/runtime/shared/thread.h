@@ -61,8 +61,11 @@ static inline bool thread_is_none(const struct thread *thread) {
 
 struct thread *thread_new(void);
 
-/* Returns true if no other living thread has called this library. */
+/* Returns true if no other living thread has called this library. If a thread has no block, the
+ * answer is always false. */
 bool thread_is_alone(void);
+/* Does the work of thread_is_alone. The caller holds tables_lock. */
+bool thread_is_alone_locked(void);
 
 /* Returns the calling thread's block, which its first call allocates; or thread_none. */
 static inline struct thread *thread_get(void) {
@@ -73,9 +76,9 @@ static inline struct thread *thread_get(void) {
 /* Reserves a block of tickets for the thread; returns the first ticket. */
 uint64_t thread_take_tickets(struct thread *thread);
 
-/* Returns an odd number that no other call in any thread returns. Costs one locked operation in a
- * million calls. */
-enum { TICKET_BLOCK = 1 << 20 };
+/* Returns an odd number that no other call in any thread returns. Costs one locked operation in two
+ * billion calls. */
+#define TICKET_BLOCK (UINT64_C(1) << 32)
 static inline uint64_t thread_next_ticket(struct thread *thread) {
     const uint64_t next = thread->ticket + 2;
     if (UNLIKELY(next % TICKET_BLOCK <= 2)) /* the thread has used all tickets of its block, or has
@@ -83,6 +86,20 @@ static inline uint64_t thread_next_ticket(struct thread *thread) {
         return thread_take_tickets(thread);
     thread->ticket = next;
     return next;
+}
+
+/* Returns the number of the block that contains a ticket, or the name of a submission that was made
+ * from it (streams.h). Returns 0 for 0. */
+static inline uint64_t thread_ticket_block(uint64_t name) {
+    return name ? (name - 1) / TICKET_BLOCK + 1 : 0;
+}
+
+/* Returns the number of the block from which the thread takes its next tickets; 0 if the thread has
+ * none. */
+static inline uint64_t thread_own_tickets(struct thread *thread) {
+    if (!thread->ticket)
+        (void)thread_take_tickets(thread);
+    return thread_ticket_block(thread->ticket);
 }
 
 /* The list of all threads' blocks; the caller holds tables_lock. */

@@ -41,9 +41,12 @@ struct thread;
  * remove     LOST           GONE           who has taken it                cas acq_rel
  * use        GONE           EXTERNAL       a thread that names it          release, tables_lock
  * end        EXTERNAL       GONE           the last that did               cas, tables_lock
+ * leave the  LIVE           LEFT           who lists another stream, if    cas acq_rel, tables_lock
+ * list                                     no other thread calls us
+ * return     LEFT           LIVE           who names it                    cas acq_rel, tables_lock
  * invalidate TAKEN          LOST           who saw the reset               cas acq_rel
  *            LIVE, IDLE,    GONE
- *            RETIRED
+ *            RETIRED, LEFT
  *
  * These transitions ensure that an entry begins to serve a new stream only after all threads have
  * stopped using the entry for the old stream. If HIP returns the handle of a LOST stream for a new
@@ -59,6 +62,7 @@ enum stream_state {
                       * changes the state to GONE */
     STREAM_IDLE,     /* idle, and may be handed out */
     STREAM_LIVE,     /* held by the program */
+    STREAM_LEFT,     /* held by the program, idle, and not in the list of streams.h */
     STREAM_RETIRED,  /* the program has destroyed the stream, but work is pending */
     STREAM_EXTERNAL, /* the program created the stream and passed it to mgpu_rt_use_stream. Null
                       * streams and the entries for untracked work also have this state */
@@ -91,6 +95,14 @@ struct stream {
     struct stream_queue *queue; /* the queue of idle streams that contains the stream; NULL: none */
     uint64_t put_off; /* the value of `submitted` when a synchronise was postponed (lazy_sync.h) */
     struct stream *newer, *older; /* in the queue */
+    uint64_t maker; /* the block of tickets of the thread that got the stream from the library */
+    struct stream *next_left;    /* links the streams that were LEFT since stream_return_all; under
+                                  * tables_lock */
+    bool in_left;                /* that chain contains the stream; under tables_lock */
+    bool asked_about;            /* a thread asks HIP about the held stream (held.h) */
+    hipEvent_t mark;             /* the library's own event, or NULL (held.c) */
+    uint64_t mark_fence, marked; /* while the event is pending: the fence and the value of
+                                  * `submitted` before the event was recorded; otherwise 0 */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct stream, state) == 64, "a free reads only the first cache line");
 

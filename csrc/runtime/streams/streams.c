@@ -6,6 +6,7 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
+#include "shared/thread.h"
 
 struct handle_map stream_map = HANDLE_MAP(struct stream);
 struct stream *stream_list;
@@ -20,16 +21,42 @@ struct advice stream_fault = {
 static size_t listed;
 static size_t gone;
 
+/* ---- streams that the program has left behind ----
+ *
+ * Lowered programs create streams, use them once, and keep them for ever. Each free looks at all
+ * listed streams. So idle streams leave the list, and return to it at their next use. A thread may
+ * just have begun to use a stream, so no stream leaves the list while other threads call the
+ * library. */
+
+enum { LISTED_MOST = 16 };
+static size_t sweep_at = LISTED_MOST; /* number of listed streams at which the list is swept */
+static struct stream *left;
+
+/* Under tables_lock. */
+static bool leaves_list(struct stream *stream) {
+    if (stream_state(stream) != STREAM_LIVE || load_relaxed(&stream->external_users) ||
+        !PROOF(left_stream_is_idle, stream_is_idle(stream)) ||
+        !PROOF(no_other_thread_uses_a_left_stream, thread_is_alone_locked()) ||
+        !stream_change(stream, STREAM_LIVE, STREAM_LEFT))
+        return false;
+    if (!stream->in_left) {
+        stream->in_left = true;
+        stream->next_left = left;
+        left = stream;
+    }
+    return true;
+}
+
 /* Removes the streams that HIP has destroyed, except streams for whose fence a block still waits.
- * Under tables_lock. */
+ * Also removes idle streams that the program holds. Under tables_lock. */
 static void sweep_list(const struct stream *stays) {
     struct stream **link = &stream_list;
     store_relaxed(&gone, 0);
     while (*link) {
         struct stream *each = *link;
-        each->listed =
-            each == stays || !stream_is_gone(each) ||
-            DOUBT(blocks_wait_for_a_stream_that_is_gone, load_acquire(&each->has_waiters));
+        each->listed = each == stays || (!stream_is_gone(each) && !leaves_list(each)) ||
+                       DOUBT(blocks_wait_for_a_stream_that_is_gone,
+                             stream_is_gone(each) && load_acquire(&each->has_waiters));
         if (each->listed) {
             link = &each->next_listed;
         } else {
@@ -37,19 +64,52 @@ static void sweep_list(const struct stream *stays) {
             listed--;
         }
     }
+    sweep_at = listed > LISTED_MOST / 2 ? 2 * listed : LISTED_MOST;
 }
 
-/* The list is swept once half of its streams may be gone, so a stream's cost does not grow with the
- * number of streams. Under tables_lock. */
-static void list_stream(struct stream *stream) {
-    if (load_relaxed(&gone) && 2 * load_relaxed(&gone) >= listed)
-        sweep_list(stream);
+/* Under tables_lock. */
+static void add_to_list(struct stream *stream) {
     if (stream->listed)
         return;
     stream->listed = true;
     listed++;
     store_release(&stream->next_listed, stream_list);
     store_release(&stream_list, stream);
+}
+
+/* The list is swept once half of its streams may be gone, or once it has twice as many streams as
+ * after the last sweep. So a stream's cost does not grow with the number of streams. Under
+ * tables_lock. */
+static void list_stream(struct stream *stream) {
+    if ((load_relaxed(&gone) && 2 * load_relaxed(&gone) >= listed) || listed >= sweep_at)
+        sweep_list(stream);
+    add_to_list(stream);
+}
+
+/* Under tables_lock. */
+static bool return_to_list(struct stream *stream) {
+    if (!stream_change(stream, STREAM_LEFT, STREAM_LIVE))
+        return false;
+    PROOF_STEP(used_stream_is_listed_again, add_to_list(stream));
+    return true;
+}
+
+__attribute__((noinline)) bool stream_return(struct stream *stream) {
+    pthread_mutex_lock(&tables_lock);
+    const bool held = return_to_list(stream) || stream_state(stream) == STREAM_LIVE;
+    pthread_mutex_unlock(&tables_lock);
+    return held;
+}
+
+void stream_return_all(void) {
+    pthread_mutex_lock(&tables_lock);
+    while (left) {
+        struct stream *stream = left;
+        left = stream->next_left;
+        stream->in_left = false;
+        (void)return_to_list(stream);
+    }
+    pthread_mutex_unlock(&tables_lock);
 }
 
 void stream_count_gone(void) {
@@ -65,6 +125,9 @@ static void begin_life(struct stream *stream, int device, int state) {
     store_relaxed(&stream->asked, 0);
     store_relaxed(&stream->asked_fence, 0);
     store_relaxed(&stream->device, device);
+    stream->mark = NULL; /* HIP has destroyed the event of the handle's earlier stream, or the
+                          * event is leaked */
+    stream->mark_fence = 0;
     store_release(&stream->state, state);
 }
 
@@ -238,6 +301,8 @@ hipError_t stream_wait_for_device(int device) {
     const int current = hip_current_device();
     hipError_t error = current != device ? hip.SetDevice(device) : hipSuccess;
     const bool notes = !exchange_acquire(&noting, true);
+    if (notes)
+        stream_return_all();
     for (struct stream *stream = notes ? stream_first() : NULL; stream;
          stream = stream_next(stream))
         if (load_relaxed(&stream->device) == device) {

@@ -34,7 +34,9 @@ static inline int stream_state(const struct stream *stream) {
 CHECKS bool stream_may_change(int from, int to) {
     switch (from) {
     case STREAM_LIVE:
-        return to == STREAM_IDLE || to == STREAM_TAKEN;
+        return to == STREAM_IDLE || to == STREAM_TAKEN || to == STREAM_LEFT;
+    case STREAM_LEFT:
+        return to == STREAM_LIVE;
     case STREAM_IDLE:
         return to == STREAM_LIVE || to == STREAM_TAKEN;
     case STREAM_RETIRED:
@@ -56,10 +58,19 @@ static inline bool stream_is_gone(const struct stream *stream) {
     return stream_state(stream) <= STREAM_LOST;
 }
 
-/* Returns true if the program holds the stream, or created it by calling HIP. */
-static inline bool stream_is_live(const struct stream *stream) {
+/* Puts a stream that is LEFT into the list again; the stream is then LIVE. Returns false if the
+ * program no longer holds the stream. */
+bool stream_return(struct stream *stream);
+/* Puts all streams that are LEFT into the list again. */
+void stream_return_all(void);
+
+/* Returns true if the program holds the stream, or created it by calling HIP. A stream that is LEFT
+ * becomes LIVE. Each call that submits work to a stream, or frees memory on it, calls this function
+ * first. So a stream that is LEFT has no pending work. */
+static inline bool stream_is_live(struct stream *stream) {
     const int state = stream_state(stream);
-    return LIKELY(state == STREAM_LIVE) || state == STREAM_EXTERNAL;
+    return LIKELY(state == STREAM_LIVE) || state == STREAM_EXTERNAL ||
+           (state == STREAM_LEFT && stream_return(stream));
 }
 
 /* Returns the entry of a stream, or NULL if the runtime did not create the stream. A hit on the
@@ -216,9 +227,9 @@ hipError_t stream_ask(struct stream *stream);
 /* The advice that is printed when a wait returns an error of earlier work. */
 extern struct advice stream_fault;
 
-/* All streams that are not gone, and some that are gone. Readers traverse the list without a lock.
- * A removed stream still links to the next, and a reinserted stream links to the first. Therefore
- * no reader misses a stream that stays in the list. */
+/* All streams that are not gone and not LEFT, and some that are gone. Readers traverse the list
+ * without a lock. A removed stream still links to the next, and a reinserted stream links to the
+ * first. Therefore no reader misses a stream that stays in the list. */
 extern struct stream *stream_list;
 static inline struct stream *stream_first(void) {
     return load_acquire(&stream_list);

@@ -12,6 +12,7 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
+#include "streams/held.h"
 #include "streams/lazy_sync.h"
 #include "telemetry/counters.h"
 #include "telemetry/publish.h"
@@ -111,11 +112,12 @@ static struct stream *take_idle(int device) {
     return found;
 }
 
-bool stream_query_unheld(struct stream *stream) {
+bool stream_query_unheld(struct stream *stream, bool *asked) {
     const int state = stream_state(stream);
     if ((state != STREAM_IDLE && state != STREAM_RETIRED) ||
         !device_kept(load_relaxed(&stream->device)) || !take_stream(stream, state))
         return false;
+    *asked = true;
     const bool done = stream_ask(stream) == hipSuccess;
     queue_put(state == STREAM_IDLE ? &idle : &retired, stream);
     return done;
@@ -155,9 +157,15 @@ static bool invalidate_taken(void *taken) {
 
 /* Destroys a stream that the caller has taken. If freed blocks wait for the stream's work, the
  * library first waits for that work, because hipStreamDestroy does not always wait. Afterwards any
- * stream may use these blocks. */
+ * stream may use these blocks. While another thread asks HIP about the stream, puts the stream into
+ * a queue again, and returns hipErrorNotReady. */
 static hipError_t destroy_taken(struct stream *stream) {
+    if (DOUBT(stream_is_in_question, stream_is_asked_about(stream))) {
+        queue_put(&retired, stream);
+        return hipErrorNotReady;
+    }
     lazy_settle(NULL);
+    stream_drop_mark(stream);
     const uint64_t fence = stream_set_fence(stream);
     if (fence && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess) {
         stream_complete_fence(stream, fence);
@@ -185,10 +193,11 @@ static void enforce_limit(int device) {
             !(stream = queue_take(&idle, device, false)))
             stream = queue_take(&retired, device, false);
         pthread_mutex_unlock(&tables_lock);
-        if (!stream)
+        const hipError_t error = stream ? destroy_taken(stream) : hipErrorNotReady;
+        if (error == hipErrorNotReady)
             return;
         stats_eviction(CACHE_STREAMS);
-        REPORT("hipStreamDestroy(stream)", destroy_taken(stream), NULL);
+        REPORT("hipStreamDestroy(stream)", error, NULL);
     }
 }
 
@@ -304,6 +313,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
             queue_those_of_threads();
         caches_stream_begins(stream);
     }
+    store_relaxed(&stream->maker, thread_own_tickets(thread));
     if (!thread_is_none(thread)) {
         store_relaxed(&thread->stream, stream);
         PROOF_STEP(last_stream_is_left_to_others, leave_to_others(before));
@@ -321,6 +331,7 @@ bool stream_release(struct stream *stream) {
 }
 
 bool stream_all_quiet(void) {
+    bool asked;
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
         const bool counts = state == STREAM_LIVE || state == STREAM_TAKEN || !stream_handle(stream);
@@ -328,7 +339,7 @@ bool stream_all_quiet(void) {
             return false; /* HIP may not know the stream any longer: the program may have destroyed
                            * it
                            */
-        if (state == STREAM_RETIRED && !stream_query_unheld(stream))
+        if (state == STREAM_RETIRED && !stream_query_unheld(stream, &asked))
             return false;
     }
     return true;
@@ -336,6 +347,7 @@ bool stream_all_quiet(void) {
 
 void stream_trim_at_exit(void) {
     bool has_destroyed = false;
+    stream_drop_marks(ALL_DEVICES);
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
         if ((state != STREAM_IDLE && state != STREAM_RETIRED) ||
@@ -352,6 +364,7 @@ void stream_trim_at_exit(void) {
 
 static int trim_streams(int device) {
     int count = 0;
+    stream_drop_marks(device);
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (of_device(device, load_relaxed(&stream->device)) && take_stream(stream, STREAM_IDLE) &&
             stream_confirm(stream) && destroy_taken(stream) == hipSuccess)
@@ -360,6 +373,7 @@ static int trim_streams(int device) {
 }
 
 static void invalidate_streams(int device) {
+    stream_return_all();
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (PROOF(reset_ends_its_own_streams, of_device(device, load_relaxed(&stream->device)))) {
             (void)stream_invalidate(stream);
@@ -382,6 +396,7 @@ static void release_of_thread(struct thread *thread) {
 
 static size_t list_streams(struct cached *out, size_t room) {
     size_t count = 0;
+    stream_return_all();
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
         if (state <= STREAM_LOST || state == STREAM_EXTERNAL)
@@ -400,8 +415,10 @@ static hipError_t evict_stream(void *handle) {
         return hipErrorNotFound;
     if (!device_kept(load_relaxed(&stream->device)) || !take_stream(stream, STREAM_IDLE))
         return hipErrorNotReady;
-    stats_eviction(CACHE_STREAMS);
-    return destroy_taken(stream);
+    const hipError_t error = destroy_taken(stream);
+    if (error != hipErrorNotReady)
+        stats_eviction(CACHE_STREAMS);
+    return error;
 }
 
 const struct cache stream_cache = {.name = "streams",

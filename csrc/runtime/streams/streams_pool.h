@@ -83,9 +83,10 @@ static inline bool stream_stays_cached(const struct stream *stream, hipStream_t 
  * false if the program does not hold the stream. */
 bool stream_release(struct stream *stream);
 
-/* Returns true if a stream that the program does not hold has no pending work. Asks HIP. Returns
- * false for a null stream, about which the library never asks (docs/questions.md). */
-bool stream_query_unheld(struct stream *stream);
+/* Returns true if a stream that the program does not hold has no pending work. Sets *asked if the
+ * library asked HIP. Returns false for a null stream, about which the library never asks
+ * (docs/questions.md). */
+bool stream_query_unheld(struct stream *stream, bool *asked);
 
 /* Returns true if the library finds no pending work. Asks HIP only about streams that were
  * destroyed with pending work. For streams that the program holds, the library's record decides. */

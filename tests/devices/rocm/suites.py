@@ -41,7 +41,12 @@ SUITES = (
     Suite(
         "memory",
         "blocks, copies, shared memory",
-        (*_ON_DEVICE, "tests/runtime/memory/test_memory.py", "tests/runtime/memory/test_copies.py"),
+        (
+            *_ON_DEVICE,
+            "tests/runtime/memory/test_memory.py",
+            "tests/runtime/memory/test_copies.py",
+            "tests/runtime/memory/test_forkjoin.py",
+        ),
     ),
     Suite("graphs", "graphs of the library's, and captures", (*_ON_DEVICE, "tests/runtime/graphs")),
     Suite(

@@ -1,15 +1,17 @@
-/* The program owns two blocks, on two busy streams. In a second scenario, the program and a graph
- * share blocks. */
+/* The program owns two blocks, on two busy streams. In a second scenario, a freed block waits for a
+ * stream that the program holds. In a third scenario, the program and a graph share blocks. */
 #include "shared/types.h"
 #define POOL_WAYS 1
 #include "memory/blocks.c"
 
 #include "program.h"
 #include "shared/caches.h"
+#include "streams/streams_pool.h"
 
 void *impl_mgpuMemAlloc(uint64_t bytes, hipStream_t stream, bool shared);
 void impl_mgpuMemFree(void *address, hipStream_t stream);
 void impl_mgpuStreamSynchronize(hipStream_t stream);
+void impl_mgpuStreamDestroy(hipStream_t stream);
 
 enum { BYTES = 200, NO_STREAM = MOST_STREAMS };
 
@@ -162,6 +164,63 @@ static void play(unsigned operation) {
     }
 }
 
+/* ---- questions about a stream that the program holds ---- */
+
+/* Object 0 is a block, object 1 is stream 1. */
+enum asked_operation {
+    ASK,
+    ASK_LATER,
+    FREE_BLOCK,
+    WORK_ON,
+    DESTROY,
+    GIVE_STREAMS_BACK,
+    ASKED_OPERATIONS
+};
+static const char *const asked_names[] = {"work on stream 1, and allocate on stream 0",
+                                          "allocate on stream 0",
+                                          "free on stream 0",
+                                          "work with the block on stream 1",
+                                          "destroy stream 1",
+                                          "give streams back"};
+
+/* Launches a kernel on stream 1. The thread then counts as the only one that works on the stream,
+ * as if the thread had created the stream. */
+static void work_alone(void *on) {
+    struct held *held = program_use(1);
+    struct stream *stream = handle_find(&stream_map, held->handle);
+    store_relaxed(&stream->maker, thread_own_tickets(thread_get()));
+    program_launch_on(held->handle, on);
+    held->users--;
+}
+
+static void play_asked(unsigned operation) {
+    struct held *held;
+    switch (operation) {
+    case ASK:
+        work_alone(NULL);
+        allocate(0, 0, false);
+        break;
+    case ASK_LATER:
+        allocate(0, 0, false);
+        break;
+    case FREE_BLOCK:
+        release(0, 0);
+        break;
+    case WORK_ON:
+        held = program_use(0);
+        work_alone(held->handle);
+        held->users--;
+        break;
+    case DESTROY:
+        held = program_ends(1);
+        impl_mgpuStreamDestroy(held->handle);
+        program_has_ended(held);
+        break;
+    default:
+        (void)stream_cache.trim(ALL_DEVICES);
+    }
+}
+
 enum graph_operation {
     ALLOC_SHARED,
     FREE_SHARED,
@@ -281,6 +340,24 @@ static void set_up(bool exclusive) {
     program_launch_on(model_stream(1), world.held[0].handle);
 }
 
+/* The program has freed a block on stream 0, while stream 1 was working on the block. HIP destroys
+ * each stream that the program destroys. */
+static void set_up_asked(bool exclusive) {
+    model_start(2, exclusive);
+    cache_limits.streams = 0;
+    void *block = impl_mgpuMemAlloc(BYTES, model_stream(0), false);
+    program_launch_on(model_stream(1), block);
+    impl_mgpuMemFree(block, model_stream(0));
+    world.held[1] = (struct held){.state = IS_HELD, .handle = model_stream(1)};
+}
+
+const struct scenario explore_blocks_asked = {.name = "blocks-asked",
+                                              .operations = ASKED_OPERATIONS,
+                                              .set_up = set_up_asked,
+                                              .play = play_asked,
+                                              .check = check,
+                                              .check_between = check_between,
+                                              .names = asked_names};
 const struct scenario explore_blocks = SCENARIO("blocks", false, OPERATIONS, play, names);
 const struct scenario explore_blocks_graph =
     SCENARIO("blocks-graph", false, GRAPH_OPERATIONS, play_graph, graph_names);

@@ -126,6 +126,13 @@ static hipError_t stream_flags(hipStream_t stream, unsigned *flags) {
     return hipSuccess;
 }
 
+static hipError_t stream_capture(hipStream_t stream, int *status, unsigned long long *number) {
+    need_stream(stream);
+    *status = 0;
+    *number = 0;
+    return hipSuccess;
+}
+
 unsigned model_self(void) {
     return explore_self() < 0 ? THREADS : (unsigned)explore_self();
 }
@@ -502,6 +509,7 @@ void model_start(unsigned streams, bool exclusive) {
         .StreamSynchronize = stream_synchronize_,
         .StreamQuery = stream_query,
         .StreamGetFlags = stream_flags,
+        .StreamGetCaptureInfo = stream_capture,
         .ModuleLaunchKernel = launch,
         .DeviceSynchronize = synchronize_device,
         .EventCreateWithFlags = event_create,

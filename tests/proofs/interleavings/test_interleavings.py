@@ -30,6 +30,7 @@ SCENARIOS = (
     "streams-moved",
     "staging",
     "blocks",
+    "blocks-asked",
     "blocks-graph",
 )
 

@@ -295,7 +295,12 @@ def test_04_a_wait_does_not_cover_another_threads_first_launch(mgpu: Mgpu) -> No
     function, stream = forum(mgpu), mgpu.StreamCreate()
     mgpu.launch(function, stream)
     mgpu.StreamSynchronize(stream)
-    other = threading.Thread(target=mgpu.launch, args=(function, stream))
+
+    def submit() -> None:
+        mgpu.StreamCreate()  # as the first thread did
+        mgpu.launch(function, stream)
+
+    other = threading.Thread(target=submit)
     other.start()
     other.join(HANG)
     assert_busy_until(ending, stream, mgpu)
@@ -366,15 +371,16 @@ def test_05_a_synchronise_before_the_free_does_not_count(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_05_an_event_after_the_free_does_not_count(mgpu: Mgpu) -> None:
-    """By calling HIP, the program may have recorded the event again on another stream."""
+    """By calling HIP, the program may have recorded the event again on another stream. So the
+    library asks HIP about the stream."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = busy_free(mgpu, first)
     event = mgpu.EventCreate()
     mgpu.EventRecord(event, first)
     mgpu.EventSynchronize(event)
-    assert mgpu.MemAlloc(4096, second, False) != block
-    mgpu.StreamDestroy(first)  # from here on HIP is asked about it
+    asked = mgpu.count("hipStreamQuery")
     assert mgpu.MemAlloc(4096, second, False) == block
+    assert mgpu.count("hipStreamQuery") == asked + 1
 
 
 @in_child(HIPSTUB_ASYNC="held")
@@ -437,7 +443,7 @@ def test_14_the_pool_gets_its_memory_from_hipMalloc(mgpu: Mgpu) -> None:
     for _ in range(10):
         mgpu.MemFree(mgpu.MemAlloc(100, stream, False), stream)
         mgpu.MemFree(mgpu.MemAlloc(100, mgpu.null, False), mgpu.null)
-    assert mgpu.count("hipMalloc") == 2
+    assert mgpu.count("hipMalloc") == 1
     assert mgpu.count("hipFree") == mgpu.count("hipMallocAsync") == mgpu.count("hipFreeAsync") == 0
     assert mgpu.stub.hipstub_misuse() == 0
 

@@ -390,7 +390,7 @@ def test_an_unknown_address_is_refused(mgpu: Mgpu) -> None:
 # ---- running out ---------------------------------------------------------------------------------
 
 
-@in_child(HIPSTUB_MEMORY=str(MIB))
+@in_child(HIPSTUB_MEMORY=str(MIB), HIPSTUB_ASYNC="held")
 def test_a_lack_of_memory_gives_back_all_that_is_cached(mgpu: Mgpu) -> None:
     """When memory is short, the library releases the cached blocks of all streams, even of busy
     streams. No error remains."""

@@ -1,0 +1,128 @@
+#include "streams/held.h"
+#include "atomics.h"
+#include "driver/device.h"
+#include "driver/exclusive.h"
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "mgpu.h"
+#include "proof.h"
+#include "shared/thread.h"
+#include "streams/streams.h"
+
+/* ---- may HIP be asked? ---- */
+
+/* Returns true if, as far as the library knows, no other thread works on the stream. The calling
+ * thread then got the stream from mgpuStreamCreate and made its last submission, or no other thread
+ * has called this library. Another thread may at any time capture its stream, or destroy its stream
+ * by calling HIP. */
+static bool is_of_this_thread(const struct stream *stream) {
+    const uint64_t own = thread_ticket_block(thread_get()->ticket);
+    return (own && load_relaxed(&stream->maker) == own &&
+            thread_ticket_block(load_acquire(&stream->submitted)) == own) ||
+           thread_is_alone();
+}
+
+static bool is_captured(hipStream_t handle) {
+    int status = hipStreamCaptureStatusNone;
+    unsigned long long number;
+    return !device_answered(hip.StreamGetCaptureInfo(handle, &status, &number)) ||
+           status != hipStreamCaptureStatusNone;
+}
+
+/* Returns true if the handle still belongs to a stream of this library, which runs its work at
+ * once. */
+static bool can_be_asked(hipStream_t handle) {
+    return exclusive_hip() || (PROOF(asked_stream_is_ours, stream_is_ours(handle)) &&
+                               !DOUBT(asked_stream_is_captured, is_captured(handle)));
+}
+
+bool stream_is_asked_about(const struct stream *stream) {
+    fence_seq_cst();
+    return load_seq_cst(&stream->asked_about);
+}
+
+/* Only one thread at a time asks about a stream. HIP destroys no stream while a thread asks about
+ * it: a thread that destroys a stream first takes it, and then looks at `asked_about`. */
+static bool begin_question(struct stream *stream) {
+    if (exchange_seq_cst(&stream->asked_about, true))
+        return false;
+    if (PROOF(asked_stream_is_held, load_seq_cst(&stream->state) == STREAM_LIVE))
+        return true;
+    store_release(&stream->asked_about, false);
+    return false;
+}
+
+/* ---- the library's event on a stream ----
+ *
+ * `mark` is an event, which is created at its first use. If mark_fence is not 0, the event was
+ * recorded after this fence was set. Only the thread that has set `asked_about` may change these
+ * members. */
+
+static void record_mark(struct stream *stream) {
+    if (!stream->mark &&
+        !device_answered(hip.EventCreateWithFlags(&stream->mark, hipEventDisableTiming)))
+        return;
+    const uint64_t submitted = load_acquire(&stream->submitted);
+    const uint64_t fence = stream_set_fence(stream);
+    if (device_answered(hip.EventRecord(stream->mark, stream_handle(stream)))) {
+        stream->mark_fence = fence;
+        stream->marked = submitted;
+    }
+}
+
+/* Returns true if the event is complete. The stream has then done all work before the event. If
+ * the program has submitted more work since, records the event again, because blocks that were
+ * freed since wait for that work. */
+static bool look_at_mark(struct stream *stream) {
+    if (!PROOF(mark_is_complete, device_answered(hip.EventQuery(stream->mark))))
+        return false;
+    stream_complete(stream, stream->marked, stream->mark_fence);
+    stream->mark_fence = 0;
+    if (!stream_is_idle(stream))
+        record_mark(stream);
+    return true;
+}
+
+static bool ask(struct stream *stream) {
+    if (stream->mark_fence)
+        return look_at_mark(stream);
+    const hipError_t error = stream_ask(stream);
+    if (error == hipErrorNotReady)
+        record_mark(stream);
+    return error == hipSuccess;
+}
+
+bool stream_query_held(struct stream *stream, bool *asked) {
+    bool learned = false;
+    if (!stream_is_live(stream) || stream_state(stream) != STREAM_LIVE ||
+        load_relaxed(&stream->external_users))
+        return false;
+    if (stream_is_known_idle(stream))
+        return true;
+    if (!PROOF(asked_stream_is_of_the_thread, is_of_this_thread(stream)) || !begin_question(stream))
+        return false;
+    *asked = true;
+    if (can_be_asked(stream_handle(stream)))
+        learned = ask(stream);
+    store_release(&stream->asked_about, false);
+    return learned;
+}
+
+void stream_drop_mark(struct stream *stream) {
+    const hipEvent_t mark = stream->mark;
+    stream->mark = NULL;
+    stream->mark_fence = 0;
+    if (mark)
+        REPORT("hipEventDestroy(event)", hip.EventDestroy(mark), NULL);
+}
+
+void stream_drop_marks(int device) {
+    stream_return_all();
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        if (!of_device(device, load_relaxed(&stream->device)) || !stream->mark ||
+            !begin_question(stream))
+            continue;
+        stream_drop_mark(stream);
+        store_release(&stream->asked_about, false);
+    }
+}

@@ -1,0 +1,421 @@
+"""Programs that fork work to a second stream, and never wait for that stream.
+
+A freed block may wait for the second stream. Before the library calls hipMalloc, the library asks
+HIP about the second stream (csrc/runtime/streams/held.c).
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from bench.measure import instructions
+from bench.setup.printing import print_library
+from mgpu_rt._lowering import lower, object_files
+from tests.support import programs
+from tests.support.child import BACKENDS, Mgpu, environment, in_child, library
+from tests.support.known import KERNEL, forum, program
+from tests.support.patience import HANG
+
+KIB, MIB = 1 << 10, 1 << 20
+RELAXED = 2  # HIP then allocates memory during the capture
+ROUNDS = 50
+FORKJOIN = Path(__file__).with_name("forkjoin.mlir")
+
+
+def alloc(mgpu: Mgpu, size: int, stream):
+    block = mgpu.MemAlloc(size, stream, False)
+    assert block != mgpu.null
+    return block
+
+
+def fork(mgpu: Mgpu, stream):
+    """Returns a block that was freed on `stream` while a second stream works on the block, and the
+    second stream."""
+    block = alloc(mgpu, KIB, stream)
+    other = mgpu.StreamCreate()
+    mgpu.Memset32(block, 7, KIB // 4, other)
+    mgpu.MemFree(block, stream)
+    return block, other
+
+
+# ---- whole programs ------------------------------------------------------------------------------
+
+
+def run_forkjoin(folder: Path, backend: str, text: str, **changes: str) -> programs.Outcome:
+    source = folder / "program.mlir"
+    source.write_text(text)
+    helper = print_library()
+    built = object_files.link(
+        [lower.lower(source, llvm=22)],
+        libraries=[library(), helper],
+        rpath=[library().parent, helper.parent],
+        out=folder / "program",
+    )
+    env = programs.run_environment(programs.Way(library()), backend, 22, "builtin", **changes)
+    outcome = programs.execute([str(built)], env, stats=True)
+    assert outcome.signal == 0 and outcome.stderr == ""
+    if backend != "stub":  # the stub runs no kernel
+        assert outcome.stdout == "5\n"
+    return outcome
+
+
+def peak(outcome: programs.Outcome) -> float:
+    """Returns the largest amount of reserved memory, divided by the program's largest amount."""
+    assert outcome.stats is not None
+    memory = outcome.stats["memory"]["0"]
+    return memory["peak_reserved"] / memory["peak_allocated"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_two_chains_that_join_use_their_memory_again(tmp_path: Path, backend: str) -> None:
+    """MLIR creates a stream for each chain, and never destroys the streams of chains that join."""
+    outcome = run_forkjoin(tmp_path, backend, FORKJOIN.read_text())
+    assert 2 * ROUNDS - outcome.hip("hipMalloc") >= 94
+    assert peak(outcome) <= 1.5
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_chains_that_join_without_a_wait_hold_little_memory(tmp_path: Path, backend: str) -> None:
+    """The host waits only for the copies. The program leaves three streams behind in each round."""
+    text = FORKJOIN.read_text().replace("      gpu.wait [%j4]\n", "")
+    ours = run_forkjoin(tmp_path, backend, text.replace("4096xf32", "262144xf32"))
+    assert peak(ours) <= 4
+    assert ours.hip("hipMalloc") + ours.hip("hipFree") <= 2 * 2 * ROUNDS  # stock's calls
+    assert ours.hip("hipStreamQuery") <= 2 * 2 * ROUNDS
+
+
+#: Double buffering: the program waits for events, and one of the two streams is always at work.
+BUFFERS = """
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+void *mgpuStreamCreate(void); void mgpuStreamDestroy(void *);
+void *mgpuMemAlloc(unsigned long, void *, bool); void mgpuMemFree(void *, void *);
+void mgpuMemcpy(void *, void *, size_t, void *); void mgpuMemset32(void *, int, size_t, void *);
+void *mgpuEventCreate(void); void mgpuEventDestroy(void *);
+void mgpuEventRecord(void *, void *); void mgpuEventSynchronize(void *);
+enum { MOST = 64 };
+int main(int count, char **words) {
+    const int streams = atoi(words[1]), rounds = atoi(words[2]), size = atoi(words[3]);
+    void *s[MOST], *buffers[MOST] = {0}, *events[MOST] = {0};
+    char *source = malloc(size);
+    memset(source, 1, size);
+    for (int i = 0; i < streams; i++)
+        s[i] = mgpuStreamCreate();
+    for (int i = 0; i < rounds; i++) {
+        const int k = i % streams;
+        if (events[k]) {
+            mgpuEventSynchronize(events[k]);
+            mgpuEventDestroy(events[k]);
+            mgpuMemFree(buffers[k], s[k]);
+        }
+        buffers[k] = mgpuMemAlloc(size, s[k], false);
+        mgpuMemcpy(buffers[k], source, size, s[k]);
+        mgpuMemset32(buffers[k], i, 1024, s[k]);
+        events[k] = mgpuEventCreate();
+        mgpuEventRecord(events[k], s[k]);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("asynchronous", ["0", "500"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_double_buffering_by_events_uses_its_memory_again(
+    tmp_path: Path, backend: str, asynchronous: str
+) -> None:
+    path = program(tmp_path, BUFFERS)
+    env = environment(backend, MGPU_RT_MANAGER="off", HIPSTUB_ASYNC=asynchronous)
+    outcome = programs.execute([str(path), "2", "300", str(MIB)], env, stats=True)
+    assert (outcome.signal, outcome.stderr) == (0, "")
+    assert outcome.hip("hipMalloc") <= 20
+    asked = outcome.hip("hipStreamQuery") + outcome.hip("hipEventQuery")
+    assert asked <= 300 + 2 * 300  # the program's events, and two questions for each allocation
+
+
+# ---- one question --------------------------------------------------------------------------------
+
+
+@in_child()
+def test_hip_is_asked_about_a_stream_that_the_program_holds(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block, _ = fork(mgpu, stream)
+    assert alloc(mgpu, KIB, stream) == block
+    assert mgpu.counts("hipStreamQuery", "hipDeviceSynchronize", "hipStreamSynchronize") == {
+        "hipStreamQuery": 1,
+        "hipDeviceSynchronize": 0,
+        "hipStreamSynchronize": 0,
+    }
+
+
+@in_child()
+def test_one_answer_settles_all_blocks_that_wait_for_the_stream(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    kept = [alloc(mgpu, KIB, stream) for _ in range(20)]
+    other = mgpu.StreamCreate()
+    mgpu.Memset32(kept[0], 7, KIB // 4, other)
+    for block in kept:
+        mgpu.MemFree(block, stream)
+    assert {alloc(mgpu, KIB, stream) for _ in range(20)} == set(kept)
+    assert mgpu.count("hipStreamQuery") == 1
+    mgpu.MemFree(kept[0], stream)  # the other stream does not count as at work any more
+    assert alloc(mgpu, KIB, stream) == kept[0]
+    assert mgpu.count("hipStreamQuery") == 1
+    mgpu.Memset32(kept[0], 7, KIB // 4, other)  # this makes the stream count again
+    mgpu.MemFree(kept[0], stream)
+    assert alloc(mgpu, KIB, stream) == kept[0]
+    assert mgpu.count("hipStreamQuery") == 2
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_busy_stream_gets_an_event(mgpu: Mgpu) -> None:
+    """The program then submits more work to the other stream, which never becomes idle."""
+    stream = mgpu.StreamCreate()
+    block, other = fork(mgpu, stream)
+    assert alloc(mgpu, KIB, stream) != block
+    assert mgpu.counts("hipStreamQuery", "hipEventRecord") == {
+        "hipStreamQuery": 1,
+        "hipEventRecord": 1,
+    }
+    assert alloc(mgpu, KIB, stream) != block  # the library's event is pending
+    waited = mgpu.EventCreate()
+    mgpu.EventRecord(waited, other)
+    mgpu.Memset32(mgpu.MemAlloc(MIB, other, False), 7, KIB // 4, other)
+    mgpu.EventSynchronize(waited)
+    assert mgpu.pending(other) > 0
+    assert alloc(mgpu, KIB, stream) == block
+    assert mgpu.count("hipDeviceSynchronize") == 0
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_an_allocation_asks_two_questions_at_most(mgpu: Mgpu) -> None:
+    streams = [mgpu.StreamCreate() for _ in range(16)]
+    for stream in streams:
+        block = alloc(mgpu, KIB, stream)
+        mgpu.Memset32(block, 7, KIB // 4, stream)
+    for stream in streams:
+        mgpu.MemFree(alloc(mgpu, 4 * KIB, stream), stream)
+    for stream in streams:
+        before = mgpu.count("hipStreamQuery") + mgpu.count("hipEventQuery")
+        alloc(mgpu, 4 * KIB, stream)
+        assert mgpu.count("hipStreamQuery") + mgpu.count("hipEventQuery") - before <= 2
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_the_event_of_a_destroyed_stream_is_destroyed(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    _, other = fork(mgpu, stream)
+    alloc(mgpu, KIB, stream)
+    assert mgpu.stub.hipstub_live(b"events") == 1
+    mgpu.StreamSynchronize(other)
+    mgpu.StreamDestroy(other)
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert mgpu.stub.hipstub_live(b"events") == 0
+    _, other = fork(mgpu, stream)
+    alloc(mgpu, KIB, stream)
+    assert mgpu.stub.hipstub_live(b"events") == 1
+    mgpu.lib.mgpu_rt_empty_cache()  # the program holds the stream
+    assert mgpu.stub.hipstub_live(b"events") == 0
+    alloc(mgpu, KIB, stream)
+    assert mgpu.stderr() == ""
+
+
+# ---- what may not be asked -----------------------------------------------------------------------
+
+
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_REUSE="1")
+def test_a_stream_that_the_program_has_replaced_is_not_asked(mgpu: Mgpu) -> None:
+    """The program has destroyed the library's stream by calling HIP, while the stream had pending
+    work. HIP has returned the handle for a stream of another kind, which is idle."""
+    stream = mgpu.StreamCreate()
+    block, other = fork(mgpu, stream)
+    assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(other)) == 0
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamCreateWithFlags(own, 1) == 0
+    assert mgpu.from_stub(own[0], "hipStream_t") == other
+    assert alloc(mgpu, KIB, stream) != block
+    assert mgpu.count("hipStreamQuery") == 0
+
+
+@in_child()
+def test_a_captured_stream_is_not_asked(mgpu: Mgpu) -> None:
+    """The program captures a stream of the library. HIP would end the capture."""
+    stream = mgpu.StreamCreate()
+    block, other = fork(mgpu, stream)
+    graph = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamBeginCapture(mgpu.for_stub(other), RELAXED) == 0
+    assert alloc(mgpu, KIB, stream) != block
+    assert mgpu.stub.hipStreamEndCapture(mgpu.for_stub(other), graph) == 0
+    assert mgpu.counts("hipStreamQuery", "hipEventRecord") == {
+        "hipStreamQuery": 0,
+        "hipEventRecord": 0,
+    }
+    assert alloc(mgpu, KIB, stream) == block
+
+
+@in_child()
+def test_a_stream_of_another_thread_is_not_asked(mgpu: Mgpu) -> None:
+    """A thread may at any time destroy its stream through HIP."""
+    ready, ends = threading.Event(), threading.Event()
+    stream = mgpu.StreamCreate()
+    block, other = fork(mgpu, stream)
+
+    def work() -> None:
+        mgpu.Memset32(mgpu.MemAlloc(MIB, other, False), 7, KIB // 4, other)
+        ready.set()
+        ends.wait(HANG)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert ready.wait(HANG)
+    asked = mgpu.count("hipStreamQuery")
+    assert alloc(mgpu, KIB, stream) != block
+    assert mgpu.count("hipStreamQuery") == asked
+    ends.set()
+    thread.join()
+
+
+@in_child()
+def test_an_external_stream_is_not_asked(mgpu: Mgpu) -> None:
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamCreate(own) == 0
+    external = mgpu.from_stub(own[0], "hipStream_t")
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    assert mgpu.lib.mgpu_rt_use_stream(external) == 0
+    mgpu.Memset32(block, 7, KIB // 4, external)
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, KIB, stream) != block
+    assert mgpu.count("hipStreamQuery") == 0
+
+
+# ---- streams that the program leaves behind ------------------------------------------------------
+
+#: The program creates LEFT streams, each of which does some work. Then the program allocates and
+#: frees on two streams, one of which is at work.
+LEFT = """
+#include <stdlib.h>
+void *mgpuStreamCreate(void);
+void mgpuStreamSynchronize(void *);
+void *mgpuMemAlloc(unsigned long, void *, int);
+void mgpuMemFree(void *, void *);
+void mgpuMemset32(void *, int, unsigned long, void *);
+int main(int count, char **words) {
+    void *streams[2] = {mgpuStreamCreate(), mgpuStreamCreate()};
+    void *block = mgpuMemAlloc(4096, streams[0], 0);
+    const int left = atoi(getenv("LEFT")), calls = count > 2 ? atoi(words[2]) : 0;
+    for (int i = 0; i < left; i++) {
+        void *stream = mgpuStreamCreate();
+        void *used = mgpuMemAlloc(4096, streams[0], 0);
+        mgpuMemset32(used, 1, 16, stream);
+        mgpuMemFree(used, streams[0]);
+    }
+    for (int i = 0; i < 20; i++) /* the library sweeps its list */
+        mgpuMemset32(block, 1, 16, mgpuStreamCreate());
+    mgpuMemFree(mgpuMemAlloc(4096, streams[0], 0), NULL);
+    for (int i = 0; i < 20; i++)
+        mgpuStreamCreate();
+    for (int i = 0; i < 10 * calls; i++)
+        mgpuMemFree(mgpuMemAlloc(4096, streams[0], 0), streams[0]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
+def test_a_free_does_not_look_at_streams_that_the_program_has_left(tmp_path: Path) -> None:
+    path = program(tmp_path, LEFT)
+
+    def count(left: int) -> float:
+        env = environment(LEFT=str(left), MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast")
+        env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
+        return instructions.count_program(path, 10, env).per_iteration(library().name)
+
+    assert 100 < count(200) == count(2000) < 1.1 * count(2)
+
+
+def leave(mgpu: Mgpu, streams: int) -> list:
+    """Returns idle streams that the program holds; most of them left the library's list."""
+    left = [mgpu.StreamCreate() for _ in range(streams)]
+    for stream in left:
+        mgpu.Memset32(alloc(mgpu, KIB, stream), 7, KIB // 4, stream)
+        mgpu.StreamSynchronize(stream)
+    for _ in range(streams):
+        mgpu.StreamCreate()
+    return left
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_free_waits_for_streams_that_return(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    for other in leave(mgpu, 40):
+        block = alloc(mgpu, KIB, stream)
+        mgpu.Memset32(block, 7, KIB // 4, other)
+        mgpu.MemFree(block, stream)
+        assert alloc(mgpu, KIB, stream) != block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_stream_at_work_does_not_leave(mgpu: Mgpu) -> None:
+    stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = alloc(mgpu, MIB, stream)
+    mgpu.Memset32(block, 7, KIB // 4, other)
+    leave(mgpu, 40)
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, MIB, stream) != block
+
+
+@in_child()
+def test_no_stream_leaves_while_another_thread_calls(mgpu: Mgpu) -> None:
+    """A second thread has begun a launch, and the library has not recorded the launch yet."""
+    begun, go, launched, ends = (threading.Event() for _ in range(4))
+
+    @mgpu.ffi.callback("void(void **)")
+    def body(_params) -> None:
+        begun.set()
+        go.wait(HANG)
+
+    mgpu.set_kernel(KERNEL, body)
+    function, stream, other = forum(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
+
+    def launch() -> None:
+        mgpu.launch(function, other)
+        launched.set()
+        ends.wait(HANG)
+
+    thread = threading.Thread(target=launch)
+    thread.start()
+    assert begun.wait(HANG)
+    for _ in range(40):
+        mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    go.set()
+    assert launched.wait(HANG)
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, KIB, stream) != block
+    ends.set()
+    thread.join()
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_streams_that_left_serve_every_call(mgpu: Mgpu) -> None:
+    left = leave(mgpu, 40)
+    for stream in left:
+        block = alloc(mgpu, KIB, stream)
+        mgpu.MemFree(block, stream)
+        assert alloc(mgpu, KIB, stream) == block
+    assert mgpu.count("hipDeviceSynchronize") == 0
+    for stream in leave(mgpu, 40):
+        mgpu.StreamSynchronize(stream)
+        mgpu.StreamDestroy(stream)
+    for stream in leave(mgpu, 40):
+        mgpu.StreamDestroy(stream)
+        assert mgpu.stderr() == ""
+        mgpu.StreamDestroy(stream)
+        assert "failed with" in mgpu.stderr()
+    mgpu.MemFree(alloc(mgpu, KIB, mgpu.null), mgpu.null)
+    mgpu.lib.mgpu_rt_empty_cache()

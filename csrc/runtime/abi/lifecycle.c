@@ -9,6 +9,7 @@
 #include "likely.h"
 #include "manager/manager.h"
 #include "memory/blocks.h"
+#include "memory/neighbours.h"
 #include "memory/registrations.h"
 #include "memory/staging.h"
 #include "mgpu.h"
@@ -78,6 +79,7 @@ static void in_child(void) {
     graph_forked();
     caches_forked();
     registrations_forked();
+    neighbours_forked();
     start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (installing)
         recorder_leave();
@@ -133,6 +135,7 @@ static void run_exit(void) {
     override_end();
     if (!runtime_forked) {
         PROOF_STEP(manager_calls_no_hip_from_here_on, manager_stop());
+        PROOF_STEP(idle_thread_calls_no_hip_from_here_on, neighbours_stop());
         lazy_settle(NULL);
         PROOF_STEP(exit_reads_finished_times, gpu_times_close());
         registrations_end();
@@ -366,6 +369,7 @@ static void make_start(void) {
         caches_set(caches);
         register_exit = register_run_exit;
         limit_reached = manager_start;
+        neighbours_start();
     }
     options_known = true;
     pthread_mutex_unlock(&start_lock);

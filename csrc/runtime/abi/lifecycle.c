@@ -9,6 +9,7 @@
 #include "likely.h"
 #include "manager/manager.h"
 #include "memory/blocks.h"
+#include "memory/neighbours.h"
 #include "memory/registrations.h"
 #include "memory/staging.h"
 #include "mgpu.h"
@@ -77,6 +78,7 @@ static void in_child(void) {
     graph_forked();
     caches_forked();
     registrations_forked();
+    neighbours_forked();
     start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (installing)
         recorder_leave();
@@ -132,6 +134,7 @@ static void run_exit(void) {
     override_end();
     if (!runtime_forked) {
         PROOF_STEP(manager_calls_no_hip_from_here_on, manager_stop());
+        PROOF_STEP(idle_thread_calls_no_hip_from_here_on, neighbours_stop());
         lazy_settle(NULL);
         registrations_end();
         if (options.caches && PROOF(hip_waits_at_its_end_anyway, hip_version >= HIP_7))
@@ -347,6 +350,7 @@ static void make_start(void) {
         caches_set(caches);
         register_exit = register_run_exit;
         limit_reached = manager_start;
+        neighbours_start();
     }
     options_known = true;
     pthread_mutex_unlock(&start_lock);

@@ -146,6 +146,44 @@ int device_group_memory(int device) {
     return question.bytes;
 }
 
+int device_ranks(void) {
+    static const char *const hiding[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+                                         "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"};
+    for (size_t i = 0; i < sizeof hiding / sizeof *hiding; i++)
+        if (options_path_variable(hiding[i]))
+            return 1;
+    return (options.local_ranks + hip_device_count - 1) / hip_device_count;
+}
+
+struct place_question {
+    int device;
+    off_t place;
+};
+
+static void *ask_place(void *data) {
+    struct place_question *question = data;
+    const struct hip_functions *functions = uncounted();
+    int domain = 0, bus = 0, number = 0;
+    const int device = question->device;
+    if (functions->DeviceGetAttribute(&domain, hipDeviceAttributePciDomainID, device) ==
+            hipSuccess &&
+        functions->DeviceGetAttribute(&bus, hipDeviceAttributePciBusId, device) == hipSuccess &&
+        functions->DeviceGetAttribute(&number, hipDeviceAttributePciDeviceId, device) == hipSuccess)
+        question->place = ((off_t)domain << 32) + ((off_t)bus << 8) + number;
+    return NULL;
+}
+
+off_t device_place(int device) {
+    static off_t places[MOST_DEVICES]; /* the place plus 1; 0: not asked yet */
+    struct place_question question = {.device = device};
+    const off_t known = load_relaxed(&places[device]);
+    if (known)
+        return known - 1;
+    ask_elsewhere(ask_place, &question);
+    store_relaxed(&places[device], question.place + 1);
+    return question.place;
+}
+
 /* ---- targets ---- */
 
 struct targets {

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Returns true if kernels of the device can access pageable host memory (XNACK, HMM), or if HIP
  * does not answer the query. The library queries HIP once for each device. */
@@ -26,6 +27,15 @@ void device_targets(char *text, size_t size);
 /* Returns the most bytes of workgroup memory that a block may have; 0: unknown. The library asks
  * HIP once for each device, on a separate thread, too. */
 int device_group_memory(int device);
+
+/* Returns how many ranks of the launcher share each device, rounded up; at least 1. Ranks for which
+ * a variable hides devices (ROCR_VISIBLE_DEVICES) count as ranks with devices of their own. */
+int device_ranks(void);
+
+/* Returns a number for the device's place on the machine. Processes may number the devices
+ * differently, but get one number for a place. Returns 0 if HIP does not report the place. The
+ * library asks HIP once for each device, on a separate thread, too. */
+off_t device_place(int device);
 
 /* Makes the device that MGPU_RT_DEVICE names the calling thread's device, unless the program has
  * chosen a device by HIP. The library does not notice if the program has chosen device 0, because

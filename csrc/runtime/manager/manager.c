@@ -278,20 +278,11 @@ static void notice_slowness(struct channel *of) {
     }
 }
 
-/* Returns true if the program's main thread has called pthread_exit. The process then ends when all
- * other threads have ended, so the library's thread must end too. The kernel clears a thread's list
- * of robust mutexes when the thread ends, so no descriptor is needed to detect the end. */
-static bool main_has_left(void) {
-    void *list = &list;
-    size_t size;
-    return syscall(SYS_get_robust_list, getpid(), &list, &size) == 0 && !list;
-}
-
 /* Returns true if all threads of the program have ended. The kernel then still counts two threads,
  * because a main thread that has ended counts until the process ends. */
 static bool alone(void) {
     const unsigned long long threads =
-        main_has_left() ? process_field(getpid(), PROCESS_THREADS) : 0;
+        process_main_has_ended() ? process_field(getpid(), PROCESS_THREADS) : 0;
     return threads && threads <= 2;
 }
 

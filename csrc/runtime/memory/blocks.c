@@ -425,7 +425,7 @@ static size_t limit_of(int device) {
     store_relaxed(&totals[device], total);
     limit = options.memory_limit_bytes;
     if (!limit)
-        limit = (size_t)((double)total * options.memory_limit_fraction);
+        limit = (size_t)((double)total * options.memory_limit_fraction / device_ranks());
     limit = limit ? limit : 1;
     cache_limits.memory_bytes[device] = limit;
     return limit;
@@ -513,6 +513,8 @@ static size_t evict_oldest(int device, size_t most) {
 /* Evicts blocks if the device is over its limit; called after the program has freed a block of this
  * size. */
 static void enforce_memory_limit(int device, size_t size) {
+    if (load_relaxed(&care_of_frees) & CARE_IDLE)
+        neighbours.note_free(device, size);
     const size_t limit = cache_limits.memory_bytes[device];
     if (!limit || block_reserved(device) <= limit)
         return;
@@ -528,6 +530,8 @@ static void enforce_memory_limit(int device, size_t size) {
  * library adds up the sizes of freed blocks from now on. */
 static void note_reserved(int device, size_t size) {
     const size_t limit = limit_of(device), now = block_reserved(device);
+    if (now >= MUCH_IDLE)
+        fetch_or_relaxed(&care_of_frees, CARE_IDLE);
     if (now <= limit)
         return;
     if (now - size <= limit)
@@ -647,6 +651,9 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
     *error = ask_hip(&address, size, shared);
     if (UNLIKELY(*error != hipSuccess) && PROOF(device_can_have_so_much, !total || size <= total) &&
         DOUBT(allocation_may_succeed_with_room, caches_make_room(*error)))
+        *error = ask_hip(&address, size, shared);
+    if (UNLIKELY(*error == hipErrorOutOfMemory) && (!total || size <= total) &&
+        DOUBT(others_may_return_memory, neighbours.ask(device)))
         *error = ask_hip(&address, size, shared);
     if (*error != hipSuccess)
         return NULL;

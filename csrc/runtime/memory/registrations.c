@@ -382,7 +382,7 @@ static size_t find_limit(void) {
     size_t most = options.memory_limit_bytes;
     if (!most)
         most = (size_t)((double)sysconf(_SC_PHYS_PAGES) * (double)page_bytes *
-                        options.memory_limit_fraction);
+                        options.memory_limit_fraction / options.local_ranks);
     if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur / 2 < most &&
         pins_count_as_locked())
         most = locked.rlim_cur / 2;

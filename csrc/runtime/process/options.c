@@ -11,6 +11,7 @@
 
 struct options options = {.caches = ALL_CACHES,
                           .device_number = -1,
+                          .local_ranks = 1,
                           .module_limit_bytes = (size_t)256 << 20,
                           .manager_delay_ms = -1,
                           .stream_limit_count = 32,
@@ -243,6 +244,23 @@ static int local_rank(void) {
     return -1;
 }
 
+/* Returns how many ranks of the program's launcher run on this machine; 1 if no launcher says so. A
+ * senseless value counts as 1, without a message: the user has not set the variable. */
+static int local_size(void) {
+    static const char *const variables[] = {
+#define LAUNCHER(variable, launcher) variable,
+#include "process/local_size.def"
+#undef LAUNCHER
+    };
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = variable_or(variables[i], NULL);
+        const long ranks = value ? strtol(value, NULL, 10) : 0;
+        if (value)
+            return ranks >= 1 && ranks <= 1 << 16 ? (int)ranks : 1;
+    }
+    return 1;
+}
+
 void options_read(struct options *out) {
 #define OPTION(field, variable, default_value, meaning)                                            \
     out->field = variable_or(variable, default_value);
@@ -258,6 +276,7 @@ void options_read(struct options *out) {
     out->verbose_on = is_on("MGPU_RT_VERBOSE", out->verbose);
     read_module_limit(out);
     out->stream_limit_count = number("MGPU_RT_STREAM_LIMIT", out->stream_limit, 32, default_limit);
+    out->local_ranks = local_size();
     out->device_number = -1;
     out->device_by_rank = strcmp(out->device, "local-rank") == 0;
     if (out->device_by_rank)

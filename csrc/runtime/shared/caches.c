@@ -10,6 +10,7 @@
 
 struct cache_limits cache_limits;
 unsigned care_of_frees;
+struct neighbours neighbours;
 
 void limits_set(void) {
     cache_limits.module_bytes = options.module_limit_bytes;

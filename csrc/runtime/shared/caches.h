@@ -106,8 +106,23 @@ extern struct cache_limits cache_limits;
 enum {
     CARE_SEVERAL_STREAMS = 1,
     CARE_OVER_LIMIT = 2,
+    CARE_IDLE = 4, /* the device may have much idle memory, or another process may want memory */
 };
 extern unsigned care_of_frees;
+
+/* The bytes of a device that count as much idle memory. A process with less idle memory has no
+ * thread that returns memory (memory/neighbours.h). */
+enum { MUCH_IDLE = 64 << 20 };
+
+/* The functions of memory/neighbours.c, which lifecycle.c sets. */
+extern struct neighbours {
+    /* Called while CARE_IDLE is set, after the program has freed memory. */
+    void (*note_free)(int device, size_t size);
+    /* Asks other processes for memory of a device after an allocation has failed, and waits for at
+     * most two seconds. Returns true if the caller should repeat the call. The caller holds no lock
+     * of the runtime. */
+    bool (*ask)(int device);
+} neighbours;
 
 /* Sets the limits to the values of the options. */
 void limits_set(void);

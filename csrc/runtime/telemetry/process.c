@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,6 +45,14 @@ unsigned long long process_field(long process, int field) {
     for (int i = 2; at && i < field; i++) /* field 2 is the name, which may contain any character */
         at = strchr(at + 1, ' ');
     return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* The kernel clears a thread's list of robust mutexes when the thread ends, so no descriptor is
+ * needed to detect the end. */
+bool process_main_has_ended(void) {
+    void *list = &list;
+    size_t size;
+    return syscall(SYS_get_robust_list, getpid(), &list, &size) == 0 && !list;
 }
 
 struct process process_now(void) {

@@ -12,6 +12,10 @@ int process_rank(void);
 enum { PROCESS_THREADS = 20, PROCESS_STARTED = 22 };
 unsigned long long process_field(long process, int field);
 
+/* Returns true if the program's main thread has called pthread_exit. The process then ends when all
+ * other threads have ended, so the library's threads must end too. */
+bool process_main_has_ended(void);
+
 /* Returns a description of this process, with the current time as `begin` and `date`. */
 struct process process_now(void);
 

@@ -2,6 +2,7 @@
 #include "memory.h"
 #include "mode.h"
 #include "objects.h"
+#include "shared.h"
 #include "stream.h"
 
 #include <string.h>
@@ -116,6 +117,15 @@ hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
     case hipDeviceAttributeIsLargeBar:
         *value = stub_large_bar;
         return stub_version < HIP_6 ? hipErrorInvalidValue : hipSuccess;
+    case hipDeviceAttributePciBusId:
+        *value = shared_bus();
+        return *value > 0 ? hipSuccess : hipErrorInvalidValue;
+    case hipDeviceAttributePciDeviceId:
+        *value = device;
+        return hipSuccess;
+    case hipDeviceAttributePciDomainID:
+        *value = 0;
+        return hipSuccess;
     case hipDeviceAttributeWarpSize:
         *value = 64;
         return hipSuccess;

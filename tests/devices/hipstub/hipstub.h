@@ -27,6 +27,8 @@
  * as on a GPU. At most 1 MB of a range is pinned.
  *   HIPSTUB_MEMORY    bytes of device memory of all devices, 1 GiB; hipMalloc beyond answers 2.
  *                     hipExtMallocWithFlags' memory is not counted, nor by hipstub_live.
+ *   HIPSTUB_SHARED    1: the processes that are forked once the stub is loaded share one device's
+ *                     memory with their parent. The memory of a killed process is free.
  *   HIPSTUB_KERNELS   a shared library with `void hipstub_kernels(void)`, called at the first
  *                     module load to give kernels a body.
  *   HIPSTUB_REUSE 1: destroyed handles and freed memory are used again, as with AMD's: a use by
@@ -38,7 +40,7 @@
  *   HIPSTUB_TEARDOWN  1: a call after the exit handler that the first call registered aborts, as
  *                     HIP's statics are gone by then.
  *
- * If LOG, FAULT, DELAY, ASYNC, KERNELS or TEARDOWN is set, the stub works in record mode.
+ * If LOG, FAULT, DELAY, ASYNC, KERNELS, SHARED or TEARDOWN is set, the stub works in record mode.
  *
  * The stub intentionally differs from AMD's HIP, and is stricter. Without HIPSTUB_REUSE, the
  * stub reuses neither the handles of destroyed objects nor the addresses of freed memory. A use of

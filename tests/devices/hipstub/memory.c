@@ -5,6 +5,7 @@
 #include "log.h"
 #include "mode.h"
 #include "pins.h"
+#include "shared.h"
 #include "stream.h"
 
 #include <stdlib.h>
@@ -120,6 +121,8 @@ static hipError_t allocate(void **address, size_t bytes, enum memory_kind kind, 
     size_t rounded = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     if (is_counted(kind) && (bytes > stub_memory || device_bytes + bytes > stub_memory))
         return hipErrorOutOfMemory;
+    if (is_counted(kind) && !shared_take(bytes))
+        return hipErrorOutOfMemory;
     void *memory = aligned_alloc(ALIGNMENT, rounded);
     if (memory == NULL)
         return hipErrorOutOfMemory;
@@ -147,8 +150,10 @@ static void drop_idle(void) {
  * detect later uses. */
 static void retire(struct block *block) {
     memset(block->address, FREED_BYTE, block->bytes);
-    if (is_counted(block->kind))
+    if (is_counted(block->kind)) {
         device_bytes -= block->bytes;
+        shared_return(block->bytes);
+    }
     if (stub_reuse) {
         free(block->address);
         forget(block);
@@ -265,7 +270,7 @@ hipError_t emu_hipFreeAsync(void *address, hipStream_t stream) {
 hipError_t emu_hipMemGetInfo(size_t *available, size_t *total) {
     if (available == NULL || total == NULL)
         return hipErrorInvalidValue;
-    *available = stub_memory - device_bytes;
+    *available = stub_memory - device_bytes - shared_others();
     *total = stub_memory;
     return hipSuccess;
 }

@@ -58,6 +58,61 @@ def run(program: Path, *arguments: int, devices: int = 2, **env: str) -> tuple[i
     return int(result.stdout), result.stderr
 
 
+# ---- the memory limit of ranks that share a device -----------------------------------------------
+
+SIZES = re.findall(
+    r'^LAUNCHER\("(\w+)", ',
+    (ROOT / "csrc" / "runtime" / "process" / "local_size.def").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+RANKS = {
+    "HIPSTUB_MEMORY": str(4 << 20),  # the limit is 1 MB, and 256 KB for each of four ranks
+    "policies": ("builtin",),
+}
+
+
+def stays_cached(mgpu: Mgpu) -> bool:
+    mgpu.MemFree(mgpu.MemAlloc(512 << 10, mgpu.null, False), mgpu.null)
+    return mgpu.count("hipFree") == 0
+
+
+@in_child(LOCAL_WORLD_SIZE="4", **RANKS)
+def test_ranks_share_the_limit_of_a_device(mgpu: Mgpu) -> None:
+    assert not stays_cached(mgpu)
+
+
+@in_child(SLURM_STEP_TASKS_PER_NODE="4(x2),1", **RANKS)
+def test_slurms_first_number_counts(mgpu: Mgpu) -> None:
+    assert not stays_cached(mgpu)
+
+
+@in_child(LOCAL_WORLD_SIZE="4", HIPSTUB_DEVICES="4", **RANKS)
+def test_ranks_with_a_device_each_have_the_whole_limit(mgpu: Mgpu) -> None:
+    assert stays_cached(mgpu)
+
+
+@in_child(LOCAL_WORLD_SIZE="4", ROCR_VISIBLE_DEVICES="3", **RANKS)
+def test_ranks_with_hidden_devices_have_the_whole_limit(mgpu: Mgpu) -> None:
+    assert stays_cached(mgpu)
+
+
+@in_child(LOCAL_WORLD_SIZE="4", MGPU_RT_MEMORY_LIMIT="1M", **RANKS)
+def test_a_limit_in_bytes_applies_to_each_rank(mgpu: Mgpu) -> None:
+    assert stays_cached(mgpu)
+
+
+@in_child(LOCAL_WORLD_SIZE="many", OMPI_COMM_WORLD_LOCAL_SIZE="4", **RANKS)
+def test_a_senseless_number_of_ranks_counts_as_one(mgpu: Mgpu) -> None:
+    assert stays_cached(mgpu)
+    assert mgpu.stderr() == ""
+
+
+def test_the_page_lists_the_variables_of_the_number() -> None:
+    page = (ROOT / "docs" / "mpi.md").read_text(encoding="utf-8")
+    positions = [page.index(f"| `{name}` |") for name in SIZES]
+    assert positions == sorted(positions)
+
+
 # ---- each launcher -------------------------------------------------------------------------------
 
 

@@ -1,0 +1,265 @@
+/* Returns idle device memory to HIP, so that other processes can allocate it. */
+#include "memory/neighbours.h"
+#include "atomics.h"
+#include "driver/device.h"
+#include "driver/hip.h"
+#include "memory/blocks.h"
+#include "process/cancel.h"
+#include "process/meeting.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "streams/streams_pool.h"
+#include "telemetry/counters.h"
+#include "telemetry/process.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+enum {
+    TICK = 250,    /* ms between two looks at the idle memory */
+    TICKS = 5,     /* looks until a block counts as unused for a second */
+    LINGER = 8,    /* the thread ends after so many looks that find little idle memory */
+    ASKING = 2000, /* ms: the longest wait for other processes */
+    TRYING = 500,  /* ms: the longest time for which the thread tries to answer */
+    STACK = 256 << 10,
+};
+
+/* ---- where processes meet ---- */
+
+/* A process with idle memory on a device locks the byte whose number is the device's place. A
+ * process that asks for memory locks the byte of the place plus ASKS. */
+enum { ASKS = 1 << 30 };
+
+/* ---- asking ---- */
+
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+
+/* Asks the other processes on the device for memory after HIP had none, and waits until all have
+ * answered. Returns false if none has much idle memory: HIP then keeps the allocation's error. */
+static bool ask_neighbours(int device) {
+    const int before = cancel_forbid();
+    pthread_mutex_lock(&asking);
+    const bool open = meeting_open(false) && meeting_others_lock(0, 0);
+    const off_t place = open ? device_place(device) : 0;
+    const bool has_neighbours = place && meeting_others_lock(place, 1);
+    if (has_neighbours) {
+        const uint64_t end = clock_ns() + UINT64_C(1000000) * ASKING;
+        meeting_lock(place + ASKS, true);
+        meeting_ring();
+        while (meeting_others_lock(place, 1) && clock_ns() < end)
+            usleep(200);
+        meeting_lock(place + ASKS, false);
+    }
+    pthread_mutex_unlock(&asking);
+    cancel_allow(before);
+    return has_neighbours;
+}
+
+/* ---- returning memory ---- */
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held while the thread calls HIP */
+static bool stopping, running;                           /* written under `gate` */
+static bool wanted[MOST_DEVICES]; /* another process waits for this device's idle memory */
+
+static bool is_idle_before(const struct block *block, uint64_t before) {
+    return load_acquire(&block->state) == BLOCK_IDLE && load_relaxed(&block->last_use) < before;
+}
+
+/* Work on an external stream counts until the program waits for it through the library. */
+static bool no_stream_has_work(void) {
+    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (!PROOF(external_stream_is_idle,
+                   stream_state(stream) != STREAM_EXTERNAL || stream_is_idle(stream)))
+            return false;
+    return stream_all_quiet();
+}
+
+/* Returns the device's blocks that the program freed before this value of block_clock. Returns
+ * false if a stream has work, or the process ends: hipFree would wait for the work, and would hold
+ * a lock of HIP. For this reason each block is returned on its own. */
+static bool return_blocks(int device, uint64_t before) {
+    bool may = true;
+    for (struct block *block = block_first(); block && may; block = handle_next(block)) {
+        if (block_device(block) != device || !is_idle_before(block, before))
+            continue;
+        pthread_mutex_lock(&gate);
+        may = !stopping && no_stream_has_work();
+        if (may)
+            (void)block_cache.evict(block_address(block));
+        pthread_mutex_unlock(&gate);
+    }
+    return may;
+}
+
+/* Answers another process. If streams have work, tries again for half a second: a free of the
+ * program may return the memory earlier. */
+static void answer_request(int device) {
+    const uint64_t end = clock_ns() + UINT64_C(1000000) * TRYING;
+    store_release(&wanted[device], true);
+    while (load_acquire(&wanted[device]) && !return_blocks(device, UINT64_MAX) &&
+           !load_acquire(&stopping) && clock_ns() < end) {
+        fetch_or_relaxed(&care_of_frees, CARE_IDLE);
+        usleep(1000);
+    }
+    store_release(&wanted[device], false);
+}
+
+/* ---- the thread ---- */
+
+struct look {
+    uint64_t ticks[TICKS], last; /* values of block_clock at the last looks, the oldest at `last` */
+    uint64_t at;                 /* the time of the last look */
+    size_t idle[MOST_DEVICES];   /* bytes */
+    bool old[MOST_DEVICES];      /* a block was not used for a second */
+};
+
+/* Advances block_clock, which then shows since when a block has been idle. Returns the clock of a
+ * second ago; 0 if it is unknown, or was returned before. */
+static uint64_t advance_clock(struct look *look) {
+    const uint64_t now = clock_ns(), second_ago = look->ticks[look->last];
+    if (now - look->at < UINT64_C(1000000) * TICK)
+        return 0;
+    look->at = now;
+    look->ticks[look->last] = fetch_add_relaxed(&block_clock, 1);
+    look->last = (look->last + 1) % TICKS;
+    return second_ago;
+}
+
+static void measure_idle(struct look *look, uint64_t second_ago) {
+    for (int device = 0; device < MOST_DEVICES; device++) {
+        look->idle[device] = 0;
+        look->old[device] = false;
+    }
+    for (const struct block *block = block_first(); block; block = handle_next(block))
+        if (is_idle_before(block, UINT64_MAX)) {
+            look->idle[block_device(block)] += block_size(block);
+            look->old[block_device(block)] |= is_idle_before(block, second_ago);
+        }
+}
+
+/* Returns whether the device had much idle memory. Between an answer and the next look the device's
+ * byte is not locked, which tells the asking process that this process has answered. */
+static bool look_at(const struct look *look, int device, uint64_t second_ago) {
+    pthread_mutex_lock(&gate);
+    const off_t place = stopping ? 0 : device_place(device);
+    pthread_mutex_unlock(&gate);
+    const bool much = look->idle[device] >= MUCH_IDLE;
+    const bool asked = much && place && meeting_others_lock(place + ASKS, 1);
+    if (asked)
+        answer_request(device);
+    else if (look->old[device])
+        (void)return_blocks(device, second_ago);
+    if (place)
+        meeting_lock(place, much && !asked);
+    return much;
+}
+
+/* Returns whether a device has much idle memory. */
+static bool look_at_all(struct look *look) {
+    const uint64_t second_ago = advance_clock(look);
+    bool much = false;
+    measure_idle(look, second_ago);
+    for (int device = 0; device < hip_device_count && device < MOST_DEVICES; device++)
+        much |= look_at(look, device, second_ago);
+    return much;
+}
+
+static void *watch_idle_memory(void *unused) {
+    static struct look look; /* one thread runs at a time */
+    int mode = hipStreamCaptureModeRelaxed;
+    (void)unused;
+    look = (struct look){.last = 0};
+    pthread_setname_np(pthread_self(), "mgpu_rt idle");
+    pthread_mutex_lock(&gate);
+    if (!stopping)
+        PROOF_STEP(thread_ends_no_capture, (void)hip.ThreadExchangeStreamCaptureMode(&mode));
+    pthread_mutex_unlock(&gate);
+    for (int little = 0; little < LINGER && !load_acquire(&stopping);) {
+        const uint32_t heard = meeting_heard();
+        little = look_at_all(&look) ? 0 : little + 1;
+        if (process_main_has_ended())
+            store_release(&stopping, true);
+        else if (!load_acquire(&stopping))
+            meeting_wait(heard, TICK);
+    }
+    pthread_mutex_lock(&gate);
+    running = false;
+    pthread_mutex_unlock(&gate);
+    fetch_or_relaxed(&care_of_frees, CARE_IDLE);
+    return NULL;
+}
+
+static void create_idle_thread(void) {
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    const int cancelled = cancel_forbid();
+    if (pthread_mutex_trylock(&asking) == 0) { /* otherwise another thread waits for an answer */
+        (void)meeting_open(true);
+        pthread_mutex_unlock(&asking);
+    }
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, PROOF_VALUE(idle_thread_takes_no_signal, &all, NULL), &before);
+    pthread_mutex_lock(&gate);
+    if (!running && !stopping)
+        running = pthread_create(&thread, &attributes, watch_idle_memory, NULL) == 0;
+    pthread_mutex_unlock(&gate);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    cancel_allow(cancelled);
+}
+
+/* ---- frees ---- */
+
+/* Returns whether the device has much idle memory after a free of this size. Visits all blocks, so
+ * the visits become rarer as the blocks become more. */
+static bool is_much(int device, size_t size) {
+    static size_t freed;
+    const size_t share = block_reserved(device) / 16;
+    size_t idle = 0;
+    if (size >= MUCH_IDLE)
+        return true;
+    if (add_fetch_relaxed(&freed, size) < (share > MUCH_IDLE ? share : MUCH_IDLE))
+        return false;
+    store_relaxed(&freed, 0);
+    for (const struct block *block = block_first(); block; block = handle_next(block))
+        if (is_idle_before(block, UINT64_MAX) && block_device(block) == device)
+            idle += block_size(block);
+    return idle >= MUCH_IDLE;
+}
+
+/* With stock, hipFree waits here for all work of the device. So a free may return memory that
+ * another process waits for, even if hipFree has to wait for work. */
+static void note_free(int device, size_t size) {
+    if (exchange_acq_rel(&wanted[device], false) && device_kept(device))
+        (void)block_cache.trim(device);
+    else if (runtime_forked || load_acquire(&running) || load_acquire(&stopping))
+        fetch_and_release(&care_of_frees, ~(unsigned)CARE_IDLE);
+    else if (is_much(device, size))
+        create_idle_thread();
+}
+
+/* ---- life ---- */
+
+void neighbours_start(void) {
+    neighbours.note_free = note_free;
+    neighbours.ask = ask_neighbours;
+}
+
+void neighbours_stop(void) {
+    pthread_mutex_lock(&gate);
+    store_release(&stopping, true);
+    pthread_mutex_unlock(&gate);
+    if (load_acquire(&running))
+        meeting_ring();
+}
+
+void neighbours_forked(void) {
+    gate = asking = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    running = false;
+    meeting_forked();
+}

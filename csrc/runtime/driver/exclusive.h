@@ -4,8 +4,8 @@
  * (witness.h). The two differ in what they permit. The user's word also covers the future. So the
  * library may postpone waits, keep memory registered, and share modules whose constants the program
  * could set. HIP's word covers only the past: other code may call HIP a moment later. So the
- * library only leaves out queries: whether a stream is idle, whether a block still exists, whether
- * the device was reset, and what kind of memory lies at an address. An override may call HIP
+ * library only leaves out queries about streams, blocks, resets and the kind of memory at an
+ * address. An override may call HIP
  * itself, so the first override ends the user's word (override.c). */
 #ifndef MGPU_RT_EXCLUSIVE_H
 #define MGPU_RT_EXCLUSIVE_H
@@ -20,7 +20,7 @@ static inline bool exclusive_hip(void) {
 }
 
 /* Returns true if no other code has called HIP so far. May call HIP once (witness_confirms). */
-static inline bool alone_with_hip(void) {
+static inline bool sole_user_of_hip(void) {
     return exclusive_hip() || witness_confirms();
 }
 

@@ -21,7 +21,7 @@ enum { HIP_API = 3, ROCR_VERSION = 0, ROCR_NOT_STARTED = 0x100b };
 enum { OPERATIONS = 1024, HARMLESS = 0x8000 };
 static uint16_t kinds[OPERATIONS];
 
-bool witness_alone;
+bool witness_sole_user;
 static bool installed;
 static const char *(*operation_name)(uint32_t operation);
 
@@ -29,11 +29,11 @@ static const char *(*operation_name)(uint32_t operation);
 
 static const char *reason = "the options ask for no report of HIP";
 static unsigned ended_by; /* the first call of other code, plus 1 */
-static bool was_alone;
+static bool was_sole_user;
 
 void witness_describe(char text[WITNESS_TEXT]) {
     const unsigned operation = load_acquire(&ended_by);
-    if (load_acquire(&witness_alone))
+    if (load_acquire(&witness_sole_user))
         snprintf(text, WITNESS_TEXT, "none");
     else if (operation)
         snprintf(text, WITNESS_TEXT, "%s was the first", operation_name(operation - 1));
@@ -42,37 +42,37 @@ void witness_describe(char text[WITNESS_TEXT]) {
 }
 
 void witness_record(void) {
-    if (load_acquire(&was_alone))
+    if (load_acquire(&was_sole_user))
         witness_describe(counts.start.other_calls);
 }
 
-/* Ends the state "alone"; prints why, if HIP has reported calls so far. */
-static void end_alone(void) {
+/* Ends the sole use, and prints why if HIP has reported calls so far. */
+static void end_sole_use(void) {
     char text[WITNESS_TEXT];
-    if (!exchange_acq_rel(&witness_alone, false) || !load_acquire(&was_alone))
+    if (!exchange_acq_rel(&witness_sole_user, false) || !load_acquire(&was_sole_user))
         return;
     witness_describe(text);
     report_verbose("calls of HIP by other code: %s; from now on the library queries HIP", text);
     witness_record();
 }
 
-static void end_alone_because(const char *why) {
+static void end_sole_use_because(const char *why) {
     store_release(&reason, why);
-    end_alone();
+    end_sole_use();
 }
 
-static void end_alone_by(uint32_t operation) {
+static void end_sole_use_by(uint32_t operation) {
     unsigned none = 0;
     if (cas_acq_rel(&ended_by, &none, operation + 1))
-        end_alone();
-    store_release(&witness_alone, false); /* no call of other code runs before this store */
+        end_sole_use();
+    store_release(&witness_sole_user, false); /* no call of other code runs before this store */
 }
 
 /* ---- what HIP reports ---- */
 
 /* The function that the thread's wrapper is about to call, plus 1; 0 after HIP has reported the
- * call. A program may leave a call of HIP by siglongjmp: `expected` is then 0 already, so no later
- * call of other code counts as the library's. */
+ * call. A program may leave a call of HIP by siglongjmp. `expected` is then 0 already, so later
+ * calls of other code do not count as the library's. */
 static __thread struct {
     unsigned expected, reported;
 } own __attribute__((tls_model("initial-exec")));
@@ -87,8 +87,8 @@ static int hear(int domain, uint32_t operation, void *data) {
               own.expected && own.expected == (kind & ~(unsigned)HARMLESS))) {
         own.expected = 0;
         own.reported++;
-    } else if (!(kind & HARMLESS) && load_relaxed(&witness_alone)) {
-        PROOF_STEP(other_codes_call_ends_alone, end_alone_by(operation));
+    } else if (!(kind & HARMLESS) && load_relaxed(&witness_sole_user)) {
+        PROOF_STEP(other_codes_call_ends_sole_use, end_sole_use_by(operation));
     }
     return 1;
 }
@@ -123,9 +123,9 @@ bool witness_probe(void) {
     (void)(hip_version < HIP_7 ? hip.GetLastError() : hip.PeekAtLastError());
     if (PROOF(hip_still_reports, own.reported != before))
         return true;
-    end_alone_because(load_acquire(&was_alone)
-                          ? "HIP no longer reports calls to this library: a profiler gets them"
-                          : "this HIP does not report calls");
+    end_sole_use_because(load_acquire(&was_sole_user)
+                             ? "HIP no longer reports calls to this library: a profiler gets them"
+                             : "this HIP does not report calls");
     return false;
 }
 
@@ -133,8 +133,8 @@ void witness_install(void) {
     char text[WITNESS_TEXT];
     if (installed)
         mark_own_calls();
-    if (load_acquire(&witness_alone))
-        store_release(&was_alone, witness_probe());
+    if (load_acquire(&witness_sole_user))
+        store_release(&was_sole_user, witness_probe());
     witness_describe(text);
     report_verbose("calls of HIP by other code: %s", text);
 }
@@ -220,9 +220,9 @@ void witness_open(const struct witness_functions *functions) {
         const char *name = functions->name(operation);
         kinds[operation] = (uint16_t)(name ? kind_of(name) : 0);
     }
-    store_release(&witness_alone, true);
+    store_release(&witness_sole_user, true);
     functions->set_tracer(hear);
     installed = true;
     if (!PROOF(hip_was_unused, is_unused(functions)))
-        end_alone_because("HIP was in use before the library's first call");
+        end_sole_use_because("HIP was in use before the library's first call");
 }

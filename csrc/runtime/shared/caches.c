@@ -146,7 +146,7 @@ static __attribute__((noinline)) bool ask_watch(int device) {
 }
 
 bool device_kept(int device) {
-    return PROOF(nobody_has_reset_the_device, alone_with_hip()) || ask_watch(device);
+    return PROOF(nobody_has_reset_the_device, sole_user_of_hip()) || ask_watch(device);
 }
 
 void device_ask_all(void) {

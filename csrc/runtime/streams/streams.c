@@ -183,7 +183,7 @@ bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle,
 
 __attribute__((noinline)) bool stream_is_ours(hipStream_t handle) {
     unsigned flags = 0;
-    return PROOF(nobody_has_made_streams, alone_with_hip()) ||
+    return PROOF(nobody_has_made_streams, sole_user_of_hip()) ||
            (stream_ask_flags(&hip, handle, &flags) && flags == 0);
 }
 

@@ -29,8 +29,8 @@ QUERIES = (
     "hipStreamGetDevice",
     "hipEventQuery",
 )
-#: The calls of the library in one round of Loop.run that may hit and need to know who calls HIP:
-#: mgpuStreamCreate, mgpuMemAlloc, mgpuMemcpy from the device, mgpuMemFree, mgpuStreamDestroy.
+#: The calls in one round of Loop.run that would query HIP: mgpuStreamCreate, mgpuMemAlloc,
+#: mgpuMemcpy from the device, mgpuMemFree, mgpuStreamDestroy.
 HITS = 5
 
 
@@ -63,15 +63,15 @@ class Loop:
         self.run(rounds)
         return sum(self.mgpu.counts(*QUERIES).values()) - before
 
-    def is_alone(self) -> bool:
+    def is_sole_user(self) -> bool:
         return self.queries() == 0
 
 
 def begin(mgpu: Mgpu) -> Loop:
-    """Returns a loop whose caches are full, in a process that is alone."""
+    """Returns a loop whose caches are full, in a library that is the sole user of HIP."""
     loop = Loop(mgpu)
     loop.run(3)
-    assert loop.is_alone()
+    assert loop.is_sole_user()
     return loop
 
 
@@ -148,7 +148,7 @@ def ends_by_a_call(mgpu: Mgpu) -> None:
         thread.join()
     else:
         call()
-    assert not loop.is_alone()
+    assert not loop.is_sole_user()
     assert mgpu.stub.hipstub_registrations() == 1
 
 
@@ -162,7 +162,7 @@ def test_calls_that_change_nothing_do_not_end_it(mgpu: Mgpu) -> None:
         *(stub.hipGetLastError, stub.hipPeekAtLastError, lambda: stub.hipInit(0)),
     ):
         call()
-        assert loop.is_alone()
+        assert loop.is_sole_user()
 
 
 # ---- what other code may do to the library's objects ----
@@ -269,7 +269,7 @@ def ends_by_a_profiler(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipMalloc(own, loop.size) == 0  # perhaps at the block's address
     loop = Loop(mgpu)
     loop.run(3)
-    assert not loop.is_alone()
+    assert not loop.is_sole_user()
     assert mgpu.stub.hipstub_misuse() == 0
     assert (len(reports) > 10) == (not ended)  # the profiler gets all reports
     assert mgpu.stub.hipstub_registrations() == 2 + ended
@@ -281,19 +281,19 @@ def ends_by_a_profiler(mgpu: Mgpu) -> None:
 def test_a_hip_that_does_not_report_is_queried(mgpu: Mgpu) -> None:
     loop = Loop(mgpu)
     loop.run(3)
-    assert not loop.is_alone()
+    assert not loop.is_sole_user()
     assert mgpu.stub.hipstub_registrations() == 1
     assert mgpu.count(PROBE) == 1  # the first probe shows it
 
 
 @in_child(**TELLS)
-def test_a_process_that_has_used_hip_before_is_not_alone(mgpu: Mgpu) -> None:
+def test_queries_remain_if_hip_was_used_before(mgpu: Mgpu) -> None:
     """HIP does not report what happened before the registration."""
     own = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipMalloc(own, KIB) == 0
     loop = Loop(mgpu)
     loop.run(3)
-    assert not loop.is_alone()
+    assert not loop.is_sole_user()
     assert mgpu.stub.hipstub_registrations() == 0
 
 
@@ -301,7 +301,7 @@ def test_a_process_that_has_used_hip_before_is_not_alone(mgpu: Mgpu) -> None:
 def test_a_profiler_of_hip_keeps_the_reports(mgpu: Mgpu) -> None:
     loop = Loop(mgpu)
     loop.run(3)
-    assert not loop.is_alone()
+    assert not loop.is_sole_user()
     assert mgpu.stub.hipstub_registrations() == 0
 
 

@@ -235,6 +235,14 @@ int hipGraphInstantiate(void **executable, void *graph, void *node, char *text, 
 int hipGraphLaunch(void *executable, void *stream);
 int hipGraphExecDestroy(void *executable);
 int hipGraphDestroy(void *graph);
+int hipInit(unsigned flags);
+int hipGetDeviceCount(int *count);
+int hipMemGetInfo(size_t *available, size_t *total);
+int hipEventCreate(void **event);
+int hipHostRegister(void *address, size_t bytes, unsigned flags);
+int hipHostUnregister(void *address);
+int hipMemset(void *to, int value, size_t bytes);
+void hipRegisterTracerCallback(int (*tracer)(int domain, uint32_t operation, void *data));
 """
 
 

@@ -5,6 +5,7 @@
 #include "driver/hip.h"
 #include "driver/hip_open.h"
 #include "driver/report.h"
+#include "driver/witness.h"
 #include "graphs/graphs.h"
 #include "likely.h"
 #include "manager/manager.h"
@@ -299,6 +300,7 @@ static void install(const struct hip_library *library, struct found found) {
         hip_install_without_device(library);
     else if (library->path[0])
         hip_install(library);
+    witness_install();
     event_cache_open();
     if (stats_wanted()) {
         driver_calls_watch();
@@ -319,6 +321,8 @@ static void find_and_install(void) {
     const bool opened = find_hip(&library);
     markers_open();
     atexit(note_late);
+    if (opened && options.caches && options.witness_on)
+        witness_open(&library->witness);
     if (opened && (options.caches || stats_wanted()))
         found = start_hip(&library.functions);
     pthread_mutex_lock(&start_lock);

@@ -1,19 +1,27 @@
 /* Reports whether this process calls HIP only through this library.
  *
- * No process can prove such exclusive use: a plug-in may open HIP at any time, and a handle that
- * dlsym returned leaves no trace. So only the user can declare that no other code calls HIP
- * (MGPU_RT_EXCLUSIVE=on); the option is off by default. With that option the runtime need not ask
- * HIP whether a stream is idle, or whether a block still exists. As long as the process maps no new
- * memory, the runtime also need not ask HIP for the kind of memory at an address. An override may
- * call HIP itself, so the first override ends the exclusive mode (override.c). */
+ * Either the user declares it (MGPU_RT_EXCLUSIVE=on), or HIP reports each call of other code
+ * (witness.h). The two differ in what they permit. The user's word also covers the future. So the
+ * library may postpone waits, keep memory registered, and share modules whose constants the program
+ * could set. HIP's word covers only the past: other code may call HIP a moment later. So the
+ * library only leaves out queries about streams, blocks, resets and the kind of memory at an
+ * address. An override may call HIP
+ * itself, so the first override ends the user's word (override.c). */
 #ifndef MGPU_RT_EXCLUSIVE_H
 #define MGPU_RT_EXCLUSIVE_H
 
 #include "atomics.h"
+#include "driver/witness.h"
 #include "process/options.h"
 
+/* Returns true if the user has declared that no other code calls HIP. */
 static inline bool exclusive_hip(void) {
     return load_relaxed(&options.exclusive_on);
+}
+
+/* Returns true if no other code has called HIP so far. May call HIP once (witness_confirms). */
+static inline bool sole_user_of_hip(void) {
+    return exclusive_hip() || witness_confirms();
 }
 
 #endif

@@ -23,10 +23,18 @@ struct hip_functions {
  * function, the function in the table returns hipErrorNotSupported. */
 extern struct hip_functions hip;
 
+/* The functions by which HIP reports calls of its API (witness.h); NULL if HIP lacks a function. */
+struct witness_functions {
+    void (*set_tracer)(int (*tracer)(int domain, uint32_t operation, void *data));
+    const char *(*name)(uint32_t operation);
+    int (*ask_rocr)(int attribute, void *value); /* hsa_system_get_info */
+};
+
 /* A library that is used as HIP. */
 struct hip_library {
     struct hip_functions functions;
     struct cuda_functions cuda;
+    struct witness_functions witness;
     char path[4096]; /* path according to the loader; "" if unknown */
 };
 

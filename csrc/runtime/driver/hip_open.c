@@ -64,6 +64,13 @@ static const char *resolve(struct hip_functions *functions, void *library) {
     return functions->GetErrorName ? NULL : "hipGetErrorName";
 }
 
+/* HIP depends on ROCr, so the search from HIP's handle also finds ROCr's function. */
+static void resolve_witness(struct witness_functions *functions, void *library) {
+    *(void **)&functions->set_tracer = dlsym(library, "hipRegisterTracerCallback");
+    *(void **)&functions->name = dlsym(library, "hipApiName");
+    *(void **)&functions->ask_rocr = dlsym(library, "hsa_system_get_info");
+}
+
 /* The libraries that hip_open has tried so far, as text for a message, and the way in which
  * hip_open opens a library. */
 struct attempts {
@@ -101,6 +108,7 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
     if (attempts->own)
         symbols_open_compiler(handle);
     cuda_resolve(&library->cuda, handle);
+    resolve_witness(&library->witness, handle);
     read_path(library, handle, name);
     return true;
 }

@@ -759,7 +759,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
                  !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_IDLE))) &&
         !end_hold(block, address, &freed))
         return freed;
-    if (UNLIKELY(!exclusive_hip() && !hip_has(block)))
+    if (UNLIKELY(!PROOF(nobody_has_freed_the_block, sole_user_of_hip()) && !hip_has(block)))
         return (struct block_freed){FREE_TO_HIP, free_by_hip(block, address)};
     const int device = block->device;
     const size_t size = block->size;

@@ -58,7 +58,8 @@ static bool is_pageable(struct thread *thread, const void *address, size_t bytes
     const enum range_kind kind = ranges_find(address, bytes);
     if (kind != RANGE_NONE && kind != RANGE_MIXED) /* for RANGE_MIXED, HIP must decide */
         return false;
-    for (size_t i = 0; i < HOST_SLOTS && exclusive_hip(); i++)
+    const bool sole_user = PROOF(nobody_has_made_memory, sole_user_of_hip());
+    for (size_t i = 0; i < HOST_SLOTS && sole_user; i++)
         if (thread->hosts[i].begin <= begin && end <= thread->hosts[i].end &&
             thread->hosts[i].mappings == mappings)
             return true;
@@ -66,7 +67,7 @@ static bool is_pageable(struct thread *thread, const void *address, size_t bytes
                hip_calls_pageable(address) &&
                    (bytes <= 1 || hip_calls_pageable((const char *)address + bytes - 1))))
         return false;
-    if (exclusive_hip() && !thread_is_none(thread))
+    if (sole_user && !thread_is_none(thread))
         thread->hosts[thread->next_host++ % HOST_SLOTS] = (struct host_slot){begin, end, mappings};
     return true;
 }

@@ -261,6 +261,14 @@ static int local_size(void) {
     return 1;
 }
 
+static void read_exclusive(struct options *out) {
+    out->exclusive_on = strcmp(out->exclusive, "on") == 0;
+    out->witness_on = !out->exclusive_on && strcmp(out->exclusive, "off") != 0;
+    if (out->witness_on && strcmp(out->exclusive, "auto") != 0)
+        complain("MGPU_RT_EXCLUSIVE", out->exclusive,
+                 "is neither auto nor on nor off: auto is used");
+}
+
 void options_read(struct options *out) {
 #define OPTION(field, variable, default_value, meaning)                                            \
     out->field = variable_or(variable, default_value);
@@ -270,7 +278,7 @@ void options_read(struct options *out) {
     read_manager(out);
     out->caches = read_caches(out->cache);
     out->sync_lazy = is_second("MGPU_RT_SYNC", out->sync, "strict", "lazy");
-    out->exclusive_on = is_second("MGPU_RT_EXCLUSIVE", out->exclusive, "off", "on");
+    read_exclusive(out);
     out->errors_fail = is_second("MGPU_RT_ERRORS", out->errors, "report", "fail");
     read_memory_limit(out);
     out->verbose_on = is_on("MGPU_RT_VERBOSE", out->verbose);

@@ -28,7 +28,9 @@ struct options {
 #include "process/options.def"
 #undef OPTION
     unsigned caches; /* a bit for each cache that is on; 0: stock's behaviour, call for call */
-    bool verbose_on, exclusive_on;
+    bool verbose_on;
+    bool exclusive_on; /* the user declares that no other code calls HIP */
+    bool witness_on;   /* the library asks HIP to report calls of other code */
     size_t module_limit_bytes;
     long stream_limit_count;
     char python[PATH_MAX];     /* interpreter of the manager; "": search for one */

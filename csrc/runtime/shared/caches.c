@@ -147,12 +147,13 @@ static __attribute__((noinline)) bool ask_watch(int device) {
 }
 
 bool device_kept(int device) {
-    return exclusive_hip() || ask_watch(device);
+    return PROOF(nobody_has_reset_the_device, sole_user_of_hip()) || ask_watch(device);
 }
 
 void device_ask_all(void) {
     for (int device = 0; device < MOST_DEVICES; device++)
-        (void)device_kept(device);
+        if (load_relaxed(&watches[device].claimed))
+            (void)device_kept(device);
 }
 
 unsigned device_resets(int device) {

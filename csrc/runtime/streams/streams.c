@@ -246,7 +246,8 @@ bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle,
 
 __attribute__((noinline)) bool stream_is_ours(hipStream_t handle) {
     unsigned flags = 0;
-    return stream_ask_flags(&hip, handle, &flags) && flags == 0;
+    return PROOF(nobody_has_made_streams, sole_user_of_hip()) ||
+           (stream_ask_flags(&hip, handle, &flags) && flags == 0);
 }
 
 struct stream *stream_known(hipStream_t handle) {

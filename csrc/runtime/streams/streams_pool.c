@@ -285,11 +285,13 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         return made;
     }
     lazy_note_stream();
-    PROOF_STEP(reset_before_stream_reuse, (void)device_kept(device));
+    const bool sole_user = PROOF(nobody_has_reached_idle_streams, sole_user_of_hip());
+    if (!sole_user)
+        PROOF_STEP(reset_before_stream_reuse, (void)device_kept(device));
     if (device < MOST_DEVICES) {
         do
             stream = take_idle(device);
-        while (stream && !stream_confirm(stream));
+        while (stream && !sole_user && !stream_confirm(stream));
         if (!stream) /* a stream that was destroyed while its work was pending; the work is done now
                       */
             stream = take_retired(device);

@@ -44,7 +44,7 @@ bool stream_refuse(struct stream *stream, hipError_t error);
  * is small, because only other code that destroys a stream without waiting can leave work on it.
  * Work that other code has left on a stream runs before the work of the stream's next owner. */
 static inline bool stream_confirm(struct stream *stream) {
-    if (exclusive_hip() || cuda_present())
+    if (cuda_present() || PROOF(nobody_has_used_the_stream, sole_user_of_hip()))
         return true;
     const hipError_t error = PROOF_VALUE(others_left_no_work, stream_ask(stream), hipSuccess);
     return LIKELY(error == hipSuccess) || stream_refuse(stream, error);
@@ -59,7 +59,7 @@ static inline struct stream *stream_lookup_thread(struct thread *thread, int dev
                  !PROOF(own_stream_is_of_the_device, load_relaxed(&stream->device) == device) ||
                  thread->external))
         return NULL;
-    if (LIKELY(exclusive_hip()))
+    if (LIKELY(PROOF(nobody_has_reached_own_stream, sole_user_of_hip())))
         return LIKELY(stream_change(stream, STREAM_IDLE, STREAM_LIVE)) ? stream : NULL;
     return PROOF(reset_before_stream_reuse, device_kept(device)) &&
                    stream_change(stream, STREAM_IDLE, STREAM_LIVE) && stream_confirm(stream)

@@ -116,8 +116,10 @@ struct process {
 /* The duration of HIP's start, HIP's version, and the device on which HIP started. */
 struct start {
     uint64_t nanoseconds;
-    int64_t version;  /* version from hipRuntimeGetVersion; 0: unknown */
-    char device[232]; /* the device's name; "": unknown */
+    int64_t version;       /* version from hipRuntimeGetVersion; 0: unknown */
+    char device[232];      /* the device's name; "": unknown */
+    char other_calls[128]; /* which call of HIP other code made first (driver/witness.h); "":
+                            * unknown */
 };
 
 /* Host memory that stays registered with HIP after the program has unregistered the memory.

@@ -8,6 +8,7 @@
 #include "log.h"
 #include "mode.h"
 #include "stream.h"
+#include "tell.h"
 
 /* One argument of a recorded call: its bits, and whether the argument is a string. */
 #define VALUE(x)                                                                                   \
@@ -68,6 +69,9 @@
     hipError_t name params {                                                                       \
         if (__builtin_expect(stub_fast, 1))                                                        \
             return fast;                                                                           \
+        stub_tell(ID_##name);                                                                      \
+        if (!stub_records)                                                                         \
+            return fast;                                                                           \
         RECORD(name, args, emu_##name args);                                                       \
     }
 #include "functions.def"
@@ -76,6 +80,9 @@
 
 static hipError_t whole_device(enum stub_function function, void (*work)(void)) {
     if (__builtin_expect(stub_fast, 1))
+        return hipSuccess;
+    stub_tell(function);
+    if (!stub_records)
         return hipSuccess;
     hipError_t error;
     size_t number = stub_log_begin(function, "()", NULL, 0, &error);
@@ -113,6 +120,9 @@ hipError_t hipLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **par
                            size_t shared_bytes, hipStream_t stream) {
     if (__builtin_expect(stub_fast, 1))
         return hipSuccess;
+    stub_tell(ID_hipLaunchKernel);
+    if (!stub_records)
+        return hipSuccess;
     RECORD(
         hipLaunchKernel,
         (symbol, grid.x, grid.y, grid.z, block.x, block.y, block.z, params, shared_bytes, stream),
@@ -126,12 +136,18 @@ hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void
                                 void **extra) {
     if (__builtin_expect(stub_fast, 1))
         return hipSuccess;
+    stub_tell(ID_hipDrvLaunchKernelEx);
+    if (!stub_records)
+        return hipSuccess;
     RECORD(hipDrvLaunchKernelEx, (config, function, params, extra),
            kernel_launch_clusters(config, function, params, extra));
 }
 
 static hipError_t last_error(enum stub_function function, bool clear) {
     if (__builtin_expect(stub_fast, 1))
+        return hipSuccess;
+    stub_tell(function);
+    if (!stub_records)
         return hipSuccess;
     hipError_t ignored;
     size_t number = stub_log_begin(function, "()", NULL, 0, &ignored);

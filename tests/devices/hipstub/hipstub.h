@@ -37,8 +37,11 @@
  *   HIPSTUB_DESTROY_RETURNS  1: hipStreamDestroy does not wait for the stream's work, as HIP's
  *                     documents allow. With HIPSTUB_REUSE the rest of that work counts as pending
  * on the next stream with its handle.
- *   HIPSTUB_TEARDOWN  1: a call after the exit handler that the first call registered aborts, as
- *                     HIP's statics are gone by then.
+ *   HIPSTUB_TELLS 1: as AMD's HIP from 5.3 on, the stub reports each call to the function that
+ *                     hipRegisterTracerCallback has set. The stub also plays ROCr: until the first
+ *                     call of HIP, hsa_system_get_info answers that ROCr has not started. 0: the
+ * stub plays ROCr and reports no call, as some builds of HIP. HIPSTUB_TEARDOWN  1: a call after the
+ * exit handler that the first call registered aborts, as HIP's statics are gone by then.
  *
  * If LOG, FAULT, DELAY, ASYNC, KERNELS, SHARED or TEARDOWN is set, the stub works in record mode.
  *
@@ -75,6 +78,9 @@ int64_t hipstub_live(const char *what);
 /* Returns the number of unfinished operations on a stream (NULL: the null stream).
  */
 uint64_t hipstub_pending(void *stream);
+
+/* Returns how often hipRegisterTracerCallback was called. Works in each mode. */
+uint64_t hipstub_registrations(void);
 
 /* Returns the number of threads that wait inside HIP for operations of a stream. */
 unsigned hipstub_waiters(void *stream);

@@ -65,6 +65,10 @@ __attribute__((constructor)) static void serve_children(void) {
     pthread_atfork(stub_lock, stub_unlock, stub_unlock);
 }
 
+const char *stub_function_name(unsigned function) {
+    return function < STUB_FUNCTIONS ? names[function] : "unknown";
+}
+
 int stub_function_index(const char *name) {
     for (int i = 0; i < STUB_FUNCTIONS; ++i)
         if (strcmp(names[i], name) == 0)

@@ -31,6 +31,9 @@ struct stub_value {
 void stub_lock(void);
 void stub_unlock(void);
 
+/* Returns the name of a function, or "unknown". */
+const char *stub_function_name(unsigned function);
+
 /* Returns the index of the named function, or -1. */
 int stub_function_index(const char *name);
 

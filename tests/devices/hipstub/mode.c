@@ -3,6 +3,7 @@
 #include "faults.h"
 #include "hipstub.h"
 #include "log.h"
+#include "tell.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 bool stub_fast = true;
+bool stub_records;
 int stub_devices = 1;
 int stub_version = 50221153;
 int stub_pageable, stub_large_bar, stub_integrated;
@@ -83,6 +85,7 @@ __attribute__((constructor)) static void read_environment(void) {
     const char *reuse = getenv("HIPSTUB_REUSE");
     const char *destroy = getenv("HIPSTUB_DESTROY_RETURNS");
     const char *teardown = getenv("HIPSTUB_TEARDOWN");
+    const char *tells = getenv("HIPSTUB_TELLS");
     log_path = getenv("HIPSTUB_LOG");
     kernels_path = getenv("HIPSTUB_KERNELS");
 
@@ -116,10 +119,15 @@ __attribute__((constructor)) static void read_environment(void) {
     teardown_wanted = teardown != NULL && strcmp(teardown, "1") == 0;
     if (teardown_wanted)
         stub_fast = false;
+    stub_records = !stub_fast;
+    stub_tells = tells != NULL && strcmp(tells, "1") == 0;
+    stub_rocr = tells != NULL;
+    if (stub_tells)
+        stub_fast = false;
 }
 
 int hipstub_recording(void) {
-    return !stub_fast;
+    return stub_records;
 }
 
 static void load_kernels(void) {

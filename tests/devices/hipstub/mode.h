@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 /* Only the constructor writes this variable, so the branch on the variable is always predicted. */
-extern bool stub_fast;
+extern bool stub_fast;    /* neither records nor reports calls (HIPSTUB_TELLS) */
+extern bool stub_records; /* record mode */
 
 enum { STUB_MOST_DEVICES = 100 };
 extern int stub_devices;

@@ -141,11 +141,12 @@ def _stub(name: str, *, lacks: tuple[str, ...] = (), **options: str) -> Device:
 
 
 STUB = _stub("stub", **{"async": DELAYS})
-REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1"})
+#: The stubs with `tells` report calls, as HIP does from 5.3 on.
+REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1", "tells": "1"})
 #: Operations run only when a thread waits for them, so a program that polls never ends.
-HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1"})
+HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1", "tells": "1"})
 SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
-TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2"})
+TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2", "tells": "1"})
 #: Only the stub can make a chosen function fail, and only the stub creates thousands of streams
 #: quickly.
 STUBS_ALONE = ("refused", "many-streams")

@@ -1,6 +1,7 @@
 #include "telemetry/recording/start.h"
 #include "atomics.h"
 #include "driver/hip.h"
+#include "driver/witness.h"
 #include "likely.h"
 #include "shared/thread.h"
 #include "telemetry/counters.h"
@@ -27,6 +28,7 @@ void start_initialised(uint64_t begin, uint64_t nanoseconds, int version) {
 
 void start_record(bool forked) {
     counts.start = start;
+    witness_record();
     if (forked)
         counts.start.nanoseconds = 0;
     else

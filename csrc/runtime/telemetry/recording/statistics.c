@@ -128,6 +128,8 @@ static void print_start(FILE *out, const struct counts *record) {
             record->start.version ? statistics_release(record->start.version, release)
                                   : "of an unknown release",
             date, emulated ? "; EMULATED: no GPU was timed" : "");
+    if (record->start.other_calls[0])
+        fprintf(out, "mgpu_rt: calls of HIP by other code: %s\n", record->start.other_calls);
 }
 
 void statistics_print_tables(FILE *out, const struct counts *record) {

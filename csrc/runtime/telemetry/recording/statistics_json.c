@@ -47,6 +47,8 @@ static void print_start_and_device(FILE *out, const struct start *start) {
         fprintf(out, ", \"hip\": \"%s\"}", statistics_release(start->version, release));
     else
         fputs(", \"hip\": null}", out);
+    fputs(", \"other_calls\": ", out);
+    print_text_or_null(out, start->other_calls);
 }
 
 /* The names of the members, for each struct in counters.h that contains only 64-bit counts. */

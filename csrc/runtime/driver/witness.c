@@ -1,0 +1,228 @@
+#include "driver/witness.h"
+#include "driver/device.h"
+#include "driver/hip_open.h"
+#include "driver/report.h"
+#include "process/mapped.h"
+#include "process/options.h"
+#include "proof.h"
+#include "telemetry/counters.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* HIP_API: HIP's number for the calls of its API. The other two numbers are ROCr's. */
+enum { HIP_API = 3, ROCR_VERSION = 0, ROCR_NOT_STARTED = 0x100b };
+
+/* The kinds of operations: 0 for a function that this library never calls and that may change
+ * HIP's objects. HARMLESS marks functions that change nothing but the calling thread's device and
+ * last error. The other bits contain the number of a function of hip.def, plus 1. */
+enum { OPERATIONS = 1024, HARMLESS = 0x8000 };
+static uint16_t kinds[OPERATIONS];
+
+bool witness_sole_user;
+static bool installed;
+static const char *(*operation_name)(uint32_t operation);
+
+/* ---- which calls other code has made, in words ---- */
+
+static const char *reason = "the options ask for no report of HIP";
+static unsigned ended_by; /* the first call of other code, plus 1 */
+static bool was_sole_user;
+
+void witness_describe(char text[WITNESS_TEXT]) {
+    const unsigned operation = load_acquire(&ended_by);
+    if (load_acquire(&witness_sole_user))
+        snprintf(text, WITNESS_TEXT, "none");
+    else if (operation)
+        snprintf(text, WITNESS_TEXT, "%s was the first", operation_name(operation - 1));
+    else
+        snprintf(text, WITNESS_TEXT, "unknown, because %s", load_acquire(&reason));
+}
+
+void witness_record(void) {
+    if (load_acquire(&was_sole_user))
+        witness_describe(counts.start.other_calls);
+}
+
+/* Ends the sole use, and prints why if HIP has reported calls so far. */
+static void end_sole_use(void) {
+    char text[WITNESS_TEXT];
+    if (!exchange_acq_rel(&witness_sole_user, false) || !load_acquire(&was_sole_user))
+        return;
+    witness_describe(text);
+    report_verbose("calls of HIP by other code: %s; from now on the library queries HIP", text);
+    witness_record();
+}
+
+static void end_sole_use_because(const char *why) {
+    store_release(&reason, why);
+    end_sole_use();
+}
+
+static void end_sole_use_by(uint32_t operation) {
+    unsigned none = 0;
+    if (cas_acq_rel(&ended_by, &none, operation + 1))
+        end_sole_use();
+    store_release(&witness_sole_user, false); /* no call of other code runs before this store */
+}
+
+/* ---- what HIP reports ---- */
+
+/* The function that the thread's wrapper is about to call, plus 1; 0 after HIP has reported the
+ * call. A program may leave a call of HIP by siglongjmp. `expected` is then 0 already, so later
+ * calls of other code do not count as the library's. */
+static __thread struct {
+    unsigned expected, reported;
+} own __attribute__((tls_model("initial-exec")));
+
+/* HIP calls this function before each call. The result 1 asks HIP to record nothing. */
+static int hear(int domain, uint32_t operation, void *data) {
+    (void)data;
+    if (domain != HIP_API)
+        return 1;
+    const unsigned kind = operation < OPERATIONS ? kinds[operation] : 0;
+    if (PROOF(call_is_the_librarys_own,
+              own.expected && own.expected == (kind & ~(unsigned)HARMLESS))) {
+        own.expected = 0;
+        own.reported++;
+    } else if (!(kind & HARMLESS) && load_relaxed(&witness_sole_user)) {
+        PROOF_STEP(other_codes_call_ends_sole_use, end_sole_use_by(operation));
+    }
+    return 1;
+}
+
+/* ---- the library's own calls ---- */
+
+static struct hip_functions unmarked;
+
+#define HIP_FN(need, name, params, args)                                                           \
+    static hipError_t own_##name params {                                                          \
+        own.expected = HIP_##name + 1;                                                             \
+        const hipError_t error = unmarked.name args;                                               \
+        own.expected = 0;                                                                          \
+        return error;                                                                              \
+    }
+#include "driver/hip.def"
+#undef HIP_FN
+
+static void mark_own_calls(void) {
+    unmarked = hip;
+#define HIP_FN(need, name, params, args)                                                           \
+    if (hip.name != hip_missing.name)                                                              \
+        hip.name = own_##name;
+#include "driver/hip.def"
+#undef HIP_FN
+}
+
+/* Up to HIP 6 each successful query clears the thread's last error, as the successful call of stock
+ * does. hipPeekAtLastError would leave the error. */
+bool witness_probe(void) {
+    const unsigned before = own.reported;
+    (void)(hip_version < HIP_7 ? hip.GetLastError() : hip.PeekAtLastError());
+    if (PROOF(hip_still_reports, own.reported != before))
+        return true;
+    end_sole_use_because(load_acquire(&was_sole_user)
+                             ? "HIP no longer reports calls to this library: a profiler gets them"
+                             : "this HIP does not report calls");
+    return false;
+}
+
+void witness_install(void) {
+    char text[WITNESS_TEXT];
+    if (installed)
+        mark_own_calls();
+    if (load_acquire(&witness_sole_user))
+        store_release(&was_sole_user, witness_probe());
+    witness_describe(text);
+    report_verbose("calls of HIP by other code: %s", text);
+}
+
+/* ---- registration ---- */
+
+static const char *const harmless[] = {
+    "hipApiName",
+    "hipChooseDevice",
+    "hipDeviceCanAccessPeer",
+    "hipDeviceComputeCapability",
+    "hipDeviceGet",
+    "hipDeviceGetAttribute",
+    "hipDeviceGetByPCIBusId",
+    "hipDeviceGetName",
+    "hipDeviceGetP2PAttribute",
+    "hipDeviceGetPCIBusId",
+    "hipDeviceGetUuid",
+    "hipDeviceTotalMem",
+    "hipDriverGetVersion",
+    "hipExtGetLastError",
+    "hipGetDevice",
+    "hipGetDeviceCount",
+    "hipGetDeviceProperties",
+    "hipGetDevicePropertiesR0000",
+    "hipGetDevicePropertiesR0600",
+    "hipGetErrorName",
+    "hipGetErrorString",
+    "hipGetLastError",
+    "hipInit",
+    "hipPeekAtLastError",
+    "hipRuntimeGetVersion",
+    "hipSetDevice",
+};
+
+static unsigned kind_of(const char *name) {
+    unsigned kind = 0;
+#define HIP_FN(need, function, params, args)                                                       \
+    if (strcmp(name, "hip" #function) == 0)                                                        \
+        kind = HIP_##function + 1;
+#include "driver/hip.def"
+#undef HIP_FN
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (strcmp(name, harmless[i]) == 0)
+            kind |= HARMLESS;
+    return kind;
+}
+
+/* Returns true if ROCr reports that it has not started. */
+static bool is_unused(const struct witness_functions *functions) {
+    uint16_t version;
+    return functions->ask_rocr(ROCR_VERSION, &version) == ROCR_NOT_STARTED;
+}
+
+static bool has_profiler(void) {
+    char path[PATH_MAX];
+    const char *own_profiler = options_path_variable("GPU_CLR_PROFILE");
+    return own_profiler || mapped_find("libroctracer64", "", path, sizeof path) ||
+           mapped_find("librocprofiler64", "", path, sizeof path);
+}
+
+static const char *find_obstacle(const struct witness_functions *functions) {
+    if (!functions->set_tracer || !functions->name || !functions->ask_rocr)
+        return "this HIP does not report calls";
+    if (DOUBT(profiler_needs_the_reports, has_profiler()))
+        return "a profiler gets HIP's reports";
+    if (!PROOF(hip_was_unused, is_unused(functions)))
+        return "HIP was in use before the library's first call";
+    return NULL;
+}
+
+void witness_open(const struct witness_functions *functions) {
+    static bool opened;
+    if (exchange_acq_rel(&opened, true))
+        return;
+    const char *why = find_obstacle(functions);
+    if (why) {
+        reason = why;
+        return;
+    }
+    operation_name = functions->name;
+    for (uint32_t operation = 0; operation < OPERATIONS; operation++) {
+        const char *name = functions->name(operation);
+        kinds[operation] = (uint16_t)(name ? kind_of(name) : 0);
+    }
+    store_release(&witness_sole_user, true);
+    functions->set_tracer(hear);
+    installed = true;
+    if (!PROOF(hip_was_unused, is_unused(functions)))
+        end_sole_use_because("HIP was in use before the library's first call");
+}

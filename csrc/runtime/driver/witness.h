@@ -1,0 +1,60 @@
+/* Learns from HIP whether other code in this process calls HIP.
+ *
+ * AMD's HIP, from 5.3 on, calls one function of the process before each call of its API, on the
+ * calling thread (hipRegisterTracerCallback). This library sets that function. The library is
+ * the sole user of HIP until HIP reports a call of other code that may change HIP's objects. The
+ * report comes before the call runs, and the library never becomes the sole user again.
+ *
+ * HIP does not report calls from before the registration. Each function of HIP that creates objects
+ * or submits work starts ROCr first. So the library is the sole user only if ROCr had not started
+ * when the library had registered its function.
+ *
+ * A profiler may replace the function at any time. Each use of the knowledge therefore makes a call
+ * to HIP of which HIP must report (a probe). Other code cannot set the library's function again, so
+ * a probe that HIP reported proves that HIP has reported every earlier call, too.
+ *
+ * As the sole user the library leaves out queries; it postpones no wait and keeps no memory
+ * registered because of that.
+ * So a hit need not exclude a call of other code that begins during the hit. The hit then counts as
+ * the earlier of two overlapping calls. */
+#ifndef MGPU_RT_WITNESS_H
+#define MGPU_RT_WITNESS_H
+
+#include "atomics.h"
+#include "driver/hip.h"
+#include "proof.h"
+
+#include <stdbool.h>
+
+/* Registers the library's function with HIP and decides whether the library is its sole user. Does
+ * nothing if HIP lacks the functions, other code may have called HIP, or a profiler is mapped. Each
+ * thread that starts the library calls witness_open before its first call of HIP; only the first
+ * call has an effect. Takes a lock of the loader. */
+void witness_open(const struct witness_functions *functions);
+
+/* Makes `hip` mark each call of this library as the library's own. Call it after hip_install. */
+void witness_install(void);
+
+/* Set while HIP has reported no call of other code. After such a call a hit reads
+ * only this word. */
+extern bool witness_sole_user;
+
+/* Makes a call to HIP, and returns true if HIP reported that call. Otherwise ends the
+ * sole use. Leaves the thread's last error as a successful query would leave it. */
+bool witness_probe(void);
+
+/* Returns true if no other code has called HIP so far: HIP's objects are then as this library has
+ * left them. Makes at most one call to HIP. The answer holds for the current call of the library
+ * only. */
+static inline bool witness_confirms(void) {
+    return PROOF(no_other_code_called_hip, load_acquire(&witness_sole_user)) && witness_probe();
+}
+
+/* Stores the text of witness_describe in `counts`, if the library was ever the sole user. */
+void witness_record(void);
+
+/* Writes which call of HIP other code made first, "none", or why this is unknown. */
+enum { WITNESS_TEXT = 128 };
+void witness_describe(char text[WITNESS_TEXT]);
+
+#endif

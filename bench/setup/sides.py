@@ -108,8 +108,8 @@ def by_hand_runtime(device: Device) -> Side:
 
 
 def graph_sides(device: Device) -> list[Side]:
-    """Returns the sides that run a program as one graph: a graph that this library builds, a graph
-    in which each node follows the node before, and a graph built by hand."""
+    """Returns the sides that run a program as one graph. This library builds the graph, with all
+    edges or with each node after the node before, or the graph is built by hand."""
     sides = [Side(GRAPH, _base(device)), by_hand_runtime(device)]
     chain = build.chain_runtime()
     if chain:

@@ -322,7 +322,7 @@ static void find_and_install(void) {
     markers_open();
     atexit(note_late);
     if (opened && options.caches && options.witness_on)
-        witness_open(&library->witness);
+        witness_open(&library.witness);
     if (opened && (options.caches || stats_wanted()))
         found = start_hip(&library.functions);
     pthread_mutex_lock(&start_lock);

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -124,7 +125,10 @@ def text() -> str:
     parts += [
         f"\nThe corpus has {sum(seen.values()):,} instructions "
         f"({', '.join(f'{target} {count:,}' for target, count in seen.items())}).",
-        f"\nThese opcodes fault: {', '.join(f'`{n}`' for n in sorted(names - executed))}.",
+        "\nThese opcodes fault:\n",
+        *textwrap.wrap(
+            " ".join(sorted(names - executed)), 100, initial_indent="    ", subsequent_indent="    "
+        ),
     ]
     return "\n".join(parts) + "\n"
 

@@ -107,7 +107,12 @@ def count_objects(
     `kind` profiles only the calls of this kind."""
     native.need(runtime, native.STUB)
     env = native.stub_environment(
-        **{"MGPU_RT_MANAGER": "off", "MGPU_RT_MODULE_LIMIT": "64G", **variables}
+        **{
+            "MGPU_RT_MANAGER": "off",
+            "MGPU_RT_MODULE_LIMIT": "64G",
+            "MALLOC_TOP_PAD_": str(64 << 20),  # so the host's heap grows before the measurement
+            **variables,
+        }
     )
     program = native.program("objects")
     kinds = [kind] if kind else native.run_json([program, "kinds"])

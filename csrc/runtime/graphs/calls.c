@@ -95,8 +95,8 @@ static struct graph_block *block_of(const void *address) {
  * preceded the mgpuMemFree. */
 static struct graph_block *serve_again(uint64_t bytes) {
     struct graph_block *block = graph_building->blocks;
-    while (block && !(block->freed && block->bytes == block_round(bytes) &&
-                      block_serve_graph(block->address)))
+    while (block && !(block->freed && block->bytes == block_class(bytes) &&
+                      block_serve_graph(block->address, bytes)))
         block = block->next;
     if (!block)
         return NULL;
@@ -118,7 +118,7 @@ static void *new_block(uint64_t bytes) {
         return made.address;
     }
     block->address = made.address;
-    block->bytes = block_round(bytes);
+    block->bytes = block_class(bytes);
     return made.address;
 }
 

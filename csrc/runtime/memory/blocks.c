@@ -6,6 +6,7 @@
 #include "driver/exclusive.h"
 #include "driver/hip.h"
 #include "driver/report.h"
+#include "memory/eviction_queue.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
@@ -247,11 +248,32 @@ static void empty_pool(struct block_pool *pool) {
     store_relaxed(&pool->waiting, 0);
 }
 
+/* ---- ages ---- */
+
+/* Returns a block's age for eviction. The age orders blocks by the time of the last free, and
+ * then by the number of uses. */
+static uint64_t age_of(const struct block *block) {
+    const uint64_t uses = load_relaxed(&block->uses);
+    return load_relaxed(&block->last_use) << USES_BITS |
+           (uses < MOST_USES ? uses : (uint64_t)MOST_USES);
+}
+
+/* Under tables_lock. */
+static void enter_queue(struct block *block) {
+    if (!block->queued)
+        eviction_queue_put(block, age_of(block));
+}
+
 /* ---- the table ---- */
 
 /* By device. Threads write the ledger under tables_lock; statistics and the exit read the ledger
  * without the lock. */
 static struct memory_account ledger[MOST_DEVICES];
+static size_t large_bytes[MOST_DEVICES]; /* the part of the ledger's reserved bytes that is in
+                                          * blocks above BLOCK_EXACT_UP_TO */
+static size_t slack_bytes[MOST_DEVICES]; /* bytes by which sizes were rounded up when HIP allocated
+                                          * the blocks; under tables_lock */
+bool blocks_have_slack;
 
 /* Returns whether the ledger of a device agrees with the device's blocks in the table. Under
  * tables_lock. */
@@ -267,13 +289,18 @@ CHECKS bool ledger_agrees(int device) {
 
 /* Under tables_lock. */
 static void remove_block(struct block *block) {
-    store_release(&block->state, BLOCK_GONE);
+    const int state = exchange_acq_rel(&block->state, BLOCK_GONE);
     if (!block->booked)
         return;
     struct memory_account *account = &ledger[block->device];
     PROOF_STEP(block_leaves_its_account_once, block->booked = false);
+    if (state > BLOCK_IDLE)
+        block_unask(block);
     store_relaxed(&account->reserved, account->reserved - block->size);
     store_relaxed(&account->blocks, account->blocks - 1);
+    if (block->size > BLOCK_EXACT_UP_TO)
+        store_relaxed(&large_bytes[block->device], large_bytes[block->device] - block->size);
+    store_relaxed(&slack_bytes[block->device], slack_bytes[block->device] - block->slack);
     CHECK(ledger_agrees(block->device));
     ranges_remove((uintptr_t)block->handle.key);
 }
@@ -294,7 +321,7 @@ static void remove_overlapped(const void *address, size_t size) {
     }
 }
 
-struct block *block_insert(void *address, size_t size, int device, int state) {
+struct block *block_insert(void *address, size_t size, size_t bytes, int device, int state) {
     const bool shared = state == BLOCK_SHARED;
     struct block *block = handle_insert(&block_map, address);
     struct memory_account *account = &ledger[device];
@@ -315,8 +342,14 @@ struct block *block_insert(void *address, size_t size, int device, int state) {
     store_relaxed(&account->reserved, account->reserved + size);
     if (account->reserved > account->peak_reserved)
         store_relaxed(&account->peak_reserved, account->reserved);
+    if (size > BLOCK_EXACT_UP_TO)
+        store_relaxed(&large_bytes[device], large_bytes[device] + size);
     CHECK(ledger_agrees(device));
     ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
+    block->slack = size - block_round(bytes);
+    store_relaxed(&slack_bytes[device], slack_bytes[device] + block->slack);
+    block_ask(block, bytes);
+    enter_queue(block);
     store_release(&block->state, PROOF_VALUE(new_block_is_held, state, BLOCK_IDLE));
     pthread_mutex_unlock(&tables_lock);
     return block;
@@ -399,22 +432,70 @@ size_t block_reserved(int device) {
     return load_relaxed(&ledger[device].reserved);
 }
 
-/* ---- the limit ----
+/* ---- which blocks leave ----
  *
- * The limit bounds the idle blocks, which the program has freed. The library enforces the limit
- * when the program frees a block, because a free waits for the device with stock too. An allocation
- * evicts blocks only if HIP has no memory.
+ * Two bounds apply to the bytes that HIP holds and the program did not ask for. These are idle
+ * blocks, and the part of a held block beyond the request. The first bound is the limit. The second
+ * bound is a multiple of the most bytes that the program has recently held, so old sizes leave.
+ * Blocks leave when the program frees a block, because a free waits for the device with stock too.
+ * An allocation evicts blocks only if the device has no memory.
  *
- * While the library's memory on a device is below the limit, the library does not add up the sizes
- * of freed blocks. Above the limit, the library adds up the sizes of freed blocks. When the sum
- * exceeds the limit, the library visits all blocks. The visit evicts the least recently used
- * blocks, until the idle blocks take at most seven eighths of the limit. So the next visit follows
- * when the program has freed another eighth of the limit. */
+ * The library knows the bytes of large blocks that the program holds. A small block counts as idle
+ * from its free until it leaves the eviction queue, also if the program has got it again. */
 
-static size_t freed[MOST_DEVICES]; /* while a device is over its limit: an upper bound of the
-                                    * device's idle bytes */
+/* A free evicts large blocks beyond PEAK_PARTS / 4 of the recent peak. After each large block from
+ * HIP, the recent peak falls by a 256th, unless the program holds as much. */
+enum { PEAK_PARTS = 7, PEAK_SHIFT = 8 };
 
-static size_t totals[MOST_DEVICES]; /* bytes of a device's memory; 0: unknown */
+static size_t totals[MOST_DEVICES];     /* bytes of a device's memory; 0: unknown */
+static size_t capacities[MOST_DEVICES]; /* the most reserved bytes for which HIP has memory, as far
+                                         * as the library knows; 0: unknown */
+static size_t recent_peaks[MOST_DEVICES]; /* bytes of large blocks that the program has asked for */
+static ptrdiff_t asked_apart[MOST_DEVICES]; /* bytes that ended threads have counted */
+
+void block_count_apart(int device, ptrdiff_t bytes) {
+    fetch_add_relaxed(&asked_apart[device], bytes);
+}
+
+static void thread_ends(struct thread *thread) {
+    for (int device = 0; device < MOST_DEVICES; device++) {
+        block_count_apart(device, load_relaxed(&thread->asked[device]));
+        store_relaxed(&thread->asked[device], 0);
+    }
+}
+
+/* Returns the bytes of large blocks for which the program has asked and which it holds. Under
+ * tables_lock. */
+static size_t asked_bytes(int device) {
+    ptrdiff_t bytes = load_relaxed(&asked_apart[device]);
+    for (const struct thread *thread = thread_list; thread; thread = thread->next)
+        bytes += load_relaxed(&thread->asked[device]);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+/* Returns an upper bound of the bytes that HIP holds and the program did not ask for. Under
+ * tables_lock. */
+static size_t unused_bytes(int device) {
+    const size_t large = load_relaxed(&large_bytes[device]), asked = asked_bytes(device);
+    return eviction_queue_small_bytes(device) + (large > asked ? large - asked : 0);
+}
+
+/* Under tables_lock. */
+static void raise_recent_peak(int device, size_t asked) {
+    if (asked > recent_peaks[device])
+        store_relaxed(&recent_peaks[device], asked);
+}
+
+static bool is_beyond_peak(int device) {
+    return load_relaxed(&large_bytes[device]) / PEAK_PARTS >
+           load_relaxed(&recent_peaks[device]) / 4;
+}
+
+/* Returns true for the size of a large block that no later request shares. HIP had no memory for
+ * the rounded size, or the limit left no room for slack. Such a block leaves at its free. */
+static __attribute__((noinline)) bool is_exact(size_t size) {
+    return DOUBT(block_serves_no_class, size > BLOCK_EXACT_UP_TO && size != block_class(size));
+}
 
 static size_t limit_of(int device) {
     size_t limit = cache_limits.memory_bytes[device];
@@ -431,6 +512,12 @@ static size_t limit_of(int device) {
     return limit;
 }
 
+/* Calls HIP to free an idle block that the caller has removed from its pool and from the table. */
+static hipError_t evict_removed(struct block *block) {
+    stats_eviction(CACHE_MEMORY);
+    return free_by_hip(block, block_address(block));
+}
+
 /* Removes an idle block from its pool, and calls HIP to free the block; *error is HIP's answer.
  * Returns false if the block is not idle. */
 static bool evict_idle(struct block *block, hipError_t *error) {
@@ -445,8 +532,7 @@ static bool evict_idle(struct block *block, hipError_t *error) {
     pthread_mutex_unlock(&tables_lock);
     if (!owned)
         return false;
-    stats_eviction(CACHE_MEMORY);
-    *error = free_by_hip(block, block_address(block));
+    *error = evict_removed(block);
     return true;
 }
 
@@ -454,89 +540,148 @@ static bool is_idle_on(int device, const struct block *block) {
     return load_acquire(&block->state) == BLOCK_IDLE && of_device(device, block_device(block));
 }
 
-/* Returns a block's rank for eviction. The rank orders blocks by the time of the last free, and
- * then by the number of uses. */
-static uint64_t rank_of(const struct block *block) {
-    const uint64_t uses = load_relaxed(&block->uses);
-    return load_relaxed(&block->last_use) << USES_BITS |
-           (uses < MOST_USES ? uses : (uint64_t)MOST_USES);
-}
-
-/* Returns the bytes of the device's idle blocks whose rank is higher than `rank`. */
-static size_t bytes_above(int device, uint64_t rank) {
-    size_t bytes = 0;
-    for (const struct block *block = block_first(); block; block = handle_next(block))
-        if (is_idle_on(device, block) && rank_of(block) > rank)
-            bytes += block_size(block);
-    return bytes;
-}
-
-/* Evicts all idle blocks whose rank is lower than `rank`. Keeps up to `most` bytes of the idle
- * blocks whose rank equals `rank`, and evicts the remaining blocks of this rank. Returns the number
- * of evicted blocks. A block with pending work may be evicted too, because hipFree waits for the
- * device. */
-static int evict_up_to(int device, uint64_t rank, size_t most) {
-    int count = 0;
-    hipError_t error;
-    for (struct block *block = block_first(); block; block = handle_next(block)) {
-        const uint64_t own = rank_of(block);
-        const size_t size = block_size(block);
-        if (!is_idle_on(device, block) || own > rank)
+/* Returns the queue whose first block has the lower age; QUEUES if both queues are empty. Under
+ * tables_lock. */
+static enum eviction_queue oldest_queue(int device, enum eviction_queue first) {
+    const struct block *oldest = NULL;
+    enum eviction_queue found = QUEUES;
+    for (enum eviction_queue queue = first; queue < QUEUES; queue++) {
+        const struct block *block = eviction_queue_first(device, queue);
+        if (!block || (oldest && oldest->age <= block->age))
             continue;
-        if (own == rank && size <= most) {
-            most -= size;
-        } else if (evict_idle(block, &error)) {
-            REPORT(free_expression, error, NULL);
-            count++;
+        oldest = block;
+        found = queue;
+    }
+    return found;
+}
+
+/* Removes the least recently used idle block of the queues from `first` on from its pool and from
+ * the table. Returns NULL if the queues contain no idle block. A block that the program holds
+ * leaves the queue until its next free. Under tables_lock. */
+static struct block *remove_oldest_block(int device, enum eviction_queue first) {
+    enum eviction_queue queue;
+    fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
+    while ((queue = oldest_queue(device, first)) != QUEUES) {
+        struct block *block = eviction_queue_first(device, queue);
+        const uint64_t age = age_of(block);
+        const bool is_old = block->age == age;
+        eviction_queue_remove_first(device, queue);
+        if (load_acquire(&block->state) != BLOCK_IDLE || !block->booked)
+            continue;
+        if (block->device != device || !is_old) {
+            enter_queue(block);
+            continue;
+        }
+        /* While another thread moves the block into or out of a pool, the block stays. */
+        if (!PROOF(block_leaves_its_pool_first, unlink_block(block))) {
+            store_relaxed(&block->last_use, add_fetch_relaxed(&block_clock, 1));
+            enter_queue(block);
+            return NULL;
+        }
+        remove_block(block);
+        return block;
+    }
+    return NULL;
+}
+
+/* A test of a device for which blocks leave. Under tables_lock. */
+typedef bool must_leave(int device);
+
+static bool is_over_limit(int device) {
+    return unused_bytes(device) > cache_limits.memory_bytes[device];
+}
+
+/* Evicts the least recently used idle blocks while `beyond` holds. A block with pending work may be
+ * evicted too, because hipFree waits for the device. */
+static void evict_while(must_leave *beyond, int device, enum eviction_queue first) {
+    struct block *block;
+    do {
+        pthread_mutex_lock(&tables_lock);
+        block = beyond(device) ? remove_oldest_block(device, first) : NULL;
+        pthread_mutex_unlock(&tables_lock);
+        if (block)
+            REPORT(free_expression, evict_removed(block), NULL);
+    } while (block);
+}
+
+/* Evicts the least recently used idle blocks of a device, until HIP has freed `bytes` bytes.
+ * Returns the bytes that HIP has freed. */
+static size_t evict_bytes(int device, size_t bytes) {
+    size_t freed = 0;
+    while (freed < bytes) {
+        pthread_mutex_lock(&tables_lock);
+        struct block *block = remove_oldest_block(device, QUEUE_SMALL);
+        pthread_mutex_unlock(&tables_lock);
+        if (!block)
+            break;
+        freed += block->size;
+        REPORT(free_expression, evict_removed(block), NULL);
+    }
+    return freed;
+}
+
+/* Enforces the bounds after the program has freed a block, which is now in a pool. */
+static void enforce_bounds(struct block *block, int device) {
+    if (load_relaxed(&care_of_frees) & CARE_IDLE)
+        neighbours.note_free(device, block_size(block));
+    if (!(load_relaxed(&care_of_frees) & CARE_OF_BOUNDS))
+        return;
+    if (UNLIKELY(!load_relaxed(&block->queued))) {
+        pthread_mutex_lock(&tables_lock);
+        if (block->booked)
+            enter_queue(block);
+        pthread_mutex_unlock(&tables_lock);
+    }
+    const size_t limit = cache_limits.memory_bytes[device];
+    fetch_add_relaxed(&block_clock, 1); /* orders the frees */
+    if (limit && block_reserved(device) > limit) {
+        pthread_mutex_lock(&tables_lock);
+        const bool is_over = is_over_limit(device);
+        pthread_mutex_unlock(&tables_lock);
+        if (is_over && device_kept(device)) {
+            limit_reached();
+            PROOF_STEP(blocks_beyond_the_limit_leave,
+                       evict_while(is_over_limit, device, QUEUE_SMALL));
         }
     }
-    return count;
-}
-
-/* Evicts the least recently used blocks until at most `most` bytes are idle; returns the idle
- * bytes. A bisection finds the lowest rank such that the idle blocks of higher ranks take at most
- * `most` bytes. */
-static size_t evict_oldest(int device, size_t most) {
-    uint64_t rank = 0, end = (load_relaxed(&block_clock) + 1) << USES_BITS;
-    while (rank < end) {
-        const uint64_t middle = rank + (end - rank) / 2;
-        if (bytes_above(device, middle) > most)
-            rank = middle + 1;
-        else
-            end = middle;
-    }
-    const size_t above = bytes_above(device, rank);
-    (void)evict_up_to(device, rank, above < most ? most - above : 0);
-    return bytes_above(device, 0);
-}
-
-/* Evicts blocks if the device is over its limit; called after the program has freed a block of this
- * size. */
-static void enforce_memory_limit(int device, size_t size) {
-    if (load_relaxed(&care_of_frees) & CARE_IDLE)
-        neighbours.note_free(device, size);
-    const size_t limit = cache_limits.memory_bytes[device];
-    if (!limit || block_reserved(device) <= limit)
+    if (!is_beyond_peak(device) || !device_kept(device))
         return;
-    fetch_add_relaxed(&block_clock, 1); /* orders the frees */
-    if (add_fetch_relaxed(&freed[device], size) <= limit || !device_kept(device))
-        return;
-    limit_reached();
-    PROOF_STEP(blocks_beyond_the_limit_leave,
-               store_relaxed(&freed[device], evict_oldest(device, limit - limit / 8)));
+    pthread_mutex_lock(&tables_lock);
+    raise_recent_peak(device, asked_bytes(device) + block->size);
+    pthread_mutex_unlock(&tables_lock);
+    PROOF_STEP(sizes_of_the_past_leave, evict_while(is_beyond_peak, device, QUEUE_LARGE));
 }
 
-/* Records that HIP has allocated a block of this size. If the device is now over its limit, the
- * library adds up the sizes of freed blocks from now on. */
-static void note_reserved(int device, size_t size) {
-    const size_t limit = limit_of(device), now = block_reserved(device);
-    if (now >= MUCH_IDLE)
+/* Records that HIP has allocated a block. If a bound is exceeded, the frees evict blocks from now
+ * on. */
+static void note_reserved(int device, bool is_large) {
+    const size_t limit = limit_of(device);
+    if (block_reserved(device) >= MUCH_IDLE)
         fetch_or_relaxed(&care_of_frees, CARE_IDLE);
-    if (now <= limit)
-        return;
-    if (now - size <= limit)
-        PROOF_STEP(earlier_frees_count, store_relaxed(&freed[device], limit));
-    fetch_or_relaxed(&care_of_frees, CARE_OVER_LIMIT);
+    if (is_large) {
+        pthread_mutex_lock(&tables_lock);
+        store_relaxed(&recent_peaks[device],
+                      recent_peaks[device] - (recent_peaks[device] >> PEAK_SHIFT));
+        raise_recent_peak(device, asked_bytes(device));
+        pthread_mutex_unlock(&tables_lock);
+    }
+    if (block_reserved(device) > limit || is_beyond_peak(device))
+        fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
+}
+
+/* Returns the link of the smallest ready block in a pool's chains whose size lies between `size`
+ * and `end`; NULL if there is none. Under tables_lock. */
+static struct block **smallest_overflow(struct block_pool *pool, size_t size, size_t end,
+                                        const struct stream *stream) {
+    struct stream *holder;
+    struct block **found = NULL;
+    for (int set = 0; set < POOL_SETS; set++)
+        for (struct block **link = &pool->overflow[set]; *link; link = &(*link)->next_overflow)
+            if ((*link)->size > size && (*link)->size < end && is_ready(*link, stream, &holder)) {
+                found = link;
+                end = (*link)->size;
+            }
+    return found;
 }
 
 /* Takes a block of this size that the next work of `stream` may use. Returns NULL if no block of
@@ -625,10 +770,75 @@ static struct block *search_pools(int device, size_t size, struct stream *stream
     return block;
 }
 
+/* ---- larger blocks ----
+ *
+ * A miss may take an idle block of up to MOST_LARGER times the size. A size gets a block of its
+ * own after PATIENCE allocations from larger blocks, so that a program with fixed sizes soon hits.
+ * bench/simulate/blocks.py chose both numbers. */
+enum { MOST_LARGER = 2, PATIENCE = 64, SIZES_COUNTED = 512 };
+
+/* How many allocations of a size got a larger block since HIP last allocated that size. Two sizes
+ * may share a count. */
+static unsigned char *larger_count(int device, size_t size) {
+    static unsigned char counts[MOST_DEVICES][SIZES_COUNTED];
+    const int log = 63 - __builtin_clzll(size);
+    return &counts[device][((size_t)log * 8 + (size >> (log - 3)) % 8) % SIZES_COUNTED];
+}
+
+/* Takes the smallest block of a pool that is larger than `size`, at most `most` bytes, and ready
+ * for the next work of `stream`. Returns NULL if there is none. */
+static struct block *take_larger(struct block_pool *pool, size_t size, size_t most,
+                                 const struct stream *stream) {
+    struct stream *holder;
+    struct block **smallest = NULL, *block = NULL;
+    size_t found = most + 1;
+    for (int i = 0; i < POOL_SETS * POOL_WAYS; i++) {
+        struct block **way = &pool->ways[i / POOL_WAYS][i % POOL_WAYS];
+        const struct block *here = load_acquire(way);
+        const size_t bytes = here ? block_size(here) : 0;
+        if (bytes <= size || bytes >= found || !is_ready(here, stream, &holder))
+            continue;
+        smallest = way;
+        found = bytes;
+    }
+    pthread_mutex_lock(&tables_lock);
+    struct block **link = smallest_overflow(pool, size, found, stream);
+    if (link)
+        block = take_overflow(pool, link);
+    pthread_mutex_unlock(&tables_lock);
+    if (block || !smallest)
+        return block;
+    block = block_pool_take_way(smallest, found);
+    if (!block || is_ready(block, stream, &holder))
+        return block;
+    block_pool_put(block);
+    return NULL;
+}
+
+/* Takes an idle block that is larger than `size`. Searches the pools that search_pools searches. */
+static struct block *search_larger(int device, size_t size, struct stream *stream, bool shared) {
+    const size_t most = size * MOST_LARGER;
+    unsigned char *count = larger_count(device, size);
+    if (size <= BLOCK_EXACT_UP_TO || load_relaxed(count) >= PATIENCE)
+        return NULL;
+    struct block_pool *const own = stream && !shared ? load_acquire(&stream->pool) : NULL;
+    struct block *block = own ? take_larger(own, size, most, stream) : NULL;
+    if (!block)
+        block = take_larger(shared ? &shared_pools[device] : &device_pools[device], size, most,
+                            shared ? NULL : stream);
+    struct block_pool *pool = shared ? NULL : load_acquire(&stream_pools);
+    for (int looked = 0; looked < POOLS_PER_SEARCH && pool && !block; looked++, pool = pool->next)
+        if (pool != own && PROOF(larger_block_is_of_the_device, pool->device == device))
+            block = take_larger(pool, size, most, stream);
+    if (block)
+        store_relaxed(count, (unsigned char)(load_relaxed(count) + 1));
+    return block;
+}
+
 /* ---- allocating ---- */
 
 bool block_serves(uint64_t bytes, int device) {
-    return cache_is_on(CACHE_MEMORY) && bytes != 0 && bytes <= SIZE_MAX - BLOCK_GRAIN &&
+    return cache_is_on(CACHE_MEMORY) && bytes != 0 && bytes <= SIZE_MAX / 2 &&
            device < MOST_DEVICES;
 }
 
@@ -642,31 +852,117 @@ static hipError_t ask_hip(void **address, size_t size, bool shared) {
                   : hip.Malloc(address, size);
 }
 
+/* Evicts idle blocks before HIP is asked for more than the device has. If no block is idle, the
+ * caller still asks HIP. */
+static void make_room_ahead(int device, size_t size) {
+    const size_t capacity = load_relaxed(&capacities[device]);
+    const size_t wanted = block_reserved(device) + size;
+    if (capacity && wanted > capacity && size <= capacity && device_kept(device))
+        (void)evict_bytes(device, wanted - capacity);
+}
+
+/* Records HIP's answer to a request of this size, which the ledger does not include yet. */
+static void note_capacity(int device, size_t size, bool has_memory) {
+    const size_t capacity = load_relaxed(&capacities[device]);
+    const size_t wanted = block_reserved(device) + size;
+    if (has_memory ? wanted > capacity : !capacity || wanted <= capacity)
+        store_relaxed(&capacities[device], has_memory ? load_relaxed(&totals[device]) : wanted - 1);
+}
+
+/* A request for a new block, and HIP's answer. */
+struct request {
+    void *address;
+    size_t size;
+    int device;
+    bool shared;
+    hipError_t error;
+};
+
+/* Asks HIP. Returns false if HIP has no memory. */
+static bool request_once(struct request *request) {
+    request->error = ask_hip(&request->address, request->size, request->shared);
+    return request->error != hipErrorOutOfMemory;
+}
+
+/* Asks HIP again after hipErrorOutOfMemory, which the thread's last error does not show then. */
+static bool request_again(struct request *request) {
+    PROOF_STEP(refused_size_leaves_no_error, (void)hip.GetLastError());
+    return request_once(request);
+}
+
+/* Continues after HIP had no memory. First idle blocks of the device leave, as many as the request
+ * needs. Then HIP gets the exact size, then the device's remaining idle blocks leave, and at last
+ * all caches release their idle objects. */
+static void request_harder(struct request *request, size_t exact) {
+    const int device = request->device;
+    (void)device_kept(device);
+    limit_reached();
+    note_capacity(device, request->size, false);
+    if (evict_bytes(device, request->size) && request_again(request))
+        return;
+    if (request->size != exact) {
+        request->size = exact;
+        if (request_again(request))
+            return;
+    }
+    for (size_t more = exact; evict_bytes(device, more); more *= 2)
+        if (request_again(request))
+            return;
+    if (DOUBT(allocation_may_succeed_with_room, caches_make_room(request->error)))
+        (void)request_once(request);
+    if (request->error == hipErrorOutOfMemory &&
+        DOUBT(others_may_return_memory, neighbours.ask(device)))
+        (void)request_again(request);
+}
+
+/* Returns the size for which the library asks HIP. The size is exact if the bytes beyond the
+ * requests would exceed the limit, or a sixteenth of the device. Otherwise a program that fills the
+ * device with stock could lack memory. */
+static size_t size_for(int device, size_t bytes) {
+    const size_t size = block_class(bytes), exact = block_round(bytes);
+    const size_t known = cache_limits.memory_bytes[device];
+    const size_t total = load_relaxed(&totals[device]) / 16;
+    size_t limit = known ? known : options.memory_limit_bytes;
+    if (total && total < limit)
+        limit = total;
+    return limit && DOUBT(slack_exceeds_the_limit,
+                          load_relaxed(&slack_bytes[device]) + size - exact > limit)
+               ? exact
+               : size;
+}
+
 /* The library evicts no block for a request that exceeds the device's memory. This function does
  * not ask HIP for the size of the device's memory: a successful call would clear the error that the
  * program must see. */
-static void *allocate_new(size_t size, int device, bool shared, hipError_t *error) {
-    const size_t total = load_relaxed(&totals[device]);
-    void *address = NULL;
-    *error = ask_hip(&address, size, shared);
-    if (UNLIKELY(*error != hipSuccess) && PROOF(device_can_have_so_much, !total || size <= total) &&
-        DOUBT(allocation_may_succeed_with_room, caches_make_room(*error)))
-        *error = ask_hip(&address, size, shared);
-    if (UNLIKELY(*error == hipErrorOutOfMemory) && (!total || size <= total) &&
-        DOUBT(others_may_return_memory, neighbours.ask(device)))
-        *error = ask_hip(&address, size, shared);
+static void *allocate_new(size_t bytes, int device, bool shared, hipError_t *error) {
+    const size_t total = load_relaxed(&totals[device]), exact = block_round(bytes);
+    struct request request = {
+        .size = size_for(device, bytes), .device = device, .shared = shared, .error = hipSuccess};
+    if (!shared)
+        make_room_ahead(device, request.size);
+    if (UNLIKELY(!request_once(&request)) &&
+        PROOF(device_can_have_so_much, !total || exact <= total) && caches_on())
+        request_harder(&request, exact);
+    *error = request.error;
     if (*error != hipSuccess)
         return NULL;
+    const size_t size = request.size;
+    note_capacity(device, size, true);
     stats_miss(CACHE_MEMORY);
     device_watch(device);
-    struct block *block = block_insert(address, size, device, shared ? BLOCK_SHARED : BLOCK_LIVE);
+    struct block *block =
+        block_insert(request.address, size, bytes, device, shared ? BLOCK_SHARED : BLOCK_LIVE);
     if (block && shared && !exclusive_hip() && /* without memory for an entry, `block` is NULL, and
                                                 * mgpuMemFree calls hipFree */
-        !device_memory_number(address, &block->number))
+        !device_memory_number(request.address, &block->number))
         block->number = 0;
-    publish_event(BLOCK_ALLOCATED, address, size, device);
-    note_reserved(device, size);
-    return address;
+    if (size > BLOCK_EXACT_UP_TO)
+        store_relaxed(larger_count(device, block_class(size)), 0);
+    if (UNLIKELY(is_exact(size)))
+        fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
+    publish_event(BLOCK_ALLOCATED, request.address, size, device);
+    note_reserved(device, size > BLOCK_EXACT_UP_TO);
+    return request.address;
 }
 
 struct block_allocated block_search(uint64_t bytes, int device, struct stream *order, bool shared) {
@@ -676,14 +972,17 @@ struct block_allocated block_search(uint64_t bytes, int device, struct stream *o
         made.error = hip.Malloc(&made.address, bytes);
         return made;
     }
-    const size_t size = block_round(bytes);
+    const size_t size = block_class(bytes);
     struct block *block = search_pools(device, size, order, shared);
+    if (!block)
+        block = search_larger(device, size, order, shared);
     if (block) {
         made.how = CALL_HIT;
+        block_ask(block, bytes);
         block_hand_out(block, shared ? BLOCK_SHARED : BLOCK_LIVE);
         made.address = block_address(block);
     } else {
-        made.address = allocate_new(size, device, shared, &made.error);
+        made.address = allocate_new(bytes, device, shared, &made.error);
     }
     if (DOUBT(device_has_no_managed_memory, shared && made.error == hipErrorNotSupported)) {
         PROOF_STEP(attempt_leaves_no_error, device_clear_error(made.error));
@@ -740,12 +1039,16 @@ static __attribute__((noinline)) bool end_hold(struct block *block, void *addres
 
 void block_put_done(struct block *block) {
     const int device = block->device;
-    const size_t size = block->size;
     clear_fences(block);
     drop_done_fences(&device_pools[device]);
     drop_done_fences(&shared_pools[device]);
     block_pool_put(block); /* from here on another thread may take the block */
-    enforce_memory_limit(device, size);
+    enforce_bounds(block, device);
+}
+
+/* A function of its own: the frees of small blocks then have fewer instructions. */
+static __attribute__((noinline)) void unask_freed(const struct block *block) {
+    block_unask(block);
 }
 
 /* Waits for the device if no fence can show when the block is idle. The library sets no fence on
@@ -759,18 +1062,24 @@ struct block_freed block_free(void *address, struct stream *stream) {
                  !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_IDLE))) &&
         !end_hold(block, address, &freed))
         return freed;
+    if (UNLIKELY(block->size > BLOCK_EXACT_UP_TO))
+        unask_freed(block);
     if (UNLIKELY(!PROOF(nobody_has_freed_the_block, sole_user_of_hip()) && !hip_has(block)))
         return (struct block_freed){FREE_TO_HIP, free_by_hip(block, address)};
     const int device = block->device;
-    const size_t size = block->size;
     const bool in_order = LIKELY(stream && stream->device == device);
     const bool care = !in_order || load_relaxed(&care_of_frees);
+    if (UNLIKELY(care) && is_exact(block->size)) {
+        freed.verdict = FREE_TO_HIP;
+        freed.error = free_by_hip(block, address);
+        return freed;
+    }
     if (LIKELY(in_order)) {
         set_fence(&block->fence, stream);
         if (LIKELY(!care || add_other_fences(block))) {
             block_pool_put(block); /* from here on another thread may take the block */
             if (UNLIKELY(care))
-                enforce_memory_limit(device, size);
+                enforce_bounds(block, device);
             return freed;
         }
     }
@@ -821,7 +1130,7 @@ struct memory_account block_account(int device) {
         account.blocks++;
         if (block_held_by_program(block)) {
             account.live++;
-            account.allocated += block_size(block);
+            account.allocated += block_asked(block);
         }
     }
     return account;
@@ -854,12 +1163,20 @@ static hipError_t evict_block(void *address) {
 }
 
 static int trim_blocks(int device) {
-    return evict_up_to(device, UINT64_MAX, 0);
+    int count = 0;
+    hipError_t error;
+    for (struct block *block = block_first(); block; block = handle_next(block))
+        if (is_idle_on(device, block) && evict_idle(block, &error)) {
+            REPORT(free_expression, error, NULL);
+            count++;
+        }
+    return count;
 }
 
 const struct cache block_cache = {.name = "blocks",
                                   .trim = trim_blocks,
                                   .invalidate = invalidate_blocks,
+                                  .thread_ends = thread_ends,
                                   .stream_begins = stream_enters,
                                   .list = list_blocks,
                                   .evict = evict_block};

@@ -7,8 +7,10 @@
  * that any stream still uses. So a block has a fence for each stream that had pending work when the
  * program freed the block.
  *
- * Sizes are rounded up to 256 bytes, and a block serves only its exact size. The library never
- * splits a block, so no small piece in use keeps a large block from reuse.
+ * Above 64 KiB sizes are rounded up to an eighth of a power of two (sizes.h), and a hit serves only
+ * that size. If an allocation finds no idle block of its size, it may take a block up to twice as
+ * large. The library never splits a block, so no small piece in use keeps a large block from
+ * reuse.
  *
  * A hit allocates a block with one compare-and-swap, and the free of the block takes two. A hit
  * takes no lock, allocates no host memory and does not call HIP. */
@@ -18,6 +20,7 @@
 #include "atomics.h"
 #include "check.h"
 #include "likely.h"
+#include "memory/sizes.h"
 #include "mgpu.h"
 #include "proof.h"
 #include "shared/caches.h"
@@ -28,14 +31,6 @@
 #include "streams/streams.h"
 #include "telemetry/call.h"
 #include "telemetry/counters.h"
-
-static inline size_t block_round(size_t bytes) {
-    return (bytes + BLOCK_GRAIN - 1) / BLOCK_GRAIN * BLOCK_GRAIN;
-}
-
-static inline size_t block_set(size_t size) {
-    return (size / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> 60;
-}
 
 static inline void *block_address(const struct block *block) {
     return (void *)(uintptr_t)block->handle.key;
@@ -48,6 +43,12 @@ static inline size_t block_size(const struct block *block) {
 }
 static inline int block_device(const struct block *block) {
     return load_relaxed(&block->device);
+}
+
+/* Returns the bytes for which the program asked, of a block that it holds. Up to 64 KiB this is the
+ * block's size, because a hit does not record the bytes of a small block. */
+static inline size_t block_asked(const struct block *block) {
+    return range_used(&block->range);
 }
 
 /* Moves a block from one state to another. Returns true if the block was in state `from` and is now
@@ -79,9 +80,54 @@ struct block *block_around(const void *address);
 /* Returns the newest entry; handle_next returns the next older entry. */
 struct block *block_first(void);
 
-/* Adds memory that HIP has just allocated. The state is LIVE or GRAPH for memory of hipMalloc, and
- * SHARED for memory of hipMallocManaged. Returns NULL if there is no memory for the entry. */
-struct block *block_insert(void *address, size_t size, int device, int state);
+/* Adds memory of `size` bytes that HIP has just allocated for a request of `bytes` bytes. The state
+ * is LIVE or GRAPH for memory of hipMalloc, and SHARED for memory of hipMallocManaged. Returns NULL
+ * if there is no memory for the entry. */
+struct block *block_insert(void *address, size_t size, size_t bytes, int device, int state);
+
+/* ---- the bytes for which the program asked ---- */
+
+/* True once the program held a block that is larger than its request. */
+extern bool blocks_have_slack;
+
+/* Changes how many bytes of large blocks the program holds on a device. Each thread has its own
+ * count, so that threads share no cache line. */
+void block_count_apart(int device, ptrdiff_t bytes);
+static inline void block_count(int device, ptrdiff_t bytes) {
+    struct thread *thread = thread_self;
+    if (LIKELY(thread != NULL))
+        store_relaxed(&thread->asked[device], load_relaxed(&thread->asked[device]) + bytes);
+    else
+        block_count_apart(device, bytes);
+}
+
+/* Records the bytes for which the program asked, in a block that the caller owns. */
+static inline void block_ask(struct block *block, size_t bytes) {
+    if (block->size <= BLOCK_EXACT_UP_TO)
+        return;
+    PROOF_STEP(slack_is_not_the_programs, range_use(&block->range, bytes));
+    if (bytes != block->size && UNLIKELY(!load_relaxed(&blocks_have_slack)))
+        store_relaxed(&blocks_have_slack, true);
+    block_count(block->device, (ptrdiff_t)bytes);
+}
+
+/* Subtracts the bytes of a block that the program no longer holds. */
+static inline void block_unask(const struct block *block) {
+    if (block->size > BLOCK_EXACT_UP_TO)
+        block_count(block->device, -(ptrdiff_t)block_asked(block));
+}
+
+/* Changes the bytes for which the program asked, of a block that it holds. */
+static inline void block_ask_again(struct block *block, size_t bytes) {
+    block_unask(block);
+    block_ask(block, bytes);
+}
+
+/* Returns how many bytes HIP must get to answer as with a block of exactly the requested size. If
+ * `bytes` lead beyond the request, the result leads beyond the block. */
+static inline size_t block_past(const void *address, size_t bytes) {
+    return LIKELY(!load_relaxed(&blocks_have_slack)) ? bytes : ranges_past(address, bytes);
+}
 
 /* ---- allocating ---- */
 
@@ -137,9 +183,11 @@ static inline struct block *block_reuse(uint64_t bytes, int device, struct strea
     PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
     struct block_pool *own =
         LIKELY(order && order->device == device) ? load_acquire(&order->pool) : NULL;
-    struct block *block = LIKELY(own) ? block_pool_take_own(own, block_round(bytes)) : NULL;
-    if (LIKELY(block))
+    struct block *block = LIKELY(own) ? block_pool_take_own(own, block_class(bytes)) : NULL;
+    if (LIKELY(block)) {
+        block_ask(block, bytes);
         block_hand_out(block, BLOCK_LIVE);
+    }
     return block;
 }
 
@@ -187,7 +235,7 @@ bool block_leave_to_graph(struct block *block, struct stream *stream);
  * destroyed and none of its work is pending. Each function returns false if the block is not in the
  * required state. */
 bool block_give_graph(void *address);
-bool block_serve_graph(void *address);
+bool block_serve_graph(void *address, uint64_t bytes);
 bool block_take_from_graph(void *address);
 
 /* Returns a block for work that `stream` captures; `graph` is the capture's number (0: unknown).
@@ -203,7 +251,7 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
 static inline void block_tell(const struct block *block, int sign) {
     if (!block)
         return;
-    const ptrdiff_t bytes = sign * (ptrdiff_t)block_size(block);
+    const ptrdiff_t bytes = sign * (ptrdiff_t)block_asked(block);
     call_tell_held(block_device(block), bytes);
     sites_count(block_address(block), block_device(block), bytes);
 }

@@ -16,9 +16,12 @@ bool block_give_graph(void *address) {
     return true;
 }
 
-bool block_serve_graph(void *address) {
+bool block_serve_graph(void *address, uint64_t bytes) {
     struct block *block = block_find(address);
-    return PROOF(kept_block_serves_its_graph, block_change(block, BLOCK_GRAPH_OWNED, BLOCK_GRAPH));
+    if (!PROOF(kept_block_serves_its_graph, block_change(block, BLOCK_GRAPH_OWNED, BLOCK_GRAPH)))
+        return false;
+    block_ask_again(block, bytes);
+    return true;
 }
 
 bool block_take_from_graph(void *address) {
@@ -27,6 +30,7 @@ bool block_take_from_graph(void *address) {
         return true;
     if (!block_change(block, BLOCK_GRAPH_OWNED, BLOCK_IDLE))
         return false;
+    block_unask(block);
     block_put_done(block);
     return true;
 }
@@ -47,13 +51,14 @@ static struct block *take_graph_owned(size_t size, int device, const struct stre
 
 void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph,
                            hipError_t *error) {
-    const size_t size = block_round(bytes);
+    const size_t size = block_class(bytes);
     const int device = stream->device;
     void *address = NULL;
     *error = hipSuccess;
     (void)device_kept(device);
     struct block *block = graph ? take_graph_owned(size, device, stream, graph) : NULL;
     if (block) {
+        block_ask_again(block, bytes);
         call_tell(CALL_HIT);
         return block_address(block);
     }
@@ -61,7 +66,7 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
     if (*error != hipSuccess)
         return NULL;
     stats_miss(CACHE_MEMORY);
-    block = block_insert(address, size, device,
+    block = block_insert(address, size, bytes, device,
                          PROOF_VALUE(captured_block_is_its_graphs, BLOCK_GRAPH, BLOCK_LIVE));
     if (!block)
         return address;

@@ -16,6 +16,7 @@
 #include "driver/hip.h"
 #include "driver/report.h"
 #include "likely.h"
+#include "memory/blocks.h"
 #include "memory/registrations.h"
 #include "memory/staging.h"
 #include "process/options.h"
@@ -112,8 +113,11 @@ static void report_copy(hipError_t error, const struct copy *copy) {
 static void submit_copy(const struct copy *copy) {
     registrations_yield(copy->to, copy->bytes);
     registrations_yield(copy->from, copy->bytes);
+    const size_t bytes =
+        PROOF_VALUE(copy_ends_in_what_was_asked,
+                    block_past(copy->from, block_past(copy->to, copy->bytes)), copy->bytes);
     const hipError_t error =
-        hip.MemcpyAsync(copy->to, copy->from, copy->bytes, hipMemcpyDefault, copy->handle);
+        hip.MemcpyAsync(copy->to, copy->from, bytes, hipMemcpyDefault, copy->handle);
     if (UNLIKELY(error != hipSuccess))
         report_copy(error, copy);
 }
@@ -188,14 +192,25 @@ void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
         call_tell(staged ? CALL_HIT : CALL_BYPASS);
 }
 
+/* Returns how many elements HIP gets: HIP refuses a fill that ends in the part of a block for which
+ * the program did not ask. */
+static size_t count_for_hip(const void *address, size_t count, size_t width) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, width, &bytes))
+        return count;
+    const size_t past = PROOF_VALUE(fill_ends_in_what_was_asked, block_past(address, bytes), bytes);
+    return past == bytes ? count : past / width + 1;
+}
+
 void impl_mgpuMemset32(void *dst, int value, size_t count, hipStream_t handle) {
     static const char expression[] =
         "hipMemsetD32Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, stream)";
     struct stream *stream;
     if (!stream_usable(thread_get(), handle, &stream, expression))
         return;
-    REPORT(expression, hip.MemsetD32Async(dst, value, count, handle), &bad_fill,
-           (unsigned long long)count, 4, dst);
+    REPORT(expression,
+           hip.MemsetD32Async(dst, value, count_for_hip(dst, count, sizeof value), handle),
+           &bad_fill, (unsigned long long)count, 4, dst);
     stream_launched(thread_get(), stream);
 }
 
@@ -205,7 +220,8 @@ void impl_mgpuMemset16(void *dst, uint16_t value, size_t count, hipStream_t hand
     struct stream *stream;
     if (!stream_usable(thread_get(), handle, &stream, expression))
         return;
-    REPORT(expression, hip.MemsetD16Async(dst, value, count, handle), &bad_fill,
-           (unsigned long long)count, 2, dst);
+    REPORT(expression,
+           hip.MemsetD16Async(dst, value, count_for_hip(dst, count, sizeof value), handle),
+           &bad_fill, (unsigned long long)count, 2, dst);
     stream_launched(thread_get(), stream);
 }

@@ -94,11 +94,23 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t
     return made.address; /* after a failure stock returns an uninitialised pointer */
 }
 
-void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
+static inline __attribute__((always_inline)) void *allocate(uint64_t bytes, hipStream_t handle,
+                                                            bool host_shared) {
     struct stream *order = block_order(thread_get(), handle);
-    struct block *block = block_reuse(sizeBytes, hip_current_device(), order);
-    return LIKELY(block) ? block_address(block)
-                         : allocate_slow(sizeBytes, handle, late_host_shared);
+    struct block *block = block_reuse(bytes, hip_current_device(), order);
+    return LIKELY(block) ? block_address(block) : allocate_slow(bytes, handle, host_shared);
+}
+
+/* Allocates a block whose size is a class. */
+static __attribute__((noinline)) void *allocate_large(uint64_t bytes, hipStream_t handle,
+                                                      bool host_shared) {
+    return allocate(bytes, handle, host_shared);
+}
+
+void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
+    return LIKELY(sizeBytes <= BLOCK_EXACT_UP_TO)
+               ? allocate(sizeBytes, handle, late_host_shared)
+               : allocate_large(sizeBytes, handle, late_host_shared);
 }
 
 void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
@@ -129,7 +141,7 @@ void told_mgpuMemFree(void *ptr, hipStream_t stream) {
     const struct block *block = block_find(ptr);
     const bool held = block && block_held_by_program(block);
     const int device = held ? block_device(block) : 0;
-    const size_t size = held ? block_size(block) : 0;
+    const size_t size = held ? block_asked(block) : 0;
     if (!free_memory_at(ptr, stream) || !held)
         return;
     call_tell_held(device, -(ptrdiff_t)size);

@@ -77,7 +77,7 @@ enum range_kind ranges_find(const void *address, size_t bytes) {
         if (!range)
             range = last_before(end, before);
         if (range && load_relaxed(&range->end) > begin)
-            kind = load_relaxed(&range->begin) <= begin && end <= load_relaxed(&range->end)
+            kind = load_relaxed(&range->begin) <= begin && end <= load_relaxed(&range->used_end)
                        ? (enum range_kind)load_relaxed(&range->kind)
                        : RANGE_MIXED;
         fence_acquire();
@@ -85,6 +85,25 @@ enum range_kind ranges_find(const void *address, size_t bytes) {
             return kind;
     }
     return RANGE_MIXED;
+}
+
+size_t ranges_past(const void *address, size_t bytes) {
+    const uintptr_t begin = (uintptr_t)address;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const uint64_t before = load_acquire(&sequence);
+        size_t past = bytes;
+        if (before & 1)
+            continue;
+        const struct range *range = last_before(begin + 1, before);
+        if (range && begin < load_relaxed(&range->end) &&
+            begin + bytes <= load_relaxed(&range->end) &&
+            begin + bytes > load_relaxed(&range->used_end))
+            past = load_relaxed(&range->end) - begin + 1;
+        fence_acquire();
+        if (load_relaxed(&sequence) == before)
+            return past;
+    }
+    return bytes;
 }
 
 /* ---- changing ---- */
@@ -154,6 +173,7 @@ void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_k
     begin_write();
     store_relaxed(&range->begin, begin);
     store_relaxed(&range->end, begin + bytes);
+    store_relaxed(&range->used_end, begin + bytes);
     store_relaxed(&range->kind, kind);
     insert(range);
     store_relaxed(&range->next_alike, *bucket_of(begin));

@@ -23,11 +23,12 @@ enum range_kind {
                        * asked */
 };
 
-/* A range is part of an entry that is never freed or moved. */
+/* A range is part of an entry that is never freed or moved. The program asked for the bytes up to
+ * used_end. HIP allocated the bytes up to `end`, and no other range contains any of them. */
 struct range {
     struct range *left, *right;
     struct range *next_alike; /* links ranges whose beginnings have one hash */
-    uintptr_t begin, end;
+    uintptr_t begin, used_end, end;
     uintptr_t kind; /* enum range_kind */
 };
 
@@ -38,8 +39,22 @@ void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_k
 /* Removes the range that starts at `begin`, if there is one. */
 void ranges_remove(uintptr_t begin);
 
-/* Returns the kind of the `bytes` bytes at an address. Lock-free. */
+/* Changes how many bytes of a range the program asked for; at most the range's size. Lock-free. */
+static inline void range_use(struct range *range, size_t bytes) {
+    store_relaxed(&range->used_end, load_relaxed(&range->begin) + bytes);
+}
+static inline size_t range_used(const struct range *range) {
+    return load_relaxed(&range->used_end) - load_relaxed(&range->begin);
+}
+
+/* Returns the kind of the `bytes` bytes at an address. Returns RANGE_MIXED if the program did not
+ * ask for all bytes of them. Lock-free. */
 enum range_kind ranges_find(const void *address, size_t bytes);
+
+/* Returns `bytes`, or more if they end in the part for which the program did not ask. The result
+ * is then the least count of bytes that ends outside the range. Lock-free.
+ */
+size_t ranges_past(const void *address, size_t bytes);
 
 /* Returns the start of a range that overlaps the `bytes` bytes at an address; NULL if there is no
  * such range. Needs tables_lock. */

@@ -5,6 +5,7 @@
 
 #include "likely.h"
 #include "mgpu.h"
+#include "process/state.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,8 +42,10 @@ struct thread {
     unsigned event_count;
     struct host_slot hosts[HOST_SLOTS];
     unsigned next_host;
-    uint64_t ticket;     /* the latest ticket that thread_next_ticket has returned, an odd number */
-    struct thread *next; /* links all threads; guarded by tables_lock */
+    uint64_t ticket; /* the latest ticket that thread_next_ticket has returned, an odd number */
+    ptrdiff_t asked[MOST_DEVICES]; /* bytes of large blocks that the thread allocated, less those
+                                    * that it freed, by device (blocks.h) */
+    struct thread *next;           /* links all threads; guarded by tables_lock */
 };
 
 /* NULL until the thread's first call. With the initial-exec model an access is a single load. The

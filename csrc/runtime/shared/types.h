@@ -256,7 +256,7 @@ struct module {
  * `booked`. A block is booked unless the block is GONE, or a thread had taken the block when the
  * device was reset. A GRAPH_OWNED block is in no pool, and no cache hands it out. An idle block is
  * in one of `ways`, in one chain, or owned by the thread that takes or puts it. */
-enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
+enum { BLOCK_GRAIN = 256, BLOCK_EXACT_UP_TO = 64 << 10, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {
     BLOCK_GONE,        /* HIP has freed the block */
@@ -280,7 +280,7 @@ struct fence {
  * new block. */
 struct block {
     struct handle handle; /* the address */
-    size_t size;
+    size_t size; /* the bytes that HIP holds; `range` says for how many the program asked */
     int device;
     int state;       /* enum block_state */
     bool shared;     /* managed memory, which the host can also access */
@@ -296,8 +296,14 @@ struct block {
                         * allocated, or 0 */
     uint64_t uses;     /* how often the block was handed out */
     uint64_t last_use; /* the value of block_clock at the block's last free */
+    size_t slack;      /* the bytes by which the size was rounded up when HIP allocated the block */
     struct range range;
     struct block *next_overflow;
+    /* in the eviction queue of its device (eviction_queue.h); under tables_lock */
+    bool queued;
+    uint64_t age;        /* the age when the block entered the queue */
+    size_t queued_bytes; /* the size when the block entered the queue */
+    struct block *first_younger, *next_sibling;
 };
 
 /* The clock by which eviction finds the least recently used block. The clock counts the blocks that

@@ -84,7 +84,7 @@ static void serve_graph(unsigned object) {
         explore_prune();
     struct held *held = program_asks(object);
     void *const address = world.graph;
-    if (block_serve_graph(address)) {
+    if (block_serve_graph(address, BYTES)) {
         held->handle = address;
         held->state = IS_HELD;
     } else {

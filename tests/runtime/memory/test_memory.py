@@ -392,15 +392,15 @@ def test_an_unknown_address_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_MEMORY=str(MIB), HIPSTUB_ASYNC="held")
 def test_a_lack_of_memory_gives_back_all_that_is_cached(mgpu: Mgpu) -> None:
-    """When memory is short, the library releases the cached blocks of all streams, even of busy
-    streams. No error remains."""
+    """If no block that is free now suffices, the library releases the cached blocks of all streams,
+    even of busy streams. No error remains."""
     streams = [mgpu.StreamCreate() for _ in range(3)]
     for stream in streams:
         block = alloc(mgpu, 256 * KIB, stream)
         mgpu.Memset32(block, 1, 1024, stream)
         free(mgpu, block, stream)
     assert alloc(mgpu, 1000 * KIB, streams[0]) != mgpu.null
-    assert mgpu.counts("hipMalloc", "hipFree") == {"hipMalloc": 5, "hipFree": 3}
+    assert mgpu.counts("hipMalloc", "hipFree") == {"hipMalloc": 4, "hipFree": 3}
     assert mgpu.stub.hipPeekAtLastError() == 0
     assert mgpu.stderr() == ""
 
@@ -478,15 +478,15 @@ def test_the_cache_stays_within_its_limit(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_live(b"bytes") >= MIB // 2
 
 
-@in_child(MGPU_RT_MEMORY_LIMIT="1M")
+@in_child(MGPU_RT_MEMORY_LIMIT="256K")
 def test_the_least_recently_used_block_is_freed_first(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
-    sizes = [200 * KIB, 210 * KIB, 220 * KIB, 230 * KIB]
+    sizes = [50 * KIB, 52 * KIB, 54 * KIB, 56 * KIB]
     blocks = {size: alloc(mgpu, size, stream) for size in sizes}
     for block in blocks.values():
         free(mgpu, block, stream)
     free(mgpu, alloc(mgpu, sizes[0], stream), stream)
-    free(mgpu, alloc(mgpu, 400 * KIB, stream), stream)
+    free(mgpu, alloc(mgpu, 60 * KIB, stream), stream)
     asked = mgpu.count("hipMalloc")
     assert alloc(mgpu, sizes[0], stream) == blocks[sizes[0]]
     assert mgpu.count("hipMalloc") == asked

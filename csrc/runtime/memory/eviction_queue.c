@@ -1,0 +1,68 @@
+/* A pairing heap for each queue. Each node is part of a block's entry, so the heap allocates
+ * nothing. */
+#include "memory/eviction_queue.h"
+#include "atomics.h"
+
+static struct block *heaps[MOST_DEVICES][QUEUES];
+static size_t small_bytes[MOST_DEVICES];
+
+static struct block *merge(struct block *one, struct block *other) {
+    if (!one || !other)
+        return one ? one : other;
+    struct block *const first = one->age <= other->age ? one : other;
+    struct block *const second = first == one ? other : one;
+    second->next_sibling = first->first_younger;
+    first->first_younger = second;
+    return first;
+}
+
+/* Merges the children of a removed root: first in pairs, then each pair into the heap. */
+static struct block *merge_children(struct block *child) {
+    struct block *pairs = NULL, *merged = NULL;
+    while (child) {
+        struct block *const other = child->next_sibling;
+        struct block *const rest = other ? other->next_sibling : NULL;
+        child->next_sibling = NULL;
+        if (other)
+            other->next_sibling = NULL;
+        struct block *const pair = merge(child, other);
+        pair->next_sibling = pairs;
+        pairs = pair;
+        child = rest;
+    }
+    while (pairs) {
+        struct block *const rest = pairs->next_sibling;
+        pairs->next_sibling = NULL;
+        merged = merge(merged, pairs);
+        pairs = rest;
+    }
+    return merged;
+}
+
+void eviction_queue_put(struct block *block, uint64_t age) {
+    const enum eviction_queue queue = eviction_queue_of(block);
+    struct block **heap = &heaps[block->device][queue];
+    block->age = age;
+    block->first_younger = block->next_sibling = NULL;
+    store_relaxed(&block->queued, true);
+    block->queued_bytes = block->size;
+    if (queue == QUEUE_SMALL)
+        store_relaxed(&small_bytes[block->device], small_bytes[block->device] + block->size);
+    *heap = merge(*heap, block);
+}
+
+struct block *eviction_queue_first(int device, enum eviction_queue queue) {
+    return heaps[device][queue];
+}
+
+void eviction_queue_remove_first(int device, enum eviction_queue queue) {
+    struct block *const first = heaps[device][queue];
+    heaps[device][queue] = merge_children(first->first_younger);
+    store_relaxed(&first->queued, false);
+    if (queue == QUEUE_SMALL)
+        store_relaxed(&small_bytes[device], small_bytes[device] - first->queued_bytes);
+}
+
+size_t eviction_queue_small_bytes(int device) {
+    return load_relaxed(&small_bytes[device]);
+}

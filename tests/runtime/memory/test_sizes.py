@@ -1,0 +1,348 @@
+"""Blocks for programs whose sizes change: the classes of sizes, what the program asked for, and the
+idle blocks that leave."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+
+from tests.support.child import BACKENDS, Mgpu, in_child
+from tests.support.images import code_object
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def alloc(mgpu: Mgpu, size: int, stream):
+    block = mgpu.MemAlloc(size, stream, False)
+    assert block != mgpu.null
+    return block
+
+
+def misses(mgpu: Mgpu) -> int:
+    return mgpu.stats()["cache"]["memory"]["misses"]
+
+
+# ---- classes of sizes ----
+
+
+@in_child()
+def test_sizes_of_a_class_share_blocks(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, 97 * KIB, stream)
+    mgpu.MemFree(block, stream)
+    for size in (104 * KIB, 96 * KIB + 1, 100 * KIB):
+        assert alloc(mgpu, size, stream) == block
+        mgpu.MemFree(block, stream)
+    assert mgpu.count("hipMalloc") == 1
+
+
+@in_child()
+def test_sizes_up_to_64_kib_are_exact(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    blocks = [alloc(mgpu, size, stream) for size in (64 * KIB, 63 * KIB, 33 * KIB)]
+    assert mgpu.stub.hipstub_live(b"bytes") == 160 * KIB
+    for block in blocks:
+        mgpu.MemFree(block, stream)
+    assert alloc(mgpu, 62 * KIB, stream) not in blocks
+    assert mgpu.count("hipMalloc") == 4
+
+
+@in_child()
+def test_a_miss_takes_the_smallest_block_up_to_twice_as_large(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    sizes = [3 * MIB, 2 * MIB, MIB + 512 * KIB]
+    blocks = [alloc(mgpu, size, stream) for size in sizes]
+    for block in blocks:
+        mgpu.MemFree(block, stream)
+    assert alloc(mgpu, MIB, stream) == blocks[2]
+    assert alloc(mgpu, MIB, stream) == blocks[1]
+    assert alloc(mgpu, MIB, stream) not in blocks
+    assert mgpu.count("hipMalloc") == 4
+
+
+@in_child()
+def test_many_chained_blocks_serve_smaller_requests(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    blocks = [alloc(mgpu, 2 * MIB, stream) for _ in range(12)]
+    for block in blocks:
+        mgpu.MemFree(block, stream)
+    assert {alloc(mgpu, MIB, stream) for _ in range(12)} == set(blocks)
+
+
+@in_child()
+def test_a_fixed_size_gets_a_block_of_its_own(mgpu: Mgpu) -> None:
+    """Otherwise each of its allocations would search for a larger block."""
+    stream = mgpu.StreamCreate()
+    large = alloc(mgpu, 2 * MIB, stream)
+    mgpu.MemFree(large, stream)
+    for _ in range(64):
+        assert alloc(mgpu, MIB, stream) == large
+        mgpu.MemFree(large, stream)
+    own = alloc(mgpu, MIB, stream)
+    assert own != large
+    mgpu.MemFree(own, stream)
+    assert alloc(mgpu, MIB, stream) == own
+    assert mgpu.count("hipMalloc") == 2
+
+
+@in_child()
+def test_a_larger_block_waits_for_its_stream(mgpu: Mgpu) -> None:
+    one, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = alloc(mgpu, 2 * MIB, one)
+    mgpu.Memset32(block, 1, 64, one)
+    mgpu.MemFree(block, one)
+    assert alloc(mgpu, MIB, other) != block
+    assert alloc(mgpu, MIB, one) == block
+
+
+# ---- programs ----
+
+
+def run(mgpu: Mgpu, rounds: Iterable[list[int]], weights: int = 0) -> tuple[float, float]:
+    """Allocates each round's sizes, then frees them, beside weights that stay. Returns the part of
+    the allocations that HIP made, and the reserved bytes as a multiple of the program's peak."""
+    stream = mgpu.StreamCreate()
+    allocations = peak = 0
+    if weights:
+        alloc(mgpu, weights, stream)
+    for sizes in rounds:
+        blocks = [alloc(mgpu, size, stream) for size in sizes]
+        for block in blocks:
+            mgpu.MemFree(block, stream)
+        allocations += len(sizes)
+        peak = max(peak, weights + sum(sizes))
+    return misses(mgpu) / allocations, mgpu.stats()["memory"]["0"]["peak_reserved"] / peak
+
+
+def grow(unit: int) -> Iterable[list[int]]:
+    return ([(step + 1) * unit * part for part in (1, 1, 2, 4)] for step in range(400))
+
+
+def ragged(unit: int) -> Iterable[list[int]]:
+    rng = random.Random(9)
+    lengths = (rng.randrange(16, 1025) for _ in range(400))
+    return ([length * unit * part for part in (4, 16, 4)] for length in lengths)
+
+
+@in_child(backends=BACKENDS)
+def test_a_program_that_grows_asks_hip_seldom(mgpu: Mgpu) -> None:
+    asked, reserved = run(mgpu, grow(12 * KIB))
+    assert asked <= 0.10, asked
+    assert reserved <= 2, reserved
+
+
+@in_child(backends=BACKENDS)
+def test_a_program_with_ragged_batches_asks_hip_seldom(mgpu: Mgpu) -> None:
+    asked, reserved = run(mgpu, ragged(KIB), weights=32 * MIB)
+    assert asked <= 0.10, asked
+    assert reserved <= 2, reserved
+
+
+@in_child()
+def test_sizes_of_the_past_leave_at_a_free(mgpu: Mgpu) -> None:
+    """An allocation frees no block, because stock's hipMalloc does not wait for the device."""
+    stream = mgpu.StreamCreate()
+    for step in range(1, 60):
+        before = mgpu.count("hipFree")
+        blocks = [alloc(mgpu, step * 160 * KIB, stream) for _ in range(3)]
+        assert mgpu.count("hipFree") == before
+        for block in blocks:
+            mgpu.MemFree(block, stream)
+    assert mgpu.count("hipFree") > 0
+    assert mgpu.stub.hipstub_live(b"bytes") <= 2 * 3 * 60 * 160 * KIB
+
+
+@in_child()
+def test_sizes_in_use_never_leave(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    for _ in range(50):
+        blocks = [alloc(mgpu, size * MIB, stream) for size in (1, 2, 3, 5, 8)]
+        for block in blocks:
+            mgpu.MemFree(block, stream)
+    assert mgpu.counts("hipMalloc", "hipFree") == {"hipMalloc": 5, "hipFree": 0}
+
+
+@in_child()
+def test_blocks_of_ended_threads_count(mgpu: Mgpu) -> None:
+    """Each thread counts what it allocates and frees."""
+    import threading
+
+    stream = mgpu.StreamCreate()
+    held = []
+    thread = threading.Thread(target=lambda: held.extend(alloc(mgpu, MIB, stream) for _ in "123"))
+    thread.start()
+    thread.join()
+    for step in range(1, 40):
+        mgpu.MemFree(alloc(mgpu, MIB + step * 128 * KIB, stream), stream)
+    for block in held:
+        mgpu.MemFree(block, stream)
+    assert mgpu.stats()["memory"]["0"]["allocated"] == 0
+    assert mgpu.stub.hipstub_live(b"bytes") <= 20 * MIB
+
+
+# ---- what the program asked for ----
+
+
+def answers(mgpu: Mgpu, size: int) -> list[tuple[str, int]]:
+    """Returns how HIP answers to calls that lead to the end of a block, and past it."""
+    stream = mgpu.StreamCreate()
+    block, other = alloc(mgpu, size, stream), alloc(mgpu, 2 * size, stream)
+    host = mgpu.ffi.new("char[]", 2 * size)
+    near = mgpu.ffi.cast("void *", int(mgpu.ffi.cast("size_t", block)) + size - 8)
+    said = []
+    for name, call in {
+        "up": lambda bytes_: mgpu.Memcpy(block, host, bytes_, stream),
+        "down": lambda bytes_: mgpu.Memcpy(host, block, bytes_, stream),
+        "from": lambda bytes_: mgpu.Memcpy(other, block, bytes_, stream),
+        "to": lambda bytes_: mgpu.Memcpy(block, other, bytes_, stream),
+        "fill 32": lambda bytes_: mgpu.Memset32(block, 1, bytes_ // 4, stream),
+        "fill 16": lambda bytes_: mgpu.Memset16(block, 1, bytes_ // 2, stream),
+        "the last bytes": lambda bytes_: mgpu.Memcpy(near, host, bytes_ - size + 8, stream),
+    }.items():
+        for bytes_ in (size, size + 4, size + 1024):
+            call(bytes_)
+            mgpu.StreamSynchronize(stream)
+            text = mgpu.stderr()
+            said.append((f"{name} {bytes_ - size}", "failed" in text))
+    return said
+
+
+@in_child(backends=BACKENDS)
+def test_a_call_past_the_request_fails_as_with_hip(mgpu: Mgpu) -> None:
+    said = dict(answers(mgpu, 132 * KIB))  # the block has 144 KiB
+    assert said == {name: not name.endswith(" 0") for name in said}
+
+
+@in_child(backends=BACKENDS, MGPU_RT_CACHE="off")
+def test_stock_refuses_a_call_past_the_request(mgpu: Mgpu) -> None:
+    said = dict(answers(mgpu, 132 * KIB))
+    assert said == {name: not name.endswith(" 0") for name in said}
+
+
+@in_child(backends=BACKENDS)
+def test_a_reused_block_ends_where_its_next_request_ends(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    host = mgpu.ffi.new("char[]", 144 * KIB)
+    for size in (132 * KIB, 144 * KIB, 140 * KIB):
+        block = alloc(mgpu, size, stream)
+        mgpu.Memcpy(block, host, size, stream)
+        assert mgpu.stderr() == ""
+        if size < 144 * KIB:
+            mgpu.Memcpy(block, host, size + 1, stream)
+            assert "failed with" in mgpu.stderr()
+        mgpu.MemFree(block, stream)
+    assert misses(mgpu) == 1
+
+
+@in_child(MGPU_RT_STATS="/dev/null")
+def test_statistics_count_what_was_asked_and_what_hip_holds(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, 132 * KIB, stream)
+    memory = mgpu.stats()["memory"]["0"]
+    assert (memory["allocated"], memory["reserved"]) == (132 * KIB, 144 * KIB)
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, 140 * KIB, stream) == block
+    memory = mgpu.stats()["memory"]["0"]
+    assert (memory["allocated"], memory["peak_allocated"]) == (140 * KIB, 140 * KIB)
+    mgpu.MemFree(block, stream)
+    assert mgpu.stats()["memory"]["0"]["allocated"] == 0
+
+
+# ---- the limit ----
+
+
+@in_child(MGPU_RT_MEMORY_LIMIT="1M")
+def test_memory_beyond_the_requests_counts_against_the_limit(mgpu: Mgpu) -> None:
+    """Each request of 4.1 MB is rounded up by 0.4 MB, as long as the sum is below the limit. The
+    following blocks have their exact size, and leave at their free."""
+    stream = mgpu.StreamCreate()
+    size = 4 * MIB + 104 * KIB
+    blocks = [alloc(mgpu, size, stream) for _ in range(5)]
+    slack = 4 * MIB + 512 * KIB - size
+    assert mgpu.stub.hipstub_live(b"bytes") == 5 * size + MIB // slack * slack
+    mgpu.MemFree(blocks.pop(), stream)
+    assert mgpu.count("hipFree") == 1
+
+
+# ---- a lack of memory ----
+
+
+@in_child(HIPSTUB_MEMORY=str(140 * KIB), backends=("stub",))
+def test_the_exact_size_is_tried_if_the_rounded_one_is_refused(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, 132 * KIB, stream)
+    assert mgpu.stderr() == ""
+    assert mgpu.stub.hipPeekAtLastError() == 0
+    assert mgpu.stub.hipstub_live(b"bytes") <= 133 * KIB
+    mgpu.MemFree(block, stream)
+    assert mgpu.count("hipFree") == 1  # no later request shares this size
+
+
+@in_child(HIPSTUB_MEMORY=str(512 * MIB))
+def test_rounding_takes_at_most_a_sixteenth_of_the_device(mgpu: Mgpu) -> None:
+    """Otherwise a program that fills the device with stock would lack memory."""
+    stream = mgpu.StreamCreate()
+    for _ in range(17):
+        alloc(mgpu, 28 * MIB + MIB // 2, stream)
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_MEMORY=str(512 * MIB))
+def test_near_the_capacity_the_library_asks_no_more_often_than_stock(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    alloc(mgpu, 380 * MIB, stream)
+    for step in range(200):
+        mgpu.MemFree(alloc(mgpu, (100, 120)[step % 2] * MIB, stream), stream)
+    assert mgpu.count("hipMalloc") <= 201
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_MEMORY=str(512 * MIB), MGPU_RT_MEMORY_LIMIT="0.9")
+def test_a_lack_of_memory_evicts_what_the_request_needs(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    blocks = [alloc(mgpu, 56 * MIB, stream) for _ in range(9)]
+    for block in blocks:
+        mgpu.MemFree(block, stream)
+    alloc(mgpu, 5 * MIB, stream)
+    alloc(mgpu, 64 * MIB, stream)  # 57 MB are missing
+    assert mgpu.count("hipFree") == 2
+    assert mgpu.stub.hipstub_live(b"bytes") > 450 * MIB
+
+
+@in_child(HIPSTUB_MEMORY=str(512 * MIB), MGPU_RT_MEMORY_LIMIT="0.9")
+def test_a_lack_of_memory_leaves_modules_loaded(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    image = mgpu.image(code_object("forum"))
+    blocks = [alloc(mgpu, 96 * MIB, stream) for _ in range(5)]
+    for step in range(20):
+        module = mgpu.load(image)
+        mgpu.MemFree(blocks.pop(), stream)
+        blocks.append(alloc(mgpu, (88, 112)[step % 2] * MIB, stream))
+        mgpu.ModuleUnload(module)
+    assert mgpu.counts("hipModuleLoadData", "hipModuleUnload") == {
+        "hipModuleLoadData": 1,
+        "hipModuleUnload": 0,
+    }
+    assert mgpu.stderr() == ""
+
+
+@pytest.mark.parametrize("size", [97 * KIB, 3 * MIB])
+def test_sizes(size: int) -> None:
+    """The simulation and the library round sizes in one way."""
+    from bench.simulate.blocks import eighth
+
+    assert eighth(size) >= size
+    assert eighth(size) - size < size / 8
+
+
+@in_child(HIPSTUB_DEVICES="2")
+def test_a_larger_block_is_of_the_device(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, 2 * MIB, stream)
+    mgpu.MemFree(block, stream)
+    mgpu.SetDefaultDevice(1)
+    other = mgpu.StreamCreate()
+    mgpu.MemFree(alloc(mgpu, 64, other), other)
+    assert alloc(mgpu, MIB, other) != block

@@ -91,7 +91,9 @@ def _streams(run: Run) -> Iterator[Advice]:
         return
     made, gone = _of(run, "mgpuStreamCreate").calls, _of(run, "mgpuStreamDestroy").calls
     step = (
-        "Destroy each stream after its last use: the library then reuses it."
+        "End each chain of tokens by a `gpu.wait` without `async`: MLIR then destroys the chain's "
+        "stream, and the library reuses it. MLIR never destroys the stream of a chain that joins "
+        "another by `gpu.wait async`; such a stream costs one hipStreamCreate."
         if gone < made / 2
         else "They still had work when the program created the next one: wait for a stream, or use "
         "one for more work. MGPU_RT_STREAM_LIMIT (32) bounds the streams that are kept."
@@ -102,6 +104,18 @@ def _streams(run: Run) -> Iterator[Advice]:
         f"destroyed {count(gone)}.",
         step,
     )
+
+
+def _waiting_memory(run: Run) -> Iterator[Advice]:
+    waits = run.statistics.made.waits
+    if waits >= MANY:
+        yield Advice(
+            "Freed memory waits for other chains of tokens",
+            f"{count(waits)} blocks came from the driver while freed blocks of their size waited "
+            "for a stream at work.",
+            "Let `gpu.dealloc` depend on the last token of each chain that uses the buffer, and "
+            "end a round by a `gpu.wait` without `async` if its results are needed anyway.",
+        )
 
 
 #: For each cache: its objects, the HIP functions that create and destroy them, and the option that
@@ -238,6 +252,7 @@ _RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
     _private_modules,
     _unshared_modules,
     _streams,
+    _waiting_memory,
     _limits,
     _copies,
     _lost,

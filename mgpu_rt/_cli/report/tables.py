@@ -280,6 +280,8 @@ def caches_section(runs: Sequence[Run]) -> list[Element]:
     made.append(table(caption, heads, rows))
     if graphs := run.statistics.graphs.summary:
         made.append(element("p", f"{graphs[0].upper()}{graphs[1:]}."))
+    if memory := run.statistics.made.summary:
+        made.append(element("p", f"{memory[0].upper()}{memory[1:]}."))
     return [*made, *_modules(run)]
 
 

@@ -7,6 +7,7 @@
 #include "driver/hip.h"
 #include "driver/report.h"
 #include "memory/eviction_queue.h"
+#include "memory/miss_reason.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
@@ -711,32 +712,39 @@ static struct block *take_ready(struct block_pool *pool, size_t size, const stru
     return block;
 }
 
+/* The state of a search through several pools. */
+struct search {
+    int questions; /* number of questions that are left */
+    bool waits;    /* a block of the size waits for a stream */
+};
+
 /* Asks HIP about a stream. Returns true if more of the stream's work is known to be done than
  * before. */
-static bool query_holder(struct stream *holder, int *questions) {
+static bool query_holder(struct stream *holder, struct search *search) {
     bool asked = false;
     const bool learned = DOUBT(destroyed_stream_is_done, stream_query_unheld(holder, &asked)) ||
                          DOUBT(held_stream_is_done, stream_query_held(holder, &asked));
-    *questions -= asked;
+    search->questions -= asked;
     return learned;
 }
 
 /* Does the work of take_ready. If no block is ready, asks HIP about the stream that a block waits
  * for, and tries again. If a block is ready while another block waits, asks once, so that the other
- * block is ready when the program needs it. A search asks at most QUESTIONS_PER_SEARCH questions;
- * *questions is the number of questions that are left. */
+ * block is ready when the program needs it. A search asks at most QUESTIONS_PER_SEARCH questions.
+ */
 static struct block *take_after_asking(struct block_pool *pool, size_t size,
-                                       const struct stream *stream, int *questions) {
+                                       const struct stream *stream, struct search *search) {
     struct stream *holder = NULL, *before = NULL;
     struct block *block = take_ready(pool, size, stream, &holder);
-    while (!block && holder && holder != before && *questions > 0 &&
-           query_holder(holder, questions)) {
+    while (!block && holder && holder != before && search->questions > 0 &&
+           query_holder(holder, search)) {
         before = holder;
         holder = NULL;
         block = take_ready(pool, size, stream, &holder);
     }
-    if (block && holder && holder != before && *questions > 0)
-        (void)query_holder(holder, questions);
+    if (block && holder && holder != before && search->questions > 0)
+        (void)query_holder(holder, search);
+    search->waits |= holder != NULL;
     return block;
 }
 
@@ -745,24 +753,24 @@ static struct block *take_after_asking(struct block_pool *pool, size_t size,
  * shared blocks. Otherwise searches the stream's pool, the device's pool and at most 8 pools of
  * other streams. The next search continues at the pool where this search ended. Returns NULL if no
  * block is ready. */
-static struct block *search_pools(int device, size_t size, struct stream *stream, bool shared) {
+static struct block *search_pools(int device, size_t size, struct stream *stream, bool shared,
+                                  struct search *search) {
     struct block_pool *own = stream ? load_acquire(&stream->pool) : NULL, *pool;
     struct block *block = NULL;
-    int questions = QUESTIONS_PER_SEARCH;
     if (shared)
         return PROOF_VALUE(shared_block_is_idle,
-                           take_after_asking(&shared_pools[device], size, NULL, &questions),
+                           take_after_asking(&shared_pools[device], size, NULL, search),
                            block_pool_take_own(&shared_pools[device], size));
     if (own)
-        block = take_after_asking(own, size, stream, &questions);
+        block = take_after_asking(own, size, stream, search);
     if (!block)
-        block = take_after_asking(&device_pools[device], size, stream, &questions);
+        block = take_after_asking(&device_pools[device], size, stream, search);
     pool = load_acquire(&next_pool);
     for (int looked = 0; looked < POOLS_PER_SEARCH && !block; looked++) {
         if (!pool && !(pool = load_acquire(&stream_pools)))
             return NULL;
         if (pool != own && PROOF(block_is_of_the_device, pool->device == device))
-            block = take_after_asking(pool, size, stream, &questions);
+            block = take_after_asking(pool, size, stream, search);
         if (!block)
             pool = pool->next;
         store_release(&next_pool, pool);
@@ -973,7 +981,8 @@ struct block_allocated block_search(uint64_t bytes, int device, struct stream *o
         return made;
     }
     const size_t size = block_class(bytes);
-    struct block *block = search_pools(device, size, order, shared);
+    struct search search = {QUESTIONS_PER_SEARCH, false};
+    struct block *block = search_pools(device, size, order, shared, &search);
     if (!block)
         block = search_larger(device, size, order, shared);
     if (block) {
@@ -982,6 +991,7 @@ struct block_allocated block_search(uint64_t bytes, int device, struct stream *o
         block_hand_out(block, shared ? BLOCK_SHARED : BLOCK_LIVE);
         made.address = block_address(block);
     } else {
+        block_tell_miss(block_first(), size, device, search.waits);
         made.address = allocate_new(bytes, device, shared, &made.error);
     }
     if (DOUBT(device_has_no_managed_memory, shared && made.error == hipErrorNotSupported)) {
@@ -1064,8 +1074,10 @@ struct block_freed block_free(void *address, struct stream *stream) {
         return freed;
     if (UNLIKELY(block->size > BLOCK_EXACT_UP_TO))
         unask_freed(block);
-    if (UNLIKELY(!PROOF(nobody_has_freed_the_block, sole_user_of_hip()) && !hip_has(block)))
+    if (UNLIKELY(!PROOF(nobody_has_freed_the_block, sole_user_of_hip()) && !hip_has(block))) {
+        fetch_add_relaxed(&counts.made.other_code, 1);
         return (struct block_freed){FREE_TO_HIP, free_by_hip(block, address)};
+    }
     const int device = block->device;
     const bool in_order = LIKELY(stream && stream->device == device);
     const bool care = !in_order || load_relaxed(&care_of_frees);

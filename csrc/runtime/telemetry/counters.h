@@ -131,6 +131,15 @@ struct kept_counter {
     uint64_t changed, limited;
 };
 
+/* The reasons why HIP allocated blocks of device memory, in place of the cache. */
+struct made_counter {
+    uint64_t first_use; /* no cached block was idle */
+    uint64_t size;      /* all idle blocks had other sizes */
+    uint64_t waits;     /* each cached block of the size waited for a stream */
+    uint64_t limit; /* HIP had freed a block of the size: for the limit, or for lack of memory */
+    uint64_t other_code; /* number of blocks that other code had freed by calling HIP */
+};
+
 /* A place in the program's code that allocates device memory. `bytes` and `blocks` are the current
  * values. `peak_bytes` and `peak_blocks` are the values at the time when the program held the most
  * memory on the place's device. */
@@ -163,6 +172,7 @@ struct counts {
                                         * values are not stored yet */
     struct graph_counter graphs;
     struct kept_counter kept;
+    struct made_counter made;
     uint64_t failure_keys[FAILURES], failures[FAILURES]; /* keys of failed calls (keys.h), and their
                                                           * counts */
     uint64_t overridden; /* number of calls that an override answered without calling this library

@@ -365,9 +365,8 @@ def _caches(side: Side, after: str) -> Iterator[Table]:
         cells = [*counts, _rate(cache), count(cache.evictions)]
         rows.append([shortened(name), *(cells if cache.hits or cache.misses else [NONE] * 5)])
     heads = ["cache", "hits", "misses", "passed on", "rate", "evicted"]
-    graphs = run.graphs.summary
-    note = "No cache was in use in this run." if side.is_stock else ""
-    note = note or (f"{graphs[0].upper()}{graphs[1:]}." if graphs else "")
+    told = [f"{one[0].upper()}{one[1:]}." for one in (run.graphs.summary, run.made.summary) if one]
+    note = "No cache was in use in this run." if side.is_stock else " ".join(told)
     yield Table(f"Caches{',' if after else ''}{after}", heads, rows, note=note)
     if side.modules:
         heads = ["image", "bytes", "loads", "by the driver", "kernels", "why each time"]

@@ -78,10 +78,22 @@ def _of_caches(side: Side) -> Iterator[Advice]:
             "Streams are not reused",
             f"{count(cache.misses)} of {count(made)} streams came from the driver; the program "
             f"destroyed {count(gone)}.",
-            "Destroy each stream after its last use: the library then reuses it."
+            "End each chain of tokens by a `gpu.wait` without `async`: MLIR then destroys the "
+            "chain's stream, and the library reuses it. MLIR never destroys the stream of a chain "
+            "that joins another by `gpu.wait async`; such a stream costs one hipStreamCreate."
             if gone < made / 2
             else "They still had work when the program created the next one: wait for a stream, or "
             "use one for more work. MGPU_RT_STREAM_LIMIT (32) bounds the streams that are kept.",
+        )
+
+
+    if side.statistics.made.waits >= MANY:
+        yield Advice(
+            "Freed memory waits for other chains of tokens",
+            f"{count(side.statistics.made.waits)} blocks came from the driver while freed blocks "
+            "of their size waited for a stream at work.",
+            "Let `gpu.dealloc` depend on the last token of each chain that uses the buffer, and "
+            "end a round by a `gpu.wait` without `async` if its results are needed anyway.",
         )
 
 

@@ -91,6 +91,31 @@ class Graphs:
 
 
 @dataclass(frozen=True)
+class Made:
+    """The reasons why the driver allocated device memory, in place of the cache."""
+
+    first_use: int = 0
+    size: int = 0
+    waits: int = 0
+    limit: int = 0
+    other_code: int = 0
+
+    def __add__(self, other: Made) -> Made:
+        return Made(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def summary(self) -> str:
+        """Returns a sentence about the driver's allocations; returns "" without them."""
+        if self == Made():
+            return ""
+        return (
+            f"memory that the driver allocated: {self.first_use} at first use, {self.size} as "
+            f"cached blocks had other sizes, {self.waits} as cached blocks waited for a stream, "
+            f"{self.limit} after the limit, {self.other_code} after other code"
+        )
+
+
+@dataclass(frozen=True)
 class Failure:
     """A kind of failed calls."""
 
@@ -166,6 +191,7 @@ class Statistics:
     kernels: dict[str, Counter] = field(default_factory=dict)
     copies: dict[str, Copies] = field(default_factory=dict)
     graphs: Graphs = Graphs()
+    made: Made = Made()
     modules: tuple[Module, ...] = ()
     process: Process | None = None
     start: int | None = None  # nanoseconds of HIP's own start, which are in no call's time
@@ -253,6 +279,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
                 for way, value in raw.get("copies", {}).items()
             },
             graphs=Graphs(*_numbers(raw.get("graphs", _NO_GRAPHS), *_NO_GRAPHS)),
+            made=Made(*_numbers(raw.get("made", _NONE_MADE), *_NONE_MADE)),
             modules=tuple(map(_module, raw.get("modules", []))),
             process=_process(raw["process"]) if "process" in raw else None,
             start=checked_count(raw["start"]["ns"]) if "start" in raw else None,
@@ -267,6 +294,8 @@ def parse(raw: Any, path: str | Path) -> Statistics:
 
 #: The counts for a statistics file without graphs, which an older library wrote.
 _NO_GRAPHS = asdict(Graphs())
+#: The counts for a statistics file without reasons of allocations.
+_NONE_MADE = asdict(Made())
 
 
 def _counters(values: dict[str, Any], calls: str = "calls") -> dict[str, Counter]:
@@ -338,6 +367,7 @@ def added(runs: Iterable[Statistics]) -> Statistics:
         kernels=_by_name(_kernels_among(run, every) for run in every),
         copies=_by_name(run.copies for run in every),
         graphs=sum((run.graphs for run in every), Graphs()),
+        made=sum((run.made for run in every), Made()),
         start=sum(starts) if (starts := [r.start for r in every if r.start is not None]) else None,
         device=next((run.device for run in every if run.device), None),
     )

@@ -309,6 +309,8 @@ def _notes(before: Statistics, after: Statistics) -> list[tuple[str, str]]:
     for name, run in (("before", before), ("after", after)):
         if run.uncounted:
             told.append(("note", f"{name}: {run.uncounted}"))
+        if run.made.summary:
+            told.append(("note", f"{name}: {run.made.summary}"))
     return [*told, ("note", PURPOSE)] if questions(after.driver) else told
 
 

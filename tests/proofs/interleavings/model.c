@@ -495,6 +495,7 @@ static void no_exit(void) {}
 void model_start(unsigned streams, bool exclusive) {
     register_exit = limit_reached = no_exit;
     options.caches = ALL_CACHES;
+    options.stats = options.trace = "";
     options.exclusive_on = exclusive;
     options.device_number = -1;
     options.stream_limit_count = 8;

@@ -368,3 +368,18 @@ def test_report_wants_files_or_a_program(tmp_path: Path) -> None:
         assert "name two statistics files, or a program after --" in result.stderr
     result = invoke("compare", "--report", "-", "--", str(tmp_path / "none"))
     assert_sentence(result.exit_code, result.stderr, "was not found")
+
+
+def test_the_reasons_for_the_drivers_allocations_are_shown(tmp_path: Path) -> None:
+    whole = recorded.statistics(made={"first_use": 2, "size": 3, "waits": 4, "limit": 5})
+    whole["made"]["other_code"] = 6
+    told = (
+        "emory that the driver allocated: 2 at first use, 3 as cached blocks had other sizes, "
+        "4 as cached blocks waited for a stream, 5 after the limit, 6 after other code"
+    )
+    assert told in report(tmp_path, s=whole).text
+    paths = [tmp_path / name for name in ("before.json", "after.json")]
+    for path in paths:
+        path.write_text(json.dumps(whole))
+    result = invoke("compare", *map(str, paths))
+    assert f"before: m{told}" in " ".join(result.stdout.split())

@@ -105,7 +105,15 @@ def test_advice_on_streams_tells_why(tmp_path: Path) -> None:
     assert "still had work" in busy.step
     del whole["abi"]["mgpuStreamDestroy"]
     (held,) = advice(read(tmp_path, s=whole))
-    assert held.step.startswith("Destroy each stream")
+    assert held.step.startswith("End each chain of tokens by a `gpu.wait` without `async`")
+
+
+def test_advice_on_memory_that_waits_names_what_mlir_can_do(tmp_path: Path) -> None:
+    reasons = dict.fromkeys(("first_use", "size", "limit", "other_code"), 0)
+    (found,) = advice(read(tmp_path, s=recorded.statistics(made={**reasons, "waits": 100})))
+    assert found.evidence.startswith("100 blocks came from the driver")
+    assert "`gpu.dealloc`" in found.step
+    assert advice(read(tmp_path, s=recorded.statistics(made={**reasons, "waits": 9}))) == []
 
 
 def test_a_good_run_gets_no_advice(tmp_path: Path) -> None:

@@ -419,3 +419,34 @@ def test_streams_that_left_serve_every_call(mgpu: Mgpu) -> None:
         assert "failed with" in mgpu.stderr()
     mgpu.MemFree(alloc(mgpu, KIB, mgpu.null), mgpu.null)
     mgpu.lib.mgpu_rt_empty_cache()
+
+
+# ---- why a block was not reused ------------------------------------------------------------------
+
+
+@in_child(HIPSTUB_ASYNC="held", MGPU_RT_STATS="1", MGPU_RT_MEMORY_LIMIT="1M")
+def test_the_statistics_say_why_hip_allocated(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    fork(mgpu, stream)
+    assert made(mgpu) == {"first_use": 1}
+    alloc(mgpu, KIB, stream)
+    assert made(mgpu) == {"first_use": 1, "waits": 1}
+    alloc(mgpu, 2 * KIB, stream)
+    assert made(mgpu) == {"first_use": 1, "waits": 1, "size": 1}
+    own = alloc(mgpu, 3 * KIB, stream)
+    assert mgpu.stub.hipFree(mgpu.for_stub(own)) == 0
+    mgpu.MemFree(own, stream)
+    assert "failed with" in mgpu.stderr()
+    assert made(mgpu) == {"first_use": 1, "waits": 1, "size": 2, "other_code": 1}
+    large = [alloc(mgpu, MIB, stream) for _ in range(3)]
+    for each in large:
+        mgpu.MemFree(each, stream)
+    for _ in range(3):
+        alloc(mgpu, MIB, stream)
+    assert made(mgpu)["limit"] >= 1
+
+
+def made(mgpu: Mgpu) -> dict[str, int]:
+    """Returns the reasons that were counted."""
+    said = mgpu.stats()["made"]
+    return {reason: count for reason, count in said.items() if count}

@@ -114,6 +114,16 @@ static void print_registrations(FILE *out, const struct counts *record) {
                 kept->changed, kept->limited);
 }
 
+static void print_made(FILE *out, const struct made_counter *made) {
+    if (made->first_use || made->size || made->waits || made->limit || made->other_code)
+        fprintf(out,
+                "mgpu_rt: memory that the driver allocated: %" PRIu64 " at first use, %" PRIu64
+                " as cached blocks had other sizes, %" PRIu64
+                " as cached blocks waited for a stream, %" PRIu64 " after the limit, %" PRIu64
+                " after other code\n",
+                made->first_use, made->size, made->waits, made->limit, made->other_code);
+}
+
 static void print_start(FILE *out, const struct counts *record) {
     char release[STATISTICS_RELEASE], date[32];
     const time_t began = (time_t)record->process.date;
@@ -153,6 +163,7 @@ void statistics_print_tables(FILE *out, const struct counts *record) {
         print_table(out, "mgpu_rt: launches of kernels", "kernel", table);
     print_graphs(out, &record->graphs);
     print_registrations(out, record);
+    print_made(out, &record->made);
     print_start(out, record);
     free(table);
 }

@@ -56,6 +56,8 @@ static const char *const counter_fields[] = {"calls", "ns", NULL};
 static const char *const copy_fields[] = {"calls", "bytes", NULL};
 static const char *const cache_fields[] = {"hits", "misses", "evictions", NULL};
 static const char *const graph_fields[] = {"built", "refused", "launches", "nodes", "plain", NULL};
+static const char *const made_fields[] = {"first_use", "size",       "waits",
+                                          "limit",     "other_code", NULL};
 static const char *const kept_fields[] = {"ranges", "bytes", "changed", "limited", NULL};
 
 static void print_counters(FILE *out, const char *key, const struct counter *counters,
@@ -288,6 +290,8 @@ static void print_counts(FILE *out, const struct counts *record) {
     json_counts(out, graph_fields, (const uint64_t *)&record->graphs);
     fputs(", \"kept\": ", out);
     json_counts(out, kept_fields, (const uint64_t *)&record->kept);
+    fputs(", \"made\": ", out);
+    json_counts(out, made_fields, (const uint64_t *)&record->made);
     print_memory(out, record);
     print_rendered(out, record);
 }

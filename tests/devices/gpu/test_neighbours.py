@@ -15,7 +15,7 @@ ROUNDS = 20
 
 
 def _second(folder: Path, backend: str, by: str, **changes: str) -> subprocess.CompletedProcess:
-    """Returns how the second process ended, which allocates by the library or by HIP alone."""
+    """Runs the two processes. The second process allocates by the library, or by HIP."""
     program = folder / "two"
     if not program.exists():
         flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror"]

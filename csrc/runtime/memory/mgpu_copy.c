@@ -27,6 +27,9 @@
 #include "streams/streams.h"
 #include "telemetry/call.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static struct advice bad_copy = {
     .text = "copy of %llu bytes from %p to %p: check that both allocations hold that many"};
 static struct advice bad_fill = {.text = "fill of %llu elements of %d bytes at %p: check that "
@@ -110,7 +113,52 @@ static void report_copy(hipError_t error, const struct copy *copy) {
                    copy->to);
 }
 
+enum { PIECE = 4 << 20 };
+
+/* Returns true if HIP records the stream's work in a graph, or does not answer. */
+static bool is_captured(hipStream_t handle) {
+    int status = hipStreamCaptureStatusNone;
+    unsigned long long number;
+    if (!runtime_is(MODE_EXTERNAL))
+        return false;
+    const hipError_t error = hip.StreamGetCaptureInfo(handle, &status, &number);
+    return !(device_answered(error) || error == hipErrorNotSupported) ||
+           status != hipStreamCaptureStatusNone;
+}
+
+/* Copies from or to memory that the program has unregistered, but whose pages HIP still pins. For
+ * the program this memory is pageable. The function copies through pageable memory of its own, so
+ * HIP waits exactly as for pageable memory. To unregister the memory first would wait for all
+ * streams. Returns false if nothing was copied. */
+static __attribute__((noinline)) bool copy_unregistered(const struct copy *copy) {
+    const bool up = is_block(copy->to, copy->bytes);
+    char *host = up ? (char *)(uintptr_t)copy->from : copy->to;
+    hipError_t error = hipSuccess;
+    if ((!up && !is_block(copy->from, copy->bytes)) || !registrations_are_idle(host, copy->bytes) ||
+        is_captured(copy->handle))
+        return false;
+    char *piece = malloc(copy->bytes < PIECE ? copy->bytes : PIECE);
+    const bool has_room = piece != NULL;
+    for (size_t done = 0, bytes; has_room && error == hipSuccess && done < copy->bytes;
+         done += bytes) {
+        bytes = copy->bytes - done < PIECE ? copy->bytes - done : PIECE;
+        if (up)
+            memcpy(piece, host + done, bytes);
+        error = hip.MemcpyAsync(up ? (char *)copy->to + done : piece,
+                                up ? piece : (const char *)copy->from + done, bytes,
+                                hipMemcpyDefault, copy->handle);
+        if (!up && error == hipSuccess)
+            memcpy(host + done, piece, bytes);
+    }
+    free(piece);
+    if (UNLIKELY(error != hipSuccess))
+        report_copy(error, copy);
+    return has_room;
+}
+
 static void submit_copy(const struct copy *copy) {
+    if (UNLIKELY(load_relaxed(&registrations_idle) != 0) && copy_unregistered(copy))
+        return;
     registrations_yield(copy->to, copy->bytes);
     registrations_yield(copy->from, copy->bytes);
     const size_t bytes =

@@ -227,6 +227,21 @@ void registrations_yield_to(const void *address, size_t bytes) {
     }
 }
 
+bool registrations_are_idle(const void *address, size_t bytes) {
+    const uintptr_t begin = (uintptr_t)address;
+    uintptr_t end = begin + bytes;
+    bool idle = false;
+    pthread_mutex_lock(&tables_lock);
+    for (struct registration *each; (each = last_in(begin, end));
+         end = (uintptr_t)address_of(each)) {
+        idle = load_seq_cst(&each->state) == REGISTRATION_IDLE;
+        if (!idle)
+            break;
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return idle;
+}
+
 static int trim_all(int device) {
     int count = 0;
     (void)device;

@@ -37,6 +37,10 @@ static inline void registrations_yield(const void *address, size_t bytes) {
         registrations_yield_to(address, bytes);
 }
 
+/* Returns true if this memory shares bytes with idle registrations, and with no registration that
+ * the program holds. No pending work uses the memory. */
+bool registrations_are_idle(const void *address, size_t bytes);
+
 /* Stops the reuse of all registrations in a process that forks. After a fork, the parent's page may
  * differ from the page that HIP has pinned. registrations_before_fork is called under tables_lock.
  */

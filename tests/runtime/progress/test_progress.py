@@ -49,10 +49,9 @@ PATIENCE = {"stub": 40, "softgpu": 100}
 #: On the emulated device the waiting kernel takes processor time.
 PLAYED = {"stub": SITUATIONS, "softgpu": ("held", "foreign", "capture")}
 
-#: With MGPU_RT_EXCLUSIVE=on, hipHostUnregister ends a registration that the program no longer holds
-#: before HIP copies from the memory. An unregister waits for all streams, also on HIP 5.2.3, whose
-#: own function does not wait for streams that ignore the null stream.
-REGISTERED = {f"{situation}:Memcpy_up_small" for situation in SITUATIONS} | {
+#: With MGPU_RT_EXCLUSIVE=on, an unregister waits for all streams, also on HIP 5.2.3, whose own
+#: function does not wait for streams that ignore the null stream.
+REGISTERED = {
     "foreign:MemHostUnregister",
     "foreign:MemHostUnregisterMemRef",
 }

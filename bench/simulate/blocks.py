@@ -1,8 +1,8 @@
 """Simulates how the cache of device memory serves programs whose sizes change.
 
 `python -m bench.simulate.blocks` prints a row for each policy. A cell gives the calls of hipMalloc,
-and the allocations that got a larger block. Then follows the peak of HIP's memory, divided by the
-program's own peak.
+and the allocations that got a larger block. After them the cell
+gives the quotient of two peaks: the memory of HIP and the memory of the program.
 
 `--trace FILE` simulates a recorded trace, a text file with one event a line: `+ NAME BYTES` or
 `- NAME`. docs/record/blocks.md has the figures by which the factors of

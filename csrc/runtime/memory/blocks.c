@@ -865,8 +865,10 @@ static hipError_t ask_hip(void **address, size_t size, bool shared) {
 static void make_room_ahead(int device, size_t size) {
     const size_t capacity = load_relaxed(&capacities[device]);
     const size_t wanted = block_reserved(device) + size;
-    if (capacity && wanted > capacity && size <= capacity && device_kept(device))
-        (void)evict_bytes(device, wanted - capacity);
+    if (!capacity || wanted <= capacity || size > capacity || !device_kept(device))
+        return;
+    limit_reached();
+    (void)evict_bytes(device, wanted - capacity);
 }
 
 /* Records HIP's answer to a request of this size, which the ledger does not include yet. */
@@ -894,7 +896,7 @@ static bool request_once(struct request *request) {
 
 /* Asks HIP again after hipErrorOutOfMemory, which the thread's last error does not show then. */
 static bool request_again(struct request *request) {
-    PROOF_STEP(refused_size_leaves_no_error, (void)hip.GetLastError());
+    (void)hip.GetLastError();
     return request_once(request);
 }
 

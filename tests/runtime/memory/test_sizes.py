@@ -269,7 +269,7 @@ def test_memory_beyond_the_requests_counts_against_the_limit(mgpu: Mgpu) -> None
 # ---- a lack of memory ----
 
 
-@in_child(HIPSTUB_MEMORY=str(140 * KIB), backends=("stub",))
+@in_child(HIPSTUB_MEMORY=str(140 * KIB), MGPU_RT_MEMORY_LIMIT="0.99")
 def test_the_exact_size_is_tried_if_the_rounded_one_is_refused(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, 132 * KIB, stream)
@@ -342,6 +342,7 @@ def test_a_larger_block_is_of_the_device(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, 2 * MIB, stream)
     mgpu.MemFree(block, stream)
+    mgpu.StreamSynchronize(stream)
     mgpu.SetDefaultDevice(1)
     other = mgpu.StreamCreate()
     mgpu.MemFree(alloc(mgpu, 64, other), other)

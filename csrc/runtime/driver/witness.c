@@ -118,7 +118,7 @@ static void mark_own_calls(void) {
 
 /* Up to HIP 6 each successful query clears the thread's last error, as the successful call of stock
  * does. hipPeekAtLastError would leave the error. */
-bool witness_probe(void) {
+__attribute__((noinline)) bool witness_probe(void) {
     const unsigned before = own.reported;
     (void)(hip_version < HIP_7 ? hip.GetLastError() : hip.PeekAtLastError());
     if (PROOF(hip_still_reports, own.reported != before))

@@ -363,6 +363,11 @@ static bool hip_has(const struct block *block) {
                      begin == block->handle.key && size >= block->size);
 }
 
+/* A hit calls this function only if other code may call HIP. */
+static __attribute__((noinline)) bool is_still_there(const struct block *block) {
+    return PROOF(nobody_has_freed_the_block, witness_confirms()) || hip_has(block);
+}
+
 /* Under tables_lock. */
 static void invalidate_block(struct block *block) {
     if (DOUBT(forgotten_block_lies_elsewhere, block->shared) && block->state == BLOCK_IDLE)
@@ -732,7 +737,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
                  !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_IDLE))) &&
         !end_hold(block, address, &freed))
         return freed;
-    if (UNLIKELY(!PROOF(nobody_has_freed_the_block, sole_user_of_hip()) && !hip_has(block)))
+    if (UNLIKELY(!exclusive_hip() && !is_still_there(block)))
         return (struct block_freed){FREE_TO_HIP, free_by_hip(block, address)};
     const int device = block->device;
     const size_t size = block->size;

@@ -165,8 +165,20 @@ def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str
     checklist.hip = found[1] if found and found[1] != "none" else ""
     _hip(checklist, result, environment, base)
     if checklist.hip:
+        _other_calls(checklist, result.stderr)
         _python(checklist, result, environment)
         _registered(checklist, probe)
+
+
+def _other_calls(checklist: Checklist, said: str) -> None:
+    """Reports whether HIP tells the library who calls HIP, so that hits need not query HIP."""
+    found = re.search(r"^mgpu_rt: calls of HIP by other code: (.+)$", said, re.MULTILINE)
+    if found and found[1] == "none":
+        told = "HIP reports who calls it, so hits query HIP only after a call of other code"
+        checklist.add("reports", OK, told)
+    elif found:
+        reason = found[1].removeprefix("unknown, because ")
+        checklist.add("reports", NOTE, f"hits query HIP: {reason}")
 
 
 def _registered(checklist: Checklist, probe: str) -> None:

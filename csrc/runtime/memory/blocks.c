@@ -398,6 +398,11 @@ static bool hip_has(const struct block *block) {
                      begin == block->handle.key && size >= block->size);
 }
 
+/* A hit calls this function only if other code may call HIP. */
+static __attribute__((noinline)) bool is_still_there(const struct block *block) {
+    return PROOF(nobody_has_freed_the_block, witness_confirms()) || hip_has(block);
+}
+
 /* Under tables_lock. */
 static void invalidate_block(struct block *block) {
     if (DOUBT(forgotten_block_lies_elsewhere, block->shared) && block->state == BLOCK_IDLE)
@@ -1076,7 +1081,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
         return freed;
     if (UNLIKELY(block->size > BLOCK_EXACT_UP_TO))
         unask_freed(block);
-    if (UNLIKELY(!PROOF(nobody_has_freed_the_block, sole_user_of_hip()) && !hip_has(block))) {
+    if (UNLIKELY(!exclusive_hip() && !is_still_there(block))) {
         fetch_add_relaxed(&counts.made.other_code, 1);
         return (struct block_freed){FREE_TO_HIP, free_by_hip(block, address)};
     }

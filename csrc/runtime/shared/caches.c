@@ -140,14 +140,15 @@ static bool was_reset(void *of) {
  * device. The compiler must not inline this function, because device_kept is inlined into the code
  * for hits. */
 static __attribute__((noinline)) bool ask_watch(int device) {
-    if (!can_watch(device) || LIKELY(!was_reset(&watches[device])))
+    if (!can_watch(device) || PROOF(nobody_has_reset_the_device, witness_confirms()) ||
+        LIKELY(!was_reset(&watches[device])))
         return true;
     caches_invalidate_if(device, was_reset, &watches[device]);
     return false;
 }
 
 bool device_kept(int device) {
-    return PROOF(nobody_has_reset_the_device, sole_user_of_hip()) || ask_watch(device);
+    return exclusive_hip() || ask_watch(device);
 }
 
 void device_ask_all(void) {

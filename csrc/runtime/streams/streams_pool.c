@@ -225,6 +225,12 @@ __attribute__((noinline)) bool stream_refuse(struct stream *stream, hipError_t e
     return false;
 }
 
+__attribute__((noinline)) bool stream_take_confirmed(struct stream *stream, int device) {
+    const bool sole_user = PROOF(nobody_has_reached_own_stream, witness_confirms());
+    return (sole_user || PROOF(reset_before_stream_reuse, device_kept(device))) &&
+           stream_change(stream, STREAM_IDLE, STREAM_LIVE) && (sole_user || stream_confirm(stream));
+}
+
 /* Queries the streams that were destroyed with pending work, oldest first, a few at a time. Streams
  * that still have pending work are queued behind the others. */
 static struct stream *take_retired(int device) {

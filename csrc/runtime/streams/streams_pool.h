@@ -44,11 +44,15 @@ bool stream_refuse(struct stream *stream, hipError_t error);
  * is small, because only other code that destroys a stream without waiting can leave work on it.
  * Work that other code has left on a stream runs before the work of the stream's next owner. */
 static inline bool stream_confirm(struct stream *stream) {
-    if (cuda_present() || PROOF(nobody_has_used_the_stream, sole_user_of_hip()))
+    if (exclusive_hip() || cuda_present() || PROOF(nobody_has_used_the_stream, witness_confirms()))
         return true;
     const hipError_t error = PROOF_VALUE(others_left_no_work, stream_ask(stream), hipSuccess);
     return LIKELY(error == hipSuccess) || stream_refuse(stream, error);
 }
+
+/* Takes the thread's last stream, on this device, for the program, unless other code may have
+ * reached the stream. Returns false if the stream does not serve the call. */
+bool stream_take_confirmed(struct stream *stream, int device);
 
 /* Returns the thread's last stream if the stream serves a hit of mgpuStreamCreate; otherwise NULL.
  * A hit needs an idle stream of this device that the program does not hold, and a thread without an
@@ -59,12 +63,9 @@ static inline struct stream *stream_lookup_thread(struct thread *thread, int dev
                  !PROOF(own_stream_is_of_the_device, load_relaxed(&stream->device) == device) ||
                  thread->external))
         return NULL;
-    if (LIKELY(PROOF(nobody_has_reached_own_stream, sole_user_of_hip())))
+    if (LIKELY(exclusive_hip()))
         return LIKELY(stream_change(stream, STREAM_IDLE, STREAM_LIVE)) ? stream : NULL;
-    return PROOF(reset_before_stream_reuse, device_kept(device)) &&
-                   stream_change(stream, STREAM_IDLE, STREAM_LIVE) && stream_confirm(stream)
-               ? stream
-               : NULL;
+    return stream_take_confirmed(stream, device) ? stream : NULL;
 }
 
 /* Returns true if mgpuStreamDestroy of this handle is a hit. For a hit, the stream must be idle,

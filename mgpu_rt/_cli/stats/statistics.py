@@ -196,6 +196,7 @@ class Statistics:
     process: Process | None = None
     start: int | None = None  # nanoseconds of HIP's own start, which are in no call's time
     device: Device | None = None
+    other_calls: str = ""  # which call of HIP other code made first; empty if HIP does not report
     memory: str = ""  # a table of each device's memory
     rendered: str = ""  # the tables that an exit prints; empty if an older library wrote the file
     raw: dict[str, Any] = field(default_factory=dict)  # the file's content
@@ -284,6 +285,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             process=_process(raw["process"]) if "process" in raw else None,
             start=checked_count(raw["start"]["ns"]) if "start" in raw else None,
             device=_device(raw["device"], raw.get("process", {})) if "device" in raw else None,
+            other_calls=_text(raw.get("other_calls")),
             memory=memory_summary(raw) if raw.get("memory") else "",
             rendered=_text(raw.get("rendered")),
             raw=raw,
@@ -370,7 +372,15 @@ def added(runs: Iterable[Statistics]) -> Statistics:
         made=sum((run.made for run in every), Made()),
         start=sum(starts) if (starts := [r.start for r in every if r.start is not None]) else None,
         device=next((run.device for run in every if run.device), None),
+        other_calls=_of_all(run.other_calls for run in every),
     )
+
+
+def _of_all(texts: Iterable[str]) -> str:
+    """Joins what the processes say about calls by other code. Leaves out "none" if a process names
+    a call."""
+    said = dict.fromkeys(text for text in texts if text)
+    return "; ".join([text for text in said if text != "none"] or said)
 
 
 def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counter]:

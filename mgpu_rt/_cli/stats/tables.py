@@ -234,6 +234,7 @@ def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
             name: asdict(run.device) if run.device else None
             for name, run in (("before", before), ("after", after))
         },
+        "other_calls": after.other_calls or None,
         "reasons": reasons(before, after),
         "cache": {
             name: {
@@ -262,6 +263,8 @@ def of_two(names: tuple[str, str], before: Statistics, after: Statistics) -> Ite
     yield f"before: {printable(names[0])}"
     yield f"after:  {printable(names[1])}"
     yield from _devices(before, after)
+    if after.other_calls:
+        yield f"calls of HIP by other code: {shown(after.other_calls)}"
     if before.start is not None or after.start is not None:
         starts = (f"{run.start / 1e6:.3f}" if run.start is not None else NONE for run in runs)
         head = ("once, not in the times below", "ms before", "after")

@@ -173,6 +173,15 @@ def test_doctor_says_whether_memory_stays_registered() -> None:
     assert "userfaultfd is forbidden here" in refused
 
 
+def test_doctor_says_whether_hip_reports_who_calls_it() -> None:
+    _, report = doctor(HIPSTUB_TELLS="1")
+    assert "HIP reports who calls it" in line(report, "reports")
+    _, report = doctor(HIPSTUB_TELLS="0")
+    assert "this HIP does not report calls" in line(report, "reports")
+    _, report = doctor(HIPSTUB_TELLS="1", MGPU_RT_EXCLUSIVE="off")
+    assert "the options ask for no report" in line(report, "reports")
+
+
 def test_doctor_prints_a_list_for_people() -> None:
     result = command("doctor", COLUMNS="200", PYTHONIOENCODING="utf-8")
     assert result.returncode == 0

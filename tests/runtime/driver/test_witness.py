@@ -7,14 +7,17 @@ The stub reports calls with HIPSTUB_TELLS=1, as AMD's HIP does from 5.3 on.
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.support.child import Mgpu, environment, in_child, run_child
+from tests.support.child import STUB, Mgpu, environment, in_child, library, run_child
 from tests.support.images import code_object
-from tests.support.known import KERNEL
+from tests.support.known import KERNEL, program, run_program
 
 KIB = 1 << 10
 #: HIP 7, because its rules for the last error let hipPeekAtLastError be the probe.
@@ -321,3 +324,108 @@ def test_nothing_is_registered_if_nobody_needs_it(setting: dict[str, str]) -> No
 def registers_nothing(mgpu: Mgpu) -> None:
     Loop(mgpu).run(3)
     assert mgpu.stub.hipstub_registrations() == 0
+
+
+@in_child(**TELLS, MGPU_RT_STATS="0")
+def test_statistics_without_a_record_say_nothing_of_other_code(mgpu: Mgpu) -> None:
+    begin(mgpu)
+    assert mgpu.stats()["other_calls"] is None
+
+
+@in_child(**TELLS, MGPU_RT_STATS="/dev/null")
+def test_statistics_name_the_first_call_of_other_code(mgpu: Mgpu) -> None:
+    begin(mgpu)
+    assert mgpu.stats()["other_calls"] == "none"
+    assert "calls of HIP by other code: none" in mgpu.stats()["rendered"]
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipMalloc(own, KIB) == 0
+    assert mgpu.stub.hipFree(own[0]) == 0
+    assert mgpu.stats()["other_calls"] == "hipMalloc was the first"
+
+
+# ---- where other code calls HIP ----
+
+
+@in_child(**TELLS)
+def test_a_second_copy_of_the_library_ends_it(mgpu: Mgpu) -> None:
+    """The second copy finds that HIP is in use, so the copy registers nothing."""
+    loop = begin(mgpu)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = shutil.copy(library(), Path(folder, "copy.so"))
+        other = mgpu.ffi.dlopen(str(copy))
+    stream = other.mgpuStreamCreate()
+    other.mgpuStreamDestroy(stream)
+    assert not loop.is_sole_user()
+    assert mgpu.stub.hipstub_registrations() == 1
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(**TELLS)
+def test_a_call_in_a_forked_child_is_seen_there(mgpu: Mgpu) -> None:
+    """The child is forked before the library's first call, because HIP does not survive a fork."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            loop = begin(mgpu)
+            assert mgpu.stub.hipDeviceReset() == 0
+            loop = Loop(mgpu)
+            loop.run(3)
+            assert not loop.is_sole_user()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    begin(mgpu)  # the parent is still the sole user
+
+
+JUMP = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *stream);
+void mgpuStreamSynchronize(void *stream);
+uint64_t hipstub_count(const char *function);
+uint64_t hipstub_misuse(void);
+int hipDeviceReset(void);
+static sigjmp_buf back;
+static pthread_t first;
+static void jump(int number) { (void)number, siglongjmp(back, 1); }
+static void *interrupt(void *data) {
+    (void)data;
+    while (!hipstub_count("hipStreamSynchronize"))
+        usleep(1000);
+    pthread_kill(first, SIGUSR1);
+    return NULL;
+}
+int main(void) {
+    pthread_t other;
+    first = pthread_self();
+    signal(SIGUSR1, jump);
+    void *stream = mgpuStreamCreate();
+    mgpuStreamDestroy(stream);
+    stream = mgpuStreamCreate();
+    pthread_create(&other, NULL, interrupt, NULL);
+    if (sigsetjmp(back, 1) == 0)
+        mgpuStreamSynchronize(stream); /* lasts until the signal */
+    pthread_join(other, NULL);
+    mgpuStreamDestroy(stream);
+    hipDeviceReset(); /* a call of other code, though the thread has never left the library's */
+    mgpuStreamDestroy(mgpuStreamCreate()); /* not the stream that the reset has destroyed */
+    printf("%d streams, %d misuses\n", (int)hipstub_count("hipStreamCreate"),
+           (int)hipstub_misuse());
+    return 0;
+}
+"""
+
+
+def test_a_call_that_a_signal_has_ended_covers_no_call_of_other_code(tmp_path: Path) -> None:
+    """The program leaves a call of HIP by siglongjmp, and then calls HIP itself."""
+    built = program(tmp_path, JUMP, str(STUB))
+    done = run_program(built, **TELLS, HIPSTUB_DELAY="hipStreamSynchronize:600000000")
+    assert done.stdout == "2 streams, 0 misuses\n", done.stderr

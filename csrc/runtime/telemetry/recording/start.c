@@ -26,9 +26,13 @@ void start_initialised(uint64_t begin, uint64_t nanoseconds, int version) {
     start.version = version;
 }
 
-void start_record(bool forked) {
+static void store_start(void) {
     counts.start = start;
     witness_record();
+}
+
+void start_record(bool forked) {
+    store_start();
     if (forked)
         counts.start.nanoseconds = 0;
     else
@@ -62,6 +66,6 @@ void start_device(void) {
             hip_untimed.GetLastError(); /* later calls of the program will return the same error */
     }
     start.nanoseconds += nanoseconds;
-    counts.start = start;
+    store_start();
     trace_start(begin, nanoseconds);
 }

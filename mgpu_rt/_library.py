@@ -189,20 +189,6 @@ class RuntimeLibrary:
             atexit.register(self.native.mgpu_rt_on_out_of_memory, self.ffi.NULL)
         self.native.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
 
-    def use_logging(self, on: bool = True) -> None:
-        """Passes the library's messages to the logger mgpu_rt of Python's logging. Failed calls are
-        logged as errors, advice as warnings, and lines of MGPU_RT_VERBOSE as information.
-        `on=False` ends the logging.
-
-        A thread logs the messages, and the call that wrote a message waits until the message is
-        logged. A message goes to stderr if logging is not configured, if the calling thread holds
-        the GIL, or if Python has ended. A forked child writes to stderr until the child itself
-        calls this function.
-        """
-        from mgpu_rt import _logging
-
-        _logging.use(self.native, self.ffi, on)
-
     def memory_summary(self) -> str:
         """Returns a table with the bytes and blocks of device memory on each device, and the counts
         of the memory cache.

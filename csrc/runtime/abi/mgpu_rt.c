@@ -15,7 +15,6 @@
 #include "modules/mgpu_module.h"
 #include "process/cancel.h"
 #include "process/exit_status.h"
-#include "process/lines.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
@@ -203,18 +202,6 @@ unsigned long long mgpu_rt_epoch(void) {
 
 int mgpu_rt_epoch_lasts(unsigned long long epoch) {
     return device_resets((int)(epoch >> 32)) == (unsigned)epoch;
-}
-
-int mgpu_rt_lines_begin(int (*holds_gil)(void), int patience_ms) {
-    return lines_begin(holds_gil, patience_ms);
-}
-
-int mgpu_rt_lines_next(int logged, char *line, size_t size) {
-    return lines_next(logged, line, size);
-}
-
-void mgpu_rt_lines_end(void) {
-    lines_end();
 }
 
 char *mgpu_rt_find_hip(void) {

@@ -13,7 +13,6 @@
 #include "mgpu_rt_private.h"
 #include "modules/image/image.h"
 #include "modules/mgpu_module.h"
-#include "process/cancel.h"
 #include "process/exit_status.h"
 #include "process/state.h"
 #include "proof.h"
@@ -181,7 +180,7 @@ unsigned mgpu_rt_event_flags(void) {
     return event_flags();
 }
 
-static char *list_hip(void) {
+char *mgpu_rt_find_hip(void) {
     char *text = NULL;
     size_t size;
     FILE *lines = open_memstream(&text, &size);
@@ -202,11 +201,4 @@ unsigned long long mgpu_rt_epoch(void) {
 
 int mgpu_rt_epoch_lasts(unsigned long long epoch) {
     return device_resets((int)(epoch >> 32)) == (unsigned)epoch;
-}
-
-char *mgpu_rt_find_hip(void) {
-    const int before = cancel_forbid();
-    char *const text = list_hip();
-    cancel_allow(before);
-    return text;
 }

@@ -68,9 +68,6 @@ unsigned mgpu_rt_failures(void);
 char *mgpu_rt_find_hip(void);
 unsigned long long mgpu_rt_epoch(void);
 int mgpu_rt_epoch_lasts(unsigned long long epoch);
-int mgpu_rt_lines_begin(int (*holds_gil)(void), int patience_ms);
-int mgpu_rt_lines_next(int logged, char *line, size_t size);
-void mgpu_rt_lines_end(void);
 """
 
 

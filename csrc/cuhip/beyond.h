@@ -35,4 +35,14 @@ EXPORT hipError_t mgpu_cuhip_tensor_map(void *map, int type, uint32_t rank, void
                                         const uint32_t *box, const uint32_t *steps, int interleave,
                                         int swizzle, int promotion, int fill);
 
+/* Encodes a tensor map of a memref, and copies the map to device memory, whose address it stores at
+ * `map`. A memref and `box` begin with the slowest dimension, and the memref's offset and strides
+ * are in elements. If memory for the map, or the copy, fails, stores the failed call of stock at
+ * `failed`. Returns hipErrorInvalidValue for a rank that is not 1 to 5, and for an unknown type. */
+EXPORT hipError_t mgpu_cuhip_tensor_map_memref(void **map, const char **failed, int64_t rank,
+                                               char *aligned, int64_t offset,
+                                               const int64_t *sizes_and_strides, int type,
+                                               int interleave, int swizzle, int promotion, int fill,
+                                               const int64_t *box);
+
 #endif

@@ -55,23 +55,6 @@ unsigned long long mgpu_rt_epoch(void);
  * the addresses of earlier handles and memory. */
 int mgpu_rt_epoch_lasts(unsigned long long epoch);
 
-/* ---- lines for Python's logging ----
- *
- * One thread of a Python program requests the lines that the library would write to stderr. */
-
-/* Begins to pass lines to the thread. `holds_gil` is PyGILState_Check: lines of threads that hold
- * the GIL still go to stderr. A line also goes to stderr if the thread has not taken the line after
- * `patience_ms` milliseconds. Returns 1; or 0 if another thread already requests lines. */
-int mgpu_rt_lines_begin(int (*holds_gil)(void), int patience_ms);
-
-/* Waits for the next line and copies the line, with its final 0 byte, to `line`, cut off at `size`
- * bytes. If `logged` is 0, Python has not logged the previous line, so the function writes that
- * line to stderr. Returns the line's level, as Python's logging numbers it; 0 at the end. */
-int mgpu_rt_lines_next(int logged, char *line, size_t size);
-
-/* Ends the logging: from now on lines go to stderr. */
-void mgpu_rt_lines_end(void);
-
 #pragma GCC visibility pop
 
 #endif

@@ -16,7 +16,6 @@
 #include "mgpu.h"
 #include "modules/modules_limit.h"
 #include "process/cancel.h"
-#include "process/lines.h"
 #include "process/mapped.h"
 #include "process/options.h"
 #include "process/state.h"
@@ -74,7 +73,6 @@ static void in_parent(void) {
  * first call. */
 static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
-    lines_forked();
     override_forked();
     graph_forked();
     caches_forked();

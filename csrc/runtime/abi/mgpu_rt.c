@@ -13,9 +13,7 @@
 #include "mgpu_rt_private.h"
 #include "modules/image/image.h"
 #include "modules/mgpu_module.h"
-#include "process/cancel.h"
 #include "process/exit_status.h"
-#include "process/lines.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
@@ -182,7 +180,7 @@ unsigned mgpu_rt_event_flags(void) {
     return event_flags();
 }
 
-static char *list_hip(void) {
+char *mgpu_rt_find_hip(void) {
     char *text = NULL;
     size_t size;
     FILE *lines = open_memstream(&text, &size);
@@ -203,23 +201,4 @@ unsigned long long mgpu_rt_epoch(void) {
 
 int mgpu_rt_epoch_lasts(unsigned long long epoch) {
     return device_resets((int)(epoch >> 32)) == (unsigned)epoch;
-}
-
-int mgpu_rt_lines_begin(int (*holds_gil)(void), int patience_ms) {
-    return lines_begin(holds_gil, patience_ms);
-}
-
-int mgpu_rt_lines_next(int logged, char *line, size_t size) {
-    return lines_next(logged, line, size);
-}
-
-void mgpu_rt_lines_end(void) {
-    lines_end();
-}
-
-char *mgpu_rt_find_hip(void) {
-    const int before = cancel_forbid();
-    char *const text = list_hip();
-    cancel_allow(before);
-    return text;
 }

@@ -27,18 +27,16 @@ static void compose_line(char line[LINE], const char *begin, const char *format,
     strcpy(end, "\n");
 }
 
-static void print_line(enum line_level level, const char *begin, const char *format,
-                       va_list words) {
+static void print_line(const char *begin, const char *format, va_list words) {
     char line[LINE];
     compose_line(line, begin, format, words);
-    line_write(level, line);
+    fputs(line, stderr);
 }
 
-static __attribute__((format(printf, 2, 3))) void say_line(enum line_level level,
-                                                           const char *format, ...) {
+static __attribute__((format(printf, 1, 2))) void say_line(const char *format, ...) {
     va_list words;
     va_start(words, format);
-    print_line(level, "", format, words);
+    print_line("", format, words);
     va_end(words);
 }
 
@@ -84,7 +82,7 @@ static void explain(const struct advice *advice, va_list words) {
     const struct advice *none = NULL;
     char line[LINE];
     compose_line(line, "mgpu_rt: ", advice->text, words);
-    line_write(LINE_WARNING, line);
+    fputs(line, stderr);
     if (advice->leads_to && cas_acq_rel(&cause, &none, advice))
         store_release(&cause_line, strdup(line));
 }
@@ -152,7 +150,7 @@ static void note_failure(hipError_t error) {
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...) {
     note_failure(error);
     const char *name = hip.GetErrorName(error);
-    say_line(LINE_ERROR, "'%s' failed with '%s'", expression, name ? name : "<unknown>");
+    say_line("'%s' failed with '%s'", expression, name ? name : "<unknown>");
     struct advice *told = advice_for(error, advice);
     fetch_add_relaxed(&failures_since, is_of_cause(told));
     if (!told || follows(told) || !first_time(told))
@@ -166,9 +164,9 @@ void report_failure(const char *expression, hipError_t error, struct advice *adv
 void report_failure_in(const char *library, const char *expression, const char *reason,
                        hipError_t error, struct advice *advice) {
     note_failure(error);
-    say_line(LINE_ERROR, "%s '%s' failed with '%s'", library, expression, reason);
+    say_line("%s '%s' failed with '%s'", library, expression, reason);
     if (advice && !follows(advice) && first_time(advice))
-        say_line(LINE_WARNING, "mgpu_rt: %s", advice->text);
+        say_line("mgpu_rt: %s", advice->text);
 }
 
 void report_once(struct advice *advice, ...) {
@@ -189,7 +187,7 @@ void report_not_made(hipError_t error, struct advice *advice) {
 void report_line(const char *format, ...) {
     va_list words;
     va_start(words, format);
-    print_line(LINE_WARNING, "mgpu_rt: ", format, words);
+    print_line("mgpu_rt: ", format, words);
     va_end(words);
 }
 
@@ -198,6 +196,6 @@ void report_verbose(const char *format, ...) {
         return;
     va_list words;
     va_start(words, format);
-    print_line(LINE_INFO, "mgpu_rt: ", format, words);
+    print_line("mgpu_rt: ", format, words);
     va_end(words);
 }

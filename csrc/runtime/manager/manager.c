@@ -22,7 +22,6 @@
 #include "telemetry/publish.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -304,15 +303,6 @@ static void serve(struct channel *from) {
     }
 }
 
-/* Without this function, the manager of a real-time program would inherit the program's scheduling
- * class through this thread. */
-static void lower_priority(void) {
-    const struct sched_param ordinary = {0};
-    const int class = sched_getscheduler(0);
-    if (class == SCHED_FIFO || class == SCHED_RR)
-        (void)sched_setscheduler(0, SCHED_OTHER, &ordinary);
-}
-
 /* Writes the manager's line before the state becomes MANAGER_SERVING. */
 static void log_manager(const struct channel *from) {
     report_verbose("manager: Python %.*s, process %d", (int)sizeof from->python - 1, from->python,
@@ -321,7 +311,6 @@ static void log_manager(const struct channel *from) {
 
 static void *run(void *unused) {
     (void)unused;
-    lower_priority();
     pthread_setname_np(pthread_self(), "mgpu_rt");
     if (options.manager_delay_ms > 0)
         rest((uint64_t)options.manager_delay_ms);

@@ -180,7 +180,7 @@ UNWATCHED static int arrange_descriptors(struct spawn *spawn) {
 }
 
 /* Lowers the priority of the calling process, and disables its core files. The scheduling class
- * stays that of the library's thread. */
+ * stays the program's. */
 UNWATCHED static void be_modest(void) {
     const struct rlimit no_core = {0, 0};
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);

@@ -19,7 +19,7 @@ struct options options = {.caches = ALL_CACHES,
 
 /* Reports an option's senseless value. `problem` says which value the library uses instead. */
 static void complain(const char *variable, const char *value, const char *problem) {
-    line_print(LINE_WARNING, "mgpu_rt: %s='%s' %s\n", variable, value, problem);
+    line_print("mgpu_rt: %s='%s' %s\n", variable, value, problem);
 }
 
 /* A program may have privileges that its caller lacks (set-uid, AT_SECURE). The caller must not
@@ -135,8 +135,8 @@ static bool is_second(const char *variable, const char *value, const char *first
                       const char *second) {
     const bool is = strcmp(value, second) == 0;
     if (!is && strcmp(value, first) != 0)
-        line_print(LINE_WARNING, "mgpu_rt: %s='%s' is neither %s nor %s: %s is used\n", variable,
-                   value, first, second, first);
+        line_print("mgpu_rt: %s='%s' is neither %s nor %s: %s is used\n", variable, value, first,
+                   second, first);
     return is;
 }
 

@@ -229,6 +229,11 @@ def test_a_tensor_map_describes_its_memref(mgpu: Mgpu) -> None:
     for rank, kind in ((0, float16), (6, float16), (3, 99)):
         assert not mgpu.lib.mgpuTensorMapEncodeTiledMemref(rank, memref, kind, 0, 0, 0, 0, box)
         assert "failed with 'hipErrorInvalidValue'" in mgpu.stderr()
+    stub.fail("cuMemAlloc_v2", 2)
+    assert not mgpu.lib.mgpuTensorMapEncodeTiledMemref(3, memref, float16, 0, 3, 2, 1, box)
+    assert mgpu.stderr() == (
+        "'cuMemAlloc(&dTensorMap, sizeof(CUtensorMap))' failed with 'hipErrorOutOfMemory'\n"
+    )
 
 
 @in_child(policies=PYTHON_IN_CHECK[:1], backends=("stub",))

@@ -170,9 +170,9 @@ def test_prepared_programs_find_the_library_beside_them(tmp_path: Path) -> None:
 
 
 def test_every_target_is_of_a_program_and_a_side() -> None:
-    for target in (*programs.TARGETS, *programs.EMULATED_TARGETS):
-        assert target.program in [program.name for program in programs.PROGRAMS]
-        assert {target.side, target.base} <= set(sides.TITLES)
+    for names, _, ratio in (*programs.TARGETS, *programs.EMULATED_TARGETS):
+        assert {*names} <= {program.name for program in programs.PROGRAMS}
+        assert {ratio.side, ratio.base} <= set(sides.TITLES)
 
 
 # ---- the command ---------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ class Request:
     repetitions: int | None
     threads: int
     llvm_runtime: Path | None
-    models: Sequence[str] = ()  # of the benchmark of models; empty: all
+    models: Sequence[str] = ()  # of the benchmarks of models and graphs; empty: all
 
     def of(self, on: Device) -> int:
         """Returns the number of repetitions on a device."""
@@ -60,7 +60,7 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
         "threads": lambda step: threads.run(on, count, asked.threads, step),
         "programs": lambda step: programs.run(on, count, llvm, step),
         "models": lambda step: models.run(on, count if on.real else 3, llvm, step, asked.models),
-        "graphs": lambda step: graphs.run(on, count if on.real else 3, llvm, step),
+        "graphs": lambda step: graphs.run(on, count if on.real else 3, llvm, step, asked.models),
         "in_python": lambda step: in_python.run(on, count, step),
         "objects": lambda step: objects.run(on, few, step),
     }[name]
@@ -120,7 +120,8 @@ def _devices(names: tuple[str, ...], console: Console) -> list[Device]:
 @click.option(
     "--model", "model_names", multiple=True,
     type=click.Choice([model.name for model in MODELS]),
-    help="Measure this model only, in the benchmark of models; may be given several times.",
+    help="Measure this model only, in the benchmarks of models and graphs; may be given several "
+    "times.",
 )  # fmt: skip
 @click.option(
     "--out", default=native.OUT, show_default=True, type=click.Path(path_type=Path),

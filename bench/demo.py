@@ -49,8 +49,8 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `mgpu-rt compare` printed, the program's milliseconds before and after, and each driver
-    function's calls before and after."""
+    """The text that `mgpu-rt compare` printed. `ms` are the program's milliseconds before and
+    after, and `driver` holds each driver function's calls before and after."""
 
     text: str
     ms: tuple[float, float]

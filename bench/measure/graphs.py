@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,14 +75,21 @@ class Pass:
         return f"{', '.join(filter(None, (self.program, self.variant)))}, LLVM {self.llvm}"
 
 
-def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """Measures ``repetitions`` rounds of each runtime, for each pass."""
+def run(
+    device: Device,
+    repetitions: int,
+    llvm_runtime: Path | None,
+    step: Step,
+    names: Sequence[str] = (),
+) -> Result:
+    """Measures ``repetitions`` rounds of each runtime, for each pass. ``names`` are the models to
+    measure, as for the benchmark of models."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     graphs = graph_sides(device)
     sides += [by_hand_runtime(device), *graphs]
     result = Result("graphs", device.title, METHOD, on=device.name)
-    for each in _passes(device):
+    for each in _passes(device, names):
         step(each.title)
         building = {side.name: _building(each, side) for side in graphs}
         processes = {side.name: ([str(each.executable)], side.environment) for side in sides}
@@ -97,7 +104,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     return result
 
 
-def _passes(device: Device) -> list[Pass]:
+def _passes(device: Device, names: Sequence[str]) -> list[Pass]:
     found = [
         Pass(
             FORUM,
@@ -113,7 +120,8 @@ def _passes(device: Device) -> list[Pass]:
     return found + [
         Pass(model.name, variant.name, llvm, models.executable(model, variant, llvm, device.chip))
         for model in MODELS
-        if not model.tokens and (device.real or model.name in EMULATED)
+        if not model.tokens
+        if (model.name in names if names else device.real or model.name in EMULATED)
         for variant in VARIANTS
         for llvm in models.RELEASES
     ]

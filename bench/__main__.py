@@ -161,6 +161,7 @@ def main(
             console.print(f"{title} {escape(str(error))}")
             broken = True
             continue
+        broken |= any("failed" in row for row in results[-1].data)
         output.show(results[-1], console)
         # Each time, because a machine may be lent for only minutes.
         output.write(results, found, written, before)

@@ -98,7 +98,11 @@ def run(
                     for side in sides
                     if side not in crash
                 }
-                samples = compare.measure(processes, repetitions, random.Random(program.name))
+                try:
+                    samples = compare.measure(processes, repetitions, random.Random(program.name))
+                except native.Failed as failed:  # the other models' results stay
+                    result.data.append({**label, "failed": str(failed)})
+                    continue
                 title = f"{model.name}, {variant.name}, LLVM {llvm}"
                 pairs = _pairs(model, variant, llvm)
                 result.data.extend(compare.rows(label, samples))

@@ -240,3 +240,18 @@ def test_a_later_part_of_a_run_adds_its_results(tmp_path: Path) -> None:
     assert set(benchmarks) == {"models-stub", "calls-stub"}
     assert [figure["name"] for figure in benchmarks["models-stub"]["figures"]] == ["a", "b"]
     assert benchmarks["models-stub"]["data"] == [{"us": 1.5}, {"us": 2.5}]
+
+
+def test_a_program_that_fails_leaves_the_others_results(
+    stub: device.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(program: programs.Program, *_: object) -> dict[str, list[float]]:
+        if program.name == "many":
+            raise native.Failed("many ended: no memory")
+        return {sides.OURS: [1.0]}
+
+    monkeypatch.setattr(programs, "measure", measure)
+    result = programs.run(stub, 3, None, quiet)
+    missing = {(row["program"], row["failed"]) for row in result.data if "failed" in row}
+    assert missing == {("many", "many ended: no memory")}
+    assert {row["program"] for row in result.data if "us" in row} >= {"forum", "grow"}

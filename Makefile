@@ -91,7 +91,7 @@ $(VENV)/.ready: $(VENV)/.tools pyproject.toml setup.py | native
 	$(PIP) install -c tests/requirements.lock --no-build-isolation -e '.[test,bench,hip]'
 	touch $@
 
-demo: all needs-tools $(STOCK_LIBRARIES)
+demo: all needs-tools
 	$(BIN)/python -m bench.demo
 
 # A test's markers say which suite it is of (pyproject.toml). T: files or folders, or names of tests.

@@ -15,15 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bench import records
-from bench.measure import (
-    calls,
-    graphs,
-    in_python,
-    models,
-    objects,
-    programs,
-    threads,
-)
+from bench.measure import calls, graphs, in_python, models, objects, programs, threads
 from bench.models.zoo import MODELS
 from bench.setup import build, device, native, pack
 from bench.setup import models as prepared
@@ -43,7 +35,7 @@ WHERE = {
     "in_python": device.NAMES,
     "objects": ("stub",),
 }
-SECONDS_BETWEEN_LINES = 5.0  # between lines of progress, if there is no terminal
+SECONDS_BETWEEN_LINES = 5.0  # between lines of progress
 
 
 @dataclass(frozen=True)
@@ -53,7 +45,7 @@ class Request:
     repetitions: int | None
     threads: int
     llvm_runtime: Path | None
-    models: Sequence[str] = ()  # of the benchmark of models; empty: all
+    models: Sequence[str] = ()  # of the benchmarks of models and graphs; empty: all
 
     def of(self, on: Device) -> int:
         """Returns the number of repetitions on a device."""
@@ -68,44 +60,23 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
         "threads": lambda step: threads.run(on, count, asked.threads, step),
         "programs": lambda step: programs.run(on, count, llvm, step),
         "models": lambda step: models.run(on, count if on.real else 3, llvm, step, asked.models),
-        "graphs": lambda step: graphs.run(on, count if on.real else 3, llvm, step),
+        "graphs": lambda step: graphs.run(on, count if on.real else 3, llvm, step, asked.models),
         "in_python": lambda step: in_python.run(on, count, step),
         "objects": lambda step: objects.run(on, few, step),
     }[name]
 
 
-class Progress:
-    """Shows the current measurement: on a terminal in one changing line, elsewhere as lines that
-    are at least five seconds apart."""
+def _progress(prefix: str) -> Step:
+    """Returns a function that prints a benchmark's progress, at most every few seconds."""
+    said = 0.0
 
-    def __init__(self, console: Console, total: int) -> None:
-        self._console, self._total, self._done = console, total, 0
-        self._status = console.status("") if console.is_terminal else None
-        self._said = 0.0
+    def step(text: str) -> None:
+        nonlocal said
+        if time.monotonic() - said > SECONDS_BETWEEN_LINES:
+            said = time.monotonic()
+            print(f"{prefix}: {text}", flush=True)
 
-    def __enter__(self) -> Progress:
-        if self._status:
-            self._status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._status:
-            self._status.stop()
-
-    def begin(self, name: str) -> Step:
-        """Returns the function by which the next benchmark reports its progress."""
-        self._done += 1
-        prefix = f"[{self._done}/{self._total}] {name}"
-        self._said = 0.0
-
-        def step(text: str) -> None:
-            if self._status:
-                self._status.update(f"{prefix}: {text}")
-            elif time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
-                self._said = time.monotonic()
-                print(f"{prefix}: {text}", flush=True)
-
-        return step
+    return step
 
 
 def _devices(names: tuple[str, ...], console: Console) -> list[Device]:
@@ -149,7 +120,8 @@ def _devices(names: tuple[str, ...], console: Console) -> list[Device]:
 @click.option(
     "--model", "model_names", multiple=True,
     type=click.Choice([model.name for model in MODELS]),
-    help="Measure this model only, in the benchmark of models; may be given several times.",
+    help="Measure this model only, in the benchmarks of models and graphs; may be given several "
+    "times.",
 )  # fmt: skip
 @click.option(
     "--out", default=native.OUT, show_default=True, type=click.Path(path_type=Path),
@@ -180,20 +152,19 @@ def main(
     written = output.path_in(out, found)
     before = records.load(written) if written.exists() else None
     broken = False
-    with Progress(console, len(todo)) as progress:
-        for name, on in todo:
-            step = progress.begin(f"{name} on {on.name}")
-            try:
-                results.append(_benchmark(name, on, asked)(step))
-            except (native.Failed, toolchain.ToolchainMissing, toolchain.LoweringFailed) as error:
-                title = f"[bold red]{name} on {on.name} could not be measured:[/]"
-                console.print(f"{title} {escape(str(error))}")
-                broken = True
-                continue
-            output.show(results[-1], console)
-            output.write(
-                results, found, written, before
-            )  # each time: a machine may be lent for minutes
+    for number, (name, on) in enumerate(todo, 1):
+        step = _progress(f"[{number}/{len(todo)}] {name} on {on.name}")
+        try:
+            results.append(_benchmark(name, on, asked)(step))
+        except (native.Failed, toolchain.ToolchainMissing, toolchain.LoweringFailed) as error:
+            title = f"[bold red]{name} on {on.name} could not be measured:[/]"
+            console.print(f"{title} {escape(str(error))}")
+            broken = True
+            continue
+        broken |= any("failed" in row for row in results[-1].data)
+        output.show(results[-1], console)
+        # Each time, because a machine may be lent for only minutes.
+        output.write(results, found, written, before)
     output.show_summary(results, console)
     if results:
         console.print(f"written to {written}; python -m bench plot {written} draws it")

@@ -21,7 +21,7 @@ status=0
 for part in \
 	"--device cuda --only programs --repetitions 5" \
 	"--device cuda --only models --model decode --model block --model blocks --repetitions 5" \
-	"--device cuda --only graphs --repetitions 5" \
+	"--device cuda --only graphs --model mlp --model block --model blocks --repetitions 5" \
 	"--device cuda --only in_python --repetitions 5" \
 	"--device stub --only calls --only threads --only in_python --repetitions 10" \
 	"--device cuda --only models --model mlp --model cnn --model dense --repetitions 5"; do

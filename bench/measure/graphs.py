@@ -11,10 +11,11 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from bench.measure import compare
+from bench.measure.compare import Ratio, Samples
 from bench.measure.rounds import METHOD as ROUNDS
-from bench.measure.rounds import Runner, turns
+from bench.measure.rounds import Runner
 from bench.models.program import CHAIN, COPIED, WAITS
 from bench.models.zoo import MODELS
 from bench.setup import build, models, native
@@ -33,7 +34,7 @@ from bench.setup.sides import (
     by_hand_runtime,
     graph_sides,
 )
-from bench.show.figures import Figure, Result, Step, median, ratios
+from bench.show.figures import Figure, Result, Step, median
 
 METHOD = (
     "Microseconds a pass, the device's work included, and a wait after each: a pass is the model's "
@@ -45,7 +46,6 @@ METHOD = (
 FORUM = "forum"
 VARIANTS = (CHAIN, WAITS, COPIED)
 SIDES = (STOCK, LLVM, OURS)
-MOST = 10_000  # passes in a round
 EMULATED = ("mlp", "block")  # the models on an emulated device
 
 #: For every pass, our graph may take at most this multiple of the hand-written graph's time.
@@ -75,25 +75,36 @@ class Pass:
         return f"{', '.join(filter(None, (self.program, self.variant)))}, LLVM {self.llvm}"
 
 
-def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """Measures ``repetitions`` rounds of each runtime, for each pass."""
+def run(
+    device: Device,
+    repetitions: int,
+    llvm_runtime: Path | None,
+    step: Step,
+    names: Sequence[str] = (),
+) -> Result:
+    """Measures ``repetitions`` rounds of each runtime, for each pass. ``names`` are the models to
+    measure, as for the benchmark of models."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     graphs = graph_sides(device)
     sides += [by_hand_runtime(device), *graphs]
     result = Result("graphs", device.title, METHOD, on=device.name)
-    for each in _passes(device):
+    for each in _passes(device, names):
         step(each.title)
         building = {side.name: _building(each, side) for side in graphs}
         processes = {side.name: ([str(each.executable)], side.environment) for side in sides}
-        taken = turns(processes, repetitions, MOST, random.Random(each.title))
-        samples = {side: [ns / 1e3 for ns in times] for side, times in taken.items()}
-        result.data.extend(_data(each, samples, building))
+        samples = compare.measure(processes, repetitions, random.Random(each.title))
+        label = {"program": each.program, "variant": each.variant, "llvm": each.llvm}
+        label["launches"] = each.launches
+        for row in compare.rows(label, samples):
+            side = row["side"]
+            more = {"building_us": building[side]} if side in building else {}
+            result.data.append(row | more)
         result.figures.extend(_figures(each, device, samples, building))
     return result
 
 
-def _passes(device: Device) -> list[Pass]:
+def _passes(device: Device, names: Sequence[str]) -> list[Pass]:
     found = [
         Pass(
             FORUM,
@@ -109,7 +120,8 @@ def _passes(device: Device) -> list[Pass]:
     return found + [
         Pass(model.name, variant.name, llvm, models.executable(model, variant, llvm, device.chip))
         for model in MODELS
-        if not model.tokens and (device.real or model.name in EMULATED)
+        if not model.tokens
+        if (model.name in names if names else device.real or model.name in EMULATED)
         for variant in VARIANTS
         for llvm in models.RELEASES
     ]
@@ -126,66 +138,29 @@ def _building(each: Pass, side: Side) -> float:
     return taken
 
 
-def _data(
-    each: Pass, samples: Mapping[str, list[float]], building: Mapping[str, float]
-) -> list[dict[str, Any]]:
-    label = {"program": each.program, "variant": each.variant, "llvm": each.llvm}
-    rows = []
-    for side, taken in samples.items():
-        figure = median("", taken, "")
-        row = {**label, "launches": each.launches, "side": side}
-        row |= {"us": figure.value, "low": figure.low, "high": figure.high}
-        rows.append(row | ({"building_us": building[side]} if side in building else {}))
-    return rows
-
-
 def _figures(
-    each: Pass,
-    device: Device,
-    samples: Mapping[str, list[float]],
-    building: Mapping[str, float],
+    each: Pass, device: Device, samples: Samples, building: Mapping[str, float]
 ) -> list[Figure]:
-    figures = [
-        median(f"{each.title}, {TITLES[side]}", taken, "µs") for side, taken in samples.items()
-    ]
+    is_block = each.program == "block"
+    pairs = (
+        Ratio(GRAPH, HAND_GRAPH, at_most=WITHIN),
+        Ratio(CHAIN_GRAPH, GRAPH),
+        Ratio(GRAPH, HOISTED, at_most=OF_BY_HAND[each.variant] if is_block else None),
+        Ratio(OURS, GRAPH),
+        Ratio(STOCK, GRAPH),
+        Ratio(LLVM, GRAPH, at_least=GAINS.get((each.variant, each.llvm)) if is_block else None),
+    )
+    figures = compare.figures(each.title, samples, pairs, device.real)
     if each.program == FORUM:
-        figures.append(
-            median(
-                f"{each.title}, a launch in {TITLES[GRAPH]}",
-                [us / each.launches for us in samples[GRAPH]],
-                "µs",
-                at_most=LAUNCH if device.real else None,
-            )
-        )
-    figures += _ratios(each, device, samples)
+        taken = [us / each.launches for us in samples[GRAPH]]
+        limit = LAUNCH if device.real else None
+        name = f"{each.title}, a launch in {TITLES[GRAPH]}"
+        figures.append(median(name, taken, "µs", at_most=limit))
     return figures + _worth(each, device, samples, building)
 
 
-def _ratios(each: Pass, device: Device, samples: Mapping[str, list[float]]) -> list[Figure]:
-    is_block = each.program == "block"
-    pairs: Sequence[tuple[str, str, float | None, float | None]] = (
-        (GRAPH, HAND_GRAPH, WITHIN, None),
-        (CHAIN_GRAPH, GRAPH, None, None),
-        (GRAPH, HOISTED, OF_BY_HAND[each.variant] if is_block else None, None),
-        (OURS, GRAPH, None, None),
-        (STOCK, GRAPH, None, None),
-        (LLVM, GRAPH, None, GAINS.get((each.variant, each.llvm)) if is_block else None),
-    )
-    return [
-        median(
-            f"{each.title}, {TITLES[side]} / {TITLES[base]}",
-            ratios(samples[side], samples[base]),
-            "",
-            at_most=most if device.real else None,
-            at_least=least if device.real else None,
-        )
-        for side, base, most, least in pairs
-        if side in samples
-    ]
-
-
 def _worth(
-    each: Pass, device: Device, samples: Mapping[str, list[float]], building: Mapping[str, float]
+    each: Pass, device: Device, samples: Samples, building: Mapping[str, float]
 ) -> list[Figure]:
     """Returns the time to build each graph, and the number of passes after which this library's
     graph saves time."""

@@ -6,12 +6,12 @@ Every round's output is compared with NumPy's, outside the timed part.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from bench.measure import compare
+from bench.measure.compare import Ratio
 from bench.measure.rounds import METHOD as ROUNDS
-from bench.measure.rounds import turns
 from bench.models.program import CHAIN, REGISTERED, SHARED, WAITS, Variant, variants
 from bench.models.zoo import MODELS, Model
 from bench.setup import models, native
@@ -23,12 +23,11 @@ from bench.setup.sides import (
     LLVM,
     OURS,
     STOCK,
-    TITLES,
     Side,
     all_sides,
     by_hand_runtime,
 )
-from bench.show.figures import Figure, Result, Step, median, ratios
+from bench.show.figures import Result, Step
 from mgpu_rt._lowering.toolchain import LoweringFailed
 
 METHOD = (
@@ -39,7 +38,6 @@ METHOD = (
     "MLIR has no lowering for an allocation that is both."
 )
 SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, LAZY)
-MOST = 10_000  # passes in a round
 EMULATED = 3  # number of models on an emulated device, which takes minutes for each other one
 
 #: For each model, variant and release: LLVM's own library must take at least this multiple of this
@@ -65,10 +63,6 @@ WITHIN = 1.05
 #: With an option, this library may take at most this multiple of the time by hand. EXCLUSIVE keeps
 #: memory registered, and LAZY postpones waits.
 WITH_A_WORD = {(REGISTERED, EXCLUSIVE): 1.10, (WAITS, LAZY): 0.75}
-#: The target for the smallest of all gains.
-NOT_SLOWER = 1.0
-#: The permitted ratio of the time with host_shared to the time with device memory.
-SHARED_AT_MOST = 2.0
 
 
 def run(
@@ -99,24 +93,21 @@ def run(
                 crash = [side for side in sides if _crashes(side, variant, device)]
                 reason = {"left_out": NO_HOST_SHARED}
                 result.data.extend({**label, "side": side.name, **reason} for side in crash)
-                run_by = [side for side in sides if side not in crash]
-                samples = _measure(program, run_by, repetitions)
-                result.data.extend(_data(label, samples))
-                result.figures.extend(_figures(model, variant, llvm, device, samples))
-            result.figures.extend(_shared(model, llvm, device, result.data))
-    result.figures.extend(_least(device, result.figures))
+                processes = {
+                    side.name: ([str(program)], side.environment)
+                    for side in sides
+                    if side not in crash
+                }
+                try:
+                    samples = compare.measure(processes, repetitions, random.Random(program.name))
+                except native.Failed as failed:  # the other models' results stay
+                    result.data.append({**label, "failed": str(failed)})
+                    continue
+                title = f"{model.name}, {variant.name}, LLVM {llvm}"
+                pairs = _pairs(model, variant, llvm)
+                result.data.extend(compare.rows(label, samples))
+                result.figures.extend(compare.figures(title, samples, pairs, device.real))
     return result
-
-
-def _least(device: Device, figures: Sequence[Figure]) -> list[Figure]:
-    """Returns the smallest gain over LLVM's own library, which shows whether this library is ever
-    slower."""
-    gains = [f for f in figures if f.name.endswith(f"{TITLES[LLVM]} / {TITLES[OURS]}")]
-    if not gains:
-        return []
-    least = min(gains, key=lambda figure: figure.value)
-    name = f"the least gain: {least.name}"
-    return [Figure(name, least.value, "", at_least=NOT_SLOWER if device.real else None)]
 
 
 def _crashes(side: Side, variant: Variant, device: Device) -> bool:
@@ -125,63 +116,14 @@ def _crashes(side: Side, variant: Variant, device: Device) -> bool:
     return variant is SHARED and side.name == STOCK and device.real
 
 
-def _measure(program: Path, sides: Sequence[Side], repetitions: int) -> dict[str, list[float]]:
-    """For each runtime, returns the microseconds of a forward pass in each turn."""
-    processes = {side.name: ([str(program)], side.environment) for side in sides}
-    taken = turns(processes, repetitions, MOST, random.Random(program.name))
-    return {side: [ns / 1e3 for ns in each] for side, each in taken.items()}
-
-
-def _data(label: Mapping[str, Any], samples: Mapping[str, list[float]]) -> list[dict[str, Any]]:
-    figures = {side: median("", taken, "") for side, taken in samples.items()}
+def _pairs(model: Model, variant: Variant, llvm: int) -> list[Ratio]:
+    gain = GAINS.get((model.name, variant, llvm))
+    within = {OURS: WITHIN} if variant in (CHAIN, WAITS) else {}
     return [
-        {**label, "side": side, "us": figure.value, "low": figure.low, "high": figure.high}
-        for side, figure in figures.items()
+        Ratio(STOCK, OURS),
+        Ratio(LLVM, OURS, at_least=gain),
+        *(
+            Ratio(side, HOISTED, at_most=WITH_A_WORD.get((variant, side), within.get(side)))
+            for side in (OURS, EXCLUSIVE, LAZY)
+        ),
     ]
-
-
-def _title(model: Model, variant: Variant, llvm: int) -> str:
-    return f"{model.name}, {variant.name}, LLVM {llvm}"
-
-
-def _figures(
-    model: Model, variant: Variant, llvm: int, device: Device, samples: Mapping[str, list[float]]
-) -> list[Figure]:
-    title = _title(model, variant, llvm)
-    figures = [median(f"{title}, {TITLES[side]}", taken, "µs") for side, taken in samples.items()]
-    for base in (STOCK, LLVM):
-        if base not in samples:
-            continue
-        gain = GAINS.get((model.name, variant, llvm)) if base == LLVM else None
-        figures.append(
-            median(
-                f"{title}, {TITLES[base]} / {TITLES[OURS]}",
-                ratios(samples[base], samples[OURS]),
-                "",
-                at_least=gain if device.real else None,
-            )
-        )
-    for side in (OURS, EXCLUSIVE, LAZY):
-        of_by_hand = ratios(samples[side], samples[HOISTED])
-        within = WITHIN if variant in (CHAIN, WAITS) and side == OURS else None
-        limit = WITH_A_WORD.get((variant, side), within) if device.real else None
-        name = f"{title}, {TITLES[side]} / {TITLES[HOISTED]}"
-        figures.append(median(name, of_by_hand, "", at_most=limit))
-    return figures
-
-
-def _shared(
-    model: Model, llvm: int, device: Device, data: Sequence[Mapping[str, Any]]
-) -> list[Figure]:
-    """Returns the time with host_shared relative to the time with device memory; both programs wait
-    after each operation."""
-    taken = {
-        row["variant"]: row["us"]
-        for row in data
-        if (row["model"], row["llvm"], row.get("side")) == (model.name, llvm, OURS)
-    }
-    if SHARED.name not in taken or WAITS.name not in taken:
-        return []
-    ratio = taken[SHARED.name] / taken[WAITS.name]
-    title = f"{model.name}, LLVM {llvm}, {TITLES[OURS]}, host_shared / device memory"
-    return [Figure(title, ratio, "", at_most=SHARED_AT_MOST if device.real else None)]

@@ -8,13 +8,14 @@ so any disturbance of the machine affects all runtimes alike.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from bench.measure import compare
+from bench.measure.compare import Ratio, Samples
 from bench.measure.rounds import METHOD as ROUNDS
-from bench.measure.rounds import Process, turns
+from bench.measure.rounds import Process
 from bench.setup import native
 from bench.setup.device import Device
 from bench.setup.sides import (
@@ -40,6 +41,7 @@ METHOD = (
     "rounds there are new processes."
 )
 RELEASES = (19, 22)
+NEVER_SLOWER = ("forkjoin", "forkjoin-nowait", "grow", "ragged")
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Program:
 
     name: str
     launches: int  # an iteration
-    most: int = 10_000  # calls in a round
+    most: int = compare.MOST  # calls in a round
 
 
 PROGRAMS = (
@@ -60,85 +62,60 @@ PROGRAMS = (
     Program("overlap", 2),
     Program("spin", 2),
     Program("fanin", 4),
-    Program("forkjoin", 3, most=10),  # never destroys two of its three streams
+    Program("forkjoin", 3, most=2),  # never destroys two of its three streams
     Program("forkjoin-nowait", 3, most=1),
     Program("grow", 4, most=1),  # all sides must begin a round with as many rows
     Program("ragged", 2),
 )
 
 
-@dataclass(frozen=True)
-class Target:
-    """A ratio of two runtimes' times that a GPU is expected to show."""
-
-    program: str
-    side: str
-    base: str
-    at_most: float | None = None
-    at_least: float | None = None
-    releases: Sequence[int] = RELEASES
-
-
-#: STOCK is this library with MGPU_RT_CACHE=off. A target with LLVM counts only if the user passes
-#: LLVM's own library (`--llvm-runtime`).
+#: For some programs and releases, a ratio that a GPU is expected to show. STOCK is this library
+#: with MGPU_RT_CACHE=off. A target with LLVM counts only if the user passes LLVM's own library
+#: (`--llvm-runtime`).
 TARGETS = (
-    Target("forum", EXCLUSIVE, HOISTED, at_most=1.03),
-    Target("many", EXCLUSIVE, HOISTED, at_most=1.03),
-    Target("churn", EXCLUSIVE, HOISTED, at_most=0.85),
-    Target("vecadd", EXCLUSIVE, HOISTED, at_most=1.3),
-    Target("churn", STOCK, EXCLUSIVE, at_least=5.5, releases=(19,)),
-    Target("churn", STOCK, OURS, at_least=4.0, releases=(19,)),
-    Target("churn", LLVM, OURS, at_least=4.0, releases=(19,)),
-    Target("forum", STOCK, OURS, at_least=4.0, releases=(19,)),
-    Target("forum", STOCK, OURS, at_least=1.8, releases=(22,)),
-    Target("forum", LAZY, HOISTED, at_most=0.45),
-    Target("spin", OURS, STOCK, at_most=1.03),
-    Target("forkjoin", OURS, STOCK, at_most=1.0),
-    Target("forkjoin-nowait", OURS, STOCK, at_most=1.0),
-    Target("grow", OURS, STOCK, at_most=1.0),
-    Target("ragged", OURS, STOCK, at_most=1.0),
+    (("forum", "many"), RELEASES, Ratio(EXCLUSIVE, HOISTED, at_most=1.03)),
+    (("churn",), RELEASES, Ratio(EXCLUSIVE, HOISTED, at_most=0.85)),
+    (("vecadd",), RELEASES, Ratio(EXCLUSIVE, HOISTED, at_most=1.3)),
+    (("churn",), (19,), Ratio(STOCK, EXCLUSIVE, at_least=5.5)),
+    (("churn", "forum"), (19,), Ratio(STOCK, OURS, at_least=4.0)),
+    (("churn",), (19,), Ratio(LLVM, OURS, at_least=4.0)),
+    (("forum",), (22,), Ratio(STOCK, OURS, at_least=1.8)),
+    (("forum",), RELEASES, Ratio(LAZY, HOISTED, at_most=0.45)),
+    (("spin",), RELEASES, Ratio(OURS, STOCK, at_most=1.03)),
+    (NEVER_SLOWER, RELEASES, Ratio(OURS, STOCK, at_most=1.0)),
 )
-#: Ratios that are shown on every device, with or without a target.
+#: Ratios that are shown on every device.
 SHOWN = (
-    (OURS, HOISTED),
-    (EXCLUSIVE, HOISTED),
-    (STOCK, OURS),
-    (LLVM, OURS),
-    (LAZY, HOISTED),
-    (NO_EVENTS, OURS),
+    Ratio(OURS, HOISTED),
+    Ratio(EXCLUSIVE, HOISTED),
+    Ratio(STOCK, OURS),
+    Ratio(LLVM, OURS),
+    Ratio(LAZY, HOISTED),
+    Ratio(NO_EVENTS, OURS),
 )
 #: On the emulated device, whose driver is slow, the forum's program takes at most a hundredth of
 #: stock's time.
-EMULATED_TARGETS = (Target("forum", OURS, STOCK, at_most=0.01),)
+EMULATED_TARGETS = ((("forum",), RELEASES, Ratio(OURS, STOCK, at_most=0.01)),)
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
     """Measures all programs; each runtime gets ``repetitions`` rounds in turn."""
     native.need(native.RUNTIME)
     sides = all_sides(device, llvm_runtime)
-    figures: list[Figure] = []
-    data: list[dict[str, Any]] = []
+    result = Result("programs", device.title, METHOD, on=device.name)
     for program in PROGRAMS:
         if program.name == "spin" and device.name == "stub":
             continue  # no work runs on the stream
         for llvm in RELEASES:
-            samples = measure(program, llvm, device, sides, repetitions, step)
-            figures += _figures(program, llvm, device, samples)
-            data += [_datum(program, llvm, side, taken) for side, taken in samples.items()]
-    return Result("programs", device.title, METHOD, figures, on=device.name, data=data)
-
-
-def _datum(program: Program, llvm: int, side: str, samples: list[float]) -> dict[str, Any]:
-    figure = median("", samples, "")
-    return {
-        "program": program.name,
-        "launches": program.launches,
-        "llvm": llvm,
-        "side": side,
-        "us": figure.value,
-        "low": figure.low,
-        "high": figure.high,
-    }
+            label = {"program": program.name, "launches": program.launches, "llvm": llvm}
+            try:
+                samples = measure(program, llvm, device, sides, repetitions, step)
+            except native.Failed as failed:  # the other programs' results stay
+                result.data.append({**label, "failed": str(failed)})
+                continue
+            result.data.extend(compare.rows(label, samples))
+            result.figures.extend(_figures(program, llvm, device, samples))
+    return result
 
 
 def measure(
@@ -158,16 +135,11 @@ def measure(
         first = done // rounds % len(sides)  # no side's process is always the first or the last
         processes = _processes(program, llvm, device, [*sides[first:], *sides[:first]])
         count = min(rounds, repetitions - done)
-        for name, taken in turns(processes, count, program.most, order).items():
-            samples.setdefault(name, []).extend(
-                ns / 1e3 / _iterations(program, device) for ns in taken
-            )
+        iterations = device.iterations.get(program.name, 1)
+        taken = compare.measure(processes, count, order, program.most, iterations)
+        for name, more in taken.items():
+            samples.setdefault(name, []).extend(more)
     return samples
-
-
-def _iterations(program: Program, device: Device) -> int:
-    """Returns the iterations of one call of a program's main."""
-    return device.iterations.get(program.name, 1)
 
 
 def _processes(
@@ -187,34 +159,21 @@ def _processes(
     return processes
 
 
-def _figures(
-    program: Program, llvm: int, device: Device, samples: Mapping[str, list[float]]
-) -> list[Figure]:
+def _figures(program: Program, llvm: int, device: Device, samples: Samples) -> list[Figure]:
     title = f"{program.name}, LLVM {llvm}"
-    figures = [median(f"{title}, {TITLES[side]}", taken, "µs") for side, taken in samples.items()]
-    targets = TARGETS if device.real else EMULATED_TARGETS if device.name == "softgpu" else ()
-    chosen = [t for t in targets if t.program == program.name and llvm in t.releases]
-    pairs = {(t.side, t.base): t for t in chosen}
-    for side, base in {**dict.fromkeys(SHOWN), **dict.fromkeys(pairs)}:
-        if side in samples and base in samples:
-            target = pairs.get((side, base))
-            figures.append(
-                median(
-                    f"{title}, {TITLES[side]} / {TITLES[base]}",
-                    ratios(samples[side], samples[base]),
-                    "",
-                    at_most=target.at_most if target else None,
-                    at_least=target.at_least if target else None,
-                )
-            )
-    if SERIAL in samples:
-        figures += [
-            median(
-                f"{title}, one stream / two streams, {TITLES[side]}",
-                ratios(samples[SERIAL], samples[side]),
-                "",
-            )
-            for side in (STOCK, LLVM, OURS)
-            if side in samples
-        ]
-    return figures
+    targets = TARGETS if device.real else EMULATED_TARGETS
+    chosen = [
+        ratio for names, releases, ratio in targets if program.name in names and llvm in releases
+    ]
+    pairs = {(pair.side, pair.base): pair for pair in (*SHOWN, *chosen)}
+    judged = device.name != "stub"
+    figures = compare.figures(title, samples, pairs.values(), judged)
+    return figures + [
+        median(
+            f"{title}, one stream / two streams, {TITLES[side]}",
+            ratios(samples[SERIAL], samples[side]),
+            "",
+        )
+        for side in (STOCK, LLVM, OURS)
+        if SERIAL in samples and side in samples
+    ]

@@ -34,7 +34,6 @@ class Device:
     #: For each program's name, the iterations of the program's loop; few on an emulated device.
     iterations: Mapping[str, int] = field(default_factory=dict)
     repetitions: int = 20
-    count: int = 1
 
     @property
     def hip(self) -> Path:
@@ -96,7 +95,6 @@ def _cuda() -> Device:
         environment,
         driver,
         ITERATIONS,
-        count=len(found),
     )
 
 
@@ -111,7 +109,7 @@ def _hip() -> Device:
     environment = {**native.plain_environment(), "MGPU_RT_HIP": library}
     driver = _query("hipconfig", "--version")
     words = f"{chips[0]}, HIP {driver}"
-    return Device("hip", words, chips[0], environment, driver, ITERATIONS, count=len(chips))
+    return Device("hip", words, chips[0], environment, driver, ITERATIONS)
 
 
 def _query(*command: str, lines: bool = False) -> str:

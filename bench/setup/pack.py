@@ -51,8 +51,8 @@ def llvm_runtime() -> Path:
 
 
 def write(python: str, chips: Sequence[str]) -> Path:
-    """Packs the sources of the last commit, the libraries, the programs for some chips and the
-    wheels. The archive is unpacked in an empty folder or in a checkout."""
+    """Packs the tracked sources, the libraries, the programs for some chips and the wheels. The
+    archive is unpacked in an empty folder or in a checkout."""
     llvm_runtime()
     shutil.rmtree(WHEELS, ignore_errors=True)
     wheels(python)

@@ -108,8 +108,8 @@ def by_hand_runtime(device: Device) -> Side:
 
 
 def graph_sides(device: Device) -> list[Side]:
-    """Returns the sides that run a program as one graph. This library builds the graph, with all
-    edges or with each node after the node before, or the graph is built by hand."""
+    """Returns the sides that run a program as one graph. This library builds the graph, also as a
+    chain in which each node follows the node before; by hand, the graph is such a chain."""
     sides = [Side(GRAPH, _base(device)), by_hand_runtime(device)]
     chain = build.chain_runtime()
     if chain:

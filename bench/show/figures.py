@@ -22,7 +22,6 @@ class Figure:
     high: float | None = None
     at_most: float | None = None
     at_least: float | None = None
-    exactly: float | None = None
 
     @property
     def met(self) -> bool | None:
@@ -31,7 +30,7 @@ class Figure:
             return self.value <= self.at_most
         if self.at_least is not None:
             return self.value >= self.at_least
-        return None if self.exactly is None else self.value == self.exactly
+        return None
 
     @property
     def target(self) -> str:
@@ -40,7 +39,7 @@ class Figure:
             return f"≤ {self.at_most:g}"
         if self.at_least is not None:
             return f"≥ {self.at_least:g}"
-        return "" if self.exactly is None else f"= {self.exactly:g}"
+        return ""
 
 
 @dataclass(frozen=True)

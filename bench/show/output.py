@@ -52,9 +52,9 @@ def _left_out(result: Result) -> dict[str, list[str]]:
     """Returns the rows that were not measured, grouped by the reason."""
     reasons: dict[str, list[str]] = {}
     for row in result.data:
-        if "left_out" in row:
-            words = [str(value) for key, value in row.items() if key != "left_out"]
-            reasons.setdefault(row["left_out"], []).append(", ".join(words))
+        for key in {"left_out", "failed"} & set(row):
+            words = [str(value) for name, value in row.items() if name != key]
+            reasons.setdefault(row[key], []).append(", ".join(words))
     return reasons
 
 

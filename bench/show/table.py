@@ -25,7 +25,8 @@ def programs(results: dict[str, Any], device: str) -> str:
     benchmark = results["benchmarks"][f"programs-{device}"]
     taken: dict[str, dict[str, float]] = {}
     for row in benchmark["data"]:
-        taken.setdefault(f"{row['program']}, LLVM {row['llvm']}", {})[row["side"]] = row["us"]
+        if "us" in row:
+            taken.setdefault(f"{row['program']}, LLVM {row['llvm']}", {})[row["side"]] = row["us"]
     sides = _sides(taken.values())
     head = f"{_measured(results, benchmark)}, µs an iteration"
     rows = [(name, *(_cell(by.get(side)) for side in sides)) for name, by in taken.items()]

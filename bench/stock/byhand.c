@@ -1,8 +1,8 @@
 /* Runs a model's program as if a person had hoisted its loop by hand: in the least time that a
  * runtime can take.
  *
- * Each module is loaded once, one stream exists, freed memory is reused, registered memory stays
- * registered, and nothing is queried or checked. This runtime supports only the programs of
+ * Each module is loaded once, one stream exists, all memory is one allocation, registered memory
+ * stays registered, and nothing is queried or checked. This runtime supports only the programs of
  * bench/models. These programs load constants, use one thread and one stream at a time, and wait
  * before they free memory.
  *
@@ -159,47 +159,47 @@ EXPORT void mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t strea
 
 /* ---- memory ---- */
 
-/* The freed blocks of one size. The block that was freed first is reused first, so each pass gets
- * the same blocks in the same places.
- */
-struct size {
-    struct block {
-        struct block *next;
-        struct size *size;
-        void *address;
-    } *first, **last;
-};
+enum { ARENA_BYTES = 64 << 20, ALIGNMENT = 256, MAX_BLOCKS = 1 << 13 };
 
-static struct table sizes[2], blocks; /* sizes[1] is for managed memory */
+/* One allocation from HIP, large enough for all blocks of a program. A block is placed behind the
+ * last block that is not free, so each pass gets the same blocks in the same places. */
+static struct arena {
+    char *memory;
+    size_t top; /* the end of the last block */
+    int count;
+    struct block {
+        struct arena *arena;
+        size_t begin;
+        bool is_free;
+    } blocks[MAX_BLOCKS];
+} arenas[2]; /* arenas[1] is managed memory */
+
+static struct table places; /* the block at each address */
 
 EXPORT void *mgpuMemAlloc(uint64_t sizeBytes, hipStream_t stream, bool host_shared) {
     const bool managed = host_shared && !stream;
-    void **found = kept(&sizes[managed], (void *)(uintptr_t)sizeBytes);
-    struct size *size = *found ? *found : calloc(1, sizeof *size);
-    *found = size;
-    struct block *block = size->first;
-    if (block) {
-        size->first = block->next;
-        return block->address;
-    }
-    block = calloc(1, sizeof *block);
-    block->size = size;
-    if (managed)
-        CALL(hipMallocManaged, &block->address, sizeBytes, ATTACH_GLOBAL);
-    else
-        CALL(hipMalloc, &block->address, sizeBytes);
-    *kept(&blocks, block->address) = block;
-    return block->address;
+    struct arena *arena = &arenas[managed];
+    if (!arena->memory && managed)
+        CALL(hipMallocManaged, (void **)&arena->memory, ARENA_BYTES, ATTACH_GLOBAL);
+    else if (!arena->memory)
+        CALL(hipMalloc, (void **)&arena->memory, ARENA_BYTES);
+    const size_t begin = arena->top;
+    arena->top += (sizeBytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (arena->top > ARENA_BYTES || arena->count == MAX_BLOCKS)
+        check(2, "the arena's size"); /* hipErrorOutOfMemory */
+    struct block *block = &arena->blocks[arena->count++];
+    *block = (struct block){.arena = arena, .begin = begin};
+    *kept(&places, arena->memory + begin) = block;
+    return arena->memory + begin;
 }
 
 EXPORT void mgpuMemFree(void *ptr, hipStream_t stream) {
     (void)stream;
-    struct block *block = *kept(&blocks, ptr);
-    if (!block->size->first)
-        block->size->last = &block->size->first;
-    block->next = NULL;
-    *block->size->last = block;
-    block->size->last = &block->next;
+    struct block *block = *kept(&places, ptr);
+    struct arena *arena = block->arena;
+    block->is_free = true;
+    for (; arena->count && arena->blocks[arena->count - 1].is_free; arena->count--)
+        arena->top = arena->blocks[arena->count - 1].begin;
 }
 
 struct memref {

@@ -14,7 +14,7 @@ SHOWN = (STOCK, LLVM, OURS, EXCLUSIVE, LAZY, HOISTED)
 
 def draw(rows: Rows) -> Figure:
     """Draws a panel for each release."""
-    rows = [row for row in rows if row["side"] in SHOWN]
+    rows = [row for row in rows if row.get("side") in SHOWN]
     releases = sorted({row["llvm"] for row in rows})
     figure, panels = pyplot.subplots(
         1, len(releases), figsize=(11, 4.8), sharey=True, squeeze=False, layout="constrained"

@@ -170,9 +170,9 @@ def test_prepared_programs_find_the_library_beside_them(tmp_path: Path) -> None:
 
 
 def test_every_target_is_of_a_program_and_a_side() -> None:
-    for target in (*programs.TARGETS, *programs.EMULATED_TARGETS):
-        assert target.program in [program.name for program in programs.PROGRAMS]
-        assert {target.side, target.base} <= set(sides.TITLES)
+    for names, _, ratio in (*programs.TARGETS, *programs.EMULATED_TARGETS):
+        assert {*names} <= {program.name for program in programs.PROGRAMS}
+        assert {ratio.side, ratio.base} <= set(sides.TITLES)
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -240,3 +240,18 @@ def test_a_later_part_of_a_run_adds_its_results(tmp_path: Path) -> None:
     assert set(benchmarks) == {"models-stub", "calls-stub"}
     assert [figure["name"] for figure in benchmarks["models-stub"]["figures"]] == ["a", "b"]
     assert benchmarks["models-stub"]["data"] == [{"us": 1.5}, {"us": 2.5}]
+
+
+def test_a_program_that_fails_leaves_the_others_results(
+    stub: device.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(program: programs.Program, *_: object) -> dict[str, list[float]]:
+        if program.name == "many":
+            raise native.Failed("many ended: no memory")
+        return {sides.OURS: [1.0]}
+
+    monkeypatch.setattr(programs, "measure", measure)
+    result = programs.run(stub, 3, None, quiet)
+    missing = {(row["program"], row["failed"]) for row in result.data if "failed" in row}
+    assert missing == {("many", "many ended: no memory")}
+    assert {row["program"] for row in result.data if "us" in row} >= {"forum", "grow"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -196,13 +197,34 @@ def stub_of_hip(tmp_path: Path, count: str = "", version: int = 60400000) -> str
     return str(compile_c(tmp_path / "libamdhip64.so", source, "-shared", "-fPIC", "-w"))
 
 
-def test_a_feature_that_the_device_lacks_is_the_reason(tmp_path: Path) -> None:
-    content = bytearray(code_object("forum"))
-    content[49] |= 3  # bits 8 and 9 of e_flags: xnack on
-    report = inspect(written(tmp_path, bytes(content)), MGPU_RT_HIP=stub_of_hip(tmp_path))
-    (said,) = report["images"][0]["answers"]
-    assert (said["device"], said["target"]) == ("0: one", "gfx90a:sramecc+:xnack-")
-    assert said["reason"] == "it is for xnack on, the device is gfx90a:sramecc+:xnack-"
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (
+            "gfx90a:xnack+",
+            "with xnack+, but the device runs with xnack-: compile without features=",
+        ),
+        ("gfx90a:sramecc-:xnack-", "with sramecc-, but the device runs with sramecc+"),
+        ("gfx90a:sramecc+:xnack-", ""),
+        ("gfx90a:xnack-", ""),
+        ("gfx90c:xnack+", "it is for gfx90c"),
+    ],
+)
+def test_a_feature_is_named_if_it_is_the_cause(target: str, words: str, tmp_path: Path) -> None:
+    path = written(tmp_path, bundle_for(target))
+    (said,) = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path))["images"][0]["answers"]
+    assert said["target"] == "gfx90a:sramecc+:xnack-"
+    assert (words in said["reason"], said["fits"]) == (True, not words)
+    assert ("HSA_XNACK=1" in said["reason"]) is (target == "gfx90a:xnack+")
+
+
+def bundle_for(target: str) -> bytes:
+    """Returns a bundle with one entry, for the target."""
+    made, old = bundle(b"no code"), b"hipv4-amdgcn-amd-amdhsa--gfx90a"
+    new = old.replace(b"gfx90a", target.encode())
+    head, table = made[:4096].split(struct.pack("<Q", len(old)) + old)
+    head += struct.pack("<Q", len(new)) + new + table
+    return head[:4096] + made[4096:]
 
 
 @pytest.mark.parametrize(

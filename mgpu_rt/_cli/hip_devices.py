@@ -22,15 +22,18 @@ error = hip.hipGetDeviceCount(ctypes.byref(number))
 why = hip.hipGetErrorName(error).decode() if error not in (0, 100) else ""
 for device in range(0 if error else number.value):
     properties, name = ctypes.create_string_buffer(65536), ctypes.create_string_buffer(256)
-    hip.hipGetDeviceProperties(properties, device)
+    if hasattr(hip, "hipGetDeviceProperties"):
+        hip.hipGetDeviceProperties(properties, device)
     handle = ctypes.c_int(0)
-    if hasattr(hip, "hipDeviceGetName") and hip.hipDeviceGet(ctypes.byref(handle), device) == 0:
+    named = hasattr(hip, "hipDeviceGet") and hasattr(hip, "hipDeviceGetName")
+    if named and hip.hipDeviceGet(ctypes.byref(handle), device) == 0:
         hip.hipDeviceGetName(name, 256, handle)
     target = re.search(rb"gfx[0-9a-f]+(:[a-z]+[+-])*(?=\\0)", properties.raw)
     said = name.value or properties.raw[:256].split(b"\\0")[0]
     devices.append([said.decode(errors="replace") or "without a name",
                     target[0].decode() if target else ""])
-hip.hipRuntimeGetVersion(ctypes.byref(number))
+if hasattr(hip, "hipRuntimeGetVersion"):
+    hip.hipRuntimeGetVersion(ctypes.byref(number))
 print(json.dumps([number.value, devices, why]), flush=True)
 """
 

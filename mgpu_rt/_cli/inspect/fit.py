@@ -83,21 +83,21 @@ def _reason(image: ImageDescription, target: str, version: int) -> str:
         return image.damage
     if (image.kind in _NVIDIAS) == bool(version):
         return f"it is {with_article(image.kind)}"
-    named = [of for part in (image, *image.entries) if (of := _target(part))]
+    named = filter(None, map(_target, (image, *image.entries)))
     targets = list(dict.fromkeys(each.partition(":")[0] for each in named))
     chip = target.partition(":")[0]
     if version and chip and targets and chip not in targets:
         return f"it is for {', '.join(targets)}, the device is {target}"
+    taken = next(versions for since, versions in _TAKEN if version >= since)
+    if image.kind == CODE_OBJECT and image.version not in taken:
+        known = ", ".join(map(str, taken))
+        return f"the code object has version {image.version}, but this HIP takes version {known}"
     if feature := _other_feature(image, target):
         return (
             f"it is compiled with {feature}, but the device runs with {_opposite(feature)}: "
             f"compile without features={feature[-1]}{feature[:-1]} of rocdl-attach-target"
             + _XNACK.get(feature, "")
         )
-    taken = next(versions for since, versions in _TAKEN if version >= since)
-    if image.kind == CODE_OBJECT and image.version not in taken:
-        known = ", ".join(map(str, taken))
-        return f"the code object has version {image.version}, but this HIP takes version {known}"
     if image.undefined:
         return f"it needs {', '.join(image.undefined)}, which no code object defines"
     return ""
@@ -108,16 +108,10 @@ _XNACK = {
     "xnack+": ", or set HSA_XNACK=1 if this GPU can retry page faults",
     "xnack-": ", or set HSA_XNACK=0",
 }
-_SIGNS = {"on": "+", "off": "-"}
 
 
 def _opposite(feature: str) -> str:
     return feature[:-1] + ("-" if feature.endswith("+") else "+")
-
-
-def _target(image: ImageDescription) -> str:
-    """Returns the target of an image. HIP selects a bundle's entry by the entry's name."""
-    return (image.entry or "").partition("--")[2] or image.target or ""
 
 
 def _other_feature(image: ImageDescription, device: str) -> str:
@@ -129,10 +123,13 @@ def _other_feature(image: ImageDescription, device: str) -> str:
         processor, *wanted = _target(part).split(":")
         if processor != chip:
             continue
-        signs = {name: _SIGNS.get(setting) for name, setting in part.features.items()}
-        wanted += [f"{name}{sign}" for name, sign in signs.items() if sign]
         others = [feature for feature in wanted if _opposite(feature) in features]
         if not others:
             return ""
         found = others[0]
     return found
+
+
+def _target(image: ImageDescription) -> str:
+    """Returns the target of an image. HIP selects a bundle's entry by the entry's name."""
+    return (image.entry or "").partition("--")[2] or image.target or ""

@@ -7,7 +7,7 @@ advice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +16,7 @@ from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.report.advice import advice
 from mgpu_rt._cli.report.sides import Side, count, duration, plural, size
-from mgpu_rt._cli.stats.statistics import (
-    Cache,
-    Counter,
-    Statistics,
-    devices,
-    total,
-)
+from mgpu_rt._cli.stats.statistics import Cache, Counter, Statistics, devices, total
 from mgpu_rt._cli.stats.tables import (
     NONE,
     PURPOSE,
@@ -42,44 +36,47 @@ ROWS = 40  # of a table; one line counts the others, and the most important rows
 SENTENCE = 600  # letters of a text on the page
 
 
-# ---- the page ----
-
-
 def write(out: str, sides: Sequence[Side], notes: Sequence[str] = ()) -> None:
     """Writes the page; - means stdout. `notes` are further sentences below the headline. Raises
     CommandError."""
     text = document(sides, notes)
     if out == "-":
-        import click
-
-        return click.echo(text, nl=False)
-    files.write(out, text.encode())
+        print(text, end="")
+    else:
+        files.write(out, text.encode())
 
 
 def document(sides: Sequence[Side], notes: Sequence[str] = ()) -> str:
     """Returns the page. Raises CommandError if jinja2 is missing."""
-    last = sides[-1]
+    last, runs = sides[-1], [side.statistics for side in sides]
     program = last.processes[0].program if last.processes else Path(last.source).stem
+    layers = {
+        "Calls of the program": lambda run: run.program,
+        "Calls of the driver": lambda run: work(run.driver),
+        "Questions to the driver": lambda run: questions(run.driver),
+    }
     return render(
         "page.html",
         title=f"{shortened(program)} – mgpu_rt",
         program=shortened(program),
-        failures=[
-            f"{s.name}: {'; '.join(s.statistics.failures)}." for s in sides if s.statistics.failed
-        ],
-        warnings=sorted({d.warning for d in devices(s.statistics for s in sides)} - {""}),
+        failures=[f"{s.name}: {'; '.join(s.statistics.failures)}." for s in sides if s.failed],
+        warnings=sorted({device.warning for device in devices(runs)} - {""}),
         outcome=_outcome(sides),
         quiet=[*_quiet(sides), *notes],
-        tiles=[*_tiles(sides)],
+        tiles=_tiles(sides),
         bars=_bars(sides),
-        waits=_waits(sides),
+        waits=_waits(runs),
         advice=advice(last),
-        calls=[*_calls(sides)],
-        reasons=reasons(sides[0].statistics, sides[1].statistics) if len(sides) == 2 else {},
-        caches=[*_caches(last, " after" if len(sides) > 1 else "")],
-        kernels=[*_kernels(sides)],
+        calls=[*(_by_name(sides, caption, layer) for caption, layer in layers.items())],
+        reasons=reasons(*runs) if len(runs) == 2 else {},
+        caches=[*_caches(last, ", after" if len(sides) > 1 else "")],
+        kernels=[
+            _by_name(sides, "Launches by kernel", lambda run: run.kernels, "kernel"),
+            _copies(sides),
+        ],
         sources=[*map(_source, sides)],
         version=__version__,
+        purpose=PURPOSE,
         none=NONE,
     )
 
@@ -99,44 +96,36 @@ def render(template: str, folder: Path | None = None, **values: Any) -> str:
         is_text = isinstance(value, str) and not hasattr(value, "__html__")
         return shortened(printable(value), SENTENCE) if is_text else value
 
-    here = Path(__file__).parent
-    loader = jinja2.FileSystemLoader([here, *filter(None, [folder])])
-    environment = jinja2.Environment(
-        autoescape=True,
-        finalize=safe,
-        loader=loader,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    loader = jinja2.FileSystemLoader([Path(__file__).parent, *filter(None, [folder])])
+    form = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja2.StrictUndefined}
+    environment = jinja2.Environment(autoescape=True, finalize=safe, loader=loader, **form)
     return environment.get_template(template).render(**values)
 
 
 def _outcome(sides: Sequence[Side]) -> str:
     sums = [total(side.statistics.program.values()) for side in sides]
-    times = [counter.ns for counter in sums]
     if len(sides) == 1:
         calls = plural(sums[0].calls, "call")
-        return f"The program's {calls} to MLIR's GPU runtime took {duration(times[0])}."
-    told = " and ".join(f"{duration(ns)} {s.name}" for ns, s in zip(times, sides, strict=True))
-    if any(side.statistics.failed for side in sides):
-        return f"The program's calls took {told}. Calls failed, so these times do not compare."
+        return f"The program's {calls} to MLIR's GPU runtime took {duration(sums[0].ns)}."
+
+    def each(values: Sequence[float | None]) -> str:
+        return " and ".join(f"{duration(v)} {s.name}" for v, s in zip(values, sides, strict=True))
+
+    times = [counter.ns for counter in sums]
+    told = f"The program's calls took {each(times)}"
+    if any(side.failed for side in sides):
+        return f"{told}. Calls failed, so these times do not compare."
     if len(sides) == 2 and all(times):
-        faster = times[0] >= times[1]
-        ratio = factor(max(times) / min(times))
-        told += f", {ratio} times as {'fast' if faster else 'long'}"
-    starts = [duration(side.statistics.start) for side in sides]
-    if set(starts) == {NONE}:
-        return f"The program's calls took {told}."
-    paid = " and ".join(f"{start} {s.name}" for start, s in zip(starts, sides, strict=True))
-    return (
-        f"The program's calls took {told}. HIP's start is in no call: each run pays it once, "
-        f"{paid}."
-    )
+        way = "fast" if times[0] >= times[1] else "long"
+        told += f", {factor(max(times) / min(times))} times as {way}"
+    starts = [side.statistics.start for side in sides]
+    if all(start is None for start in starts):
+        return f"{told}."
+    return f"{told}. HIP's start is in no call: each run pays it once, {each(starts)}."
 
 
 def _quiet(sides: Sequence[Side]) -> Iterator[str]:
-    if len(sides) > 1 and not any(side.statistics.failed for side in sides):
+    if len(sides) > 1 and not any(side.failed for side in sides):
         yield "Each side ran once."
     yield from (f"On {d.description}." for d in devices(side.statistics for side in sides))
     for side in sides:
@@ -145,15 +134,14 @@ def _quiet(sides: Sequence[Side]) -> Iterator[str]:
 
 
 def _source(side: Side) -> str:
-    processes = [
-        f"process {process.pid}"
-        + (f", rank {process.rank}" if process.rank is not None else "")
-        + ("" if process.by_exit else f", {process.ending}")
-        for process in side.processes[:8]
-    ]
+    said = [f"{side.name}: {side.source}"]
+    for process in side.processes[:8]:
+        rank = f", rank {process.rank}" if process.rank is not None else ""
+        ending = "" if process.by_exit else f", {process.ending}"
+        said.append(f"process {process.pid}{rank}{ending}")
     if len(side.processes) > 8:
-        processes.append(f"{len(side.processes)} processes in all")
-    return "; ".join(map(shortened, [f"{side.name}: {side.source}", *processes]))
+        said.append(f"{len(side.processes)} processes in all")
+    return "; ".join(map(shortened, said))
 
 
 # ---- figures and bars ----
@@ -173,82 +161,79 @@ GROUPS = {
 START = "HIP's start"  # a group for itself, in no call's time
 
 
-def _tiles(sides: Sequence[Side]) -> Iterator[tuple[str, list[str]]]:
-    """Yields a figure's name, and its value on each side."""
-    runs = [side.statistics for side in sides]
+def _tiles(sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
+    """Returns each figure's name, and its value on each side."""
 
-    def each(value: Callable[[Statistics], str]) -> list[str]:
-        return [value(run) for run in runs]
+    def launches(side: Side) -> str:
+        calls = side.statistics.program.items()
+        return count(sum(c.calls for name, c in calls if name.startswith("mgpuLaunch")))
 
-    def driver(run: Statistics) -> str:
-        counter = summed(work(run.driver))
-        return count(counter.calls if counter and not run.overridden else None)
+    def driver(side: Side) -> str:
+        counter = summed(work(side.statistics.driver))
+        return count(counter.calls if counter and not side.statistics.overridden else None)
 
-    def asked(run: Statistics) -> str:
-        counter = summed(questions(run.driver))
+    def asked(side: Side) -> str:
+        counter = summed(questions(side.statistics.driver))
         return f"{count(counter.calls)} in {duration(counter.ns)}" if counter else NONE
 
-    def launches(run: Statistics) -> int:
-        named = (c for name, c in run.program.items() if name.startswith("mgpuLaunch"))
-        return total(named).calls
+    def peak(side: Side) -> str:
+        held = [d for file in side.files for d in (file.raw.get("memory") or {}).values()]
+        return size(sum(device["peak_reserved"] for device in held)) if held else NONE
 
-    yield "time in calls", each(lambda run: duration(getattr(summed(run.program), "ns", None)))
-    yield "launches", each(lambda run: count(launches(run)))
-    yield "calls of the driver", each(driver)
-    if any(questions(run.driver) for run in runs):
-        yield "questions to the driver", each(asked)
-    yield "served by a cache", each(lambda run: _rate(sum(run.caches.values(), Cache(0, 0, 0))))
-    yield "device memory, peak", [_peak(side.files) for side in sides]
+    figures: dict[str, Callable[[Side], str]] = {
+        "time in calls": lambda side: _time(summed(side.statistics.program)),
+        "launches": launches,
+        "calls of the driver": driver,
+        "questions to the driver": asked,
+        "served by a cache": lambda side: _rate(
+            sum(side.statistics.caches.values(), Cache(0, 0, 0))
+        ),
+        "device memory, peak": peak,
+    }
+    if not any(questions(side.statistics.driver) for side in sides):
+        del figures["questions to the driver"]
+    return [(name, [*map(figure, sides)]) for name, figure in figures.items()]
 
 
 def _rate(cache: Cache) -> str:
     return NONE if cache.rate is None else f"{100 * cache.rate:.1f} %"
 
 
-def _peak(files: Sequence[Statistics]) -> str:
-    held = [device for file in files for device in (file.raw.get("memory") or {}).values()]
-    return size(sum(device["peak_reserved"] for device in held)) if held else NONE
-
-
 def _bars(sides: Sequence[Side]) -> list[dict[str, Any]]:
     """Returns a bar for each side: the time of the program's calls by group, on a common scale."""
     groups = [_groups(side.statistics) for side in sides]
     whole = max(sum(values.values()) for values in groups)
-    if not whole:
-        return []
-    return [
-        {
-            "name": side.name,
-            "time": duration(sum(values.values())) + (f", with {START}" if values[START] else ""),
-            "parts": [
-                (name, name.partition("'")[0].lower(), f"{100 * ns / whole:.2f}%", duration(ns))
-                for name, ns in values.items()
-                if ns
-            ],
-        }
-        for side, values in zip(sides, groups, strict=True)
-    ]
+    bars = []
+    for side, values in zip(sides, groups, strict=True):
+        parts = [
+            (name, name.partition("'")[0].lower(), f"{100 * ns / whole:.2f}%", duration(ns))
+            for name, ns in values.items()
+            if ns
+        ]
+        time = duration(sum(values.values())) + (f", with {START}" if values[START] else "")
+        bars.append({"name": side.name, "time": time, "parts": parts})
+    return bars if whole else []
 
 
 def _groups(run: Statistics) -> dict[str, int]:
     """Returns the time of each group in nanoseconds."""
     sums = {START: run.start or 0, **dict.fromkeys(GROUPS, 0)}
     for name, counter in run.program.items():
-        group = next(group for group, begins in GROUPS.items() if name.startswith(begins))
-        sums[group] += counter.ns
+        sums[next(group for group, begins in GROUPS.items() if name.startswith(begins))] += (
+            counter.ns
+        )
     return sums
 
 
-def _waits(sides: Sequence[Side]) -> str:
+def _waits(runs: Sequence[Statistics]) -> str:
     """Says for how long the driver waited for the GPU, in calls of several groups."""
-    waited = [waits(side.statistics.driver) for side in sides]
-    if not any(counter.calls for counter in waited):
-        return ""
+    waited = [waits(run.driver) for run in runs]
     times = " → ".join(duration(counter.ns or None) for counter in waited)
-    return (
+    told = (
         f"HIP waited for the GPU {times} of these times, in calls of several groups "
         f"({', '.join(WAITS)}). HIP's other functions may wait too."
     )
+    return told if any(counter.calls for counter in waited) else ""
 
 
 # ---- tables ----
@@ -268,82 +253,60 @@ class Table(NamedTuple):
     limit: int = ROWS
 
 
-def _calls(sides: Sequence[Side]) -> Iterator[Table]:
-    """Shows the program's calls, the driver's calls and the queries."""
-    runs = [side.statistics for side in sides]
-    yield _by_name(sides, "Calls of the program", [run.program for run in runs])
-    yield _by_name(sides, "Calls of the driver", [work(run.driver) for run in runs])
-    if any(asked := [questions(run.driver) for run in runs]):
-        yield _by_name(sides, "Questions to the driver", asked)._replace(note=PURPOSE)
+def _time(counter: Counter | None) -> str:
+    return duration(counter and counter.ns)
+
+
+_MEASURES: dict[str, Callable[[Counter | None], str]] = {
+    "calls": lambda counter: count(counter and counter.calls),
+    "time": _time,
+    "per call": lambda c: duration(c.ns / c.calls if c and c.calls else None),
+}
 
 
 def _by_name(
-    sides: Sequence[Side], caption: str, layers: list[dict[str, Counter]], thing: str = "function"
-) -> Table:
+    sides: Sequence[Side],
+    caption: str,
+    layer: Callable[[Statistics], dict[str, Counter]],
+    thing: str = "function",
+) -> Table | None:
     """Makes a table of counters, sorted by the first side's time, the longest first. More than two
-    sides leave room for times only."""
-    names = [*pairs(layers[0], {name: c for layer in layers for name, c in layer.items()})]
-    sums = [summed(layer) for layer in layers]
-    measures = {"calls": _number, "time": _time, "per call": _each}
-    if len(sides) > 2:
-        measures = {"": _time}
-    heads = [
-        f"{measure} {side.name}".strip() if not number else side.name
-        for measure in measures
-        for number, side in enumerate(sides)
-    ]
-    if len(sides) == 1:
-        heads = [*measures]
+    sides leave room for times only. Returns None if nothing was counted."""
+    layers = [layer(side.statistics) for side in sides]
+    measures = _MEASURES if len(sides) < 3 else {"": _time}
+    first, *others = [side.name for side in sides]
+    heads = [h for m in measures for h in (f"{m} {first}".strip(), *others)]
+    is_one = len(sides) == 1
 
-    def row(name: str, counters: Sequence[Counter | None], is_sum: bool = False) -> list[str]:
-        cells = [
-            "" if is_sum and shows is _each else shows(counter)
-            for shows in measures.values()
-            for counter in counters
-        ]
-        compared = [factor(ratio(counters[0], counters[-1]))] if len(sides) > 1 else []
-        return [name, *cells, *compared]
+    def row(name: str, counters: Sequence[Counter | None]) -> list[str]:
+        cells = [shown(counter) for shown in measures.values() for counter in counters]
+        return [name, *cells, *([] if is_one else [factor(ratio(counters[0], counters[-1]))])]
 
-    rows = [row(shortened(name), [layer.get(name) for layer in layers]) for name in names]
-    heads = [thing, *heads, *(["ratio"] if len(sides) > 1 else [])]
-    return Table(caption, heads, rows, row("total", sums, True), pairs=len(sides) == 2)
+    names = pairs(layers[0], {name: c for each in layers for name, c in each.items()})
+    rows = [row(shortened(name), [each.get(name) for each in layers]) for name in names]
+    sums = row("total", [summed(each) for each in layers])
+    for at in range(1 + 2 * len(sides), 1 + len(measures) * len(sides)):
+        sums[at] = ""  # no time of one call: the functions differ
+    heads = [thing, *(measures if is_one else [*heads, "ratio"])]
+    return Table(caption, heads, rows, sums, pairs=len(sides) == 2) if names else None
 
 
-def _number(counter: Counter | None) -> str:
-    return count(counter.calls if counter else None)
-
-
-def _time(counter: Counter | None) -> str:
-    return duration(counter.ns if counter else None)
-
-
-def _each(counter: Counter | None) -> str:
-    return duration(counter.ns / counter.calls if counter and counter.calls else None)
-
-
-def _kernels(sides: Sequence[Side]) -> Iterator[Table]:
-    """Shows launches by kernel, and copies by direction."""
-    kernels = [side.statistics.kernels for side in sides]
-    if any(kernels):
-        yield _by_name(sides, "Launches by kernel", kernels, "kernel")
+def _copies(sides: Sequence[Side]) -> Table | None:
+    """Shows copies by direction."""
     copies = [side.statistics.copies for side in sides]
     ways = dict.fromkeys(way for each in copies for way, made in each.items() if made.calls)
+    heads = [f"{what} {s.name}" for s in sides for what in ("calls", "bytes")]
+    heads = ["direction", *(heads if len(sides) > 1 else ["calls", "bytes"])]
     rows = []
     for way in ways:
         made = [each.get(way) for each in copies]
         counts = [cell for c in made for cell in (count(c and c.calls), size(c and c.bytes))]
         rows.append([way.replace("_", " "), *counts])
-    heads = [
-        f"{what} {side.name}" if len(sides) > 1 else what
-        for side in sides
-        for what in ("calls", "bytes")
-    ]
-    if rows:
-        yield Table("Copies and fills", ["direction", *heads], rows)
+    return Table("Copies and fills", heads, rows) if rows else None
 
 
 #: The program's calls that a cache serves.
-_SERVED: Mapping[str, Sequence[str]] = {
+_SERVED = {
     "modules": ("mgpuModuleLoad", "mgpuModuleLoadJIT"),
     "functions": ("mgpuModuleGetFunction",),
     "streams": ("mgpuStreamCreate",),
@@ -354,30 +317,24 @@ _SERVED: Mapping[str, Sequence[str]] = {
 
 def _caches(side: Side, after: str) -> Iterator[Table]:
     """Shows the caches and modules of the last run."""
-    run = side.statistics
-    rows = []
+    run, rows = side.statistics, []
     for name, cache in run.caches.items():
         served = _SERVED.get(name, ())
         asked = sum(run.program[f].calls for f in served if f in run.program)
         failed = sum(n for failure, n in run.failed.items() if failure.function in served)
         passed_on = max(0, asked - cache.hits - cache.misses - failed)
-        counts = [*map(count, (cache.hits, cache.misses, passed_on))]
-        cells = [*counts, _rate(cache), count(cache.evictions)]
+        cells = [*map(count, (cache.hits, cache.misses, passed_on)), _rate(cache)]
+        cells.append(count(cache.evictions))
         rows.append([shortened(name), *(cells if cache.hits or cache.misses else [NONE] * 5)])
     heads = ["cache", "hits", "misses", "passed on", "rate", "evicted"]
     told = [f"{one[0].upper()}{one[1:]}." for one in (run.graphs.summary, run.made.summary) if one]
     note = "No cache was in use in this run." if side.is_stock else " ".join(told)
-    yield Table(f"Caches{',' if after else ''}{after}", heads, rows, note=note)
-    if side.modules:
-        heads = ["image", "bytes", "loads", "by the driver", "kernels", "why each time"]
-        listed = sorted(side.modules, key=lambda module: -module.driver_loads)
-        modules = [
-            [
-                shortened(module.image),
-                *map(count, (module.bytes, module.loads, module.driver_loads)),
-                ", ".join(map(shortened, module.kernels[:4])) + " …" * (len(module.kernels) > 4),
-                module.why or NONE,
-            ]
-            for module in listed
-        ]
+    yield Table(f"Caches{after}", heads, rows, note=note)
+    heads = ["image", "bytes", "loads", "by the driver", "kernels", "why each time"]
+    modules = []
+    for module in sorted(side.modules, key=lambda module: -module.driver_loads):
+        kernels = ", ".join(map(shortened, module.kernels[:4])) + " …" * (len(module.kernels) > 4)
+        counts = map(count, (module.bytes, module.loads, module.driver_loads))
+        modules.append([shortened(module.image), *counts, kernels, module.why or NONE])
+    if modules:
         yield Table("Modules", heads, modules, words=heads[4:])

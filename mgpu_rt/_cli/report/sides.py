@@ -19,6 +19,10 @@ class Side(NamedTuple):
     source: str  # the path of the run's file, or its command line
 
     @property
+    def failed(self) -> bool:
+        return bool(self.statistics.failed)
+
+    @property
     def processes(self) -> list[Process]:
         return [file.process for file in self.files if file.process]
 

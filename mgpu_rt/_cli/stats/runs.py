@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from mgpu_rt._cli import executable, preload
+from mgpu_rt._cli import child, executable, preload
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats.statistics import (
     ENDING,
@@ -45,12 +45,6 @@ class Run(NamedTuple):
     output: bytes
 
 
-def compare(command: Sequence[str], device: str) -> tuple[Statistics, Statistics]:
-    """Runs the program with stock's behaviour and with the cache, and returns the statistics of the
-    two runs. Raises CommandError."""
-    return both(command, device, _statistics)
-
-
 def with_word(command: Sequence[str], device: str) -> list[Run]:
     """Runs a program in four modes: with stock's behaviour, with the cache, with --exclusive, and
     with --exclusive --lazy. Raises CommandError."""
@@ -63,17 +57,10 @@ def _run_of(folder: Path) -> Run:
     return Run(added(files), seconds, (folder / OUTPUT).read_bytes())
 
 
-def _statistics(folder: Path) -> Statistics:
-    return added(read(file) for file in sorted(folder.glob(f"*{ENDING}")))
-
-
-def both(
-    command: Sequence[str], device: str, read: Callable[[Path], Read], *, trace: bool = False
-) -> tuple[Read, Read]:
+def both(command: Sequence[str], device: str, read: Callable[[Path], Read]) -> tuple[Read, Read]:
     """Calls `read` on the folder of each run, and returns the two results. A run's folder contains
-    a statistics file for each process. With `trace`, the folder also contains a file PID.trace for
-    each process. Raises CommandError."""
-    before, after = _each(command, device, read, _BOTH, trace=trace)
+    a statistics file for each process. Raises CommandError."""
+    before, after = _each(command, device, read, _BOTH)
     return before, after
 
 
@@ -83,7 +70,6 @@ def _each(
     read: Callable[[Path], Read],
     sides: Sequence[dict[str, str]],
     *,
-    trace: bool = False,
     keep_output: bool = False,
 ) -> list[Read]:
     """Runs the program once for each side, with the side's environment variables."""
@@ -97,8 +83,6 @@ def _each(
     def run(side: dict[str, str]) -> Read:
         with tempfile.TemporaryDirectory() as folder:
             changes = {**side, "MGPU_RT_STATS": os.path.join(folder, f"%p{ENDING}")}
-            if trace:
-                changes["MGPU_RT_TRACE"] = os.path.join(folder, "%p.trace")
             _run(command, {**environment, **changes}, side, Path(folder) if keep_output else None)
             if not any(Path(folder).glob(f"*{ENDING}")):
                 raise CommandError(
@@ -118,24 +102,19 @@ def _run(
     caller. A file in the folder `keep` gets a copy of the program's stdout. Ignores the exit
     status, because MLIR's main functions return no status. Raises CommandError if a signal ended
     the program."""
-    try:
-        if keep:
-            with open(keep / OUTPUT, "wb") as output:
-                done = subprocess.run([*command], env=environment, stdout=output)
-            sys.stderr.flush()
-            with open(sys.stderr.fileno(), "wb", closefd=False) as shown:
-                shown.write((keep / OUTPUT).read_bytes())
-        else:
-            done = subprocess.run([*command], env=environment, stdout=sys.stderr.fileno())
-    except OSError as error:
-        why = executable.why_not(executable.find(command[0]), error)
-        raise CommandError(f"'{command[0]}' cannot be executed: {why}") from None
-    if done.returncode < 0:
+    with open(keep / OUTPUT, "wb") if keep else contextlib.nullcontext() as output:
+        stdout = output or sys.stderr.fileno()
+        ended = child.run(command, environment, stdout=stdout)
+    if keep:
+        sys.stderr.flush()
+        with open(sys.stderr.fileno(), "wb", closefd=False) as shown:
+            shown.write((keep / OUTPUT).read_bytes())
+    if end := child.signal_name(ended.status):
         words = "".join(f"{name}={value} " for name, value in side.items())
         name = NAMES[_BOTH.index(side)] if side in _BOTH else words.strip()
         raise CommandError(
-            f"with {name} '{command[0]}' was ended by signal {-done.returncode}, so "
-            f"there is nothing to compare: see why with {words}mgpu-rt run -- {command[0]}"
+            f"with {name} '{command[0]}' was ended by {end}, so there is nothing to compare: see "
+            f"why with {words}mgpu-rt run -- {command[0]}"
         )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -82,7 +83,7 @@ def test_no_page_praises_a_run_with_failed_calls(which: str, tmp_path: Path) -> 
 
 def _lead(folder: Path, runs: dict[str, dict]) -> list[str]:
     result = invoke("compare", "--report", "-", *files(folder, **runs))
-    return re.findall('<p class="lead[^>]*>(.*?)</p>', result.stdout)
+    return re.findall('<p class="lead[^>]*>(.*?)</p>', html.unescape(result.stdout))
 
 
 def test_a_runtime_in_python_has_uncounted_calls_of_the_driver(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -299,6 +300,17 @@ def test_names_are_only_text(tmp_path: Path) -> None:
 
 
 # ---- error messages ----
+
+
+def test_a_missing_jinja2_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pip installs no jinja2 without mgpu_rt[report]; the tables need none."""
+    (path,) = files(tmp_path, s=recorded.statistics())
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = invoke("compare", path, "--report", str(tmp_path / "page.html"))
+    assert_sentence(result.exit_code, result.stderr, "a page needs the package jinja2: ")
+    assert not (tmp_path / "page.html").exists()
+    assert invoke("compare", path, path).exit_code == 0
+
 
 BAD = [
     (b"", "is empty"),

@@ -462,7 +462,7 @@ def test_a_missing_softgpu_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(_layout, "PREFIX", tmp_path / "build")
     monkeypatch.setattr(_layout, "CHECKOUT", tmp_path)
-    for words in (["run", "--device", "hip", "true"], ["path"]):
+    for words in (["run", "--device", "hip", "true"], ["config", "--path"]):
         result = invoke(*words)
         assert result.exit_code == 2
         assert f"was not built: run `make` in {tmp_path}" in result.stderr

@@ -461,8 +461,8 @@ def test_programs_that_cannot_be_compared_are_named(tmp_path: Path) -> None:
         (plain, "called none of the library's functions"),
         (
             dead,
-            f"was ended by signal 6, so there is nothing to compare: see why with MGPU_RT_CACHE"
-            f"=off mgpu-rt run -- {dead}",
+            f"was ended by signal 6 (SIGABRT), so there is nothing to compare: see why with "
+            f"MGPU_RT_CACHE=off mgpu-rt run -- {dead}",
         ),
     ]:
         result = command("compare", "--", program)

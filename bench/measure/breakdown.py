@@ -4,12 +4,16 @@ each call."""
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from bench.setup import native
 from bench.setup.device import Device
 from bench.setup.sides import OURS, STOCK, TITLES, Side, all_sides
 from bench.show.figures import Figure, Result, Step
+from mgpu_rt._record import Recording
+from mgpu_rt._record_json import statistics
 
 METHOD = (
     "One process a side with MGPU_RT_STATS, which counts and times every call of the program and "
@@ -50,7 +54,10 @@ def _statistics(
     command = side.command(program, llvm, device)
     assert command is not None
     environment = {**side.environment, "MGPU_RT_STATS": os.devnull}
-    return native.run_json([*command, "statistics", 1, calls], environment)
+    with tempfile.TemporaryDirectory() as folder:
+        first, other = Path(folder, "first"), Path(folder, "other")
+        native.run([*command, "record", first, 1, other, calls], environment)
+        return [statistics(Recording(path.read_bytes())) for path in (first, other)]
 
 
 def _rows(

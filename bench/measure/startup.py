@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections.abc import Mapping
@@ -13,6 +12,8 @@ from typing import Any
 from bench.setup import native
 from bench.setup.device import Device
 from bench.show.figures import Figure, Result, Step, differences, median
+from mgpu_rt._record import Recording
+from mgpu_rt._record_json import statistics as recorded
 
 METHOD = (
     "Fresh processes. Loading: pairs of runs of a program that does nothing, with and without the "
@@ -85,12 +86,12 @@ def _first(device: Device, way: Way) -> dict[str, Any]:
     environment = {**device.environment, **way.variables}
     command = [native.program("startup", device.chip), way.kind, library]
     with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch, "statistics.json")
+        path = Path(scratch, "statistics")
         # On the stub, statistics would take most of the measured time.
         if device.name != "stub":
             environment["MGPU_RT_STATS"] = str(path)
         said = native.run_json([*command, time.monotonic_ns()], environment)
-        statistics = json.loads(path.read_text()) if path.exists() else None
+        statistics = recorded(Recording(path.read_bytes())) if path.exists() else None
     return {
         "launch": sum(said["steps"].values()) / MS,
         "since start": said["since_start"] / MS,

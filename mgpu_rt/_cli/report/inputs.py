@@ -27,7 +27,7 @@ from mgpu_rt._cli.stats.statistics import (
 )
 from mgpu_rt._cli.stats.statistics import HOW_TO_GET as HOW_TO_GET_STATISTICS
 
-# ---- traces: what MGPU_RT_TRACE=PATH writes ----
+# ---- traces: what `mgpu-rt run --trace` writes ----
 
 HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
 
@@ -332,9 +332,9 @@ Contents = dict[str, Any]  # of JSON files, by path
 
 def of_files(paths: Sequence[str]) -> list[Run]:
     """Reads one run, or two runs. Raises CommandError."""
-    contents = {path: load(path, HOW_TO_GET) for path in paths}
-    traces = [{path: raw} for path, raw in contents.items() if _is_trace(raw)]
-    statistics = [{path: raw} for path, raw in contents.items() if not _is_trace(raw)]
+    contents = [(path, raw) for path in paths for raw in load(path, HOW_TO_GET)]
+    traces = [{path: raw} for path, raw in contents if _is_trace(raw)]
+    statistics = [{path: raw} for path, raw in contents if not _is_trace(raw)]
     for kind, found in (("statistics", statistics), ("trace", traces)):
         if len(found) > 2:
             raise CommandError(
@@ -384,11 +384,9 @@ def of_program(command: Sequence[str], device: str) -> list[Run]:
 
 def _read_folder(folder: Path) -> Run:
     """Reads the files of all processes in the folder as one run."""
-    statistics, traces = (
-        {str(path): load(path, HOW_TO_GET) for path in sorted(folder.glob(pattern))}
-        for pattern in (f"*{ENDING}", "*.trace")
-    )
-    return _run(statistics, traces)
+    found = {str(path): load(path, HOW_TO_GET) for path in sorted(folder.glob(f"*{ENDING}"))}
+    statistics = {path: raws[0] for path, raws in found.items()}
+    return _run(statistics, {path: raw for path, raws in found.items() for raw in raws[1:]})
 
 
 # ---- runs from files and runs of a program ----

@@ -71,8 +71,7 @@ def both(
     command: Sequence[str], device: str, read: Callable[[Path], Read], *, trace: bool = False
 ) -> tuple[Read, Read]:
     """Calls `read` on the folder of each run, and returns the two results. A run's folder contains
-    a statistics file for each process. With `trace`, the folder also contains a file PID.trace for
-    each process. Raises CommandError."""
+    a recording of each process; with `trace`, a recording with a trace. Raises CommandError."""
     before, after = _each(command, device, read, _BOTH, trace=trace)
     return before, after
 
@@ -91,14 +90,14 @@ def _each(
     environment = {
         name: value
         for name, value in preload.environment(preload.announced(device)).items()
-        if name not in {"MGPU_RT_TRACE", *(name for side in sides for name in side)}
+        if name
+        not in {"MGPU_RT_STATS", "MGPU_RT_TRACE", *(name for side in sides for name in side)}
     }
 
     def run(side: dict[str, str]) -> Read:
         with tempfile.TemporaryDirectory() as folder:
-            changes = {**side, "MGPU_RT_STATS": os.path.join(folder, f"%p{ENDING}")}
-            if trace:
-                changes["MGPU_RT_TRACE"] = os.path.join(folder, "%p.trace")
+            records = "MGPU_RT_TRACE" if trace else "MGPU_RT_STATS"
+            changes = {**side, records: os.path.join(folder, f"%p{ENDING}")}
             _run(command, {**environment, **changes}, side, Path(folder) if keep_output else None)
             if not any(Path(folder).glob(f"*{ENDING}")):
                 raise CommandError(

@@ -25,12 +25,9 @@ void start_initialised(uint64_t begin, uint64_t nanoseconds, int version) {
     start.version = version;
 }
 
-void start_record(bool forked) {
+void start_record(void) {
     counts.start = start;
-    if (forked)
-        counts.start.nanoseconds = 0;
-    else
-        trace_start(initialised, start.nanoseconds);
+    trace_start(initialised, start.nanoseconds);
 }
 
 /* NVIDIA's driver creates a device's context when hipFree(NULL) is called. AMD's HIP does most of

@@ -195,6 +195,7 @@ def execute_and_wait(
     libc = ctypes.CDLL(None)
     parent = os.getpid()
     watched = signal.valid_signals() - _OWN_SIGNALS
+    on_end = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a caller may ignore it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched | {signal.SIGCHLD})
     sys.stdout.flush()
     sys.stderr.flush()
@@ -205,6 +206,7 @@ def execute_and_wait(
             if os.getppid() != parent:
                 os._exit(1)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.signal(signal.SIGCHLD, on_end)
             execute(program, arguments, {**environ, **more()})
         except CommandError as error:
             error.show()
@@ -214,7 +216,7 @@ def execute_and_wait(
     while True:
         told = signal.sigwaitinfo(watched | {signal.SIGCHLD})
         if told.si_signo != signal.SIGCHLD:
-            if told.si_code <= 0:  # a process has sent it
+            if told.si_code <= 0 and told.si_pid != child:  # another process has sent it
                 os.kill(child, told.si_signo)
             continue
         ended, status = os.waitpid(child, os.WNOHANG)

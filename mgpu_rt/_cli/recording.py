@@ -40,10 +40,15 @@ class _Process(NamedTuple):
 def folder_beside(output: str) -> Iterator[Path]:
     """Yields a folder for recordings, in the output's folder, which other machines may share. The
     folder stays if a recording could not be converted."""
+    from mgpu_rt._cli import files
+
     parent = os.path.dirname(os.path.abspath(output))
-    if not _is_file(output) or not os.access(parent, os.W_OK):
-        parent = tempfile.gettempdir()
-    folder = Path(tempfile.mkdtemp(prefix=".mgpu_rt-", dir=parent))
+    if not _is_file(output) or not os.access(parent, os.W_OK) or "%" in parent:
+        parent = tempfile.gettempdir()  # the library would expand %p
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".mgpu_rt-", dir=parent))
+    except OSError as error:
+        raise files.unwritable(parent, error) from None
     yield folder
     if not any(folder.iterdir()):
         folder.rmdir()

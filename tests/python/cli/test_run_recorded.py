@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -222,6 +223,53 @@ def test_a_recording_that_cannot_be_made_costs_one_line(program: Path, tmp_path:
     assert names(tmp_path) == []
 
 
+def test_a_caller_may_ignore_the_end_of_children(tmp_path: Path) -> None:
+    """The kernel then sends no signal at a child's end, unless the command asks for it. The program
+    inherits the setting."""
+    code = f"""
+import ctypes, signal
+ctypes.CDLL({str(library())!r}).mgpuStreamCreate()
+raise SystemExit(7 if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN else 1)
+"""
+    words = ("run", "--device", "hip", "--stats-json", "s.json", "--", sys.executable, "-c", code)
+    done = subprocess.run(
+        [COMMAND, *words],
+        cwd=tmp_path,
+        env=environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert (done.returncode, done.stderr) == (7, "")
+    assert names(tmp_path) == ["s.json"]
+
+
+def test_a_signal_of_the_program_itself_does_not_come_back(program: Path, tmp_path: Path) -> None:
+    """A program may signal its parent process."""
+    code = f"""
+import ctypes, os, signal, time
+seen = []
+signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+ctypes.CDLL({str(library())!r}).mgpuStreamCreate()
+os.kill(os.getppid(), signal.SIGUSR1)
+os.kill(os.getppid(), 0)
+time.sleep(0.3)
+raise SystemExit(len(seen))
+"""
+    done = run(Path(sys.executable), tmp_path, "-c", code)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_folder_may_have_any_name(program: Path, tmp_path: Path) -> None:
+    """%p in the name of the folder is no process id."""
+    folder = tmp_path / "100%p"
+    folder.mkdir()
+    done = run(program, folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert names(folder) == ["s.json", "t.json"]
+
+
 def test_a_missing_interpreter_has_a_shells_status(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/nowhere/interpreter\n")
@@ -258,8 +306,6 @@ except OSError: pass
 os.waitpid(pid, 0)
 sys.exit(b"seen 1" not in out)
 """
-    import sys
-
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,

@@ -368,10 +368,10 @@ void *recorder_copy(size_t *bytes) {
     const uint64_t events = next < TRACE_EVENTS ? next : TRACE_EVENTS;
     const size_t traced =
         trace ? offsetof(struct trace, events) + events * sizeof trace->events[0] : 0;
-    char *copy = malloc(sizeof counts + traced);
+    *bytes = sizeof counts + traced;
+    char *copy = aligned_alloc(COUNT_PAGE, (*bytes + COUNT_PAGE - 1) / COUNT_PAGE * COUNT_PAGE);
     if (!copy)
         return NULL;
-    *bytes = sizeof counts + traced;
     memcpy(copy, &counts, sizeof counts);
     if (trace)
         memcpy(copy + sizeof counts, trace, traced);

@@ -22,11 +22,8 @@ void mgpuStreamDestroy(void *stream);
 
 /* Waits while the manager is starting. */
 static void wait_for_manager(void) {
-    for (int starting = 1; starting; usleep(5000)) {
-        char *text = mgpu_rt_stats_json();
-        starting = text && strstr(text, "\"manager\": \"starting\"");
-        free(text);
-    }
+    while (strcmp(mgpu_rt_manager(), "starting") == 0)
+        usleep(5000);
 }
 
 static int print_hip(void) {

@@ -151,7 +151,7 @@ def empty_cache() -> int:
 
 def memory_history() -> str:
     """Returns a table of the device memory at its peak, grouped by the code that allocated it.
-    Requires that MGPU_RT_STATS was set before the first call. Loads the library if necessary, as
+    Requires that MGPU_RT_TRACE was set before the first call. Loads the library if necessary, as
     `load` does."""
     return load().memory_history()
 

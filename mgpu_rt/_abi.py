@@ -39,7 +39,7 @@ int mgpu_rt_use_stream(hipStream_t stream);
 const char *mgpu_rt_take_error(void);
 int mgpu_rt_empty_cache(void);
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
-char *mgpu_rt_stats_json(void);
+void *mgpu_rt_record(size_t *bytes);
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
@@ -60,7 +60,7 @@ const char *mgpu_rt_version(void);
 
 #: The exported functions that only this package calls (csrc/include/mgpu_rt_private.h).
 PRIVATE = """
-char *mgpu_rt_recording_json(const char *path);
+const char *mgpu_rt_manager(void);
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
 const char *mgpu_rt_hip_path(void);
 unsigned mgpu_rt_event_flags(void);

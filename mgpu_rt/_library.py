@@ -6,14 +6,13 @@ import atexit
 import contextlib
 import ctypes
 import functools
-import json
 import operator
 import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from mgpu_rt import _abi, _layout, _memory_table
+from mgpu_rt import _abi, _layout, _memory_table, _record, _record_json
 from mgpu_rt._errors import HipError
 
 
@@ -91,33 +90,22 @@ class RuntimeLibrary:
         return f"<mgpu_rt {self.version()} at {self.path}>"
 
     def stats(self) -> dict[str, Any]:
-        """Returns the statistics so far, as mgpu_rt.h describes them.
+        """Returns the statistics so far, as docs/statistics.md describes them.
 
         Calls, times and hits are 0 if neither MGPU_RT_STATS nor MGPU_RT_TRACE was set at the first
         call.
         """
-        text = self.native.mgpu_rt_stats_json()
-        if not text:
-            raise MemoryError("mgpu_rt_stats_json")
-        try:
-            return json.loads(self.ffi.string(text))
-        finally:
-            self.native.free(text)
+        return _record_json.statistics(self._recording())
 
-    def recording_json(self, path: str | os.PathLike[str]) -> bytes:
-        """Returns the JSON of the recording that a killed process left at the path in MGPU_RT_STATS
-        or MGPU_RT_TRACE.
-
-        Raises OSError, with EBADMSG if the file is not a complete recording that this version
-        wrote.
-        """
-        text = self.native.mgpu_rt_recording_json(os.fsencode(path))
-        if not text:
-            raise OSError(self.ffi.errno, os.strerror(self.ffi.errno), str(path))
+    def _recording(self) -> _record.Recording:
+        size = self.ffi.new("size_t *")
+        content = self.native.mgpu_rt_record(size)
+        if not content:
+            raise MemoryError("mgpu_rt_record")
         try:
-            return self.ffi.string(text)
+            return _record.Recording(self.ffi.buffer(content, size[0])[:])
         finally:
-            self.native.free(text)
+            self.native.free(content)
 
     def empty_cache(self) -> int:
         """Releases all cached objects that are not in use; returns how many."""
@@ -189,15 +177,15 @@ class RuntimeLibrary:
         self.native.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
 
     def memory_history(self) -> str:
-        """Returns a table of the places in the program that had allocated memory when each device's
-        memory use peaked. For each place, the table shows the bytes and the blocks.
+        """Returns a table of the places in the program that had allocated memory when the program's
+        device memory peaked. For each place, the table shows the bytes and the blocks.
 
         A place is the return address of a call of mgpuMemAlloc. For each place, the table shows the
         function, the file, and the offset in the file for addr2line. For JIT-compiled code the
-        table shows a plain address. If MGPU_RT_STATS was not set at the first call, a message
-        replaces the table.
+        table shows a plain address. The table needs the events of a trace: if MGPU_RT_TRACE was not
+        set at the first call, a message replaces the table.
         """
-        return _memory_table.memory_history(self.stats())
+        return _memory_table.memory_history(self._recording())
 
     def use_stream(self, stream: int) -> None:
         """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t; 0 ends the use of

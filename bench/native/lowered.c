@@ -1,8 +1,8 @@
 /* The frame around a lowered program: runs the program's main in rounds (rounds.h), and discards
  * the program's output, because printing is not measured.
  *
- *     PROGRAM statistics FIRST MORE    the library's statistics after so many calls of main, and
- *                                      after so many more: a list of two
+ *     PROGRAM record FILE FIRST OTHER MORE    writes the library's recording after FIRST calls of
+ *                                             main, and another one after MORE calls more
  *
  * With BENCH_GRAPH the frame builds a graph from the program's main (graph.h). The first line of
  * output is the time to build the graph; each later line is the time of a round of replays. */
@@ -10,7 +10,7 @@
 #include "rounds.h"
 
 void lowered_main(void); /* the program's main, renamed */
-char *mgpu_rt_stats_json(void);
+void *mgpu_rt_record(size_t *bytes);
 
 void printI64(int64_t value);
 void printF32(float value);
@@ -36,22 +36,17 @@ void _mlir_ciface_printMemrefI32(void *memref) {
     (void)memref;
 }
 
-/* Calls main `calls` times, then prints the text `before` and the library's statistics. */
-static void print_after(FILE *answers, const char *before, long calls) {
+/* Calls main `calls` times, then writes the library's recording to a file. Returns 0 on success. */
+static int record_after(const char *path, long calls) {
+    size_t size = 0;
     for (long i = 0; i < calls; i++)
         lowered_main();
     wait_for_device();
-    char *said = mgpu_rt_stats_json();
-    fprintf(answers, "%s%s", before, said ? said : "null");
-    free(said);
-}
-
-static int print_statistics(const char *first, const char *more) {
-    FILE *answers = take_answers();
-    print_after(answers, "[", atol(first));
-    print_after(answers, ", ", atol(more));
-    fprintf(answers, "]\n");
-    return fclose(answers);
+    void *recording = mgpu_rt_record(&size);
+    FILE *file = recording ? fopen(path, "w") : NULL;
+    const bool written = file && fwrite(recording, 1, size, file) == size;
+    free(recording);
+    return file && fclose(file) == 0 && written ? 0 : 1;
 }
 
 /* Builds BUILDINGS graphs at the first request, and replays the last graph in rounds at later
@@ -79,7 +74,7 @@ static int serve_graph(void) {
 int main(int argc, char **argv) {
     if (wants_graph())
         return serve_graph();
-    if (argc == 4 && strcmp(argv[1], "statistics") == 0)
-        return print_statistics(argv[2], argv[3]);
+    if (argc == 6 && strcmp(argv[1], "record") == 0)
+        return record_after(argv[2], atol(argv[3])) || record_after(argv[4], atol(argv[5]));
     return serve(argc, argv, lowered_main);
 }

@@ -48,44 +48,14 @@ int mgpu_rt_empty_cache(void);
  * calls that `make_room` makes bypass the overrides. A forked child also calls `make_room`. */
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
 
-/* Returns the present statistics as JSON; the caller frees the text with free(). Returns NULL if
- * memory ran out.
- *
- *     process    pid, rank (null without MPI), program, ended ("exit", "unfinished"), seconds since
- *                the first call, date of the first call (seconds since 1970)
- *     start      ns of HIP's own start, which no call's time contains
- *     device     name of the first device that the program used; hip: HIP's release (null: unknown)
- *     failed     number of failed calls, by function ("(others)": functions outside the ABI) and by
- *                HIP's name of the error
- *     abi        the program's calls, by function: calls, ns
- *     hip        the library's calls of HIP, by function: calls, ns
- *     overridden calls that a runtime in Python answered; `hip` lacks the calls of HIP that this
- *                runtime made
- *     kernels    by name: launches, ns within the launching calls, module: the gpu.module of the
- *                kernel's image (null: unknown). If several images have kernels of one name, the
- *                gpu.module precedes the name ("main_kernel_0::main_kernel"), or 8 digits of the
- *                image's hash. "(others)": kernels that did not come from mgpuModuleGetFunction
- *     copies     to_device, from_device, on_device, fill: calls, bytes. unknown: neither end is
- *                memory from mgpuMemAlloc (with MGPU_RT_CACHE=off: all copies)
- *     modules    by image: its hash, bytes, loads by the program, loads by the driver, number of
- *                kernels looked up, name of its gpu.module (null: unknown), reason why the library
- *                loads the image again each time (null: no reason)
- *     cache      of modules, functions, streams, events, memory, registrations: hits, misses,
- *                evictions
- *     graphs     built, refused, launches, nodes (in all launches), plain: calls of functions of
- *                `mgpu-rt lower --graph` that ran without a graph
- *     kept       host memory that stays registered although the program has unregistered it: its
- *                ranges and bytes; ranges that were unregistered from HIP because their pages
- *                changed, and because of the limit
- *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks. peak:
- * the blocks and bytes that the program held at its peak, by the place that allocated them: symbol
- * and file of the caller of mgpuMemAlloc (null: unknown), and the offset in the file, or in memory
- *     rendered   the tables that MGPU_RT_STATS=1 prints, as text (null: memory ran out)
- *     manager    none, starting, serving, ended
+/* Returns a copy of the recording so far, which the caller frees with free(), and stores its size.
+ * Returns NULL if memory ran out. A recording begins with a head that names each field and its
+ * place; the files of MGPU_RT_STATS and MGPU_RT_TRACE have the same format. `mgpu-rt stats` and
+ * mgpu_rt.stats() read it, and docs/statistics.md describes their JSON.
  *
  * Calls, times and hits are 0 unless MGPU_RT_STATS or MGPU_RT_TRACE was set at the first call. The
  * library always counts misses, evictions, and bytes of memory. */
-char *mgpu_rt_stats_json(void);
+void *mgpu_rt_record(size_t *bytes);
 
 /* ---- scratch buffers ----
  *

@@ -10,11 +10,8 @@
 
 #pragma GCC visibility push(default)
 
-/* Reads the recording at a path. Returns the recorded statistics, as mgpu_rt_stats_json does, or
- * the recorded trace as JSON. A process with MGPU_RT_STATS or MGPU_RT_TRACE leaves a recording if
- * the process does not end by exit. The caller frees the text with free(). After a failure returns
- * NULL and sets errno; EBADMSG means that the file is no complete recording of this version. */
-char *mgpu_rt_recording_json(const char *path);
+/* Returns the manager's state: none, starting, serving, ended. */
+const char *mgpu_rt_manager(void);
 
 /* Finds the hash and the name of an image. If several images have kernels with equal names, the
  * statistics print the image's name or hash before the kernel's name. Copies the name of the

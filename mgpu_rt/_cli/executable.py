@@ -3,13 +3,16 @@ program."""
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
+import resource
 import shutil
 import signal
 import stat
 import struct
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from mgpu_rt._cli.errors import CommandError
@@ -163,6 +166,78 @@ def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> N
         os.execve(path, [program, *arguments], environ)
     except OSError as error:
         raise CommandError(f"'{path}' cannot be executed: {why_not(path, error)}", 126) from None
+
+
+#: Signals that `mgpu-rt run` does not pass on. No process can pass on SIGKILL and SIGSTOP. Others
+#: stop or continue a job of the shell, or are about this process itself.
+_OWN_SIGNALS = {
+    signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
+    signal.SIGCONT, signal.SIGCHLD, signal.SIGWINCH, signal.SIGPIPE, signal.SIGXFSZ,
+    signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTRAP,
+    signal.SIGSYS,
+}  # fmt: skip
+
+_PR_SET_PDEATHSIG = 1
+
+
+def execute_and_wait(
+    program: str,
+    arguments: list[str],
+    environ: Mapping[str, str],
+    more: Callable[[], dict[str, str]],
+) -> tuple[int, int]:
+    """Executes the program in a child process, whose environment also contains the variables that
+    `more` returns there. Returns the child's process id and its wait status.
+
+    Passes on the signals that processes send to this process. The terminal's signals, such as that
+    of Ctrl-C, reach the program without help, because it is in the same process group. If this
+    process is killed, so is the program."""
+    libc = ctypes.CDLL(None)
+    parent = os.getpid()
+    watched = signal.valid_signals() - _OWN_SIGNALS
+    on_end = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a caller may ignore it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched | {signal.SIGCHLD})
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if not child:
+        try:
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(1)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.signal(signal.SIGCHLD, on_end)
+            execute(program, arguments, {**environ, **more()})
+        except CommandError as error:
+            error.show()
+            os._exit(error.exit_code)
+        finally:
+            os._exit(1)
+    while True:
+        told = signal.sigwaitinfo(watched | {signal.SIGCHLD})
+        if told.si_signo != signal.SIGCHLD:
+            if told.si_code <= 0 and told.si_pid != child:  # another process has sent it
+                os.kill(child, told.si_signo)
+            continue
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            return child, status
+
+
+def end_as(status: int) -> NoReturn:
+    """Ends this process as the process with this wait status has ended."""
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        sys.exit(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program may have dumped its own
+    if -code not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(-code, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
+    os.kill(os.getpid(), -code)
+    sys.exit(128 - code)
 
 
 def why_not(path: str, error: OSError) -> str:

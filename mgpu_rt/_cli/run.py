@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import NoReturn
 
 import click
 
@@ -27,17 +28,16 @@ from mgpu_rt._cli.errors import CommandError
     "--stats-json",
     type=parameters.PATH,
     metavar="PATH",
-    help="Write the statistics to this file, as JSON at exit; `mgpu-rt stats PATH` also reads "
-    "what a killed program left. %p becomes the process id, and %r MPI's rank. Without %p "
-    "and %r, ranks and children of fork get files of their own: s.json, s.rank3.json, "
-    "s.12345.json.",
+    help="Write the statistics to this file, as JSON, when the program has ended, also if it was "
+    "killed. %p becomes the process id, and %r MPI's rank. Without %p and %r, ranks and child "
+    "processes get files of their own: s.json, s.rank3.json, s.12345.json.",
 )
 @click.option(
     "--trace",
     type=parameters.PATH,
     metavar="PATH",
-    help="Record each call in this file, as a Chrome trace for ui.perfetto.dev (%p and %r as "
-    "above). If the program was killed, `mgpu-rt stats PATH -o OUT` makes the Chrome trace.",
+    help="Write the time of each call to this file, as a Chrome trace for ui.perfetto.dev (%p and "
+    "%r as above), when the program has ended.",
 )
 @click.option(
     "--exclusive",
@@ -88,8 +88,9 @@ def run(
 ) -> None:
     """Run PROGRAM with mgpu_rt preloaded.
 
-    The program replaces this command's process: the command returns the program's exit status, and
-    signals reach the program. The program's child processes have mgpu_rt preloaded too. Status 2:
+    The command returns the program's exit status, and signals reach the program. The program
+    replaces this command's process; with --stats-json and --trace this command waits for the
+    program instead. The program's child processes have mgpu_rt preloaded too. Status 2:
     the command could not prepare the run; the message gives the reason. Status 127 and 126, as from
     a shell: PROGRAM is missing, or cannot be executed.
     """
@@ -101,16 +102,12 @@ def run(
         raise CommandError(
             "--lazy needs --exclusive: another user of HIP could see that a wait was postponed"
         )
-    for output in filter(None, (stats_json, trace)):
-        files.check_writable(output)
+    for output in (stats_json, trace):
+        if output is not None:
+            files.check_writable(output)
     environment = preload.environment(preload.announced(device))
-    wanted = ["1"] if stats else []
-    if stats_json:
-        wanted.append(os.path.abspath(stats_json))
-    if wanted:
-        environment["MGPU_RT_STATS"] = ",".join(wanted)
-    if trace:
-        environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
+    if stats:
+        environment["MGPU_RT_STATS"] = "1"
     if exclusive:
         environment["MGPU_RT_EXCLUSIVE"] = "on"
     if lazy:
@@ -130,6 +127,28 @@ def run(
         )
     if reason:
         click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
-    if stats or stats_json or trace or fail_on_error or runtime or hooks:
+    if stats_json or trace:
+        _record(stats_json or "", trace or "", program, list(arguments), environment)
+    if stats or fail_on_error or runtime or hooks:
         environment |= preload.shown_of_this_process()
     executable.execute(program, list(arguments), environment)
+
+
+def _record(
+    stats_json: str, trace: str, program: str, arguments: list[str], environment: dict[str, str]
+) -> NoReturn:
+    """Runs the program, writes the outputs, and ends as the program has ended."""
+    from mgpu_rt._cli import executable, preload, recording
+
+    with recording.folder_beside(stats_json or trace) as folder:
+        name = os.path.join(folder, "%p")
+        if trace:
+            environment["MGPU_RT_TRACE"] = name
+        else:
+            table = environment.get("MGPU_RT_STATS") == "1"
+            environment["MGPU_RT_STATS"] = f"1,{name}" if table else name
+        child, status = executable.execute_and_wait(
+            program, arguments, environment, preload.shown_of_this_process
+        )
+        recording.convert(folder, recording.Outputs(stats_json, trace), child)
+    executable.end_as(status)

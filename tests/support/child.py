@@ -16,7 +16,6 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
-import json
 import os
 import re
 import sys
@@ -30,6 +29,8 @@ from cffi import FFI
 from mgpu_rt import _abi
 from mgpu_rt._cli import cuda, softgpu
 from mgpu_rt._lowering.toolchain import ToolchainMissing
+from mgpu_rt._record import Recording
+from mgpu_rt._record_json import statistics
 from tests.support import nursery
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,8 +194,13 @@ class Mgpu:
         assert self.lib.mgpu_rt_intercept(name, self.lib.mgpu_rt_native(name)) == 0
 
     def stats(self) -> dict:
-        """mgpu_rt_stats_json, parsed."""
-        return json.loads(self.ffi.string(self.lib.mgpu_rt_stats_json()))
+        """Returns the statistics in mgpu_rt_record's recording."""
+        size = self.ffi.new("size_t *")
+        content = self.lib.mgpu_rt_record(size)
+        try:
+            return statistics(Recording(self.ffi.buffer(content, size[0])[:]))
+        finally:
+            self.lib.free(content)
 
 
 def stub_header() -> str:
@@ -251,7 +257,7 @@ def declarations() -> tuple[FFI, FFI]:
     """Declares the functions of the library, of HIP and of the stub; cffi takes 20 ms to parse
     these declarations."""
     ours, stubs = FFI(), FFI()
-    ours.cdef(_abi.cdef())
+    ours.cdef(_abi.cdef() + "void free(void *);")
     stubs.cdef(stub_header() + _HIP_DECLARATIONS)
     return ours, stubs
 

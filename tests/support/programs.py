@@ -14,6 +14,7 @@ from pathlib import Path
 from bench import PROGRAMS
 from bench.setup.printing import print_library
 from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
+from tests.support import recordings
 from tests.support.child import BUILD, STUB, environment, library
 from tests.support.folders import folder
 from tests.support.patience import HANG
@@ -135,11 +136,15 @@ def execute(command: list[str], env: dict[str, str], *, stats: bool = False) -> 
             env = {**env, "HIPSTUB_LOG": str(log_path)}
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
         signal = max(0, -done.returncode)
-        return Outcome(signal, done.stdout, done.stderr, _json(log_path), _json(stats_path))
+        return Outcome(signal, done.stdout, done.stderr, _json(log_path), _stats(stats_path))
 
 
 def _json(path: Path) -> dict | None:
     return json.loads(path.read_text()) if path.exists() else None
+
+
+def _stats(path: Path) -> dict | None:
+    return recordings.stats(path) if path.exists() else None
 
 
 def run(

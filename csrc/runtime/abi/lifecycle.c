@@ -302,7 +302,7 @@ static void install(const struct hip_library *library, struct found found) {
     event_cache_open();
     if (stats_wanted()) {
         driver_calls_watch();
-        recorder_open(false);
+        recorder_open();
         at_quick_exit(close_quickly); /* exit itself runs run_exit and close_recorder */
     }
     report_found(library->path, found.devices);
@@ -331,13 +331,10 @@ static void find_and_install(void) {
     pthread_mutex_unlock(&start_lock);
 }
 
-/* A forked child gets its own files at its first call, so a child that only executes another
- * program gets no files. HIP's objects belong to the parent. So the child's first call asks HIP for
+/* HIP's objects belong to the parent. So the child's first call asks HIP for
  * new objects, and HIP reports that it does not work in the child. */
 static void open_in_child(void) {
     pthread_mutex_lock(&start_lock);
-    if (runtime_is(MODE_FORKED) && stats_wanted())
-        recorder_open(true);
     if (runtime_is(MODE_FORKED))
         PROOF_STEP(objects_are_the_parents, caches_invalidate(ALL_DEVICES));
     fetch_and_release(&runtime_mode, ~(unsigned)MODE_FORKED);

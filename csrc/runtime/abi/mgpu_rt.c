@@ -22,8 +22,6 @@
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"
 #include "telemetry/recording/recorder.h"
-#include "telemetry/recording/recordings.h"
-#include "telemetry/recording/statistics.h"
 
 #include <stdio.h>
 
@@ -50,8 +48,8 @@ int mgpu_rt_use_stream(hipStream_t handle) {
     return stream_use_external(thread, handle) ? 0 : -1;
 }
 
-char *mgpu_rt_stats_json(void) {
-    return statistics_json();
+void *mgpu_rt_record(size_t *bytes) {
+    return recorder_copy(bytes);
 }
 
 /* ---- graphs: an override sees nothing of what one replays ---- */
@@ -157,8 +155,8 @@ void mgpu_rt_report(const char *call, int error) {
 
 /* ---- mgpu_rt_private.h ---- */
 
-char *mgpu_rt_recording_json(const char *path) {
-    return recording_json(path);
+const char *mgpu_rt_manager(void) {
+    return recorder_manager();
 }
 
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size) {

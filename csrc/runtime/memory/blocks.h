@@ -25,7 +25,6 @@
 #include "proof.h"
 #include "shared/caches.h"
 #include "shared/handles.h"
-#include "shared/sites.h"
 #include "shared/thread.h"
 #include "shared/types.h"
 #include "streams/streams.h"
@@ -253,7 +252,6 @@ static inline void block_tell(const struct block *block, int sign) {
         return;
     const ptrdiff_t bytes = sign * (ptrdiff_t)block_asked(block);
     call_tell_held(block_device(block), bytes);
-    sites_count(block_address(block), block_device(block), bytes);
 }
 
 /* Returns how many bytes HIP has allocated for the library's blocks on a device. */

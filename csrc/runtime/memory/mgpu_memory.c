@@ -17,7 +17,6 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "shared/sites.h"
 #include "shared/thread.h"
 #include "streams/streams.h"
 #include "telemetry/call.h"
@@ -145,5 +144,4 @@ void told_mgpuMemFree(void *ptr, hipStream_t stream) {
     if (!free_memory_at(ptr, stream) || !held)
         return;
     call_tell_held(device, -(ptrdiff_t)size);
-    sites_count(ptr, device, -(ptrdiff_t)size);
 }

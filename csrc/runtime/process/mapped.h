@@ -59,8 +59,4 @@ bool mapped_for_good(const void *data, size_t size);
 enum { MAPPED_SYMBOL = 256 };
 bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]);
 
-/* Finds the name of the function that contains an address, and the address's distance from the
- * function's start. */
-bool mapped_code_symbol(const void *address, char name[MAPPED_SYMBOL], size_t *offset);
-
 #endif

@@ -22,8 +22,6 @@ struct object {
     uintptr_t address; /* looked for */
     char path[PATH_MAX];
     uintptr_t value; /* the symbol's address according to the file */
-    bool is_code;    /* the address may point into the middle of the symbol */
-    size_t offset;   /* the address's offset from the symbol's start */
     size_t segments;
     ElfW(Phdr) segment[MOST_SEGMENTS];
 };
@@ -87,11 +85,8 @@ static bool find_symbols(int file, const ElfW(Ehdr) * header, uint32_t type, Elf
 }
 
 static bool names(const ElfW(Sym) * symbol, const struct object *object) {
-    const unsigned type = ELF64_ST_TYPE(symbol->st_info);
-    if (symbol->st_shndx == SHN_UNDEF || !symbol->st_name)
-        return false;
-    return object->is_code ? type == STT_FUNC && object->value - symbol->st_value < symbol->st_size
-                           : type == STT_OBJECT && object->value == symbol->st_value;
+    return symbol->st_shndx != SHN_UNDEF && symbol->st_name &&
+           ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && object->value == symbol->st_value;
 }
 
 /* Returns the offset of the symbol's name in the string table. Returns 0 if no name is found; a
@@ -104,10 +99,8 @@ static uint32_t find_name(int file, const ElfW(Shdr) * symbols, struct object *o
         if (!read_at(file, some, size, symbols->sh_offset + at))
             return 0;
         for (size_t i = 0; i < size / sizeof *some; i++)
-            if (names(&some[i], object)) {
-                object->offset = object->value - some[i].st_value;
+            if (names(&some[i], object))
                 return some[i].st_name;
-            }
     }
     return 0;
 }
@@ -150,11 +143,4 @@ static bool find_symbol(struct object *object, char name[MAPPED_SYMBOL]) {
 bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]) {
     struct object object = {.address = (uintptr_t)address};
     return find_symbol(&object, name);
-}
-
-bool mapped_code_symbol(const void *address, char name[MAPPED_SYMBOL], size_t *offset) {
-    struct object object = {.address = (uintptr_t)address, .is_code = true};
-    const bool found = find_symbol(&object, name);
-    *offset = object.offset;
-    return found;
 }

@@ -8,7 +8,6 @@
 #define MGPU_RT_CALL_H
 
 #include "mgpu.h"
-#include "proof.h"
 
 /* How a call was served. */
 enum call_how {
@@ -68,7 +67,7 @@ static inline void call_tell_held(int device, ptrdiff_t bytes) {
 /* Records that the call failed. If the call is already recorded as refused, that record remains. */
 static inline void call_fail(hipError_t error) {
     call_now.error = error;
-    if (PROOF(call_was_not_refused, call_now.how != CALL_REFUSED))
+    if (call_now.how != CALL_REFUSED)
         call_now.how = CALL_FAILED;
 }
 
@@ -89,7 +88,7 @@ static inline void call_leave(const struct call *outer) {
     if (inner.error != hipSuccess)
         call_now.error = inner.error;
     call_tell_held(inner.held ? inner.device : outer->device, inner.held);
-    if (DOUBT(override_called_another, inner.function != outer->function))
+    if (inner.function != outer->function)
         return;
     call_now.how = inner.how;
     call_now.loaded = inner.loaded;

@@ -1,7 +1,6 @@
 #include "telemetry/counters.h"
 #include "atomics.h"
 #include "process/state.h"
-#include "proof.h"
 #include "telemetry/keys.h"
 
 #include <string.h>
@@ -63,9 +62,8 @@ void stats_failure(enum abi_index function, hipError_t error) {
 void stats_reset(void) {
     struct memory_account memory[MOST_DEVICES];
     memcpy(memory, counts.memory, sizeof memory);
-    void *fresh = mmap(
-        &counts, sizeof counts, PROT_READ | PROT_WRITE,
-        MAP_PRIVATE | MAP_ANONYMOUS | PROOF_VALUE(counts_are_in_new_pages, MAP_FIXED, 0), -1, 0);
+    void *fresh = mmap(&counts, sizeof counts, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (fresh != &counts)
         memset(&counts, 0, sizeof counts);
     memcpy(counts.memory, memory, sizeof memory);

@@ -34,9 +34,7 @@ static inline bool stats_wanted(void) {
     return options.stats[0] || options.trace[0] || options.trace_markers_on;
 }
 
-struct counter {
-    uint64_t calls, nanoseconds;
-};
+struct counter;
 
 uint64_t clock_ns(void); /* ns, CLOCK_MONOTONIC */
 void stats_call(struct counter *counter, uint64_t nanoseconds);
@@ -51,44 +49,116 @@ void stats_eviction(enum cache_kind cache);
 void stats_failure(enum abi_index function, hipError_t error);
 
 /* Sets the counters of a forked child to 0, except the counters of device memory. The child's
- * counters get new pages, because the parent may have mapped the old pages from a file. */
+ * counters get new pages, because the parent's pages may be those of its recording. */
 void stats_reset(void);
 
-/* ---- what was counted ---- */
+/* ---- what was counted: the fields of each struct (record.def) ----
+ *
+ *     F(group, type, name, length)   length: "", or the length of a text in brackets */
 
-struct cache_counter {
-    uint64_t hits, misses, evictions;
+#define MEMBER(group, type, name, length) type name length;
+
+/* The process that counts. */
+enum { PROGRAM_NAME = 232, MANAGER_NAME = 16 };
+#define PROCESS_FIELDS(F, G)                                                                       \
+    F(G, int64_t, id, )                                                                            \
+    F(G, int64_t, rank, )    /* -1: none */                                                        \
+    F(G, uint64_t, begin, )  /* as clock_ns */                                                     \
+    F(G, uint64_t, last, )   /* the end of the last call, or of the process */                     \
+    F(G, uint64_t, exited, ) /* 1: the process has ended by exit */                                \
+    F(G, int64_t, date, )    /* the begin, in seconds since 1970 */                                \
+    F(G, char, program, [PROGRAM_NAME])                                                            \
+    F(G, char, manager, [MANAGER_NAME]) /* the manager's state, "" before the end */
+struct process {
+    PROCESS_FIELDS(MEMBER, )
 };
+
+/* The duration of HIP's start, HIP's version, and the device on which HIP started. */
+enum { DEVICE_NAME = 232, OTHER_CALLS = 128 };
+#define START_FIELDS(F, G)                                                                         \
+    F(G, uint64_t, nanoseconds, )                                                                  \
+    F(G, int64_t, version, )               /* from hipRuntimeGetVersion; 0: unknown */             \
+    F(G, char, device, [DEVICE_NAME])      /* its name; "": unknown */                             \
+    F(G, char, other_calls, [OTHER_CALLS]) /* which call of HIP other code made first              \
+                                            * (driver/witness.h); "": unknown */
+struct start {
+    START_FIELDS(MEMBER, )
+};
+
+#define COUNTER_FIELDS(F, G) F(G, uint64_t, calls, ) F(G, uint64_t, nanoseconds, )
+struct counter {
+    COUNTER_FIELDS(MEMBER, )
+};
+
+#define CACHE_FIELDS(F, G)                                                                         \
+    F(G, uint64_t, hits, ) F(G, uint64_t, misses, ) F(G, uint64_t, evictions, )
+struct cache_counter {
+    CACHE_FIELDS(MEMBER, )
+};
+
+#define COPY_FIELDS(F, G) F(G, uint64_t, calls, ) F(G, uint64_t, bytes, )
 struct copy_counter {
-    uint64_t calls, bytes;
+    COPY_FIELDS(MEMBER, )
 };
 
 /* Device memory in bytes. `reserved`, `peak_reserved` and `blocks` are copied from the memory
  * cache's ledger at the end of each call. */
+#define MEMORY_FIELDS(F, G)                                                                        \
+    F(G, uint64_t, reserved, ) /* bytes of all blocks from HIP */                                  \
+    F(G, uint64_t, peak_reserved, )                                                                \
+    F(G, uint64_t, allocated, ) /* bytes that the program holds through counted calls */           \
+    F(G, uint64_t, peak_allocated, )                                                               \
+    F(G, uint64_t, blocks, )                                                                       \
+    F(G, uint64_t, live, ) /* blocks that the program holds */
 struct memory_account {
-    size_t reserved, peak_reserved;   /* bytes of all blocks from HIP: current and maximum */
-    size_t allocated, peak_allocated; /* bytes that the program holds through counted calls:
-                                       * current and maximum */
-    uint64_t blocks, live;            /* `live` is the number of blocks that the program holds */
+    MEMORY_FIELDS(MEMBER, )
 };
 
-/* Counts graphs (graphs/). `refused` counts the graphs that the library did not build and reported
- * on stderr. `nodes` is the sum of the nodes over all launches. `plain` counts how often a function
- * of `mgpu-rt lower --graph` ran without a graph. */
+/* Graphs (graphs/). */
+#define GRAPH_FIELDS(F, G)                                                                         \
+    F(G, uint64_t, built, )                                                                        \
+    F(G, uint64_t, refused, ) /* not built, and reported on stderr */                              \
+    F(G, uint64_t, launches, )                                                                     \
+    F(G, uint64_t, nodes, ) /* the sum over all launches */                                        \
+    F(G, uint64_t, plain, ) /* runs of functions of `lower --graph` without a graph */
 struct graph_counter {
-    uint64_t built, refused, launches, nodes, plain;
+    GRAPH_FIELDS(MEMBER, )
+};
+
+/* Host memory that stays registered with HIP after the program has unregistered the memory. */
+#define KEPT_FIELDS(F, G)                                                                          \
+    F(G, uint64_t, ranges, )  /* now */                                                            \
+    F(G, uint64_t, bytes, )   /* now */                                                            \
+    F(G, uint64_t, changed, ) /* registrations that ended because their pages changed */           \
+    F(G, uint64_t, limited, ) /* registrations that ended for the limit */
+struct kept_counter {
+    KEPT_FIELDS(MEMBER, )
+};
+
+/* The reasons why HIP allocated blocks of device memory, in place of the cache. */
+#define MADE_FIELDS(F, G)                                                                          \
+    F(G, uint64_t, first_use, ) /* no cached block was idle */                                     \
+    F(G, uint64_t, size, )      /* all idle blocks had other sizes */                              \
+    F(G, uint64_t, waits, )     /* each cached block of the size waited for a stream */            \
+    F(G, uint64_t, limit, ) /* HIP had freed a block of the size: for the limit, or for lack of    \
+                             * memory */                                                           \
+    F(G, uint64_t, other_code, ) /* blocks that other code had freed by calling HIP */
+struct made_counter {
+    MADE_FIELDS(MEMBER, )
 };
 
 /* A kernel of an image; a kernel of the same name in another image is a different kernel. Longer
  * names are cut off. */
-enum { MODULE_NAME = 112 };
+enum { MODULE_NAME = 112, KERNEL_NAME = 232 };
+#define KERNEL_FIELDS(F, G)                                                                        \
+    F(G, uint64_t, image, )           /* the image's hash; 0: unknown */                           \
+    F(G, char, module, [MODULE_NAME]) /* the image's gpu.module; "": unknown */                    \
+    F(G, char, name, [KERNEL_NAME])
 struct kernel_name {
-    uint64_t image;           /* the image's hash; 0: unknown */
-    char module[MODULE_NAME]; /* the gpu.module from which the image was built; "": unknown */
-    char name[232];
+    KERNEL_FIELDS(MEMBER, )
 };
 
-/* The reasons why an image is loaded again each time. */
+/* The reasons why an image is loaded again each time (record_head.c has the texts). */
 enum unshared {
     UNSHARED_NOT,
     UNSHARED_CACHE_OFF,
@@ -99,91 +169,33 @@ enum unshared {
 };
 
 /* The number of loads of an image. */
+#define MODULE_FIELDS(F, G)                                                                        \
+    F(G, uint64_t, bytes, )                                                                        \
+    F(G, uint64_t, loads, )                                                                        \
+    F(G, uint64_t, driver_loads, )                                                                 \
+    F(G, uint64_t, why, ) /* enum unshared */                                                      \
+    F(G, char, name, [MODULE_NAME])
 struct module_counter {
-    uint64_t bytes, loads, driver_loads;
-    uint64_t why; /* enum unshared */
-    char name[MODULE_NAME];
+    MODULE_FIELDS(MEMBER, )
 };
 
-/* The process that counts. */
-struct process {
-    int64_t id, rank; /* -1: none */
-    uint64_t begin;   /* as clock_ns */
-    int64_t date;     /* the time at which the recording began, in seconds since 1970 */
-    char program[232];
-};
+enum { RECORD_HEAD = 16384, COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, FAILURES = 1024 };
 
-/* The duration of HIP's start, HIP's version, and the device on which HIP started. */
-struct start {
-    uint64_t nanoseconds;
-    int64_t version;       /* version from hipRuntimeGetVersion; 0: unknown */
-    char device[232];      /* the device's name; "": unknown */
-    char other_calls[128]; /* which call of HIP other code made first (driver/witness.h); "":
-                            * unknown */
-};
-
-/* Host memory that stays registered with HIP after the program has unregistered the memory.
- * `ranges` and `bytes` are current values. `changed` counts the registrations that ended because
- * their pages changed. `limited` counts the registrations that ended because the limit was
- * exceeded. */
-struct kept_counter {
-    uint64_t ranges, bytes; /* now */
-    uint64_t changed, limited;
-};
-
-/* The reasons why HIP allocated blocks of device memory, in place of the cache. */
-struct made_counter {
-    uint64_t first_use; /* no cached block was idle */
-    uint64_t size;      /* all idle blocks had other sizes */
-    uint64_t waits;     /* each cached block of the size waited for a stream */
-    uint64_t limit; /* HIP had freed a block of the size: for the limit, or for lack of memory */
-    uint64_t other_code; /* number of blocks that other code had freed by calling HIP */
-};
-
-/* A place in the program's code that allocates device memory. `bytes` and `blocks` are the current
- * values. `peak_bytes` and `peak_blocks` are the values at the time when the program held the most
- * memory on the place's device. */
-struct site_counter {
-    uint64_t bytes, blocks, peak_bytes, peak_blocks;
-    uint64_t offset;  /* offset in the file; address in memory if no file contains the place */
-    char symbol[152]; /* name with an offset; "": unknown */
-    char file[160];   /* "": no file contains the place, such as a place in a JIT's code */
-};
-
-enum { SITES = 256 };
-
-enum { COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, FAILURES = 1024 };
-
-/* All counters. The struct has its own pages, because a file may be mapped over these pages
- * (output.h). */
+/* All counters. The struct has its own pages, because a recording may be mapped over these pages
+ * (record_file.h). It begins with the head of the recording (record_head.h). */
 struct counts {
-    struct process process;
-    struct start start;
-    uint64_t last; /* time of the end of the program's last call */
-    struct counter abi[ABI_COUNT], hip[HIP_COUNT];
-    struct cache_counter caches[CACHE_COUNT];
-    struct copy_counter copies[COPY_WAYS];
-    struct memory_account memory[MOST_DEVICES];
-    uint64_t site_keys[SITES];            /* keys.h */
-    struct site_counter sites[SITES + 1]; /* the last row counts all places without a row of their
-                                           * own */
-    uint64_t site_devices[SITES + 1], site_held[MOST_DEVICES], site_peaks[MOST_DEVICES];
-    uint64_t site_grows[MOST_DEVICES]; /* 1: the memory is at its peak now, and the sites' peak
-                                        * values are not stored yet */
-    struct graph_counter graphs;
-    struct kept_counter kept;
-    struct made_counter made;
-    uint64_t failure_keys[FAILURES], failures[FAILURES]; /* keys of failed calls (keys.h), and their
-                                                          * counts */
-    uint64_t overridden; /* number of calls that an override answered without calling this library
-                          */
-    struct counter other_kernels; /* launches of kernels without a row, such as kernels launched by
-                                   * host symbol, and kernels whose handle came from HIP */
-    uint64_t kernel_keys[KERNELS], module_keys[MODULES]; /* table of keys (keys.h); a module's key
-                                                          * is its hash */
-    struct counter kernels[KERNELS];                     /* launches */
-    struct kernel_name kernel_names[KERNELS];
-    struct module_counter modules[MODULES];
+    char head[RECORD_HEAD];
+#define RECORD_COUNTS
+#define ONE(name, type, fields) type name;
+#define MANY(name, type, count, fields) type name[count];
+#define VALUE(name) uint64_t name;
+#define VALUES(name, count) uint64_t name[count];
+#include "telemetry/record.def"
+#undef VALUES
+#undef VALUE
+#undef MANY
+#undef ONE
+#undef RECORD_COUNTS
 } __attribute__((aligned(COUNT_PAGE)));
 
 /* Returns the key of a failure, which combines the function and the error. If the failure belongs

@@ -1,8 +1,12 @@
 #include "telemetry/trace.h"
 #include "atomics.h"
+#include "process/state.h"
 #include "telemetry/keys.h"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -17,7 +21,7 @@ static void name_thread(struct trace *trace, uint32_t thread) {
     bool fresh;
     const size_t place = key_enter(trace->thread_keys, TRACE_THREADS, thread, &fresh);
     if (place < TRACE_THREADS)
-        prctl(PR_GET_NAME, trace->thread_names[place]);
+        prctl(PR_GET_NAME, trace->thread_names[place].name);
 }
 
 static uint32_t this_thread(struct trace *trace) {
@@ -38,6 +42,29 @@ void trace_add(const struct trace_event *event) {
     memcpy(&place->begin, &event->begin, sizeof *place - offsetof(struct trace_event, begin));
     place->thread = thread;
     store_release(&place->number, number + 1);
+}
+
+/* A forked child may not call the loader: a thread of its parent may have held the loader's lock.
+ */
+static void name_place(struct place *place, const void *address) {
+    Dl_info found;
+    struct link_map *object = NULL;
+    place->offset = (uintptr_t)address;
+    if (runtime_forked || !dladdr1(address, &found, (void **)(void *)&object, RTLD_DL_LINKMAP) ||
+        !found.dli_fname)
+        return;
+    place->offset -= object->l_addr;
+    snprintf(place->file, sizeof place->file, "%s", found.dli_fname);
+}
+
+uint16_t trace_place(const void *address) {
+    struct trace *trace = trace_now;
+    bool fresh = false;
+    const size_t row =
+        address ? key_enter(trace->place_keys, PLACES, (uintptr_t)address, &fresh) : PLACES;
+    if (fresh)
+        name_place(&trace->places[row], address);
+    return row < PLACES ? (uint16_t)(row + 1) : 0;
 }
 
 void trace_into(struct trace *trace) {

@@ -1,9 +1,9 @@
-/* MGPU_RT_TRACE: the time of each call by the program and of each call to the driver; trace_json.c
- * writes these times for ui.perfetto.dev.
+/* MGPU_RT_TRACE: the time of each call by the program and of each call to the driver, for
+ * ui.perfetto.dev.
  *
- * A trace costs as much time as statistics: about 80 ns for each call, to read the clock. The
- * trace's file contains the newest events, in a ring of 48 MiB. Times are those of CLOCK_MONOTONIC,
- * so that traces of several processes on one machine have the same time axis. */
+ * A trace costs as much time as statistics: about 80 ns for each call, to read the clock. A
+ * recording with a trace contains the newest events, in a ring of 64 MiB. Times are those of
+ * CLOCK_MONOTONIC, so that traces of several processes on one machine have the same time axis. */
 #ifndef MGPU_RT_TRACE_H
 #define MGPU_RT_TRACE_H
 
@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* record_head.c has the names. */
 enum trace_kind {
     TRACE_PROGRAM, /* a call by the program: `function` is an abi_index, and `detail` is an enum
                     * call_how */
@@ -20,28 +21,57 @@ enum trace_kind {
     TRACE_GRAPH,   /* a launch of a graph; `bytes` is the graph's number of nodes */
     TRACE_MEMORY,  /* `function` is the device, `nanoseconds` is the number of allocated bytes, and
                     * `bytes` is the number of cached bytes */
+    TRACE_KINDS
 };
 
 enum { TRACE_NO_STREAM = UINT16_MAX, TRACE_NO_KERNEL = UINT16_MAX };
 
+/* The fields' format is that of counters.h. */
+#define EVENT_FIELDS(F, G)                                                                         \
+    F(G, uint64_t, number, ) /* counted from 1; 0: incompletely written */                         \
+    F(G, uint64_t, begin, )                                                                        \
+    F(G, uint64_t, nanoseconds, )                                                                  \
+    F(G, uint64_t, bytes, )                                                                        \
+    F(G, uint64_t, address, ) /* the block of an allocation or a free */                           \
+    F(G, uint32_t, thread, )                                                                       \
+    F(G, uint16_t, kind, )                                                                         \
+    F(G, uint16_t, function, )                                                                     \
+    F(G, uint16_t, kernel, )                                                                       \
+    F(G, uint16_t, stream, )                                                                       \
+    F(G, uint16_t, detail, )                                                                       \
+    F(G, uint16_t, error, ) /* HIP's error number, if the call failed */                           \
+    F(G, uint16_t, place, ) /* of an allocation: 1 + the row of the place; 0: unknown */
 struct trace_event {
-    uint64_t number; /* counted from 1; 0: incompletely written */
-    uint64_t begin, nanoseconds, bytes;
-    uint32_t thread;
-    uint16_t kind, function;
-    uint16_t kernel, stream, detail, error; /* HIP's error number, if the call failed */
+    EVENT_FIELDS(MEMBER, )
 };
 
-enum { TRACE_EVENTS = 1 << 20, TRACE_THREADS = 1024, TRACE_NAME = 16 };
+enum { TRACE_EVENTS = 1 << 20, TRACE_THREADS = 1024, THREAD_NAME = 16, PLACES = 256 };
+
+#define THREAD_FIELDS(F, G) F(G, char, name, [THREAD_NAME])
+struct thread_name {
+    THREAD_FIELDS(MEMBER, )
+};
+
+/* A place in the program's code that allocates device memory. */
+enum { PLACE_FILE = 248 };
+#define PLACE_FIELDS(F, G)                                                                         \
+    F(G, uint64_t, offset, ) /* address in the file, or in memory without one */                   \
+    F(G, char, file, [PLACE_FILE])
+struct place {
+    PLACE_FIELDS(MEMBER, )
+};
 
 struct trace {
-    struct process process;
-    uint64_t next; /* number of events so far */
-    uint64_t thread_keys[TRACE_THREADS];
-    char thread_names[TRACE_THREADS][TRACE_NAME];
-    struct kernel_name kernel_names[KERNELS];
-    struct trace_event events[TRACE_EVENTS];
-} __attribute__((aligned(COUNT_PAGE)));
+#define RECORD_TRACE
+#define MANY(name, type, count, fields) type name[count];
+#define VALUE(name) uint64_t name;
+#define VALUES(name, count) uint64_t name[count];
+#include "telemetry/record.def"
+#undef VALUES
+#undef VALUE
+#undef MANY
+#undef RECORD_TRACE
+};
 
 /* NULL if nothing is traced. */
 extern struct trace *trace_now;
@@ -53,6 +83,10 @@ static inline bool trace_on(void) {
 /* Adds an event of the calling thread; thread-safe, without a lock. The caller has checked
  * trace_on. A new event replaces the oldest one. */
 void trace_add(const struct trace_event *event);
+
+/* Returns 1 + the row of a place in the program's code; 0 if the table has no space for it. The
+ * caller has checked trace_on. */
+uint16_t trace_place(const void *address);
 
 /* Makes trace_add record all later events in `trace`, whose pages must be new. If `trace` is NULL,
  * tracing is off, as in a forked child. */

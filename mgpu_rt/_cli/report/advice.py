@@ -86,7 +86,6 @@ def _of_caches(side: Side) -> Iterator[Advice]:
             "use one for more work. MGPU_RT_STREAM_LIMIT (32) bounds the streams that are kept.",
         )
 
-
     if side.statistics.made.waits >= MANY:
         yield Advice(
             "Freed memory waits for other chains of tokens",

@@ -14,22 +14,22 @@ from mgpu_rt._cli import parameters
     "--out",
     type=parameters.PATH,
     metavar="OUT",
-    help="If FILE comes from `mgpu-rt run --trace FILE`, and the program was killed: write its "
-    "Chrome trace to OUT (- for stdout), for ui.perfetto.dev. A program that exits writes "
-    "the Chrome trace itself.",
+    help="If FILE is a recording: write its Chrome trace to OUT (- for stdout), for "
+    "ui.perfetto.dev, or its statistics as JSON if it contains no trace.",
 )
 @parameters.as_json
 def stats(file: str, out: str | None, as_json: bool) -> None:
-    """Show statistics as tables, or write the trace of a killed program.
+    """Show statistics as tables, or convert a recording.
 
-    FILE comes from `mgpu-rt run --stats-json FILE`, even if the program was killed or still runs.
+    FILE comes from `mgpu-rt run --stats-json FILE`. FILE may also be a recording, which
+    MGPU_RT_STATS=FILE and MGPU_RT_TRACE=FILE leave, even if the program was killed or still runs.
     "–" stands for a value that was not counted.
     """
     from mgpu_rt._cli.stats import tables
-    from mgpu_rt._cli.stats.statistics import read, write_trace
+    from mgpu_rt._cli.stats.statistics import convert, read
 
     if out:
-        return write_trace(file, out)
+        return convert(file, out)
     statistics = read(file)
     if as_json:
         parameters.show_json(statistics.raw)

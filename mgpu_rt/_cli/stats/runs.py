@@ -59,7 +59,7 @@ def _run_of(folder: Path) -> Run:
 
 def both(command: Sequence[str], device: str, read: Callable[[Path], Read]) -> tuple[Read, Read]:
     """Calls `read` on the folder of each run, and returns the two results. A run's folder contains
-    a statistics file for each process. Raises CommandError."""
+    a recording of each process. Raises CommandError."""
     before, after = _each(command, device, read, _BOTH)
     return before, after
 
@@ -77,7 +77,8 @@ def _each(
     environment = {
         name: value
         for name, value in preload.environment(preload.announced(device)).items()
-        if name not in {"MGPU_RT_TRACE", *(name for side in sides for name in side)}
+        if name
+        not in {"MGPU_RT_STATS", "MGPU_RT_TRACE", *(name for side in sides for name in side)}
     }
 
     def run(side: dict[str, str]) -> Read:

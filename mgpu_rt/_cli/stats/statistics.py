@@ -1,12 +1,13 @@
-"""Reads statistics files, which MGPU_RT_STATS=PATH writes."""
+"""Reads statistics files, which `mgpu-rt run --stats-json` writes, and recordings."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
-import errno
 import json
 import math
-from collections.abc import Hashable, Iterable
+import struct
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,9 +17,12 @@ from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._files import read as read_file
 from mgpu_rt._images.kernel_names import full_name
 from mgpu_rt._memory_table import memory_summary
+from mgpu_rt._record import Damaged, Recording, is_recording
+from mgpu_rt._record_json import statistics, trace
 from mgpu_rt._text import shown
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes a statistics file"
+HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
 
 ENDING = ".json"  # ending of the files that `compare` and `report` make a run write
 
@@ -198,7 +202,7 @@ class Statistics:
     device: Device | None = None
     other_calls: str = ""  # which call of HIP other code made first; empty if HIP does not report
     memory: str = ""  # a table of each device's memory
-    rendered: str = ""  # the tables that an exit prints; empty if an older library wrote the file
+    registered: str = ""  # a sentence about registered memory
     raw: dict[str, Any] = field(default_factory=dict)  # the file's content
 
     @property
@@ -218,6 +222,18 @@ class Statistics:
         )
 
 
+def _registered(cache: Cache | None, kept: dict[str, int]) -> str:
+    """Returns a sentence about registered memory; returns "" if none was registered."""
+    if cache is None or not cache.misses:
+        return ""
+    ranges, size, changed, limited = _numbers(kept, "ranges", "bytes", "changed", "limited")
+    return (
+        f"registered memory: hits {cache.hits}, misses {cache.misses}, cached {ranges} ({size} "
+        f"bytes), evicted {cache.evictions}: {changed} because pages changed, {limited} for the "
+        "limit"
+    )
+
+
 def devices(runs: Iterable[Statistics]) -> list[Device]:
     """Returns each device once, with the date of the last run on this device."""
     known = [run.device for run in runs if run.device]
@@ -225,39 +241,36 @@ def devices(runs: Iterable[Statistics]) -> list[Device]:
 
 
 def read(path: str | Path) -> Statistics:
-    """Reads a statistics file. Raises CommandError."""
-    raw, recorded = _load(path, HOW_TO_GET)
-    if recorded == TRACE:
-        raise CommandError(
-            f"'{path}' is a recording of a trace: `mgpu-rt stats {path} -o OUT` writes it"
-        )
-    return parse(raw, path)
+    """Reads a statistics file or a recording. Raises CommandError."""
+    return parse(load(path, HOW_TO_GET)[0], path)
 
 
-def load(path: str | Path, how_to_get: str) -> Any:
-    """Reads a JSON file that the library wrote. Raises CommandError."""
-    return _load(path, how_to_get)[0]
-
-
-def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
-    """Reads a JSON file or a recording. Returns the JSON, and the kind of recording; the kind is
-    None for a JSON file."""
+def load(path: str | Path, how_to_get: str) -> list[Any]:
+    """Returns the JSON of a file. A recording contains statistics, and may also contain a trace.
+    Raises CommandError."""
+    content = _content(path, how_to_get)
+    if found := recording(path, content):
+        with damage_named(path):
+            return [statistics(found), *([json.loads(trace(found))] if found.is_trace else [])]
     try:
-        content = read_file(path)
-        recorded = recording_kind(content)
-        text = (recording_json(path, content) if recorded else content).decode()
-    except OSError as error:
-        raise files.unreadable(path, error, how_to_get) from None
+        text = content.decode()
     except UnicodeDecodeError:
         raise CommandError(f"'{path}' is not text: {how_to_get}") from None
     if not text.strip():
         raise CommandError(f"'{path}' is empty: {how_to_get}")
     try:
-        return json.loads(text), recorded
+        return [json.loads(text)]
     except (ValueError, RecursionError) as error:
         if not text.lstrip().startswith(("{", "[")):
             raise CommandError(f"'{path}' was not written by the library: {how_to_get}") from None
         raise CommandError(f"'{path}' is damaged or truncated ({error}): {how_to_get}") from None
+
+
+def _content(path: str | Path, how_to_get: str) -> bytes:
+    try:
+        return read_file(path)
+    except OSError as error:
+        raise files.unreadable(path, error, how_to_get) from None
 
 
 def parse(raw: Any, path: str | Path) -> Statistics:
@@ -265,13 +278,14 @@ def parse(raw: Any, path: str | Path) -> Statistics:
     if isinstance(raw, dict) and "traceEvents" in raw:
         raise CommandError(f"'{path}' is a trace: open it in ui.perfetto.dev; {HOW_TO_GET}")
     try:
+        caches = {
+            name: Cache(*_numbers(value, "hits", "misses", "evictions"))
+            for name, value in raw["cache"].items()
+        }
         return Statistics(
             program=_counters(raw["abi"]),
             driver=_counters(raw["hip"]),
-            caches={
-                name: Cache(*_numbers(value, "hits", "misses", "evictions"))
-                for name, value in raw["cache"].items()
-            },
+            caches=caches,
             failed=dict(map(_failure, raw.get("failed", []))),
             overridden=checked_count(raw.get("overridden", 0)),
             kernels=_counters(raw.get("kernels", {}), "launches"),
@@ -285,9 +299,9 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             process=_process(raw["process"]) if "process" in raw else None,
             start=checked_count(raw["start"]["ns"]) if "start" in raw else None,
             device=_device(raw["device"], raw.get("process", {})) if "device" in raw else None,
-            other_calls=_text(raw.get("other_calls")),
+            other_calls=str(raw.get("other_calls") or ""),
             memory=memory_summary(raw) if raw.get("memory") else "",
-            rendered=_text(raw.get("rendered")),
+            registered=_registered(caches.get("registrations"), raw.get("kept", {})),
             raw=raw,
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, OSError):
@@ -335,12 +349,6 @@ def _device(values: dict[str, Any], process: dict[str, Any]) -> Device:
     if not isinstance(name, str) or not isinstance(hip, str):
         raise ValueError
     return Device(name, hip, _date(checked_count(process["date"])) if "date" in process else "")
-
-
-def _text(value: str | None) -> str:
-    if not isinstance(value, str | None):
-        raise ValueError
-    return value or ""
 
 
 def _date(seconds: int) -> str:
@@ -419,68 +427,45 @@ def checked_time(value: Any) -> float:
     return number
 
 
-# ---- recordings, which MGPU_RT_STATS and MGPU_RT_TRACE leave if a program does not exit ----
-
-STATISTICS, TRACE = "statistics", "a trace"
-_BEGIN, _OF = b"mgpu_rt ", b" recording of "
+# ---- recordings, which MGPU_RT_STATS=PATH and MGPU_RT_TRACE=PATH leave ----
 
 
-def recording_kind(content: bytes) -> str | None:
-    """Returns STATISTICS or TRACE; None if the file is no recording."""
-    version, found, what = content[:256].partition(_OF)
-    if not found or not version.startswith(_BEGIN):
+def recording(path: str | Path, content: bytes) -> Recording | None:
+    """Returns the recording in a file's content; None if the content is something else. Raises
+    CommandError if the recording is damaged."""
+    if not is_recording(content):
         return None
-    return TRACE if what.startswith(TRACE.encode()) else STATISTICS
+    with damage_named(path):
+        found = Recording(content)
+        statistics(found)
+    return found
 
 
-def recording_json(path: str | Path, content: bytes) -> bytes:
-    """Converts the bytes of a recording to the JSON that the program would have written. Raises
-    CommandError."""
-    import mgpu_rt
-
+@contextlib.contextmanager
+def damage_named(path: str | Path) -> Iterator[None]:
+    """Converts the errors of reading a damaged recording to CommandError."""
     try:
-        library = mgpu_rt.load()
-    except (ImportError, OSError) as error:
-        raise CommandError(
-            f"'{path}' is a recording, which only the library can read: {error}"
-        ) from None
-    try:
-        return library.recording_json(path)
-    except OSError as error:
-        why = _what_is_wrong(content) if error.errno == errno.EBADMSG else error.strerror
-        raise CommandError(f"'{path}' cannot be read: {why}") from None
+        yield
+    except Damaged as error:
+        raise CommandError(f"'{path}' cannot be read: {error}") from None
+    except (LookupError, ValueError, ArithmeticError, struct.error):
+        raise CommandError(f"'{path}' cannot be read: the recording is damaged") from None
 
 
-def _what_is_wrong(content: bytes) -> str:
-    import mgpu_rt
-
-    version = content[:64].removeprefix(_BEGIN).partition(_OF)[0].decode(errors="replace")
-    if version != mgpu_rt.__version__:
-        return f"mgpu_rt {version} has recorded it, and this is {mgpu_rt.__version__}: use that one"
-    return "the recording is damaged or truncated: record the program again"
-
-
-HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
-
-
-def write_trace(file: str, out: str) -> None:
-    """Writes the Chrome trace from a recording to `out`. If the recording cannot be read, raises
-    CommandError and writes no file."""
-    files.write(out, _trace_json(file))
-
-
-def _trace_json(file: str) -> bytes:
-    try:
-        content = read_file(file)
-    except OSError as error:
-        raise files.unreadable(file, error, HOW_TO_GET_TRACE) from None
-    kind = recording_kind(content)
-    if kind == STATISTICS:
-        raise CommandError(
-            f"'{file}' is a recording of statistics: `mgpu-rt stats {file}` shows it"
-        )
-    if kind is None and b"traceEvents" in content[:64]:
+def convert(file: str, out: str) -> None:
+    """Writes the Chrome trace of a recording to `out`, or its statistics if it contains no trace.
+    Raises CommandError, and then writes no file."""
+    content = _content(file, HOW_TO_GET_TRACE)
+    found = recording(file, content)
+    if found is None and b"traceEvents" in content[:64]:
         raise CommandError(f"'{file}' is a Chrome trace already: open it in ui.perfetto.dev")
-    if kind is None:
-        raise CommandError(f"'{file}' is not a recording of a trace: {HOW_TO_GET_TRACE}")
-    return recording_json(file, content)
+    if found is None:
+        raise CommandError(f"'{file}' is not a recording: {HOW_TO_GET_TRACE}")
+    with damage_named(file):
+        text = trace(found) if found.is_trace else statistics_text(found)
+    files.write(out, text)
+
+
+def statistics_text(found: Recording) -> bytes:
+    """Returns a recording's statistics as the text of a statistics file."""
+    return json.dumps(statistics(found), ensure_ascii=False).encode() + b"\n"

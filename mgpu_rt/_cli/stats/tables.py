@@ -15,7 +15,7 @@ from mgpu_rt._cli.stats.statistics import (
     devices,
     total,
 )
-from mgpu_rt._text import columns, printable, shortened, shown
+from mgpu_rt._text import columns, printable, shown
 
 # ---- the kinds of calls ----
 #
@@ -86,16 +86,12 @@ def waits(driver: Mapping[str, Counter]) -> Counter:
 # ---- one run ----
 
 NONE = "–"  # stands for a value that was not counted
-_WIDEST = 800  # letters of a line; the library's names are shorter
-_NOT_RENDERED = (
-    "mgpu_rt: an older release wrote this file, without tables of calls: --json shows the counts"
-)
+_RULE = "------ ----------- ----------- --------- --------------------"
 
 
 def of_one(statistics: Statistics) -> Iterator[str]:
     """Shows all values of a file."""
-    for line in statistics.rendered.splitlines() or [_NOT_RENDERED]:
-        yield shortened(printable(line), _WIDEST)
+    yield from _calls(statistics)
     if statistics.process:
         yield ""
         yield _process(statistics.process)
@@ -111,6 +107,41 @@ def of_one(statistics: Statistics) -> Iterator[str]:
     if statistics.memory:
         yield ""
         yield statistics.memory.rstrip()
+
+
+def _calls(statistics: Statistics) -> Iterator[str]:
+    """Yields the lines that MGPU_RT_STATS=1 prints at exit (telemetry/recording/statistics.c)."""
+    yield from (f"mgpu_rt: {failure}" for failure in statistics.failures)
+    yield from _table("calls of the program", "function", statistics.program)
+    if statistics.driver or not statistics.overridden:
+        yield from _table("calls of the driver", "function", statistics.driver)
+    if statistics.uncounted:
+        yield f"mgpu_rt: {statistics.uncounted}"
+    if statistics.kernels:
+        yield from _table("launches of kernels", "kernel", statistics.kernels)
+    if statistics.graphs.summary:
+        yield f"mgpu_rt: {statistics.graphs.summary}"
+    if statistics.registered:
+        yield f"mgpu_rt: {statistics.registered}"
+    if statistics.start is not None:
+        yield f"mgpu_rt: HIP's start, once, not in the times above: {statistics.start / 1e9:.6f} s"
+    if device := statistics.device:
+        told = [shown(device.description), *filter(None, [device.warning])]
+        yield f"mgpu_rt: on {'; '.join(told)}"
+
+
+def _table(title: str, what: str, calls: Mapping[str, Counter]) -> Iterator[str]:
+    """Yields a table with the columns of `ltrace -c`."""
+    whole = total(calls.values())
+    yield f"mgpu_rt: {title}"
+    yield f"% time     seconds  usecs/call     calls      {what}"
+    yield _RULE
+    for name, made in sorted(calls.items(), key=lambda item: -item[1].ns):
+        share = 100 * made.ns / whole.ns if whole.ns else 0.0
+        each = made.ns / 1e3 / made.calls if made.calls else 0.0
+        yield f"{share:6.2f} {made.ns / 1e9:11.6f} {each:11.2f} {made.calls:9} {shown(name)}"
+    yield _RULE
+    yield f"100.00 {whole.ns / 1e9:11.6f} {'':11} {whole.calls:9} total"
 
 
 def _process(process: Process) -> str:

@@ -283,7 +283,6 @@ def hostile() -> dict[str, Any]:
             recorded.module(image=name, kernels=HOSTILE, driver_loads=9, why=name)
             for name in HOSTILE
         ],
-        rendered="\n".join(HOSTILE),
     )
     whole["cache"].update({name: {"hits": 1, "misses": 1, "evictions": 1} for name in HOSTILE})
     return {"s": whole}

@@ -109,11 +109,11 @@ def test_a_limit_on_modules_starts_the_manager() -> None:
 
 
 MEMORY = """
-lib.mgpu_rt_stats_json.restype = ctypes.c_void_p
+lib.mgpu_rt_manager.restype = ctypes.c_char_p
 lib.mgpuMemAlloc.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_bool]
 lib.mgpuMemFree.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 def manager():
-    return json.loads(ctypes.string_at(lib.mgpu_rt_stats_json()))['manager']
+    return lib.mgpu_rt_manager().decode()
 def use(*sizes):
     for block in [lib.mgpuMemAlloc(size, None, False) for size in sizes]:
         lib.mgpuMemFree(block, None)
@@ -309,9 +309,9 @@ int main(void) {{
     void *plugin = dlopen("{}", RTLD_NOW);
     puts(plugin ? "opened" : dlerror());
     fflush(stdout);
-    char *(*statistics)(void);
-    *(void **)&statistics = dlsym(plugin, "mgpu_rt_stats_json");
-    while (strstr(statistics(), "\\"starting\\""))
+    const char *(*manager)(void);
+    *(void **)&manager = dlsym(plugin, "mgpu_rt_manager");
+    while (strcmp(manager(), "starting") == 0)
         usleep(5000);
 }}
 """

@@ -61,11 +61,19 @@ def launch():
 
 def state():
     try:
-        function = lib.mgpu_rt_stats_json
+        function = lib.mgpu_rt_manager
     except AttributeError:
         return None
-    function.restype = ctypes.c_void_p
-    return json.loads(ctypes.string_at(function()).decode()).get('manager')
+    function.restype = ctypes.c_char_p
+    return function().decode()
+
+def stats():
+    from mgpu_rt._record import Recording
+    from mgpu_rt._record_json import statistics
+    size = ctypes.c_size_t()
+    lib.mgpu_rt_record.restype = ctypes.c_void_p
+    at = lib.mgpu_rt_record(ctypes.byref(size))
+    return statistics(Recording(ctypes.string_at(at, size.value)))['cache']
 
 def wait_until_served():
     while state() == 'starting':

@@ -127,11 +127,7 @@ def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
         program.wait_for(lambda: len(program.notes()) > turns + 1)  # each turn pins
         program.do("[lib.mgpuModuleUnload(module) for module in held]")
         program.do("[miss() for _ in range(100)]")
-        program.do("lib.mgpu_rt_stats_json.restype = ctypes.c_void_p")
-        program.do(
-            "json.loads(ctypes.string_at(lib.mgpu_rt_stats_json()))['cache']['modules']['misses'] "
-            "or exit(1)"
-        )
+        program.do("stats()['modules']['misses'] or exit(1)")
         program.do("again = [lib.mgpuModuleLoad(new_image(), 0)]")
         assert program.end() == 0
 
@@ -164,10 +160,6 @@ def test_an_eviction_spoils_no_capture(tmp_path: Path) -> None:
         program.do("block = lib.mgpuMemAlloc(ctypes.c_uint64(1000), stream, False)")
         program.do("assert hip.hipStreamBeginCapture(own, 0) == 0")
         program.do("lib.mgpuMemFree(ctypes.c_void_p(block), stream)")
-        program.do("lib.mgpu_rt_stats_json.restype = ctypes.c_void_p")
-        program.do(
-            "stats = lambda: json.loads(ctypes.string_at(lib.mgpu_rt_stats_json()))['cache']"
-        )
         program.do("while not stats()['memory']['evictions']: time.sleep(0.02); miss()")
         program.do("assert hip.hipStreamEndCapture(own, to(graph)) == 0")
         assert program.end() == 0
@@ -212,10 +204,6 @@ def test_the_documented_policy_works(tmp_path: Path) -> None:
         program.do("launch(); wait_until_served()")
         program.do("streams = [lib.mgpuStreamCreate() for _ in range(4)]")
         program.do("[lib.mgpuStreamDestroy(stream) for stream in streams]")
-        program.do("lib.mgpu_rt_stats_json.restype = ctypes.c_void_p")
-        program.do(
-            "stats = lambda: json.loads(ctypes.string_at(lib.mgpu_rt_stats_json()))['cache']"
-        )
         program.do("while stats()['streams']['evictions'] < 3: time.sleep(0.02); launch()")
         program.do("launch()")
         assert program.end() == 0

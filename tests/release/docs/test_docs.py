@@ -230,9 +230,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         ["sh", "-c", "cc -w -xc - $(mgpu-rt config --libs) -o cut"], input=CUT_OFF, **here
     )
-    run = "mgpu-rt run --stats-json killed.json --trace killed.trace -- ./cut"
+    run = "mgpu-rt run --stats-json s.json -- ./cut; MGPU_RT_TRACE=rec ./cut"
     subprocess.run(["sh", "-c", run], **here)
-    shutil.copy(directory / "killed.json", directory / "s.json")
     for name in ("before", "after"):
         outputs = f"--stats-json {name}.json --trace {name}-trace.json"
         run = f"mgpu-rt run {outputs} -- ./program; test -s {name}.json -a -s {name}-trace.json"

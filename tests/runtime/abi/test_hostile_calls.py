@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
-from pathlib import Path
-
 from tests.support.child import Mgpu, in_child
 from tests.support.folders import in_folder
 from tests.support.images import code_object
@@ -18,33 +14,6 @@ def test_unknown_names_give_no_functions(mgpu: Mgpu) -> None:
         assert lib.mgpu_rt_native(name) == null
         assert lib.mgpu_rt_intercept(name, null) == -1
     assert lib.mgpu_rt_intercept(b"end", null) == 0
-
-
-@in_child(policies=("builtin",))
-@in_folder
-def test_a_recording_opens_files_and_waits_for_no_fifo(mgpu: Mgpu) -> None:
-    """A FIFO may have no writer, so the library must not wait. In this test the FIFO is open and
-    contains data, and the library must not read this data."""
-    os.mkfifo("fifo")
-    fifo = os.open("fifo", os.O_RDWR | os.O_NONBLOCK)
-    os.write(fifo, bytes(4096))
-    Path("folder").mkdir()
-    Path("short").write_bytes(b"mgpu_rt")
-    Path("link").symlink_to("link")
-    wrong = {
-        b"fifo": errno.EBADMSG,
-        b"folder": errno.EBADMSG,
-        b"short": errno.EBADMSG,
-        b"/dev/zero": errno.EBADMSG,
-        b"link": errno.ELOOP,
-        b"nothing": errno.ENOENT,
-        b"": errno.ENOENT,
-    }
-    for path, error in wrong.items():
-        assert mgpu.lib.mgpu_rt_recording_json(path) == mgpu.ffi.NULL
-        assert (path, mgpu.ffi.errno) == (path, error)
-    assert mgpu.lib.mgpu_rt_recording_json(mgpu.ffi.NULL) == mgpu.ffi.NULL
-    assert len(os.read(fifo, 8192)) == 4096
 
 
 @in_child(policies=("builtin",))

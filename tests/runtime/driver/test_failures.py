@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support import folders
+from tests.support import folders, recordings
 from tests.support.child import Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.folders import in_folder
@@ -224,7 +223,7 @@ def test_failed_calls_are_counted_by_function_and_error(mgpu: Mgpu) -> None:
     assert {function for function, _ in counted} == {"mgpuModuleLoad", "mgpuLaunchKernel"}
     assert all(error.startswith("hipError") for _, error in counted)
     assert set(counted.values()) == {1}
-    trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
+    trace = recordings.trace("trace.json")
     frees = [e for e in trace["traceEvents"] if e["name"] in ("mgpuMemFree", "hipFree")]
     assert [e["args"].get("error") for e in frees] == [INVALID] * 6 + [None]
 

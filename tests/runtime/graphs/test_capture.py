@@ -3,10 +3,10 @@ hipStreamBeginCapture."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.support import recordings
 from tests.support.child import Mgpu, in_child
 from tests.support.folders import in_folder
 from tests.support.images import code_object
@@ -101,8 +101,7 @@ def test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else(mgpu: Mgpu)
 
 def counted(mgpu: Mgpu) -> tuple[int, int]:
     """Returns the number of bytes that the program holds, and the number of blocks in the cache."""
-    recording = mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"stats.json"))
-    memory = json.loads(recording)["memory"]["0"]
+    memory = recordings.stats("stats.json")["memory"]["0"]
     assert memory == mgpu.stats()["memory"]["0"]
     return memory["allocated"], memory["cached_blocks"]
 

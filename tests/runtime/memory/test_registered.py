@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import recordings
 from tests.support.child import Mgpu, in_child
 from tests.support.hosts import walks
 from tests.support.known import run_program
@@ -170,9 +171,10 @@ def kept(path: Path, *words: str, tmp: Path, **variables: str) -> tuple[dict, di
     """Returns the hits and misses of registrations, the counts of cached registrations, and the
     printed line about registered memory."""
     file = tmp / "stats.json"
-    run(path, *words, MGPU_RT_STATS=str(file), **variables)
-    said = json.loads(file.read_text())
-    lines = [line for line in said["rendered"].splitlines() if "registered memory" in line]
+    table, _ = run(path, *words, MGPU_RT_STATS=f"1,{file}", **variables)
+    said = recordings.stats(file)
+    file.unlink()
+    lines = [line for line in table.splitlines() if "registered memory" in line]
     return said["cache"]["registrations"], said["kept"], "".join(lines)
 
 

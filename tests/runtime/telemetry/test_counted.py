@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import subprocess
@@ -12,6 +11,7 @@ import threading
 from pathlib import Path
 
 from mgpu_rt._lowering import lower
+from tests.support import recordings
 from tests.support.child import Mgpu, in_child, library
 from tests.support.folders import in_folder
 from tests.support.images import code_object
@@ -199,15 +199,14 @@ def test_a_miss_outside_the_abi_is_counted_for_no_call(mgpu: Mgpu) -> None:
     scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
     assert mgpu.lib.mgpu_rt_scratch_reserve(scratch, 1000)
     run_kernel(mgpu, image, FORUM)
-    trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
+    trace = recordings.trace("trace.json")
     loads = [event for event in trace["traceEvents"] if event["name"] == "mgpuModuleLoad"]
     assert [load["args"]["result"] for load in loads] == ["miss", "hit"]
 
 
 def recorded_memory(mgpu: Mgpu) -> dict[str, int]:
     """Returns the memory counts that the recording would contain if the process were killed now."""
-    recording = mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"stats.json"))
-    return json.loads(recording)["memory"]["0"]
+    return recordings.stats("stats.json")["memory"]["0"]
 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="stats.json")
@@ -251,7 +250,7 @@ def test_a_child_of_fork_leaves_its_parents_file_alone(mgpu: Mgpu) -> None:
     assert os.waitpid(child, 0)[1] == 0
     assert Path("stats.json").read_bytes() == before
     assert mgpu.stats()["abi"]["mgpuStreamCreate"]["calls"] == 1
-    assert Path(f"stats.{child}.json").read_bytes().startswith(b"mgpu_rt ")
+    assert [path.name for path in Path().iterdir()] == ["stats.json"]
 
 
 OTHER = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).mgpuStreamCreate(); os._exit(0)"
@@ -260,12 +259,14 @@ OTHER = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).mgpuStreamCreate(); os
 @in_child(**FILES)
 @in_folder
 def test_a_living_process_keeps_its_file(mgpu: Mgpu) -> None:
-    """A second process with the same file name uses the next name."""
+    """A second process with the same file name inserts its id."""
     mgpu.StreamCreate()
     before = Path("stats.json").read_bytes()
     subprocess.run([sys.executable, "-c", OTHER, library()], check=True, timeout=HANG)
     assert Path("stats.json").read_bytes() == before
-    assert Path("stats.2.json").read_bytes().startswith(b"mgpu_rt ")
+    (other,) = {path.name for path in Path().iterdir()} - {"stats.json"}
+    number = recordings.stats(other)["process"]["pid"]
+    assert other == f"stats.{number}.json"
 
 
 @in_child(**FILES)
@@ -274,7 +275,8 @@ def test_a_recording_stays_below_the_limit_of_file_sizes(mgpu: Mgpu) -> None:
     """A write beyond the limit would end most programs by SIGXFSZ; Python ignores that signal."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     mgpu.StreamCreate()
-    assert mgpu.stderr() == ""
+    assert mgpu.stderr().endswith("'stats.json': File too large\n")
+    assert list(Path().iterdir()) == []
 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="")

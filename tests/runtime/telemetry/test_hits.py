@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from tests.support import recordings
 from tests.support.child import Mgpu, in_child
 from tests.support.folders import in_folder
 from tests.support.images import code_object
@@ -19,7 +18,7 @@ def hits_and_misses(mgpu: Mgpu, cache: str) -> tuple[int, int]:
 
 def results(mgpu: Mgpu, function: str) -> list[str | None]:
     """Returns the result that the trace states for each call of the function."""
-    trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
+    trace = recordings.trace("trace.json")
     calls = [event for event in trace["traceEvents"] if event.get("cat") == "program"]
     return [call["args"].get("result") for call in calls if call["name"] == function]
 

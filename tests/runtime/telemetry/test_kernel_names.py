@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import struct
 import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.support import programs
+from tests.support import programs, recordings
 from tests.support.child import Mgpu, in_child
 from tests.support.folders import in_folder
 from tests.support.images import code_object
@@ -62,7 +61,7 @@ def run(llvm: int, strip: bool, **environment: str) -> tuple[subprocess.Complete
         env = programs.run_environment(way, "stub", llvm, "builtin", **environment)
         env["MGPU_RT_STATS"] = f"1,{stats}"
         done = subprocess.run([program], env=env, capture_output=True, text=True)
-        return done, json.loads(stats.read_text())
+        return done, recordings.stats(stats)
 
 
 def test_the_constants_symbol_names_the_module() -> None:
@@ -95,7 +94,7 @@ def test_the_trace_shows_the_same_names(mgpu: Mgpu) -> None:
         constant(folder / "one.so", "first_binary", "first"),
         constant(folder / "two.so", "second_bin_cst", "second"),
     )
-    trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
+    trace = recordings.trace("trace.json")
     launched = {event["args"].get("kernel") for event in trace["traceEvents"]}
     assert launched - {None} == {"first::mark", "second::mark"}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 import mgpu_rt
 from mgpu_rt._lowering import toolchain
 from tests.python.functions import DEVICE
+from tests.support import recordings
 from tests.support.child import ROOT, environment
 from tests.support.patience import HANG
 
@@ -91,7 +91,7 @@ def test_a_launch_is_a_range_of_its_kernels_name(roctx: Path) -> None:
 def test_ranges_and_a_trace_are_made_in_one_run(roctx: Path) -> None:
     told, _ = run(roctx, MGPU_RT_TRACE="markers,trace.json")
     assert told == ["loaded", *RANGES]
-    assert json.loads((roctx / "trace.json").read_text())["traceEvents"]
+    assert recordings.trace(roctx / "trace.json")["traceEvents"]
 
 
 @pytest.mark.check

@@ -1,5 +1,5 @@
-"""Tests which places of a program held device memory at the peak: memory_history, and `peak` in the
-JSON."""
+"""Tests which places of a program held device memory at the peak: memory_history sums the
+allocations in a trace."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import mgpu_rt
+from mgpu_rt import _record_json
 from mgpu_rt._memory_table import memory_history
-from tests.support.child import environment
+from mgpu_rt._record import Recording
+from tests.support import recordings
+from tests.support.child import Mgpu, environment, in_child
 from tests.support.known import program
 from tests.support.patience import HANG
 
@@ -50,39 +54,49 @@ int main(void) {
 """
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return program(tmp_path_factory.mktemp("sites"), SOURCE, "-O1")
-
-
-def rows(stats: dict) -> dict[str, tuple[int, int]]:
-    return {
-        re.sub(r"\+.*", "", row["symbol"] or "none"): (row["bytes"], row["blocks"])
-        for row in stats["memory"]["0"]["peak"]
-    }
-
-
-def played(path: Path, tmp_path: Path, backend: str) -> dict:
-    file = tmp_path / "stats.json"
-    env = environment(backend, MGPU_RT_STATS=str(file), MGPU_RT_MANAGER="off")
+def played(path: Path, tmp_path: Path, backend: str) -> Recording:
+    file = tmp_path / "trace"
+    env = environment(backend, MGPU_RT_TRACE=str(file), MGPU_RT_MANAGER="off")
     subprocess.run([str(path)], env=env, check=True, timeout=HANG)
-    return json.loads(file.read_text())
+    return recordings.read(file)
 
 
+@pytest.mark.parametrize("flags", [(), ("-no-pie", "-fno-pie")])
 @pytest.mark.parametrize("backend", ["stub", "softgpu"])
-def test_places_hold_memory_at_the_peak(path: Path, tmp_path: Path, backend: str) -> None:
-    stats = played(path, tmp_path, backend)
-    assert rows(stats) == {"weights": (4096, 1), "activations": (3072, 2)}
-    table = memory_history(stats)
-    assert re.search(r"4.1 kB +1  weights\+0x[0-9a-f]+ \(program\+0x[0-9a-f]+\)\n", table), table
+def test_places_hold_memory_at_the_peak(
+    backend: str, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    recording = played(program(tmp_path, SOURCE, "-O1", *flags), tmp_path, backend)
+    table = memory_history(recording)
+    assert "at its peak: 7.2 kB\n" in table
+    for row in (r"4.1 kB +1  weights\+", r"3.1 kB +2  activations\+"):
+        assert re.search(row + r"0x[0-9a-f]+ \(program\+0x[0-9a-f]+\)\n", table), table
+    allocations = [
+        event["args"]["place"]
+        for event in json.loads(_record_json.trace(recording))["traceEvents"]
+        if event["name"] == "mgpuMemAlloc"
+    ]
+    assert len(allocations) == 5 and len(set(allocations)) == 2
+    assert all(place.startswith("program+0x") for place in allocations)
 
 
-def test_nothing_is_counted_without_statistics() -> None:
-    assert "MGPU_RT_STATS" in memory_history({"memory": {"0": {"peak": []}}})
+def test_a_jits_code_has_an_address(tmp_path: Path) -> None:
+    """Nothing names the code of a JIT, and the file of a place may be gone."""
+    path = program(tmp_path, SOURCE, "-O1")
+    recording = played(path, tmp_path, "stub")
+    path.unlink()
+    assert re.search(r"4.1 kB +1  program\+0x[0-9a-f]+\n", memory_history(recording))
 
 
-def test_a_jits_code_has_an_address() -> None:
-    row = {"symbol": None, "file": None, "offset": 0x7F00, "bytes": 512, "blocks": 1}
-    other = {**row, "offset": 0}
-    table = memory_history({"memory": {"0": {"peak": [row, other]}}})
-    assert "0x7f00" in table and "elsewhere" in table
+@in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null")
+def test_no_place_is_known_without_a_trace(mgpu: Mgpu) -> None:
+    mgpu.MemAlloc(1000, mgpu.StreamCreate(), False)
+    assert "set MGPU_RT_TRACE" in mgpu_rt.memory_history()
+
+
+@in_child(policies=("builtin",), MGPU_RT_TRACE="/dev/null")
+def test_a_process_can_look_at_itself(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    for size in (1024, 4096):
+        mgpu.MemAlloc(size, stream, False)
+    assert "at its peak: 5.1 kB\n" in mgpu_rt.memory_history()

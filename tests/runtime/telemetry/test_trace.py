@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import browser
+from tests.support import browser, recordings
 from tests.support.child import ROOT, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.folders import folder, in_folder
@@ -22,7 +22,7 @@ from tests.support.programs import Outcome, build, run, run_environment, ways
 
 def read(path: Path) -> tuple[list[dict], dict[str, int]]:
     """Returns the calls in a trace, and the trace's metadata."""
-    trace = json.loads(path.read_text())
+    trace = recordings.trace(path)
     events = trace["traceEvents"]
     assert trace["otherData"]["ended"] == "exit"
     kept = [e for e in events if e["ph"] == "C" or e.get("cat") in ("program", "driver")]
@@ -38,7 +38,7 @@ def test_hips_start_is_before_the_first_call(cache: str, tmp_path: Path) -> None
     path = tmp_path / "trace.json"
     delay = {"HIPSTUB_DELAY": "hipInit:300000,hipFree:100000", "MGPU_RT_CACHE": cache}
     run("forum", 22, ways()["linked"], iterations=3, stats=True, MGPU_RT_TRACE=str(path), **delay)
-    events = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]
+    events = [e for e in recordings.trace(path)["traceEvents"] if e["ph"] == "X"]
     starts = [event for event in events if event["cat"] == "start"]
     assert [event["name"] for event in starts] == ["HIP's start"] * 2
     assert [event["dur"] >= least for event, least in zip(starts, (3e5, 1e5), strict=True)]
@@ -66,7 +66,7 @@ def traced(recorded: tuple[Outcome, Path]) -> tuple[Outcome, list[dict]]:
 @pytest.fixture(scope="module")
 def events(recorded: tuple[Outcome, Path]) -> list[dict]:
     """Returns all events of the trace."""
-    return json.loads(recorded[1].read_text())["traceEvents"]
+    return recordings.trace(recorded[1])["traceEvents"]
 
 
 def test_a_trace_has_every_call(traced: tuple[Outcome, list[dict]]) -> None:
@@ -85,7 +85,14 @@ FIELDS = {
     "C": {"name": str, "pid": int, "tid": int, "ts": float, "args": dict},
     "M": {"name": str, "pid": int, "tid": int, "args": dict},
 }
-ARGS = {"stream": int, "kernel": str, "bytes": int, "result": str, "error": str}
+ARGS = {
+    "stream": int,
+    "kernel": str,
+    "bytes": int,
+    "result": str,
+    "error": str,
+    "place": str,
+}
 
 
 def test_events_keep_to_the_format(events: list[dict]) -> None:
@@ -240,11 +247,10 @@ def test_threads_are_told_apart(threads: Path, tmp_path: Path) -> None:
 @pytest.mark.check
 def test_the_newest_million_events_are_kept(threads: Path, tmp_path: Path) -> None:
     path = tmp_path / "trace"
-    said = run_threads(threads, 270_000, path).stderr  # 1,080,000 calls and a few of the driver's
+    run_threads(threads, 270_000, path)  # 1,080,000 calls and a few of the driver's
     calls, about = read(path)
     assert about["kept"] == len(calls) == 1 << 20
     assert about["lost"] >= 1_080_000 - (1 << 20)
-    assert f"of {about['kept'] + about['lost']} events the newest 1048576 were kept" in said
     assert calls[-1]["name"] == "mgpuStreamDestroy"  # nothing goes back at exit
 
 
@@ -256,7 +262,7 @@ def test_a_stream_beyond_the_last_row_has_none(mgpu: Mgpu) -> None:
     for _ in range(2):
         for stream in streams:
             mgpu.StreamSynchronize(stream)
-    trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
+    trace = recordings.trace("trace.json")
     calls = [e for e in trace["traceEvents"] if e["name"] == "mgpuStreamSynchronize"]
     rows = [call["args"].get("stream") for call in calls if call["cat"] == "program"]
     assert len(rows) == 9000
@@ -287,7 +293,8 @@ if child:
 """
 
 
-def test_a_child_of_fork_has_a_trace_of_its_own(tmp_path: Path) -> None:
+def test_a_child_of_a_process_that_has_started_hip_records_nothing(tmp_path: Path) -> None:
+    """HIP does not work in such a child. The parent's recording has no events of the child."""
     subprocess.run(
         [sys.executable, "-c", FORK, str(library())],
         env=environment(MGPU_RT_TRACE=f"{tmp_path}/%p", HIPSTUB_MODE="fast"),
@@ -295,12 +302,10 @@ def test_a_child_of_fork_has_a_trace_of_its_own(tmp_path: Path) -> None:
         timeout=HANG,
         check=True,
     )
-    made = {}
-    for path in tmp_path.iterdir():
-        calls, _ = read(path)
-        assert {call["pid"] for call in calls} == {int(path.name)}
-        made[path.name] = Counter(call["name"] for call in calls)["mgpuStreamCreate"]
-    assert sorted(made.values()) == [1, 2]
+    (path,) = tmp_path.iterdir()
+    calls, _ = read(path)
+    assert {call["pid"] for call in calls} == {int(path.name)}
+    assert Counter(call["name"] for call in calls)["mgpuStreamCreate"] == 2
 
 
 def test_the_command_writes_a_trace_where_it_was_called(tmp_path: Path) -> None:
@@ -310,8 +315,8 @@ def test_the_command_writes_a_trace_where_it_was_called(tmp_path: Path) -> None:
     env = {**os.environ, **environment()}
     done = subprocess.run([*command, "--", str(executable)], cwd=tmp_path, env=env, timeout=HANG)
     assert done.returncode >= 0
-    calls, _ = read(tmp_path / "here.json")
-    assert "mgpuLaunchKernel" in {call["name"] for call in calls}
+    events = json.loads((tmp_path / "here.json").read_text())["traceEvents"]
+    assert "mgpuLaunchKernel" in {event["name"] for event in events}
 
 
 # ---- the ways of copies ----
@@ -322,7 +327,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 def results(mgpu: Mgpu) -> list[str | None]:
     """Returns the `result` that the trace states for each call of mgpuMemcpy."""
-    trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
+    trace = recordings.trace("trace.json")
     calls = [e for e in trace["traceEvents"] if e.get("cat") == "program"]
     return [call["args"].get("result") for call in calls if call["name"] == "mgpuMemcpy"]
 

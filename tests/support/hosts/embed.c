@@ -21,7 +21,7 @@ static struct {
     void *(*StreamCreate)(void);
     void (*StreamDestroy)(void *);
 } mgpu;
-static char *(*stats_json)(void);
+static const char *(*manager)(void);
 
 static struct {
     void (*InitializeEx)(int);
@@ -51,7 +51,7 @@ static void open_runtime(const char *path) {
     *(void **)&mgpu.ModuleUnload = symbol(library, "mgpuModuleUnload");
     *(void **)&mgpu.StreamCreate = symbol(library, "mgpuStreamCreate");
     *(void **)&mgpu.StreamDestroy = symbol(library, "mgpuStreamDestroy");
-    *(void **)&stats_json = dlsym(library, "mgpu_rt_stats_json");
+    *(void **)&manager = dlsym(library, "mgpu_rt_manager");
 }
 
 static void open_python(const char *path) {
@@ -103,13 +103,8 @@ static void *work(void *first) {
 }
 
 static void wait_until_served(void) {
-    for (bool starting = stats_json != NULL; starting;) {
-        char *text = stats_json();
-        starting = text && strstr(text, "\"manager\": \"starting\"");
-        free(text);
-        if (starting)
-            usleep(5000);
-    }
+    while (manager && strcmp(manager(), "starting") == 0)
+        usleep(5000);
 }
 
 static bool run_script(void) {

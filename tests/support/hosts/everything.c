@@ -73,8 +73,8 @@ static void ask(void) {
     char name[64];
     mgpu_rt_image_name(no_image, name, sizeof name);
     mgpu_rt_image_name(wild, name, sizeof name);
-    free(mgpu_rt_stats_json());
-    free(mgpu_rt_recording_json("/proc/self/exe"));
+    size_t bytes;
+    free(mgpu_rt_record(&bytes));
     free(mgpu_rt_find_hip());
     (void)mgpu_rt_hip_path();
     (void)mgpu_rt_failures();
@@ -223,10 +223,7 @@ static void in_children(void) {
 /* ---- no processes and no threads to be had ---- */
 
 static bool is_starting(void) {
-    char *json = mgpu_rt_stats_json();
-    const bool starting = json && strstr(json, "\"manager\": \"starting\"");
-    free(json);
-    return starting;
+    return strcmp(mgpu_rt_manager(), "starting") == 0;
 }
 
 static void be_limited(rlim_t processes) {

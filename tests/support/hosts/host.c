@@ -31,7 +31,7 @@ static struct {
                          size_t);
 } mgpu;
 
-static char *(*stats_json)(void);
+static const char *(*manager)(void);
 static void *library;
 static char *image;
 static size_t image_size;
@@ -51,7 +51,7 @@ static void open_library(const char *path, int flags) {
     FIND(StreamDestroy);
     FIND(StreamSynchronize);
     FIND(LaunchKernel);
-    *(void **)&stats_json = dlsym(library, "mgpu_rt_stats_json");
+    *(void **)&manager = dlsym(library, "mgpu_rt_manager");
 }
 
 static void read_image(const char *path) {
@@ -142,21 +142,15 @@ static bool fork_while_busy(void) {
     return good;
 }
 
-/* Waits until the manager's start is over; returns whether the statistics contain the wanted
- * text. */
+/* Waits until the manager's start is over; returns whether the manager is in the wanted state. */
 static bool manager_is(const char *wanted) {
-    for (;; usleep(5000)) {
-        char *text = stats_json();
-        const bool found = text && strstr(text, wanted);
-        const bool changing = text && strstr(text, "\"starting\"");
-        free(text);
-        if (found || !changing)
-            return found;
-    }
+    for (;; usleep(5000))
+        if (strcmp(manager(), wanted) == 0 || strcmp(manager(), "starting") != 0)
+            return strcmp(manager(), wanted) == 0;
 }
 
 static bool is_served(void) {
-    return manager_is("\"manager\": \"serving\"");
+    return manager_is("serving");
 }
 
 static void launch_late(void) {
@@ -426,7 +420,7 @@ static bool run(const char *mode) {
     if (strncmp(mode, "end-", 4) == 0)
         return launch_once() && is_served() && end_at_once(mode + 4);
     if (strcmp(mode, "unserved") == 0)
-        return launch_once() && manager_is("\"manager\": \"ended\"") && launch_once();
+        return launch_once() && manager_is("ended") && launch_once();
     if (strcmp(mode, "signals") == 0)
         return leaves_signals_alone();
     if (strcmp(mode, "slow-end") == 0)
@@ -436,8 +430,8 @@ static bool run(const char *mode) {
     if (strcmp(mode, "main-ends") == 0)
         return end_main_first();
     if (strcmp(mode, "reaper") == 0)
-        return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && launch_once() &&
-               manager_is("\"manager\": \"ended\"") && waitpid(-1, NULL, WNOHANG) == -1;
+        return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && launch_once() && manager_is("ended") &&
+               waitpid(-1, NULL, WNOHANG) == -1;
     if (strcmp(mode, "small-stack") == 0)
         return on_a_small_stack();
     if (strcmp(mode, "fork-first") == 0)

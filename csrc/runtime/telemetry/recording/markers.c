@@ -51,14 +51,18 @@ void markers_open(void) {
                    "LD_LIBRARY_PATH\n");
 }
 
+const char *marker_text(const struct kernel_name *kernel, char text[MARKER_TEXT]) {
+    const char *between = kernel->module[0] ? "::" : "";
+    snprintf(text, MARKER_TEXT, "%s%s%s", kernel->module, between, kernel->name);
+    return text;
+}
+
 bool marker_begins(const struct kernel_name *kernel) {
-    char text[sizeof(struct kernel_name)];
+    char text[MARKER_TEXT];
     push_function *begin = load_acquire(&push);
     if (!begin)
         return false;
-    const char *between = kernel->module[0] ? "::" : "";
-    snprintf(text, sizeof text, "%s%s%s", kernel->module, between, kernel->name);
-    begin(text);
+    begin(marker_text(kernel, text));
     return true;
 }
 

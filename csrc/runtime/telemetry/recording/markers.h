@@ -12,6 +12,10 @@
  * function waits for the loader's lock. */
 void markers_open(void);
 
+/* Writes a kernel's name with its gpu.module into `text`, and returns `text`. */
+enum { MARKER_TEXT = sizeof(struct kernel_name) };
+const char *marker_text(const struct kernel_name *kernel, char text[MARKER_TEXT]);
+
 /* Begins a range with the name of a kernel; returns false if no profiler records ranges. */
 bool marker_begins(const struct kernel_name *kernel);
 /* Ends the last range of the thread. */

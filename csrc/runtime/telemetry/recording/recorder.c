@@ -1,23 +1,24 @@
 #include "telemetry/recording/recorder.h"
 #include "atomics.h"
 #include "driver/hip.h"
+#include "manager/manager.h"
 #include "memory/blocks.h"
 #include "process/options.h"
 #include "process/state.h"
-#include "proof.h"
 #include "shared/ranges.h"
 #include "telemetry/counters.h"
 #include "telemetry/keys.h"
-#include "telemetry/output.h"
 #include "telemetry/process.h"
 #include "telemetry/recording/markers.h"
+#include "telemetry/recording/record_file.h"
+#include "telemetry/recording/record_head.h"
 #include "telemetry/recording/start.h"
 #include "telemetry/recording/statistics.h"
-#include "telemetry/recording/trace_json.h"
 #include "telemetry/trace.h"
 
-#include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -73,8 +74,6 @@ static void name_kernel(size_t row, size_t module, const char *name) {
         memcpy(kernel->module, counts.modules[module - 1].name, sizeof kernel->module);
     }
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
-    if (trace_on())
-        trace_now->kernel_names[row] = *kernel;
 }
 
 /* Adds a row for a kernel that a program has looked up. */
@@ -251,11 +250,31 @@ static size_t count_details(const struct call *call, const void *result, uint64_
     return TRACE_NO_KERNEL;
 }
 
+static void trace_call(const struct call *call, const void *result, uint64_t nanoseconds,
+                       size_t kernel) {
+    const bool allocates = call->function == ABI_mgpuMemAlloc;
+    const void *block = allocates                           ? *(void *const *)result
+                        : call->function == ABI_mgpuMemFree ? call->to
+                                                            : NULL;
+    trace_add(&(struct trace_event){.kind = TRACE_PROGRAM,
+                                    .function = (uint16_t)call->function,
+                                    .begin = call->begin,
+                                    .nanoseconds = nanoseconds,
+                                    .bytes = call->bytes,
+                                    .address = (uintptr_t)block,
+                                    .kernel = (uint16_t)kernel,
+                                    .stream = call->in_stream ? recorder_stream(call->stream)
+                                                              : TRACE_NO_STREAM,
+                                    .detail = (uint16_t)call->how,
+                                    .error = (uint16_t)call->error,
+                                    .place = allocates && block ? trace_place(call->site) : 0});
+}
+
 void recorder_ended(const struct call *call, const void *result) {
     const enum cache_kind cache = cache_behind(call->function);
     if (call->marked)
         marker_ended();
-    if (!PROOF(counts_are_wanted, runtime_counting()))
+    if (!runtime_counting())
         return; /* the process's first call, or a call after the exit */
     const uint64_t nanoseconds = clock_ns() - call->begin;
     stats_call(&counts.abi[call->function], nanoseconds);
@@ -265,25 +284,15 @@ void recorder_ended(const struct call *call, const void *result) {
         stats_failure(call->function, call->error);
     if (call->overridden && !call->native)
         fetch_add_relaxed(&counts.overridden, 1);
-    store_relaxed(&counts.last, call->begin + nanoseconds);
+    store_relaxed(&counts.process.last, call->begin + nanoseconds);
     count_memory(call);
     const size_t kernel = count_details(call, result, nanoseconds);
     if (trace_on())
-        trace_add(&(struct trace_event){.kind = TRACE_PROGRAM,
-                                        .function = (uint16_t)call->function,
-                                        .begin = call->begin,
-                                        .nanoseconds = nanoseconds,
-                                        .bytes = call->bytes,
-                                        .kernel = (uint16_t)kernel,
-                                        .stream = call->in_stream ? recorder_stream(call->stream)
-                                                                  : TRACE_NO_STREAM,
-                                        .detail = (uint16_t)call->how,
-                                        .error = (uint16_t)call->error});
+        trace_call(call, result, nanoseconds, kernel);
 }
 
-/* ---- the files ---- */
+/* ---- the recording ---- */
 
-static struct output stats_output, trace_output;
 static bool is_open;
 
 /* MGPU_RT_STATS is a path, "1" for the table, or both: "1,PATH". */
@@ -291,40 +300,38 @@ static bool wants_table(void) {
     return strcmp(options.stats, "1") == 0 || strncmp(options.stats, "1,", 2) == 0;
 }
 
-static const char *stats_path(void) {
-    if (!wants_table())
-        return options.stats;
-    return options.stats[1] ? options.stats + 2 : "";
+/* Adds a name to the recording's names. The path /dev/null asks for counts without a file. */
+static void add_name(struct record_names *names, const char *variable, const char *path) {
+    if (!path[0] || strcmp(path, "/dev/null") == 0 ||
+        (names->count && strcmp(names->patterns[0], path) == 0))
+        return;
+    names->variables[names->count] = variable;
+    names->patterns[names->count++] = path;
 }
 
-/* If no file can be mapped, the trace stays in memory until the end. */
-static struct trace *trace_pages(void) {
-    struct trace *trace = output_record(&trace_output, "a trace", NULL, sizeof *trace);
-    if (trace || trace_output.failed)
-        return trace;
-    trace = mmap(NULL, sizeof *trace, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (PROOF(trace_has_memory, trace != MAP_FAILED))
-        return trace;
-    output_give_up(&trace_output, errno);
-    return NULL;
+/* Returns new pages for the trace, after the counters have got the recording's pages. Returns NULL
+ * if there is no recording. */
+static void *recording_pages(size_t trace) {
+    const char *stats = wants_table() ? options.stats + (options.stats[1] ? 2 : 1) : options.stats;
+    struct record_names names = {.count = 0};
+    add_name(&names, "MGPU_RT_TRACE", options.trace);
+    add_name(&names, "MGPU_RT_STATS", stats);
+    if (names.count) {
+        record_head(counts.head, sizeof counts + trace);
+        return record_file(&names, &counts, sizeof counts, sizeof counts + trace);
+    }
+    void *pages = trace ? mmap(NULL, trace, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                        : MAP_FAILED;
+    return pages == MAP_FAILED ? NULL : pages;
 }
 
-void recorder_open(bool forked) {
+void recorder_open(void) {
     is_open = true;
     counts.process = process_now();
-    if (stats_path()[0]) {
-        output_choose(&stats_output, "MGPU_RT_STATS", stats_path(), forked);
-        (void)output_record(&stats_output, "statistics", &counts, sizeof counts);
-    }
-    if (options.trace[0]) {
-        output_choose(&trace_output, "MGPU_RT_TRACE", options.trace, forked);
-        struct trace *trace = trace_pages();
-        if (trace)
-            trace->process = counts.process;
-        trace_into(trace);
-    }
-    start_record(forked);
+    void *pages = recording_pages(options.trace[0] ? sizeof(struct trace) : 0);
+    trace_into(options.trace[0] ? pages : NULL);
+    start_record();
 }
 
 void recorder_leave(void) {
@@ -337,24 +344,40 @@ void recorder_leave(void) {
     last_stream = 0;
 }
 
-static void write_stats(void) {
-    FILE *out = output_open(&stats_output);
-    if (!out)
-        return;
-    statistics_print(out);
-    fputc('\n', out);
-    output_close(&stats_output, out);
+const char *recorder_manager(void) {
+    static const char *const states[] = {"none", "starting", "serving", "ended"};
+    return states[manager_state()];
 }
 
-static void write_trace(void) {
-    FILE *out = trace_on() ? output_open(&trace_output) : NULL;
-    if (!out)
-        return;
-    const struct trace_kept kept = trace_print(out, trace_now, "exit");
-    output_close(&trace_output, out);
-    if (kept.lost)
-        fprintf(stderr, "mgpu_rt: MGPU_RT_TRACE: of %zu events the newest %zu were kept\n",
-                kept.events + kept.lost, kept.events);
+/* Adds what is only counted at the end. */
+static void complete(struct counts *record) {
+    if (!record->process.id)
+        record->process = process_now();
+    snprintf(record->process.manager, MANAGER_NAME, "%s", recorder_manager());
+    for (int device = 0; device < MOST_DEVICES; device++) {
+        struct memory_account account = block_account(device);
+        account.peak_allocated = record->memory[device].peak_allocated;
+        record->memory[device] = account;
+    }
+    store_relaxed(&record->process.last, clock_ns());
+}
+
+void *recorder_copy(size_t *bytes) {
+    const struct trace *trace = trace_now;
+    const uint64_t next = trace ? load_acquire(&trace->next) : 0;
+    const uint64_t events = next < TRACE_EVENTS ? next : TRACE_EVENTS;
+    const size_t traced =
+        trace ? offsetof(struct trace, events) + events * sizeof trace->events[0] : 0;
+    *bytes = sizeof counts + traced;
+    char *copy = aligned_alloc(COUNT_PAGE, (*bytes + COUNT_PAGE - 1) / COUNT_PAGE * COUNT_PAGE);
+    if (!copy)
+        return NULL;
+    memcpy(copy, &counts, sizeof counts);
+    if (trace)
+        memcpy(copy + sizeof counts, trace, traced);
+    record_head(copy, *bytes);
+    complete((struct counts *)(void *)copy);
+    return copy;
 }
 
 void recorder_close(void) {
@@ -362,9 +385,8 @@ void recorder_close(void) {
         return;
     is_open = false;
     recorder_memory();
+    complete(&counts);
+    counts.process.exited = 1;
     if (wants_table())
-        statistics_print_tables(stderr, &counts);
-    if (stats_path()[0])
-        write_stats();
-    write_trace();
+        statistics_print_tables(stderr);
 }

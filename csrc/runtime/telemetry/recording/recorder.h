@@ -1,5 +1,5 @@
-/* Records the details of each call (kernel, image, stream, direction of a copy), and opens and
- * writes the output files. */
+/* Records the details of each call (kernel, image, stream, direction of a copy), and opens
+ * and completes the recording. */
 #ifndef MGPU_RT_RECORDER_H
 #define MGPU_RT_RECORDER_H
 
@@ -24,13 +24,19 @@ uint16_t recorder_stream(hipStream_t stream);
  * program. */
 void recorder_memory(void);
 
-/* Opens the files that MGPU_RT_STATS and MGPU_RT_TRACE name. Called at the first call of a process,
- * under start_lock. */
-void recorder_open(bool forked);
+/* Opens the recording that MGPU_RT_STATS and MGPU_RT_TRACE name. Called at the first call of a
+ * process, under start_lock. */
+void recorder_open(void);
 /* Separates a forked child from the parent's recording, because all counts so far belong to the
- * parent. */
+ * parent. HIP does not work in such a child, so the child gets no recording. */
 void recorder_leave(void);
-/* Writes the table and the files when the process ends. Once. */
+/* Completes the recording when the process ends, and prints the table. Once. */
 void recorder_close(void);
+
+/* Returns a copy of the recording so far, which the caller frees, and its size; NULL if memory ran
+ * out. Without statistics the recording contains the counts that the library always makes. */
+void *recorder_copy(size_t *bytes);
+/* Returns the manager's state: none, starting, serving, ended. */
+const char *recorder_manager(void);
 
 #endif

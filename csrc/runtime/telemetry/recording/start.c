@@ -31,12 +31,9 @@ static void store_start(void) {
     witness_record();
 }
 
-void start_record(bool forked) {
+void start_record(void) {
     store_start();
-    if (forked)
-        counts.start.nanoseconds = 0;
-    else
-        trace_start(initialised, start.nanoseconds);
+    trace_start(initialised, start.nanoseconds);
 }
 
 /* NVIDIA's driver creates a device's context when hipFree(NULL) is called. AMD's HIP does most of

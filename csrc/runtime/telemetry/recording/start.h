@@ -3,7 +3,6 @@
 #ifndef MGPU_RT_START_H
 #define MGPU_RT_START_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Records that hipInit was called at the clock_ns time `begin`. `version` is the result of
@@ -14,8 +13,7 @@ void start_initialised(uint64_t begin, uint64_t nanoseconds, int version);
  * Called once in a process, before the first call that uses a device. After driver_calls_watch. */
 void start_device(void);
 
-/* Copies the record of HIP's start into the counters and the trace. `forked`: HIP was started in
- * the parent. */
-void start_record(bool forked);
+/* Copies the record of HIP's start into the counters and the trace. */
+void start_record(void);
 
 #endif

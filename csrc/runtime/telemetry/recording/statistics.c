@@ -5,7 +5,7 @@
 #include "mgpu.h"
 #include "process/printable.h"
 #include "telemetry/counters.h"
-#include "telemetry/recording/kernel_label.h"
+#include "telemetry/recording/markers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,8 +22,7 @@ struct row {
 struct rows {
     size_t count;
     struct row rows[KERNELS + ABI_COUNT + HIP_COUNT];
-    struct kernel_labels labels;
-    struct kernel_text texts[KERNELS];
+    char texts[KERNELS][MARKER_TEXT];
 };
 
 static int by_time(const void *a, const void *b) {
@@ -68,30 +67,23 @@ static void print_table(FILE *out, const char *title, const char *what, struct r
     table->count = 0;
 }
 
-const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]) {
-    enum { MAJOR = 10000000, MINOR = 100000 };
-    snprintf(text, STATISTICS_RELEASE, "%" PRId64 ".%" PRId64 ".%" PRId64, version / MAJOR,
-             version % MAJOR / MINOR, version % MINOR);
-    return text;
-}
-
 /* Prints nothing if no call failed. */
-static void print_failures(FILE *out, const struct counts *record) {
+static void print_failures(FILE *out) {
     char error[HIP_ERROR_TEXT];
     for (size_t i = 0; i < FAILURES; i++)
-        if (record->failures[i])
-            fprintf(out, "mgpu_rt: %" PRIu64 " call%s of %s failed with %s\n", record->failures[i],
-                    record->failures[i] == 1 ? "" : "s",
-                    abi_name(failure_function(record->failure_keys[i])),
-                    hip_error_text(failure_error(record->failure_keys[i]), error));
+        if (counts.failures[i])
+            fprintf(out, "mgpu_rt: %" PRIu64 " call%s of %s failed with %s\n", counts.failures[i],
+                    counts.failures[i] == 1 ? "" : "s",
+                    abi_name(failure_function(counts.failure_keys[i])),
+                    hip_error_text(failure_error(counts.failure_keys[i]), error));
 }
 
-static void print_overridden(FILE *out, const struct counts *record) {
-    if (record->overridden)
+static void print_overridden(FILE *out) {
+    if (counts.overridden)
         fprintf(out,
                 "mgpu_rt: a runtime in place of this library answered %" PRIu64
                 " calls: its calls of the driver are not counted\n",
-                record->overridden);
+                counts.overridden);
 }
 
 static void print_graphs(FILE *out, const struct graph_counter *graphs) {
@@ -102,9 +94,9 @@ static void print_graphs(FILE *out, const struct graph_counter *graphs) {
                 graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
 }
 
-static void print_registrations(FILE *out, const struct counts *record) {
-    const struct kept_counter *kept = &record->kept;
-    const struct cache_counter *cache = &record->caches[CACHE_REGISTRATIONS];
+static void print_registrations(FILE *out) {
+    const struct kept_counter *kept = &counts.kept;
+    const struct cache_counter *cache = &counts.caches[CACHE_REGISTRATIONS];
     if (cache->misses)
         fprintf(out,
                 "mgpu_rt: registered memory: hits %" PRIu64 ", misses %" PRIu64 ", cached %" PRIu64
@@ -114,7 +106,8 @@ static void print_registrations(FILE *out, const struct counts *record) {
                 kept->changed, kept->limited);
 }
 
-static void print_made(FILE *out, const struct made_counter *made) {
+static void print_made(FILE *out) {
+    const struct made_counter *made = &counts.made;
     if (made->first_use || made->size || made->waits || made->limit || made->other_code)
         fprintf(out,
                 "mgpu_rt: memory that the driver allocated: %" PRIu64 " at first use, %" PRIu64
@@ -124,46 +117,64 @@ static void print_made(FILE *out, const struct made_counter *made) {
                 made->first_use, made->size, made->waits, made->limit, made->other_code);
 }
 
-static void print_start(FILE *out, const struct counts *record) {
-    char release[STATISTICS_RELEASE], date[32];
-    const time_t began = (time_t)record->process.date;
-    struct tm utc = {0}; /* a damaged recording may contain any date */
-    const bool emulated = strstr(record->start.device, "(emulated)") != NULL;
+/* HIP's release in AMD's form: 5.2.21153. */
+static void print_release(FILE *out, int64_t version) {
+    enum { MAJOR = 10000000, MINOR = 100000 };
+    if (version)
+        fprintf(out, "HIP %" PRId64 ".%" PRId64 ".%" PRId64, version / MAJOR,
+                version % MAJOR / MINOR, version % MINOR);
+    else
+        fputs("HIP of an unknown release", out);
+}
+
+static void print_start(FILE *out) {
+    char date[32];
+    const time_t began = (time_t)counts.process.date;
+    struct tm utc = {0};
+    const bool emulated = strstr(counts.start.device, "(emulated)") != NULL;
     (void)gmtime_r(&began, &utc);
     strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &utc);
     fprintf(out, "mgpu_rt: HIP's start, once, not in the times above: %.6f s\n",
-            (double)record->start.nanoseconds / 1e9);
-    fprintf(out, "mgpu_rt: on %s, HIP %s, %s%s\n",
-            record->start.device[0] ? record->start.device : "an unknown device",
-            record->start.version ? statistics_release(record->start.version, release)
-                                  : "of an unknown release",
-            date, emulated ? "; EMULATED: no GPU was timed" : "");
-    if (record->start.other_calls[0])
-        fprintf(out, "mgpu_rt: calls of HIP by other code: %s\n", record->start.other_calls);
+            (double)counts.start.nanoseconds / 1e9);
+    fprintf(out, "mgpu_rt: on %s, ",
+            counts.start.device[0] ? counts.start.device : "an unknown device");
+    print_release(out, counts.start.version);
+    fprintf(out, ", %s%s\n", date, emulated ? "; EMULATED: no GPU was timed" : "");
+    if (counts.start.other_calls[0])
+        fprintf(out, "mgpu_rt: calls of HIP by other code: %s\n", counts.start.other_calls);
 }
 
-void statistics_print_tables(FILE *out, const struct counts *record) {
+/* If another kernel has the same name, the gpu.module precedes the name. */
+static const char *kernel_label(size_t row, char text[MARKER_TEXT]) {
+    const struct kernel_name *kernel = &counts.kernel_names[row];
+    for (size_t i = 0; i < KERNELS; i++)
+        if (i != row && strcmp(counts.kernel_names[i].name, kernel->name) == 0)
+            return marker_text(kernel, text);
+    return kernel->name;
+}
+
+void statistics_print_tables(FILE *out) {
     struct rows *table = calloc(1, sizeof *table);
     if (!table)
         return;
-    print_failures(out, record);
+    print_failures(out);
     for (size_t i = 0; i < ABI_COUNT; i++)
-        add_row(table, abi_names[i], &record->abi[i]);
+        add_row(table, abi_names[i], &counts.abi[i]);
     print_table(out, "mgpu_rt: calls of the program", "function", table);
     for (size_t i = 0; i < HIP_COUNT; i++)
-        add_row(table, hip_names[i], &record->hip[i]);
-    if (table->count || !record->overridden)
+        add_row(table, hip_names[i], &counts.hip[i]);
+    if (table->count || !counts.overridden)
         print_table(out, "mgpu_rt: calls of the driver", "function", table);
-    print_overridden(out, record);
-    kernel_labels(&table->labels, record->kernel_names);
+    print_overridden(out);
     for (size_t i = 0; i < KERNELS; i++)
-        add_row(table, kernel_label(&table->labels, i, &table->texts[i]), &record->kernels[i]);
-    add_row(table, "(others)", &record->other_kernels);
+        if (counts.kernels[i].calls)
+            add_row(table, kernel_label(i, table->texts[i]), &counts.kernels[i]);
+    add_row(table, "(others)", &counts.other_kernels);
     if (table->count)
         print_table(out, "mgpu_rt: launches of kernels", "kernel", table);
-    print_graphs(out, &record->graphs);
-    print_registrations(out, record);
-    print_made(out, &record->made);
-    print_start(out, record);
+    print_graphs(out, &counts.graphs);
+    print_registrations(out);
+    print_made(out);
+    print_start(out);
     free(table);
 }

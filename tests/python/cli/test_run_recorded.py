@@ -1,0 +1,316 @@
+"""Tests `mgpu-rt run --stats-json` and `--trace`: the command waits for the program, passes signals
+on, ends as the program ends, and writes the outputs of all processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import recordings
+from tests.support.child import environment, library
+from tests.support.command import COMMAND, command
+from tests.support.compiled import compile_c
+from tests.support.patience import HANG, wait_until
+
+PROGRAM = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern void *mgpuStreamCreate(void);
+
+static void told(int number) {
+    const char digits[] = {'0' + number / 10, '0' + number % 10, '\n'};
+    (void)!write(1, digits, sizeof digits);
+    _exit(40);
+}
+
+int main(int argc, char **argv) {
+    const char *how = argc > 1 ? argv[1] : "";
+    if (strcmp(how, "children") == 0)
+        for (int i = 0; i < 2; i++)
+            if (fork() == 0) {
+                mgpuStreamCreate();
+                exit(0);
+            }
+    while (wait(NULL) > 0)
+        continue;
+    if (strcmp(how, "daemon") == 0 && fork() == 0) {
+        mgpuStreamCreate();
+        printf("%d\n", getpid());
+        fflush(stdout);
+        fclose(stdout);
+        fclose(stderr);
+        pause();
+    }
+    if (strcmp(how, "handles") == 0)
+        signal(SIGTERM, told);
+    mgpuStreamCreate();
+    if (strcmp(how, "kill") == 0)
+        raise(atoi(argv[2]));
+    if (strcmp(how, "daemon") == 0) {
+        char line;
+        while (read(0, &line, 1) > 0)
+            continue;
+    }
+    if (strcmp(how, "waits") == 0 || strcmp(how, "handles") == 0) {
+        printf("%d\n", getpid());
+        fflush(stdout);
+        pause();
+    }
+    return argc > 2 ? atoi(argv[2]) : 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("run") / "program"
+    return compile_c(out, PROGRAM, str(library()), f"-Wl,-rpath,{library().parent}")
+
+
+def run(program: Path, folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    options = ("--device", "hip", "--stats-json", "s.json", "--trace", "t.json")
+    plain = environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast", **env)
+    return subprocess.run(
+        [COMMAND, "run", *options, "--", program, *words],
+        cwd=folder,
+        env=plain,
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+
+
+def start(program: Path, folder: Path, how: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [COMMAND, "run", "--device", "hip", "--stats-json", "s.json", "--", program, how],
+        cwd=folder,
+        env=environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("status", [0, 7])
+def test_the_command_ends_with_the_programs_status(
+    status: int, program: Path, tmp_path: Path
+) -> None:
+    done = run(program, tmp_path, "", str(status))
+    assert (done.returncode, done.stderr) == (status, "")
+    assert names(tmp_path) == ["s.json", "t.json"]
+    stats = json.loads((tmp_path / "s.json").read_text())
+    assert stats["process"]["ended"] == "exit"
+    assert stats["abi"]["mgpuStreamCreate"]["calls"] == 1
+    assert json.loads((tmp_path / "t.json").read_text())["otherData"]["ended"] == "exit"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_the_command_ends_by_the_signal_that_ended_the_program(
+    number: signal.Signals, program: Path, tmp_path: Path
+) -> None:
+    done = run(program, tmp_path, "kill", str(number.value))
+    assert (done.returncode, done.stderr) == (-number, "")
+    assert json.loads((tmp_path / "s.json").read_text())["process"]["ended"] == "unfinished"
+
+
+def test_signals_reach_the_program(program: Path, tmp_path: Path) -> None:
+    with start(program, tmp_path, "handles") as running:
+        assert running.stdout
+        assert int(running.stdout.readline()) != running.pid
+        running.send_signal(signal.SIGTERM)
+        out, said = running.communicate(timeout=HANG)
+    assert (running.returncode, out, said) == (40, f"{signal.SIGTERM.value}\n", "")
+    assert names(tmp_path) == ["s.json"]
+
+
+def test_a_program_does_not_outlive_a_killed_command(program: Path, tmp_path: Path) -> None:
+    """The recording stays, and can be read."""
+    with start(program, tmp_path, "waits") as running:
+        assert running.stdout
+        child = int(running.stdout.readline())
+        running.kill()
+        running.wait(HANG)
+        wait_until(lambda: not _runs(child))
+    (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    assert recordings.stats(folder / str(child))["process"]["pid"] == child
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_each_child_has_outputs_of_its_own(program: Path, tmp_path: Path) -> None:
+    done = run(program, tmp_path, "children")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = {name: json.loads((tmp_path / name).read_text()) for name in names(tmp_path)}
+    stats = {name: each["process"]["pid"] for name, each in found.items() if name[0] == "s"}
+    main = stats.pop("s.json")
+    assert len(stats) == 2 and main not in stats.values()
+    assert stats == {f"s.{pid}.json": pid for pid in stats.values()}
+    others = {f"t.{pid}.json" for pid in stats.values()}
+    assert {name for name in found if name[0] == "t"} == {"t.json", *others}
+
+
+def test_a_rank_shows_in_the_names(program: Path, tmp_path: Path) -> None:
+    done = run(program, tmp_path, OMPI_COMM_WORLD_RANK="3")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert names(tmp_path) == ["s.rank3.json", "t.rank3.json"]
+
+
+def test_a_child_that_still_runs_leaves_its_recording(program: Path, tmp_path: Path) -> None:
+    with start(program, tmp_path, "daemon") as running:
+        assert running.stdout and running.stdin
+        child = int(running.stdout.readline())
+        try:
+            running.stdin.close()
+            assert running.wait(HANG) == 0
+            assert running.stderr
+            said = running.stderr.readline()
+            path = tmp_path / f"s.{child}.json"
+            assert said == (
+                f"mgpu-rt: process {child} still runs: '{path.name}' is its recording, which "
+                "`mgpu-rt stats` reads\n"
+            )
+            assert recordings.stats(path)["process"]["pid"] == child
+            assert names(tmp_path) == [path.name, "s.json"]
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def test_an_output_may_be_a_pipe(program: Path, tmp_path: Path) -> None:
+    done = command(
+        *("run", "--device", "hip", "--stats-json", "/dev/stdout", "--", program),
+        **environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["abi"]["mgpuStreamCreate"]["calls"] == 1
+
+
+def test_a_recording_that_cannot_be_made_costs_one_line(program: Path, tmp_path: Path) -> None:
+    """A limit on the size of files stops the recording. The program keeps its status."""
+    done = subprocess.run(
+        [COMMAND, "run", "--device", "hip", "--stats-json", "s.json", "--", program, "", "7"],
+        cwd=tmp_path,
+        env=environment(MGPU_RT_MANAGER="off"),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert done.returncode == 7
+    (line,) = done.stderr.splitlines()
+    assert line.endswith(": File too large")
+    assert names(tmp_path) == []
+
+
+def test_a_caller_may_ignore_the_end_of_children(tmp_path: Path) -> None:
+    """The kernel then sends no signal at a child's end, unless the command asks for it. The program
+    inherits the setting."""
+    code = f"""
+import ctypes, signal
+ctypes.CDLL({str(library())!r}).mgpuStreamCreate()
+raise SystemExit(7 if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN else 1)
+"""
+    words = ("run", "--device", "hip", "--stats-json", "s.json", "--", sys.executable, "-c", code)
+    done = subprocess.run(
+        [COMMAND, *words],
+        cwd=tmp_path,
+        env=environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert (done.returncode, done.stderr) == (7, "")
+    assert names(tmp_path) == ["s.json"]
+
+
+def test_a_signal_of_the_program_itself_does_not_come_back(program: Path, tmp_path: Path) -> None:
+    """A program may signal its parent process."""
+    code = f"""
+import ctypes, os, signal, time
+seen = []
+signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+ctypes.CDLL({str(library())!r}).mgpuStreamCreate()
+os.kill(os.getppid(), signal.SIGUSR1)
+os.kill(os.getppid(), 0)
+time.sleep(0.3)
+raise SystemExit(len(seen))
+"""
+    done = run(Path(sys.executable), tmp_path, "-c", code)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_folder_may_have_any_name(program: Path, tmp_path: Path) -> None:
+    """%p in the name of the folder is no process id."""
+    folder = tmp_path / "100%p"
+    folder.mkdir()
+    done = run(program, folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert names(folder) == ["s.json", "t.json"]
+
+
+def test_a_missing_interpreter_has_a_shells_status(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/nowhere/interpreter\n")
+    script.chmod(0o755)
+    done = run(script, tmp_path)
+    assert done.returncode == 126
+    assert "the interpreter or loader that it names is missing" in done.stderr
+    assert names(tmp_path) == ["script"]
+
+
+def test_a_job_of_the_shell_gets_ctrl_c_once(program: Path, tmp_path: Path) -> None:
+    """The terminal sends SIGINT to the process group, so the command does not pass it on."""
+    code = f"""
+import os, pty, signal, sys
+pid, terminal = pty.fork()
+if not pid:
+    os.execv({str(COMMAND)!r}, ["mgpu-rt", "run", "--device", "hip", "--stats-json", "s.json",
+        "--", sys.executable, "-c", '''
+import ctypes, signal, sys, time
+ctypes.CDLL({str(library())!r}).mgpuStreamCreate()
+seen = []
+signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+print("ready", flush=True)
+while not seen: time.sleep(0.01)
+time.sleep(0.3)
+print("seen", len(seen), flush=True)
+'''])
+out = b""
+while b"ready" not in out: out += os.read(terminal, 1000)
+os.write(terminal, b"\\x03")
+try:
+    while b"seen 1" not in out and b"seen 2" not in out: out += os.read(terminal, 1000)
+except OSError: pass
+os.waitpid(pid, 0)
+sys.exit(b"seen 1" not in out)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
+        timeout=HANG,
+    )
+    assert done.returncode == 0
+    assert names(tmp_path) == ["s.json"]

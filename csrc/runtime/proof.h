@@ -8,8 +8,9 @@
  *
  * `make CFLAGS=-DWITHOUT=name` builds the library without one proof, and a test then fails
  * (tests/proofs/mutants). In every other build the macros expand to their arguments, and add
- * nothing. Only the object files of process/state.c and of csrc/sparse/plugin.c contain the name of the proof
- * that is left out. Builds that leave out different proofs share all other object files. */
+ * nothing. Only the object files of process/state.c and of csrc/sparse/plugin.c contain the name of
+ * the proof that is left out. Builds that leave out different proofs share all other object files.
+ */
 #ifndef MGPU_RT_PROOF_H
 #define MGPU_RT_PROOF_H
 

@@ -658,10 +658,12 @@ static void enforce_bounds(struct block *block, int device) {
     PROOF_STEP(sizes_of_the_past_leave, evict_while(is_beyond_peak, device, QUEUE_LARGE));
 }
 
-/* Records that HIP has allocated a block. If a bound is exceeded, the frees evict blocks from now
- * on. */
-static void note_reserved(int device, bool is_large) {
+/* Records that HIP has allocated a block of this size. If a bound is exceeded, the frees evict
+ * blocks from now on. If a cached block of the size `waits` for a stream, the program needs both
+ * blocks in turn, so the recent peak includes both. */
+static void note_reserved(int device, size_t size, bool waits) {
     const size_t limit = limit_of(device);
+    const bool is_large = size > BLOCK_EXACT_UP_TO;
     if (block_reserved(device) >= MUCH_IDLE)
         fetch_or_relaxed(&care_of_frees, CARE_IDLE);
     if (is_large) {
@@ -669,6 +671,8 @@ static void note_reserved(int device, bool is_large) {
         store_relaxed(&recent_peaks[device],
                       recent_peaks[device] - (recent_peaks[device] >> PEAK_SHIFT));
         raise_recent_peak(device, asked_bytes(device));
+        if (PROOF(waiting_block_is_needed, waits))
+            raise_recent_peak(device, recent_peaks[device] + size);
         pthread_mutex_unlock(&tables_lock);
     }
     if (block_reserved(device) > limit || is_beyond_peak(device))
@@ -949,7 +953,7 @@ static size_t size_for(int device, size_t bytes) {
 /* The library evicts no block for a request that exceeds the device's memory. This function does
  * not ask HIP for the size of the device's memory: a successful call would clear the error that the
  * program must see. */
-static void *allocate_new(size_t bytes, int device, bool shared, hipError_t *error) {
+static void *allocate_new(size_t bytes, int device, bool shared, bool waits, hipError_t *error) {
     const size_t total = load_relaxed(&totals[device]), exact = block_round(bytes);
     struct request request = {
         .size = size_for(device, bytes), .device = device, .shared = shared, .error = hipSuccess};
@@ -976,7 +980,7 @@ static void *allocate_new(size_t bytes, int device, bool shared, hipError_t *err
     if (UNLIKELY(is_exact(size)))
         fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
     publish_event(BLOCK_ALLOCATED, request.address, size, device);
-    note_reserved(device, size > BLOCK_EXACT_UP_TO);
+    note_reserved(device, size, waits);
     return request.address;
 }
 
@@ -999,7 +1003,7 @@ struct block_allocated block_search(uint64_t bytes, int device, struct stream *o
         made.address = block_address(block);
     } else {
         block_tell_miss(block_first(), size, device, search.waits);
-        made.address = allocate_new(bytes, device, shared, &made.error);
+        made.address = allocate_new(bytes, device, shared, search.waits, &made.error);
     }
     if (DOUBT(device_has_no_managed_memory, shared && made.error == hipErrorNotSupported)) {
         PROOF_STEP(attempt_leaves_no_error, device_clear_error(made.error));

@@ -115,17 +115,6 @@ static void report_copy(hipError_t error, const struct copy *copy) {
 
 enum { PIECE = 4 << 20 };
 
-/* Returns true if HIP records the stream's work in a graph, or does not answer. */
-static bool is_captured(hipStream_t handle) {
-    int status = hipStreamCaptureStatusNone;
-    unsigned long long number;
-    if (!runtime_is(MODE_EXTERNAL))
-        return false;
-    const hipError_t error = hip.StreamGetCaptureInfo(handle, &status, &number);
-    return !(device_answered(error) || error == hipErrorNotSupported) ||
-           status != hipStreamCaptureStatusNone;
-}
-
 /* Copies from or to memory that the program has unregistered, but whose pages HIP still pins. For
  * the program this memory is pageable. The function copies through pageable memory of its own, so
  * HIP waits exactly as for pageable memory. To unregister the memory first would wait for all
@@ -135,7 +124,7 @@ static __attribute__((noinline)) bool copy_unregistered(const struct copy *copy)
     char *host = up ? (char *)(uintptr_t)copy->from : copy->to;
     hipError_t error = hipSuccess;
     if ((!up && !is_block(copy->from, copy->bytes)) || !registrations_are_idle(host, copy->bytes) ||
-        is_captured(copy->handle))
+        (runtime_is(MODE_EXTERNAL) && stream_may_be_captured(copy->handle)))
         return false;
     char *piece = malloc(copy->bytes < PIECE ? copy->bytes : PIECE);
     const bool has_room = piece != NULL;

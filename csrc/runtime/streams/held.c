@@ -22,18 +22,11 @@ static bool is_of_this_thread(const struct stream *stream) {
            thread_is_alone();
 }
 
-static bool is_captured(hipStream_t handle) {
-    int status = hipStreamCaptureStatusNone;
-    unsigned long long number;
-    return !device_answered(hip.StreamGetCaptureInfo(handle, &status, &number)) ||
-           status != hipStreamCaptureStatusNone;
-}
-
 /* Returns true if the handle still belongs to a stream of this library, which runs its work at
  * once. */
 static bool can_be_asked(hipStream_t handle) {
     return exclusive_hip() || (PROOF(asked_stream_is_ours, stream_is_ours(handle)) &&
-                               !DOUBT(asked_stream_is_captured, is_captured(handle)));
+                               !DOUBT(asked_stream_is_captured, stream_may_be_captured(handle)));
 }
 
 bool stream_is_asked_about(const struct stream *stream) {

@@ -250,6 +250,14 @@ __attribute__((noinline)) bool stream_is_ours(hipStream_t handle) {
            (stream_ask_flags(&hip, handle, &flags) && flags == 0);
 }
 
+bool stream_may_be_captured(hipStream_t handle) {
+    int status = hipStreamCaptureStatusNone;
+    unsigned long long number;
+    const hipError_t error = hip.StreamGetCaptureInfo(handle, &status, &number);
+    return !(device_answered(error) || error == hipErrorNotSupported) ||
+           status != hipStreamCaptureStatusNone;
+}
+
 struct stream *stream_known(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
     return stream && !stream_is_gone(stream) ? stream : NULL;

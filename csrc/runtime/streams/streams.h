@@ -219,6 +219,9 @@ bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle,
  * handle for a new stream. Asks HIP. */
 bool stream_is_ours(hipStream_t handle);
 
+/* Returns true if HIP records the stream's work in a graph, or does not answer. Asks HIP. */
+bool stream_may_be_captured(hipStream_t handle);
+
 /* Queries a stream that the caller has taken; returns HIP's answer. hipSuccess: all work and the
  * fence are done. hipErrorNotReady: work is pending. Any other answer: HIP does not know the
  * stream. Leaves the thread's last error as stock would leave it. */

@@ -76,7 +76,7 @@ def test_a_release_is_installed_whole_or_not_at_all(
     here = {"XDG_DATA_HOME": str(tmp_path)}
     place = tmp_path / "mgpu_rt" / "hip-7.2.4"
     for _ in range(2):
-        done = invoke("softgpu", "install", "7.2", **here)
+        done = invoke("doctor", "--install", "7.2", **here)
         assert (done.exit_code, done.stdout) == (0, f"{place}/libamdhip64.so.7\n")
         assert (place / "libamdhip64.so.7").read_text() == "HIP"
         assert not (place / "libc.so.6").exists()
@@ -86,7 +86,7 @@ def test_a_release_is_installed_whole_or_not_at_all(
         raise _debian.PackagesMissing("apt-get update: no network")
 
     monkeypatch.setattr(_releases.Release, "unpack", fail)
-    done = invoke("softgpu", "install", "5.7.1", **here)
+    done = invoke("doctor", "--install", "5.7.1", **here)
     assert done.exit_code == 2
     said = f"HIP 5.7.1 was not installed in {place.parent}: apt-get update: no network"
     assert said in done.stderr
@@ -199,6 +199,6 @@ def test_the_next_install_removes_the_folder_of_a_killed_one(tmp_path: Path) -> 
 
 def test_an_unknown_release_is_refused() -> None:
     for version in ("8", "5.70", ""):
-        done = invoke("softgpu", "install", version)
+        done = invoke("doctor", "--install", version)
         assert done.exit_code == 2
         assert "name one of 5.7.1, 6.4.3, 7.2.4" in done.stderr

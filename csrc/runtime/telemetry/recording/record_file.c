@@ -122,7 +122,7 @@ static int take_name(char path[PATH], const char *variable, const char *pattern,
 
 /* Allocates the file's blocks and maps them; returns MAP_FAILED and sets errno on failure. A file
  * beyond the limit of file sizes would send SIGXFSZ. */
-static void *allocate(int file, size_t size) {
+static void *allocate_file(int file, size_t size) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < size)
         errno = EFBIG;
@@ -144,7 +144,7 @@ void *record_file(const struct record_names *names, void *content, size_t part, 
     const int file = take_name(path, names->variables[0], names->patterns[0], create, NULL);
     if (file < 0)
         return NULL;
-    char *const pages = allocate(file, size);
+    char *const pages = allocate_file(file, size);
     const bool is_mapped = pages != MAP_FAILED && replace(content, pages, part);
     close(file);
     if (!is_mapped) {

@@ -162,7 +162,7 @@ class Pipeline:
 #: The first argument is the device's queue, and the second is an action on completion. Both are in
 #: MessagePack. The new texts have equal lengths, because they write the argument's size and the
 #: texts' lengths in more bytes.
-_HIDDEN_QUEUES = (
+HIDDEN_QUEUES = (
     (
         rb"\A5.size\08\AB.value_kind\B4hidden_default_queue",
         rb"\A5.size\CF\00\00\00\00\00\00\00\08\AB.value_kind\D9\0Bhidden_none",
@@ -175,7 +175,7 @@ _HIDDEN_QUEUES = (
 
 
 def _without_queues(text: bytes) -> bytes:
-    for queue, none in _HIDDEN_QUEUES:
+    for queue, none in HIDDEN_QUEUES:
         text = text.replace(queue, none)
     return text
 

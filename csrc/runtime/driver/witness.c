@@ -17,13 +17,15 @@ enum { HIP_API = 3, ROCR_VERSION = 0, ROCR_NOT_STARTED = 0x100b };
 
 /* The kinds of operations: 0 for a function that this library never calls and that may change
  * HIP's objects. HARMLESS marks functions that change nothing but the calling thread's device and
- * last error. The other bits contain the number of a function of hip.def, plus 1. */
-enum { OPERATIONS = 1024, HARMLESS = 0x8000 };
+ * last error. OF_GRAPHS marks functions that create and launch graphs. The other bits contain the
+ * number of a function of hip.def, plus 1. */
+enum { OPERATIONS = 1024, HARMLESS = 0x8000, OF_GRAPHS = 0x4000, FLAGS = HARMLESS | OF_GRAPHS };
 static uint16_t kinds[OPERATIONS];
 
 bool witness_sole_user;
 static bool installed;
 static const char *(*operation_name)(uint32_t operation);
+static void (*set_tracer)(int (*tracer)(int domain, uint32_t operation, void *data));
 
 /* ---- which calls other code has made, in words ---- */
 
@@ -77,6 +79,14 @@ static __thread struct {
     unsigned expected, reported;
 } own __attribute__((tls_model("initial-exec")));
 
+/* HIP 7.2.4 sometimes crashes if a graph runs while HIP has any function to report to. So the
+ * library removes its function before the first graph. If a profiler had replaced the function,
+ * `hear` would not have been called. */
+static void stop_hearing(void) {
+    end_sole_use_because("a graph was used");
+    set_tracer(NULL);
+}
+
 /* HIP calls this function before each call. The result 1 asks HIP to record nothing. */
 static int hear(int domain, uint32_t operation, void *data) {
     (void)data;
@@ -84,12 +94,14 @@ static int hear(int domain, uint32_t operation, void *data) {
         return 1;
     const unsigned kind = operation < OPERATIONS ? kinds[operation] : 0;
     if (PROOF(call_is_the_librarys_own,
-              own.expected && own.expected == (kind & ~(unsigned)HARMLESS))) {
+              own.expected && own.expected == (kind & ~(unsigned)FLAGS))) {
         own.expected = 0;
         own.reported++;
     } else if (!(kind & HARMLESS) && load_relaxed(&witness_sole_user)) {
         PROOF_STEP(other_codes_call_ends_sole_use, end_sole_use_by(operation));
     }
+    if (DOUBT(hip_crashes_with_graphs, kind & OF_GRAPHS))
+        stop_hearing();
     return 1;
 }
 
@@ -193,6 +205,9 @@ static unsigned kind_of(const char *name) {
     for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
         if (strcmp(name, harmless[i]) == 0)
             kind |= HARMLESS;
+    if (strncmp(name, "hipGraph", strlen("hipGraph")) == 0 ||
+        strncmp(name, "hipStreamBeginCapture", strlen("hipStreamBeginCapture")) == 0)
+        kind |= OF_GRAPHS;
     return kind;
 }
 
@@ -229,12 +244,13 @@ void witness_open(const struct witness_functions *functions) {
         return;
     }
     operation_name = functions->name;
+    set_tracer = functions->set_tracer;
     for (uint32_t operation = 0; operation < OPERATIONS; operation++) {
         const char *name = functions->name(operation);
         kinds[operation] = (uint16_t)(name ? kind_of(name) : 0);
     }
     store_release(&witness_sole_user, true);
-    functions->set_tracer(hear);
+    set_tracer(hear);
     installed = true;
     if (!PROOF(hip_was_unused, is_unused(functions)))
         end_sole_use_because("HIP was in use before the library's first call");

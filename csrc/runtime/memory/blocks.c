@@ -671,7 +671,7 @@ static void note_reserved(int device, size_t size, bool waits) {
         store_relaxed(&recent_peaks[device],
                       recent_peaks[device] - (recent_peaks[device] >> PEAK_SHIFT));
         raise_recent_peak(device, asked_bytes(device));
-        if (PROOF(waiting_block_is_needed, waits))
+        if (DOUBT(waiting_block_is_needed, waits))
             raise_recent_peak(device, recent_peaks[device] + size);
         pthread_mutex_unlock(&tables_lock);
     }

@@ -61,7 +61,7 @@ import os, sys
 sys.path.insert(0, sys.argv[1])
 from mgpu_rt import _interpreter
 os.chdir(sys.argv[2])
-text = "import json, mgpu_rt._selftest.run as found; print(found.__file__, sys.argv[1:])"
+text = "import json, mgpu_rt._selftest.sequences as found; print(found.__file__, sys.argv[1:])"
 command = _interpreter.text_command(text, "word")
 os.execv(command[0], command)
 """
@@ -75,7 +75,7 @@ def test_a_child_takes_the_package_that_started_it(planted: Path, version: str) 
     if python is None:
         pytest.skip(f"no Python {version} here")
     done = run(Path("/"), [python, "-c", STARTS, str(ROOT), str(planted)])
-    file = ROOT / "mgpu_rt" / "_selftest" / "run.py"
+    file = ROOT / "mgpu_rt" / "_selftest" / "sequences.py"
     assert (done.returncode, done.stdout) == (0, f"{file} ['word']\n"), done.stderr
 
 

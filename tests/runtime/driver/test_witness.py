@@ -342,6 +342,24 @@ def test_statistics_name_the_first_call_of_other_code(mgpu: Mgpu) -> None:
     assert mgpu.stats()["other_calls"] == "hipMalloc was the first"
 
 
+@in_child(**TELLS)
+def test_the_first_graph_ends_it_and_removes_the_function(mgpu: Mgpu) -> None:
+    """HIP 7.2.4 sometimes crashes if a graph runs while HIP has any function to report to."""
+    begin(mgpu)
+    stream = mgpu.StreamCreate()
+    before = mgpu.stub.hipstub_registrations()
+    assert mgpu.lib.mgpu_rt_graph_begin() == 0
+    block = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.Memset32(block, 1, KIB // 4, stream)
+    graph = mgpu.lib.mgpu_rt_graph_end()
+    assert graph != mgpu.ffi.NULL
+    assert mgpu.stub.hipstub_registrations() == before + 1
+    assert mgpu.lib.mgpu_rt_graph_launch(graph, stream) == 0
+    mgpu.lib.mgpu_rt_graph_destroy(graph)
+    assert mgpu.stub.hipstub_registrations() == before + 1
+    assert not Loop(mgpu).is_sole_user()
+
+
 # ---- where other code calls HIP ----
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.child import BACKENDS_WITH_GPU, Mgpu, environment, in_child, run_child
+from tests.support.images import code_object
 
 KIB, MIB = 1 << 10, 1 << 20
 KERNEL = "scale"
@@ -403,6 +404,19 @@ def test_a_lack_of_memory_gives_back_all_that_is_cached(mgpu: Mgpu) -> None:
     assert mgpu.counts("hipMalloc", "hipFree") == {"hipMalloc": 4, "hipFree": 3}
     assert mgpu.stub.hipPeekAtLastError() == 0
     assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_MEMORY=str(MIB))
+def test_a_lack_of_memory_that_remains_releases_modules(mgpu: Mgpu) -> None:
+    """The library releases modules only if all idle blocks were not enough."""
+    module = mgpu.load(mgpu.image(code_object("forum")))
+    mgpu.ModuleUnload(module)
+    held = alloc(mgpu, 512 * KIB)
+    free(mgpu, alloc(mgpu, 256 * KIB))
+    assert mgpu.count("hipModuleUnload") == 0
+    assert alloc(mgpu, 1000 * KIB) == mgpu.null
+    assert mgpu.count("hipModuleUnload") == 1
+    free(mgpu, held)
 
 
 @in_child(HIPSTUB_MEMORY=str(MIB))

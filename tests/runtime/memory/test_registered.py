@@ -135,6 +135,12 @@ def test_a_program_that_registers_in_each_pass_registers_once(path: Path) -> Non
     assert record["live"]["registrations"] == 2
 
 
+def test_a_copy_between_host_memory_ends_a_registration_that_hip_keeps(path: Path) -> None:
+    """HIP would read the copy's source late, because HIP still pins the source."""
+    _, record = run(path, "case", "pageable")
+    assert record["counts"]["hipHostUnregister"] == 1
+
+
 def test_other_bytes_are_registered_by_hip(path: Path) -> None:
     _, record = run(path, "case", "other-bytes")
     assert registrations(record) == 4

@@ -11,7 +11,7 @@ from tests.support.variants import NAME, PLAIN, build, checkout, make, run_tests
 pytestmark = pytest.mark.check
 
 FLAGS = (*PLAIN, "-DMGPU_RT_CHECK")
-SUITE = ("memory", "freed", "streams", "events", "modules", "copies", "reset")
+SUITE = ("memory", "freed", "forkjoin", "events", "modules", "copies", "reset")
 
 #: A row contains a file, a text in the file, and a replacement for the text. With the replacement,
 #: an assertion ends the process of the row's test.

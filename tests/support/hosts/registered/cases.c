@@ -114,7 +114,7 @@ static void share_page(struct range goes, struct range stays, struct range page)
     map(page);
     pass(goes);
     pass(stays);
-    check_pageable(goes);
+    check_pageable_to_host(goes);
     map(page);
     pass(stays);
 }
@@ -184,6 +184,7 @@ static void case_pageable(void) {
     map(at);
     pass(at);
     check_pageable(at);
+    check_pageable_to_host(at);
 }
 
 /* Requests the device address of memory that is no longer registered: there is no such address. */

@@ -194,6 +194,16 @@ void check_pageable(struct range at) {
         fail("a copy from pageable memory read it late", at.address, at.bytes);
 }
 
+/* Does the work of check_pageable for a copy that ends in other host memory. */
+void check_pageable_to_host(struct range at) {
+    memcpy(before, at.address, at.bytes);
+    mgpuMemcpy(scratch, at.address, at.bytes, stream);
+    fill(at.address, at.bytes);
+    mgpuStreamSynchronize(stream);
+    if (memcmp(scratch, before, at.bytes) != 0)
+        fail("a copy between pageable memory read it late", at.address, at.bytes);
+}
+
 /* Writes in the parent while a child shares the pages: the parent may get copies of these pages.
  * HIP and the kernel decide about memory that is registered during the fork. The library is
  * responsible for registrations that the program has ended before the fork. */

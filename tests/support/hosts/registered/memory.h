@@ -52,6 +52,7 @@ void split(void);
 void check_up(const struct range *at);
 void check_wait(int which);
 void check_pageable(struct range at);
+void check_pageable_to_host(struct range at);
 
 /* Registers, checks and unregisters the range. */
 void pass(struct range at);

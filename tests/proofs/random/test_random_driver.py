@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.proofs.programs import images
 from tests.proofs.random import programs, runner
+from tests.support.suites import in_check
 
 SAMPLES = {
     "stub": (runner.STUB, 25, 15),
@@ -53,7 +54,7 @@ def test_random_programs_do_what_stock_does(name: str, exits: bool) -> None:
 
 @pytest.mark.parametrize("side", runner.IN_PYTHON, ids=lambda side: side.name)
 @pytest.mark.parametrize(
-    "name", ["stub", pytest.param("stub, reuse", marks=pytest.mark.check), "softgpu"]
+    "name", in_check(["stub", "stub, reuse", "softgpu"], lambda name: name != "stub")
 )
 def test_random_programs_with_runtimes_in_python_do_what_stock_does(
     name: str, side: runner.Side

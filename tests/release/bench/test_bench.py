@@ -67,6 +67,7 @@ def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: 
         runner.close()
 
 
+@pytest.mark.check
 def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) -> None:
     """The hand-written loop and the library make equal numbers of launches."""
     for program in sides.BY_HAND:

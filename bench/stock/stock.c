@@ -22,8 +22,8 @@ static void report(hipError_t error, const char *expression) {
 
 /* The expressions in failure lines are LLVM's C++ expressions, because tools search for these
  * expressions. */
-#define CHECK(call) report((call), #call)
-#define CHECK_AS(call, text) report((call), text)
+#define REPORTED(call) report((call), #call)
+#define REPORTED_AS(call, text) report((call), text)
 
 struct memref {
     char *allocated;
@@ -47,7 +47,7 @@ struct memref_int32 {
 EXPORT hipModule_t mgpuModuleLoad(void *data, size_t bytes) {
     (void)bytes;
     hipModule_t module = NULL;
-    CHECK(hipModuleLoadData(&module, data));
+    REPORTED(hipModuleLoadData(&module, data));
     return module;
 }
 
@@ -58,12 +58,12 @@ EXPORT hipModule_t mgpuModuleLoadJIT(void *data, int level, size_t bytes) {
 }
 
 EXPORT void mgpuModuleUnload(hipModule_t module) {
-    CHECK(hipModuleUnload(module));
+    REPORTED(hipModuleUnload(module));
 }
 
 EXPORT hipFunction_t mgpuModuleGetFunction(hipModule_t module, const char *name) {
     hipFunction_t function = NULL;
-    CHECK(hipModuleGetFunction(&function, module, name));
+    REPORTED(hipModuleGetFunction(&function, module, name));
     return function;
 }
 
@@ -73,8 +73,8 @@ EXPORT void mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t gr
                              intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                              hipStream_t stream, void **params, void **extra, size_t count) {
     (void)count;
-    CHECK(hipModuleLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream,
-                                params, extra));
+    REPORTED(hipModuleLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem,
+                                   stream, params, extra));
 }
 
 EXPORT void mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, intptr_t gridY,
@@ -88,8 +88,8 @@ EXPORT void mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, 
                 (long)clusterX, (long)clusterY, (long)clusterZ);
         abort();
     }
-    CHECK(hipModuleLaunchCooperativeKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ,
-                                           smem, stream, params));
+    REPORTED(hipModuleLaunchCooperativeKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ,
+                                              smem, stream, params));
 }
 
 EXPORT void mgpuLaunchKernelRT(void *function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
@@ -98,48 +98,49 @@ EXPORT void mgpuLaunchKernelRT(void *function, intptr_t gridX, intptr_t gridY, i
     (void)extra, (void)count;
     const dim3 grid = {(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ};
     const dim3 block = {(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ};
-    CHECK_AS(hipLaunchKernel(function, grid, block, params, (size_t)smem, stream),
-             "hipLaunchKernel(function, dim3(gridX, gridY, gridZ), dim3(blockX, blockY, blockZ), "
-             "params, smem, stream)");
+    REPORTED_AS(
+        hipLaunchKernel(function, grid, block, params, (size_t)smem, stream),
+        "hipLaunchKernel(function, dim3(gridX, gridY, gridZ), dim3(blockX, blockY, blockZ), "
+        "params, smem, stream)");
 }
 
 /* Streams and events */
 
 EXPORT hipStream_t mgpuStreamCreate(void) {
     hipStream_t stream = NULL;
-    CHECK(hipStreamCreate(&stream));
+    REPORTED(hipStreamCreate(&stream));
     return stream;
 }
 
 EXPORT void mgpuStreamDestroy(hipStream_t stream) {
-    CHECK(hipStreamDestroy(stream));
+    REPORTED(hipStreamDestroy(stream));
 }
 
 EXPORT void mgpuStreamSynchronize(hipStream_t stream) {
-    CHECK(hipStreamSynchronize(stream));
+    REPORTED(hipStreamSynchronize(stream));
 }
 
 EXPORT void mgpuStreamWaitEvent(hipStream_t stream, hipEvent_t event) {
-    CHECK(hipStreamWaitEvent(stream, event, 0));
+    REPORTED(hipStreamWaitEvent(stream, event, 0));
 }
 
 EXPORT hipEvent_t mgpuEventCreate(void) {
     hipEvent_t event = NULL;
-    CHECK_AS(hipEventCreateWithFlags(&event, EVENT_DISABLE_TIMING),
-             "hipEventCreateWithFlags(&event, hipEventDisableTiming)");
+    REPORTED_AS(hipEventCreateWithFlags(&event, EVENT_DISABLE_TIMING),
+                "hipEventCreateWithFlags(&event, hipEventDisableTiming)");
     return event;
 }
 
 EXPORT void mgpuEventDestroy(hipEvent_t event) {
-    CHECK(hipEventDestroy(event));
+    REPORTED(hipEventDestroy(event));
 }
 
 EXPORT void mgpuEventSynchronize(hipEvent_t event) {
-    CHECK(hipEventSynchronize(event));
+    REPORTED(hipEventSynchronize(event));
 }
 
 EXPORT void mgpuEventRecord(hipEvent_t event, hipStream_t stream) {
-    CHECK(hipEventRecord(event, stream));
+    REPORTED(hipEventRecord(event, stream));
 }
 
 /* Memory */
@@ -149,32 +150,32 @@ EXPORT void mgpuEventRecord(hipEvent_t event, hipStream_t stream) {
 EXPORT void *mgpuMemAlloc(uint64_t sizeBytes, hipStream_t stream, bool host_shared) {
     (void)stream, (void)host_shared;
     void *ptr = NULL;
-    CHECK(hipMalloc(&ptr, sizeBytes));
+    REPORTED(hipMalloc(&ptr, sizeBytes));
     return ptr;
 }
 
 EXPORT void mgpuMemFree(void *ptr, hipStream_t stream) {
     (void)stream;
-    CHECK(hipFree(ptr));
+    REPORTED(hipFree(ptr));
 }
 
 EXPORT void mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t stream) {
-    CHECK_AS(hipMemcpyAsync(dst, src, sizeBytes, MEMCPY_DEFAULT, stream),
-             "hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)");
+    REPORTED_AS(hipMemcpyAsync(dst, src, sizeBytes, MEMCPY_DEFAULT, stream),
+                "hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)");
 }
 
 EXPORT void mgpuMemset32(void *dst, int value, size_t count, hipStream_t stream) {
-    CHECK_AS(hipMemsetD32Async(dst, value, count, stream),
-             "hipMemsetD32Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, stream)");
+    REPORTED_AS(hipMemsetD32Async(dst, value, count, stream),
+                "hipMemsetD32Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, stream)");
 }
 
 EXPORT void mgpuMemset16(void *dst, uint16_t value, size_t count, hipStream_t stream) {
-    CHECK_AS(hipMemsetD16Async(dst, value, count, stream),
-             "hipMemsetD16Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, stream)");
+    REPORTED_AS(hipMemsetD16Async(dst, value, count, stream),
+                "hipMemsetD16Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, stream)");
 }
 
 EXPORT void mgpuMemHostRegister(void *ptr, uint64_t sizeBytes) {
-    CHECK(hipHostRegister(ptr, sizeBytes, 0));
+    REPORTED(hipHostRegister(ptr, sizeBytes, 0));
 }
 
 /* Only dense memrefs may be registered. A memref of rank 0, which is undefined before LLVM 23, is
@@ -189,7 +190,7 @@ EXPORT void mgpuMemHostRegisterMemRef(int64_t rank, struct memref *descriptor, i
 }
 
 EXPORT void mgpuMemHostUnregister(void *ptr) {
-    CHECK(hipHostUnregister(ptr));
+    REPORTED(hipHostUnregister(ptr));
 }
 
 EXPORT void mgpuMemHostUnregisterMemRef(int64_t rank, struct memref *descriptor, int64_t element) {
@@ -198,9 +199,9 @@ EXPORT void mgpuMemHostUnregisterMemRef(int64_t rank, struct memref *descriptor,
 }
 
 static void device_pointer(void *hostPtr, void **devicePtr) {
-    CHECK(hipSetDevice(0));
-    CHECK_AS(hipHostGetDevicePointer(devicePtr, hostPtr, 0),
-             "hipHostGetDevicePointer((void **)devicePtr, hostPtr, 0)");
+    REPORTED(hipSetDevice(0));
+    REPORTED_AS(hipHostGetDevicePointer(devicePtr, hostPtr, 0),
+                "hipHostGetDevicePointer((void **)devicePtr, hostPtr, 0)");
 }
 
 EXPORT struct memref_float mgpuMemGetDeviceMemRef1dFloat(float *allocated, float *aligned,
@@ -222,5 +223,5 @@ EXPORT struct memref_int32 mgpuMemGetDeviceMemRef1dInt32(int32_t *allocated, int
 }
 
 EXPORT void mgpuSetDefaultDevice(int32_t device) {
-    CHECK(hipSetDevice(device));
+    REPORTED(hipSetDevice(device));
 }

@@ -18,48 +18,16 @@
 #define MGPU_RT_BLOCKS_H
 
 #include "atomics.h"
-#include "check.h"
 #include "likely.h"
-#include "memory/sizes.h"
+#include "memory/block_pools.h"
+#include "memory/block_table.h"
 #include "mgpu.h"
 #include "proof.h"
-#include "shared/caches.h"
-#include "shared/handles.h"
 #include "shared/thread.h"
 #include "shared/types.h"
 #include "streams/streams.h"
 #include "telemetry/call.h"
 #include "telemetry/counters.h"
-
-static inline void *block_address(const struct block *block) {
-    return (void *)(uintptr_t)block->handle.key;
-}
-
-/* Returns a block's size; the caller need not own the block. The size may change at any time,
- * because HIP may reuse the block's address for an allocation of another size. */
-static inline size_t block_size(const struct block *block) {
-    return load_relaxed(&block->size);
-}
-static inline int block_device(const struct block *block) {
-    return load_relaxed(&block->device);
-}
-
-/* Returns the bytes for which the program asked, of a block that it holds. Up to 64 KiB this is the
- * block's size, because a hit does not record the bytes of a small block. */
-static inline size_t block_asked(const struct block *block) {
-    return range_used(&block->range);
-}
-
-/* Moves a block from one state to another. Returns true if the block was in state `from` and is now
- * in state `to`.
- */
-static inline bool block_change(struct block *block, int from, int to) {
-    return block && cas_acq_rel(&block->state, &from, to);
-}
-
-static inline bool block_held_by_program(const struct block *block) {
-    return load_acquire(&block->state) >= BLOCK_LIVE;
-}
 
 /* Returns the stream of a handle: the stream's next work may use a block that was freed on this
  * stream. Returns NULL for the null stream, and if the stream is unknown or destroyed. */
@@ -69,63 +37,6 @@ static inline struct stream *block_order(const struct thread *thread, hipStream_
                   stream->device < MOST_DEVICES)
                ? stream
                : NULL;
-}
-
-/* Returns the entry of an address, or NULL. Lock-free. */
-struct block *block_find(const void *address);
-/* Returns the block that contains an address, unless the block is GONE. */
-struct block *block_around(const void *address);
-
-/* Returns the newest entry; handle_next returns the next older entry. */
-struct block *block_first(void);
-
-/* Adds memory of `size` bytes that HIP has just allocated for a request of `bytes` bytes. The state
- * is LIVE or GRAPH for memory of hipMalloc, and SHARED for memory of hipMallocManaged. Returns NULL
- * if there is no memory for the entry. */
-struct block *block_insert(void *address, size_t size, size_t bytes, int device, int state);
-
-/* ---- the bytes for which the program asked ---- */
-
-/* True once the program held a block that is larger than its request. */
-extern bool blocks_have_slack;
-
-/* Changes how many bytes of large blocks the program holds on a device. Each thread has its own
- * count, so that threads share no cache line. */
-void block_count_apart(int device, ptrdiff_t bytes);
-static inline void block_count(int device, ptrdiff_t bytes) {
-    struct thread *thread = thread_self;
-    if (LIKELY(thread != NULL))
-        store_relaxed(&thread->asked[device], load_relaxed(&thread->asked[device]) + bytes);
-    else
-        block_count_apart(device, bytes);
-}
-
-/* Records the bytes for which the program asked, in a block that the caller owns. */
-static inline void block_ask(struct block *block, size_t bytes) {
-    if (block->size <= BLOCK_EXACT_UP_TO)
-        return;
-    PROOF_STEP(slack_is_not_the_programs, range_use(&block->range, bytes));
-    if (bytes != block->size && UNLIKELY(!load_relaxed(&blocks_have_slack)))
-        store_relaxed(&blocks_have_slack, true);
-    block_count(block->device, (ptrdiff_t)bytes);
-}
-
-/* Subtracts the bytes of a block that the program no longer holds. */
-static inline void block_unask(const struct block *block) {
-    if (block->size > BLOCK_EXACT_UP_TO)
-        block_count(block->device, -(ptrdiff_t)block_asked(block));
-}
-
-/* Changes the bytes for which the program asked, of a block that it holds. */
-static inline void block_ask_again(struct block *block, size_t bytes) {
-    block_unask(block);
-    block_ask(block, bytes);
-}
-
-/* Returns how many bytes HIP must get to answer as with a block of exactly the requested size. If
- * `bytes` lead beyond the request, the result leads beyond the block. */
-static inline size_t block_past(const void *address, size_t bytes) {
-    return LIKELY(!load_relaxed(&blocks_have_slack)) ? bytes : ranges_past(address, bytes);
 }
 
 /* ---- allocating ---- */
@@ -145,34 +56,6 @@ struct block_allocated {
 static inline void block_hand_out(struct block *block, int state) {
     store_relaxed(&block->uses, block->uses + 1);
     PROOF_STEP(block_handed_out_is_held, store_release(&block->state, state));
-}
-
-/* Puts an idle block into a pool; the block keeps its fences. */
-void block_pool_put(struct block *block);
-
-/* Removes the block from one slot of a pool, if the block has this size. The caller then owns the
- * block. Returns NULL if the slot has no block of this size. */
-static inline struct block *block_pool_take_way(struct block **way, size_t size) {
-    struct block *block = load_acquire(way);
-    if (!block || block_size(block) != size || !cas_acq_rel(way, &block, NULL))
-        return NULL;
-    if (UNLIKELY(block->size != size)) { /* another thread has reused the entry for a block of
-                                          * another size */
-        block_pool_put(block);
-        return NULL;
-    }
-    CHECK(load_relaxed(&block->state) == BLOCK_IDLE || load_relaxed(&block->state) == BLOCK_GONE);
-    return block;
-}
-
-/* Removes a block of this size from a stream's pool. The stream's next work may use any block of
- * the pool. */
-static inline struct block *block_pool_take_own(struct block_pool *pool, size_t size) {
-    struct block **ways = pool->ways[block_set(size)];
-    struct block *block = NULL;
-    for (int way = 0; way < POOL_WAYS && !block; way++)
-        block = block_pool_take_way(&ways[way], size);
-    return block;
 }
 
 /* Returns a block from the pool of the stream `order`, for this stream's next work. Returns NULL if
@@ -253,14 +136,6 @@ static inline void block_tell(const struct block *block, int sign) {
     const ptrdiff_t bytes = sign * (ptrdiff_t)block_asked(block);
     call_tell_held(block_device(block), bytes);
 }
-
-/* Returns how many bytes HIP has allocated for the library's blocks on a device. */
-size_t block_reserved(int device);
-
-/* Returns a device's ledger, which counts the reserved bytes and the blocks. */
-struct memory_account block_ledger(int device);
-/* Returns the ledger and the program's bytes; visits all blocks. */
-struct memory_account block_account(int device);
 
 extern const struct cache block_cache;
 

@@ -3,8 +3,16 @@
 #include "memory/eviction_queue.h"
 #include "atomics.h"
 
+enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
+
 static struct block *heaps[MOST_DEVICES][QUEUES];
 static size_t small_bytes[MOST_DEVICES];
+
+uint64_t eviction_age(const struct block *block) {
+    const uint64_t uses = load_relaxed(&block->uses);
+    return load_relaxed(&block->last_use) << USES_BITS |
+           (uses < MOST_USES ? uses : (uint64_t)MOST_USES);
+}
 
 static struct block *merge(struct block *one, struct block *other) {
     if (!one || !other)
@@ -39,10 +47,12 @@ static struct block *merge_children(struct block *child) {
     return merged;
 }
 
-void eviction_queue_put(struct block *block, uint64_t age) {
+void eviction_queue_put(struct block *block) {
+    if (block->queued)
+        return;
     const enum eviction_queue queue = eviction_queue_of(block);
     struct block **heap = &heaps[block->device][queue];
-    block->age = age;
+    block->age = eviction_age(block);
     block->first_younger = block->next_sibling = NULL;
     store_relaxed(&block->queued, true);
     block->queued_bytes = block->size;

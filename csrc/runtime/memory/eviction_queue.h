@@ -17,8 +17,12 @@ static inline enum eviction_queue eviction_queue_of(const struct block *block) {
     return block->size > BLOCK_EXACT_UP_TO ? QUEUE_LARGE : QUEUE_SMALL;
 }
 
-/* Puts a block that is in no queue into its queue. */
-void eviction_queue_put(struct block *block, uint64_t age);
+/* Returns a block's age. The age orders blocks by the time of the last free, and then by the number
+ * of uses. */
+uint64_t eviction_age(const struct block *block);
+
+/* Puts a block into its queue, unless the block is in the queue. */
+void eviction_queue_put(struct block *block);
 
 /* Returns the block with the lowest age, or NULL. The block stays in the queue. */
 struct block *eviction_queue_first(int device, enum eviction_queue queue);

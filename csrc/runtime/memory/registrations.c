@@ -200,7 +200,7 @@ static void unregister_idle(struct registration *registration) {
     end(registration);
 }
 
-static bool trim(struct registration *registration) {
+static bool trim_one(struct registration *registration) {
     if (runtime_forked) /* HIP must not be called in a forked child */
         return false;
     if (!move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN))
@@ -222,7 +222,7 @@ void registrations_yield_to(const void *address, size_t bytes) {
             return;
         while (load_seq_cst(&found->state) == REGISTRATION_TAKEN)
             sched_yield(); /* another thread is unregistering or registering the memory */
-        (void)trim(found);
+        (void)trim_one(found);
         end = (uintptr_t)address_of(found);
     }
 }
@@ -246,7 +246,7 @@ static int trim_all(int device) {
     int count = 0;
     (void)device;
     for (struct registration *each = handle_first(&registrations); each; each = handle_next(each))
-        count += trim(each);
+        count += trim_one(each);
     return count;
 }
 
@@ -269,7 +269,7 @@ static void *trim_when_stale(void *unused) {
         pthread_mutex_lock(&calling_hip);
         goes_on = !ended;
         for (struct registration *each; goes_on && (each = first_idle(true));)
-            (void)trim(each);
+            (void)trim_one(each);
         pthread_mutex_unlock(&calling_hip);
     }
     return NULL;
@@ -406,7 +406,7 @@ static size_t find_limit(void) {
 
 static bool trim_oldest(void) {
     struct registration *first = first_idle(false);
-    if (!first || !trim(first))
+    if (!first || !trim_one(first))
         return false;
     (void)fetch_add_relaxed(&counts.kept.limited, 1);
     return true;
@@ -606,7 +606,7 @@ hipError_t registration_release(void *address) {
         count_idle((ptrdiff_t)registration->bytes);
         store_seq_cst(&registration->state, REGISTRATION_IDLE);
         if (load_seq_cst(&registration->stale))
-            (void)trim(registration);
+            (void)trim_one(registration);
         return hipSuccess;
     }
     const hipError_t error = hip.HostUnregister(address);

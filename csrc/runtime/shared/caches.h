@@ -105,7 +105,7 @@ extern struct cache_limits cache_limits;
  * care_of_frees. */
 enum {
     CARE_SEVERAL_STREAMS = 1,
-    CARE_OF_BOUNDS = 2, /* blocks leave at frees, or left (blocks.c) */
+    CARE_OF_BOUNDS = 2, /* blocks leave at frees, or left (eviction.c) */
     CARE_IDLE = 4, /* the device may have much idle memory, or another process may want memory */
 };
 extern unsigned care_of_frees;

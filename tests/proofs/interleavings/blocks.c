@@ -2,6 +2,7 @@
  * stream that the program holds. In a third scenario, the program and a graph share blocks. */
 #include "shared/types.h"
 #define POOL_WAYS 1
+#include "memory/block_pools.c"
 #include "memory/blocks.c"
 
 #include "program.h"

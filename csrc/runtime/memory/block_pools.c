@@ -1,0 +1,428 @@
+/* Keeps idle blocks in pools, sets the fences of freed blocks, and searches the pools. */
+#include "memory/block_pools.h"
+#include "atomics.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "streams/held.h"
+#include "streams/streams_pool.h"
+
+#include <stdlib.h>
+
+/* A search visits each block that has several fences and the wanted size. So the pools of a device
+ * hold at most WAITING_MOST blocks with several fences. */
+enum { POOLS_PER_SEARCH = 8, QUESTIONS_PER_SEARCH = 2, WAITING_MOST = 256 };
+
+uint64_t block_clock = 1;
+
+static struct block_pool device_pools[MOST_DEVICES];
+static struct block_pool shared_pools[MOST_DEVICES]; /* for managed memory, whose blocks any stream
+                                                      * may use */
+static struct block_pool *stream_pools; /* the pools of all streams on which the program has freed
+                                         * memory */
+static struct block_pool *next_pool;    /* the pool where the next search starts */
+
+/* ---- fences ---- */
+
+static void set_fence(struct fence *fence, struct stream *stream) {
+    store_relaxed(&fence->stream, stream);
+    store_relaxed(&fence->number, stream_next_fence(stream));
+}
+
+/* Truncates the list of fences after `last`. */
+static void end_fences(struct fence *last) {
+    if (last->next)
+        store_relaxed(&last->next->stream, NULL);
+}
+
+void block_clear_fences(struct block *block) {
+    store_relaxed(&block->fence.stream, NULL);
+    end_fences(&block->fence);
+}
+
+static bool has_several_fences(const struct block *block) {
+    const struct fence *second = load_acquire(&block->fence.next);
+    return second && load_relaxed(&second->stream);
+}
+
+static __attribute__((noinline)) bool add_other_fences(struct block *block) {
+    const int device = block->device;
+    struct fence *last = &block->fence;
+    for (struct stream *other = stream_first(); other; other = stream_next(other)) {
+        if (other == block->fence.stream ||
+            !DOUBT(other_streams_are_at_work, stream_is_at_work(other)) ||
+            !PROOF(other_stream_is_of_the_device, load_relaxed(&other->device) == device))
+            continue;
+        if (!last->next)
+            store_release(&last->next, (struct fence *)calloc(1, sizeof *last));
+        if (!last->next)
+            return false;
+        last = last->next;
+        set_fence(last, other);
+    }
+    end_fences(last);
+    return last == &block->fence ||
+           !DOUBT(too_many_blocks_wait, load_relaxed(&device_pools[device].waiting) +
+                                                load_relaxed(&shared_pools[device].waiting) >=
+                                            WAITING_MOST);
+}
+
+bool block_set_fences(struct block *block, struct stream *stream, bool others) {
+    set_fence(&block->fence, stream);
+    return LIKELY(!others) || add_other_fences(block);
+}
+
+/* Returns true if the next work of `stream` may use a block. Each fence of the block is then done
+ * or belongs to `stream`. If a fence is not done, sets *holder to the stream of that fence. If the
+ * caller does not own the block, another thread may reuse the block at any time. Such a caller must
+ * first take the block, and then call this function again. */
+static bool is_ready(const struct block *block, const struct stream *stream,
+                     struct stream **holder) {
+    const struct fence *fence =
+        PROOF_VALUE(own_stream_has_passed_too, &block->fence, load_acquire(&block->fence.next));
+    while (fence) {
+        struct stream *needed = load_relaxed(&fence->stream);
+        if (!needed)
+            return true;
+        if (needed != stream && !PROOF(stream_has_passed_the_free,
+                                       stream_fence_done(needed, load_relaxed(&fence->number)) ||
+                                           stream_is_known_idle(needed))) {
+            *holder = needed;
+            return false;
+        }
+        fence = PROOF_VALUE(every_other_stream_has_passed, load_acquire(&fence->next),
+                            fence == &block->fence ? fence->next : NULL);
+    }
+    return true;
+}
+
+/* ---- pools ---- */
+
+/* Returns the pool of a stream's blocks; NULL if the stream has no pool on this device. */
+static struct block_pool *pool_on(const struct stream *stream, int device) {
+    struct block_pool *pool = load_acquire(&stream_pools);
+    while (pool && (pool->owner != stream || pool->device != device))
+        pool = pool->next;
+    return pool;
+}
+
+void block_stream_enters(struct stream *stream) {
+    struct block_pool *pool = load_acquire(&stream->pool);
+    if (DOUBT(handle_moved_to_another_device, !pool || pool->device != stream->device))
+        cas_acq_rel(&stream->pool, &pool, pool_on(stream, stream->device));
+}
+
+/* Creates and returns a stream's pool at the first free on the stream. Returns NULL if there is no
+ * memory for the pool. */
+static __attribute__((noinline)) struct block_pool *make_pool(struct stream *stream, int device) {
+    struct block_pool *pool = NULL;
+    struct block_pool *fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        return NULL;
+    fresh->owner = stream;
+    fresh->device = device;
+    if (!cas_acq_rel_acquire(&stream->pool, &pool, fresh)) {
+        free(fresh);
+        return pool;
+    }
+    pthread_mutex_lock(&tables_lock);
+    fresh->next = stream_pools;
+    store_release(&stream_pools, fresh);
+    pthread_mutex_unlock(&tables_lock);
+    return fresh;
+}
+
+static __attribute__((noinline)) void add_overflow(struct block_pool *pool, struct block *block) {
+    struct block **chain = &pool->overflow[block_set(block->size)];
+    pthread_mutex_lock(&tables_lock);
+    store_relaxed(&pool->waiting, pool->waiting + has_several_fences(block));
+    block->next_overflow = *chain;
+    store_relaxed(chain, block);
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* Removes a block from its chain. The caller then owns the block. Under tables_lock. */
+static struct block *take_overflow(struct block_pool *pool, struct block **link) {
+    struct block *block = *link;
+    store_relaxed(link, block->next_overflow);
+    store_relaxed(&pool->waiting, pool->waiting - has_several_fences(block));
+    block_clear_fences(block);
+    return block;
+}
+
+/* Clears the fences of each block whose fences are done, and then no longer counts the block in
+ * `waiting`. */
+static void drop_done_fences(struct block_pool *pool) {
+    struct stream *holder;
+    if (!load_relaxed(&pool->waiting))
+        return;
+    pthread_mutex_lock(&tables_lock);
+    for (int set = 0; set < POOL_SETS && pool->waiting; set++)
+        for (struct block *block = pool->overflow[set]; block; block = block->next_overflow)
+            if (has_several_fences(block) && is_ready(block, NULL, &holder)) {
+                block_clear_fences(block);
+                store_relaxed(&pool->waiting, pool->waiting - 1);
+            }
+    pthread_mutex_unlock(&tables_lock);
+}
+
+void block_device_is_idle(struct block *block) {
+    block_clear_fences(block);
+    drop_done_fences(&device_pools[block->device]);
+    drop_done_fences(&shared_pools[block->device]);
+}
+
+void block_pool_put(struct block *block) {
+    struct stream *stream = block->fence.stream;
+    const bool several = has_several_fences(block);
+    struct block_pool *pool = NULL;
+    if (LIKELY(stream && !several && !block->shared)) {
+        pool = load_acquire(&stream->pool);
+        if (UNLIKELY(!pool))
+            pool = make_pool(stream, block->device);
+    }
+    if (UNLIKELY(!pool))
+        pool = DOUBT(shared_block_goes_to_shared_memory, block->shared)
+                   ? &shared_pools[block->device]
+                   : &device_pools[block->device];
+    store_relaxed(&block->last_use, load_relaxed(&block_clock));
+    struct block **ways = pool->ways[block_set(block->size)];
+    for (int way = 0; way < POOL_WAYS && LIKELY(!several); way++) {
+        struct block *empty = NULL;
+        if (!load_relaxed(&ways[way]) && cas_acq_rel(&ways[way], &empty, block))
+            return;
+    }
+    add_overflow(pool, block);
+}
+
+/* ---- taking any block out of a pool ---- */
+
+/* Under tables_lock. */
+static bool unlink_from(struct block_pool *pool, struct block *block) {
+    const size_t set = block_set(block->size);
+    for (int way = 0; way < POOL_WAYS; way++) {
+        struct block *expected = block;
+        if (cas_acq_rel(&pool->ways[set][way], &expected, NULL))
+            return true;
+    }
+    struct block **link = &pool->overflow[set];
+    while (*link && *link != block)
+        link = &(*link)->next_overflow;
+    return *link && take_overflow(pool, link);
+}
+
+/* If there was no memory for a stream's pool, the stream's blocks are in the device's pool. */
+bool block_unlink(struct block *block) {
+    const struct stream *stream = load_relaxed(&block->fence.stream);
+    if (DOUBT(cached_block_is_shared, block->shared))
+        return unlink_from(&shared_pools[block->device], block);
+    struct block_pool *pool = stream ? pool_on(stream, block->device) : NULL;
+    return (pool && unlink_from(pool, block)) || unlink_from(&device_pools[block->device], block);
+}
+
+/* Under tables_lock. */
+static void empty_pool(struct block_pool *pool) {
+    for (int set = 0; set < POOL_SETS; set++) {
+        for (int way = 0; way < POOL_WAYS; way++)
+            store_release(&pool->ways[set][way], NULL);
+        store_relaxed(&pool->overflow[set], NULL);
+    }
+    store_relaxed(&pool->waiting, 0);
+}
+
+void block_empty_pools(int device) {
+    for (int each = 0; each < MOST_DEVICES; each++)
+        if (of_device(device, each))
+            empty_pool(&device_pools[each]);
+    for (struct block_pool *pool = stream_pools; pool; pool = pool->next)
+        if (of_device(device, pool->device))
+            empty_pool(pool);
+}
+
+/* ---- searching ---- */
+
+/* Takes a block of this size that the next work of `stream` may use. Returns NULL if no block of
+ * this size is ready. If a block of this size waits for a stream, *holder is then that stream. */
+static struct block *take_ready(struct block_pool *pool, size_t size, const struct stream *stream,
+                                struct stream **holder) {
+    const size_t set = block_set(size);
+    for (int way = 0; way < POOL_WAYS; way++) {
+        struct block *block = load_acquire(&pool->ways[set][way]);
+        if (!block || block_size(block) != size || !is_ready(block, stream, holder))
+            continue;
+        block = block_pool_take_way(&pool->ways[set][way], size);
+        if (LIKELY(block && is_ready(block, stream, holder)))
+            return block;
+        if (block)
+            block_pool_put(block);
+    }
+    struct block **link = &pool->overflow[set], *block = NULL;
+    if (!load_relaxed(link))
+        return NULL;
+    pthread_mutex_lock(&tables_lock);
+    while (*link && ((*link)->size != size || !is_ready(*link, stream, holder)))
+        link = &(*link)->next_overflow;
+    if (*link)
+        block = take_overflow(pool, link);
+    pthread_mutex_unlock(&tables_lock);
+    return block;
+}
+
+/* The state of a search through several pools. */
+struct search {
+    int questions; /* number of questions that are left */
+    bool waits;    /* a block of the size waits for a stream */
+};
+
+/* Asks HIP about a stream. Returns true if more of the stream's work is known to be done than
+ * before. */
+static bool query_holder(struct stream *holder, struct search *search) {
+    bool asked = false;
+    const bool learned = DOUBT(destroyed_stream_is_done, stream_query_unheld(holder, &asked)) ||
+                         DOUBT(held_stream_is_done, stream_query_held(holder, &asked));
+    search->questions -= asked;
+    return learned;
+}
+
+/* Does the work of take_ready. If no block is ready, asks HIP about the stream that a block waits
+ * for, and tries again. If a block is ready while another block waits, asks once, so that the other
+ * block is ready when the program needs it. A search asks at most QUESTIONS_PER_SEARCH questions.
+ */
+static struct block *take_after_asking(struct block_pool *pool, size_t size,
+                                       const struct stream *stream, struct search *search) {
+    struct stream *holder = NULL, *before = NULL;
+    struct block *block = take_ready(pool, size, stream, &holder);
+    while (!block && holder && holder != before && search->questions > 0 &&
+           query_holder(holder, search)) {
+        before = holder;
+        holder = NULL;
+        block = take_ready(pool, size, stream, &holder);
+    }
+    if (block && holder && holder != before && search->questions > 0)
+        (void)query_holder(holder, search);
+    search->waits |= holder != NULL;
+    return block;
+}
+
+/* Takes a block of this size that is ready for the next work of `stream`. If `stream` is NULL, the
+ * block is ready for work on any stream. If `shared` is true, searches only the device's pool of
+ * shared blocks. Otherwise searches the stream's pool, the device's pool and at most 8 pools of
+ * other streams. The next search continues at the pool where this search ended. Returns NULL if no
+ * block is ready. */
+static struct block *search_pools(int device, size_t size, struct stream *stream, bool shared,
+                                  struct search *search) {
+    struct block_pool *own = stream ? load_acquire(&stream->pool) : NULL, *pool;
+    struct block *block = NULL;
+    if (shared)
+        return PROOF_VALUE(shared_block_is_idle,
+                           take_after_asking(&shared_pools[device], size, NULL, search),
+                           block_pool_take_own(&shared_pools[device], size));
+    if (own)
+        block = take_after_asking(own, size, stream, search);
+    if (!block)
+        block = take_after_asking(&device_pools[device], size, stream, search);
+    pool = load_acquire(&next_pool);
+    for (int looked = 0; looked < POOLS_PER_SEARCH && !block; looked++) {
+        if (!pool && !(pool = load_acquire(&stream_pools)))
+            return NULL;
+        if (pool != own && PROOF(block_is_of_the_device, pool->device == device))
+            block = take_after_asking(pool, size, stream, search);
+        if (!block)
+            pool = pool->next;
+        store_release(&next_pool, pool);
+    }
+    return block;
+}
+
+/* ---- larger blocks ----
+ *
+ * A miss may take an idle block of up to MOST_LARGER times the size. A size gets a block of its
+ * own after PATIENCE allocations from larger blocks, so that a program with fixed sizes soon hits.
+ * bench/simulate/blocks.py chose both numbers. */
+enum { MOST_LARGER = 2, PATIENCE = 64, SIZES_COUNTED = 512 };
+
+/* How many allocations of a size got a larger block since HIP last allocated that size. Two sizes
+ * may share a count. */
+static unsigned char *larger_count(int device, size_t size) {
+    static unsigned char counts[MOST_DEVICES][SIZES_COUNTED];
+    const int log = 63 - __builtin_clzll(size);
+    return &counts[device][((size_t)log * 8 + (size >> (log - 3)) % 8) % SIZES_COUNTED];
+}
+
+/* Returns the link of the smallest ready block in a pool's chains whose size lies between `size`
+ * and `end`; NULL if there is none. Under tables_lock. */
+static struct block **smallest_overflow(struct block_pool *pool, size_t size, size_t end,
+                                        const struct stream *stream) {
+    struct stream *holder;
+    struct block **found = NULL;
+    for (int set = 0; set < POOL_SETS; set++)
+        for (struct block **link = &pool->overflow[set]; *link; link = &(*link)->next_overflow)
+            if ((*link)->size > size && (*link)->size < end && is_ready(*link, stream, &holder)) {
+                found = link;
+                end = (*link)->size;
+            }
+    return found;
+}
+
+/* Takes the smallest block of a pool that is larger than `size`, at most `most` bytes, and ready
+ * for the next work of `stream`. Returns NULL if there is none. */
+static struct block *take_larger(struct block_pool *pool, size_t size, size_t most,
+                                 const struct stream *stream) {
+    struct stream *holder;
+    struct block **smallest = NULL, *block = NULL;
+    size_t found = most + 1;
+    for (int i = 0; i < POOL_SETS * POOL_WAYS; i++) {
+        struct block **way = &pool->ways[i / POOL_WAYS][i % POOL_WAYS];
+        const struct block *here = load_acquire(way);
+        const size_t bytes = here ? block_size(here) : 0;
+        if (bytes <= size || bytes >= found || !is_ready(here, stream, &holder))
+            continue;
+        smallest = way;
+        found = bytes;
+    }
+    pthread_mutex_lock(&tables_lock);
+    struct block **link = smallest_overflow(pool, size, found, stream);
+    if (link)
+        block = take_overflow(pool, link);
+    pthread_mutex_unlock(&tables_lock);
+    if (block || !smallest)
+        return block;
+    block = block_pool_take_way(smallest, found);
+    if (!block || is_ready(block, stream, &holder))
+        return block;
+    block_pool_put(block);
+    return NULL;
+}
+
+/* Takes an idle block that is larger than `size`. Searches the pools that search_pools searches. */
+static struct block *search_larger(int device, size_t size, struct stream *stream, bool shared) {
+    const size_t most = size * MOST_LARGER;
+    unsigned char *count = larger_count(device, size);
+    if (size <= BLOCK_EXACT_UP_TO || load_relaxed(count) >= PATIENCE)
+        return NULL;
+    struct block_pool *const own = stream && !shared ? load_acquire(&stream->pool) : NULL;
+    struct block *block = own ? take_larger(own, size, most, stream) : NULL;
+    if (!block)
+        block = take_larger(shared ? &shared_pools[device] : &device_pools[device], size, most,
+                            shared ? NULL : stream);
+    struct block_pool *pool = shared ? NULL : load_acquire(&stream_pools);
+    for (int looked = 0; looked < POOLS_PER_SEARCH && pool && !block; looked++, pool = pool->next)
+        if (pool != own && PROOF(larger_block_is_of_the_device, pool->device == device))
+            block = take_larger(pool, size, most, stream);
+    if (block)
+        store_relaxed(count, (unsigned char)(load_relaxed(count) + 1));
+    return block;
+}
+
+struct block *block_search_pools(size_t size, int device, struct stream *stream, bool shared,
+                                 bool *waits) {
+    struct search search = {QUESTIONS_PER_SEARCH, false};
+    struct block *block = search_pools(device, size, stream, shared, &search);
+    *waits = search.waits;
+    return block ? block : search_larger(device, size, stream, shared);
+}
+
+void block_expect_own(size_t size, int device) {
+    if (size > BLOCK_EXACT_UP_TO)
+        store_relaxed(larger_count(device, block_class(size)), 0);
+}

@@ -1,0 +1,81 @@
+/* Pools of idle blocks. Each stream has a pool for each device, for the blocks that the program
+ * freed on the stream. Each device has a pool for the other blocks, and a pool for managed memory.
+ *
+ * A block keeps its fences in a pool. A search returns a block only if each fence of the block is
+ * done or belongs to the stream that gets the block. A function takes tables_lock itself, unless
+ * its comment says that the caller holds the lock. */
+#ifndef MGPU_RT_BLOCK_POOLS_H
+#define MGPU_RT_BLOCK_POOLS_H
+
+#include "atomics.h"
+#include "check.h"
+#include "likely.h"
+#include "memory/block.h"
+#include "memory/sizes.h"
+
+/* Sets the fence on `stream` of a block that the caller owns. If `others` is true, sets a fence for
+ * each other stream that has pending work on the device, too. Returns false if there is no memory
+ * for the fences, or if too many blocks with several fences wait. The block must then not enter a
+ * pool before the device is idle. */
+bool block_set_fences(struct block *block, struct stream *stream, bool others);
+
+/* Clears the fences of a block that the caller owns. */
+void block_clear_fences(struct block *block);
+
+/* Clears the fences of a block that the caller owns, after a wait for the block's device. Also
+ * clears the fences that are done, of the blocks in the device's pools. */
+void block_device_is_idle(struct block *block);
+
+/* Selects the pool of a stream that HIP has just created. HIP may have used the stream's handle
+ * before, for a stream of another device. The earlier stream's blocks then remain in the pool of
+ * that stream and device. */
+void block_stream_enters(struct stream *stream);
+
+/* Puts an idle block into a pool; the block keeps its fences. */
+void block_pool_put(struct block *block);
+
+/* Removes the block from one slot of a pool, if the block has this size. The caller then owns the
+ * block. Returns NULL if the slot has no block of this size. */
+static inline struct block *block_pool_take_way(struct block **way, size_t size) {
+    struct block *block = load_acquire(way);
+    if (!block || block_size(block) != size || !cas_acq_rel(way, &block, NULL))
+        return NULL;
+    if (UNLIKELY(block->size != size)) { /* another thread has reused the entry for a block of
+                                          * another size */
+        block_pool_put(block);
+        return NULL;
+    }
+    CHECK(load_relaxed(&block->state) == BLOCK_IDLE || load_relaxed(&block->state) == BLOCK_GONE);
+    return block;
+}
+
+/* Removes a block of this size from a stream's pool. The stream's next work may use any block of
+ * the pool. */
+static inline struct block *block_pool_take_own(struct block_pool *pool, size_t size) {
+    struct block **ways = pool->ways[block_set(size)];
+    struct block *block = NULL;
+    for (int way = 0; way < POOL_WAYS && !block; way++)
+        block = block_pool_take_way(&ways[way], size);
+    return block;
+}
+
+/* Removes an idle block from its pool; returns false if the block is in no pool. Under
+ * tables_lock. */
+bool block_unlink(struct block *block);
+
+/* Empties the pools of a device, or of ALL_DEVICES, without freeing the blocks. The pools of
+ * managed memory stay as they are. Under tables_lock. */
+void block_empty_pools(int device);
+
+/* Takes a block of class `size` or, above BLOCK_EXACT_UP_TO, a larger one, that is ready for the
+ * next work of `stream`. If `stream` is NULL, the block is ready for work on any stream. If
+ * `shared` is true, the block is managed memory. May ask HIP twice whether a stream's work is done.
+ * Returns NULL if no block is ready; *waits is true if a block of the size waits for a stream. */
+struct block *block_search_pools(size_t size, int device, struct stream *stream, bool shared,
+                                 bool *waits);
+
+/* Allows requests of this size to take larger blocks again: HIP has allocated a block of the size.
+ */
+void block_expect_own(size_t size, int device);
+
+#endif

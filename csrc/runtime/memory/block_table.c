@@ -1,0 +1,241 @@
+/* Keeps the table of all blocks and the accounts of the devices. */
+#include "memory/block_table.h"
+#include "atomics.h"
+#include "check.h"
+#include "driver/device.h"
+#include "driver/hip.h"
+#include "driver/witness.h"
+#include "likely.h"
+#include "memory/block_pools.h"
+#include "memory/eviction_queue.h"
+#include "memory/sizes.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "shared/ranges.h"
+#include "telemetry/counters.h"
+#include "telemetry/publish.h"
+
+static struct handle_map block_map = HANDLE_MAP(struct block);
+
+struct block *block_find(const void *address) {
+    return handle_find(&block_map, address);
+}
+
+struct block *block_first(void) {
+    return handle_first(&block_map);
+}
+
+struct block *block_around(const void *address) {
+    pthread_mutex_lock(&tables_lock);
+    const void *begin = ranges_begin(address, 1);
+    pthread_mutex_unlock(&tables_lock);
+    struct block *block = begin ? block_find(begin) : NULL;
+    return block && block->state != BLOCK_GONE ? block : NULL;
+}
+
+/* ---- bytes ---- */
+
+/* By device. Threads write the ledger under tables_lock; statistics and the exit read the ledger
+ * without the lock. */
+static struct memory_account ledger[MOST_DEVICES];
+static size_t large_bytes[MOST_DEVICES]; /* the part of the ledger's reserved bytes that is in
+                                          * blocks above BLOCK_EXACT_UP_TO */
+static size_t slack_bytes[MOST_DEVICES]; /* bytes by which sizes were rounded up when HIP allocated
+                                          * the blocks; under tables_lock */
+bool blocks_have_slack;
+static ptrdiff_t asked_apart[MOST_DEVICES]; /* bytes that ended threads have counted */
+
+static void count_apart(int device, ptrdiff_t bytes) {
+    fetch_add_relaxed(&asked_apart[device], bytes);
+}
+
+/* Changes how many bytes of large blocks the program holds on a device. Each thread has its own
+ * count, so that threads share no cache line. */
+static void count_asked(int device, ptrdiff_t bytes) {
+    struct thread *thread = thread_self;
+    if (LIKELY(thread != NULL))
+        store_relaxed(&thread->asked[device], load_relaxed(&thread->asked[device]) + bytes);
+    else
+        count_apart(device, bytes);
+}
+
+void block_ask(struct block *block, size_t bytes) {
+    if (block->size <= BLOCK_EXACT_UP_TO)
+        return;
+    PROOF_STEP(slack_is_not_the_programs, range_use(&block->range, bytes));
+    if (bytes != block->size && UNLIKELY(!load_relaxed(&blocks_have_slack)))
+        store_relaxed(&blocks_have_slack, true);
+    count_asked(block->device, (ptrdiff_t)bytes);
+}
+
+void block_unask(const struct block *block) {
+    if (block->size > BLOCK_EXACT_UP_TO)
+        count_asked(block->device, -(ptrdiff_t)block_asked(block));
+}
+
+void block_thread_ends(struct thread *thread) {
+    for (int device = 0; device < MOST_DEVICES; device++) {
+        count_apart(device, load_relaxed(&thread->asked[device]));
+        store_relaxed(&thread->asked[device], 0);
+    }
+}
+
+size_t block_asked_bytes(int device) {
+    ptrdiff_t bytes = load_relaxed(&asked_apart[device]);
+    for (const struct thread *thread = thread_list; thread; thread = thread->next)
+        bytes += load_relaxed(&thread->asked[device]);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+size_t block_reserved(int device) {
+    return load_relaxed(&ledger[device].reserved);
+}
+
+size_t block_large_bytes(int device) {
+    return load_relaxed(&large_bytes[device]);
+}
+
+size_t block_slack_bytes(int device) {
+    return load_relaxed(&slack_bytes[device]);
+}
+
+/* Returns whether the ledger of a device agrees with the device's blocks in the table. Under
+ * tables_lock. */
+CHECKS bool ledger_agrees(int device) {
+    size_t bytes = 0, blocks = 0;
+    for (const struct block *block = block_first(); block; block = handle_next(block))
+        if (block->booked && block->device == device) {
+            bytes += block->size;
+            blocks++;
+        }
+    return bytes == ledger[device].reserved && blocks == ledger[device].blocks;
+}
+
+struct memory_account block_ledger(int device) {
+    const struct memory_account *account = &ledger[device];
+    return (struct memory_account){.reserved = load_relaxed(&account->reserved),
+                                   .peak_reserved = load_relaxed(&account->peak_reserved),
+                                   .blocks = load_relaxed(&account->blocks)};
+}
+
+struct memory_account block_account(int device) {
+    struct memory_account account = block_ledger(device);
+    if (!account.peak_reserved)
+        return account;
+    account.blocks = 0;
+    for (const struct block *block = block_first(); block; block = handle_next(block)) {
+        const int state = load_acquire(&block->state);
+        if (state == BLOCK_GONE || block_device(block) != device)
+            continue;
+        account.blocks++;
+        if (block_held_by_program(block)) {
+            account.live++;
+            account.allocated += block_asked(block);
+        }
+    }
+    return account;
+}
+
+/* ---- entries ---- */
+
+void block_remove(struct block *block) {
+    const int state = exchange_acq_rel(&block->state, BLOCK_GONE);
+    if (!block->booked)
+        return;
+    struct memory_account *account = &ledger[block->device];
+    PROOF_STEP(block_leaves_its_account_once, block->booked = false);
+    if (state > BLOCK_IDLE)
+        block_unask(block);
+    store_relaxed(&account->reserved, account->reserved - block->size);
+    store_relaxed(&account->blocks, account->blocks - 1);
+    if (block->size > BLOCK_EXACT_UP_TO)
+        store_relaxed(&large_bytes[block->device], large_bytes[block->device] - block->size);
+    store_relaxed(&slack_bytes[block->device], slack_bytes[block->device] - block->slack);
+    CHECK(ledger_agrees(block->device));
+    ranges_remove((uintptr_t)block->handle.key);
+}
+
+/* Removes the blocks that overlap a new allocation. HIP allocates the same memory again only after
+ * a free, so the program has freed the overlapping blocks by calls to HIP. */
+static void remove_overlapped(const void *address, size_t size) {
+    void *begin;
+    while ((begin = ranges_begin(address, size))) {
+        struct block *block = block_find(begin);
+        if (!block || !block->booked) {
+            ranges_remove((uintptr_t)begin); /* registered */
+            continue;
+        }
+        if (block->state == BLOCK_IDLE)
+            (void)block_unlink(block);
+        block_remove(block);
+    }
+}
+
+struct block *block_insert(void *address, size_t size, size_t bytes, int device, int state) {
+    const bool shared = state == BLOCK_SHARED;
+    struct block *block = handle_insert(&block_map, address);
+    struct memory_account *account = &ledger[device];
+    if (!block)
+        return NULL;
+    pthread_mutex_lock(&tables_lock);
+    remove_overlapped(address, size);
+    block_remove(block);
+    fetch_add_relaxed(&block_clock, 1);
+    store_relaxed(&block->size, size);
+    store_relaxed(&block->device, device);
+    store_relaxed(&block->uses, block->uses + 1);
+    block->shared = shared;
+    block->number = 0;
+    block_clear_fences(block);
+    block->booked = true;
+    store_relaxed(&account->blocks, account->blocks + 1);
+    store_relaxed(&account->reserved, account->reserved + size);
+    if (account->reserved > account->peak_reserved)
+        store_relaxed(&account->peak_reserved, account->reserved);
+    if (size > BLOCK_EXACT_UP_TO)
+        store_relaxed(&large_bytes[device], large_bytes[device] + size);
+    CHECK(ledger_agrees(device));
+    ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
+    block->slack = size - block_round(bytes);
+    store_relaxed(&slack_bytes[device], slack_bytes[device] + block->slack);
+    block_ask(block, bytes);
+    eviction_queue_put(block);
+    store_release(&block->state, PROOF_VALUE(new_block_is_held, state, BLOCK_IDLE));
+    pthread_mutex_unlock(&tables_lock);
+    return block;
+}
+
+/* ---- HIP ---- */
+
+hipError_t block_free_by_hip(struct block *block, void *address) {
+    const size_t size = block ? block->size : 0;
+    const int device = block ? block->device : 0;
+    pthread_mutex_lock(&tables_lock);
+    if (block)
+        block_remove(block);
+    else
+        ranges_remove((uintptr_t)address);
+    pthread_mutex_unlock(&tables_lock);
+    const hipError_t error = hip.Free(address);
+    if (block)
+        publish_event(BLOCK_FREED, block_address(block), size, device);
+    return error;
+}
+
+bool block_hip_has(const struct block *block) {
+    void *begin = NULL;
+    size_t size = 0;
+    uint64_t number = 0;
+    if (UNLIKELY(block->shared))
+        return PROOF(hip_has_the_shared_block,
+                     device_memory_number(block_address(block), &number) && number != 0 &&
+                         number == block->number);
+    return PROOF(hip_has_the_block,
+                 hip.MemGetAddressRange(&begin, &size, block_address(block)) == hipSuccess &&
+                     begin == block->handle.key && size >= block->size);
+}
+
+__attribute__((noinline)) bool block_is_still_there(const struct block *block) {
+    return PROOF(nobody_has_freed_the_block, witness_confirms()) || block_hip_has(block);
+}

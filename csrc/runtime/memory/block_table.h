@@ -1,0 +1,95 @@
+/* The table of all blocks, and a device's accounts: the bytes that HIP has allocated for blocks,
+ * and the bytes for which the program asked.
+ */
+#ifndef MGPU_RT_BLOCK_TABLE_H
+#define MGPU_RT_BLOCK_TABLE_H
+
+#include "atomics.h"
+#include "likely.h"
+#include "memory/block.h"
+#include "mgpu.h"
+#include "shared/handles.h"
+#include "shared/ranges.h"
+#include "shared/thread.h"
+#include "shared/types.h"
+
+/* ---- entries ---- */
+
+/* Returns the entry of an address, or NULL. Lock-free. */
+struct block *block_find(const void *address);
+/* Returns the block that contains an address, unless the block is GONE. */
+struct block *block_around(const void *address);
+
+/* Returns the newest entry; handle_next returns the next older entry. */
+struct block *block_first(void);
+
+/* Adds memory of `size` bytes that HIP has just allocated for a request of `bytes` bytes. The state
+ * is LIVE or GRAPH for memory of hipMalloc, and SHARED for memory of hipMallocManaged. Returns NULL
+ * if there is no memory for the entry. */
+struct block *block_insert(void *address, size_t size, size_t bytes, int device, int state);
+
+/* Removes a block from the table; the block must be in no pool. Under tables_lock. */
+void block_remove(struct block *block);
+
+/* Calls HIP to free an address; `block` is the block at that address, or NULL, and must not be in a
+ * pool. HIP may hand the address to another thread at once, so the block is removed from the tables
+ * before HIP frees it. Returns HIP's answer. */
+hipError_t block_free_by_hip(struct block *block, void *address);
+
+/* Asks HIP whether the allocation that contains the block still exists. The program may have freed
+ * the block by calling HIP, or have reset the device. NVIDIA's driver does not report where managed
+ * memory begins, but gives each allocation a number. */
+bool block_hip_has(const struct block *block);
+
+/* Returns true if nobody but the library has freed the block. Asks HIP only if other code may have
+ * called HIP since the last question. */
+bool block_is_still_there(const struct block *block);
+
+/* ---- the bytes for which the program asked ---- */
+
+/* True once the program held a block that is larger than its request. */
+extern bool blocks_have_slack;
+
+/* Records the bytes for which the program asked, in a block that the caller owns. Blocks up to
+ * BLOCK_EXACT_UP_TO are not counted. */
+void block_ask(struct block *block, size_t bytes);
+
+/* Subtracts the bytes of a block that the program no longer holds. */
+void block_unask(const struct block *block);
+
+/* Changes the bytes for which the program asked, of a block that it holds. */
+static inline void block_ask_again(struct block *block, size_t bytes) {
+    block_unask(block);
+    block_ask(block, bytes);
+}
+
+/* Returns how many bytes HIP must get to answer as with a block of exactly the requested size. If
+ * `bytes` lead beyond the request, the result leads beyond the block. */
+static inline size_t block_past(const void *address, size_t bytes) {
+    return LIKELY(!load_relaxed(&blocks_have_slack)) ? bytes : ranges_past(address, bytes);
+}
+
+/* ---- accounts ---- */
+
+/* Returns how many bytes HIP has allocated for the library's blocks on a device. */
+size_t block_reserved(int device);
+
+/* Returns a device's ledger, which counts the reserved bytes and the blocks. */
+struct memory_account block_ledger(int device);
+/* Returns the ledger and the program's bytes; visits all blocks. */
+struct memory_account block_account(int device);
+
+/* Returns the part of the reserved bytes that is in blocks above BLOCK_EXACT_UP_TO. */
+size_t block_large_bytes(int device);
+
+/* Returns the bytes by which sizes were rounded up when HIP allocated the blocks. */
+size_t block_slack_bytes(int device);
+
+/* Returns the bytes of large blocks for which the program has asked and which it holds. Under
+ * tables_lock. */
+size_t block_asked_bytes(int device);
+
+/* Keeps the count of a thread that ends. Under tables_lock. */
+void block_thread_ends(struct thread *thread);
+
+#endif

@@ -1,0 +1,240 @@
+/* Decides which idle blocks leave, and when. */
+#include "memory/eviction.h"
+#include "atomics.h"
+#include "driver/device.h"
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "likely.h"
+#include "memory/block_pools.h"
+#include "memory/block_table.h"
+#include "memory/eviction_queue.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "proof.h"
+#include "streams/streams_pool.h"
+#include "telemetry/counters.h"
+
+static const char free_expression[] = "hipFree(ptr)";
+
+/* ---- which blocks leave ----
+ *
+ * Two bounds apply to the bytes that HIP holds and the program did not ask for. These are idle
+ * blocks, and the part of a held block beyond the request. The first bound is the limit. The second
+ * bound is a multiple of the most bytes that the program has recently held, so old sizes leave.
+ * Blocks leave when the program frees a block, because a free waits for the device with stock too.
+ * An allocation evicts blocks only if the device has no memory.
+ *
+ * The library knows the bytes of large blocks that the program holds. A small block counts as idle
+ * from its free until it leaves the eviction queue, also if the program has got it again. */
+
+/* A free evicts large blocks beyond PEAK_PARTS / 4 of the recent peak. After each large block from
+ * HIP, the recent peak falls by a 256th, unless the program holds as much. */
+enum { PEAK_PARTS = 7, PEAK_SHIFT = 8 };
+
+static size_t totals[MOST_DEVICES];       /* bytes of a device's memory; 0: unknown */
+static size_t recent_peaks[MOST_DEVICES]; /* bytes of large blocks that the program has asked for */
+
+/* Under tables_lock. */
+static void raise_recent_peak(int device, size_t asked) {
+    if (asked > recent_peaks[device])
+        store_relaxed(&recent_peaks[device], asked);
+}
+
+static bool is_beyond_peak(int device) {
+    return block_large_bytes(device) / PEAK_PARTS > load_relaxed(&recent_peaks[device]) / 4;
+}
+
+size_t eviction_total(int device) {
+    return load_relaxed(&totals[device]);
+}
+
+static size_t limit_of(int device) {
+    size_t limit = cache_limits.memory_bytes[device];
+    if (limit)
+        return limit;
+    size_t available = 0, total = 0;
+    (void)device_answered(hip.MemGetInfo(&available, &total));
+    store_relaxed(&totals[device], total);
+    limit = options.memory_limit_bytes;
+    if (!limit)
+        limit = (size_t)((double)total * options.memory_limit_fraction / device_ranks());
+    limit = limit ? limit : 1;
+    cache_limits.memory_bytes[device] = limit;
+    return limit;
+}
+
+/* Calls HIP to free an idle block that the caller has removed from its pool and from the table. */
+static hipError_t evict_removed(struct block *block) {
+    stats_eviction(CACHE_MEMORY);
+    return block_free_by_hip(block, block_address(block));
+}
+
+/* Removes an idle block from its pool, and calls HIP to free the block; *error is HIP's answer.
+ * Returns false if the block is not idle. */
+static bool evict_idle(struct block *block, hipError_t *error) {
+    if (load_acquire(&block->state) != BLOCK_IDLE)
+        return false;
+    pthread_mutex_lock(&tables_lock);
+    /* While another thread moves the block into a pool, block_unlink does not find the block, and
+     * the block stays. */
+    const bool owned = block_unlink(block);
+    if (PROOF(block_leaves_its_pool_first, owned))
+        block_remove(block);
+    pthread_mutex_unlock(&tables_lock);
+    if (!owned)
+        return false;
+    *error = evict_removed(block);
+    return true;
+}
+
+static bool is_idle_on(int device, const struct block *block) {
+    return load_acquire(&block->state) == BLOCK_IDLE && of_device(device, block_device(block));
+}
+
+/* Returns the queue whose first block has the lower age; QUEUES if both queues are empty. Under
+ * tables_lock. */
+static enum eviction_queue oldest_queue(int device, enum eviction_queue first) {
+    const struct block *oldest = NULL;
+    enum eviction_queue found = QUEUES;
+    for (enum eviction_queue queue = first; queue < QUEUES; queue++) {
+        const struct block *block = eviction_queue_first(device, queue);
+        if (!block || (oldest && oldest->age <= block->age))
+            continue;
+        oldest = block;
+        found = queue;
+    }
+    return found;
+}
+
+/* Removes the least recently used idle block of the queues from `first` on from its pool and from
+ * the table. Returns NULL if the queues contain no idle block. A block that the program holds
+ * leaves the queue until its next free. Under tables_lock. */
+static struct block *remove_oldest_block(int device, enum eviction_queue first) {
+    enum eviction_queue queue;
+    fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
+    while ((queue = oldest_queue(device, first)) != QUEUES) {
+        struct block *block = eviction_queue_first(device, queue);
+        const uint64_t age = eviction_age(block);
+        const bool is_old = block->age == age;
+        eviction_queue_remove_first(device, queue);
+        if (load_acquire(&block->state) != BLOCK_IDLE || !block->booked)
+            continue;
+        if (block->device != device || !is_old) {
+            eviction_queue_put(block);
+            continue;
+        }
+        /* While another thread moves the block into or out of a pool, the block stays. */
+        if (!PROOF(block_leaves_its_pool_first, block_unlink(block))) {
+            store_relaxed(&block->last_use, add_fetch_relaxed(&block_clock, 1));
+            eviction_queue_put(block);
+            return NULL;
+        }
+        block_remove(block);
+        return block;
+    }
+    return NULL;
+}
+
+/* Returns the first queue whose blocks must leave after a free of `freed` bytes; QUEUES if no block
+ * must leave. Under tables_lock. */
+static enum eviction_queue beyond_bounds(int device, size_t freed) {
+    const size_t limit = cache_limits.memory_bytes[device];
+    const size_t large = block_large_bytes(device), asked = block_asked_bytes(device);
+    /* an upper bound of the bytes that HIP holds and the program did not ask for */
+    const size_t unused = eviction_queue_small_bytes(device) + (large > asked ? large - asked : 0);
+    if (limit && DOUBT(blocks_beyond_the_limit_leave, unused > limit)) {
+        limit_reached();
+        return QUEUE_SMALL;
+    }
+    if (!is_beyond_peak(device))
+        return QUEUES;
+    raise_recent_peak(device, asked + freed);
+    return DOUBT(sizes_of_the_past_leave, is_beyond_peak(device)) ? QUEUE_LARGE : QUEUES;
+}
+
+size_t eviction_of_bytes(int device, size_t bytes) {
+    size_t freed = 0;
+    while (freed < bytes) {
+        pthread_mutex_lock(&tables_lock);
+        struct block *block = remove_oldest_block(device, QUEUE_SMALL);
+        pthread_mutex_unlock(&tables_lock);
+        if (!block)
+            break;
+        freed += block->size;
+        REPORT(free_expression, evict_removed(block), NULL);
+    }
+    return freed;
+}
+
+/* Evicts the least recently used idle blocks until the bounds hold. A block with pending work may
+ * be evicted too, because hipFree waits for the device. */
+static void evict_beyond_bounds(int device, size_t freed) {
+    struct block *block;
+    do {
+        pthread_mutex_lock(&tables_lock);
+        const enum eviction_queue first = beyond_bounds(device, freed);
+        block = first != QUEUES ? remove_oldest_block(device, first) : NULL;
+        pthread_mutex_unlock(&tables_lock);
+        if (block)
+            REPORT(free_expression, evict_removed(block), NULL);
+    } while (block);
+}
+
+void eviction_after_free(struct block *block, int device) {
+    if (load_relaxed(&care_of_frees) & CARE_IDLE)
+        neighbours.note_free(device, block_size(block));
+    if (!(load_relaxed(&care_of_frees) & CARE_OF_BOUNDS))
+        return;
+    if (UNLIKELY(!load_relaxed(&block->queued))) {
+        pthread_mutex_lock(&tables_lock);
+        if (block->booked)
+            eviction_queue_put(block);
+        pthread_mutex_unlock(&tables_lock);
+    }
+    fetch_add_relaxed(&block_clock, 1); /* orders the frees */
+    const size_t limit = cache_limits.memory_bytes[device];
+    if (!(limit && block_reserved(device) > limit) && !is_beyond_peak(device))
+        return;
+    if (device_kept(device))
+        evict_beyond_bounds(device, block_size(block));
+}
+
+void eviction_after_new(int device, size_t size, bool waits) {
+    const size_t limit = limit_of(device);
+    const bool is_large = size > BLOCK_EXACT_UP_TO;
+    if (block_reserved(device) >= MUCH_IDLE)
+        fetch_or_relaxed(&care_of_frees, CARE_IDLE);
+    if (is_large) {
+        pthread_mutex_lock(&tables_lock);
+        store_relaxed(&recent_peaks[device],
+                      recent_peaks[device] - (recent_peaks[device] >> PEAK_SHIFT));
+        raise_recent_peak(device, block_asked_bytes(device));
+        if (DOUBT(waiting_block_is_needed, waits))
+            raise_recent_peak(device, recent_peaks[device] + size);
+        pthread_mutex_unlock(&tables_lock);
+    }
+    if (block_reserved(device) > limit || is_beyond_peak(device))
+        fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
+}
+
+hipError_t eviction_of_block(void *address) {
+    hipError_t error;
+    struct block *block = block_find(address);
+    if (!block || !device_kept(block_device(block)) || load_acquire(&block->state) == BLOCK_GONE)
+        return hipErrorNotFound;
+    if (!stream_all_quiet() ||
+        !evict_idle(block, &error)) /* hipFree would block this and other threads */
+        return hipErrorNotReady;
+    return error;
+}
+
+int eviction_of_all(int device) {
+    int count = 0;
+    hipError_t error;
+    for (struct block *block = block_first(); block; block = handle_next(block))
+        if (is_idle_on(device, block) && evict_idle(block, &error)) {
+            REPORT(free_expression, error, NULL);
+            count++;
+        }
+    return count;
+}

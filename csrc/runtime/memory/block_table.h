@@ -50,9 +50,14 @@ bool block_is_still_there(const struct block *block);
 /* True once the program held a block that is larger than its request. */
 extern bool blocks_have_slack;
 
-/* Records the bytes for which the program asked, in a block that the caller owns. Blocks up to
- * BLOCK_EXACT_UP_TO are not counted. */
-void block_ask(struct block *block, size_t bytes);
+/* Records the bytes for which the program asked, in a large block that the caller owns. */
+void block_ask_large(struct block *block, size_t bytes);
+
+/* Does the same for any block. Blocks up to BLOCK_EXACT_UP_TO are not counted. */
+static inline void block_ask(struct block *block, size_t bytes) {
+    if (UNLIKELY(block->size > BLOCK_EXACT_UP_TO))
+        block_ask_large(block, bytes);
+}
 
 /* Subtracts the bytes of a block that the program no longer holds. */
 void block_unask(const struct block *block);

@@ -133,6 +133,21 @@ void block_put_done(struct block *block) {
     eviction_after_free(block, device);
 }
 
+/* Waits for the device. Returns false if no pool may have the block: HIP refused to wait, so
+ * nothing shows when the block is idle. */
+static __attribute__((noinline)) bool wait_until_idle(struct block *block,
+                                                      struct block_freed *freed) {
+    freed->verdict = FREE_WAITED;
+    freed->error =
+        PROOF_VALUE(unordered_free_waits, stream_wait_for_device(block->device), hipSuccess);
+    if (DOUBT(nothing_says_it_is_idle, freed->error != hipSuccess)) {
+        device_clear_error(freed->error);
+        return false;
+    }
+    block_device_is_idle(block);
+    return true;
+}
+
 /* Waits for the device if no fence can show when the block is idle. The library sets no fence on
  * the null stream, on a destroyed or unknown stream, or on a stream of another device. If too many
  * blocks have several fences, block_free also waits for the device. */
@@ -156,15 +171,8 @@ struct block_freed block_free(void *address, struct stream *stream) {
         is_kept = false;
     if (UNLIKELY(!is_kept))
         freed.verdict = FREE_TO_HIP;
-    else if (UNLIKELY(!in_order) || UNLIKELY(!block_set_fences(block, stream, care))) {
-        freed.verdict = FREE_WAITED;
-        freed.error = PROOF_VALUE(unordered_free_waits, stream_wait_for_device(device), hipSuccess);
-        is_kept = !DOUBT(nothing_says_it_is_idle, freed.error != hipSuccess);
-        if (is_kept)
-            block_device_is_idle(block);
-        else
-            device_clear_error(freed.error);
-    }
+    else if (UNLIKELY(!in_order) || UNLIKELY(!block_set_fences(block, stream, care)))
+        is_kept = wait_until_idle(block, &freed);
     if (UNLIKELY(!is_kept)) {
         freed.error = block_free_by_hip(block, address);
         return freed;

@@ -53,7 +53,8 @@ extern bool blocks_have_slack;
 /* Records the bytes for which the program asked, in a large block that the caller owns. */
 void block_ask_large(struct block *block, size_t bytes);
 
-/* Does the same for any block. Blocks up to BLOCK_EXACT_UP_TO are not counted. */
+/* Records the bytes for which the program asked, in a block of any size. Blocks up to
+ * BLOCK_EXACT_UP_TO are not counted. */
 static inline void block_ask(struct block *block, size_t bytes) {
     if (UNLIKELY(block->size > BLOCK_EXACT_UP_TO))
         block_ask_large(block, bytes);

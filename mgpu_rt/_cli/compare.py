@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mgpu_rt._cli import parameters
+from mgpu_rt._cli import parameters, source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @click.command(cls=parameters.FilesOrProgram)
 @click.argument(
-    "files", nargs=-1, type=parameters.PATH, metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]..."
+    "files",
+    nargs=-1,
+    type=parameters.PATH,
+    metavar="BEFORE AFTER | PROGRAM.mlir | -- PROGRAM [ARGUMENTS]...",
 )
 @parameters.device("The device that runs PROGRAM, as for `mgpu-rt run`.")
 @click.option(
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     help="Also write a page for a browser (- for stdout): times, memory, cache misses, advice. "
     "With --report one file of statistics is enough. The page needs no network.",
 )
+@source.options
 @parameters.as_json
 @click.pass_context
 def compare(
@@ -44,6 +48,7 @@ def compare(
     exclusive: bool,
     page: str | None,
     as_json: bool,
+    wanted: source.Wanted,
 ) -> None:
     """Compare two runs, function by function.
 
@@ -53,16 +58,24 @@ def compare(
 
     Exit status 1: calls failed; the first lines name these calls.
     """
+    import os
+
+    from mgpu_rt._cli import preload
     from mgpu_rt._cli.files import check_writable
     from mgpu_rt._cli.stats import runs, tables
 
     program = ctx.meta["program"]
+    if not program and files and source.is_mlir(files[0]):
+        program, files = [*files], ()
     if bool(program) == bool(files) or (files and len(files) != 2 and (len(files) > 2 or not page)):
         raise click.UsageError("name two statistics files, or a program after --", ctx)
     if exclusive and not program:
         raise click.UsageError("--exclusive needs -- and a program", ctx)
     if page and page != "-":
         check_writable(page)  # before a program runs in vain
+    if program:
+        chosen = preload.choose(device, os.environ)
+        program = [source.executable(program[0], chosen, wanted), *program[1:]]
     with_word = runs.with_word(program, device) if exclusive else []
     sides = _sides(program, files, device, with_word)
     word_lines = [*runs.word_lines(with_word)] if exclusive else []

@@ -29,9 +29,13 @@ for device in range(0 if error else number.value):
     if named and hip.hipDeviceGet(ctypes.byref(handle), device) == 0:
         hip.hipDeviceGetName(name, 256, handle)
     target = re.search(rb"gfx[0-9a-f]+(:[a-z]+[+-])*(?=\\0)", properties.raw)
+    major, minor = ctypes.c_int(0), ctypes.c_int(0)
+    if not target and hasattr(hip, "hipDeviceComputeCapability"):
+        hip.hipDeviceComputeCapability(ctypes.byref(major), ctypes.byref(minor), device)
+    capability = f"sm_{major.value}{minor.value}" if major.value else ""
     said = name.value or properties.raw[:256].split(b"\\0")[0]
     devices.append([said.decode(errors="replace") or "without a name",
-                    target[0].decode() if target else ""])
+                    target[0].decode() if target else capability])
 if hasattr(hip, "hipRuntimeGetVersion"):
     hip.hipRuntimeGetVersion(ctypes.byref(number))
 print(json.dumps([number.value, devices, why]), flush=True)
@@ -40,7 +44,8 @@ print(json.dumps([number.value, devices, why]), flush=True)
 
 class Hip(NamedTuple):
     """A HIP library's version, as hipRuntimeGetVersion returns it, and its devices: the name and
-    the target of each. `error` says why there are none; empty if HIP has found none."""
+    the target of each. A target is such as gfx90a:xnack- or, over NVIDIA's driver, sm_90. `error`
+    says why there are none; empty if HIP has found none."""
 
     version: int = 0
     devices: tuple[tuple[str, str], ...] = ()

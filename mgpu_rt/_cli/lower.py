@@ -4,7 +4,6 @@ input for mlir-runner."""
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mgpu_rt._lowering.pipelines import Pipeline
-    from mgpu_rt._lowering.toolchain import LoweringFailed, Tool, ToolchainMissing
+    from mgpu_rt._lowering.toolchain import Tool
 
 _LINKED = ("executable", "library")
 NAME_ONE = "name a program in MLIR, or - for stdin"
@@ -74,6 +73,15 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     "GPUs, with --llvm 19 and later.",
 )
 @click.option(
+    "--passes",
+    type=click.Choice(["auto", "none"]),
+    default="auto",
+    show_default=True,
+    help="auto: run MLIR's passes first that the program needs: tokens for synchronous gpu.alloc "
+    "and gpu.memcpy, kernels for linalg, coroutines for async. A line says which. none: only the "
+    "lowering's own.",
+)
+@click.option(
     "--iterations",
     type=click.IntRange(min=0),
     metavar="N",
@@ -114,6 +122,7 @@ def lower(
     emit: str,
     image: str | None,
     lines: bool,
+    passes: str,
     iterations: int | None,
     links: tuple[str, ...],
     graphs: tuple[str, ...],
@@ -121,48 +130,54 @@ def lower(
 ) -> None:
     """Lower an MLIR program to an object file.
 
-    The command uses this machine's LLVM. PROGRAM is text with gpu.launch, or with gpu.module and
-    gpu.launch_func; "-" stands for stdin:
-
-    \b
-        mlir-opt-22 --gpu-kernel-outlining --gpu-async-region x.mlir | mgpu-rt lower - -o x.o
+    The command uses this machine's LLVM. PROGRAM is text with gpu.launch, with gpu.module and
+    gpu.launch_func, or with linalg on memrefs; "-" stands for stdin. `mgpu-rt run PROGRAM.mlir`
+    lowers and runs a program in one step.
 
     If MLIR refuses the program, the command prints MLIR's own error message. Exit status 2: the
     command wrote no file.
     """
-    from mgpu_rt._lowering import lower as lowering
+    from mgpu_rt._cli.refusals import explained, without
     from mgpu_rt._lowering import pipelines, toolchain
+    from mgpu_rt._lowering.iterations import with_iterations
 
+    if links and emit not in _LINKED:
+        raise CommandError(
+            "--link is for --emit executable and library: other forms are not linked"
+        )
+    if emit == "image" and llvm == 15:
+        raise CommandError("--emit image is for LLVM 19 and later")
+    if graphs and (emit in ("mlir", "image") or llvm == 15):
+        raise CommandError("--graph is for objects, executables and libraries of LLVM 19 and later")
+    if os.path.isfile(program) and os.path.exists(out) and os.path.samefile(program, out):
+        raise CommandError(f"-o {out} is the program itself: name another file")
     try:
-        if links and emit not in _LINKED:
-            raise CommandError(
-                "--link is for --emit executable and library: other forms are not linked"
-            )
-        if emit == "image" and llvm == 15:
-            raise CommandError("--emit image is for LLVM 19 and later")
-        if graphs and (emit in ("mlir", "image") or llvm == 15):
-            raise CommandError(
-                "--graph is for objects, executables and libraries of LLVM 19 and later"
-            )
-        if os.path.isfile(program) and os.path.exists(out) and os.path.samefile(program, out):
-            raise CommandError(f"-o {out} is the program itself: name another file")
-        text = lowering.with_iterations(_read(program), iterations)
+        text = with_iterations(_read(program), iterations)
         name = program if program != "-" else "<stdin>"
         pipeline = pipelines.pipeline(llvm, chip, image=image, lines=name if lines else "")
+        if passes == "auto":
+            pipeline = _prepared(text, pipeline)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    with explained(program, pipeline):
         request = _Request(program, out, pipeline, emit, links, graphs)
         if absent := toolchain.missing(request.needs()):
-            raise _without(absent)
+            raise without(absent)
         if dry_run:
             click.echo(request.script(iterations), nl=False)
         else:
             _write(out, request.content(text), executable=emit in _LINKED)
-    except toolchain.LoweringFailed as failed:
-        if toolchain.is_unknown_chip(failed):
-            raise CommandError(f"--{pipelines.unknown_chip(pipeline)}") from None
-        click.echo(_named(failed, program), err=True)
-        raise _refusal(failed, program, text, pipeline) from None
-    except (ValueError, toolchain.ToolchainMissing) as error:
-        raise CommandError(str(error)) from None
+
+
+def _prepared(text: str, pipeline: Pipeline) -> Pipeline:
+    """Returns the pipeline with the passes that the program needs, and says which. Raises
+    ValueError."""
+    from mgpu_rt._lowering.preparation import preparation
+
+    needed = preparation(text)
+    for sentence in needed.told:
+        click.echo(f"mgpu-rt: {sentence}", err=True)
+    return needed.of(pipeline)
 
 
 def _read(program: str) -> str:
@@ -200,10 +215,10 @@ class _Request(NamedTuple):
         import tempfile
         from pathlib import Path
 
-        from mgpu_rt._lowering import object_files, toolchain
+        from mgpu_rt._lowering import device_images, object_files, toolchain
 
         if self.emit == "image":
-            return object_files.only_image(self.pipeline.device_part(text).decode())
+            return device_images.only_image(self.pipeline.device_part(text).decode())
         if self.emit == "mlir":
             dialect = self.pipeline.llvm_dialect(text)
             object_files.check_dialect(dialect, self.pipeline.llvm)
@@ -215,7 +230,7 @@ class _Request(NamedTuple):
             Path(scratch, self._object).write_bytes(compiled)
             # The linker runs in the temporary folder, so the linker's messages name the object file
             # without a path.
-            plain = {**os.environ, "LC_ALL": "C"}  # _refusal reads apt-get's messages
+            plain = {**os.environ, "LC_ALL": "C"}  # refusals reads the linker's messages
             toolchain.run(self._link([self._object], "program"), env=plain, folder=scratch)
             return Path(scratch, "program").read_bytes()
 
@@ -272,55 +287,3 @@ def _write(out: str, content: bytes, *, executable: bool) -> None:
     if executable and os.path.isfile(out):  # a regular file, and not /dev/null
         mode = os.stat(out).st_mode
         os.chmod(out, mode | (mode & 0o444) >> 2)
-
-
-def _without(absent: list[ToolchainMissing]) -> CommandError:
-    """Returns an error that names LLVM's missing tools and how to install the tools. The error also
-    names the releases whose tools are complete."""
-    from mgpu_rt._lowering import object_files, pipelines, toolchain
-    from mgpu_rt._packages import how_to_install
-
-    tools = ", ".join(each.tool for each in absent)
-    packages = " ".join(dict.fromkeys(each.package for each in absent))
-    complete = [
-        str(llvm)
-        for llvm in toolchain.RELEASES
-        if not toolchain.missing(object_files.needs(pipelines.pipeline(llvm)))
-    ]
-    here = f"complete here: --llvm {' or '.join(complete)}" if complete else "no other is complete"
-    return CommandError(
-        f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; {here}"
-    )
-
-
-def _named(failed: LoweringFailed, program: str) -> str:
-    """Returns a tool's message, in which the program's name replaces `<stdin>`."""
-    if program == "-":
-        return failed.complaint
-    name = program if failed.reads_source else f"{program}, lowered"
-    return failed.complaint.replace("<stdin>", name)
-
-
-#: The messages of ld and lld about an undefined symbol.
-_UNDEFINED = re.compile(r"undefined (?:reference to [`']|symbol: )([^'\s]+)")
-
-
-def _refusal(failed: LoweringFailed, program: str, text: str, pipeline: Pipeline) -> CommandError:
-    from mgpu_rt._lowering import dialects, toolchain
-
-    tool = failed.command[0]
-    told = f"'{program}' was not lowered: {tool} failed (--dry-run prints the commands)"
-    if undefined := set(_UNDEFINED.findall(failed.complaint)):
-        libraries, left = toolchain.defining(undefined, pipeline.llvm)
-        ways = ["add " + " ".join(f"--link {name}" for name in libraries)] if libraries else []
-        ways += (
-            [f"name a file or library that defines {', '.join(sorted(left))} with --link"]
-            if left
-            else []
-        )
-        return CommandError("; ".join([told, *ways]))
-    if why := dialects.advice(text, failed.complaint):
-        # By default mlir-opt prints no lines of the source.
-        lines = "; for -g, mlir-opt needs --mlir-print-debuginfo too" if pipeline.lines else ""
-        return CommandError(f"{told}; {why}{lines}")
-    return CommandError(told)

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import click
 
-from mgpu_rt._cli import parameters
+from mgpu_rt._cli import parameters, source
 from mgpu_rt._cli.errors import CommandError
 
 
@@ -68,6 +68,7 @@ from mgpu_rt._cli.errors import CommandError
     "launches. `mgpu-rt replay FOLDER` repeats a recorded launch.",
 )
 @parameters.overrides
+@source.options
 @click.argument("program", type=parameters.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -85,8 +86,9 @@ def run(
     nth: int | None,
     program: str,
     arguments: tuple[str, ...],
+    wanted: source.Wanted,
 ) -> None:
-    """Run PROGRAM with mgpu_rt preloaded.
+    """Run PROGRAM with mgpu_rt preloaded. A .mlir file is lowered for the device first.
 
     The command returns the program's exit status, and signals reach the program. The program
     replaces this command's process; with --stats-json and --trace this command waits for the
@@ -105,7 +107,9 @@ def run(
     for output in (stats_json, trace):
         if output is not None:
             files.check_writable(output)
-    environment = preload.environment(preload.announced(device))
+    device = preload.announced(device)
+    program = source.executable(program, device, wanted)
+    environment = preload.environment(device)
     if stats:
         environment["MGPU_RT_STATS"] = "1"
     if exclusive:

@@ -7,7 +7,6 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt._lowering.dialects import PASSES
 from mgpu_rt._lowering.toolchain import LoweringFailed, ToolchainMissing, run, tool
 
 OLDEST, NEWEST, TESTED = 19, 24, 22
@@ -121,11 +120,28 @@ def _sentence(complaint: str, tool_name: str) -> str:
     return f"{position}: {unknown['name']} is not of the LLVM dialect: {_way_out(unknown)}"
 
 
+#: The pass that lowers a dialect's operations completely.
+_PASSES = {
+    "affine": "lower-affine",
+    "arith": "convert-arith-to-llvm",
+    "async": "async-to-async-runtime,convert-async-to-llvm",
+    "builtin": "reconcile-unrealized-casts",
+    "cf": "convert-cf-to-llvm",
+    "func": "convert-func-to-llvm",
+    "index": "convert-index-to-llvm",
+    "linalg": "convert-linalg-to-loops",
+    "math": "convert-math-to-llvm",
+    "memref": "finalize-memref-to-llvm",
+    "scf": "convert-scf-to-cf",
+    "vector": "convert-vector-to-llvm",
+}
+
+
 def _way_out(unknown: re.Match[str]) -> str:
     name, dialect = unknown["name"], unknown["dialect"]
     if dialect == "gpu":
         cure: str | None = _DEVICE_PASS if name in ("gpu.module", "gpu.func") else _GPU_PASS
     else:
-        cure = PASSES.get(dialect)
+        cure = _PASSES.get(dialect)
     before = f"run mlir-opt's {cure}" if cure else "lower it"
     return f"{before} before, or lower all dialects by mgpu-rt lower --emit mlir"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from mgpu_rt._lowering import cache, object_files, pipelines
+from mgpu_rt._lowering import cache, device_images, object_files, pipelines, preparation
 from mgpu_rt._lowering.iterations import with_iterations
 
 
@@ -33,6 +33,7 @@ def lower(
     pipeline = pipelines.pipeline(
         llvm, chip, image=image, opt_level=opt_level, first=first, lines=name
     )
+    pipeline = preparation.prepared(text, pipeline)
     kept = cache.kept(
         program.stem,
         ".o",
@@ -60,6 +61,7 @@ def lower_to_llvm_dialect(
     exceptions of lower()."""
     text = with_iterations(program.read_text(), iterations)
     pipeline = pipelines.pipeline(llvm, chip, image=image, opt_level=opt_level)
+    pipeline = preparation.prepared(text, pipeline)
     return cache.kept(
         program.stem,
         ".llvm.mlir",
@@ -81,6 +83,7 @@ def code_objects(
     gpu.module. Raises the exceptions of lower()."""
     text = program.read_text()
     pipeline = pipelines.pipeline(22, chip, image=image, opt_level=opt_level, first=first)
+    pipeline = preparation.prepared(text, pipeline)
     kept = cache.kept(
         program.stem,
         ".device.mlir",
@@ -88,7 +91,7 @@ def code_objects(
         pipeline.tools,
         lambda: pipeline.device_part(text),
     )
-    return object_files.device_images(kept.read_text())
+    return device_images.device_images(kept.read_text())
 
 
 def code_object(

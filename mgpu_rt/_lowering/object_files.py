@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mgpu_rt._functions import sidecar
 from mgpu_rt._lowering import graph_functions, steps, toolchain
+from mgpu_rt._lowering.device_images import undefined_symbols
 from mgpu_rt._lowering.function_types import function_types
 from mgpu_rt._lowering.pipelines import Pipeline
 from mgpu_rt._lowering.steps import Step
-from mgpu_rt._lowering.strings import unescape
 from mgpu_rt._lowering.toolchain import Tool
-
-_BINARY = re.compile(
-    r'gpu\.binary @("[^"]*"|[\w.$-]+).*?\b(?:bin|assembly) = "((?:[^"\\]|\\.)*)"', re.DOTALL
-)
 
 
 def needs(pipeline: Pipeline) -> list[Tool]:
@@ -31,7 +26,8 @@ def tools(pipeline: Pipeline) -> list[Path]:
 
 def _own(pipeline: Pipeline) -> list[Tool]:
     """Returns the tools that compile the LLVM dialect to the object file."""
-    return [(name, pipeline.llvm) for name in ("mlir-translate", "llc")]
+    split = ["opt"] if pipeline.coroutines else []
+    return [(name, pipeline.llvm) for name in ("mlir-translate", *split, "llc")]
 
 
 #: The types of a program's functions, computed when they are needed.
@@ -56,7 +52,8 @@ def object_steps(
     # Functions that LLVM 15 lowers take bare pointers, which do not tell Python the sizes of
     # arrays.
     types = None if pipeline.llvm == 15 else types
-    return [*pipeline.steps(), *_compile_steps(pipeline.llvm, graphs_of, types)]
+    split = pipeline.coroutines
+    return [*pipeline.steps(), *_compile_steps(pipeline.llvm, graphs_of, types, split=split)]
 
 
 def compile_dialect(dialect: bytes, llvm: int, graphs_of: Sequence[str] = ()) -> bytes:
@@ -71,7 +68,11 @@ def check_dialect(dialect: bytes, llvm: int) -> None:
     toolchain.run([toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"], dialect)
 
 
-def _compile_steps(llvm: int, graphs_of: Sequence[str], types: Types | None = None) -> list[Step]:
+def _compile_steps(
+    llvm: int, graphs_of: Sequence[str], types: Types | None = None, *, split: bool = False
+) -> list[Step]:
+    """Returns the steps from the LLVM dialect to an object file. With ``split``, opt splits the
+    coroutines of the async dialect, which llc cannot compile."""
     translate = Step([toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"])
     wrap = Step(
         edit=lambda ir: graph_functions.wrap(ir.decode(), graphs_of).encode(),
@@ -84,27 +85,9 @@ def _compile_steps(llvm: int, graphs_of: Sequence[str], types: Types | None = No
     compile_it = [toolchain.tool("llc", llvm), "-O2", "-filetype=obj"]
     compile_it += ["-relocation-model=pic", "-o", "-"]
     edits = [*([wrap] if graphs_of else []), *([add_types] if types else [])]
+    if split:
+        edits.append(Step([toolchain.tool("opt", llvm), "-O1", "-S"]))
     return [translate, *edits, Step(compile_it)]
-
-
-def only_image(device_part: str) -> bytes:
-    """Returns the image in the result of Pipeline.device_part(). Raises ValueError unless there is
-    a single image."""
-    images = device_images(device_part)
-    count = device_part.count("#gpu.object<")  # a module has an image for each of its targets
-    if count == 1 and len(images) == 1:
-        return next(iter(images.values()))
-    if not count:
-        raise ValueError("the program has no kernel: --emit image writes the image of kernels")
-    raise ValueError(
-        f"the program has {count} images (gpu.module {', '.join(sorted(images))}): --emit image "
-        "writes one, so keep one gpu.module, and no target in it"
-    )
-
-
-def device_images(device_part: str) -> dict[str, bytes]:
-    """Returns the images in the result of Pipeline.device_part(), by the name of the gpu.module."""
-    return {name.strip('"'): unescape(code) for name, code in _BINARY.findall(device_part)}
 
 
 def link(
@@ -149,11 +132,8 @@ def link_command(
 
 def undefined(path: Path) -> set[str]:
     """Returns the undefined symbols of an object file."""
-    from elftools.elf.elffile import ELFFile
-
     with path.open("rb") as file:
-        table = ELFFile(file).get_section_by_name(".symtab")
-        return {s.name for s in table.iter_symbols() if s["st_shndx"] == "SHN_UNDEF" and s.name}
+        return undefined_symbols(file, ".symtab")
 
 
 def linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:

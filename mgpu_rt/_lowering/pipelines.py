@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mgpu_rt._lowering import steps, toolchain
+from mgpu_rt._lowering.device_images import without_undefined
 from mgpu_rt._lowering.steps import Step
 from mgpu_rt._lowering.toolchain import Tool
 
@@ -17,24 +18,31 @@ FORUM_CHIP = "gfx906"
 
 # Increase this number when the command lines below change, so that the cache returns no old result
 # for a new command.
-RECIPE = 6
+RECIPE = 7
 
+# For kernels and host code. Operations of vector that have no instruction become loops. Kernels are
+# outlined first, because passes that simplify the code drop an empty gpu.launch.
+_COMMON_PASSES = "gpu-kernel-outlining,lower-affine,convert-vector-to-scf,expand-strided-metadata"
 # Kernels in a gpu.launch are outlined first; a program without gpu.launch is unchanged. Code object
 # v4 (abi=400) is the newest that HIP 5.2.3 loads.
 DEVICE_PASSES = (
-    "{first}gpu-kernel-outlining,expand-strided-metadata,"
-    "rocdl-attach-target{{chip={chip} abi=400 O={opt}}},"
-    "gpu.module(convert-scf-to-cf,convert-gpu-to-rocdl{{chipset={chip} runtime=HIP}},"
+    f"{{first}}{_COMMON_PASSES},"
+    "rocdl-attach-target{{chip={chip}{features} abi=400 O={opt}}},"
+    "gpu.module(convert-scf-to-cf,convert-vector-to-llvm,"
+    "convert-gpu-to-rocdl{{chipset={chip} runtime=HIP}},"
     "reconcile-unrealized-casts),{lines}gpu-module-to-binary{{format=bin}}"
 )
 NVIDIA_PASSES = (
-    "{first}gpu-kernel-outlining,expand-strided-metadata,"
+    f"{{first}}{_COMMON_PASSES},"
     "nvvm-attach-target{{chip={chip} features=+ptx80 O={opt}}},"
-    "gpu.module(convert-scf-to-cf,convert-gpu-to-nvvm,reconcile-unrealized-casts),"
+    "gpu.module(convert-scf-to-cf,convert-vector-to-llvm,convert-gpu-to-nvvm,"
+    "reconcile-unrealized-casts),"
     "gpu-module-to-binary{{format={image}}}"
 )
+# Mathematics that LLVM has no intrinsic for becomes calls of libm. Kernels are binaries by then.
 HOST_PASSES = (
-    "convert-scf-to-cf,gpu-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
+    "convert-scf-to-cf,{coroutines}convert-math-to-llvm,convert-math-to-libm,"
+    "convert-vector-to-llvm,gpu-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
     "convert-cf-to-llvm,convert-arith-to-llvm,reconcile-unrealized-casts"
 )
 #: Before LLVM 22, gpu-to-llvm does not lower divisions that round up. Programs use such divisions
@@ -76,6 +84,8 @@ class Pipeline:
     opt_level: int = 2
     first: str = ""
     lines: str = ""
+    coroutines: bool = False
+    features: str = ""
 
     @property
     def nvidia(self) -> bool:
@@ -107,6 +117,7 @@ class Pipeline:
             return [Step(_forum_command(self.chip)), _NO_QUEUES]
         named = self._naming_steps()
         passes = HOST_PASSES if self.llvm >= 22 else OLDER_HOST_PASSES
+        passes = passes.format(coroutines="convert-async-to-llvm," if self.coroutines else "")
         passes += f",{LINES_PASS}" if self.lines else ""
         if self.llvm == self.device_llvm:
             return [*named, *self._device_steps(passes)]
@@ -131,6 +142,7 @@ class Pipeline:
         """Compiles the program's gpu.modules and runs further passes."""
         passes = (NVIDIA_PASSES if self.nvidia else DEVICE_PASSES).format(
             chip=self.chip,
+            features=self.features and f' features="{self.features}"',
             opt=self.opt_level,
             image=self.image,
             first=self.first and f"{self.first},",
@@ -141,7 +153,7 @@ class Pipeline:
         command = [opt, f"--pass-pipeline=builtin.module({passes})", *self._shown_lines()]
         if self.nvidia:
             return [Step(command, _cuda())]
-        return [Step(command, rocm=self.device_llvm), _NO_QUEUES]
+        return [Step(command, rocm=self.device_llvm), _NO_QUEUES, _DEFINED]
 
     def llvm_dialect(self, text: str) -> bytes:
         """Returns the whole program in the LLVM dialect. Raises ToolchainMissing or
@@ -188,6 +200,8 @@ _NO_QUEUES = Step(
     edit=_without_queues, words="marks the hidden arguments for OpenCL's queues as unused"
 )
 
+_DEFINED = Step(edit=without_undefined, words="refuses an image that calls an undefined function")
+
 #: LLVM 22 ends PTX with a 0 when it translates the module. LLVM 19 adds no 0, so the driver would
 #: also read the bytes after the PTX.
 _ENDED_PTX = Step(
@@ -211,14 +225,26 @@ def pipeline(
         raise ValueError(f"no recipe for LLVM {llvm}: name 15, or 19 to 23")
     if llvm == 15 and _is_nvidia(chip or ""):
         raise ValueError("LLVM 15 lowers by the forum's command, which is for AMD's GPUs")
-    chip = chip or (FORUM_CHIP if llvm == 15 else DEFAULT_CHIP)
+    chip, *features = (chip or (FORUM_CHIP if llvm == 15 else DEFAULT_CHIP)).split(":")
+    if wrong := next((each for each in features if each[-1:] not in ("+", "-")), None):
+        raise ValueError(f"--chip {chip}:{wrong}: a feature ends with + or -, such as xnack+")
+    if features and (llvm == 15 or _is_nvidia(chip)):
+        raise ValueError(
+            f"features ({':'.join(features)}) are for AMD's GPUs, with LLVM 19 and later"
+        )
     if lines and (llvm == 15 or _is_nvidia(chip)):
         raise ValueError("line tables (-g) are for AMD's GPUs, with LLVM 19 and later")
-    return Pipeline(llvm, chip, _form(chip, image), opt_level, first, lines)
+    signed = ",".join(each[-1] + each[:-1] for each in features)
+    return Pipeline(llvm, chip, _form(chip, image), opt_level, first, lines, features=signed)
 
 
 def unknown_chip(pipeline: Pipeline) -> str:
-    """Returns the message for a chip that LLVM does not know."""
+    """Returns the message for a chip that MLIR does not know."""
+    if pipeline.chip.endswith("-generic"):
+        return (
+            f"chip {pipeline.chip}: MLIR compiles for one GPU, and not for a family: give the name "
+            "of a GPU, such as gfx906 or gfx90a"
+        )
     return (
         f"chip {pipeline.chip}: LLVM {pipeline.device_llvm} knows no such GPU: give the name that "
         "`rocminfo` shows, such as gfx90a (MI200) or gfx942 (MI300)"

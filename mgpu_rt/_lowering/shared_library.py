@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mgpu_rt import _layout
-from mgpu_rt._lowering import cache, dialects, object_files, pipelines, toolchain
+from mgpu_rt._lowering import cache, object_files, pipelines, preparation, toolchain
 
 
 def lower(
@@ -24,7 +24,7 @@ def lower(
     """Implements mgpu_rt.lower; mgpu_rt/__init__.py documents the function. ``first`` are passes
     that run before the pipeline's passes."""
     text, stem = _read(source)
-    pipeline = pipelines.pipeline(llvm, chip, image=image, first=first)
+    pipeline = preparation.prepared(text, pipelines.pipeline(llvm, chip, image=image, first=first))
     runtime = _layout.PREFIX / "lib" / _layout.LIBRARY
     key = (pipelines.RECIPE, text, "library", pipeline, tuple(link), tuple(graph))
     if _layout.INSTALLED:  # several installations share a user's folder
@@ -50,7 +50,7 @@ def lower(
     except toolchain.LoweringFailed as failed:
         if toolchain.is_unknown_chip(failed):
             raise failed.with_advice(pipelines.unknown_chip(pipeline)) from None
-        if why := dialects.advice(text, failed.complaint):
+        if why := preparation.advice(failed.complaint):
             raise failed.with_advice(why) from None
         raise
 

@@ -51,6 +51,11 @@ class LoweringFailed(RuntimeError):
         self.status = status
         self.complaint = complaint
 
+    @property
+    def tool(self) -> str:
+        """Returns the tool that failed, and not the program that ran it in a namespace."""
+        return next((word for word in self.command if "mlir-" in word), self.command[0])
+
     def with_advice(self, advice: str) -> LoweringFailed:
         """Returns a copy of this error whose message ends with the advice."""
         return LoweringFailed(self.command, self.status, f"{self.complaint}\n{advice}")

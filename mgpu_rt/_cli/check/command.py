@@ -6,7 +6,7 @@ import os
 
 import click
 
-from mgpu_rt._cli import parameters
+from mgpu_rt._cli import parameters, source
 from mgpu_rt._cli.errors import CommandError
 
 
@@ -35,6 +35,7 @@ from mgpu_rt._cli.errors import CommandError
     type=click.IntRange(min=1),
     help=("The number of a launch, if PROGRAM is a recording.  [default: the first]"),
 )
+@source.options
 @click.argument("program", type=parameters.PATH, metavar="PROGRAM|RECORDING")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def check(
@@ -45,8 +46,11 @@ def check(
     launch: int | None,
     program: str,
     arguments: tuple[str, ...],
+    wanted: source.Wanted,
 ) -> None:
     """Run PROGRAM on the emulated device and report wrong accesses and races. Experimental.
+
+    A .mlir file is lowered with line tables first, so that faults name its lines.
 
     RECORDING is a folder of `mgpu-rt run --record`: check runs a single recorded launch.
 
@@ -70,6 +74,8 @@ def check(
         arguments = tuple(words)
     elif launch:
         raise CommandError(f"'{program}' is not a recording: --launch is only for recordings")
+    on = "softgpu" if device == "auto" else device
+    program = source.executable(program, on, wanted, lines=True)
     executable.check(program)
     if json_file:
         files.check_writable(json_file)

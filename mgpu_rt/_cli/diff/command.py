@@ -6,7 +6,7 @@ import os
 
 import click
 
-from mgpu_rt._cli import parameters
+from mgpu_rt._cli import parameters, source
 from mgpu_rt._cli.errors import CommandError
 
 
@@ -41,6 +41,7 @@ from mgpu_rt._cli.errors import CommandError
     metavar="FOLDER",
     help="A new or empty folder, for the recordings of the launch.",
 )
+@source.options
 @click.pass_context
 def diff(
     ctx: click.Context,
@@ -50,12 +51,14 @@ def diff(
     ulps: int,
     dtype: str | None,
     out: str,
+    wanted: source.Wanted,
 ) -> None:
     """Find the first launch that leaves different results in the two programs.
 
     \b
     mgpu-rt diff [OPTIONS] -- BEFORE [ARGUMENTS]... -- AFTER [ARGUMENTS]...
     mgpu-rt diff [OPTIONS] --device A,B -- PROGRAM [ARGUMENTS]...
+    mgpu-rt diff [OPTIONS] BEFORE.mlir AFTER.mlir
 
     Each program may run several times, with its output on stderr. Exit status 0: all results are
     equal; 1: some differ; 2: diff could not compare all results, and a line gives the reason.
@@ -71,15 +74,22 @@ def diff(
     from mgpu_rt.runtime._objects import numpy_for
     from mgpu_rt.runtime._recorded import Damaged
 
-    if words:
+    programs = ctx.meta["program"]
+    if words and not programs and all(map(source.is_mlir, words)):
+        programs = [words[0], *(word for each in words[1:] for word in ("--", each))]
+    elif words:
         raise CommandError(f"'{words[0]}' needs -- before it: {_HOW}")
-    before, after = _programs(ctx.meta["program"], device)
+    before, after = _programs(programs, device)
     on = (device.split(",") * 2)[:2]
     try:
         numpy_for("mgpu-rt diff")
         _difference.check(tolerance, dtype or "f32")
     except (ImportError, ValueError) as error:
         raise CommandError(str(error)) from None
+    before, after = (
+        _executable(words, device, wanted)
+        for words, device in zip((before, after), on, strict=True)
+    )
     sides = runs.side("before", before, on[0]), runs.side("after", after, on[1])
     try:
         _folder.claim(os.path.abspath(out))
@@ -99,6 +109,15 @@ def diff(
         _remove_if_empty(out)
     click.echo("\n".join(lines))
     ctx.exit(status)
+
+
+def _executable(words: list[str], device: str, wanted: source.Wanted) -> list[str]:
+    """Returns a side's command, in which an executable replaces a program in MLIR."""
+    if not source.is_mlir(words[0]):
+        return words
+    from mgpu_rt._cli import preload
+
+    return [source.executable(words[0], preload.choose(device, os.environ), wanted), *words[1:]]
 
 
 _HOW = "name two programs, as -- BEFORE -- AFTER, or --device A,B -- PROGRAM"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import subprocess
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
 from mgpu_rt._lowering import toolchain
-from tests.support.child import ROOT
 from tests.support.command import COMMAND, command, invoke
 from tests.support.compiled import LIB, compile_c
 from tests.support.patience import HANG
@@ -228,9 +226,15 @@ def test_a_dry_run_says_where_the_image_is() -> None:
     assert shown.splitlines()[-1] == last
 
 
-#: Programs for which docs/commands.md shows passes of mlir-opt, by a pass.
-FOR_MLIR_OPT = {
-    "--gpu-async-region": """
+#: Programs that need passes of MLIR's first, and what the command says of them.
+PREPARED = {
+    "linalg.matmul (line 3) becomes kernels": """
+func.func @main(%a: memref<4x8xf32>, %b: memref<8x4xf32>, %c: memref<4x4xf32>) {
+  linalg.matmul ins(%a, %b : memref<4x8xf32>, memref<8x4xf32>) outs(%c : memref<4x4xf32>)
+  return
+}
+""",
+    "gpu.alloc without async (line 3) gets tokens": """
 func.func @main(%n: index) {
   %device = gpu.alloc (%n) : memref<?xf32>
   gpu.launch blocks(%a, %b, %c) in (%x = %n, %y = %n, %z = %n)
@@ -241,27 +245,18 @@ func.func @main(%n: index) {
   return
 }
 """,
-    "--convert-linalg-to-parallel-loops": """
-func.func @main(%a: memref<4x8xf32>, %b: memref<8x4xf32>, %c: memref<4x4xf32>) {
-  linalg.matmul ins(%a, %b : memref<4x8xf32>, memref<8x4xf32>) outs(%c : memref<4x4xf32>)
-  return
-}
-""",
 }
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("option", FOR_MLIR_OPT)
-def test_the_passes_of_mlir_opt_make_a_program_that_lower_accepts(
-    tmp_path: Path, option: str
-) -> None:
-    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8").replace("\\\n", "")
-    shown = re.findall(r"^    (mlir-opt-22 .*program\.o)$", page, re.MULTILINE)
-    (line,) = (each for each in shown if option in each)
-    (tmp_path / "program.mlir").write_text(FOR_MLIR_OPT[option])
-    env = {**os.environ, "PATH": f"{COMMAND.parent}:{os.environ['PATH']}"}
-    subprocess.run(["sh", "-c", line], cwd=tmp_path, env=env, check=True, timeout=HANG)
-    assert "mgpuLaunchKernel" in undefined((tmp_path / "program.o").read_bytes())
+@pytest.mark.parametrize("said", PREPARED)
+@pytest.mark.parametrize("llvm", [22, 19])
+def test_passes_that_a_program_needs_run_first(said: str, llvm: int) -> None:
+    made = lower("-", "-o", "-", "--llvm", llvm, stdin=PREPARED[said].encode())
+    assert (made.returncode, made.stderr.decode()) == (0, f"mgpu-rt: {said}\n")
+    assert "mgpuLaunchKernel" in undefined(made.stdout)
+    without = lower("-", "-o", "-", "--passes", "none", stdin=PREPARED[said].encode())
+    assert without.returncode == 2
 
 
 @pytest.mark.check
@@ -321,11 +316,11 @@ def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
     number = program.read_text().splitlines().index('"memref.cast"() : () -> ()') + 1
     for words in ((), ("--iterations", 3)):
         assert complaint(program, *out, *words).startswith(f"{program}:{number}:1: error: ")
-    fill = (
+    left = (
         "%a = memref.alloc() : memref<f32>\nlinalg.fill ins(%number : f32) outs(%a : memref<f32>)"
     )
-    program.write_text(LAUNCHES.replace("return\n", f"{fill}\nreturn\n"))
-    said = complaint(program, *out)
+    program.write_text(LAUNCHES.replace("return\n", f"{left}\nreturn\n"))
+    said = complaint(program, *out, "--passes", "none")
     assert f"{program}, lowered:" in said and "<stdin>" not in said
     program.write_text(LAUNCHES)
     said = complaint(program, *out, "--emit", "executable")
@@ -415,34 +410,6 @@ def test_an_unresolved_function_names_link(tmp_path: Path) -> None:
 
 
 @pytest.mark.check
-@pytest.mark.parametrize(
-    ("replace", "said"),
-    [
-        (
-            "%a = memref.alloc() : memref<4xf32>\nlinalg.fill ins(%number : f32) outs(%a : "
-            "memref<4xf32>)\nreturn",
-            "holds linalg.* (line 23), which mgpu-rt does not lower: run mlir-opt "
-            "--convert-linalg-to-loops before",
-        ),
-        (
-            "%a = gpu.alloc () : memref<4xf32>\ngpu.dealloc %a : memref<4xf32>\nreturn",
-            "holds gpu.alloc without async (line 22), which mgpu-rt does not lower: run mlir-opt "
-            "--gpu-kernel-outlining --gpu-async-region before",
-        ),
-        (
-            "%n = arith.constant 4 : index\n%a = gpu.alloc (%n) : memref<?xf32>\ngpu.dealloc %a : "
-            "memref<?xf32>\nreturn",
-            "holds gpu.alloc without async (line 23), which mgpu-rt does not lower: run mlir-opt "
-            "--gpu-kernel-outlining --gpu-async-region before",
-        ),
-    ],
-)
-def test_the_pass_that_is_missing_is_named(tmp_path: Path, replace: str, said: str) -> None:
-    text = LAUNCHES.replace("    return\n", f"    {replace}\n")
-    assert said in complaint("-", "-o", tmp_path / "x.o", stdin=text.encode())
-
-
-@pytest.mark.check
 def test_a_program_that_is_not_lowered_wholly_is_refused_in_the_dialect_too(
     tmp_path: Path,
 ) -> None:
@@ -452,8 +419,8 @@ def test_a_program_that_is_not_lowered_wholly_is_refused_in_the_dialect_too(
         "    %a = gpu.alloc () : memref<4xf32>\n    gpu.dealloc %a : memref<4xf32>\n    return\n",
     )
     out = tmp_path / "x.mlir"
-    said = complaint("-", "-o", out, "--emit", "mlir", stdin=text.encode())
-    assert "holds gpu.alloc without async (line 22), which mgpu-rt does not lower: run" in said
+    words = ("--emit", "mlir", "--passes", "none")
+    complaint("-", "-o", out, *words, stdin=text.encode())
     assert not out.exists()
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from mgpu_rt._images import elf, lines
 from mgpu_rt._images.budget import Budget
-from mgpu_rt._lowering import lower, object_files, pipelines, steps
+from mgpu_rt._lowering import lower, pipelines, steps
+from mgpu_rt._lowering.device_images import device_images
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command
 
@@ -19,7 +20,7 @@ def device_image(name: str, **options: object) -> bytes:
     """Returns the image of examples/steps.mlir, lowered under another file name."""
     pipeline = pipelines.pipeline(22, lines=name, **options)
     text = steps.run(pipeline.steps(), STEPS.read_bytes()).decode()
-    return object_files.device_images(text)["kernels"]
+    return device_images(text)["kernels"]
 
 
 @pytest.mark.parametrize(

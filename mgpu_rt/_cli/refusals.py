@@ -1,0 +1,84 @@
+"""Explains why a program was not lowered: LLVM's own message, and one line with the way out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from mgpu_rt._cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from mgpu_rt._lowering.pipelines import Pipeline
+    from mgpu_rt._lowering.toolchain import LoweringFailed, ToolchainMissing
+
+#: The messages of ld and lld about an undefined symbol.
+_UNDEFINED = re.compile(r"undefined (?:reference to [`']|symbol: )([^'\s]+)")
+#: A tool's message is shown up to this many characters: LLVM may print a whole kernel.
+_SHOWN = 3000
+
+
+@contextmanager
+def explained(program: str, pipeline: Pipeline) -> Iterator[None]:
+    """Turns the errors of a lowering into a CommandError, after the message of the tool."""
+    from mgpu_rt._lowering import pipelines, toolchain
+
+    try:
+        yield
+    except toolchain.LoweringFailed as failed:
+        if toolchain.is_unknown_chip(failed):
+            raise CommandError(f"--{pipelines.unknown_chip(pipeline)}") from None
+        click.echo(_named(failed, program), err=True)
+        raise _refusal(failed, program, pipeline) from None
+    except (ValueError, toolchain.ToolchainMissing) as error:
+        raise CommandError(str(error)) from None
+
+
+def without(absent: list[ToolchainMissing]) -> CommandError:
+    """Returns an error that names LLVM's missing tools and how to install the tools. The error also
+    names the releases whose tools are complete."""
+    from mgpu_rt._lowering import object_files, pipelines, toolchain
+    from mgpu_rt._packages import how_to_install
+
+    tools = ", ".join(each.tool for each in absent)
+    packages = " ".join(dict.fromkeys(each.package for each in absent))
+    complete = [
+        str(llvm)
+        for llvm in toolchain.RELEASES
+        if not toolchain.missing(object_files.needs(pipelines.pipeline(llvm)))
+    ]
+    here = f"complete here: --llvm {' or '.join(complete)}" if complete else "no other is complete"
+    return CommandError(
+        f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; {here}"
+    )
+
+
+def _named(failed: LoweringFailed, program: str) -> str:
+    """Returns a tool's message, in which the program's name replaces `<stdin>`."""
+    complaint = failed.complaint
+    if len(complaint) > _SHOWN:
+        complaint = f"{complaint[:_SHOWN].rpartition(chr(10))[0]}\n..."
+    if program == "-":
+        return complaint
+    name = program if failed.reads_source else f"{program}, lowered"
+    return complaint.replace("<stdin>", name)
+
+
+def _refusal(failed: LoweringFailed, program: str, pipeline: Pipeline) -> CommandError:
+    from mgpu_rt._lowering import preparation, toolchain
+
+    told = f"'{program}' was not lowered: {failed.tool} failed (--dry-run prints the commands)"
+    if undefined := set(_UNDEFINED.findall(failed.complaint)):
+        libraries, left = toolchain.defining(undefined, pipeline.llvm)
+        ways = ["add " + " ".join(f"--link {name}" for name in libraries)] if libraries else []
+        ways += (
+            [f"name a file or library that defines {', '.join(sorted(left))} with --link"]
+            if left
+            else []
+        )
+        return CommandError("; ".join([told, *ways]))
+    why = preparation.advice(failed.complaint)
+    return CommandError(f"{told}; {why}" if why else told)

@@ -1,0 +1,113 @@
+"""Lowers a program in MLIR for the commands that run programs. The cache keeps the executable, which
+runs in the program's place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from mgpu_rt._cli.errors import CommandError
+
+
+class Wanted(NamedTuple):
+    """The options for a program in MLIR."""
+
+    llvm: int | None
+    chip: str | None
+    entry: str | None
+
+
+def options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options for a program in MLIR; the command gets them as one argument `wanted`."""
+    import functools
+
+    @functools.wraps(command)
+    def gathered(
+        *arguments: Any, llvm: int | None, chip: str | None, entry: str | None, **others: Any
+    ) -> Any:
+        return command(*arguments, wanted=Wanted(llvm, chip, entry), **others)
+
+    result: Callable[..., Any] = gathered
+    for option in (
+        click.option(
+            "--entry",
+            metavar="FUNCTION",
+            help="If PROGRAM is a .mlir file: the function that runs. Its i32 result is the exit "
+            "status; another integer or a float is printed.  [default: main]",
+        ),
+        click.option(
+            "--chip",
+            help="If PROGRAM is a .mlir file: the GPU to compile for, as for `mgpu-rt lower`.  "
+            "[default: the device's]",
+        ),
+        click.option(
+            "--llvm",
+            type=int,
+            metavar="22|19|15",
+            help="If PROGRAM is a .mlir file: the LLVM release that lowers it.  [default: 22]",
+        ),
+    ):
+        result = option(result)
+    return result
+
+
+def is_mlir(program: str) -> bool:
+    """Returns whether a file is a program in MLIR's text."""
+    return program.endswith(".mlir") and os.path.isfile(program)
+
+
+def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False) -> str:
+    """Returns the program, or an executable for a program in MLIR; with ``lines`` it has line
+    tables. ``device`` is a result of preload.choose. Prints what MLIR's passes made of it. Raises
+    CommandError."""
+    if not is_mlir(program):
+        if any(wanted):
+            raise CommandError(
+                f"'{program}' is not a .mlir file: --llvm, --chip and --entry are for one"
+            )
+        return program
+    from mgpu_rt._cli import files
+    from mgpu_rt._cli.refusals import explained, without
+    from mgpu_rt._lowering import entry, object_files, pipelines, toolchain
+
+    files.read(program, "name a program in MLIR")  # the message of an unreadable or an empty file
+    llvm = wanted.llvm or 22
+    chip = wanted.chip or _chip(device, os.environ)
+    name = program if lines and llvm != 15 and not chip.startswith("sm_") else ""
+    try:
+        pipeline = pipelines.pipeline(llvm, chip, lines=name)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    with explained(program, pipeline):
+        try:
+            made, needed = entry.executable(Path(program), pipeline, wanted.entry or "main")
+        except toolchain.ToolchainMissing:
+            if absent := toolchain.missing(object_files.needs(pipeline)):
+                raise without(absent) from None
+            raise
+    for sentence in needed.told:
+        click.echo(f"mgpu-rt: {sentence}", err=True)
+    return str(made)
+
+
+def _chip(device: str, base: Mapping[str, str]) -> str:
+    """Returns the name of the device's GPU, as `mgpu-rt lower --chip` takes it. Raises
+    CommandError."""
+    from mgpu_rt import _hip_search
+    from mgpu_rt._cli import hip_devices, preload, softgpu
+
+    kind, base = preload.kind(device, base)
+    if kind == "softgpu":
+        return softgpu.targets(base)[0]
+    environment = preload.device_environment(device, base)
+    hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
+    asked = hip_devices.ask(hip, environment)
+    target = asked.devices[0][1].partition(":")[0] if asked.devices else ""
+    if not target:
+        why = asked.error or "it names no GPU"
+        raise CommandError(f"{hip}: {why}: name the GPU with --chip, or see `mgpu-rt doctor`")
+    return target

@@ -1,0 +1,100 @@
+"""Lowers a program to an executable, whose main calls the entry function, and caches it."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from mgpu_rt import _layout
+from mgpu_rt._lowering import cache, object_files, pipelines, preparation, toolchain
+from mgpu_rt._lowering.function_types import function_types
+from mgpu_rt._lowering.pipelines import Pipeline
+from mgpu_rt._lowering.preparation import Preparation
+
+#: For the type of an entry function's result: the type in C, and main's statements. As in C, an i32
+#: is the status; mlir-runner prints the other results too.
+_RESULTS = {
+    "()": ("void", "entry(); return 0;"),
+    "i32": ("int", "return entry();"),
+    "i64": ("long", r'printf("%ld\n", entry()); return 0;'),
+    "index": ("long", r'printf("%ld\n", entry()); return 0;'),
+    "f32": ("float", r'printf("%g\n", entry()); return 0;'),
+    "f64": ("double", r'printf("%g\n", entry()); return 0;'),
+}
+_MAIN = """\
+#include <stdio.h>
+{kind} entry(void) __asm__("{symbol}");
+int main(void) {{ {statements} }}
+"""
+#: C's main takes the name, so the program's own main gets this symbol.
+_RENAMED = "mgpu_rt_entry_main"
+
+
+def executable(program: Path, pipeline: Pipeline, entry: str = "main") -> tuple[Path, Preparation]:
+    """Returns an executable in the cache, and what the lowering added to the pipeline.
+
+    The executable is linked with mgpu_rt's library and with those of LLVM's libraries that its
+    functions come from. Raises ToolchainMissing, LoweringFailed, ValueError, OSError.
+    """
+    text = program.read_text()
+    needed = preparation.preparation(text)
+    pipeline = needed.of(pipeline)
+    runtime = _layout.PREFIX / "lib" / _layout.LIBRARY
+    key = (pipelines.RECIPE, text, "executable", pipeline, entry, str(runtime))
+
+    def tools() -> list[Path]:
+        binutils = toolchain.other("objcopy", "binutils")
+        return [*object_files.tools(pipeline), toolchain.compiler(), binutils]
+
+    kept = cache.kept(
+        program.stem, "", key, tools, lambda: _build(program.stem, text, pipeline, entry, runtime)
+    )
+    kept.chmod(0o755)
+    return kept, needed
+
+
+def _build(stem: str, text: str, pipeline: Pipeline, entry: str, runtime: Path) -> bytes:
+    kind, statements = _result(entry, function_types(text, pipeline.device_llvm))
+    with tempfile.TemporaryDirectory() as scratch:
+        compiled, main, out = (Path(scratch, name) for name in (f"{stem}.o", "main.c", "out"))
+        compiled.write_bytes(object_files.host_object(text, pipeline))
+        objcopy = toolchain.other("objcopy", "binutils")
+        toolchain.run([objcopy, "--redefine-sym", f"main={_RENAMED}", compiled])
+        symbol = _RENAMED if entry == "main" else entry
+        symbol = re.sub(r'[\\"]', r"\\\g<0>", symbol)
+        main.write_text(_MAIN.format(kind=kind, symbol=symbol, statements=statements))
+        called, _ = toolchain.defining(object_files.undefined(compiled), pipeline.llvm)
+        others, rpath = object_files.linked(called, pipeline.llvm)
+        toolchain.run(
+            object_files.link_command(
+                [compiled.name, main.name], [runtime], [runtime.parent, *rpath], others, out.name
+            ),
+            folder=scratch,
+        )
+        return out.read_bytes()
+
+
+def _result(entry: str, types: Mapping[str, str]) -> tuple[str, str]:
+    """Returns what main does with the entry's result: its type in C, and statements."""
+    plain = [name for name, kind in types.items() if _returned(kind) in _RESULTS]
+    if entry in plain:
+        return _RESULTS[_returned(types[entry]) or ""]
+    ways = (
+        f"name one of {', '.join(sorted(plain))} with --entry"
+        if plain
+        else ("call a function from Python by mgpu_rt.Library, or add a function without arguments")
+    )
+    if entry not in types:
+        raise ValueError(f"the program has no function {entry}: {ways}")
+    raise ValueError(
+        f"the function {entry} is {types[entry]}, but an entry takes nothing and returns nothing, "
+        f"an integer or a float: {ways}"
+    )
+
+
+def _returned(kind: str) -> str | None:
+    """Returns the result's type of a function without arguments; None if it has arguments."""
+    arguments, _, result = kind.partition(" -> ")
+    return result if arguments == "()" else None

@@ -1,0 +1,204 @@
+"""Chooses the passes that an ordinary program needs before `pipelines` can lower it.
+
+MLIR's conversion to the runtime's calls accepts kernels that are outlined, GPU operations with
+async tokens, and no linalg or async operation. A program need not be written so: this module reads
+which of these operations the text contains, and names MLIR's passes for them. The passes run only
+if the text contains such an operation, since some of them change other operations too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mgpu_rt._lowering.pipelines import Pipeline
+
+_COMMENT = re.compile(r"//[^\n]*")
+_GPU_MODULE = re.compile(r"^\s*gpu\.module\b")
+_LINALG = re.compile(r'(?<![\w#!.@%"])linalg\.(?!yield|index|init_tensor)\w+')
+_ASYNC = re.compile(r'(?<![\w#!.@%"])async\.\w')
+#: gpu-to-llvm accepts gpu.alloc, gpu.dealloc, gpu.memcpy and gpu.memset only with async tokens.
+_WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\s+\(")
+_STRIDED = re.compile(r"\bgpu\.(?:memcpy|memset)\b[^:]*:[^\n]*(?:\bstrided<|\baffine_map<)")
+_OPERANDS = re.compile(r"\b(?:ins|outs)\s*\(([^:)]*)")
+_VALUE = re.compile(r"%[\w$.-]+")
+_PARALLEL = re.compile(r"\bscf\.parallel\b")
+
+#: A memref in the host's own memory, and operations that return another view of a memref.
+_HOST = re.compile(r"(%[\w$.-]+)\s*=\s*memref\.(?:alloc|alloca|get_global)\b")
+_VIEW = re.compile(
+    r"(%[\w$.-]+)\s*=\s*memref\.(?:subview|cast|reinterpret_cast|collapse_shape|expand_shape|view"
+    r"|transpose)\s+(%[\w$.-]+)"
+)
+
+OUTLINE = "gpu-kernel-outlining"
+REGIONS = f"{OUTLINE},func.func(gpu-async-region)"
+KERNEL_LOOPS = f"{OUTLINE},gpu.module(convert-linalg-to-loops)"
+HOST_LOOPS = f"{OUTLINE},func.func(convert-linalg-to-loops)"
+KERNELS = (
+    f"{OUTLINE},func.func(convert-linalg-to-parallel-loops,gpu-map-parallel-loops,"
+    "convert-parallel-loops-to-gpu)"
+)
+TASKS = (
+    f"{OUTLINE},async-to-async-runtime,async-runtime-ref-counting,async-runtime-ref-counting-opt"
+)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Tells what a program needs beside its pipeline. ``first`` are passes that run first, on the whole
+    program. With ``coroutines`` the host code has coroutines of MLIR's async dialect, which LLVM's
+    opt must split. ``told`` are sentences for the user, one for each reason."""
+
+    first: str = ""
+    coroutines: bool = False
+    told: tuple[str, ...] = ()
+
+    def of(self, pipeline: Pipeline) -> Pipeline:
+        """Returns the pipeline with this preparation. Raises ValueError for LLVM 15, whose command
+        runs no further passes."""
+        if pipeline.llvm == 15 and self != Preparation():
+            raise ValueError(f"{self.told[0]}, which LLVM 15's command does not do: use --llvm 22")
+        first = ",".join(filter(None, (pipeline.first, self.first)))
+        return replace(pipeline, first=first, coroutines=self.coroutines)
+
+
+def prepared(text: str, pipeline: Pipeline) -> Pipeline:
+    """Returns the pipeline with the preparation that the program needs. Raises ValueError."""
+    return preparation(text).of(pipeline)
+
+
+def preparation(text: str) -> Preparation:
+    """Returns what a program needs. Raises ValueError for a program that MLIR would lower wrongly,
+    or that says too little."""
+    text = _COMMENT.sub("", text)
+    if wrong := _STRIDED.search(text):
+        raise ValueError(
+            f"{_line(text, wrong)}: {wrong[0].split()[0]} of a memref with strides or an offset: "
+            "MLIR copies as if its elements were contiguous; copy each row by itself, or by a "
+            "kernel"
+        )
+    linalg, linalg_told = _linalg(text)
+    passes, told = [*linalg], [*linalg_told]
+    coroutines = bool(_ASYNC.search(text))
+    waiting = _WAITING.search(text)
+    if waiting:
+        passes.append(REGIONS)
+        told.append(f"{waiting[0].split()[0]} without async ({_line(text, waiting)}) gets tokens")
+    if coroutines:
+        passes.append(TASKS)
+        told.append("async.* becomes coroutines")
+    return Preparation(",".join(passes), coroutines, tuple(told))
+
+
+def _linalg(text: str) -> tuple[list[str], list[str]]:
+    """Returns the passes for linalg's operations, and sentences. In a kernel, linalg becomes loops.
+    In host code it becomes kernels if its memrefs may be device memory, and loops if they are the
+    host's own."""
+    in_kernels, in_host = _split(text)
+    passes, told = [], []
+    if _LINALG.search(in_kernels):
+        passes.append(KERNEL_LOOPS)
+        told.append("linalg.* in kernels becomes loops")
+    if not (first := _LINALG.search(in_host)):
+        return passes, told
+    where = f"{first[0]} ({_line(in_host, first)})"
+    if re.search(r"\btensor<", in_host):
+        raise ValueError(
+            f"{where}: the program has tensors, which have no place in memory: run mlir-opt "
+            "--one-shot-bufferize=bufferize-function-boundaries before, and use memrefs of "
+            "gpu.alloc for what kernels read and write"
+        )
+    on_host = _on_host(in_host)
+    if all(on_host):
+        return [*passes, HOST_LOOPS], [
+            *told,
+            f"{where} on the host's own memory becomes host loops",
+        ]
+    if any(on_host) or _PARALLEL.search(in_host):
+        also = "scf.parallel" if not any(on_host) else "linalg on the host's own memory"
+        raise ValueError(
+            f"{where}: the program also has {also}, and MLIR's passes would make kernels of both: "
+            "run mlir-opt's passes of your choice before, and lower with --passes none"
+        )
+    return [*passes, KERNELS], [*told, f"{where} becomes kernels"]
+
+
+def _on_host(text: str) -> list[bool]:
+    """Returns for each operation of linalg whether it uses the host's own memory. A GPU reaches
+    memory that the program registers."""
+    host = set() if "gpu.host_register" in text else {match[1] for match in _HOST.finditer(text)}
+    for view in _VIEW.finditer(text):
+        if view[2] in host:
+            host.add(view[1])
+    found = []
+    for operation in _LINALG.finditer(text):
+        rest = text[operation.end() : _end(text, operation.end())]
+        values = {value for each in _OPERANDS.findall(rest) for value in _VALUE.findall(each)}
+        found.append(bool(values & host))
+    return found
+
+
+def _end(text: str, start: int) -> int:
+    """Returns the position of the next operation of linalg, or the end of the text."""
+    following = _LINALG.search(text, start)
+    return following.start() if following else len(text)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Returns the text inside of gpu.modules, and the text outside."""
+    parts: dict[bool, list[str]] = {True: [], False: []}  # line N of each is line N of the text
+    depth, inside = 0, False
+    for line in text.splitlines(keepends=True):
+        if not inside and _GPU_MODULE.match(line):
+            inside, depth = True, 0
+        parts[inside].append(line)
+        parts[not inside].append("\n")
+        if inside:
+            depth += line.count("{") - line.count("}")
+            inside = depth > 0
+    return "".join(parts[True]), "".join(parts[False])
+
+
+def _line(text: str, match: re.Match[str]) -> str:
+    return f"line {text.count(chr(10), 0, match.start()) + 1}"
+
+
+#: Patterns of tools' complaints, each with the advice.
+_ADVICE: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
+    (
+        r"'gpu\.(all_reduce|subgroup_reduce)'",
+        lambda found: (
+            f"no pass of MLIR lowers gpu.{found[1]} for AMD's GPUs: write it with gpu.shuffle"
+        ),
+    ),
+    (
+        r"@assert_msg|cf\.assert",
+        lambda found: (
+            "a kernel cannot end the program: take cf.assert out of the kernel, or store a flag "
+            "that the host code tests"
+        ),
+    ),
+    (
+        r"'?tensor\.\w+'?|tensor<",
+        lambda found: (
+            "tensors have no place in memory: run mlir-opt "
+            "--one-shot-bufferize=bufferize-function-boundaries before"
+        ),
+    ),
+    (
+        r"failed to legalize operation '([\w.]+)'",
+        lambda found: (
+            f"no pass of mgpu-rt lower takes {found[1]}: run mlir-opt's pass for it before"
+        ),
+    ),
+)
+
+
+def advice(complaint: str) -> str:
+    """Returns advice that explains a tool's complaint; "" if nothing is known about it."""
+    for pattern, words in _ADVICE:
+        if found := re.search(pattern, complaint):
+            return words(found)
+    return ""

@@ -1,0 +1,155 @@
+"""The commands run, check, compare and diff lower a program in MLIR for the device."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt._cli import softgpu, source
+from mgpu_rt._lowering import cache
+from tests.support import command as commands
+from tests.support.child import ROOT
+from tests.support.command import assert_sentence, invoke
+
+EXAMPLES = ROOT / "examples"
+SOFT = ("--device", "softgpu")
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Runs mgpu-rt over AMD's HIP."""
+    return commands.command(*arguments, MGPU_RT_HIP=str(softgpu.hip({})))
+
+
+RETURNS = """
+func.func @seven() -> i32 {{
+  %r = arith.constant 7 : i32
+  return %r : i32
+}}
+func.func @half() -> f32 {{
+  %r = arith.constant 0.5 : f32
+  return %r : f32
+}}
+func.func @large() -> i64 {{
+  %r = arith.constant 5000000000 : i64
+  return %r : i64
+}}
+func.func @main(%{argument}: i32) {{
+  return
+}}
+"""
+
+
+def test_a_program_in_mlir_is_run() -> None:
+    """The first command of README: it lowers, links and runs."""
+    done = command("run", *SOFT, "--entry", "sum", EXAMPLES / "reduction.mlir")
+    told = "mgpu-rt: gpu.alloc without async (line 44) gets tokens\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "32640\n", told)
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("llvm", [22, 19])
+@pytest.mark.parametrize(
+    ("example", "entry", "last"),
+    [
+        ("matmul", "main", " [960,   960,"),
+        ("linalg", "main", " [18,   18,   18,   18]]"),
+        ("pipeline", "halves", "5376"),
+        ("reduction", "sum", "32640"),
+    ],
+)
+def test_examples_run_and_are_right(example: str, entry: str, last: str, llvm: int) -> None:
+    program = EXAMPLES / f"{example}.mlir"
+    done = command("run", *SOFT, "--llvm", llvm, "--entry", entry, program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith(last)
+    checked = command("check", "--llvm", llvm, "--entry", entry, program)
+    assert checked.returncode == 0, checked.stderr
+    assert "mgpu-rt: found no fault" in checked.stderr
+
+
+@pytest.mark.check
+def test_tasks_on_threads_run(tmp_path: Path) -> None:
+    """MLIR's async dialect: LLVM's opt splits its coroutines."""
+    program = ROOT / "tests" / "python" / "cli" / "check" / "awaited.mlir"
+    done = command("run", *SOFT, program)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.check
+def test_check_names_lines_of_the_program() -> None:
+    done = command("check", EXAMPLES / "race.mlir")
+    assert done.returncode == 1
+    assert f"at {EXAMPLES / 'race.mlir'}:13," in done.stderr
+
+
+@pytest.mark.check
+def test_compare_and_diff_take_programs_in_mlir(tmp_path: Path) -> None:
+    done = command("compare", *SOFT, EXAMPLES / "steps.mlir")
+    assert done.returncode == 0, done.stderr
+    assert any(line.split()[:3] == ["hipMalloc", "1000", "1"] for line in done.stdout.splitlines())
+    other = tmp_path / "other.mlir"
+    other.write_text((EXAMPLES / "linalg.mlir").read_text().replace("1.5", "2.5"))
+    done = command("diff", *SOFT, "-o", tmp_path / "d", EXAMPLES / "linalg.mlir", other)
+    assert done.returncode == 1, done.stderr
+    assert "is the first that differs" in done.stdout
+    devices = ("--device", "gfx90a,gfx906")
+    done = command("diff", *devices, "-o", tmp_path / "e", EXAMPLES / "linalg.mlir")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.check
+@pytest.mark.parametrize(
+    ("entry", "status", "printed"),
+    [("seven", 7, ""), ("half", 0, "0.5\n"), ("large", 0, "5000000000\n")],
+)
+def test_the_entrys_result_is_the_status_or_is_printed(
+    tmp_path: Path, entry: str, status: int, printed: str
+) -> None:
+    program = tmp_path / "returns.mlir"
+    program.write_text(RETURNS.format(argument="a"))
+    done = command("run", *SOFT, "--entry", entry, program)
+    assert (done.returncode, done.stdout) == (status, printed)
+
+
+@pytest.mark.check
+def test_an_entry_that_cannot_run_is_named_with_those_that_can(tmp_path: Path) -> None:
+    program = tmp_path / "returns.mlir"
+    program.write_text(RETURNS.format(argument="a"))
+    ways = "name one of half, large, seven with --entry"
+    done = command("run", *SOFT, program)
+    assert_sentence(done.returncode, done.stderr, "the function main is (i32) -> (), but an entry")
+    assert ways in done.stderr
+    done = command("run", *SOFT, "--entry", "nope", program)
+    assert_sentence(done.returncode, done.stderr, f"the program has no function nope: {ways}")
+
+
+@pytest.mark.check
+def test_a_second_run_lowers_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "OBJECTS", tmp_path / "objects")
+    wanted = source.Wanted(None, None, None)
+    program = str(EXAMPLES / "linalg.mlir")
+    first = source.executable(program, "softgpu", wanted)
+    made = Path(first).stat().st_mtime_ns
+    assert source.executable(program, "softgpu", wanted) == first
+    assert Path(first).stat().st_mtime_ns == made
+    assert source.executable(program, "gfx906", wanted) != first
+    assert source.executable(program, "softgpu", wanted, lines=True) != first
+
+
+@pytest.mark.parametrize("words", [("--llvm", "22"), ("--chip", "gfx90a"), ("--entry", "main")])
+def test_options_of_lowering_need_a_program_in_mlir(words: tuple[str, ...]) -> None:
+    done = invoke("run", *SOFT, *words, "/bin/true")
+    assert_sentence(done.exit_code, done.stderr, "'/bin/true' is not a .mlir file")
+
+
+def test_a_program_that_is_refused_is_explained_once(tmp_path: Path) -> None:
+    program = tmp_path / "empty.mlir"
+    program.write_text("")
+    done = invoke("run", *SOFT, str(program))
+    assert_sentence(done.exit_code, done.stderr, "is empty: name a program in MLIR")
+    program.write_text("gpu.memset %s, %v : memref<4xf32, strided<[4]>>, f32")
+    done = invoke("run", *SOFT, str(program))
+    assert_sentence(done.exit_code, done.stderr, "line 1: gpu.memset of a memref with strides")
+    assert "; --llvm" not in done.stderr

@@ -1,0 +1,228 @@
+"""The passes that an ordinary program needs before the pipeline, and the programs that are refused
+because MLIR would lower them wrongly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt._lowering import pipelines
+from mgpu_rt._lowering.preparation import (
+    HOST_LOOPS,
+    KERNEL_LOOPS,
+    KERNELS,
+    REGIONS,
+    TASKS,
+    advice,
+    preparation,
+)
+
+FILL = "linalg.fill ins(%z : f32) outs({} : memref<4xf32>)\n"
+KERNEL = "gpu.module @k {\n  gpu.func @f(%x: memref<4xf32>) kernel {\n    %s  }\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("%d, %t = gpu.alloc async [%s] () : memref<4xf32>", ""),
+        ("%d = gpu.alloc host_shared () : memref<4xf32>", ""),
+        ("%d = gpu.alloc () : memref<4xf32>", REGIONS),
+        ("%d = gpu.alloc (%n) : memref<?xf32>", REGIONS),
+        ("gpu.dealloc %d : memref<4xf32>", REGIONS),
+        ("gpu.memcpy %a, %b : memref<4xf32>, memref<4xf32>", REGIONS),
+        ("gpu.memset %a, %b : memref<4xf32>, f32", REGIONS),
+        ("// gpu.alloc () would need tokens, and linalg.fill kernels", ""),
+        ("gpu.launch_func @k::@f blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)", ""),
+        (FILL.format("%argument"), KERNELS),
+        (KERNEL.replace("%s", FILL.format("%x")), KERNEL_LOOPS),
+        (KERNEL.replace("%s", FILL.format("%x")) + FILL.format("%y"), f"{KERNEL_LOOPS},{KERNELS}"),
+        ("%a = memref.alloc() : memref<4xf32>\n" + FILL.format("%a"), HOST_LOOPS),
+        (
+            "%a = memref.alloc() : memref<8xf32>\n"
+            "%v = memref.subview %a[0] [4] [1] : memref<8xf32> to memref<4xf32>\n"
+            + FILL.format("%v"),
+            HOST_LOOPS,
+        ),
+        (
+            "%a = memref.alloc() : memref<4xf32>\n"
+            "gpu.host_register %u : memref<*xf32>\n" + FILL.format("%a"),
+            KERNELS,
+        ),
+        ("%d = gpu.alloc () : memref<4xf32>\n" + FILL.format("%d"), f"{KERNELS},{REGIONS}"),
+        ("%token = async.execute {\n}", TASKS),
+        ("func.func @linalg.fill() attributes {gpu.container_module}", ""),
+    ],
+)
+def test_passes_run_only_for_operations_that_need_them(text: str, passes: str) -> None:
+    needed = preparation(text)
+    assert needed.first == passes
+    assert needed.coroutines == (TASKS in passes)
+    assert bool(needed.told) == bool(passes)
+    assert needed.of(pipelines.pipeline(22)).first == passes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "%a = memref.alloc() : memref<4xf32>\n" + FILL.format("%a") + FILL.format("%b"),
+            "linalg.fill (line 2): the program also has linalg on the host's own memory",
+        ),
+        ("scf.parallel (%i) = (%a) to (%b) step (%c) {}\n" + FILL.format("%b"), "scf.parallel"),
+        ("%t = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>)", "--one-shot-bufferize"),
+        (
+            "gpu.memcpy %s, %h : memref<4xf32, strided<[4], offset: 1>>, memref<4xf32>",
+            "line 1: gpu.memcpy of a memref with strides",
+        ),
+        (
+            "%t = gpu.memcpy async [%u]\n  %s, %h\n  : memref<4xf32, strided<[4]>>, memref<4xf32>",
+            "gpu.memcpy of a memref with strides",
+        ),
+        ("gpu.memset %s, %v : memref<4xf32, affine_map<(i) -> (i * 4)>>, f32", "gpu.memset of a"),
+    ],
+)
+def test_a_program_that_mlir_would_lower_wrongly_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        preparation(text)
+    assert said in str(refused.value)
+
+
+def test_the_forums_command_takes_no_passes() -> None:
+    with pytest.raises(ValueError, match="use --llvm 22"):
+        preparation("gpu.dealloc %d : memref<4xf32>").of(pipelines.pipeline(15))
+    assert preparation("").of(pipelines.pipeline(15)) == pipelines.pipeline(15)
+
+
+@pytest.mark.parametrize(
+    ("chip", "features"),
+    [
+        ("gfx90a", ""),
+        ("gfx90a:xnack+", "+xnack"),
+        ("gfx90a:sramecc+:xnack-", "+sramecc,-xnack"),
+    ],
+)
+def test_a_chip_may_be_written_as_hip_writes_it(chip: str, features: str) -> None:
+    made = pipelines.pipeline(22, chip)
+    assert (made.chip, made.features) == ("gfx90a", features)
+
+
+@pytest.mark.parametrize("chip", ["gfx90a:xnack", "sm_90:xnack+"])
+def test_a_wrong_feature_is_refused(chip: str) -> None:
+    with pytest.raises(ValueError, match="feature"):
+        pipelines.pipeline(22, chip)
+
+
+# ---- every piece of advice is followed to the end ------------------------------------------------
+
+SHUFFLED = (
+    "%o = arith.constant 1 : i32\n%wd = arith.constant 64 : i32\n"
+    "%w, %ok = gpu.shuffle xor %v, %o, %wd : f32"
+)
+PROGRAM = """
+module attributes {gpu.container_module} {
+  gpu.module @k {
+    %declared
+    gpu.func @f(%x: memref<?xf32>) kernel {
+      %i = gpu.thread_id x
+      %c0 = arith.constant 0 : index
+      %z = arith.constant 0.0 : f32
+      %v = memref.load %x[%i] : memref<?xf32>
+      %body
+      memref.store %w, %x[%i] : memref<?xf32>
+      gpu.return
+    }
+  }
+}
+"""
+ADD = "%w = arith.addf %v, %v : f32"
+
+#: An input, the advice that lowering it gives, and the input as one has it who follows the advice.
+ADVICE = {
+    "subgroup_reduce": (
+        "%w = gpu.subgroup_reduce add %v : (f32) -> f32",
+        "write it with gpu.shuffle",
+        SHUFFLED,
+    ),
+    "all_reduce": (
+        "%w = gpu.all_reduce add %v {} : (f32) -> (f32)",
+        "write it with gpu.shuffle",
+        SHUFFLED,
+    ),
+    "assert": (
+        f'%b = arith.cmpf oge, %v, %z : f32\ncf.assert %b, "negative"\n{ADD}',
+        "take cf.assert out of the kernel",
+        ADD,
+    ),
+    "undefined": (
+        "%w = func.call @sinf(%v) : (f32) -> f32",
+        "leave math operations of kernels to mgpu-rt lower",
+        "%w = math.sin %v : f32",
+    ),
+}
+
+
+def _lower(tmp_path: Path, body: str) -> None:
+    from mgpu_rt._lowering import lower
+
+    declared = "func.func private @sinf(f32) -> f32" if "sinf" in body else ""
+    program = tmp_path / "program.mlir"
+    program.write_text(PROGRAM.replace("%declared", declared).replace("%body", body))
+    lower.lower(program, llvm=22)
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("case", ADVICE)
+def test_advice_works_when_it_is_followed(tmp_path: Path, case: str) -> None:
+    from mgpu_rt._lowering.toolchain import LoweringFailed
+
+    body, said, followed = ADVICE[case]
+    with pytest.raises((LoweringFailed, ValueError)) as failed:
+        _lower(tmp_path, body)
+    complaint = getattr(failed.value, "complaint", None)
+    assert said in (advice(complaint) if complaint else str(failed.value))
+    _lower(tmp_path, followed)
+
+
+#: Operations that need no pass of the user.
+ORDINARY = {
+    "affine": "%j = affine.apply affine_map<(d0) -> (d0 mod 2)>(%i)\n"
+    "%w = memref.load %x[%j] : memref<?xf32>",
+    "vector.transfer": "%q = vector.transfer_read %x[%c0], %z : memref<?xf32>, vector<4xf32>\n"
+    "%s = vector.reduction <maximumf>, %q : vector<4xf32> into f32\n"
+    "%w = arith.addf %v, %s : f32",
+    "vector.load": "%q = vector.load %x[%c0] : memref<?xf32>, vector<4xf32>\n"
+    "%s = vector.reduction <add>, %q : vector<4xf32> into f32\n%w = arith.addf %v, %s : f32",
+    "index": "%j = index.add %i, %c0\n%w = memref.load %x[%j] : memref<?xf32>",
+    "math": "%w = math.erf %v : f32",
+    "shuffle": SHUFFLED,
+}
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("case", ORDINARY)
+def test_ordinary_operations_in_kernels_are_lowered(tmp_path: Path, case: str) -> None:
+    _lower(tmp_path, ORDINARY[case])
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("llvm", [22, 19])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%r = math.erf %a : f32",
+        "%r = math.cbrt %a : f32",
+        "%r = math.sin %a : f32",
+        "%q = vector.broadcast %a : f32 to vector<4xf32>\n"
+        "%r = vector.reduction <add>, %q : vector<4xf32> into f32",
+        "%c = arith.constant 3 : index\n"
+        "%j = affine.apply affine_map<()[s0] -> (s0 floordiv 2)>()[%c]\n"
+        "%q = arith.index_cast %j : index to i32\n%r = arith.sitofp %q : i32 to f32",
+    ],
+)
+def test_ordinary_operations_in_host_code_are_lowered(tmp_path: Path, llvm: int, body: str) -> None:
+    from mgpu_rt._lowering import lower
+
+    program = tmp_path / "program.mlir"
+    program.write_text(f"func.func @f(%a: f32) -> f32 {{\n{body}\nreturn %r : f32\n}}\n")
+    lower.lower(program, llvm=llvm)

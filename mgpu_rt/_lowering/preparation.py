@@ -47,9 +47,9 @@ TASKS = (
 
 @dataclass(frozen=True)
 class Preparation:
-    """Tells what a program needs beside its pipeline. ``first`` are passes that run first, on the whole
-    program. With ``coroutines`` the host code has coroutines of MLIR's async dialect, which LLVM's
-    opt must split. ``told`` are sentences for the user, one for each reason."""
+    """Tells what a program needs beside its pipeline. ``first`` are passes that run first, on the
+    whole program. With ``coroutines`` the host code has coroutines of MLIR's async dialect, which
+    LLVM's opt must split. ``told`` are sentences for the user, one for each reason."""
 
     first: str = ""
     coroutines: bool = False

@@ -81,11 +81,7 @@ void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
 }
 
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph) {
-    return graph ? (size_t)graph->node_count : 0;
-}
-
-char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph) {
-    return graph_dot(graph);
+    return graph ? graph->node_count : 0;
 }
 
 int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,

@@ -57,7 +57,6 @@ static void build_graph(void) {
     mgpuMemcpy(memory, content, 64, NULL);
     struct mgpu_rt_graph *graph = mgpu_rt_graph_end();
     mgpu_rt_graph_launch(graph, wild);
-    free(mgpu_rt_graph_dot(graph));
     (void)mgpu_rt_graph_nodes(graph);
     mgpu_rt_graph_destroy(graph);
 }

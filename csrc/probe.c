@@ -1,11 +1,10 @@
 /* mgpu-rt-probe: the smallest program that uses the library. `mgpu-rt doctor` runs the probe as
  * `mgpu-rt run` runs any program, to see what really happens. With MGPU_RT_VERBOSE the library
- * prints further facts. With the argument --hip the probe prints which HIP libraries a program
- * would find, and opens none. With --manager the probe waits while the manager is starting. With
- * --image the probe reads an image from its standard input, and prints why several loads of the
- * image must not share one module. With --pages the probe prints why memory cannot stay registered
- * on this machine. If the image can be shared, or if memory can stay registered, the probe prints
- * nothing. */
+ * prints further facts. With the argument --manager the probe waits while the manager is starting.
+ * With --image the probe reads an image from its standard input, and prints why several loads of
+ * the image must not share one module. With --pages the probe prints why memory cannot stay
+ * registered on this machine. If the image can be shared, or if memory can stay registered, the
+ * probe prints nothing. */
 #include "memory/page_watch.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
@@ -24,13 +23,6 @@ void mgpuStreamDestroy(void *stream);
 static void wait_for_manager(void) {
     while (strcmp(mgpu_rt_manager(), "starting") == 0)
         usleep(5000);
-}
-
-static int print_hip(void) {
-    char *found = mgpu_rt_find_hip();
-    const int status = found && fputs(found, stdout) >= 0 ? 0 : 1;
-    free(found);
-    return status;
 }
 
 /* Returns all of the standard input, followed by at least one 0; NULL if there is no memory. */
@@ -84,8 +76,6 @@ static int judge_pages(void) {
 }
 
 int main(int count, char **arguments) {
-    if (count > 1 && strcmp(arguments[1], "--hip") == 0)
-        return print_hip();
     if (count > 1 && strcmp(arguments[1], "--image") == 0)
         return judge_image();
     if (count > 1 && strcmp(arguments[1], "--pages") == 0)

@@ -64,7 +64,6 @@ unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size
 const char *mgpu_rt_hip_path(void);
 unsigned mgpu_rt_event_flags(void);
 unsigned mgpu_rt_failures(void);
-char *mgpu_rt_find_hip(void);
 unsigned long long mgpu_rt_epoch(void);
 int mgpu_rt_epoch_lasts(unsigned long long epoch);
 """

@@ -219,7 +219,7 @@ def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
     if fetched:
         return f"which `mgpu-rt doctor --install` fetched{beside}"
     origin = next((other.origin for other in found if _same(other.path, hip)), "")
-    if origin in ("ROCM_PATH", "HIP_PATH", "LD_LIBRARY_PATH"):
+    if origin == "ROCM_PATH":
         return f"as {origin} says{beside}"
     fit = "that the software GPU can run" if device == "softgpu" else "that can be opened"
     newest = f"the newest {fit}, " if others else ""

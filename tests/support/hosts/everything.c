@@ -74,7 +74,6 @@ static void ask(void) {
     mgpu_rt_image_name(wild, name, sizeof name);
     size_t bytes;
     free(mgpu_rt_record(&bytes));
-    free(mgpu_rt_find_hip());
     (void)mgpu_rt_hip_path();
     (void)mgpu_rt_failures();
     (void)mgpu_rt_native("mgpuStreamCreate");

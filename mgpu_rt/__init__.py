@@ -189,10 +189,10 @@ def graph() -> "AbstractContextManager[Graph]":
             lowered_function(...)      # nothing runs yet
         graph.replay()
 
-    The calling thread's calls become nodes, and the order of the thread's streams and events
-    becomes edges. The graph omits the thread's waits. A replay uses the same addresses and values
-    as the calls that built the graph. Use a graph only for host code that just submits work;
-    docs/graphs.md lists the conditions.
+    The calling thread's calls become nodes. Each node follows the node before, even if the calls
+    use several streams. The graph omits the thread's waits. A replay uses the same addresses and
+    values as the calls that built the graph. Use a graph only for host code that just submits
+    work; docs/graphs.md lists the conditions.
 
     Raises HipError if the library cannot build the graph, and prints the reason on stderr. After
     this error no call within the `with` statement has run, so you can call the function without a

@@ -48,7 +48,6 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
 void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
-char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
 int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
     size_t bytes);
 int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
@@ -65,7 +64,6 @@ unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size
 const char *mgpu_rt_hip_path(void);
 unsigned mgpu_rt_event_flags(void);
 unsigned mgpu_rt_failures(void);
-char *mgpu_rt_find_hip(void);
 unsigned long long mgpu_rt_epoch(void);
 int mgpu_rt_epoch_lasts(unsigned long long epoch);
 """

@@ -85,18 +85,6 @@ class Graph:
             on = self._library.ffi.cast("hipStream_t", stream)
             self._library.mgpu_rt_graph_launch(handle, on)
 
-    def dot(self) -> str:
-        """Returns a drawing of the graph in Graphviz's language."""
-        library = self._library
-        with self._using():
-            text = library.mgpu_rt_graph_dot(self._alive())
-        if not text:
-            raise MemoryError("mgpu_rt_graph_dot")
-        try:
-            return library.ffi.string(text).decode(errors="replace")
-        finally:
-            library.free(text)
-
     def close(self) -> None:
         """Destroys the graph once its work is done; afterwards the graph's memory may be reused."""
         if os.getpid() != self._process:

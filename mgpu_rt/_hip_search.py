@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +14,11 @@ from pathlib import Path
 from mgpu_rt import _layout
 
 PROBE = "mgpu-rt-probe"
-HIP = "libamdhip64.so.[0-9]"
 HSA = "libhsa-runtime64.so.1"
+
+#: HIP's file names, newest first. csrc/runtime/driver/hip_open.c has the same names.
+NAMES = tuple(f"libamdhip64.so{ending}" for ending in (".8", ".7", ".6", ".5", ""))
+OPT = "/opt/rocm"
 
 #: The folders that every loader searches. The libraries that HIP loads are in HIP's folder, or in a
 #: folder that every loader searches.
@@ -36,8 +41,7 @@ class Hip:
 
 
 def probe() -> str:
-    """Returns the path of mgpu-rt-probe, the program that lists the HIP libraries on this
-    machine."""
+    """Returns the path of mgpu-rt-probe, the smallest program that uses the library."""
     return str(_layout.PREFIX / "lib" / PROBE)
 
 
@@ -68,27 +72,35 @@ def why_not(path: str) -> str:
 
 def find(base: Mapping[str, str]) -> list[Hip]:
     """Returns the HIP libraries that a program with the environment `base` would try, first to last
-    (csrc/runtime/driver/hip_search.h). A child process lists the libraries, because the loader
-    reads LD_LIBRARY_PATH only when a process starts. If the child's program is missing, this
-    function searches LOADERS_FOLDERS instead. Raises NoProcess if no process can be started."""
-    if not Path(probe()).exists():
-        found = (path for folder in LOADERS_FOLDERS for path in sorted(folder.glob(HIP)))
-        return [Hip(str(path.parent), str(path)) for path in found]
-    library = str(_layout.PREFIX / "lib" / _layout.LIBRARY)
-    environment = {name: value for name, value in base.items() if name != "LD_PRELOAD"}
-    if " " not in library:  # LD_PRELOAD can name it; otherwise the loader finds it by the probe
-        environment["LD_PRELOAD"] = library
+    (csrc/runtime/driver/hip_open.h). Raises NoProcess if no process can be started."""
+    rocm = base.get("ROCM_PATH")
+    candidates = [
+        *(Hip("ROCM_PATH", f"{rocm}/lib/{name}") for name in NAMES if rocm),
+        *(Hip("the loader's paths", path) for path in _loaders(base)),
+        *(Hip(OPT, f"{OPT}/lib/{name}") for name in NAMES),
+    ]
+    files: dict[str, Hip] = {}
+    for hip in candidates:
+        if os.path.isfile(hip.path):
+            files.setdefault(os.path.realpath(hip.path), hip)
+    return list(files.values())
+
+
+def _loaders(base: Mapping[str, str]) -> list[str]:
+    """Returns the paths that the loader finds for HIP's names. The loader reads LD_LIBRARY_PATH
+    when a process starts, so a child process asks the loader. The child ends without running any
+    code of the libraries."""
+    asked = {"LD_PRELOAD": " ".join(NAMES), "LD_TRACE_LOADED_OBJECTS": "1"}
     try:
         result = subprocess.run(
-            [probe(), "--hip"], env=environment, capture_output=True, timeout=60, check=True
+            [sys.executable], env={**base, **asked}, capture_output=True, timeout=60
         )
     except (OSError, subprocess.SubprocessError) as error:
         if isinstance(error, OSError) and error.errno in LACKING:
             why = f"no process could be started: {error.strerror}; {HOW_TO_START_ONE}"
             raise NoProcess(why) from None
         return []
-    lines = (line.partition("\t") for line in os.fsdecode(result.stdout).splitlines())
-    return [Hip(origin, path) for origin, _, path in lines]
+    return re.findall(r"^\s*libamdhip64\.so\S* => (.+) \(0x", os.fsdecode(result.stdout), re.M)
 
 
 def seams(hip: str) -> list[str]:

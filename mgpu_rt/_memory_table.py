@@ -101,12 +101,11 @@ def _site(places: list[dict[str, Any]], row: int) -> str:
 def _symbol(file: str, offset: int) -> str:
     """Returns the function that contains an address of a file, with the distance; "" if the file's
     symbols do not name one."""
-    from mgpu_rt._images import budget, elf
+    from mgpu_rt._images import elf
 
     try:
-        content = _files.read(file)
-        symbols = elf.read(content, budget.Budget(len(content))).symbols
-    except (OSError, elf.Damaged, budget.BudgetExceeded, ImportError):
+        symbols = elf.read(_files.read(file)).symbols
+    except (OSError, elf.Damaged, ImportError):
         return ""
     for symbol in symbols:
         if 0 <= offset - symbol.value < symbol.size:

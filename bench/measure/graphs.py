@@ -21,7 +21,6 @@ from bench.models.zoo import MODELS
 from bench.setup import build, models, native
 from bench.setup.device import Device
 from bench.setup.sides import (
-    CHAIN_GRAPH,
     GRAPH,
     HAND_GRAPH,
     HOISTED,
@@ -144,7 +143,6 @@ def _figures(
     is_block = each.program == "block"
     pairs = (
         Ratio(GRAPH, HAND_GRAPH, at_most=WITHIN),
-        Ratio(CHAIN_GRAPH, GRAPH),
         Ratio(GRAPH, HOISTED, at_most=OF_BY_HAND[each.variant] if is_block else None),
         Ratio(OURS, GRAPH),
         Ratio(STOCK, GRAPH),

@@ -8,9 +8,7 @@ missing, existing executables are used unchanged.
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -88,34 +86,6 @@ def images(program: str, chip: str) -> list[Path]:
     return paths
 
 
-#: The function that decides whether each node of a graph follows the node before.
-_IS_CHAIN = re.compile(r"(static bool is_chain\(void\) \{\n    return )[^;]*;")
-
-
-def chain_runtime() -> Path | None:
-    """Builds the library in a form whose graphs are chains on every driver; None if the library
-    has no other graphs."""
-    result = native.OUT / "chain" / native.RUNTIME.name
-    sources = native.ROOT / "csrc" / "runtime"
-    build = sources / "graphs" / "build.c"
-    text, count = _IS_CHAIN.subn(r"\1true;", build.read_text(encoding="utf-8"))
-    if count != 1:
-        return None
-    newest = max(path.stat().st_mtime for path in [*sources.rglob("*.*"), Path(__file__)])
-    if result.exists() and (result.stat().st_mtime > newest or shutil.which("cc") is None):
-        return result
-    with tempfile.TemporaryDirectory() as scratch:
-        for folder in ("csrc", "mgpu_rt"):
-            shutil.copytree(native.ROOT / folder, Path(scratch, folder))
-        Path(scratch, build.relative_to(native.ROOT)).write_text(text, encoding="utf-8")
-        chain = "build/lib/libmlir_rocm_runtime-chain.so"
-        makefile = "csrc/runtime/build.mk"
-        native.run(["make", "-s", "-C", scratch, "-f", makefile, f"LIBRARY={chain}"], timeout=1200)
-        result.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(Path(scratch, chain), result)
-    return result
-
-
 def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -> list[Path]:
     """Builds all files for runs on a chip, without debugging information."""
     made = [native.program(name, chip) for name in native.MEASURING]
@@ -126,7 +96,6 @@ def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -
             for llvm in (19, 22):
                 made.append(executable(program, llvm, chip, count))
         images(program, chip)
-    made += filter(None, [chain_runtime()])
     strip(made)
     return made
 

@@ -67,7 +67,7 @@ def write(python: str, chips: Sequence[str]) -> Path:
     tracked = subprocess.run(
         ["git", "ls-files"], cwd=native.ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
-    folders = [BUILD / "lib", BUILD / "stock", BUILD / "hipstub", WHEELS, native.OUT / "chain"]
+    folders = [BUILD / "lib", BUILD / "stock", BUILD / "hipstub", WHEELS]
     folders += [LLVM_RUNTIME.parent, *(native.OUT / chip for chip in chips)]
     paths = [path for folder in folders for path in folder.rglob("*") if not path.is_dir()]
     paths += [

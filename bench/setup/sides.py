@@ -13,7 +13,7 @@ from bench.setup.device import Device
 STOCK, LLVM, PLAIN, OURS = "stock", "llvm", "plain", "mgpu_rt"
 EXCLUSIVE, LAZY, HOISTED = "exclusive", "lazy", "hoisted"
 NO_EVENTS = "no events"
-GRAPH, CHAIN_GRAPH, HAND_GRAPH = "graph", "graph as a chain", "graph by hand"
+GRAPH, HAND_GRAPH = "graph", "graph by hand"
 SERIAL = "spin-serial"  # the hoisted program spin on one stream
 
 #: The sides in the order of the tables.
@@ -27,7 +27,6 @@ TITLES = {
     NO_EVENTS: "mgpu_rt without its cache of events",
     HOISTED: "by hand",
     GRAPH: "mgpu_rt's graph",
-    CHAIN_GRAPH: "mgpu_rt's graph as a chain",
     HAND_GRAPH: "graph by hand",
     SERIAL: "on one stream, by hand",
 }
@@ -108,12 +107,9 @@ def by_hand_runtime(device: Device) -> Side:
 
 
 def graph_sides(device: Device) -> list[Side]:
-    """Returns the sides that run a program as one graph. This library builds the graph, also as a
-    chain in which each node follows the node before; by hand, the graph is such a chain."""
+    """Returns the sides that run a program as one graph. This library builds the graph, or a
+    runtime written by hand."""
     sides = [Side(GRAPH, _base(device)), by_hand_runtime(device)]
-    chain = build.chain_runtime()
-    if chain:
-        sides.insert(1, Side(CHAIN_GRAPH, _preload(_base(device), chain, device.hip.parent)))
     names = {HOISTED: HAND_GRAPH}
     return [
         Side(names.get(side.name, side.name), {**side.environment, "BENCH_GRAPH": "on"})

@@ -102,9 +102,9 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  *     mgpu_rt_graph_launch(graph, stream);
  *
  * Between begin and end the mgpu* calls of the calling thread become nodes: launches, fills,
- * copies. Streams, events and waits become edges between the nodes. On AMD's HIP 6 and 7 the nodes
- * form a chain. Host code between begin and end runs once, while the graph is built: this code must
- * only submit work. A node stores addresses of device memory, the source and destination of a copy,
+ * copies. The nodes form a chain in the order of the calls, even if the calls use several streams.
+ * Host code between begin and end runs once, while the graph is built: this code must only submit
+ * work. A node stores addresses of device memory, the source and destination of a copy,
  * and the values of a kernel's arguments. A copy from or to the host accesses host memory each time
  * the graph runs. The program must therefore not free, register or unregister this host memory. A
  * copy to the host is complete once the program has waited for the stream.
@@ -147,10 +147,6 @@ void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
 
 /* Returns the number of the graph's nodes; 0 for NULL. */
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
-
-/* Returns a drawing of the graph in Graphviz's language; the caller frees the text with free().
- * Returns NULL if memory ran out, or if the graph is NULL. */
-char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
 
 /* ---- functions of `mgpu-rt lower --graph` ----
  *

@@ -36,13 +36,6 @@ unsigned mgpu_rt_event_flags(void);
  * did not check the work of these calls. */
 unsigned mgpu_rt_failures(void);
 
-/* Returns the HIP libraries of this machine in the order in which the first call tries them. The
- * first call tries none of these libraries if the process has already opened a HIP library, or if
- * MGPU_RT_HIP names one. Each line contains the way in which a library was found, a tab, and the
- * library's path. Opens none. The caller frees the text with free(). Returns NULL if memory ran
- * out. */
-char *mgpu_rt_find_hip(void);
-
 /* Returns a number that changes at each reset of the current device. A reset invalidates the
  * device's handles and memory. */
 unsigned long long mgpu_rt_epoch(void);

@@ -12,6 +12,6 @@ build/lib/selftest/player: $(wildcard csrc/selftest/player/*.[ch]) | $(LIBRARY)
 	$(CC) $(SELFTEST_CFLAGS) $(filter %.c,$^) $(SELFTEST_LINK) -o $@
 
 # Programs of the bundle print by functions of this one.
-build/lib/selftest/measure: csrc/selftest/measure.c csrc/selftest/ask.c csrc/selftest/hip.h | $(LIBRARY)
+build/lib/selftest/measure: csrc/selftest/measure.c | $(LIBRARY)
 	@mkdir -p $(@D)
 	$(CC) $(SELFTEST_CFLAGS) -rdynamic $(filter %.c,$^) $(SELFTEST_LINK) -o $@

@@ -1,6 +1,5 @@
 /* The programs that `mgpu-rt selftest` runs in separate processes:
  *
- *     measure devices                      what HIP says of itself and its devices
  *     measure memory                       how much the first device has
  *     measure programs LIBRARY NAME...     runs each lowered program once: "# NAME", its answers
  *     measure both LIBRARY NAME            one on devices 0 and 1 at once, a thread each
@@ -9,8 +8,6 @@
  *
  * MGPU_RT_HIP names HIP. LIBRARY is the bundle's programs.so. The programs in LIBRARY call the
  * runtime library to which `measure` is linked, and print through functions of this file. */
-#include "hip.h"
-
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -19,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-void fail(const char *what, const char *which) {
+static _Noreturn void fail(const char *what, const char *which) {
     fprintf(stderr, "%s: %s\n", what, which);
     exit(97);
 }
@@ -30,7 +27,11 @@ static uint64_t now_ns(void) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-function hip_find(const char *name) {
+typedef void (*function)(void);
+
+/* Returns the address of a function of HIP, such as "hipMalloc". Ends the program if the function
+ * is missing. */
+static function hip_find(const char *name) {
     static void *library;
     const char *path = getenv("MGPU_RT_HIP");
     if (!library)
@@ -39,21 +40,23 @@ function hip_find(const char *name) {
         fail("HIP cannot be opened", dlerror());
     function found;
     *(void **)&found = dlsym(library, name);
-    return found;
-}
-
-function hip_need(const char *name) {
-    function found = hip_find(name);
     if (!found)
         fail("this HIP lacks", name);
     return found;
 }
 
-void hip_check(int error, const char *what) {
-    if (error == 0)
-        return;
-    fprintf(stderr, "%s failed with HIP's error %d\n", what, error);
-    exit(97);
+/* HIP(Name, parameters)(arguments) returns the error. */
+#define HIP(name, ...) ((int (*)(__VA_ARGS__))hip_find("hip" #name))
+
+/* Prints the current device's memory in bytes, free and total, which starts the device. */
+static void print_memory(void) {
+    size_t available = 0, total = 0;
+    const int error = HIP(MemGetInfo, size_t *, size_t *)(&available, &total);
+    if (error != 0) {
+        fprintf(stderr, "hipMemGetInfo failed with HIP's error %d\n", error);
+        exit(97);
+    }
+    printf("free\t%zu\ntotal\t%zu\n", available, total);
 }
 
 /* ---- what the programs print with ---- */
@@ -171,9 +174,7 @@ static void serve_rounds(void (*program)(void)) {
 int main(int count, char **words) {
     const char *mode = count > 1 ? words[1] : "";
     out = stdout;
-    if (strcmp(mode, "devices") == 0) {
-        print_devices();
-    } else if (strcmp(mode, "memory") == 0) {
+    if (strcmp(mode, "memory") == 0) {
         print_memory();
     } else if (strcmp(mode, "programs") == 0 && count > 3) {
         run_each(open_programs(words[2]), count - 3, words + 3);

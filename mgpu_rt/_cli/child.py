@@ -12,6 +12,13 @@ from typing import Any, NamedTuple
 from mgpu_rt._cli import executable
 from mgpu_rt._cli.errors import CommandError
 
+GRACE = 5.0  # seconds to wait for a killed process; one that hangs in the kernel remains
+
+HUNG = "it did not end within its time limit: the GPU or its driver hangs, see dmesg"
+
+#: The streams of a program whose output this package reads.
+PIPES = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+
 
 class Ended(NamedTuple):
     """How a program ended. `status` is its exit status, or the negated number of the signal that
@@ -20,6 +27,15 @@ class Ended(NamedTuple):
     status: int | None
     stdout: str
     stderr: str
+
+    @property
+    def how(self) -> str:
+        """Returns a description of how the program ended; empty if it succeeded."""
+        if self.status is None:
+            return HUNG
+        if end := signal_name(self.status):
+            return f"it was ended by {end}"
+        return f"exit status {self.status}" if self.status else ""
 
 
 def run(
@@ -46,24 +62,22 @@ def run(
     except OSError as error:
         why = executable.why_not(executable.find(command[0], environment), error)
         raise CommandError(f"'{command[0]}' cannot be executed: {why}") from None
-    with child:
-        while True:
-            try:
-                out, err = child.communicate(text, limit)
-                return Ended(child.returncode, out or "", err or "")
-            except subprocess.TimeoutExpired:
+    while True:
+        try:
+            out, err = child.communicate(text, limit)
+            return Ended(child.returncode, out or "", err or "")
+        except subprocess.TimeoutExpired:
+            kill(child.pid)
+            out = err = ""
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                out, err = child.communicate(timeout=GRACE)
+            return Ended(None, out or "", err or "")
+        except BaseException as error:
+            if limit is None and isinstance(error, KeyboardInterrupt):
+                continue
+            if limit is not None:
                 kill(child.pid)
-                out, err = child.communicate()
-                return Ended(None, out or "", err or "")
-            except KeyboardInterrupt:
-                if limit is None:
-                    continue
-                kill(child.pid)
-                raise
-            except BaseException:
-                if limit is not None:
-                    kill(child.pid)
-                raise
+            raise
 
 
 def kill(group: int) -> None:

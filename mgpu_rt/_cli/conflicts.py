@@ -45,9 +45,10 @@ def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
     """Finds a second HIP library in LD_LIBRARY_PATH. A program that is linked with the second
     library would contain two HIP libraries."""
+    folders = environment.get("LD_LIBRARY_PATH", "").split(":")
     for other in _hip_search.find(environment):
         same = os.path.realpath(other.path) == os.path.realpath(hip)
-        if not same and other.origin == "LD_LIBRARY_PATH":
+        if not same and os.path.dirname(other.path) in folders:
             yield (
                 f"there is another HIP, {other.path}: a program that is linked with it would have "
                 "two",

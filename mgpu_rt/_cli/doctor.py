@@ -167,7 +167,6 @@ def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str
     if checklist.hip:
         _other_calls(checklist, result.stderr)
         _python(checklist, result, environment)
-        _registered(checklist, probe)
 
 
 def _other_calls(checklist: Checklist, said: str) -> None:
@@ -181,18 +180,9 @@ def _other_calls(checklist: Checklist, said: str) -> None:
         checklist.add("reports", NOTE, f"hits query HIP: {reason}")
 
 
-def _registered(checklist: Checklist, probe: str) -> None:
-    """Checks whether `mgpu-rt run --exclusive` would keep memory registered on this machine."""
-    found = subprocess.run(
-        [probe, "--pages"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-    )
-    if found.returncode:
-        checklist.add("registered", FAILURE, f"{probe} --pages failed", HOW_TO_BUILD)
-    elif reason := found.stdout.strip():
+def _registered(checklist: Checklist, reason: str) -> None:
+    """Says whether `mgpu-rt run --exclusive` would keep memory registered on this machine."""
+    if reason:
         told = "memory does not stay registered, also with mgpu-rt run --exclusive"
         checklist.add("registered", NOTE, f"{told}: {reason}")
     else:
@@ -219,7 +209,7 @@ def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
     if fetched:
         return f"which `mgpu-rt doctor --install` fetched{beside}"
     origin = next((other.origin for other in found if _same(other.path, hip)), "")
-    if origin in ("ROCM_PATH", "HIP_PATH", "LD_LIBRARY_PATH"):
+    if origin == "ROCM_PATH":
         return f"as {origin} says{beside}"
     fit = "that the software GPU can run" if device == "softgpu" else "that can be opened"
     newest = f"the newest {fit}, " if others else ""
@@ -261,7 +251,7 @@ def _hip(
     if checklist.device == "softgpu":
         _seam(checklist)
     asked = hip_devices.ask(checklist.hip, environment)
-    checklist.devices, error = [name for name, _ in asked.devices], asked.error
+    checklist.devices, error = [each["name"] for each in asked["devices"]], asked["error"]
     if checklist.devices:
         names = ", ".join(f"{number}: {name}" for number, name in enumerate(checklist.devices))
         checklist.add("devices", OK, names)
@@ -272,6 +262,8 @@ def _hip(
             f"HIP cannot count them: {error}" if error else "HIP has found none",
             _where_devices_are(checklist.device, environment),
         )
+    if "pages" in asked:
+        _registered(checklist, asked["pages"])
     if result.returncode == 0:
         checklist.add("a program", OK, "has created, synchronised and destroyed a stream")
         return

@@ -81,3 +81,15 @@ def _no_folder(path: str | Path) -> CommandError:
     return CommandError(
         f"'{path}' cannot be written: there is no folder '{folder}'; make it, or name another place"
     )
+
+
+def claim(folder: str, option: str = "") -> None:
+    """Creates the folder of a recording. Raises CommandError if it holds something already."""
+    from mgpu_rt.runtime import _folder
+
+    try:
+        _folder.claim(os.path.abspath(folder))
+    except FileExistsError:
+        raise CommandError(f"'{folder}' exists already: name another folder{option}") from None
+    except OSError as error:
+        raise unwritable(folder, error) from None

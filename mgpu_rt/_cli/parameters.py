@@ -115,6 +115,24 @@ def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def comparison(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options that say how elements of memory are compared."""
+    for option in (
+        click.option(
+            "--dtype", default="f32", show_default=True, help="The type of the elements in memory."
+        ),
+        click.option(
+            "--ulps",
+            type=click.IntRange(min=0),
+            default=0,
+            help="Allow floats to differ by this many steps (units in the last place).",
+        ),
+        click.option("--tolerance", type=float, help="Allow this absolute error of an element."),
+    ):
+        command = option(command)
+    return command
+
+
 def show_json(values: Any) -> None:
     """Prints JSON."""
     import json

@@ -119,9 +119,8 @@ def run(
     if fail_on_error:
         environment["MGPU_RT_ERRORS"] = "fail"
     if record:
-        from mgpu_rt._cli.record import claim
-
-        claim(record, program)
+        executable.check(program, as_shell=True)
+        files.claim(record)
         hooks, nth = (*hooks, f"record={record}"), 1 if nth is None else nth
     environment |= overrides.environment(runtime, hooks, kernel, nth)
     reason = executable.obstacle(executable.find(program))

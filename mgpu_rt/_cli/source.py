@@ -106,8 +106,9 @@ def _chip(device: str, base: Mapping[str, str]) -> str:
     environment = preload.device_environment(device, base)
     hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
     asked = hip_devices.ask(hip, environment)
-    target = asked.devices[0][1].partition(":")[0] if asked.devices else ""
+    devices = asked["devices"]
+    target = devices[0]["target"].partition(":")[0] if devices else ""
     if not target:
-        why = asked.error or "it names no GPU"
+        why = asked.get("error") or "it names no GPU"
         raise CommandError(f"{hip}: {why}: name the GPU with --chip, or see `mgpu-rt doctor`")
     return target

@@ -52,7 +52,6 @@ def _metadata(elf: Elf) -> dict[Any, Any]:
     for kind, content in elf.notes:
         if kind != METADATA:
             continue
-        elf.budget.spend(len(content))
         try:
             metadata = msgpack.unpackb(
                 content,

@@ -1,21 +1,20 @@
 """Reads ELF files: returns a file's length, and the file's content as plain values.
 
 On a damaged file pyelftools may raise any exception. This module therefore reads all values in one
-function, which converts pyelftools' exceptions to Damaged. A budget limits the bytes that this
-module reads (budget.py).
+function, which converts pyelftools' exceptions to Damaged.
 """
 
 from __future__ import annotations
 
 import functools
+import io
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
-
-from mgpu_rt._images.budget import Budget, BudgetExceeded, Counted
 
 MAGIC = b"\x7fELF"
 CUDA, AMDGPU = 190, 224
@@ -81,7 +80,6 @@ class Elf:
     symbols: list[Symbol]
     undefined: list[str]  # global names that another file must define
     exports: list[str]  # variables that a driver finds by name, and descriptors of kernels
-    budget: Budget
 
     @functools.cached_property
     def symbols_by_section(self) -> dict[int, list[Symbol]]:
@@ -98,12 +96,12 @@ def machine_of(data: bytes, at: int = 0) -> int | None:
     return _HEADER.unpack_from(data, at)[2]
 
 
-def extent(data: bytes, at: int = 0, budget: Budget | None = None) -> int | None:
+def extent(data: bytes, at: int = 0) -> int | None:
     """Returns the length of a GPU's ELF file according to the file's headers, or None for an
     unknown form of headers.
 
     Raises Damaged if the ELF file extends beyond the end of `data`, or if no driver accepts the
-    file. Raises BudgetExceeded if the headers' tables exceed `budget`.
+    file.
     """
     header = _HEADER.unpack_from(data, at)
     machine, segments, sections = header[2], *header[5:7]
@@ -115,8 +113,6 @@ def extent(data: bytes, at: int = 0, budget: Budget | None = None) -> int | None
     room = len(data) - at
     end = max(segments + ecount * esize, sections + scount * ssize)
     _within(end, room)
-    if budget:
-        budget.spend(ecount * esize + scount * ssize)
     for i in range(scount):
         _, kind, _, _, offset, size, *_ = _SECTION.unpack_from(data, at + sections + i * ssize)
         end = max(end, 0 if kind == NOBITS else offset + size)
@@ -132,21 +128,18 @@ def _within(end: int, room: int) -> None:
         raise Damaged(f"it is truncated or overwritten: its headers name {end:,} bytes of {room:,}")
 
 
-def read(data: bytes, budget: Budget) -> Elf:
-    """Reads an ELF file. Raises Damaged or BudgetExceeded."""
+def read(data: bytes) -> Elf:
+    """Reads an ELF file. Raises Damaged."""
     from elftools.elf.elffile import ELFFile  # 20 ms, which an extent need not cost
 
     try:
-        return _read(ELFFile(Counted(data, budget)), data, budget)
-    except BudgetExceeded:
-        raise
-    except Exception as error:  # see above; pyelftools takes BudgetExceeded for damage, too
-        budget.spend(0)
+        return _read(ELFFile(io.BytesIO(data)), data)
+    except Exception as error:  # see above
         reason = " ".join(str(error).split()) or type(error).__name__
         raise Damaged(f"its ELF headers cannot be read ({reason})") from None
 
 
-def _read(file: ELFFile, data: bytes, budget: Budget) -> Elf:
+def _read(file: ELFFile, data: bytes) -> Elf:
     ident = file.header.e_ident
     header = Header(
         osabi=data[7],
@@ -157,9 +150,24 @@ def _read(file: ELFFile, data: bytes, budget: Budget) -> Elf:
     machine = file.get_machine_arch().strip("<>")
     machine = _MACHINES.get(machine, machine)
     sections = _sections(file)
-    symbols, undefined = _symbols(file, data, sections, budget)
-    exports = _exports(data, sections, budget)
-    return Elf(header, machine, sections, _notes(file), symbols, undefined, exports, budget)
+    symbols, undefined = [], []
+    if file.elfclass == 64 and file.little_endian:
+        named = {section.name: section for section in reversed(sections)}
+        for name, _, binding, section, value, size in _symbols(
+            data, sections, named.get(".symtab") or named.get(".dynsym")
+        ):
+            if section:
+                symbols.append(Symbol(name, value, size, section))
+            elif binding == GLOBAL:
+                undefined.append(name)
+    dynamic = [each for each in sections if each.name == ".dynsym"]
+    exports = [
+        name
+        for table in dynamic
+        for name, kind, _, section, *_ in _symbols(data, sections, table)
+        if section and kind == OBJECT
+    ]
+    return Elf(header, machine, sections, _notes(file), symbols, undefined, exports)
 
 
 def _sections(file: ELFFile) -> list[Section]:
@@ -189,42 +197,18 @@ def _notes(file: ELFFile) -> list[tuple[int, bytes]]:
 
 
 def _symbols(
-    file: ELFFile, data: bytes, sections: list[Section], budget: Budget
-) -> tuple[list[Symbol], list[str]]:
-    """Returns the defined symbols, and the names of undefined global symbols. Reads the symbols
-    with `struct`: a program may have a million symbols, and pyelftools takes 30 µs for each
-    symbol."""
-    named = {section.name: section for section in reversed(sections)}
-    table = named.get(".symtab") or named.get(".dynsym")
-    if table is None or file.elfclass != 64 or not file.little_endian:
-        return [], []
+    data: bytes, sections: list[Section], table: Section | None
+) -> Iterator[tuple[str, int, int, int, int, int]]:
+    """Yields the name, type, binding, section, value and size of each named symbol of a table.
+    Reads the symbols with `struct`: a program may have a million symbols, and pyelftools takes 30
+    µs for each symbol."""
+    if table is None:
+        return
     content, names = _bytes_of(data, table), _bytes_of(data, sections[table.link])
     whole = len(content) // _SYMBOL.size * _SYMBOL.size
-    found, undefined = [], []
     for name, info, _, section, value, size in _SYMBOL.iter_unpack(content[:whole]):
-        if not name or not (section or info >> 4 == GLOBAL):
-            continue
-        text = _text(names, name)
-        budget.spend(_SYMBOL.size + len(text))
-        if section:
-            found.append(Symbol(text, value, size, section))
-        else:
-            undefined.append(text)
-    return found, undefined
-
-
-def _exports(data: bytes, sections: list[Section], budget: Budget) -> list[str]:
-    found = []
-    for table in sections:
-        if table.name != ".dynsym":
-            continue
-        content, names = _bytes_of(data, table), _bytes_of(data, sections[table.link])
-        whole = len(content) // _SYMBOL.size * _SYMBOL.size
-        for name, info, _, section, *_ in _SYMBOL.iter_unpack(content[:whole]):
-            if section and info & 0xF == OBJECT:
-                found.append(_text(names, name))
-                budget.spend(_SYMBOL.size + len(found[-1]))
-    return found
+        if name:
+            yield _text(names, name), info & 0xF, info >> 4, section, value, size
 
 
 def _bytes_of(data: bytes, section: Section) -> bytes:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from mgpu_rt import _files
 from mgpu_rt._images import elf, image, kernel_names
-from mgpu_rt._images.budget import Budget, BudgetExceeded
 from mgpu_rt._images.model import BUNDLE, COMPRESSED, FATBIN, ImageDescription, with_article
 
 _SIGNATURES = re.compile(
@@ -64,12 +63,7 @@ def read(path: Path) -> Contents:
 
 def contents(data: bytes, name: str) -> Contents:
     """Returns the images in `data`; `name` describes the data in messages. Raises NothingFound."""
-    try:
-        found = _contents(data, name, Budget(len(data)))
-    except BudgetExceeded:
-        raise NothingFound(
-            f"{name} refers to the same bytes too often: it is damaged; build or copy it again"
-        ) from None
+    found = _contents(data, name)
     if not found.images:
         raise NothingFound(
             f"{name} is {found.kind} and holds no image of device code: name a file that was "
@@ -93,14 +87,14 @@ def _cannot_read(path: Path, error: OSError) -> str:
     return f"'{path}' cannot be read: {error.strerror}"
 
 
-def _contents(data: bytes, name: str, budget: Budget) -> Contents:
+def _contents(data: bytes, name: str) -> Contents:
     if not data:
         raise NothingFound(f"{name} is empty: build or copy it again")
-    whole = image.at(data, 0, budget)
+    whole = image.at(data)
     if whole:
         return Contents(with_article(whole.kind), [whole])
     if data.startswith(elf.MAGIC):
-        return _host(data, name, budget)
+        return _host(data, name)
     if text := _ptx_at(data, 0, len(data)):
         return Contents(with_article(text.kind), [text])
     raise NothingFound(f"{name} is {_other(data)}")
@@ -121,9 +115,9 @@ def _other(data: bytes) -> str:
 # ---- programs, libraries and object files ----
 
 
-def _host(data: bytes, name: str, budget: Budget) -> Contents:
+def _host(data: bytes, name: str) -> Contents:
     try:
-        file = elf.read(data, budget)
+        file = elf.read(data)
     except elf.Damaged as damage:
         raise NothingFound(f"{name}: {damage}; build or copy it again") from None
     everything = elf.Section("file", 0, elf.ALLOC, 0, 0, len(data), 0)
@@ -160,8 +154,7 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
         for symbol in file.symbols_by_section.get(section.index, ())
         if symbol.size
     }
-    file.budget.spend(section.size)
-    for found in _scan(data, file.budget, section.offset, section.offset + section.size):
+    for found in _scan(data, section.offset, section.offset + section.size):
         position = found.offset - section.offset
         name = f" ({symbols[position]})" if position in symbols else ""
         found.module = kernel_names.module_of(symbols.get(position, ""))
@@ -169,11 +162,11 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
         yield found
 
 
-def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[ImageDescription]:
+def _scan(data: bytes, begin: int, end: int) -> Iterator[ImageDescription]:
     """Yields the images between two offsets; skips bytes that only resemble an image."""
     while match := _SIGNATURES.search(data, begin, end):
         start = match.start()
-        found = _ptx_at(data, start, end) if match[0][:1] == b"." else image.at(data, start, budget)
+        found = _ptx_at(data, start, end) if match[0][:1] == b"." else image.at(data, start)
         if found and _is_plausible(found):
             yield found
         begin = max(match.end(), found.offset + found.size if found else 0)

@@ -7,7 +7,6 @@ import struct
 from collections.abc import Callable
 
 from mgpu_rt._images import amd, elf, nvidia
-from mgpu_rt._images.budget import Budget, BudgetExceeded
 from mgpu_rt._images.model import (
     BUNDLE,
     CODE_OBJECT,
@@ -29,24 +28,13 @@ _ENTRIES, _NAME_BYTES = 1024, 4096  # the most that are read
 _FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
 
 
-def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> ImageDescription | None:
-    """Returns the image that begins at the offset; None if there is no image. Raises BudgetExceeded
-    if the image's tables exceed `budget`."""
-    if budget is not None:
-        return _at(data, budget, offset)
-    try:
-        return _at(data, Budget(len(data)), offset)
-    except BudgetExceeded:
-        damage = "it refers to the same bytes too often"
-        return ImageDescription(OTHER, data[offset:], offset=offset, damage=damage)
-
-
-def _at(data: bytes, budget: Budget, offset: int) -> ImageDescription | None:
+def at(data: bytes, offset: int = 0) -> ImageDescription | None:
+    """Returns the image that begins at the offset; None if there is no image."""
     if elf.machine_of(data, offset) in _GPUS:
-        return _elf(data, budget, offset)
+        return _elf(data, offset)
     for magic, read in _READERS.items():
         if data.startswith(magic, offset):
-            return read(data, budget, offset)
+            return read(data, offset)
     return None
 
 
@@ -62,20 +50,19 @@ def ptx(text: bytes, offset: int = 0) -> ImageDescription:
 # ---- code objects and cubins ----
 
 
-def _elf(data: bytes, budget: Budget, offset: int) -> ImageDescription:
+def _elf(data: bytes, offset: int) -> ImageDescription:
     kind = CODE_OBJECT if elf.machine_of(data, offset) == elf.AMDGPU else CUBIN
     image = ImageDescription(kind, b"", offset=offset)
     try:
-        image.size = elf.extent(data, offset, budget) or 0
+        image.size = elf.extent(data, offset) or 0
     except elf.Damaged as damage:
         image.damage = str(damage)
         return image
     end = offset + image.size if image.size else len(data)
-    budget.spend(end - offset)
     image.content = data[offset:end]
     describe = amd.describe if kind == CODE_OBJECT else nvidia.describe_cubin
     try:
-        describe(image, elf.read(image.content, budget))
+        describe(image, elf.read(image.content))
     except elf.Damaged as damage:
         # A driver can load an image whose headers refer to existing data, even if this package
         # cannot read the data.
@@ -86,7 +73,7 @@ def _elf(data: bytes, budget: Budget, offset: int) -> ImageDescription:
 # ---- clang's offload bundles ----
 
 
-def _bundle(data: bytes, budget: Budget, offset: int) -> ImageDescription:
+def _bundle(data: bytes, offset: int) -> ImageDescription:
     image = ImageDescription(BUNDLE, b"", offset=offset)
     rows, end, whole = _table(data, offset)
     for start, size, name in rows:
@@ -94,7 +81,7 @@ def _bundle(data: bytes, budget: Budget, offset: int) -> ImageDescription:
             whole = False
             continue
         end = max(end, offset + start + size)
-        image.entries.append(_entry(data, budget, offset + start, size, start, name))
+        image.entries.append(_entry(data, offset + start, size, start, name))
     image.content = data[offset:end]
     image.size = len(image.content)
     if not whole and not image.entries:
@@ -120,15 +107,12 @@ def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int,
     return rows, position, True
 
 
-def _entry(
-    data: bytes, budget: Budget, start: int, size: int, offset: int, name: bytes
-) -> ImageDescription:
+def _entry(data: bytes, start: int, size: int, offset: int, name: bytes) -> ImageDescription:
     """Reads one entry of a bundle. Parses only ELF entries, because in a damaged bundle an entry
     may be the bundle itself."""
-    budget.spend(size)
     content = data[start : start + size]
     if elf.machine_of(content) in _GPUS:
-        image = _elf(content, budget, 0)
+        image = _elf(content, 0)
     else:
         image = ImageDescription(OTHER, content, size=size)
     image.entry, image.offset = name.decode(errors="replace"), offset
@@ -140,7 +124,7 @@ def _entry(
 _METHODS = ("zlib", "zstd")
 
 
-def _compressed(data: bytes, budget: Budget, offset: int) -> ImageDescription | None:
+def _compressed(data: bytes, offset: int) -> ImageDescription | None:
     """Reads a compressed bundle. After the magic, the header has a version and a method of 2 bytes
     each. The bundle's size and the uncompressed size follow, each in 4 bytes (version 2) or 8 bytes
     (version 3)."""
@@ -149,7 +133,6 @@ def _compressed(data: bytes, budget: Budget, offset: int) -> ImageDescription | 
     version, method = struct.unpack_from("<HH", data, offset + 4)
     width = {2: 4, 3: 8}.get(version, 0)
     size = int.from_bytes(data[offset + 8 : offset + 8 + width], "little")
-    budget.spend(len(data) - offset)
     image = ImageDescription(COMPRESSED, data[offset:], offset=offset, version=version)
     if size > len(data) - offset:
         image.damage = f"it is truncated: its header names {size:,} bytes"
@@ -163,21 +146,20 @@ def _compressed(data: bytes, budget: Budget, offset: int) -> ImageDescription | 
 # ---- NVIDIA's fatbins ----
 
 
-def _fatbin(data: bytes, budget: Budget, offset: int) -> ImageDescription | None:
+def _fatbin(data: bytes, offset: int) -> ImageDescription | None:
     if len(data) < offset + 16:
         return None
     _, header, size = struct.unpack_from("<HHQ", data, offset + 4)
-    budget.spend(min(header + size, len(data) - offset))
     image = ImageDescription(FATBIN, data[offset : offset + header + size], offset=offset)
     if header < 16 or header + size > len(data) - offset:
         image.damage = "it is shorter than its header says: it is truncated"
         return image
     image.size = header + size
-    _read_entries(image, budget, header)
+    _read_entries(image, header)
     return image
 
 
-def _read_entries(image: ImageDescription, budget: Budget, position: int) -> None:
+def _read_entries(image: ImageDescription, position: int) -> None:
     """Adds a fatbin's entries, up to the first entry that extends beyond the fatbin."""
     content = image.content
     while position + _FATBIN_ENTRY <= len(content):
@@ -185,7 +167,7 @@ def _read_entries(image: ImageDescription, budget: Budget, position: int) -> Non
         start = position + header
         if header < _FATBIN_ENTRY or start + size > len(content):
             return
-        entry = _fatbin_entry(kind, content[start : start + size], budget)
+        entry = _fatbin_entry(kind, content[start : start + size])
         entry.offset = start
         if header >= 32 and not entry.target:
             entry.target = f"sm_{int.from_bytes(content[position + 28 : position + 32], 'little')}"
@@ -193,9 +175,9 @@ def _read_entries(image: ImageDescription, budget: Budget, position: int) -> Non
         position = start + size
 
 
-def _fatbin_entry(kind: int, content: bytes, budget: Budget) -> ImageDescription:
+def _fatbin_entry(kind: int, content: bytes) -> ImageDescription:
     if kind == _FATBIN_ELF and elf.machine_of(content) in _GPUS:
-        return _elf(content, budget, 0)
+        return _elf(content, 0)
     if kind == _FATBIN_PTX and PTX_BEGIN.search(content):
         return ptx(content.rstrip(b"\0"))
     kinds = {_FATBIN_ELF: CUBIN, _FATBIN_PTX: PTX}
@@ -204,7 +186,7 @@ def _fatbin_entry(kind: int, content: bytes, budget: Budget) -> ImageDescription
     )
 
 
-_READERS: dict[bytes, Callable[[bytes, Budget, int], ImageDescription | None]] = {
+_READERS: dict[bytes, Callable[[bytes, int], ImageDescription | None]] = {
     BUNDLE_MAGIC: _bundle,
     COMPRESSED_MAGIC: _compressed,
     FATBIN_MAGIC: _fatbin,

@@ -44,7 +44,6 @@ def describe_cubin(image: ImageDescription, elf: Elf) -> None:
     attributes = {s.name: s for s in reversed(elf.sections) if s.name.startswith(_INFORMATION)}
     for name in names:
         section = attributes.get(_INFORMATION + name)
-        elf.budget.spend(section.size if section else 0)
         content = image.content[section.offset : section.offset + section.size] if section else b""
         image.kernels.append(_cubins_kernel(name, content))
     image.globals = globals_of(elf)

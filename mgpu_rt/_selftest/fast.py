@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mgpu_rt._selftest import children
+from mgpu_rt._cli.child import GRACE
 from mgpu_rt._selftest.bundle import library_name
 from mgpu_rt._selftest.machine import EMULATED, MEASURE, Machine
 from mgpu_rt._selftest.result import STOCK, Result, Timing
@@ -80,6 +80,12 @@ class _Loop:
         self.is_late = True
         self.process.kill()
 
+    def end(self) -> None:
+        """Leaves no running process behind, even after Ctrl-C."""
+        self.process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(GRACE)
+
     def _last_words(self) -> str:
         said = [line for line in self._said() if line.strip()]
         return f": {said[-1]}" if said else ""
@@ -133,7 +139,7 @@ def _loops(
         for side, options in SIDES.items():
             loop = _Loop(words, {**environment, **options}, f"{name}, {side}")
             stack.enter_context(loop.err)
-            stack.enter_context(children.killed(loop.process))
+            stack.callback(loop.end)
             loops[side] = loop
         yield loops
 

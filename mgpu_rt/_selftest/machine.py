@@ -9,11 +9,11 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mgpu_rt import _hip_search, _layout
-from mgpu_rt._cli import preload
+from mgpu_rt._cli import child, hip_devices, preload
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._selftest import children
 from mgpu_rt._selftest.bundle import Bundle, chip_of
 
 PROGRAMS = _layout.PREFIX / "lib" / "selftest"
@@ -66,7 +66,8 @@ def find(
     CommandError."""
     kind, base = preload.kind(preload.choose(device, base), base)
     environment = _environment(kind, base, library)
-    values, gpus = _ask_devices(environment)
+    values = hip_devices.ask(environment["MGPU_RT_HIP"], environment)
+    gpus = _gpus(values)
     gpu = _choose(gpus, number)
     chip = chip_of(gpu.target)
     if chip not in bundle.chips:
@@ -76,7 +77,7 @@ def find(
         )
     others = [other for other in gpus if other != gpu and not other.shows]
     alone = _only(kind, environment, gpu)
-    memory = _fields(_ask("memory", alone))
+    memory = _memory(alone)
     free, total = int(memory["free"]), int(memory["total"])
     if free // SHARE < NEEDED:
         raise CommandError(
@@ -85,9 +86,9 @@ def find(
             f"the device first"
         )
     both = _only(kind, environment, gpu, others[0]) if others else None
-    release = _release(kind, int(values["hip"]))
+    release = _release(kind, values["version"])
     return Machine(
-        kind, gpu, len(gpus), release, _driver(kind, int(values["driver"])), free, total,
+        kind, gpu, len(gpus), release, _driver(kind, values["driver"]), free, total,
         alone, both, chip,
     )  # fmt: skip
 
@@ -112,28 +113,31 @@ def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> di
     return made
 
 
-def _ask(question: str, environment: Mapping[str, str]) -> str:
-    ended = children.run([str(MEASURE), question], environment, START)
+def _memory(environment: Mapping[str, str]) -> dict[str, str]:
+    ended = child.run([str(MEASURE), "memory"], environment, limit=START, **child.PIPES)
     if ended.status != 0:
-        said = (ended.err.strip().splitlines() or [ended.how])[-1]
-        raise CommandError(f"HIP did not answer: {said}; `mgpu-rt doctor` says more")
-    return ended.out
+        raise _no_answer((ended.stderr.strip().splitlines() or [ended.how])[-1])
+    return dict(line.split("\t") for line in ended.stdout.splitlines())
 
 
-def _fields(text: str) -> dict[str, str]:
-    return {name: value for name, _, value in (line.partition("\t") for line in text.splitlines())}
+def _no_answer(why: str) -> CommandError:
+    return CommandError(f"HIP did not answer: {why}; `mgpu-rt doctor` says more")
 
 
-def _ask_devices(environment: Mapping[str, str]) -> tuple[dict[str, str], list[Gpu]]:
-    head, *blocks = re.split(r"^(?=device\t)", _ask("devices", environment), flags=re.MULTILINE)
-    gpus = []
-    for block in blocks:
-        one = _fields(block)
-        shows = one["watched"] == "1" or _has_screen(one["bus"])
-        gpus.append(Gpu(int(one["device"]), one["name"], one["target"], shows))
+#: The errors with which releases of HIP say that there is no device.
+_NONE = ("hipErrorInsufficientDriver", "hipErrorInvalidDevice")
+
+
+def _gpus(asked: Mapping[str, Any]) -> list[Gpu]:
+    if asked["error"] and asked["error"] not in _NONE:
+        raise _no_answer(asked["error"])
+    gpus = [
+        Gpu(number, one["name"], one["target"], bool(one["watched"]) or _has_screen(one["bus"]))
+        for number, one in enumerate(asked["devices"])
+    ]
     if not gpus:
         raise CommandError("HIP finds no GPU that it knows: `mgpu-rt doctor` says why")
-    return _fields(head), gpus
+    return gpus
 
 
 def _has_screen(bus: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mgpu_rt._selftest import children
+from mgpu_rt._cli import child
 from mgpu_rt._selftest.bundle import Bundle, library_name
 from mgpu_rt._selftest.machine import MEASURE, Machine
 from mgpu_rt._selftest.result import HIP, STOCK, Part, Wrong
@@ -127,7 +127,7 @@ def perform(
         part.compared += set(check.sides) <= set(findings.compared)
         repeat = f"{how} --only {check.name}"
         part.wrong += [Wrong(check.name, s, says[:MOST_SAID], repeat) for s, says in wrong.items()]
-        if any(children.HUNG in line for says in wrong.values() for line in says):
+        if any(child.HUNG in line for says in wrong.values() for line in says):
             return f"hung in {check.name}"
     return "out of time" if any(part.checked < part.total for part in parts) else ""
 
@@ -159,12 +159,12 @@ def _both_check(machine: Machine, folder: Path) -> Check:
 def _compared(command: Sequence[str], environment: Mapping[str, str], expected: str) -> Findings:
     """Runs a command with the settings of each side, and returns the faults. A fault with stock's
     behaviour ends the comparison at once."""
-    stock = children.run(command, {**environment, **OFF}, LIMIT)
+    stock = child.run(command, {**environment, **OFF}, limit=LIMIT, **child.PIPES)
     if wrong := _answers(stock, expected):
         return Findings(wrong={STOCK: wrong})
     found = Findings()
     for name, options in SIDES.items():
-        ended = children.run(command, {**environment, **options}, LIMIT)
+        ended = child.run(command, {**environment, **options}, limit=LIMIT, **child.PIPES)
         wrong = _answers(ended, expected)
         (_, have), (_, want) = _failures(ended), _failures(stock)
         if have != want:
@@ -175,10 +175,10 @@ def _compared(command: Sequence[str], environment: Mapping[str, str], expected: 
     return found
 
 
-def _answers(ended: children.Ended, expected: str) -> list[str]:
+def _answers(ended: child.Ended, expected: str) -> list[str]:
     """Returns the faults of a run. A call that fails before main returns is a fault."""
     wrong = [*filter(None, [ended.how]), *_failures(ended)[0]]
-    have, want = _by_program(ended.out), _by_program(expected)
+    have, want = _by_program(ended.stdout), _by_program(expected)
     for name, answer in want.items():
         said = have.get(name)
         if said is None:
@@ -188,7 +188,7 @@ def _answers(ended: children.Ended, expected: str) -> list[str]:
         if said != answer:
             wrong.append(f"{name} prints {said[:60]!r}, not {answer[:60]!r}")
     if wrong:
-        wrong += [line for line in ended.err.splitlines() if line.strip()][-4:]
+        wrong += [line for line in ended.stderr.splitlines() if line.strip()][-4:]
     return wrong
 
 
@@ -199,10 +199,10 @@ def _by_program(out: str) -> dict[str, str]:
     return {name: answer.rstrip("\n") for name, _, answer in blocks}
 
 
-def _failures(ended: children.Ended) -> tuple[list[str], list[str]]:
+def _failures(ended: child.Ended) -> tuple[list[str], list[str]]:
     """Returns two lists of lines: calls that failed before main returned, and calls that failed
     afterwards."""
-    before, _, after = ended.err.partition("# end\n")
+    before, _, after = ended.stderr.partition("# end\n")
     return failures(before.splitlines()), failures(after.splitlines())
 
 

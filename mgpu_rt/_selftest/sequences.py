@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from mgpu_rt._selftest import children
+from mgpu_rt._cli import child
 
 _RESULT = re.compile(r"(\d+) (\d+) (.*)")
 _FAILURE = re.compile(r"'.*' failed with '.*'")
@@ -137,9 +138,9 @@ class Case:
 def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Output:
     """Runs the player, and keeps only whole lines, because a thread may still be writing a line
     when main returns."""
-    ended = children.run(command, env, timeout, merged=True)
-    said = Output(status=children.HUNG if ended.status is None else ended.status)
-    lines, _, _ = ended.out.rpartition("\n")
+    ended = child.run(command, env, limit=timeout, **{**child.PIPES, "stderr": subprocess.STDOUT})
+    said = Output(status=child.HUNG if ended.status is None else ended.status)
+    lines, _, _ = ended.stdout.rpartition("\n")
     for line in lines.split("\n"):
         said.add(line)
     return said

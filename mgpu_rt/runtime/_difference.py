@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mgpu_rt.runtime._objects import numpy_for
@@ -11,14 +11,8 @@ from mgpu_rt.runtime._objects import numpy_for
 #: Maps each type name of MLIR to a type name of NumPy. NumPy lacks bf16, which is the upper half of
 #: an f32.
 DTYPES = {
-    "f16": "f2",
-    "bf16": "u2",
-    "f32": "f4",
-    "f64": "f8",
-    "i8": "i1",
-    "i16": "i2",
-    "i32": "i4",
-    "i64": "i8",
+    **{"f16": "f2", "bf16": "u2", "f32": "f4", "f64": "f8"},
+    **{"i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8"},
 }
 
 
@@ -31,16 +25,15 @@ class Difference:
     count: int
     largest: float | None = None  # error: NaN if one side is; None for bytes
     dtype: str = "bytes"
+    values: tuple[str, str] = field(default=("", ""), compare=False)  # of the first one
 
     def __str__(self) -> str:
         wrong = f"memory block {self.block}: {self.count:,} "
         if self.largest is None:
             return f"{wrong}bytes differ, the first is byte {self.first}"
         error = f"{self.largest:g}" if isinstance(self.largest, float) else str(self.largest)
-        return (
-            f"{wrong}elements ({self.dtype}) differ, the first is element {self.first}, "
-            f"largest error {error}"
-        )
+        first = f"the first is element {self.first}, largest error {error}"
+        return f"{wrong}elements ({self.dtype}) differ, {first}"
 
 
 def check(tolerance: float | None, dtype: str) -> None:
@@ -56,8 +49,8 @@ def check(tolerance: float | None, dtype: str) -> None:
 def differences(
     block: int, now: bytes, then: bytes, tolerance: float | None, dtype: str, ulps: int = 0
 ) -> list[Difference]:
-    """Returns the differences between two contents of equal length. Without a tolerance, the
-    function compares bytes. With a tolerance, the function compares elements of `dtype`.
+    """Returns the differences between two contents of equal length. Without a tolerance
+    and `ulps`, the function compares bytes; otherwise it compares elements of `dtype`.
 
     The errors of integers are computed exactly. The errors of floats are computed in f64. A NaN
     equals any NaN. Floats whose error exceeds the tolerance still count as equal if at most `ulps`
@@ -65,17 +58,28 @@ def differences(
     """
     if now == then:
         return []
-    if tolerance is None:
+    if tolerance is None and not ulps:
         return _of_bytes(block, now, then)
-    numpy = numpy_for("--tolerance")
-    whole = len(then) - len(then) % numpy.dtype(DTYPES[dtype]).itemsize
-    errors, wrong = errors_of(now[:whole], then[:whole], tolerance, dtype, ulps)
-    indices = wrong.nonzero()[0]
-    found = []
-    if len(indices):
-        largest = errors[indices].max().item()
-        found = [Difference(block, int(indices[0]), len(indices), largest, dtype)]
+    whole = len(then) - len(then) % numpy_for("--tolerance").dtype(DTYPES[dtype]).itemsize
+    found = of_elements(block, now[:whole], then[:whole], tolerance or 0.0, dtype, ulps)
     return found + _of_bytes(block, now, then, whole)
+
+
+def of_elements(
+    block: int, now: bytes, then: bytes, tolerance: float | None, dtype: str, ulps: int = 0
+) -> list[Difference]:
+    """Compares whole elements. With a tolerance of None, elements with different bits differ."""
+    errors, wrong = _errors_of(now, then, tolerance or 0.0, dtype, ulps)
+    if tolerance is None and not ulps:
+        numpy = numpy_for("--tolerance")
+        bits = f"u{numpy.dtype(DTYPES[dtype]).itemsize}"
+        wrong = numpy.frombuffer(now, bits) != numpy.frombuffer(then, bits)
+    indices = wrong.nonzero()[0]
+    if not len(indices):
+        return []
+    first, largest = int(indices[0]), errors[indices].max().item()
+    values = tuple(str(_numbers(content, dtype)[first]) for content in (now, then))
+    return [Difference(block, first, len(indices), largest, dtype, values)]  # type: ignore
 
 
 def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Difference]:
@@ -87,26 +91,23 @@ def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Diffe
     return [Difference(block, first, count)] if count else []
 
 
-def errors_of(
+def _errors_of(
     now: bytes, then: bytes, tolerance: float, dtype: str, ulps: int = 0
 ) -> tuple[Any, Any]:
     """Returns the error of each element, and which errors exceed the tolerance, as NumPy arrays."""
     numpy = numpy_for("--tolerance")
-    mine, theirs = (numbers(content, dtype) for content in (now, then))
+    mine, theirs = (_numbers(content, dtype) for content in (now, then))
     if mine.dtype.kind == "i":
         errors = _distances(numpy, mine, theirs)
-        wrong = errors > min(math.floor(tolerance), numpy.iinfo(errors.dtype).max)
-    else:
-        with numpy.errstate(all="ignore"):
-            errors = numpy.abs(mine.astype("f8") - theirs.astype("f8"))
-        alike = (mine == theirs) | (numpy.isnan(mine) & numpy.isnan(theirs))
-        wrong = ~alike & ~(errors <= tolerance)
-        if ulps:
-            wrong &= ulps_between(now, then, dtype) > ulps
-    return errors, wrong
+        return errors, errors > min(math.floor(tolerance), numpy.iinfo(errors.dtype).max)
+    with numpy.errstate(all="ignore"):
+        errors = numpy.abs(mine.astype("f8") - theirs.astype("f8"))
+    alike = (mine == theirs) | (numpy.isnan(mine) & numpy.isnan(theirs))
+    wrong = ~alike & ~(errors <= tolerance)
+    return errors, wrong & (_ulps_between(now, then, dtype) > ulps) if ulps else wrong
 
 
-def ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
+def _ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
     """Returns the distance between the two elements of each pair, in units in the last place. If an
     element is NaN, the distance is the largest integer."""
     numpy = numpy_for("--tolerance")
@@ -116,14 +117,13 @@ def ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
         return numpy.where(bits < 0, -(bits & numpy.iinfo(bits.dtype).max), bits)
 
     steps = _distances(numpy, ordered(now), ordered(then))
-    far = numpy.isnan(numbers(now, dtype)) | numpy.isnan(numbers(then, dtype))
+    far = numpy.isnan(_numbers(now, dtype)) | numpy.isnan(_numbers(then, dtype))
     return numpy.where(far, numpy.iinfo(steps.dtype).max, steps)
 
 
-def numbers(content: bytes, dtype: str) -> Any:
+def _numbers(content: bytes, dtype: str) -> Any:
     """Returns the elements of a block, as a NumPy array."""
-    numpy = numpy_for("--tolerance")
-    found = numpy.frombuffer(content, DTYPES[dtype])
+    found = numpy_for("--tolerance").frombuffer(content, DTYPES[dtype])
     return (found.astype("u4") << 16).view("f4") if dtype == "bf16" else found
 
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import signal
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 LAUNCH = "launch.json"  # the file in a launch's folder that describes the launch
 
@@ -72,14 +70,8 @@ class LaunchFolder:
         self._close()
 
     def _write(self, name: str, content: bytes) -> None:
-        left = memoryview(content)
-        number = os.open(name, _FILE, 0o600, dir_fd=self._number)
-        try:
-            with limits_are_errors():
-                while left:
-                    left = left[os.write(number, left) :]
-        finally:
-            os.close(number)
+        with open(os.open(name, _FILE, 0o600, dir_fd=self._number), "wb") as file:
+            file.write(content)
 
     def _close(self) -> None:
         os.close(self._number)
@@ -112,19 +104,3 @@ def _open(path: str, within: int | None = None) -> int:
         os.close(number)
         raise OSError(errno.EPERM, why, path)
     return number
-
-
-@contextmanager
-def limits_are_errors() -> Iterator[None]:
-    """Blocks SIGXFSZ, so that a write beyond the file size limit raises OSError. Without the block,
-    SIGXFSZ would end the program. At the end, a SIGXFSZ that such a write caused is discarded. A
-    SIGXFSZ that was already pending stays pending."""
-    limit = {signal.SIGXFSZ}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, limit)
-    pending = limit & signal.sigpending()
-    try:
-        yield
-    finally:
-        if not pending and limit & signal.sigpending():
-            signal.sigtimedwait(limit, 0)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from mgpu_rt._images.kernel_names import full_name
 from mgpu_rt.hooks import Record
-from mgpu_rt.runtime._folder import limits_are_errors
 from mgpu_rt.runtime._recording import Recorder
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime._objects import Launch
 
-#: A file with this prefix has one byte for each launch that a process could not record. If the file
-#: size limit is 0, the file stays empty. The file is sparse, because the disk may be full.
-LOST = "lost"
+LOST = "lost"  # the empty file that says that a launch could not be recorded
 
 
 class Note(Record):
@@ -47,32 +44,13 @@ class Note(Record):
         if self._whole and (name, number) not in self._whole:
             return super(Record, self).on_launch(launch)  # unrecorded
         folder = os.path.join(self.output, str(os.getpid()))
-        self.record(launch, _Noter(folder, launch, number, name, not self._whole))
+        recorder = Recorder(folder, launch, number, hashes=not self._whole)
+        recorder.label = name
+        self.record(launch, recorder)
 
     def _tried(self, launch: Launch, step: Callable[[], list[str] | None]) -> bool:
         done = super()._tried(launch, step)
         if not done:
-            path = os.path.join(self.output, f"{LOST}.{os.getpid()}")
-            with self._counting, suppress(OSError), limits_are_errors(), open(path, "ab") as file:
-                file.truncate(file.tell() + 1)
+            with suppress(OSError):
+                open(os.path.join(self.output, LOST), "ab").close()
         return done
-
-
-class _Noter(Recorder):
-    """Records a launch under a name, with all of its memory or with hashes of its memory."""
-
-    def __init__(self, path: str, launch: Launch, number: int, name: str, hashes: bool) -> None:
-        super().__init__(path, launch, number)
-        self._name, self._hashes = name, hashes
-
-    def after(self) -> list[str]:
-        super().after()
-        return []  # the notes contain it
-
-    def _kept(self, number: int, *, after: bool = False) -> str:
-        if not self._hashes:
-            return super()._kept(number, after=after)
-        return self._read(number, self._buffers[number].sha256)
-
-    def _label(self) -> str:
-        return self._name

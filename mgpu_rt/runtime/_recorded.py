@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,100 +73,37 @@ class RecordedLaunch:
     def as_json(self) -> bytes:
         """Returns the description that `read` reads."""
         known = {name: value for name, value in asdict(self).items() if name != "folders"}
-        return json.dumps(
-            {"format": FORMAT, "mgpu_rt": __version__, **known}, default=bytes.hex
-        ).encode()
+        head = {"format": FORMAT, "mgpu_rt": __version__}
+        return json.dumps({**head, **known}, default=bytes.hex).encode()
 
 
 def read(folder: Path) -> RecordedLaunch:
     """Reads a launch's folder. Raises OSError, or Damaged with the first fault found."""
     try:
-        return _launch_of(_parsed(_files.read(folder / LAUNCH)), folder)
-    except Damaged as error:
-        raise Damaged(f"'{folder}' is no launch: {error}") from None
+        found = json.loads(_files.read(folder / LAUNCH))
+        _checked(found, {"format": (lambda v: v == FORMAT, f"{FORMAT} for this mgpu_rt")})
+        values = _checked(found, _LAUNCH)
+        blocks = tuple(Block(**_checked(block, _BLOCK)) for block in values["blocks"])
+        given = tuple(_argument(each, blocks) for each in values["arguments"])
+    except (Damaged, RecursionError, ValueError) as error:
+        why = error if isinstance(error, Damaged) else shown(str(error))
+        raise Damaged(f"'{folder}' is no launch: {why}") from None
+    values |= {key: tuple(values[key]) for key in ("grid", "block", "not_recorded")}
+    return RecordedLaunch(**{**values, "blocks": blocks, "arguments": given}, folders=(folder,))
 
 
-def _parsed(content: bytes) -> Any:
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise Damaged(shown(str(error))) from None
-    return _get(found, "format", lambda v: v == FORMAT, f"{FORMAT} for this mgpu_rt") and found
+# ---- the fields: which values are good, and what a value has to be ----
+
+_Field = tuple[Callable[[Any], bool], str]
 
 
-def _launch_of(found: Any, folder: Path) -> RecordedLaunch:
-    blocks = tuple(map(_block, _list(found, "blocks")))
-    is_text = [isinstance(words, str) for words in _list(found, "not_recorded")]
-    return RecordedLaunch(
-        kernel=_get(found, "kernel", _is_name, "a name"),
-        label=_get(found, "label", _is_name, "a name"),
-        image=_hash(found, "image"),
-        grid=_three(found, "grid"),
-        block=_three(found, "block"),
-        shared=_number(found, "shared", 31),
-        arguments=tuple(_argument(argument, blocks) for argument in _list(found, "arguments")),
-        blocks=blocks,
-        not_recorded=tuple(
-            _get(found, "not_recorded", lambda _: all(is_text), "a list of sentences")
-        ),
-        number=_number(found, "number", 64, 1),
-        folders=(folder,),
-    )
-
-
-def _block(found: Any) -> Block:
-    address, size = _number(found, "address", 64), _number(found, "size", 47, 1)
-    asked = None if found.get("asked") is None else _number(found, "asked", 47, 1)
-    if asked is not None:
-        _get(found, "asked", lambda _: asked <= size, f"at most the block's {size} bytes")
-    return Block(address, size, _hash(found, "before"), _hash(found, "after"), asked)
-
-
-def _argument(found: Any, blocks: tuple[Block, ...]) -> Argument:
-    digits = re.compile("([0-9a-f]{2})*").fullmatch
-    right = "hex digits, two for each byte"
-    text = _get(found, "content", lambda v: isinstance(v, str) and bool(digits(v)), right)
-    content = bytes.fromhex(text)
-    if _get(found, "block", lambda _: True, "") is None:
-        return Argument(content)
-    block, offset = _number(found, "block", 32), _number(found, "offset", 47)
-    _get(found, "block", lambda v: v < len(blocks), f"one of its {len(blocks)} blocks of memory")
-    size = blocks[block].size
-    _get(found, "offset", lambda v: v < size, f"within the block's {size} bytes")
-    return Argument(content, block, offset)
-
-
-def _get(found: Any, key: str, good: Callable[[Any], bool], right: str) -> Any:
-    """Returns a value that is `good`. Raises Damaged, which says what the value has to be."""
-    if not isinstance(found, dict) or key not in found:
-        raise Damaged(f"'{key}' is missing")
-    if not good(found[key]):
-        raise Damaged(f"'{key}' is {shown(repr(found[key]))}, and has to be {right}")
-    return found[key]
-
-
-def _list(found: Any, key: str) -> list[Any]:
-    return _get(found, key, lambda v: isinstance(v, list), "a list")
-
-
-def _number(found: Any, key: str, bits: int, least: int = 0) -> int:
+def _number(bits: int, least: int = 0) -> _Field:
     right = f"a number from {least} to 2^{bits} - 1"
-    return _get(found, key, lambda v: type(v) is int and least <= v < 1 << bits, right)
+    return lambda v: type(v) is int and least <= v < 1 << bits, right
 
 
-def _three(found: Any, key: str) -> tuple[int, int, int]:
-    def good(value: list[Any]) -> bool:
-        return len(value) == 3 and all(type(s) is int and 0 < s < 1 << 32 for s in value)
-
-    _list(found, key)
-    x, y, z = _get(found, key, good, "three sizes from 1 to 2^32 - 1")
-    return x, y, z
-
-
-def _hash(found: Any, key: str) -> str:
-    digits = re.compile("[0-9a-f]{64}").fullmatch
-    right = "a SHA-256 as 64 hex digits"
-    return _get(found, key, lambda v: isinstance(v, str) and bool(digits(v)), right)
+def _list(good: Callable[[Any], bool], right: str) -> _Field:
+    return lambda v: isinstance(v, list) and all(map(good, v)), right
 
 
 def _is_name(value: Any) -> bool:
@@ -176,3 +113,68 @@ def _is_name(value: Any) -> bool:
         return isinstance(value, str) and b"\0" not in value.encode(errors="surrogateescape")
     except UnicodeEncodeError:
         return False
+
+
+def _digits(pattern: str) -> Callable[[Any], bool]:
+    return lambda v: isinstance(v, str) and re.fullmatch(pattern, v) is not None
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and 0 < value < 1 << 32
+
+
+_NAME = (_is_name, "a name")
+_HASH = (_digits("[0-9a-f]{64}"), "a SHA-256 as 64 hex digits")
+_ANY = _list(lambda _: True, "a list")
+_SIZES = (lambda v: _ANY[0](v) and len(v) == 3 and all(map(_is_size, v)), "three sizes from 1 up")
+
+_BLOCK: dict[str, _Field] = {
+    "address": _number(64),
+    "size": _number(47, 1),
+    "before": _HASH,
+    "after": _HASH,
+    "asked": (lambda v: v is None or _number(47, 1)[0](v), "null or a number of bytes"),
+}
+_ARGUMENT: dict[str, _Field] = {
+    "content": (_digits("([0-9a-f]{2})*"), "hex digits, two for each byte"),
+    "block": (lambda v: v is None or _number(32)[0](v), "null or the number of a block"),
+    "offset": _number(47),
+}
+_LAUNCH: dict[str, _Field] = {
+    "kernel": _NAME,
+    "label": _NAME,
+    "image": _HASH,
+    "grid": _SIZES,
+    "block": _SIZES,
+    "shared": _number(31),
+    "arguments": _ANY,
+    "blocks": _ANY,
+    "not_recorded": _list(lambda v: isinstance(v, str), "a list of sentences"),
+    "number": _number(64, 1),
+}
+
+
+def _checked(found: Any, fields: Mapping[str, _Field]) -> dict[str, Any]:
+    """Returns the values of these fields. Raises Damaged, which says what a value has to be."""
+    for key, (good, right) in fields.items():
+        if not isinstance(found, dict) or key not in found:
+            raise Damaged(f"'{key}' is missing")
+        if not good(found[key]):
+            raise Damaged(f"'{key}' is {shown(repr(found[key]))}, and has to be {right}")
+    block = {key: found[key] for key in fields}
+    if (block.get("asked") or 0) > block.get("size", 0):
+        raise Damaged(f"'asked' is more than the block's {block['size']} bytes")
+    return block
+
+
+def _argument(found: Any, blocks: tuple[Block, ...]) -> Argument:
+    values = _checked(found, _ARGUMENT)
+    argument = Argument(**{**values, "content": bytes.fromhex(values["content"])})
+    if argument.block is not None:
+        if argument.block >= len(blocks):
+            many = f"one of its {len(blocks)} blocks of memory"
+            raise Damaged(f"'block' is {argument.block}, and has to be {many}")
+        if argument.offset >= (size := blocks[argument.block].size):
+            within = f"within the block's {size} bytes"
+            raise Damaged(f"'offset' is {argument.offset}, and has to be {within}")
+    return argument

@@ -9,10 +9,9 @@ recorded. Any number of processes may record in one folder.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from itertools import count
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from mgpu_rt.runtime._folder import LaunchFolder
 from mgpu_rt.runtime._hip import CopyFailed, Hip
@@ -20,9 +19,7 @@ from mgpu_rt.runtime._objects import POINTERS, may_point
 from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
 
 if TYPE_CHECKING:
-    from mgpu_rt.runtime._objects import Buffer, Launch
-
-Content = TypeVar("Content", bytes, str)
+    from mgpu_rt.runtime._objects import Launch
 
 
 class NotRecorded(Exception):
@@ -40,10 +37,15 @@ class Recorder:
         launch: Launch,
         number: int,
         asked: Mapping[int, int] = MappingProxyType({}),
+        *,
+        hashes: bool = False,
     ) -> None:
         """`asked` maps a block's address to the number of bytes that the program requested, and may
-        lack blocks. HIP knows only sizes that the library has rounded up."""
-        self._path, self._launch, self._number, self._asked = folder, launch, number, asked
+        lack blocks. HIP knows only sizes that the library has rounded up. With `hashes`, the
+        recording has hashes in place of memory contents, so it can only be compared."""
+        self._path, self._launch, self._number = folder, launch, number
+        self._asked, self._hashes = asked, hashes
+        self.label = launch.kernel.label
 
     def before(self) -> None:
         """Records the content of device memory before the launch."""
@@ -79,79 +81,57 @@ class Recorder:
             raise NotRecorded(f"it failed with {error}")
         launch, kernel = self._launch, self._launch.kernel
         assert kernel.image is not None
-        arguments, missing = self._arguments()
-        missing += self._missing
-        blocks = [
-            Block(
-                buffer.address,
-                buffer.size,
-                before,
-                self._kept(at, after=True),
-                self._asked_of(buffer),
-            )
-            for at, buffer, before in zip(count(), self._buffers, self._before)
-        ]
+        arguments = tuple(self._argument(at) for at in range(len(launch.raw)))
+        blocks = []
+        for at, buffer in enumerate(self._buffers):
+            asked = self._asked.get(buffer.address, 0)
+            known = asked if 0 < asked < buffer.size else None
+            after = self._kept(at, after=True)
+            blocks.append(Block(buffer.address, buffer.size, self._before[at], after, known))
         recorded = RecordedLaunch(
             kernel=kernel.name,
-            label=self._label(),
+            label=self.label,
             image=self._folder.keep(kernel.image.content),
             grid=launch.grid,
             block=launch.block,
             shared=launch.shared,
             arguments=arguments,
             blocks=tuple(blocks),
-            not_recorded=tuple(missing),
+            not_recorded=tuple(self._missing),
             number=self._number,
         )
+        self._folder.finish(recorded.as_json())
+        if self._hashes:
+            return []
         size = sum(buffer.size for buffer in self._buffers)
         said = f"recorded launch {self._number} of {kernel.label}, {size} bytes, in {self._path}"
-        self._folder.finish(recorded.as_json())
-        return [said, *(f"not recorded: {words}" for words in missing)]
-
-    def _asked_of(self, buffer: Buffer) -> int | None:
-        asked = self._asked.get(buffer.address, 0)
-        return asked if 0 < asked < buffer.size else None
+        return [said, *(f"not recorded: {words}" for words in self._missing)]
 
     def _kept(self, number: int, *, after: bool = False) -> str:
-        """Stores the present content of a block, and returns the content's hash."""
-        content = self._read(number, self._buffers[number].content)
+        """Stores the present content of a block, and returns the content's hash. Waits for the work
+        on the launch's stream."""
+        buffer, stream = self._buffers[number], self._launch.stream
+        try:
+            if self._hashes:
+                return buffer.sha256(stream)
+            content = buffer.content(stream)
+        except CopyFailed as error:
+            raise NotRecorded(f"memory block {number} was not read: {error}") from None
         if not after:
             self._missing += self._pointers_in(number, content)
         return self._folder.keep(content)
 
-    def _read(self, number: int, read: Callable[[int], Content]) -> Content:
-        """Reads a block with the function `read`, which waits for the work on the launch's
-        stream."""
-        try:
-            return read(self._launch.stream)
-        except CopyFailed as error:
-            raise NotRecorded(f"memory block {number} was not read: {error}") from None
-
-    def _label(self) -> str:
-        return self._launch.kernel.label
-
-    def _arguments(self) -> tuple[tuple[Argument, ...], list[str]]:
-        """Returns the arguments, and a sentence for each pointer whose memory was not found."""
-        found, missing = [], []
-        launch = self._launch
-        for number, (argument, raw) in enumerate(
-            zip(launch.kernel.arguments, launch.raw, strict=True)
-        ):
-            address = int.from_bytes(raw, "little") if may_point(argument) else 0
-            block = self._block_at(address)
-            offset = address - self._buffers[block].address if block is not None else 0
-            found.append(Argument(raw, block, offset))
-            if address and block is None and argument.kind in POINTERS:
-                missing.append(
-                    f"what argument {number} points to, {address:#x}: no device memory of HIP's"
-                )
-        return tuple(found), missing
-
-    def _block_at(self, address: int) -> int | None:
-        for number, buffer in enumerate(self._buffers):
+    def _argument(self, number: int) -> Argument:
+        """Returns an argument. Notes a pointer whose memory was not found."""
+        argument, raw = self._launch.kernel.arguments[number], self._launch.raw[number]
+        address = int.from_bytes(raw, "little") if may_point(argument) else 0
+        for at, buffer in enumerate(self._buffers):
             if buffer.address <= address < buffer.address + buffer.size:
-                return number
-        return None
+                return Argument(raw, at, address - buffer.address)
+        if address and argument.kind in POINTERS:
+            why = f"{address:#x}: no device memory of HIP's"
+            self._missing.append(f"what argument {number} points to, {why}")
+        return Argument(raw)
 
     def _pointers_in(self, number: int, content: bytes) -> list[str]:
         """Returns a sentence for each block to which `content` seems to contain pointers. In a

@@ -55,13 +55,8 @@ class Replayed:
         if len(seconds) > 1:
             took = f"median {took}, best {best:.1f} µs, of {len(seconds)}"
             where = f" in iteration {self.iteration}"
-        how = (
-            f"DIFFERS{where}"
-            if not self.same
-            else "same"
-            if self.blocks
-            else "no memory to compare"
-        )
+        same = "same" if self.blocks else "no memory to compare"
+        how = same if self.same else f"DIFFERS{where}"
         head = f"{shown(self.kernel)}: {how}, {took}"
         return "\n".join([head, *map(str, self.differences), *self.outside])
 
@@ -253,11 +248,11 @@ class _Replay:
         library, name = self._library, self._launch.kernel
         library.take_error()
         self._kept = library.ffi.from_buffer(self._code)
-        self._module = library.mgpuModuleLoad(self._kept, len(self._code))
+        module = library.mgpuModuleLoad(self._kept, len(self._code))
         library.check("the image was not loaded")
-        finally_(library.mgpuModuleUnload, self._module)
+        finally_(library.mgpuModuleUnload, module)
         encoded = name.encode(errors="surrogateescape")
-        self._function = library.mgpuModuleGetFunction(self._module, encoded)
+        self._function = library.mgpuModuleGetFunction(module, encoded)
         library.check(f"the image has no kernel '{shown(name)}'")
         self._stream = library.mgpuStreamCreate()
         library.check("there is no stream")
@@ -269,29 +264,27 @@ class _Replay:
             library.check(f"out of memory: {room} bytes")
             finally_(library.mgpuMemFree, place, self._stream)
             self._places.append(place)
-        self._params = self._pointers()
+        self._passed = [library.ffi.from_buffer(c) for c in self._arguments()]
+        self._params = library.ffi.new("void *[]", self._passed)
 
     def _address(self, at: int) -> int:
         return int(self._library.ffi.cast("uintptr_t", self._places[at])) + self._guard
 
-    def _pointers(self) -> Any:
-        """Returns the arguments in the form that a launch needs."""
-        ffi = self._library.ffi
-        self._passed = []
+    def _arguments(self) -> Iterator[bytes]:
         for argument in self._launch.arguments:
-            content = argument.content
-            if argument.block is not None:
+            if argument.block is None:
+                yield argument.content
+            else:
                 address = self._address(argument.block) + argument.offset
-                content = address.to_bytes(POINTER, "little")
-            self._passed.append(ffi.from_buffer(content))
-        return ffi.new("void *[]", self._passed)
+                yield address.to_bytes(POINTER, "little")
 
     def once(self) -> float:
         """Makes one launch on the recorded memory; returns the launch's seconds."""
         library, launch = self._library, self._launch
         guard = bytes([GUARD_BYTE]) * self._guard
         for at, content in enumerate(self._before):
-            self._copy(self._address(at) - self._guard, guard + content + guard)
+            full = guard + content + guard
+            self._copy(self._address(at) - self._guard, library.ffi.from_buffer(full), len(full))
         sizes = (*launch.grid, *launch.block, launch.shared)
         null, count = library.ffi.NULL, len(self._passed)
         begin = time.perf_counter()
@@ -301,20 +294,16 @@ class _Replay:
         library.check(f"kernel '{shown(launch.kernel)}' was not launched")
         return seconds
 
-    def _copy(self, to: int, content: bytes) -> None:
+    def _copy(self, to: Any, source: Any, size: int) -> None:
         library, ffi = self._library, self._library.ffi
-        source = ffi.from_buffer(content)
-        library.mgpuMemcpy(ffi.cast("void *", to), source, len(content), self._stream)
+        places = (ffi.cast("void *", place) for place in (to, source))
+        library.mgpuMemcpy(*places, size, self._stream)
         library.mgpuStreamSynchronize(self._stream)
-        library.check("the recorded memory was not copied to the device")
+        library.check(f"{size} bytes were not copied")
 
     def _read(self, address: int, size: int) -> bytes:
-        library, ffi = self._library, self._library.ffi
         content = bytearray(size)
-        source = ffi.cast("void *", address)
-        library.mgpuMemcpy(ffi.from_buffer(content), source, size, self._stream)
-        library.mgpuStreamSynchronize(self._stream)
-        library.check("the memory that the launch left was not copied back")
+        self._copy(self._library.ffi.from_buffer(content), address, size)
         return bytes(content)
 
     def content(self, at: int) -> bytes:
@@ -326,10 +315,8 @@ class _Replay:
         for at, content in enumerate(self._before):
             for where, address in (("before", -GUARD), ("behind", len(content))):
                 guard = self._read(self._address(at) + address, GUARD)
-                if guard == GUARD * bytes([GUARD_BYTE]):
-                    continue
-                wrong = [i for i, byte in enumerate(guard) if byte != GUARD_BYTE]
-                away = GUARD - 1 - wrong[-1] if where == "before" else wrong[0]
-                nearest = f"{away:,} bytes from the block" if away else "next to the block"
-                place = f"{where} memory block {at}"
-                yield f"{len(wrong):,} bytes {place} were written, the nearest {nearest}"
+                if wrong := [i for i, byte in enumerate(guard) if byte != GUARD_BYTE]:
+                    away = GUARD - 1 - wrong[-1] if where == "before" else wrong[0]
+                    nearest = f"{away:,} bytes from the block" if away else "next to the block"
+                    place = f"{where} memory block {at}"
+                    yield f"{len(wrong):,} bytes {place} were written, the nearest {nearest}"

@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.setup.sides import (
-    CHAIN_GRAPH,
     EXCLUSIVE,
     GRAPH,
     HAND_GRAPH,
@@ -43,7 +42,6 @@ COLOURS = {
     NO_EVENTS: "#d1e5f0",
     HOISTED: "#555555",
     GRAPH: "#1b7837",
-    CHAIN_GRAPH: "#5aae61",
     HAND_GRAPH: "#a6dba0",
 }
 STYLE = {

@@ -4,7 +4,6 @@
 #include "abi/lifecycle.h"
 #include "abi/override.h"
 #include "driver/hip.h"
-#include "driver/hip_search.h"
 #include "driver/report.h"
 #include "graphs/build.h"
 #include "graphs/graphs.h"
@@ -22,8 +21,6 @@
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"
 #include "telemetry/recording/recorder.h"
-
-#include <stdio.h>
 
 const char *mgpu_rt_version(void) {
     return MGPU_RT_VERSION;
@@ -81,11 +78,7 @@ void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
 }
 
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph) {
-    return graph ? (size_t)graph->node_count : 0;
-}
-
-char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph) {
-    return graph_dot(graph);
+    return graph ? graph->node_count : 0;
 }
 
 int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
@@ -176,20 +169,6 @@ unsigned mgpu_rt_failures(void) {
 unsigned mgpu_rt_event_flags(void) {
     runtime_start();
     return event_flags();
-}
-
-char *mgpu_rt_find_hip(void) {
-    char *text = NULL;
-    size_t size;
-    FILE *lines = open_memstream(&text, &size);
-    if (!lines)
-        return NULL;
-    struct hip_candidates found = hip_search();
-    for (size_t i = 0; i < found.count; i++)
-        fprintf(lines, "%s\t%s\n", found.list[i].place, found.list[i].path);
-    hip_search_free(&found);
-    fclose(lines);
-    return text;
 }
 
 unsigned long long mgpu_rt_epoch(void) {

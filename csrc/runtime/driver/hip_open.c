@@ -1,25 +1,30 @@
 #include "driver/hip_open.h"
-#include "driver/hip_search.h"
 #include "driver/report.h"
 #include "driver/symbols.h"
 #include "mgpu.h"
+#include "process/lines.h"
 #include "process/mapped.h"
-#include "proof.h"
+#include "process/options.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+
+/* HIP's file names, newest first. mgpu_rt/_hip_search.py has the same names and folders. */
+static const char *const names[] = {"libamdhip64.so.8", "libamdhip64.so.7", "libamdhip64.so.6",
+                                    "libamdhip64.so.5", "libamdhip64.so"};
 
 static struct advice not_found = {
-    .text = "no HIP library (libamdhip64) was found, so nothing runs on a GPU. Tried: %s. Set "
-            "MGPU_RT_HIP to its path, or ROCM_PATH to ROCm's directory; with no AMD GPU: `mgpu-rt "
-            "run --device softgpu -- PROGRAM`; on NVIDIA's GPUs: --device cuda",
+    .text =
+        "no HIP library (libamdhip64) was found, so nothing runs on a GPU. Tried: ROCM_PATH, the "
+        "loader's paths, /opt/rocm%s. Set MGPU_RT_HIP to its path, or ROCM_PATH to ROCm's "
+        "directory; with no AMD GPU: `mgpu-rt run --device softgpu -- PROGRAM`; on NVIDIA's "
+        "GPUs: --device cuda",
     .leads_to = NOTHING_RUNS};
 static struct advice not_as_named = {
-    .text = "no HIP library, so nothing runs on a GPU: MGPU_RT_HIP names %s. Set MGPU_RT_HIP to "
-            "the path of a libamdhip64, or unset it, so that mgpu_rt searches for HIP",
+    .text = "no HIP library, so nothing runs on a GPU: MGPU_RT_HIP names %s%s. Set MGPU_RT_HIP "
+            "to the path of a libamdhip64, or unset it, so that mgpu_rt searches for HIP",
     .leads_to = NOTHING_RUNS};
 static struct advice two_of_them = {
     .text = "this process has two HIP libraries: the program uses %s, and mgpu_rt uses %s. Each "
@@ -71,22 +76,12 @@ static void resolve_witness(struct witness_functions *functions, void *library) 
     *(void **)&functions->ask_rocr = dlsym(library, "hsa_system_get_info");
 }
 
-/* The libraries that hip_open has tried so far, as text for a message, and the way in which
- * hip_open opens a library. */
+/* The reasons why libraries cannot be used, as text for a message. */
 struct attempts {
     char text[2048];
-    size_t used;
-    bool own; /* HIP's symbols are bound within HIP */
+    bool searching; /* a library that is absent needs no reason */
+    bool own;       /* HIP's symbols are bound within HIP */
 };
-
-static void note(struct attempts *attempts, const char *name, const char *reason) {
-    const int length =
-        snprintf(attempts->text + attempts->used, sizeof attempts->text - attempts->used,
-                 "%s%s%s%s%s", attempts->used ? ", " : "", name, reason ? " (" : "",
-                 reason ? reason : "", reason ? ")" : "");
-    if (length > 0 && attempts->used + (size_t)length < sizeof attempts->text)
-        attempts->used += (size_t)length;
-}
 
 /* Finds the path of HIP, according to the loader. */
 static void read_path(struct hip_library *library, void *handle, const char *name) {
@@ -100,9 +95,8 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
                    struct attempts *attempts) {
     const char *lacking = resolve(&library->functions, handle);
     if (lacking) {
-        char reason[128];
-        snprintf(reason, sizeof reason, "it has no function %s", lacking);
-        note(attempts, name, reason);
+        text_append(attempts->text, sizeof attempts->text, "; %s: it has no function %s", name,
+                    lacking);
         return false;
     }
     if (attempts->own)
@@ -113,52 +107,40 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
     return true;
 }
 
-/* The loader would block for ever on a FIFO that no process writes. */
-static bool is_fifo(const char *name) {
-    struct stat found;
-    return strchr(name, '/') && stat(name, &found) == 0 && S_ISFIFO(found.st_mode);
-}
-
 static bool try_name(struct hip_library *library, const char *name, struct attempts *attempts) {
-    if (DOUBT(library_is_a_fifo, is_fifo(name))) {
-        note(attempts, name, "it is a FIFO");
-        return false;
-    }
     void *handle = dlopen(name, symbols_flags(attempts->own));
-    if (!handle) {
-        /* If the file is absent, the message lists only the file's name, because the loader's
-         * reason would just repeat the name. */
-        const char *error = dlerror();
-        const bool absent = error && strstr(error, "No such file");
-        note(attempts, name, absent ? NULL : error);
+    if (handle && accept(library, handle, name, attempts))
+        return true;
+    if (handle) {
+        dlclose(handle);
         return false;
     }
-    if (accept(library, handle, name, attempts))
-        return true;
-    dlclose(handle);
+    const char *error = dlerror();
+    if (error && !(attempts->searching && strstr(error, "No such file")))
+        text_append(attempts->text, sizeof attempts->text, "; %s", error);
     return false;
 }
 
-static bool try_all(struct hip_library *library, struct attempts *attempts) {
-    void *mapped = mapped_library("libamdhip64.so", library->path, sizeof library->path);
-    if (mapped && accept(library, mapped, library->path, attempts))
-        return true;
-    struct hip_candidates found = hip_search();
+/* Tries HIP's names in a folder, in `below` of that folder; "": in the loader's folders. */
+static bool try_folder(struct hip_library *library, const char *folder, const char *below,
+                       struct attempts *attempts) {
     bool opened = false;
-    if (found.incomplete) { /* the missing file may be the one that the user has named */
-        hip_search_free(&found);
-        found = hip_search();
+    for (size_t i = 0; folder && !opened && i < sizeof names / sizeof *names; i++) {
+        char path[sizeof library->path] = "";
+        text_append(path, sizeof path, "%s%s%s", folder, below, names[i]);
+        opened = try_name(library, path, attempts);
     }
-    for (size_t i = 0; i < found.count && !opened; i++) {
-        opened = try_name(library, found.list[i].path, attempts);
-        if (opened)
-            report_verbose("chose the %s of %zu HIP libraries, found by %s", i ? "next" : "first",
-                           found.count, found.list[i].place);
-    }
-    if (!found.count)
-        note(attempts, hip_places, NULL);
-    hip_search_free(&found);
     return opened;
+}
+
+/* A library that the process has mapped comes first: two HIPs do not know each other's objects. */
+static bool search(struct hip_library *library, struct attempts *attempts) {
+    void *mapped = mapped_library("libamdhip64.so", library->path, sizeof library->path);
+    attempts->searching = true;
+    return (mapped && accept(library, mapped, library->path, attempts)) ||
+           try_folder(library, options_path_variable("ROCM_PATH"), "/lib/", attempts) ||
+           try_folder(library, "", "", attempts) ||
+           try_folder(library, "/opt/rocm", "/lib/", attempts);
 }
 
 /* ---- two in one process ---- */
@@ -170,13 +152,15 @@ static void look_for_another(const struct hip_library *library) {
 }
 
 bool hip_open(struct hip_library *library, const char *wanted, bool silent) {
-    struct attempts attempts = {.used = 0, .own = symbols_own()};
+    struct attempts attempts = {.own = symbols_own()};
     const bool found =
-        wanted[0] ? try_name(library, wanted, &attempts) : try_all(library, &attempts);
+        wanted[0] ? try_name(library, wanted, &attempts) : search(library, &attempts);
     if (!found) {
         library->path[0] = '\0';
-        if (!silent)
-            report_once(wanted[0] ? &not_as_named : &not_found, attempts.text);
+        if (!silent && wanted[0])
+            report_once(&not_as_named, wanted, attempts.text);
+        else if (!silent)
+            report_once(&not_found, attempts.text);
         return false;
     }
     look_for_another(library);

@@ -1,5 +1,4 @@
 #include "graphs/build.h"
-#include "driver/cuda.h"
 #include "driver/device.h"
 #include "driver/hip.h"
 #include "driver/report.h"
@@ -10,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 __thread struct mgpu_rt_graph *graph_building;
 
@@ -71,46 +69,6 @@ void graph_list_free(void **list) {
         *list = *entry;
 }
 
-/* ---- streams and events ---- */
-
-struct graph_stream *graph_stream(hipStream_t handle) {
-    struct mgpu_rt_graph *graph = graph_building;
-    for (int i = 0; i < graph->stream_count; i++)
-        if (graph->streams[i].handle == handle)
-            return &graph->streams[i];
-    if (graph->stream_count == GRAPH_STREAMS) {
-        graph_fail("it has work on more than %d streams", GRAPH_STREAMS);
-        return NULL;
-    }
-    struct graph_stream *stream = &graph->streams[graph->stream_count++];
-    *stream = (struct graph_stream){.handle = handle};
-    return stream;
-}
-
-struct graph_event *graph_event(hipEvent_t handle) {
-    struct graph_event *event = graph_building->events;
-    while (event && event->handle != handle)
-        event = event->next;
-    return event;
-}
-
-struct graph_event *graph_event_insert(hipEvent_t handle) {
-    struct graph_event *event = graph_event(handle);
-    if (!event && (event = graph_list_add(&graph_building->events, sizeof *event)))
-        event->handle = handle;
-    return event;
-}
-
-void graph_event_remove(hipEvent_t handle) {
-    void **link = &graph_building->events;
-    struct graph_event *event;
-    while ((event = *link) && event->handle != handle)
-        link = &event->next;
-    if (event)
-        *link = event->next;
-    free(event);
-}
-
 /* ---- memory ---- */
 
 static bool is_own(const char *address) {
@@ -142,69 +100,4 @@ void graph_note_memory(void *address) {
         memory->block = block;
         memory->uses = load_relaxed(&block->uses);
     }
-}
-
-/* ---- what comes after what ---- */
-
-void clock_join(struct vector_clock *clock, const struct vector_clock *other) {
-    for (int i = 0; i < GRAPH_STREAMS; i++)
-        if (other->node[i] > clock->node[i])
-            clock->node[i] = other->node[i];
-}
-
-struct vector_clock graph_now(void) {
-    struct vector_clock now = graph_building->host;
-    for (int i = 0; i < graph_building->stream_count; i++)
-        clock_join(&now, &graph_building->streams[i].clock);
-    return now;
-}
-
-/* HIP 6.4.3 and 7.2.4 crash at the launch of a graph that forks and joins. So on HIP 6 and later
- * each node follows the previous node, an order that is right for every program. */
-static bool is_chain(void) {
-    return DOUBT(hip_crashes_over_forks, !cuda_present() && hip_version >= HIP_6_0);
-}
-
-static void add_place(struct graph_place *place, int number) {
-    place->after[place->count] = graph_building->nodes[number].handle;
-    place->numbers[place->count++] = number;
-}
-
-struct graph_place graph_place(struct graph_stream *stream) {
-    struct graph_place place = {.count = 0};
-    const struct vector_clock all = graph_now();
-    clock_join(&stream->clock, stream->handle ? &graph_building->host : &all);
-    if (is_chain()) {
-        if (graph_building->node_count)
-            add_place(&place, graph_building->node_count - 1);
-        return place;
-    }
-    for (int i = 0; i < GRAPH_STREAMS; i++) {
-        if (stream->clock.node[i])
-            add_place(&place, stream->clock.node[i] - 1);
-    }
-    return place;
-}
-
-void graph_add(struct graph_stream *stream, const struct graph_place *place, hipGraphNode_t handle,
-               const char *label) {
-    struct mgpu_rt_graph *graph = graph_building;
-    if (graph->node_count == graph->node_room) {
-        const int room = graph->node_room ? 2 * graph->node_room : 64;
-        struct graph_node *nodes = realloc(graph->nodes, (size_t)room * sizeof *nodes);
-        if (!nodes) {
-            graph_fail("out of memory");
-            return;
-        }
-        graph->nodes = nodes;
-        graph->node_room = room;
-    }
-    struct graph_node *node = &graph->nodes[graph->node_count];
-    node->handle = handle;
-    snprintf(node->label, sizeof node->label, "%s", label);
-    memcpy(node->after, place->numbers, sizeof node->after);
-    node->after_count = place->count;
-    stream->clock.node[stream - graph->streams] = ++graph->node_count;
-    if (DOUBT(null_stream_is_before_all, !stream->handle))
-        clock_join(&graph->host, &stream->clock);
 }

@@ -11,7 +11,7 @@
 #include "shared/thread.h"
 #include "streams/streams.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 
 static const char launch_call[] =
     "hipGraphAddKernelNode(&node, graph, dependencies, count, &params)";
@@ -20,59 +20,60 @@ static const char copy_call[] =
     "hipGraphAddMemcpyNode1D(&node, graph, dependencies, count, dst, src, sizeBytes, "
     "hipMemcpyDefault)";
 
-/* ---- streams and events: edges ---- */
+/* ---- streams and events ---- */
 
-static void built_synchronize(hipStream_t handle) {
-    const struct graph_stream *stream = graph_stream(handle);
-    if (!stream)
+static void built_synchronize(hipStream_t stream) {
+    (void)stream; /* later nodes follow the stream's nodes */
+}
+
+/* Returns the pointer to an event in the graph's list. The list contains the events that were
+ * created or recorded since the graph was begun. For other events, the pointer is NULL. */
+static void **find_event(hipEvent_t handle) {
+    void **link = &graph_building->events;
+    for (struct graph_event *event; (event = *link) && event->handle != handle;)
+        link = &event->next;
+    return link;
+}
+
+static void insert_event(hipEvent_t handle) {
+    if (*find_event(handle))
         return;
-    const struct vector_clock all = graph_now();
-    PROOF_STEP(wait_for_a_stream_is_an_edge,
-               clock_join(&graph_building->host, handle ? &stream->clock : &all));
+    struct graph_event *event = graph_list_add(&graph_building->events, sizeof *event);
+    if (event)
+        event->handle = handle;
 }
 
 static hipEvent_t built_event_create(void) {
     const hipEvent_t handle = told_mgpuEventCreate();
     if (handle)
-        (void)graph_event_insert(handle);
+        insert_event(handle);
     return handle;
 }
 
 static void built_event_destroy(hipEvent_t handle) {
-    graph_event_remove(handle);
+    void **link = find_event(handle);
+    struct graph_event *event = *link;
+    if (event)
+        *link = event->next;
+    free(event);
     impl_mgpuEventDestroy(handle);
 }
 
-static void built_record(hipEvent_t handle, hipStream_t stream_handle) {
-    struct graph_stream *stream = graph_stream(stream_handle);
-    struct graph_event *event = stream ? graph_event_insert(handle) : NULL;
-    if (!event)
-        return;
-    clock_join(&stream->clock, &graph_building->host);
-    const struct vector_clock all = graph_now();
-    event->recorded = true;
-    event->clock = stream_handle ? stream->clock : all;
+static void built_record(hipEvent_t handle, hipStream_t stream) {
+    (void)stream; /* later nodes follow all nodes so far */
+    insert_event(handle);
 }
 
-static void built_wait_event(hipStream_t stream_handle, hipEvent_t handle) {
-    const struct graph_event *event = graph_event(handle);
-    struct graph_stream *stream = graph_stream(stream_handle);
-    if (!event)
-        PROOF_STEP(event_is_of_the_graph,
-                   graph_fail("it waits for event %p, which the program created before the graph",
-                              (void *)handle));
-    else if (stream && event->recorded)
-        PROOF_STEP(wait_of_a_stream_is_an_edge, clock_join(&stream->clock, &event->clock));
+static void built_wait_event(hipStream_t stream, hipEvent_t handle) {
+    (void)stream;
+    if (!PROOF(event_is_of_the_graph, *find_event(handle)))
+        graph_fail("it waits for event %p, which the program created before the graph",
+                   (void *)handle);
 }
 
 /* LLVM 22 and older also pass streams as events. */
 static void built_event_synchronize(hipEvent_t handle) {
-    const struct graph_event *event = graph_event(handle);
-    if (event && event->recorded)
-        PROOF_STEP(wait_for_an_event_is_an_edge, clock_join(&graph_building->host, &event->clock));
-    else if (!event && stream_known((hipStream_t)handle))
-        built_synchronize((hipStream_t)handle);
-    else if (!event)
+    if (!*find_event(handle) && !stream_known((hipStream_t)handle))
         impl_mgpuEventSynchronize(handle);
 }
 
@@ -91,18 +92,14 @@ static struct graph_block *block_of(const void *address) {
     return block;
 }
 
-/* Hands out a block of this graph that the program has freed. All later nodes follow the nodes that
- * preceded the mgpuMemFree. */
+/* Hands out a block of this graph that the program has freed; NULL if there is none. */
 static struct graph_block *serve_again(uint64_t bytes) {
     struct graph_block *block = graph_building->blocks;
     while (block && !(block->freed && block->bytes == block_class(bytes) &&
                       block_serve_graph(block->address, bytes)))
         block = block->next;
-    if (!block)
-        return NULL;
-    block->freed = false;
-    PROOF_STEP(memory_that_serves_again_is_an_edge,
-               clock_join(&graph_building->host, &block->clock));
+    if (block)
+        block->freed = false;
     return block;
 }
 
@@ -140,7 +137,7 @@ static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
 
 static void built_free(void *address, hipStream_t stream) {
     struct graph_block *block = block_of(address);
-    (void)stream; /* later users of the block follow all nodes so far */
+    (void)stream; /* a later user of the block follows all nodes so far */
     if (!address)
         return;
     if (!block ||
@@ -150,64 +147,62 @@ static void built_free(void *address, hipStream_t stream) {
     }
     block_tell(block_find(address), -1);
     block->freed = true;
-    block->clock = graph_now();
 }
 
-/* Adds a node to a stream. The macro calls HIP's `function`, whose last arguments are the last
- * arguments of the macro. */
-#define ADD_NODE(stream, expression, label, function, ...)                                         \
+/* Returns how many nodes the next node follows: the last node, or none. */
+static size_t predecessors(void) {
+    return PROOF_VALUE(node_follows_the_last_node, graph_building->node_count != 0, 0);
+}
+
+/* Adds a node. The macro calls HIP's `function`, whose last arguments are the last arguments of the
+ * macro. */
+#define ADD_NODE(expression, function, ...)                                                        \
     do {                                                                                           \
         hipGraphNode_t node_ = NULL;                                                               \
-        const struct graph_place place_ = graph_place(stream);                                     \
         pthread_mutex_lock(&graph_lock);                                                           \
-        const hipError_t error_ = hip.function(&node_, graph_building->graph, place_.after,        \
-                                               (size_t)place_.count, __VA_ARGS__);                 \
+        const hipError_t error_ = hip.function(                                                    \
+            &node_, graph_building->graph, &graph_building->last, predecessors(), __VA_ARGS__);    \
         pthread_mutex_unlock(&graph_lock);                                                         \
-        if (error_ == hipSuccess)                                                                  \
-            graph_add(stream, &place_, node_, label);                                              \
-        else                                                                                       \
+        if (error_ == hipSuccess) {                                                                \
+            graph_building->last = node_;                                                          \
+            graph_building->node_count++;                                                          \
+        } else {                                                                                   \
             graph_fail_call(expression, error_);                                                   \
+        }                                                                                          \
     } while (0)
 
-static void built_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
-    struct graph_stream *stream = graph_stream(handle);
-    char label[64];
-    if (!stream || graph_building->failed || !bytes)
+static void built_copy(void *to, void *from, size_t bytes, hipStream_t stream) {
+    (void)stream;
+    if (graph_building->failed || !bytes)
         return;
     PROOF_STEP(graph_copies_no_idle_memory, registrations_yield(to, bytes));
     PROOF_STEP(graph_copies_no_idle_memory, registrations_yield(from, bytes));
     graph_note_memory(to);
     graph_note_memory(from);
-    snprintf(label, sizeof label, "copy %zu bytes", bytes);
-    ADD_NODE(stream, copy_call, label, GraphAddMemcpyNode1D, to, from, bytes, hipMemcpyDefault);
+    ADD_NODE(copy_call, GraphAddMemcpyNode1D, to, from, bytes, hipMemcpyDefault);
 }
 
-static void add_fill(hipStream_t handle, const hipMemsetParams *params) {
-    struct graph_stream *stream = graph_stream(handle);
-    char label[64];
-    if (!stream || graph_building->failed || !params->width)
+static void add_fill(void *to, unsigned value, size_t count, unsigned element) {
+    if (graph_building->failed || !count)
         return;
-    graph_note_memory(params->dst);
-    snprintf(label, sizeof label, "fill %zu bytes", params->width * params->elementSize);
-    ADD_NODE(stream, fill_call, label, GraphAddMemsetNode, params);
+    graph_note_memory(to);
+    const hipMemsetParams params = {.dst = to,
+                                    .elementSize = element,
+                                    .height = 1,
+                                    .pitch = element * count,
+                                    .value = value,
+                                    .width = count};
+    ADD_NODE(fill_call, GraphAddMemsetNode, &params);
 }
 
 static void built_fill32(void *to, int value, size_t count, hipStream_t stream) {
-    add_fill(stream, &(hipMemsetParams){.dst = to,
-                                        .elementSize = 4,
-                                        .height = 1,
-                                        .pitch = 4 * count,
-                                        .value = (unsigned)value,
-                                        .width = count});
+    (void)stream;
+    add_fill(to, (unsigned)value, count, 4);
 }
 
 static void built_fill16(void *to, uint16_t value, size_t count, hipStream_t stream) {
-    add_fill(stream, &(hipMemsetParams){.dst = to,
-                                        .elementSize = 2,
-                                        .height = 1,
-                                        .pitch = 2 * count,
-                                        .value = value,
-                                        .width = count});
+    (void)stream;
+    add_fill(to, value, count, 2);
 }
 
 /* ---- modules and launches ---- */
@@ -278,20 +273,12 @@ static bool has_local_memory(int32_t bytes) {
     return error != hipSuccess || bytes <= most;
 }
 
-static void add_launch(hipStream_t handle, const hipKernelNodeParams *params) {
-    struct graph_stream *stream = graph_stream(handle);
-    char label[64] = "kernel";
-    if (!stream || graph_building->failed || !hold_module_of(params->func))
-        return;
-    module_function_name(params->func, label, sizeof label);
-    ADD_NODE(stream, launch_call, label, GraphAddKernelNode, params);
-}
-
 static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
                          intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                          hipStream_t stream, void **params, void **extra, size_t params_count) {
     static void *none[1]; /* HIP 5.2.3 and 5.7.1 require kernelParams or extra */
     const double threads = (double)blockX * (double)blockY * (double)blockZ;
+    (void)stream;
     (void)params_count;
     if (gridX < 1 || gridY < 1 || gridZ < 1 ||
         DOUBT(no_gpu_has_such_blocks, threads < 1 || threads > 1024) || !has_local_memory(smem)) {
@@ -301,13 +288,16 @@ static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY,
                    (int)smem);
         return;
     }
-    add_launch(stream, &(hipKernelNodeParams){
-                           .blockDim = {(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ},
-                           .extra = extra,
-                           .func = function,
-                           .gridDim = {(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ},
-                           .kernelParams = params || extra ? params : none,
-                           .sharedMemBytes = (unsigned)smem});
+    if (graph_building->failed || !hold_module_of(function))
+        return;
+    const hipKernelNodeParams node = {
+        .blockDim = {(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ},
+        .extra = extra,
+        .func = function,
+        .gridDim = {(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ},
+        .kernelParams = params || extra ? params : none,
+        .sharedMemBytes = (unsigned)smem};
+    ADD_NODE(launch_call, GraphAddKernelNode, &node);
 }
 
 static void built_set_device(int32_t device) {

@@ -9,7 +9,6 @@
 #include "memory/registrations.h"
 #include "modules/modules.h"
 #include "process/options.h"
-#include "process/printable.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
@@ -20,7 +19,6 @@
 #include "telemetry/counters.h"
 #include "telemetry/trace.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static const char launch_expression[] = "hipGraphLaunch(graph, stream)";
@@ -101,7 +99,6 @@ void graph_destroy(struct mgpu_rt_graph *graph) {
     graph_list_free(&graph->blocks);
     graph_list_free(&graph->modules);
     graph_list_free(&graph->memory);
-    free(graph->nodes);
     free(graph);
 }
 
@@ -306,35 +303,4 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     else if (begin)
         count_replay(graph, begin);
     return error == hipSuccess ? 0 : -1;
-}
-
-/* Escapes the label's characters, because a kernel may have any name. */
-static void print_label(FILE *out, const char *label) {
-    fputc('"', out);
-    while (*label) {
-        if (*label == '"' || *label == '\\')
-            fputc('\\', out);
-        fputc(next_printable(&label), out);
-    }
-    fputc('"', out);
-}
-
-char *graph_dot(const struct mgpu_rt_graph *graph) {
-    char *text = NULL;
-    size_t size;
-    FILE *out = graph ? open_memstream(&text, &size) : NULL;
-    if (!out)
-        return NULL;
-    fputs("digraph {\n", out);
-    for (int i = 0; i < graph->node_count; i++) {
-        const struct graph_node *node = &graph->nodes[i];
-        fprintf(out, "  %d [label=", i);
-        print_label(out, node->label);
-        fputs("]\n", out);
-        for (int j = 0; j < node->after_count; j++)
-            fprintf(out, "  %d -> %d\n", node->after[j], i);
-    }
-    fputs("}\n", out);
-    fclose(out);
-    return text;
 }

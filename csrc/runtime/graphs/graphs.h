@@ -9,14 +9,13 @@
 
 struct cache;
 
-/* Begins a graph, as mgpu_rt_graph_begin does. This function and the next four functions require
+/* Begins a graph, as mgpu_rt_graph_begin does. This function and the next three functions require
  * that the runtime has started. */
 int graph_begin(bool of_function); /* graph of `mgpu-rt lower --graph`: if HIP fails, the function
                                     * runs without a graph */
 struct mgpu_rt_graph *graph_end(void);
 int graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
 void graph_destroy(struct mgpu_rt_graph *graph);
-char *graph_dot(const struct mgpu_rt_graph *graph);
 
 /* Returns true if HIP no longer has the graph: the graph's device was reset, the process was
  * forked, or the process ends. */

@@ -153,26 +153,25 @@ static bool have_events(struct staging *staging, int device) {
     return true;
 }
 
-/* While the host copies one piece out of pinned memory, the device copies the next pieces. */
+/* Returns the bytes of the piece at an offset. */
+static size_t piece_at(const struct copy *copy, size_t at) {
+    return copy->bytes - at < STAGING_PIECE ? copy->bytes - at : STAGING_PIECE;
+}
+
+/* Submits the copy of each piece. While the host copies one piece out of pinned memory, the device
+ * copies the next pieces. */
 static hipError_t copy_pieces(const struct copy *copy, struct staging *staging) {
-    const size_t pieces = (copy->bytes + STAGING_PIECE - 1) / STAGING_PIECE;
     hipError_t error = hipSuccess;
-    for (size_t sent = 0, got = 0; got < pieces && error == hipSuccess;) {
-        const bool sends = sent < pieces && sent < got + STAGING_PIECES;
-        const size_t piece = sends ? sent++ : got++, at = piece * STAGING_PIECE;
-        const size_t bytes = piece + 1 < pieces ? STAGING_PIECE : copy->bytes - at;
-        char *pinned = staging->down + piece % STAGING_PIECES * STAGING_PIECE;
-        hipEvent_t event = staging->events[piece % STAGING_PIECES];
-        if (sends) {
-            error = hip.MemcpyAsync(pinned, (const char *)copy->from + at, bytes, hipMemcpyDefault,
-                                    copy->handle);
-            if (error == hipSuccess)
-                error = hip.EventRecord(event, copy->handle);
-        } else {
-            error = hip.EventSynchronize(event);
-            if (error == hipSuccess)
-                memcpy((char *)copy->to + at, pinned, bytes);
-        }
+    for (size_t at = 0, i = 0; at < copy->bytes && error == hipSuccess; at += STAGING_PIECE, i++) {
+        error = hip.MemcpyAsync(staging->down + at, (const char *)copy->from + at,
+                                piece_at(copy, at), hipMemcpyDefault, copy->handle);
+        if (error == hipSuccess)
+            error = hip.EventRecord(staging->events[i], copy->handle);
+    }
+    for (size_t at = 0, i = 0; at < copy->bytes && error == hipSuccess; at += STAGING_PIECE, i++) {
+        error = hip.EventSynchronize(staging->events[i]);
+        if (error == hipSuccess)
+            memcpy((char *)copy->to + at, staging->down + at, piece_at(copy, at));
     }
     /* After an error, the device may still be writing pieces into the pinned memory, which other
      * copies will reuse. */

@@ -14,20 +14,16 @@
 
 struct cache;
 
-/* These times are from an H100 (driver 580, a kernel between two copies). A copy of 4 KB takes 19.8
- * µs, and 16.3 µs if staged. A copy of 64 KB takes 82.6 µs, and 36.9 µs if staged. A copy of 256 KB
- * takes 123 µs, and 58 µs if staged. A copy of 1 MB takes 342 µs, and 235 µs if staged. Copies of
- * more than 512 KB to the device gain nothing from staging. Copies of at most 16 MB from the
- * device, in overlapped pieces of 256 KB, gain from staging. From the device, a copy of 1 MB takes
- * 129 µs, and 95 µs if staged. A copy of 4 MB from the device takes 473 µs, and 424 µs if staged. A
- * copy of 16 MB from the device takes 1922 µs, and 1660 µs if staged. At 64 MB a staged copy is
- * slower (7.3 ms) than a copy of pageable memory (6.6 ms). */
+/* docs/record/copies.md has the times by which these sizes were chosen. To the device, a staged
+ * copy does not wait for the kernels before it. From the device, a copy of more than 1 MB takes
+ * longer if staged, because one thread of the host copies the bytes once more. */
 enum {
     STAGING_UP = 1 << 20,       /* the size of a stream's pinned memory for copies to the device */
     STAGING_UP_LIMIT = 1 << 19, /* the largest staged copy to the device */
     STAGING_PIECE = 1 << 18,    /* the size of a piece of a copy from the device */
-    STAGING_DOWN_LIMIT = 1 << 24, /* the largest staged copy from the device */
-    STAGING_COUNT = 16            /* 32 MB of pinned memory at most, for any number of streams */
+    STAGING_DOWN_LIMIT =
+        STAGING_PIECES * STAGING_PIECE, /* the largest staged copy from the device */
+    STAGING_COUNT = 16 /* 32 MB of pinned memory at most, for any number of streams */
 };
 
 /* During the call of a small copy to the device, NVIDIA's driver reads the bytes and does not wait.

@@ -304,15 +304,6 @@ struct module *module_hold_function(hipFunction_t handle) {
     return held ? module : NULL;
 }
 
-void module_function_name(hipFunction_t handle, char *name, size_t room) {
-    struct module *module = NULL;
-    pthread_mutex_lock(&tables_lock);
-    const struct function *function = module_search(handle, &module);
-    if (function)
-        snprintf(name, room, "%s", function->name);
-    pthread_mutex_unlock(&tables_lock);
-}
-
 /* ---- after a reset ---- */
 
 /* Removes the device's modules from the table one by one. Stops after a module that has a copy of

@@ -201,8 +201,6 @@ void module_let_go(struct module *module);
 /* Does the work of module_hold for the module that contains this function. Returns NULL if the
  * program holds no known module with this function. */
 struct module *module_hold_function(hipFunction_t function);
-/* Finds the name of a function that a graph launches. */
-void module_function_name(hipFunction_t function, char *name, size_t room);
 
 /* Removes all modules of a device that was reset, or all modules when HIP ends. */
 void module_invalidate_all(int device);

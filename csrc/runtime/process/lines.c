@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void line_print(const char *format, ...) {
     char line[LINE];
@@ -10,4 +11,12 @@ void line_print(const char *format, ...) {
     vsnprintf(line, sizeof line, format, words);
     va_end(words);
     fputs(line, stderr);
+}
+
+void text_append(char *text, size_t size, const char *format, ...) {
+    const size_t used = strlen(text);
+    va_list words;
+    va_start(words, format);
+    vsnprintf(text + used, size - used, format, words);
+    va_end(words);
 }

@@ -117,7 +117,7 @@ _Static_assert(offsetof(struct stream, state) == 64, "a free reads only the firs
  * stream if the stream is still the buffer's owner. used <= STAGING_UP. The device reads the first
  * `used` bytes until `fence` is done: until then the owner does not change. */
 enum {
-    STAGING_PIECES = 4 /* a copy from the device has at most this many pieces in flight */
+    STAGING_PIECES = 4 /* the most pieces of a copy from the device */
 };
 
 /* A buffer of pinned memory, which one stream uses at a time. If all buffers are in use, HIP makes

@@ -17,7 +17,6 @@ int mgpu_rt_graph_begin(void) __attribute__((weak));
 struct mgpu_rt_graph *mgpu_rt_graph_end(void) __attribute__((weak));
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *, void *stream) __attribute__((weak));
 void mgpu_rt_graph_destroy(struct mgpu_rt_graph *) __attribute__((weak));
-char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *) __attribute__((weak));
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *, size_t bytes) __attribute__((weak));
 
 /* lend STREAM: from now on mgpuStreamCreate returns this stream, until a step lends the null
@@ -75,28 +74,6 @@ static void play_ungraph(const struct step *step) {
     GRAPH(0) = NULL;
 }
 
-/* Returns whether the graph's DOT text contains a path of edges from one node to another. */
-static int leads(const char *dot, int from, int to) {
-    char edge[32];
-    snprintf(edge, sizeof edge, "\n  %d -> ", from);
-    for (const char *at = dot; (at = strstr(at, edge)) != NULL; ++at) {
-        const int next = (int)strtol(at + strlen(edge), NULL, 10);
-        if (next == to || (next < to && leads(dot, next, to)))
-            return 1;
-    }
-    return 0;
-}
-
-/* order GRAPH FROM TO: prints the order of two nodes, by their numbers */
-static void play_order(const struct step *step) {
-    char *dot = mgpu_rt_graph_dot(GRAPH(0));
-    if (dot == NULL)
-        say(step, "no graph");
-    else
-        say(step, "%s", leads(dot, (int)ARGUMENT(1), (int)ARGUMENT(2)) ? "ordered" : "concurrent");
-    free(dot);
-}
-
 /* scratch KIB STREAM: grows a scratch buffer to KIB KiB, then to twice that size */
 static void play_scratch(const struct step *step) {
     static struct mgpu_rt_scratch scratch;
@@ -109,15 +86,9 @@ static void play_scratch(const struct step *step) {
 /* ---- the steps ---- */
 
 const struct step_kind graph_steps[] = {
-    {"lend", play_lend},
-    {"capture", play_capture},
-    {"captured", play_captured},
-    {"launchcaptured", play_launch_captured},
-    {"build", play_build},
-    {"built", play_built},
-    {"replay", play_replay},
-    {"ungraph", play_ungraph},
-    {"order", play_order},
-    {"scratch", play_scratch},
-    {NULL, NULL},
+    {"lend", play_lend},         {"capture", play_capture},
+    {"captured", play_captured}, {"launchcaptured", play_launch_captured},
+    {"build", play_build},       {"built", play_built},
+    {"replay", play_replay},     {"ungraph", play_ungraph},
+    {"scratch", play_scratch},   {NULL, NULL},
 };

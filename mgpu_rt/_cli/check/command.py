@@ -64,13 +64,13 @@ def check(
     import tempfile
     from pathlib import Path
 
-    from mgpu_rt._cli import child, executable, files
+    from mgpu_rt._cli import child, executable, files, replay
     from mgpu_rt._cli.check import orders, recordings, reports, runs
 
     recording = program if os.path.isdir(program) else None
     if recording:
         device = recordings.device(recording, launch, device, arguments)
-        program, *words = recordings.command(recording, launch)
+        program, *words = replay.command_of(recording, launch=launch, checked=True)
         arguments = tuple(words)
     elif launch:
         raise CommandError(f"'{program}' is not a recording: --launch is only for recordings")

@@ -7,45 +7,16 @@ as data, never as program text.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 
-from mgpu_rt import _interpreter
 from mgpu_rt._cli import replay, softgpu
 from mgpu_rt._cli.check.reports import Report
-from mgpu_rt._cli.errors import CommandError, tolerate_encodings
+from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._text import shown
 
 #: The exit status after a failed launch; a line on stderr gives the reason.
 NOT_MADE = 2
-
-_CHILD = """
-import json
-from mgpu_rt._cli.check.recordings import make
-sys.exit(make(**json.loads(sys.argv[1])))
-"""
-
-
-def command(recording: str, launch: int | None) -> list[str]:
-    """Returns the command of the process that repeats the launch."""
-    given = {"recording": os.path.abspath(recording), "launch": launch}
-    return _interpreter.text_command(_CHILD, json.dumps(given))
-
-
-def make(recording: str, launch: int | None) -> int:
-    """Repeats the launch in this process. Returns the exit status for this process."""
-    from mgpu_rt.runtime import Recording
-
-    tolerate_encodings()
-    try:
-        opened = Recording(recording)
-        replay.announce(opened, launch)
-        opened.run((launch or 1) - 1)
-    except replay.FAILURES as error:
-        replay.complain(str(error) or "out of memory")
-        return NOT_MADE
-    return 0
 
 
 def device(recording: str, launch: int | None, wanted: str, arguments: Sequence[str]) -> str:

@@ -1,1 +1,1 @@
-"""The command `mgpu-rt diff`."""
+"""Implements the command `mgpu-rt diff`."""

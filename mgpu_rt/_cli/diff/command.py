@@ -21,17 +21,7 @@ from mgpu_rt._cli.errors import CommandError
     metavar="DEVICE[,DEVICE]",
     help="The device for both programs, or two devices: A,B. The names are those of `mgpu-rt run`.",
 )
-@click.option("--tolerance", type=float, help="Allow this absolute error of an element.")
-@click.option(
-    "--ulps",
-    type=click.IntRange(min=0),
-    default=0,
-    help=("Allow floats to differ by this many steps (units in the last place)."),
-)
-@click.option(
-    "--dtype",
-    help="The type of the elements, such as f32.  [default: a guess, which the report names]",
-)
+@parameters.comparison
 @click.option(
     "-o",
     "--out",
@@ -49,7 +39,7 @@ def diff(
     device: str,
     tolerance: float | None,
     ulps: int,
-    dtype: str | None,
+    dtype: str,
     out: str,
     wanted: source.Wanted,
 ) -> None:
@@ -63,14 +53,14 @@ def diff(
     Each program may run several times, with its output on stderr. Exit status 0: all results are
     equal; 1: some differ; 2: diff could not compare all results, and a line gives the reason.
     """
+    import contextlib
     import tempfile
     from pathlib import Path
 
     from mgpu_rt._cli import files
     from mgpu_rt._cli.diff import runs
-    from mgpu_rt._cli.diff.elements import Allowed
-    from mgpu_rt._cli.diff.search import Request, search
-    from mgpu_rt.runtime import _difference, _folder
+    from mgpu_rt._cli.diff.search import Allowed, Request, search
+    from mgpu_rt.runtime import _difference
     from mgpu_rt.runtime._objects import numpy_for
     from mgpu_rt.runtime._recorded import Damaged
 
@@ -83,7 +73,7 @@ def diff(
     on = (device.split(",") * 2)[:2]
     try:
         numpy_for("mgpu-rt diff")
-        _difference.check(tolerance, dtype or "f32")
+        _difference.check(tolerance, dtype)
     except (ImportError, ValueError) as error:
         raise CommandError(str(error)) from None
     before, after = (
@@ -91,12 +81,7 @@ def diff(
         for words, device in zip((before, after), on, strict=True)
     )
     sides = runs.side("before", before, on[0]), runs.side("after", after, on[1])
-    try:
-        _folder.claim(os.path.abspath(out))
-    except FileExistsError:
-        raise CommandError(f"'{out}' exists already: name another folder with -o") from None
-    except OSError as error:
-        raise files.unwritable(out, error) from None
+    files.claim(out, " with -o")
     try:
         with tempfile.TemporaryDirectory(dir=os.path.abspath(out)) as work:
             allowed = Allowed(tolerance, ulps, dtype)
@@ -106,7 +91,8 @@ def diff(
     except OSError as error:
         raise files.unwritable(out, error) from None
     finally:
-        _remove_if_empty(out)
+        with contextlib.suppress(OSError):
+            os.rmdir(out)  # if it is empty
     click.echo("\n".join(lines))
     ctx.exit(status)
 
@@ -140,10 +126,3 @@ def _programs(words: list[str], device: str) -> tuple[list[str], list[str]]:
             "name a second program (-- BEFORE -- AFTER), or two devices (--device A,B)"
         )
     return before, after or before
-
-
-def _remove_if_empty(folder: str) -> None:
-    try:
-        os.rmdir(folder)
-    except OSError:
-        return

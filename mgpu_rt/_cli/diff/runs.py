@@ -30,13 +30,6 @@ class Side(NamedTuple):
     environment: Mapping[str, str]
 
 
-class Notes(NamedTuple):
-    """The launches of a run in order, and the number of launches that could not be recorded."""
-
-    launches: Launches
-    lost: int
-
-
 class Pair(NamedTuple):
     """A launch of each side; `number` is the launch's position in the first side's run, from 1."""
 
@@ -62,11 +55,12 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
     return Side(name, command, device, preload.device_environment(device, base))
 
 
-def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> Notes:
+def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tuple[Launches, bool]:
     """Runs a side, and records launches in `folder`. With an empty `whole`, records all launches
     with hashes of memory. Otherwise records only the launches in `whole`, with all of their memory.
-    The program's output goes to stderr. The program's stdin is empty, because diff may run the
-    program more than once. Raises CommandError or Damaged."""
+    Returns the launches, and whether a launch could not be recorded. The program's output goes to
+    stderr. The program's stdin is empty, because diff may run the program more than once. Raises
+    CommandError or Damaged."""
     folder.mkdir(mode=0o700)
     note = f"{_noting.__name__}:{_noting.Note.__name__}"
     settings = {"output": str(folder), "whole": json.dumps([*whole])}
@@ -76,25 +70,24 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> Note
     }
     streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
     status = child.run(side.command, environment, **streams).status
-    who = f"'{side.command[0]}'"
+    who = f"{side.name}, '{side.command[0]}'"
     if end := child.signal_name(status):
         raise CommandError(
-            f"{side.name}, {who} was ended by {end}, so there is nothing to compare: see why with "
+            f"{who} was ended by {end}, so there is nothing to compare: see why with "
             f"mgpu-rt run --device {side.device} -- {side.command[0]}"
         )
-    lost = sum(max(1, path.stat().st_size) for path in folder.glob(f"{_noting.LOST}.*"))
     found = [path for path in folder.iterdir() if path.is_dir()]
-    said = f" (its exit status is {status})" if status else ""
+    is_lost = (folder / _noting.LOST).exists()
     if len(found) > 1:
         raise CommandError(
-            f"{side.name}, {len(found)} processes of {who} launch kernels: diff compares one; run "
-            "one rank, or the process alone"
+            f"{who} has {len(found)} processes that launch kernels: diff compares one; run one "
+            "rank, or the process alone"
         )
     if not found or not any(not path.name.startswith(".") for path in found[0].iterdir()):
-        why = "was completed: the lines above give the reason"
-        why = why if found or lost else "was made through this library"
-        raise CommandError(f"{side.name}, no launch of {who}{said} {why}")
-    return Notes(Recording(found[0]).launches, lost)
+        how = "recorded: the lines above give the reason"
+        how = how if found or is_lost else "made through this library"
+        raise CommandError(f"{who} ended with status {status}, and no launch was {how}")
+    return Recording(found[0]).launches, is_lost
 
 
 def matched(before: Launches, after: Launches) -> tuple[list[Pair], str]:

@@ -7,7 +7,6 @@ whose difference exceeds the tolerance.
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -15,17 +14,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from mgpu_rt import _interpreter
-from mgpu_rt._cli.diff.elements import Allowed, Contents, Differing, differing
-from mgpu_rt._cli.diff.runs import Notes, Pair, Side, key, matched, run
+from mgpu_rt._cli import child, replay
+from mgpu_rt._cli.diff.runs import Pair, Side, key, matched, run
 from mgpu_rt._images import image as images
 from mgpu_rt._images import lines as line_tables
 from mgpu_rt._text import shown
+from mgpu_rt.runtime._difference import DTYPES, Difference, of_elements
 from mgpu_rt.runtime._folder import LaunchFolder
 from mgpu_rt.runtime._recorded import RecordedLaunch
 
 BATCH = 16  # launches that one more run of each side records completely
 CROSSED = "crossed"
+
+
+class Allowed(NamedTuple):
+    """The permitted differences: an absolute error, and a number of steps between floats. With a
+    tolerance of None every bit must be equal."""
+
+    tolerance: float | None
+    ulps: int
+    dtype: str
 
 
 class Request(NamedTuple):
@@ -44,16 +52,17 @@ def search(asked: Request, work: Path) -> tuple[list[str], int]:
     sides = asked.before, asked.after
     notes = [run(side, work / f"{side.name}-1") for side in sides]
     lines = [f"{side.name}: {' '.join(side.command)}, on {side.device}" for side in sides]
-    pairs, parting = matched(notes[0].launches, notes[1].launches)
+    pairs, parting = matched(notes[0][0], notes[1][0])
     candidates = [pair for pair in pairs if _written_otherwise(pair)]
     pair, elements, doubts = _first(asked, candidates, work)
     if pair:
-        lines += _said(asked, pair, elements, len(notes[0].launches))
+        lines += _found(asked, pair, elements, len(notes[0][0]))
     lines += [*doubts, *([parting] if parting else [])]
     differs = bool(pair or parting or doubts)
     how = "equal" if not candidates else "equal within the tolerance"
     lines.append(f"{len(pairs)} launches compared" + (f": {how}" if not differs else ""))
-    holes = _holes(notes, pairs)
+    lost = ["not compared: launches that could not be recorded"]
+    holes = (lost if any(is_lost for _, is_lost in notes) else []) + [*_holes(pairs)]
     return lines + holes, 1 if differs else 2 if holes else 0
 
 
@@ -67,73 +76,64 @@ def _written_otherwise(pair: Pair) -> bool:
 
 def _first(
     asked: Request, candidates: Sequence[Pair], work: Path
-) -> tuple[Pair | None, list[Differing], list[str]]:
+) -> tuple[Pair | None, list[Difference], list[str]]:
     """Returns the first pair whose difference exceeds the tolerance, recorded completely, and the
     elements that differ. Also returns a line for each side whose memory changed since its first
     run."""
-    size = 1 if asked.allowed.error is None else BATCH  # without a tolerance, each bit counts
+    exact = asked.allowed.tolerance is None and not asked.allowed.ulps
+    size = 1 if exact else BATCH  # without a tolerance, each bit counts
     for begin in range(0, len(candidates), size):
         batch = candidates[begin : begin + size]
         runs = []
-        for side, launches in (
-            (asked.before, [pair.before for pair in batch]),
-            (asked.after, [pair.after for pair in batch]),
-        ):
-            folder = work / f"{side.name}-{begin + 2}"
-            runs.append({key(one): one for one in run(side, folder, map(key, launches)).launches})
+        for at, side in enumerate((asked.before, asked.after), 1):
+            folder = work / f"{side.name}-2"
+            shutil.rmtree(folder, ignore_errors=True)
+            launches, _ = run(side, folder, [key(pair[at]) for pair in batch])
+            runs.append({key(one): one for one in launches})
         for pair in batch:
-            mine, theirs = runs[0].get(key(pair.before)), runs[1].get(key(pair.after))
+            again = [runs[0].get(key(pair.before)), runs[1].get(key(pair.after))]
             doubts = [
-                _differs_from_itself(side, pair)
-                for side, was, now in (
-                    (asked.before, pair.before, mine),
-                    (asked.after, pair.after, theirs),
-                )
+                f"non-deterministic: {side.name}, launch {pair.number} ({_name(pair.before)}) has "
+                "other memory in a second run"
+                for side, was, now in zip((asked.before, asked.after), pair[1:], again, strict=True)
                 if now is None or _hashes(now) != _hashes(was)
             ]
-            if mine is None or theirs is None or _sizes(mine) != _sizes(theirs):
+            if not all(again):
                 return None, [], doubts
-            again = Pair(pair.number, mine, theirs)
-            if (elements := [*_elements(again, asked.allowed)]) or doubts:
-                return again if elements else None, elements, doubts
-        for name in (asked.before.name, asked.after.name):
-            shutil.rmtree(work / f"{name}-{begin + 2}")
+            same = Pair(pair.number, *again)  # type: ignore[arg-type]
+            if (elements := _elements(same, asked.allowed)) or doubts:
+                return same if elements else None, elements, doubts
     return None, [], []
 
 
-def _hashes(launch: RecordedLaunch) -> list[tuple[str, str]]:
-    return [(block.before, block.after) for block in launch.blocks]
-
-
-def _sizes(launch: RecordedLaunch) -> list[int]:
-    return [block.size for block in launch.blocks]
-
-
-def _differs_from_itself(side: Side, pair: Pair) -> str:
-    return (
-        f"non-deterministic: {side.name}, launch {pair.number} ({_name(pair.before)}) has other "
-        "memory in a second run"
-    )
+def _hashes(launch: RecordedLaunch) -> list[tuple[str, str, int]]:
+    return [(block.before, block.after, block.size) for block in launch.blocks]
 
 
 def _name(launch: RecordedLaunch) -> str:
     return f"launch {launch.number} of kernel {shown(launch.label)}"
 
 
-def _elements(pair: Pair, allowed: Allowed) -> Iterator[Differing]:
-    for at, (mine, theirs) in enumerate(zip(pair.before.blocks, pair.after.blocks, strict=True)):
-        if mine.after != theirs.after:
-            old = pair.before.content(mine.before), pair.after.content(theirs.before)
-            new = pair.before.content(mine.after), pair.after.content(theirs.after)
-            image = pair.before.content(pair.before.image)
-            if found := differing(pair.before, image, at, Contents(old, new), allowed):
-                yield found
+def _elements(pair: Pair, allowed: Allowed) -> list[Difference]:
+    found = []
+    for at, (mine, theirs) in enumerate(zip(pair.before.blocks, pair.after.blocks, strict=False)):
+        if mine.after != theirs.after and mine.size == theirs.size:
+            left = pair.before.content(mine.after), pair.after.content(theirs.after)
+            found += differing(at, *left, allowed)
+    return found
+
+
+def differing(block: int, mine: bytes, theirs: bytes, allowed: Allowed) -> list[Difference]:
+    """Returns the elements whose difference exceeds `allowed`."""
+    width = int(DTYPES[allowed.dtype][1:])
+    padded = (content + bytes(-len(mine) % width) for content in (mine, theirs))
+    return of_elements(block, *padded, *allowed[::2], allowed.ulps)
 
 
 # ---- the lines about the first different launch ----
 
 
-def _said(asked: Request, pair: Pair, elements: list[Differing], total: int) -> Iterator[str]:
+def _found(asked: Request, pair: Pair, elements: list[Difference], total: int) -> Iterator[str]:
     before, after = pair.before, pair.after
     inputs = [*_inputs(pair)]
     crossed = replace(after, blocks=before.blocks, folders=after.folders + before.folders)
@@ -153,10 +153,12 @@ def _said(asked: Request, pair: Pair, elements: list[Differing], total: int) -> 
     if geometry[0] != geometry[1]:
         yield "  grid, block, dynamic memory: {} before, {} after".format(*geometry)
     for element in elements:
-        yield from (f"  {line}" for line in element.lines())
+        yield f"  {element}"
+        values = "the first: {} before, {} after".format(*element.values)
+        yield f"  {values}; argument {_argument(before, element.block)} points to this memory"
     if inputs:
         yield f"  before the launch these differ already: {', '.join(inputs)}"
-    yield f"  {_verdict(asked, pair, bool(inputs), elements[0].dtype)}"
+    yield f"  {_verdict(asked, pair, bool(inputs))}"
     yield f"recorded in {asked.out}: before, after, {CROSSED}, for `mgpu-rt replay`"
 
 
@@ -178,25 +180,28 @@ def _inputs(pair: Pair) -> Iterator[str]:
     blocks = zip(pair.before.blocks, pair.after.blocks, strict=True)
     for at, (here, there) in enumerate(blocks):
         if here.before != there.before:
-            number = next(n for n, argument in enumerate(arguments) if argument.block == at)
-            yield f"the {here.size:,} bytes that argument {number} leads to"
+            yield f"the {here.size:,} bytes that argument {_argument(pair.before, at)} leads to"
 
 
-def _verdict(asked: Request, pair: Pair, inputs_differ: bool, dtype: str) -> str:
+def _argument(launch: RecordedLaunch, block: int) -> int:
+    """Returns the number of the first argument that points to the block."""
+    return next(at for at, argument in enumerate(launch.arguments) if argument.block == block)
+
+
+def _verdict(asked: Request, pair: Pair, inputs_differ: bool) -> str:
     """Replays the second side's kernel on the first side's memory, and decides whether the kernel
     or the inputs cause the difference."""
-    allowed, replayed = asked.allowed, "on the inputs before, the kernel after writes"
-    given = {"tolerance": allowed.error, "dtype": allowed.dtype or dtype, "ulps": allowed.ulps}
-    command = _interpreter.text_command(_CHILD, str(asked.out / CROSSED), json.dumps(given))
-    environment = dict(asked.after.environment)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    crossed = (done.stdout.strip() or done.stderr.strip()).splitlines()[-1]
+    replayed = "on the inputs before, the kernel after writes"
+    command = replay.command_of(str(asked.out / CROSSED), **asked.allowed._asdict())
+    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    ended = child.run(command, asked.after.environment, **pipes)
     equal = "its inputs differ" if inputs_differ else "its inputs are equal"
-    if crossed not in ("same", "differs"):
-        return f"{equal}; the kernel after could not be replayed on the inputs before: {crossed}"
-    if crossed == "same" and inputs_differ:
+    if ended.status not in (0, 1):
+        why = (ended.stderr.strip() or "it ended early").splitlines()[-1].removeprefix("mgpu-rt: ")
+        return f"{equal}; the kernel after could not be replayed on the inputs before: {why}"
+    if ended.status == 0 and inputs_differ:
         return f"the cause is its inputs: {replayed} the results before"
-    if crossed == "same":
+    if ended.status == 0:
         return (
             f"the cause is unknown: its inputs are equal, and {replayed} the results before; the "
             "kernel is not deterministic, or reads memory that no argument leads to"
@@ -207,26 +212,12 @@ def _verdict(asked: Request, pair: Pair, inputs_differ: bool, dtype: str) -> str
     return f"the cause is the kernel ({also}): {replayed} other results"
 
 
-_CHILD = """
-import json, sys
-from mgpu_rt.runtime import Recording
-from mgpu_rt._text import printable
-try:
-    done = Recording(sys.argv[1]).replay(**json.loads(sys.argv[2]))
-    print("same" if done.same else "differs")
-except (OSError, ValueError, RuntimeError, MemoryError) as error:
-    print(printable(str(error) or "out of memory"))
-"""
-
-
-def _holes(notes: Sequence[Notes], pairs: Sequence[Pair]) -> list[str]:
-    """Returns lines about data that was not compared."""
-    lost = sum(one.lost for one in notes)
-    lines = [f"not compared: {lost} launches that could not be recorded"] if lost else []
+def _holes(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yields lines about data that was not compared."""
     unknown = [words for pair in pairs for one in pair[1:] for words in one.not_recorded]
     if unknown:
-        lines.append(f"not compared, at {len(unknown)} places: {unknown[0]}")
-    contents = {one.image: one for note in notes for one in note.launches}
+        yield f"not compared, at {len(unknown)} places: {unknown[0]}"
+    contents = {one.image: one for pair in pairs for one in pair[1:]}
     names: set[str] = set()
     for name, launch in contents.items():
         found = images.at(launch.content(name))
@@ -234,7 +225,6 @@ def _holes(notes: Sequence[Notes], pairs: Sequence[Pair]) -> list[str]:
             names |= {shown(variable.name) for variable in part.globals}
     if names:
         listed = ", ".join(f"'{name}'" for name in sorted(names)[:3])
-        lines.append(f"not compared: variables that kernels can write, {listed}")
+        yield f"not compared: variables that kernels can write, {listed}"
     if not any(pair.before.blocks for pair in pairs):
-        lines.append("not compared: no argument of a launch leads to device memory")
-    return lines
+        yield "not compared: no argument of a launch leads to device memory"

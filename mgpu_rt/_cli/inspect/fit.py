@@ -54,26 +54,21 @@ def compare(
     environment = preload.device_environment(device, base)
     hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
     asked = hip_devices.ask(hip, environment)
-    if asked.error:
-        return Fit(hip, unasked=f"{hip} cannot be asked: {asked.error}; see `mgpu-rt doctor`")
-    release = f"{asked.version // 10_000_000}.{asked.version % 10_000_000 // 100_000}"
-    if not asked.devices:
+    if asked["error"]:
+        return Fit(hip, unasked=f"{hip} cannot be asked: {asked['error']}; see `mgpu-rt doctor`")
+    version, devices = asked["version"], asked["devices"]
+    release = f"{version // 10_000_000}.{version % 10_000_000 // 100_000}"
+    if not devices:
         return Fit(hip, release, unasked=f"{hip} finds no GPU: `mgpu-rt doctor` says why")
-    version = 0 if device == "cuda" else asked.version
-    reasons = [[_reason(image, t, version) for _, t in asked.devices] for image in images]
-    return Fit(
-        hip,
-        release,
-        [
-            [
-                Answer(f"{number}: {name}", target, not reason, reason)
-                for number, ((name, target), reason) in enumerate(
-                    zip(asked.devices, row, strict=True)
-                )
-            ]
-            for row in reasons
-        ],
-    )
+    version = 0 if device == "cuda" else version
+    answers = []
+    for image in images:
+        answers.append([])
+        for number, each in enumerate(devices):
+            reason = _reason(image, each["target"], version)
+            name = f"{number}: {each['name']}"
+            answers[-1].append(Answer(name, each["target"], not reason, reason))
+    return Fit(hip, release, answers)
 
 
 def _reason(image: ImageDescription, target: str, version: int) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from bench import PROGRAMS
 from mgpu_rt._cli.options import options
 from mgpu_rt._images import elf
-from mgpu_rt._images.budget import Budget
 from mgpu_rt._lowering import lower
 from tests.support.compiled import compile_c
 from tests.support.images import SECTION, STRTAB, bundle, code_object, elf_of
@@ -114,7 +113,7 @@ def symbols() -> list[bytes]:
     address. The file is unchanged, lacks .symtab, or has very long tables of symbols and
     sections."""
     whole, stripped = _library(), _library("-s")
-    symbols = elf.read(whole, Budget(len(whole))).symbols
+    symbols = elf.read(whole).symbols
     at = next(symbol.value for symbol in symbols if symbol.name == "main_kernel_binary")
     files = [whole, stripped, _endless(whole), _with_sections(stripped, 300)]
     return [struct.pack("<Q", at) + file for file in files]

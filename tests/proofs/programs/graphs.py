@@ -44,11 +44,6 @@ def replay(p: Script, graph: int, stream: int, says: str = "0") -> None:
     p.step("replay", graph, stream, says=says)
 
 
-def order(p: Script, graph: int, first: int, second: int, says: str = "ordered") -> None:
-    """Compares the numbers of two nodes."""
-    p.step("order", graph, first, second, says=says)
-
-
 # ---- graphs of the library's ---------------------------------------------------------------------
 
 
@@ -69,7 +64,6 @@ def calls_become_nodes_and_are_replayed(p: Script) -> None:
     p.unstream(inner)
     p.unload(module)
     graph = built(p)
-    order(p, graph, 0, 2)
     p.step("empty")
     p.see(host, content(pattern(1)))
     for seed in (1, 2):
@@ -81,9 +75,9 @@ def calls_become_nodes_and_are_replayed(p: Script) -> None:
     p.free(host, NULL, HEAP)
 
 
-def two_streams(p: Script, join: Callable[[int, int, int], int]) -> None:
+def two_streams(p: Script, join: Callable[[int, int, int], None]) -> None:
     """Runs long work on one stream and, on another stream, a copy that must come after that work.
-    `join` orders the work and the copy, and returns how many nodes it adds."""
+    `join` orders the work and the copy."""
     stream = p.stream()
     block, out, host = p.alloc(stream, CHUNK), p.alloc(stream, CHUNK), p.new("buffer")
     p.step("malloc", HEAP, host, 4 * CHUNK, NULL, 0, says="ok")
@@ -93,11 +87,9 @@ def two_streams(p: Script, join: Callable[[int, int, int], int]) -> None:
     p.copy(block, host, first, CHUNK)
     for value in range(LONG):
         p.fill(block, value, first, CHUNK)
-    last = LONG + join(first, second, out)
+    join(first, second, out)
     p.copy(out, block, second, CHUNK)
     graph = built(p)
-    for node in (0, last):
-        order(p, graph, node, last + 1)
     for _ in range(2):
         replay(p, graph, stream)
         p.read(out, stream, filled(LONG - 1, CHUNK), CHUNK)
@@ -108,50 +100,46 @@ def two_streams(p: Script, join: Callable[[int, int, int], int]) -> None:
 
 
 @graphs
-def an_event_is_an_edge(p: Script) -> None:
-    def join(first: int, second: int, _out: int) -> int:
+def an_event_orders_two_streams(p: Script) -> None:
+    def join(first: int, second: int, _out: int) -> None:
         event = p.event()
         p.wait_event(event, second)  # the event was not recorded yet
         p.record(event, first)
         p.wait_event(event, second)
         p.unevent(event)
-        return 0
 
     two_streams(p, join)
 
 
 @graphs
-def a_wait_of_the_host_is_an_edge(p: Script) -> None:
-    def join(first: int, _second: int, _out: int) -> int:
+def a_wait_of_the_host_orders_two_streams(p: Script) -> None:
+    def join(first: int, _second: int, _out: int) -> None:
         p.sync(first)
-        return 0
 
     two_streams(p, join)
 
 
 @graphs
-def a_wait_of_the_host_for_an_event_is_an_edge(p: Script) -> None:
-    def join(first: int, _second: int, _out: int) -> int:
+def a_wait_of_the_host_for_an_event_orders_two_streams(p: Script) -> None:
+    def join(first: int, _second: int, _out: int) -> None:
         event = p.recorded(first)
         p.sync_event(event)
         p.unevent(event)
-        return 0
 
     two_streams(p, join)
 
 
 @graphs
-def the_null_stream_is_an_edge(p: Script) -> None:
-    def join(_first: int, _second: int, out: int) -> int:
+def the_null_stream_orders_two_streams(p: Script) -> None:
+    def join(_first: int, _second: int, out: int) -> None:
         p.fill(out, 1, NULL, 1)
-        return 1
 
     two_streams(p, join)
 
 
 @graphs
-def memory_that_serves_again_is_an_edge(p: Script) -> None:
-    def join(first: int, second: int, _out: int) -> int:
+def memory_that_serves_again_orders_two_streams(p: Script) -> None:
+    def join(first: int, second: int, _out: int) -> None:
         freed = p.alloc(first)
         used = p.name(BUFFER, freed)
         p.fill(used, 7, first)
@@ -159,7 +147,6 @@ def memory_that_serves_again_is_an_edge(p: Script) -> None:
         again = p.alloc(second)
         p.same(BUFFER, used, again, "same")
         p.free(again, second)
-        return 1
 
     two_streams(p, join)
 

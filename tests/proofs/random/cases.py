@@ -27,7 +27,7 @@ PROGRAMS = 20  # programs of a case
 #: The modules that play.py imports, as paths relative to the repository's root.
 MODULES = (
     *("mgpu_rt/__init__.py", "mgpu_rt/_selftest/__init__.py"),
-    *("mgpu_rt/_selftest/children.py", "mgpu_rt/_selftest/sequences.py"),
+    *("mgpu_rt/_cli/child.py", "mgpu_rt/_selftest/sequences.py"),
     *("tests/__init__.py", "tests/support/__init__.py", "tests/support/patience.py"),
     *("tests/proofs/__init__.py", "tests/proofs/random/__init__.py"),
     *("tests/proofs/random/play.py", "tests/proofs/random/runner.py"),

@@ -215,7 +215,7 @@ def test_doctor_names_the_way_to_a_hip_that_is_none(tmp_path: Path) -> None:
     hip.write_bytes(b"\x7fELF, and no library")
     status, report = doctor(MGPU_RT_HIP=str(hip))
     assert status == 1
-    assert f"MGPU_RT_HIP names {hip} (" in line(report, "HIP")
+    assert f"MGPU_RT_HIP names {hip}; {hip}: " in line(report, "HIP")
     assert ": set MGPU_RT_HIP to the path of a libamdhip64, or unset it" in line(report, "HIP")
     assert not report["possible"]
 

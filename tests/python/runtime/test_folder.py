@@ -4,7 +4,6 @@ each launch is complete."""
 from __future__ import annotations
 
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -128,34 +127,3 @@ def test_a_process_that_is_killed_leaves_what_was_complete(tmp_path: Path) -> No
     process.wait(HANG)
     numbers = contents(out)
     assert numbers == [*range(len(numbers))]
-
-
-LIMITED = """
-import os, resource, signal, sys
-from mgpu_rt.runtime._folder import LaunchFolder
-signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-made = LaunchFolder(sys.argv[1])
-made.keep(b"x" * 3000)
-resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
-try:
-    made.keep(b"y" * 5000)
-except OSError as error:
-    print(error.strerror)
-    made.discard()
-signal.raise_signal(signal.SIGUSR1) if signal.sigpending() else None
-os.write(os.open(sys.argv[1] + "/own", os.O_CREAT | os.O_WRONLY), b"z" * 4000)
-print("own", flush=True)
-os.write(os.open(sys.argv[1] + "/own", os.O_APPEND | os.O_WRONLY), b"z")
-"""
-
-
-def test_a_limit_on_the_size_of_files_ends_no_program(tmp_path: Path) -> None:
-    """If a recording exceeds the user's limit on file sizes, the write fails, and the program
-    continues. If the program itself exceeds the limit, the limit ends the program."""
-    out = tmp_path / "recording"
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, out], env=environment(), capture_output=True
-    )
-    assert done.stdout == b"File too large\nown\n"
-    assert done.returncode == -signal.SIGXFSZ
-    assert os.listdir(out) == ["own"]

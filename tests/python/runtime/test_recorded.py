@@ -15,7 +15,7 @@ from mgpu_rt.runtime import Recording
 from tests.python.runtime.hooked import changed, folders_of, launches_of, write_launches
 
 HASH = 64 * "0"
-BLOCK = {"address": 4096, "size": 64, "before": HASH, "after": HASH}
+BLOCK = {"address": 4096, "size": 64, "before": HASH, "after": HASH, "asked": None}
 LAUNCH = {
     "format": 3,
     "number": 1,
@@ -25,7 +25,7 @@ LAUNCH = {
     "grid": [1, 1, 1],
     "block": [1, 1, 1],
     "shared": 0,
-    "arguments": [{"content": "00", "block": None}],
+    "arguments": [{"content": "00", "block": None, "offset": 0}],
     "blocks": [BLOCK],
     "not_recorded": [],
 }
@@ -63,7 +63,10 @@ WITHOUT = {key: value for key, value in LAUNCH.items() if key != "grid"}
             {**LAUNCH, "arguments": [{"content": "", "block": 1, "offset": 0}]},
             "'block' is 1, and has to be one of its 1 blocks",
         ),
-        ({**LAUNCH, "arguments": [{"content": "", "block": -1}]}, "'block' is -1, and has to be a"),
+        (
+            {**LAUNCH, "arguments": [{"content": "", "block": -1}]},
+            "'block' is -1, and has to be null",
+        ),
         ({**LAUNCH, "arguments": [{"content": "", "block": 0}]}, "'offset' is missing"),
         (
             {**LAUNCH, "arguments": [{"content": "", "block": 0, "offset": 64}]},
@@ -110,7 +113,7 @@ def test_a_whole_launch_is_taken(tmp_path: Path) -> None:
         ),
         (lambda launch: launch["arguments"].clear(), "8 bytes, but the recording has 0 arguments"),
         (
-            lambda launch: launch["arguments"].append({"content": "", "block": None}),
+            lambda launch: launch["arguments"].append({"content": "", "block": None, "offset": 0}),
             "has 6 arguments of ",
         ),
         (

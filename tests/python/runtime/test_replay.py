@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -81,15 +80,6 @@ def test_a_replay_takes_another_image(recorded: Path, tmp_path: Path) -> None:
     assert_sentence(done.returncode, done.stderr, "is text: name the file that was compiled")
 
 
-@pytest.mark.check
-def test_a_script_can_replay(recorded: Path, tmp_path: Path) -> None:
-    script = tmp_path / "replay.py"
-    assert replay(recorded, "--script", script).returncode == 0
-    env = environment("softgpu", MGPU_RT_MANAGER="off")
-    done = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True)
-    assert done.stdout.startswith("halve: same, "), done.stderr
-
-
 #: Names of folders that a program or a terminal would interpret as other text.
 NAMES = [
     b'x"""; import os; os.system(\'touch here\'); """',
@@ -101,16 +91,13 @@ NAMES = [
 @pytest.mark.check
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Path) -> None:
-    """The folder's name is never run as code, neither in the replay nor in the script that `replay
-    --script` writes."""
-    folder, script = tmp_path / os.fsdecode(name), tmp_path / "replay.py"
+    """The folder's name is never run as code."""
+    folder = tmp_path / os.fsdecode(name)
     folder.symlink_to(recorded)
     env = environment("softgpu", MGPU_RT_MANAGER="off")
-    words = [COMMAND, "replay", "--device", "softgpu", folder, "--script", script]
-    for started in (words, [sys.executable, script]):
-        done = subprocess.run(started, env=env, cwd=tmp_path, capture_output=True)
-        assert (done.returncode, done.stdout[:13]) == (0, b"halve: same, "), done.stderr
-    assert script.read_bytes().isascii()
+    words = [COMMAND, "replay", "--device", "softgpu", folder]
+    done = subprocess.run(words, env=env, cwd=tmp_path, capture_output=True)
+    assert (done.returncode, done.stdout[:13]) == (0, b"halve: same, "), done.stderr
     assert not (tmp_path / "here").exists()
 
 

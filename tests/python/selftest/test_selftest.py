@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from mgpu_rt._cli import child
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._selftest import (
     bundle,
-    children,
     fast,
     machine,
     result,
@@ -231,14 +231,14 @@ def test_no_gpu_that_hip_finds_is_said() -> None:
 
 def test_a_program_that_hangs_is_given_up() -> None:
     begin = time.monotonic()
-    ended = children.run(["sleep", "1000"], dict(os.environ), 0.2)
+    ended = child.run(["sleep", "1000"], dict(os.environ), limit=0.2)
     assert ended.status is None and "hangs" in ended.how
     assert time.monotonic() - begin < HANG / 2
 
 
 def test_the_check_in_which_the_gpu_hangs_is_named_and_ends_the_rest() -> None:
     def hang() -> right.Findings:
-        return right.Findings([], {"library": [f"status {children.HUNG}, in program 3"]})
+        return right.Findings([], {"library": [f"status {child.HUNG}, in program 3"]})
 
     checks = [right.Check("sequences", name, [], hang) for name in ("calm-00", "calm-01")]
     parts: list[result.Part] = []
@@ -377,8 +377,8 @@ def test_a_program_whose_calls_fail_is_wrong_with_stock_too(
     failed = "'hipModuleLaunchKernel' failed with 'hipErrorInvalidValue'\n"
     read = Bundle({}, {"programs": {"22": ["forum"]}, "chips": []})
     for err, wrong in ((failed + "# end\n", {result.STOCK}), ("# end\n" + failed, set())):
-        ended = children.Ended(0, "# forum\n", err)
-        monkeypatch.setattr(children, "run", lambda *_, ended=ended: ended)
+        ended = child.Ended(0, "# forum\n", err)
+        monkeypatch.setattr(child, "run", lambda *_, ended=ended: ended)
         check = right.checks(read, found, Path())[0]
         assert check.make().wrong.keys() == wrong
 

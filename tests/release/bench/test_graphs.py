@@ -22,7 +22,7 @@ from tests.support.patience import HANG
 pytestmark = pytest.mark.nightly  # models are built by all variants and releases
 
 MLP = MODELS[0]
-SIDES = (sides.GRAPH, sides.CHAIN_GRAPH, sides.HAND_GRAPH)
+SIDES = (sides.GRAPH, sides.HAND_GRAPH)
 
 
 def graph_side(name: str, on: device.Device) -> sides.Side:
@@ -103,7 +103,7 @@ def test_the_picture_and_the_table_show_the_results(tmp_path: Path) -> None:
 
     drawn = list(plots.draw(results, tmp_path / "results.json"))
     assert [path.name for path in drawn] == ["results-graphs-cuda.png"]
-    assert "| block, waits, LLVM 22 | 100 | 101 | 102 | 103 | 104 | 105 | 4.95 |" in table.graphs(
+    assert "| block, waits, LLVM 22 | 100 | 101 | 102 | 103 | 104 | 4.95 |" in table.graphs(
         results, "cuda"
     )
 

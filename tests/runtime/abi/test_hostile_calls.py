@@ -59,7 +59,6 @@ def test_a_null_graph_crashes_no_function(mgpu: Mgpu) -> None:
     assert lib.mgpu_rt_graph_launch(null, null) == -1
     assert "failed with 'hipErrorInvalidValue'" in mgpu.stderr()
     assert lib.mgpu_rt_graph_nodes(null) == 0
-    assert lib.mgpu_rt_graph_dot(null) == null
     lib.mgpu_rt_graph_destroy(null)
 
 
@@ -71,19 +70,8 @@ HOSTILE_NAMES = [b'k"]; \\\n\x1bx', b"\xff\xfe\xe2\x82\x80<&>'"]
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", MGPU_RT_TRACE="trace")
 @in_folder
 def test_any_name_of_a_kernel_is_one_label(mgpu: Mgpu) -> None:
-    """The drawing of a graph, the statistics and the trace all show the kernel's name."""
-    assert mgpu.lib.mgpu_rt_graph_begin() == 0
+    """The statistics and the trace show the kernel's name."""
     for name in HOSTILE_NAMES:
         module = mgpu.load(mgpu.image(code_object("forum").replace(b"test_func", name)))
         mgpu.launch(mgpu.lib.mgpuModuleGetFunction(module, name))
-    graph = mgpu.lib.mgpu_rt_graph_end()
-    text = mgpu.ffi.string(mgpu.lib.mgpu_rt_graph_dot(graph)).decode(errors="replace")
-    assert text.splitlines() == [
-        "digraph {",
-        r'  0 [label="k\"]; \\??x"]',
-        '  1 [label="\ufffd\ufffd₀<&>\'"]',
-        "  0 -> 1",
-        "}",
-    ]
-    mgpu.lib.mgpu_rt_graph_destroy(graph)
     assert list(mgpu.stats()["kernels"]) == ['k"]; \\\n\x1bx', "??₀<&>'"]

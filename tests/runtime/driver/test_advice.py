@@ -13,7 +13,6 @@ import pytest
 from mgpu_rt._cli import softgpu
 from tests.support.child import BACKENDS, ROOT, Mgpu, environment, in_child, library, run_child
 from tests.support.compiled import stream_program
-from tests.support.folders import in_folder
 from tests.support.images import bundle, code_object
 from tests.support.patience import HANG
 
@@ -150,23 +149,6 @@ def test_a_missing_driver_is_named_once() -> None:
 @pytest.mark.parametrize("env", [NO_GPU, NO_HIP])
 def test_a_cause_in_sight_is_not_repeated(env: dict[str, str]) -> None:
     assert len(_lines(10, **env)) == 11
-
-
-def test_a_fifo_is_not_opened_as_hip(tmp_path: Path) -> None:
-    """The loader would wait for a process that writes to the FIFO."""
-    os.mkfifo(tmp_path / "libamdhip64.so.5")
-    lines = _lines(1, MGPU_RT_HIP=str(tmp_path / "libamdhip64.so.5"))
-    assert "(it is a FIFO)" in lines[0]
-
-
-@in_child(policies=("builtin",))
-@in_folder
-def test_a_fifo_is_not_waited_for(mgpu: Mgpu) -> None:
-    """The test keeps the FIFO open, so that a process that opens the FIFO does not block, and finds
-    data to read."""
-    os.mkfifo("libamdhip64.so.5")
-    os.write(os.open("libamdhip64.so.5", os.O_RDWR), bytes(4096))
-    assert "(it is a FIFO)" in _lines(1, MGPU_RT_HIP=os.path.abspath("libamdhip64.so.5"))[0]
 
 
 @in_child(policies=("builtin",))

@@ -41,7 +41,6 @@ def test_a_graph_lives_until_it_is_closed(mgpu: Mgpu) -> None:
             graph.replay()
         block = library.mgpuMemAlloc(256, stream, False)
         library.mgpuMemset32(block, 1, 4, stream)
-    assert "fill 16 bytes" in graph.dot()
     assert repr(graph) == "<mgpu_rt.Graph of 1 nodes>"
     graph.replay()
     graph.close()

@@ -12,7 +12,6 @@ from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
 from mgpu_rt._images import elf, find, nvidia
-from mgpu_rt._images.budget import Budget
 from mgpu_rt._images.model import (
     CODE_OBJECT,
     COMPRESSED,
@@ -125,7 +124,7 @@ def test_variables_that_kernels_can_write() -> None:
         for index, name in enumerate(names)
     ]
     symbols = [elf.Symbol("counter", 0, 4, 1)]
-    file = elf.Elf(elf.Header(0, 0, 0, 0), "", sections, [], symbols, [], [], Budget(1000))
+    file = elf.Elf(elf.Header(0, 0, 0, 0), "", sections, [], symbols, [], [])
     assert globals_of(file) == [Global(".bss", 8), Global("counter", 4)]
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._images import elf, lines
-from mgpu_rt._images.budget import Budget
 from mgpu_rt._lowering import lower, pipelines, steps
 from mgpu_rt._lowering.device_images import device_images
 from tests.support.child import ROOT
@@ -37,7 +36,7 @@ def test_a_kernel_begins_at_its_line(name: str) -> None:
 
 def test_line_tables_leave_the_machine_code_as_it_is() -> None:
     def code(image: bytes) -> bytes:
-        found = elf.read(image, Budget(len(image)))
+        found = elf.read(image)
         text = next(section for section in found.sections if section.name == ".text")
         return image[text.offset : text.offset + text.size]
 

@@ -13,7 +13,7 @@ KIB, MIB = 1 << 10, 1 << 20
 UP = [1, 4001, 512 * KIB, 512 * KIB + 1]
 #: Sizes of copies from the device. The first two sizes are copied in one piece, and the next three
 #: sizes in several pieces. HIP itself makes the copy of the last size.
-DOWN = [1, 256 * KIB, 256 * KIB + 1, 3 * MIB + 7, 16 * MIB, 16 * MIB + 1]
+DOWN = [1, 256 * KIB, 256 * KIB + 1, 700 * KIB + 7, MIB, MIB + 1]
 
 
 def pattern(mgpu: Mgpu, size: int, seed: int = 0):
@@ -91,13 +91,25 @@ def test_a_copy_out_may_follow_a_copy_back_at_once(mgpu: Mgpu) -> None:
     """The test copies data from one block to host memory, and from host memory to a second block.
     The two copies run on two streams, without a synchronise between the copies."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
-    for size in (KIB, 3 * MIB, 17 * MIB):
+    for size in (KIB, 700 * KIB, 3 * MIB):
         one, two = mgpu.MemAlloc(size, first, False), mgpu.MemAlloc(size, second, False)
         middle = mgpu.ffi.new("char[]", size)
         mgpu.Memcpy(one, pattern(mgpu, size), size, first)
         mgpu.Memcpy(middle, one, size, first)
         mgpu.Memcpy(two, middle, size, second)
         assert read(mgpu, two, size, second) == mgpu.ffi.buffer(pattern(mgpu, size))[:]
+
+
+@in_child()
+def test_hip_copies_more_than_a_mebibyte_from_the_device(mgpu: Mgpu) -> None:
+    """One thread of the host copies each staged byte once more, which takes longer than HIP's copy
+    of much memory (docs/record/copies.md)."""
+    stream = mgpu.StreamCreate()
+    for size, copies in ((256 * KIB, 1), (MIB, 4), (MIB + 1, 1), (16 * MIB, 1)):
+        block = mgpu.MemAlloc(size, stream, False)
+        before = mgpu.count("hipMemcpyAsync")
+        read(mgpu, block, size, stream)
+        assert mgpu.count("hipMemcpyAsync") - before == copies, size
 
 
 @in_child(HIPSTUB_ASYNC="held")

@@ -57,7 +57,6 @@ static void build_graph(void) {
     mgpuMemcpy(memory, content, 64, NULL);
     struct mgpu_rt_graph *graph = mgpu_rt_graph_end();
     mgpu_rt_graph_launch(graph, wild);
-    free(mgpu_rt_graph_dot(graph));
     (void)mgpu_rt_graph_nodes(graph);
     mgpu_rt_graph_destroy(graph);
 }
@@ -75,7 +74,6 @@ static void ask(void) {
     mgpu_rt_image_name(wild, name, sizeof name);
     size_t bytes;
     free(mgpu_rt_record(&bytes));
-    free(mgpu_rt_find_hip());
     (void)mgpu_rt_hip_path();
     (void)mgpu_rt_failures();
     (void)mgpu_rt_native("mgpuStreamCreate");

@@ -69,11 +69,9 @@ def _head(path: str) -> bytes:
 
 
 def _no_program(path: str) -> str:
-    """Returns advice for MLIR, an object file or a library, which are not programs; empty for any
+    """Returns advice for an object file or a library, which are not programs; empty for any
     other file."""
     head = _head(path)
-    if not head and path.endswith(".mlir") and os.path.isfile(path):
-        return f"lower it by mgpu-rt lower --emit executable '{path}' -o PROGRAM"
     if not head or head[4] != ELFCLASS64 or head[5] == ELFDATA_BIG:
         return ""
     kind, entry = struct.unpack_from("<H6xQ", head, 16)

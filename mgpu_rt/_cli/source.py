@@ -1,5 +1,5 @@
-"""Lowers a program in MLIR for the commands that run programs. The cache keeps the executable, which
-runs in the program's place."""
+"""Lowers a program in MLIR for the commands that run programs. The cache keeps the executable,
+which runs in the program's place."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _MAIN = """\
 {kind} entry(void) __asm__("{symbol}");
 int main(void) {{ {statements} }}
 """
-#: C's main takes the name, so the program's own main gets this symbol.
+#: The symbol of the program's function main, because C needs the name.
 _RENAMED = "mgpu_rt_entry_main"
 
 

@@ -22,6 +22,7 @@ _ASYNC = re.compile(r'(?<![\w#!.@%"])async\.\w')
 _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\s+\(")
 _STRIDED = re.compile(r"\bgpu\.(?:memcpy|memset)\b[^:]*:[^\n]*(?:\bstrided<|\baffine_map<)")
 _OPERANDS = re.compile(r"\b(?:ins|outs)\s*\(([^:)]*)")
+_TENSORS = re.compile(r"\b(?:ins|outs)\s*\([^)]*\btensor<")
 _VALUE = re.compile(r"%[\w$.-]+")
 _PARALLEL = re.compile(r"\bscf\.parallel\b")
 
@@ -60,13 +61,13 @@ class Preparation:
         runs no further passes."""
         if pipeline.llvm == 15 and self != Preparation():
             raise ValueError(f"{self.told[0]}, which LLVM 15's command does not do: use --llvm 22")
-        first = ",".join(filter(None, (pipeline.first, self.first)))
-        return replace(pipeline, first=first, coroutines=self.coroutines)
+        return replace(pipeline, first=self.first, coroutines=self.coroutines)
 
 
 def prepared(text: str, pipeline: Pipeline) -> Pipeline:
-    """Returns the pipeline with the preparation that the program needs. Raises ValueError."""
-    return preparation(text).of(pipeline)
+    """Returns the pipeline with the preparation that the program needs. Passes that the caller
+    chose take its place. Raises ValueError."""
+    return pipeline if pipeline.first else preparation(text).of(pipeline)
 
 
 def preparation(text: str) -> Preparation:
@@ -104,7 +105,7 @@ def _linalg(text: str) -> tuple[list[str], list[str]]:
     if not (first := _LINALG.search(in_host)):
         return passes, told
     where = f"{first[0]} ({_line(in_host, first)})"
-    if re.search(r"\btensor<", in_host):
+    if _TENSORS.search(in_host):
         raise ValueError(
             f"{where}: the program has tensors, which have no place in memory: run mlir-opt "
             "--one-shot-bufferize=bufferize-function-boundaries before, and use memrefs of "

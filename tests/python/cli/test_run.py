@@ -257,8 +257,6 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
     headless.write_text("exit 0\n")
     orphan = tmp_path / "orphan"
     orphan.write_text("#!/nowhere/interpreter\n")
-    source = tmp_path / "steps.mlir"
-    source.write_text("module {}")
     for path in (headless, orphan):
         path.chmod(0o755)
     library = compile_c(tmp_path / "call.so", "int call(void) { return 0; }", "-shared", "-fPIC")
@@ -268,11 +266,6 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
         ("./no-such-program-there", 127, "there is no such file"),
         (tmp_path, 126, "is a directory"),
         (text, 126, "is not executable: chmod +x"),
-        (
-            source,
-            126,
-            f"is not a program yet: lower it by mgpu-rt lower --emit executable '{source}'",
-        ),
         (part, 126, f"is not a program yet: link it by cc '{part}' $(mgpu-rt config --libs)"),
         (library, 126, "is not a program yet: it is a library: call it from Python by mgpu_rt.Lib"),
         (headless, 126, "a script with a #! line"),

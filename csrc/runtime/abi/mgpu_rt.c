@@ -105,8 +105,8 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes) {
     runtime_start();
     if (DOUBT(nodes_use_the_scratch_buffer, graph_building && scratch->data))
         graph_fail("it grows a scratch buffer that its nodes already use");
-    void *data = told_mgpuMemAlloc(bytes, scratch->stream, false);
-    recorder_memory();
+    void *data = impl_mgpuMemAlloc(bytes, scratch->stream, false);
+    recorder_block(data, 1);
     if (!data)
         return NULL;
     mgpu_rt_scratch_release(scratch);
@@ -116,9 +116,10 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes) {
 }
 
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch) {
-    if (scratch->data && !runtime_exiting())
-        told_mgpuMemFree(scratch->data, scratch->stream);
-    recorder_memory();
+    if (scratch->data && !runtime_exiting()) {
+        recorder_block(scratch->data, -1);
+        impl_mgpuMemFree(scratch->data, scratch->stream);
+    }
     scratch->data = NULL;
     scratch->capacity = 0;
 }

@@ -225,11 +225,6 @@ mgpu_rt_function override_find(enum abi_index function) {
                : capture_calls[function];
 }
 
-void override_answered(void) {
-    if (call_now.image && !call_now.loaded.image)
-        module_tell_image(call_now.image);
-}
-
 /* ---- begin and end ---- */
 
 void override_start(void) {

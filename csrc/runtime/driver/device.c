@@ -249,11 +249,11 @@ static int device_of_rank(int rank, int count) {
         return rank;
     if (rank == count)
         report_once(&shared_devices, rank, rank % count, count);
-    return PROOF_VALUE(ranks_share_devices, rank % count, rank);
+    return rank % count;
 }
 
 void device_choose(void) {
-    if (DOUBT(program_has_chosen_a_device, is_chosen()))
+    if (is_chosen())
         return;
     const int count = count_devices();
     const int device = options.device_by_rank ? device_of_rank(options.device_number, count)

@@ -50,7 +50,7 @@ $(LINKS): $(LIBRARY)
 
 # With the readers of images and the watch of pages, which the library does not export.
 PROBE_SOURCES := csrc/probe.c csrc/runtime/memory/page_watch.c csrc/runtime/memory/page_changes.c \
-	$(wildcard csrc/runtime/modules/image/*.c)
+	csrc/runtime/process/lines.c $(wildcard csrc/runtime/modules/image/*.c)
 
 $(PROBE): $(PROBE_SOURCES) $(LIBRARY)
 	$(CC) -std=c11 -D_GNU_SOURCE -O1 $(PORTABLE) -Wall -Wextra -Wpedantic -Icsrc/include \

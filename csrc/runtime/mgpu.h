@@ -58,12 +58,10 @@ enum abi_index {
     ABI_COUNT
 };
 
-/* Each exported function <name> has the implementation impl_<name>. The slow entry calls
- * told_<name> instead, which also records how the call was served (telemetry/call.h). */
+/* Each exported function <name> has the implementation impl_<name>. */
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     result name params;                                                                            \
-    result impl_##name params;                                                                     \
-    result told_##name params;
+    result impl_##name params;
 #define MGPU_VOID(name, params, args, first, last, ...)                                            \
     MGPU_FN(void, name, params, args, first, last, __VA_ARGS__)
 #include "../abi.def"

@@ -47,8 +47,6 @@ static bool begin_slow(struct call *call) {
 
 static void end_slow(const struct call *outer, const void *result) {
     if (LIKELY(!override_inside)) {
-        if (UNLIKELY(call_now.overridden))
-            override_answered();
         recorder_ended(&call_now, result);
         call_now = *outer;
     } else {
@@ -66,18 +64,16 @@ static void end_slow(const struct call *outer, const void *result) {
 /* Defines the words of abi.def's last column. */
 #define NOTHING .begin = 0
 #define STREAM .in_stream = true, .stream = stream
+#define CACHED .cached = true
 
-/* The following told_ functions belong to implementations that have nothing to record. */
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
-    __attribute__((weak)) result told_##name params {                                              \
-        return impl_##name args;                                                                   \
-    }                                                                                              \
     static __attribute__((noinline, cold)) result slow_##name params {                             \
         struct call call = {.function = ABI_##name, .site = call_site, __VA_ARGS__};               \
         result value = {0};                                                                        \
         if (begin_slow(&call)) {                                                                   \
             const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
-            value = taken ? taken args : told_##name args;                                         \
+            call_assume();                                                                         \
+            value = taken ? taken args : impl_##name args;                                         \
         }                                                                                          \
         end_slow(&call, &value);                                                                   \
         return value;                                                                              \
@@ -89,17 +85,15 @@ static void end_slow(const struct call *outer, const void *result) {
         return slow_##name args;                                                                   \
     }
 #define MGPU_VOID(name, params, args, first, last, ...)                                            \
-    __attribute__((weak)) void told_##name params {                                                \
-        impl_##name args;                                                                          \
-    }                                                                                              \
     static __attribute__((noinline, cold)) void slow_##name params {                               \
         struct call call = {.function = ABI_##name, __VA_ARGS__};                                  \
         if (begin_slow(&call)) {                                                                   \
             const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
+            call_assume();                                                                         \
             if (taken)                                                                             \
                 taken args;                                                                        \
             else                                                                                   \
-                told_##name args;                                                                  \
+                impl_##name args;                                                                  \
         }                                                                                          \
         end_slow(&call, NULL);                                                                     \
     }                                                                                              \

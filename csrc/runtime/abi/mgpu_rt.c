@@ -40,9 +40,7 @@ int mgpu_rt_use_stream(hipStream_t handle) {
     runtime_start();
     struct thread *thread = thread_get();
     stream_end_external(thread);
-    if (!DOUBT(caller_has_an_external_stream, handle))
-        return 0;
-    return stream_use_external(thread, handle) ? 0 : -1;
+    return !handle || stream_use_external(thread, handle) ? 0 : -1;
 }
 
 void *mgpu_rt_record(size_t *bytes) {
@@ -53,7 +51,7 @@ void *mgpu_rt_record(size_t *bytes) {
 
 int mgpu_rt_graph_begin(void) {
     runtime_start();
-    if (!DOUBT(override_would_miss_the_graph, override_present()))
+    if (!override_present())
         return graph_begin(false);
     report_line("a graph is not built: a hook or runtime in Python answers its calls (--hook, "
                 "--runtime, mgpu_rt.intercept, mgpu-rt check or diff)");
@@ -105,8 +103,8 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes) {
     runtime_start();
     if (DOUBT(nodes_use_the_scratch_buffer, graph_building && scratch->data))
         graph_fail("it grows a scratch buffer that its nodes already use");
-    void *data = told_mgpuMemAlloc(bytes, scratch->stream, false);
-    recorder_memory();
+    void *data = impl_mgpuMemAlloc(bytes, scratch->stream, false);
+    recorder_block(data, 1);
     if (!data)
         return NULL;
     mgpu_rt_scratch_release(scratch);
@@ -116,9 +114,10 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes) {
 }
 
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch) {
-    if (scratch->data && !runtime_exiting())
-        told_mgpuMemFree(scratch->data, scratch->stream);
-    recorder_memory();
+    if (scratch->data && !runtime_exiting()) {
+        recorder_block(scratch->data, -1);
+        impl_mgpuMemFree(scratch->data, scratch->stream);
+    }
     scratch->data = NULL;
     scratch->capacity = 0;
 }

@@ -29,7 +29,7 @@ static mgpu_rt_function overrides[ABI_COUNT], at_end, out_of_memory;
 
 int override_index(const char *name) {
     int index = 0;
-    if (DOUBT(no_name_was_given, !name))
+    if (!name)
         return ABI_COUNT;
     while (index < ABI_COUNT && strcmp(abi_names[index], name) != 0)
         index++;
@@ -220,14 +220,7 @@ mgpu_rt_function override_find(enum abi_index function) {
         call_now.overridden = true;
         call_now.native = false; /* the creation of a runtime in Python may have set this flag */
     }
-    return override || !external || !PROOF(cache_serves_captures, caches_on())
-               ? override
-               : capture_calls[function];
-}
-
-void override_answered(void) {
-    if (call_now.image && !call_now.loaded.image)
-        module_tell_image(call_now.image);
+    return override || !external || !caches_on() ? override : capture_calls[function];
 }
 
 /* ---- begin and end ---- */

@@ -42,10 +42,6 @@ static inline mgpu_rt_function override_answer(enum abi_index function) {
                : NULL;
 }
 
-/* Records the image of the current call, if an override has answered the call and the library has
- * not recorded the image yet. */
-void override_answered(void);
-
 /* Returns true if any function has an override. Creates the runtime that MGPU_RT_RUNTIME names. */
 bool override_present(void);
 

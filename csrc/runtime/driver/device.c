@@ -7,6 +7,7 @@
 #include "likely.h"
 #include "mgpu.h"
 #include "process/cancel.h"
+#include "process/lines.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
@@ -188,20 +189,19 @@ off_t device_place(int device) {
 
 struct targets {
     char *text;
-    size_t size, used;
+    size_t size;
 };
 
-static void add_target(struct targets *targets, const char *properties) {
+static void add_target(const struct targets *targets, const char *properties) {
     const char *found =
         memmem(properties + PROPERTIES_NAME, PROPERTIES - PROPERTIES_NAME, "gfx", 3);
     char target[TARGET];
     if (!found)
         return;
     snprintf(target, sizeof target, "%s", found);
-    if (strstr(targets->text, target) || targets->used + strlen(target) + 3 > targets->size)
-        return;
-    targets->used += (size_t)snprintf(targets->text + targets->used, targets->size - targets->used,
-                                      "%s%s", targets->used ? ", " : "", target);
+    if (!strstr(targets->text, target))
+        (void)text_append(targets->text, targets->size, "%s%s", targets->text[0] ? ", " : "",
+                          target);
 }
 
 static void *ask_targets(void *data) {
@@ -219,7 +219,7 @@ static void *ask_targets(void *data) {
 }
 
 void device_targets(char *text, size_t size) {
-    struct targets targets = {.text = text, .size = size};
+    struct targets targets = {text, size};
     text[0] = '\0';
     ask_elsewhere(ask_targets, &targets);
 }
@@ -249,11 +249,11 @@ static int device_of_rank(int rank, int count) {
         return rank;
     if (rank == count)
         report_once(&shared_devices, rank, rank % count, count);
-    return PROOF_VALUE(ranks_share_devices, rank % count, rank);
+    return rank % count;
 }
 
 void device_choose(void) {
-    if (DOUBT(program_has_chosen_a_device, is_chosen()))
+    if (is_chosen())
         return;
     const int count = count_devices();
     const int device = options.device_by_rank ? device_of_rank(options.device_number, count)

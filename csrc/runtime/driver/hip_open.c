@@ -95,8 +95,8 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
                    struct attempts *attempts) {
     const char *lacking = resolve(&library->functions, handle);
     if (lacking) {
-        text_append(attempts->text, sizeof attempts->text, "; %s: it has no function %s", name,
-                    lacking);
+        (void)text_append(attempts->text, sizeof attempts->text, "; %s: it has no function %s",
+                          name, lacking);
         return false;
     }
     if (attempts->own)
@@ -117,7 +117,7 @@ static bool try_name(struct hip_library *library, const char *name, struct attem
     }
     const char *error = dlerror();
     if (error && !(attempts->searching && strstr(error, "No such file")))
-        text_append(attempts->text, sizeof attempts->text, "; %s", error);
+        (void)text_append(attempts->text, sizeof attempts->text, "; %s", error);
     return false;
 }
 
@@ -127,8 +127,8 @@ static bool try_folder(struct hip_library *library, const char *folder, const ch
     bool opened = false;
     for (size_t i = 0; folder && !opened && i < sizeof names / sizeof *names; i++) {
         char path[sizeof library->path] = "";
-        text_append(path, sizeof path, "%s%s%s", folder, below, names[i]);
-        opened = try_name(library, path, attempts);
+        opened = text_append(path, sizeof path, "%s%s%s", folder, below, names[i]) &&
+                 try_name(library, path, attempts);
     }
     return opened;
 }

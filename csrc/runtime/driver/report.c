@@ -103,13 +103,12 @@ static bool first_time(struct advice *advice) {
  * `advice` explains from now on. */
 static bool follows(const struct advice *advice) {
     const unsigned before = fetch_or_relaxed(&explained, advice->leads_to);
-    return (before & (NOTHING_RUNS | PROOF_VALUE(cause_was_told, advice->follows, 0))) != 0;
+    return (before & (NOTHING_RUNS | advice->follows)) != 0;
 }
 
 /* Returns true if an error of HIP means that there is no device. */
 static bool lacks_device(hipError_t error) {
-    return error == hipErrorNoDevice ||
-           DOUBT(hip_has_no_device, error == hipErrorInvalidDevice && hip_no_device);
+    return error == hipErrorNoDevice || (error == hipErrorInvalidDevice && hip_no_device);
 }
 
 /* Returns the advice for the error if every call can return this error; otherwise returns the

@@ -229,9 +229,9 @@ static const char *find_obstacle(const struct witness_functions *functions) {
         return "this HIP does not report calls";
     if (DOUBT(profiler_needs_the_reports, has_profiler()))
         return "a profiler gets HIP's reports";
-    if (!PROOF(hip_was_unused, is_unused(functions)))
-        return "HIP was in use before the library's first call";
-    return NULL;
+    return PROOF(hip_was_unused, is_unused(functions))
+               ? NULL
+               : "HIP was in use before the library's first call";
 }
 
 void witness_open(const struct witness_functions *functions) {
@@ -252,6 +252,7 @@ void witness_open(const struct witness_functions *functions) {
     store_release(&witness_sole_user, true);
     set_tracer(hear);
     installed = true;
-    if (!PROOF(hip_was_unused, is_unused(functions)))
-        end_sole_use_because("HIP was in use before the library's first call");
+    why = find_obstacle(functions); /* other code may have called HIP in the meantime */
+    if (why)
+        end_sole_use_because(why);
 }

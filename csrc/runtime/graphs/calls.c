@@ -44,7 +44,7 @@ static void insert_event(hipEvent_t handle) {
 }
 
 static hipEvent_t built_event_create(void) {
-    const hipEvent_t handle = told_mgpuEventCreate();
+    const hipEvent_t handle = impl_mgpuEventCreate();
     if (handle)
         insert_event(handle);
     return handle;
@@ -123,16 +123,15 @@ static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
     if (DOUBT(host_shares_the_memory, shared && !handle))
         graph_fail("it allocates memory that the host shares");
     if (!bytes)
-        return told_mgpuMemAlloc(bytes, handle, false);
+        return impl_mgpuMemAlloc(bytes, handle, false);
     if (!PROOF(cache_has_the_graphs_memory, block_serves(bytes, graph_building->device))) {
         graph_fail("it allocates %llu bytes, which MGPU_RT_CACHE=%s leaves to HIP",
                    (unsigned long long)bytes, options.cache);
         return NULL;
     }
+    call_tell(CALL_PLAIN);
     const struct graph_block *block = serve_again(bytes);
-    void *address = block ? block->address : new_block(bytes);
-    block_tell(block_find(address), 1);
-    return address;
+    return block ? block->address : new_block(bytes);
 }
 
 static void built_free(void *address, hipStream_t stream) {
@@ -145,7 +144,6 @@ static void built_free(void *address, hipStream_t stream) {
         graph_fail("it frees %p, which it has not allocated", address);
         return;
     }
-    block_tell(block_find(address), -1);
     block->freed = true;
 }
 
@@ -173,6 +171,7 @@ static size_t predecessors(void) {
 
 static void built_copy(void *to, void *from, size_t bytes, hipStream_t stream) {
     (void)stream;
+    call_tell(CALL_PLAIN);
     if (graph_building->failed || !bytes)
         return;
     PROOF_STEP(graph_copies_no_idle_memory, registrations_yield(to, bytes));
@@ -217,7 +216,7 @@ static void refuse_globals(hipModule_t handle) {
 }
 
 static hipModule_t built_load(void *image, size_t size) {
-    const hipModule_t module = told_mgpuModuleLoad(image, size);
+    const hipModule_t module = impl_mgpuModuleLoad(image, size);
     if (!module)
         graph_fail("a module was not loaded");
     refuse_globals(module);
@@ -225,7 +224,7 @@ static hipModule_t built_load(void *image, size_t size) {
 }
 
 static hipModule_t built_load_jit(void *assembly, int level, size_t size) {
-    const hipModule_t module = told_mgpuModuleLoadJIT(assembly, level, size);
+    const hipModule_t module = impl_mgpuModuleLoadJIT(assembly, level, size);
     if (!module)
         graph_fail("a module was not loaded");
     refuse_globals(module);

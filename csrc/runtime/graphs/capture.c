@@ -113,7 +113,7 @@ static void captured_event_synchronize(hipEvent_t handle) {
 static hipEvent_t captured_event_create(void) {
     hipEvent_t handle = NULL;
     if (!capture_of_thread().stream)
-        return told_mgpuEventCreate();
+        return impl_mgpuEventCreate();
     REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)",
            hip.EventCreateWithFlags(&handle, hipEventDisableTiming), NULL);
     if (!handle)
@@ -138,7 +138,7 @@ static void *captured_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
     hipError_t error;
     if (!DOUBT(block_is_for_a_capture, capture.stream) ||
         !block_serves(bytes, capture.stream->device))
-        return told_mgpuMemAlloc(bytes, handle, shared);
+        return impl_mgpuMemAlloc(bytes, handle, shared);
     const int before = relax(capture);
     void *address = block_alloc_captured(bytes, capture.stream, capture.number, &error);
     relax_no_more(before);
@@ -146,7 +146,6 @@ static void *captured_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
         report_failure("hipMalloc(&ptr, sizeBytes)", error,
                        error == hipErrorOutOfMemory ? &no_memory_captured : NULL,
                        (unsigned long long)bytes, (void *)handle);
-    block_tell(block_find(address), 1);
     return address;
 }
 
@@ -158,10 +157,8 @@ static void captured_free(void *address, hipStream_t handle) {
         capture = capture_of_thread();
     struct block *block =
         DOUBT(graph_may_use_a_freed_block, capture.stream) ? block_find(address) : NULL;
-    if (block && block_leave_to_graph(block, capture.stream))
-        block_tell(block, -1);
-    else
-        told_mgpuMemFree(address, handle);
+    if (!block || !block_leave_to_graph(block, capture.stream))
+        impl_mgpuMemFree(address, handle);
 }
 
 /* The library passes the copy to HIP, because a graph cannot contain the library's pinned memory
@@ -169,9 +166,10 @@ static void captured_free(void *address, hipStream_t handle) {
 static void captured_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
     const struct capture capture = capture_of_handle(handle);
     if (!DOUBT(copy_runs_with_its_graph, capture.stream)) {
-        told_mgpuMemcpy(to, from, bytes, handle);
+        impl_mgpuMemcpy(to, from, bytes, handle);
         return;
     }
+    call_tell(CALL_PLAIN);
     REPORT("hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)",
            hip.MemcpyAsync(to, from, bytes, hipMemcpyDefault, handle), NULL);
     stream_launched(thread_get(), capture.stream);
@@ -181,21 +179,21 @@ static void captured_copy(void *to, void *from, size_t bytes, hipStream_t handle
 
 static hipModule_t captured_load(void *image, size_t size) {
     const int before = relax(capture_of_thread());
-    const hipModule_t module = told_mgpuModuleLoad(image, size);
+    const hipModule_t module = impl_mgpuModuleLoad(image, size);
     relax_no_more(before);
     return module;
 }
 
 static hipModule_t captured_load_jit(void *assembly, int level, size_t size) {
     const int before = relax(capture_of_thread());
-    const hipModule_t module = told_mgpuModuleLoadJIT(assembly, level, size);
+    const hipModule_t module = impl_mgpuModuleLoadJIT(assembly, level, size);
     relax_no_more(before);
     return module;
 }
 
 static hipFunction_t captured_function(hipModule_t module, const char *name) {
     const int before = relax(capture_of_thread());
-    const hipFunction_t function = told_mgpuModuleGetFunction(module, name);
+    const hipFunction_t function = impl_mgpuModuleGetFunction(module, name);
     relax_no_more(before);
     return function;
 }

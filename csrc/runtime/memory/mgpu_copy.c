@@ -145,7 +145,24 @@ static __attribute__((noinline)) bool copy_unregistered(const struct copy *copy)
     return has_room;
 }
 
+/* NVIDIA's driver reads the bytes of a small copy during the call. */
+static bool hip_takes_at_once(size_t bytes) {
+    return cuda_present() && bytes <= STAGING_CUDA_TAKES;
+}
+
+/* Records a copy that HIP makes: a bypass, if pinned memory could have served it. By default no
+ * copy to an AMD device is staged. */
+static __attribute__((noinline)) void tell_submitted(const struct copy *copy) {
+    const enum range_kind to = ranges_find(copy->to, copy->bytes);
+    const enum range_kind from = ranges_find(copy->from, copy->bytes);
+    const bool up = to == RANGE_DEVICE && from == RANGE_NONE && knows_the_null_stream() &&
+                    !hip_takes_at_once(copy->bytes);
+    call_tell(up || (to == RANGE_NONE && from == RANGE_DEVICE) ? CALL_BYPASS : CALL_PLAIN);
+}
+
 static void submit_copy(const struct copy *copy) {
+    if (UNLIKELY(runtime_counting()))
+        tell_submitted(copy);
     if (UNLIKELY(load_relaxed(&registrations_idle) != 0) && copy_unregistered(copy))
         return;
     registrations_yield(copy->to, copy->bytes);
@@ -159,26 +176,20 @@ static void submit_copy(const struct copy *copy) {
         report_copy(error, copy);
 }
 
-/* NVIDIA's driver reads the bytes of a small copy during the call. */
-static bool hip_takes_at_once(size_t bytes) {
-    return cuda_present() && bytes <= STAGING_CUDA_TAKES;
-}
-
 /* Copies to a block. The target is device memory, so neither a staged copy nor HIP's own copy
- * writes host memory. Returns true if the bytes were copied through pinned memory. The library asks
- * about pending work last, because that question is for pageable sources only. */
-static bool copy_up(const struct copy *copy) {
+ * writes host memory. The library asks about pending work last, because that question is for
+ * pageable sources only. */
+static void copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;
     if (!hip_takes_at_once(copy->bytes) && copy->bytes <= STAGING_UP_LIMIT &&
         knows_the_null_stream() && is_pageable(copy->thread, copy->from, copy->bytes) &&
         is_settled(copy->stream) && staging_up(copy, &error)) {
         if (UNLIKELY(error != hipSuccess))
             report_copy(error, copy);
-        return true;
+        return;
     }
     submit_copy(copy);
     stream_submitted(copy->thread, copy->stream);
-    return false;
 }
 
 /* Returns true if a copy from a block to pageable memory was completed through pinned memory. */
@@ -192,41 +203,18 @@ static bool copy_down(const struct copy *copy) {
     return true;
 }
 
-/* Returns true if the bytes were copied through pinned memory. impl_mgpuMemcpy and told_mgpuMemcpy
- * call this one function. If the function existed twice, the compiler would inline fewer of its
- * calls. */
-static __attribute__((noinline)) bool copy_bytes(void *to, const void *from, size_t bytes,
-                                                 hipStream_t handle) {
-    struct copy copy = {thread_get(), NULL, handle, to, from, bytes};
-    if (!stream_usable(copy.thread, handle, &copy.stream, copy_expression))
-        return false;
-    const bool cached = cache_is_on(CACHE_STAGING) && to && from && bytes && handle && copy.stream;
-    if (cached && is_block(to, bytes))
-        return copy_up(&copy);
-    if (cached && copy_down(&copy))
-        return true;
-    submit_copy(&copy);
-    stream_launched(copy.thread, copy.stream); /* the copy may write host memory */
-    return false;
-}
-
 void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
-    (void)copy_bytes(dst, src, sizeBytes, handle);
-}
-
-/* Records a copy between a block and unpinned memory. A staged copy counts as a hit. A copy that
- * could have been staged, but was not, counts as a bypass. By default no copy to an AMD device can
- * be staged. */
-void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
-    const bool staged = copy_bytes(dst, src, sizeBytes, handle);
-    const enum range_kind to = ranges_find(dst, sizeBytes), from = ranges_find(src, sizeBytes);
-    const bool may_be_staged =
-        (to == RANGE_DEVICE && PROOF(source_is_unpinned, from == RANGE_NONE) &&
-         knows_the_null_stream() &&
-         !DOUBT(driver_takes_it_at_once, hip_takes_at_once(sizeBytes))) ||
-        (PROOF(target_is_unpinned, to == RANGE_NONE) && from == RANGE_DEVICE);
-    if (call_now.error == hipSuccess && (staged || may_be_staged))
-        call_tell(staged ? CALL_HIT : CALL_BYPASS);
+    struct copy copy = {thread_get(), NULL, handle, dst, src, sizeBytes};
+    if (!stream_usable(copy.thread, handle, &copy.stream, copy_expression))
+        return;
+    const bool cached =
+        cache_is_on(CACHE_STAGING) && dst && src && sizeBytes && handle && copy.stream;
+    if (cached && is_block(dst, sizeBytes)) {
+        copy_up(&copy);
+    } else if (!cached || !copy_down(&copy)) {
+        submit_copy(&copy);
+        stream_launched(copy.thread, copy.stream); /* the copy may write host memory */
+    }
 }
 
 /* Returns how many elements HIP gets: HIP refuses a fill that ends in the part of a block for which

@@ -112,36 +112,13 @@ void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
                : allocate_large(sizeBytes, handle, late_host_shared);
 }
 
-void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
-    call_tell(CALL_HIT);
-    void *address = impl_mgpuMemAlloc(sizeBytes, handle, late_host_shared);
-    block_tell(block_find(address), 1);
-    return address;
-}
-
 /* ---- mgpuMemFree ---- */
 
-/* Frees the memory. Returns false if the program had already freed the memory. */
-static inline bool free_memory_at(void *ptr, hipStream_t stream) {
+void impl_mgpuMemFree(void *ptr, hipStream_t stream) {
     const struct block_freed freed = block_free(ptr, block_order(thread_get(), stream));
     if (UNLIKELY(freed.verdict == FREE_TWICE))
         REPORT(free_expression, refusal_of_block(), &freed_twice, ptr);
     else
         REPORT(free_expression, freed.error, freed.verdict == FREE_TO_HIP ? &foreign_free : NULL,
                ptr);
-    return freed.verdict != FREE_TWICE;
-}
-
-void impl_mgpuMemFree(void *ptr, hipStream_t stream) {
-    (void)free_memory_at(ptr, stream);
-}
-
-void told_mgpuMemFree(void *ptr, hipStream_t stream) {
-    const struct block *block = block_find(ptr);
-    const bool held = block && block_held_by_program(block);
-    const int device = held ? block_device(block) : 0;
-    const size_t size = held ? block_asked(block) : 0;
-    if (!free_memory_at(ptr, stream) || !held)
-        return;
-    call_tell_held(device, -(ptrdiff_t)size);
 }

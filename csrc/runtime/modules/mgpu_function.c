@@ -223,10 +223,7 @@ static __attribute__((noinline)) hipFunction_t get_slow(hipModule_t handle, cons
     const struct lookup lookup = {name, module, module_version(module)};
     const hipFunction_t known =
         cache_is_on(CACHE_FUNCTIONS) ? function_lookup_table(&lookup) : NULL;
-    if (!known)
-        return ask_function(&lookup);
-    call_tell(CALL_HIT);
-    return known;
+    return known ? known : ask_function(&lookup);
 }
 
 /* Compares the name, and returns the function's handle if the name is the function's. */
@@ -235,15 +232,12 @@ static __attribute__((noinline)) hipFunction_t get_compared(hipModule_t module, 
     const hipFunction_t handle = PROOF(function_has_the_name, strcmp(function->name, name) == 0)
                                      ? load_relaxed(&function->handle)
                                      : NULL;
-    if (!handle)
-        return get_slow(module, name);
-    call_tell(CALL_HIT);
-    return handle;
+    return handle ? handle : get_slow(module, name);
 }
 
 /* A hit: the table has HIP's answer to an earlier look-up, and the program holds the module. When a
  * module ends, its state changes before its functions lose their handles. */
-static inline hipFunction_t get_function(hipModule_t module, const char *name, bool told) {
+inline hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name) {
     const struct known_function *known = handle_find(&known_functions, function_key(module, name));
     const struct function *function = LIKELY(known != NULL) ? load_acquire(&known->function) : NULL;
     if (UNLIKELY(!function || !function_is_of(function, module) ||
@@ -252,17 +246,5 @@ static inline hipFunction_t get_function(hipModule_t module, const char *name, b
     if (UNLIKELY(!known->constant))
         return get_compared(module, name, function);
     const hipFunction_t handle = load_relaxed(&function->handle);
-    if (UNLIKELY(!handle))
-        return get_slow(module, name);
-    if (told)
-        call_tell(CALL_HIT);
-    return handle;
-}
-
-hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name) {
-    return get_function(module, name, false);
-}
-
-hipFunction_t told_mgpuModuleGetFunction(hipModule_t module, const char *name) {
-    return get_function(module, name, true);
+    return LIKELY(handle) ? handle : get_slow(module, name);
 }

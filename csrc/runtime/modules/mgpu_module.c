@@ -241,31 +241,14 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
     return report_load(&load);
 }
 
-static __attribute__((noinline)) void tell_hit(const struct module *module) {
-    call_tell(CALL_HIT);
-    PROOF_STEP(hit_tells_its_image, tell(&module->image));
-}
-
-static inline hipModule_t load_image(void *image, bool told) {
+inline __attribute__((always_inline)) hipModule_t impl_mgpuModuleLoad(void *image,
+                                                                      size_t late_size) {
     struct thread *thread = thread_get();
     const int device = hip_current_device();
+    (void)late_size; /* LLVM 17 and older do not pass `late_size`, so its value is garbage */
     PROOF_STEP(reset_before_module_reuse, (void)device_kept(device));
     const struct module *own = module_lookup_thread(thread, image, device);
-    if (UNLIKELY(!own))
-        return load_slow(thread, image);
-    if (told)
-        tell_hit(own);
-    return module_handle(own);
-}
-
-hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
-    (void)late_size; /* LLVM 17 and older do not pass `late_size`, so its value is garbage */
-    return load_image(image, false);
-}
-
-hipModule_t told_mgpuModuleLoad(void *image, size_t late_size) {
-    (void)late_size;
-    return load_image(image, true);
+    return LIKELY(own) ? module_handle(own) : load_slow(thread, image);
 }
 
 /* ---- mgpuModuleUnload ---- */
@@ -325,20 +308,16 @@ void impl_mgpuModuleUnload(hipModule_t handle) {
 /* NVIDIA's driver compiles PTX during a load. So with NVIDIA's driver, the library caches a
  * compiled module like other modules. A later load of the same PTX gets the cached module, even if
  * the later load requests another optimisation level. */
-hipModule_t told_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
+hipModule_t impl_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
     if (cuda_present()) {
         cuda.jit_level(level);
-        return told_mgpuModuleLoad(assembly, late_size);
+        return impl_mgpuModuleLoad(assembly, late_size);
     }
     const struct image image = image_describe(assembly);
     if (image.kind != IMAGE_PTX && image.kind != IMAGE_TEXT && image.kind != IMAGE_BITCODE)
-        return told_mgpuModuleLoad(assembly, late_size);
+        return impl_mgpuModuleLoad(assembly, late_size);
     call_tell(CALL_REFUSED);
     report_failure("mgpuModuleLoadJIT(data, optLevel)", hipErrorNotSupported, &no_jit,
                    image_kind_text(&image));
     return NULL;
-}
-
-hipModule_t impl_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
-    return told_mgpuModuleLoadJIT(assembly, level, late_size);
 }

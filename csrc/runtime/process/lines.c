@@ -13,10 +13,14 @@ void line_print(const char *format, ...) {
     fputs(line, stderr);
 }
 
-void text_append(char *text, size_t size, const char *format, ...) {
+bool text_append(char *text, size_t size, const char *format, ...) {
     const size_t used = strlen(text);
     va_list words;
     va_start(words, format);
-    vsnprintf(text + used, size - used, format, words);
+    const int added = vsnprintf(text + used, size - used, format, words);
     va_end(words);
+    const bool fits = added >= 0 && (size_t)added < size - used;
+    if (!fits)
+        text[used] = '\0';
+    return fits;
 }

@@ -2,6 +2,7 @@
 #ifndef MGPU_RT_LINES_H
 #define MGPU_RT_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { LINE = 2048 };
@@ -10,9 +11,9 @@ enum { LINE = 2048 };
  * threads do not mix. */
 void line_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Appends to a text as printf does. Cuts the text off at `size` bytes, which include the final 0.
- */
-void text_append(char *text, size_t size, const char *format, ...)
+/* Appends to a text as printf does. Returns false, and leaves the text unchanged, if the result
+ * needs more than `size` bytes. */
+bool text_append(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -54,7 +54,7 @@ static void choose_device(void) {
     if (chosen)
         return;
     chosen = true;
-    if (DOUBT(option_names_a_device, options.device_number >= 0))
+    if (options.device_number >= 0)
         device_choose();
 }
 

@@ -296,22 +296,11 @@ static __attribute__((noinline)) void report_created(struct event_acquired made)
     REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)", made.error, NULL);
 }
 
-static inline hipEvent_t acquire_and_report(bool told) {
-    struct thread *thread = thread_get();
-    const struct event_acquired made = event_acquire(thread, hip_current_device());
+hipEvent_t impl_mgpuEventCreate(void) {
+    const struct event_acquired made = event_acquire(thread_get(), hip_current_device());
     if (UNLIKELY(made.how != CALL_HIT))
         report_created(made);
-    else if (told)
-        call_tell(CALL_HIT);
     return made.handle;
-}
-
-hipEvent_t impl_mgpuEventCreate(void) {
-    return acquire_and_report(false);
-}
-
-hipEvent_t told_mgpuEventCreate(void) {
-    return acquire_and_report(true);
 }
 
 /* ---- calls that name an event ---- */

@@ -35,23 +35,11 @@ static __attribute__((noinline)) hipStream_t create_stream_slow(struct thread *t
     return made.handle;
 }
 
-static inline hipStream_t create_stream(bool told) {
+hipStream_t impl_mgpuStreamCreate(void) {
     struct thread *thread = thread_get();
     const int device = hip_current_device();
     const struct stream *own = stream_lookup_thread(thread, device);
-    if (UNLIKELY(!own))
-        return create_stream_slow(thread, device);
-    if (told)
-        call_tell(CALL_HIT);
-    return stream_handle(own);
-}
-
-hipStream_t impl_mgpuStreamCreate(void) {
-    return create_stream(false);
-}
-
-hipStream_t told_mgpuStreamCreate(void) {
-    return create_stream(true);
+    return LIKELY(own) ? stream_handle(own) : create_stream_slow(thread, device);
 }
 
 /* ---- mgpuStreamDestroy ---- */

@@ -26,6 +26,7 @@ struct call {
     bool overridden;  /* an override is answering the call (override.h) */
     bool native;      /* the override that answers the call has called this library */
     bool in_stream;   /* the call has a stream as an argument */
+    bool cached;      /* a cache answers the call, unless its implementation records otherwise */
     const void *site; /* the call's return address in the program */
     uint64_t begin;
     hipStream_t stream;
@@ -58,6 +59,12 @@ static inline void call_tell(enum call_how how) {
     call_now.how = how;
 }
 
+/* Records a hit, if a cache may answer the call. The function that answers, which runs next,
+ * records every other outcome, so a hit takes no instruction for that. */
+static inline void call_assume(void) {
+    call_tell(call_now.cached && !call_now.overridden ? CALL_HIT : CALL_PLAIN);
+}
+
 /* Records that the program holds `bytes` more bytes of a device's memory from now on. */
 static inline void call_tell_held(int device, ptrdiff_t bytes) {
     call_now.device = device;
@@ -87,7 +94,6 @@ static inline void call_leave(const struct call *outer) {
     call_now.native = true;
     if (inner.error != hipSuccess)
         call_now.error = inner.error;
-    call_tell_held(inner.held ? inner.device : outer->device, inner.held);
     if (inner.function != outer->function)
         return;
     call_now.how = inner.how;

@@ -2,9 +2,9 @@
  *
  * If an entry cannot be read, the library does not cache the module. */
 #include "modules/image/formats.h"
+#include "process/lines.h"
 #include "proof.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* a larger table is not read to its end */
@@ -196,7 +196,7 @@ void image_describe_fatbin(struct image *image, struct view *view) {
 /* ---- for messages ---- */
 
 char *image_bundle_targets(const struct image *image, char *text, size_t size) {
-    size_t at = BUNDLE_HEAD, used = 0;
+    size_t at = BUNDLE_HEAD;
     text[0] = '\0';
     if (image->kind != IMAGE_BUNDLE || image->size == 0)
         return text;
@@ -208,12 +208,8 @@ char *image_bundle_targets(const struct image *image, char *text, size_t size) {
         if (!dashes || dashes + 2 == name + entry.name_size)
             continue; /* the host's entry has no target */
         const int length = (int)(name + entry.name_size - (dashes + 2));
-        const int added =
-            snprintf(text + used, size - used, "%s%.*s", used ? ", " : "", length, dashes + 2);
-        if (added < 0 || (size_t)added >= size - used)
+        if (!text_append(text, size, "%s%.*s", text[0] ? ", " : "", length, dashes + 2))
             break;
-        used += (size_t)added;
     }
-    text[used] = '\0';
     return text;
 }

@@ -2,6 +2,7 @@
  * names, without a reader for each format. */
 #include "modules/image/image.h"
 #include "modules/image/ptx.h"
+#include "process/lines.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 enum { LONGEST_NAME = 256 };
 struct name_list {
     char *text;
-    size_t size, used;
+    size_t size;
 };
 
 /* Adds a name unless the list already contains it. Returns false if the list is full. */
@@ -21,14 +22,7 @@ static bool name_list_add(struct name_list *list, const char *name, int length) 
     if (length == 0 || strstr(list->text, quoted))
         return true; /* the list already contains the name, because two sections of an ELF may
                       * contain it */
-    const int added = snprintf(list->text + list->used, list->size - list->used, "%s%s",
-                               list->used ? ", " : "", quoted);
-    if (added < 0 || (size_t)added >= list->size - list->used) {
-        list->text[list->used] = '\0';
-        return false;
-    }
-    list->used += (size_t)added;
-    return true;
+    return text_append(list->text, list->size, "%s%s", list->text[0] ? ", " : "", quoted);
 }
 
 static bool is_printable(unsigned char byte) {
@@ -72,7 +66,7 @@ static void list_ptx(const struct image *image, struct name_list *list) {
 }
 
 char *image_kernel_names(const struct image *image, char *text, size_t size) {
-    struct name_list list = {text, size, 0};
+    struct name_list list = {text, size};
     text[0] = '\0';
     if (image->kind == IMAGE_PTX)
         list_ptx(image, &list);

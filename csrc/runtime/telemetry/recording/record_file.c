@@ -1,4 +1,5 @@
 #include "telemetry/recording/record_file.h"
+#include "process/lines.h"
 #include "telemetry/process.h"
 
 #include <errno.h>
@@ -14,66 +15,45 @@
 enum { PATH = 4096 };
 
 static void cannot_write(const char *variable, const char *path, const char *why) {
-    fprintf(stderr, "mgpu_rt: %s: cannot write '%s': %s\n", variable, path, why);
+    line_print("mgpu_rt: %s: cannot write '%s': %s\n", variable, path, why);
 }
 
 /* ---- the name of a file ---- */
 
-/* Appends a text to a path, cut off at PATH bytes. */
-static void append(char path[PATH], const char *text, size_t length) {
-    const size_t used = strlen(path), room = PATH - 1 - used;
-    const size_t taken = length < room ? length : room;
-    memcpy(path + used, text, taken);
-    path[used + taken] = '\0';
-}
-
-static void append_number(char path[PATH], long number) {
-    char text[24];
-    append(path, text, (size_t)snprintf(text, sizeof text, "%ld", number));
-}
-
-static void expand(char path[PATH], const char *pattern) {
-    for (const char *at = pattern; *at; at++) {
-        if (at[0] == '%' && at[1] == 'p')
-            append_number(path, getpid());
-        else if (at[0] == '%' && at[1] == 'r')
-            append_number(path, process_rank() < 0 ? 0 : process_rank());
+/* Each function of this part returns false if the path needs more than PATH bytes. */
+static bool expand(char path[PATH], const char *pattern) {
+    const int rank = process_rank();
+    bool fits = true;
+    for (const char *at = pattern; *at && fits; at++)
+        if (at[0] == '%' && (at[1] == 'p' || at[1] == 'r'))
+            fits = text_append(path, PATH, "%d", *++at == 'p' ? getpid() : rank < 0 ? 0 : rank);
         else
-            append(path, at, 1);
-        at += at[0] == '%' && (at[1] == 'p' || at[1] == 'r');
-    }
+            fits = text_append(path, PATH, "%c", *at);
+    return fits;
 }
 
 /* Inserts words before the extension of a path: stats.json becomes stats.rank3.12345.json. */
-static void insert_words(char path[PATH], long rank, long process, long number) {
-    static char ending[PATH]; /* too large for a small stack */
-    char *name = strrchr(path, '/'), words[80];
+static bool insert_words(char path[PATH], long rank, long process, long number) {
+    char ending[PATH], *name = strrchr(path, '/');
     name = name ? name + 1 : path;
     char *dot = name[0] ? strrchr(name + 1, '.') : NULL;
-    int used = 0;
     if (!dot)
         dot = path + strlen(path);
     strcpy(ending, dot);
     *dot = '\0';
-    words[0] = '\0';
-    if (rank >= 0)
-        used += snprintf(words, sizeof words, ".rank%ld", rank);
-    if (process)
-        used += snprintf(words + used, sizeof words - (size_t)used, ".%ld", process);
-    if (number)
-        snprintf(words + used, sizeof words - (size_t)used, ".%ld", number);
-    append(path, words, strlen(words));
-    append(path, ending, strlen(ending));
+    return (rank < 0 || text_append(path, PATH, ".rank%ld", rank)) &&
+           (!process || text_append(path, PATH, ".%ld", process)) &&
+           (!number || text_append(path, PATH, ".%ld", number)) &&
+           text_append(path, PATH, "%s", ending);
 }
 
 /* Stores the name that a pattern gives to this process's file; `attempt` counts the names that were
  * taken. */
-static void choose(char path[PATH], const char *pattern, long attempt) {
-    path[0] = '\0';
-    expand(path, pattern);
+static bool choose(char path[PATH], const char *pattern, long attempt) {
     const bool ranked = !strstr(pattern, "%r") && !strstr(pattern, "%p");
-    insert_words(path, ranked ? process_rank() : -1, attempt ? getpid() : 0,
-                 attempt > 1 ? attempt : 0);
+    path[0] = '\0';
+    return expand(path, pattern) && insert_words(path, ranked ? process_rank() : -1,
+                                                 attempt ? getpid() : 0, attempt > 1 ? attempt : 0);
 }
 
 /* ---- the file ---- */
@@ -82,10 +62,6 @@ typedef int make_file(const char *path, const char *from);
 
 static int create(const char *path, const char *from) {
     (void)from;
-    if (strlen(path) == PATH - 1) { /* cut off */
-        errno = ENAMETOOLONG;
-        return -1;
-    }
     return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
@@ -101,10 +77,10 @@ static int take_name(char path[PATH], const char *variable, const char *pattern,
     static char first[PATH];
     struct stat found;
     int result = -1;
-    choose(first, pattern, 0);
+    (void)choose(first, pattern, 0);
     for (long attempt = 0; attempt < MOST; attempt++) {
-        choose(path, pattern, attempt);
-        result = make(path, from);
+        errno = ENAMETOOLONG;
+        result = choose(path, pattern, attempt) ? make(path, from) : -1;
         if (result >= 0 || errno != EEXIST)
             break;
         if (attempt == 0 && lstat(path, &found) == 0 && !S_ISREG(found.st_mode)) {
@@ -115,8 +91,7 @@ static int take_name(char path[PATH], const char *variable, const char *pattern,
     if (result < 0)
         cannot_write(variable, path, strerror(errno));
     else if (strcmp(first, path) != 0)
-        fprintf(stderr, "mgpu_rt: %s: '%s' exists, so '%s' gets the recording\n", variable, first,
-                path);
+        line_print("mgpu_rt: %s: '%s' exists, so '%s' gets the recording\n", variable, first, path);
     return result;
 }
 

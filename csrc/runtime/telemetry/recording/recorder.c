@@ -3,6 +3,7 @@
 #include "driver/hip.h"
 #include "manager/manager.h"
 #include "memory/blocks.h"
+#include "modules/mgpu_module.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "shared/ranges.h"
@@ -47,11 +48,16 @@ static size_t meaning_of(const struct meanings *table, const void *handle) {
 
 /* ---- modules ---- */
 
+/* A hit or an override records no image. A hit returns a module that an earlier call has loaded. */
 static void count_load(const struct call *call, hipModule_t handle) {
-    set_meaning(&modules, handle, call->loaded.image);
-    if (!call->loaded.image)
+    size_t image = call->how == CALL_HIT ? meaning_of(&modules, handle) : 0;
+    if (!image && !call->loaded.image)
+        module_tell_image(call->image);
+    image = image ? image : call->loaded.image;
+    set_meaning(&modules, handle, image);
+    if (!image)
         return;
-    struct module_counter *module = &counts.modules[call->loaded.image - 1];
+    struct module_counter *module = &counts.modules[image - 1];
     fetch_add_relaxed(&module->loads, 1);
     fetch_add_relaxed(&module->driver_loads, call->loaded.driver_loads);
 }
@@ -119,6 +125,13 @@ static void count_copy(enum copy_way way, uint64_t bytes) {
 
 /* ---- memory ---- */
 
+/* Records that the program gets or gives back the block of the current call. */
+static void tell_block(const void *address, int sign) {
+    const struct block *block = block_find(address);
+    if (block && block_held_by_program(block))
+        block_tell(block, sign);
+}
+
 static void trace_memory(int device, const struct memory_account *memory) {
     const size_t held = load_relaxed(&memory->allocated);
     if (trace_on())
@@ -156,9 +169,11 @@ static void count_memory(const struct call *call) {
     }
 }
 
-void recorder_memory(void) {
-    if (runtime_counting())
-        count_memory(&call_now);
+void recorder_block(const void *address, int sign) {
+    if (!runtime_counting())
+        return;
+    tell_block(address, sign);
+    count_memory(&call_now);
     call_now.held = 0;
 }
 
@@ -214,6 +229,8 @@ static void mark(struct call *call) {
 void recorder_begins(struct call *call) {
     if (runtime_counting() && call->function != ABI_mgpuSetDefaultDevice)
         start_device();
+    if (runtime_counting() && call->function == ABI_mgpuMemFree)
+        tell_block(call->to, -1);
     if (options.trace_markers_on && call->kernel)
         mark(call);
     call->begin = clock_ns();
@@ -285,6 +302,8 @@ void recorder_ended(const struct call *call, const void *result) {
     if (call->overridden && !call->native)
         fetch_add_relaxed(&counts.overridden, 1);
     store_relaxed(&counts.process.last, call->begin + nanoseconds);
+    if (call->function == ABI_mgpuMemAlloc)
+        tell_block(*(void *const *)result, 1);
     count_memory(call);
     const size_t kernel = count_details(call, result, nanoseconds);
     if (trace_on())
@@ -384,7 +403,7 @@ void recorder_close(void) {
     if (!is_open)
         return;
     is_open = false;
-    recorder_memory();
+    recorder_block(NULL, 0);
     complete(&counts);
     counts.process.exited = 1;
     if (wants_table())

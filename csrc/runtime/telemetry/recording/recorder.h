@@ -20,9 +20,9 @@ size_t recorder_kernel(const void *handle);
  * of their first use. Returns TRACE_NO_STREAM if the table has no space for the stream. */
 uint16_t recorder_stream(hipStream_t stream);
 
-/* Counts the memory that a function of mgpu_rt.h has given to the program, or taken back from the
- * program. */
-void recorder_memory(void);
+/* Counts a block that a function of mgpu_rt.h has given to the program (sign 1), or is about to
+ * free (sign -1). */
+void recorder_block(const void *address, int sign);
 
 /* Opens the recording that MGPU_RT_STATS and MGPU_RT_TRACE name. Called at the first call of a
  * process, under start_lock. */

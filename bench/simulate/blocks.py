@@ -48,7 +48,7 @@ class Policy:
     rounding: Callable[[int], int]
     larger: float = 1.0  # a miss may take an idle block up to this factor larger
     peak: float = 0.0  # a free evicts idle blocks beyond this multiple of the recent peak; 0: never
-    kept: float = 1 - 1 / 256  # the part of the recent peak that remains after a miss
+    kept: float = 1 - 1 / 128  # the part of the recent peak that remains after a miss
     patience: int = 0  # a size gets a block of its own after this many larger ones; 0: never
 
 
@@ -102,13 +102,15 @@ class Cache:
             found = (size, self.blocks)
             self.reserved += size
             self.recent *= self.policy.kept
+            self.recent = max(self.recent, self.held + bytes_)
         self.held += bytes_
-        self.recent = max(self.recent, self.held)
         outcome.reserved_peak = max(outcome.reserved_peak, self.reserved)
         return found
 
     def free(self, bytes_: int, block: tuple[int, int], outcome: Outcome) -> None:
         """Makes a block idle, and evicts the oldest idle blocks beyond the bound."""
+        if self.reserved > self.policy.peak * self.recent:
+            self.recent = max(self.recent, self.held)
         self.held -= bytes_
         self.idle[block[1]] = block[0]
         bisect.insort(self.by_size, block)
@@ -197,6 +199,25 @@ def ragged() -> Iterator[Event]:
             yield name, 0
 
 
+def batches() -> Iterator[Event]:
+    """Allocates activations for batches of random length, and nothing that stays."""
+    rng = random.Random(9)
+    lengths = [rng.randrange(16, 1025) for _ in range(1200)]
+    return _together(1200, lambda step: [lengths[step] * unit * KIB for unit in (4, 16, 4)])
+
+
+def passes() -> Iterator[Event]:
+    """Runs a network on batches of random length; a layer's input is freed after its output."""
+    rng = random.Random(4)
+    for _ in range(300):
+        length = rng.randrange(16, 1025)
+        for layer, unit in enumerate((4, 16, 4, 8, 32, 2)):
+            yield f"layer {layer}", length * unit * KIB
+            if layer:
+                yield f"layer {layer - 1}", 0
+        yield "layer 5", 0
+
+
 def decode() -> Iterator[Event]:
     """Runs eight sequences that grow and end; short-lived activations have fixed sizes."""
     rng = random.Random(10)
@@ -241,6 +262,8 @@ PROGRAMS: dict[str, Callable[[], Iterator[Event]]] = {
     "wide": wide,
     "kv-cache": kv_cache,
     "ragged": ragged,
+    "batches": batches,
+    "passes": passes,
     "decode": decode,
     "phases": phases,
     "in turn": in_turn,
@@ -249,17 +272,16 @@ PROGRAMS: dict[str, Callable[[], Iterator[Event]]] = {
 POLICIES = [
     Policy("exact", exact),
     Policy("classes", eighth),
-    *(Policy(f"F {f}", eighth, f) for f in (1.25, 2.0, 4.0)),
+    Policy("F 2 G 28/16 D 256", eighth, 2, 28 / 16, 1 - 1 / 256, patience=64),
     *(
-        Policy(f"F {f} G {g}", eighth, f, g)
-        for f in (1.5, 2.0, 3.0, 4.0)
-        for g in (1.25, 1.5, 1.75, 2.0)
+        Policy(f"F {f} G {g}/16", eighth, f, g / 16, patience=64)
+        for f in (2.0, 3.0, 3.5, 4.0)
+        for g in (20, 22, 23, 24, 28)
     ),
+    *(Policy(f"F 3.5 G 23/16, patience {n}", eighth, 3.5, 23 / 16, patience=n) for n in (0, 16)),
     *(
-        Policy(f"F {f} G {g}, patience {n}", eighth, f, g, patience=n)
-        for f in (2.0, 4.0)
-        for g in (1.5, 1.75)
-        for n in (16, 64)
+        Policy(f"F 3.5 G 23/16 D {n}", eighth, 3.5, 23 / 16, 1 - 1 / n, patience=64)
+        for n in (64, 256, 1024)
     ),
 ]
 

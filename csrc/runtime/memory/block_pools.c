@@ -336,10 +336,10 @@ static struct block *search_pools(int device, size_t size, struct stream *stream
 
 /* ---- larger blocks ----
  *
- * A miss may take an idle block of up to MOST_LARGER times the size. A size gets a block of its
+ * A miss may take an idle block of up to MOST_LARGER / 2 times the size. A size gets a block of its
  * own after PATIENCE allocations from larger blocks, so that a program with fixed sizes soon hits.
  * bench/simulate/blocks.py chose both numbers. */
-enum { MOST_LARGER = 2, PATIENCE = 64, SIZES_COUNTED = 512 };
+enum { MOST_LARGER = 7, PATIENCE = 64, SIZES_COUNTED = 512 };
 
 /* How many allocations of a size got a larger block since HIP last allocated that size. Two sizes
  * may share a count. */
@@ -396,7 +396,7 @@ static struct block *take_larger(struct block_pool *pool, size_t size, size_t mo
 
 /* Takes an idle block that is larger than `size`. Searches the pools that search_pools searches. */
 static struct block *search_larger(int device, size_t size, struct stream *stream, bool shared) {
-    const size_t most = size * MOST_LARGER;
+    const size_t most = size / 2 * MOST_LARGER;
     unsigned char *count = larger_count(device, size);
     if (size <= BLOCK_EXACT_UP_TO || load_relaxed(count) >= PATIENCE)
         return NULL;

@@ -11,6 +11,7 @@
 #include "process/options.h"
 #include "proof.h"
 #include "shared/caches.h"
+#include "streams/streams_pool.h"
 #include "telemetry/counters.h"
 #include "telemetry/publish.h"
 
@@ -68,8 +69,9 @@ static bool request_again(struct request *request) {
 }
 
 /* Continues after HIP had no memory. First idle blocks of the device leave, as many as the request
- * needs. Then HIP gets the exact size, then the device's remaining idle blocks leave, and at last
- * all caches release their idle objects. */
+ * needs. Then HIP gets the exact size, then the device's remaining idle blocks leave, and then all
+ * caches release their idle objects. AMD's HIP 5.2.3 has freed memory only once the streams'
+ * earlier work is done. So the library asks HIP once more if all streams are idle. */
 static void request_harder(struct request *request, size_t exact) {
     const int device = request->device;
     (void)device_kept(device);
@@ -87,6 +89,9 @@ static void request_harder(struct request *request, size_t exact) {
             return;
     if (DOUBT(allocation_may_succeed_with_room, caches_make_room(request->error)))
         (void)request_once(request);
+    if (request->error == hipErrorOutOfMemory &&
+        DOUBT(freed_memory_comes_late, stream_all_answer_idle(device)))
+        (void)request_again(request);
     if (request->error == hipErrorOutOfMemory &&
         DOUBT(others_may_return_memory, neighbours.ask(device)))
         (void)request_again(request);

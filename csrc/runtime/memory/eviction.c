@@ -27,9 +27,9 @@ static const char free_expression[] = "hipFree(ptr)";
  * The library knows the bytes of large blocks that the program holds. A small block counts as idle
  * from its free until it leaves the eviction queue, also if the program has got it again. */
 
-/* A free evicts large blocks beyond PEAK_PARTS / 4 of the recent peak. After each large block from
- * HIP, the recent peak falls by a 256th, unless the program holds as much. */
-enum { PEAK_PARTS = 7, PEAK_SHIFT = 8 };
+/* A free evicts large blocks beyond PEAK_PARTS / 16 of the recent peak. After each large block from
+ * HIP, the recent peak falls by a 128th, unless the program holds as much. */
+enum { PEAK_PARTS = 23, PEAK_SHIFT = 7 };
 
 static size_t totals[MOST_DEVICES];       /* bytes of a device's memory; 0: unknown */
 static size_t recent_peaks[MOST_DEVICES]; /* bytes of large blocks that the program has asked for */
@@ -41,7 +41,7 @@ static void raise_recent_peak(int device, size_t asked) {
 }
 
 static bool is_beyond_peak(int device) {
-    return block_large_bytes(device) / PEAK_PARTS > load_relaxed(&recent_peaks[device]) / 4;
+    return block_large_bytes(device) / PEAK_PARTS > load_relaxed(&recent_peaks[device]) / 16;
 }
 
 size_t eviction_total(int device) {
@@ -196,7 +196,7 @@ void eviction_after_free(struct block *block, int device) {
     if (!(limit && block_reserved(device) > limit) && !is_beyond_peak(device))
         return;
     if (device_kept(device))
-        evict_beyond_bounds(device, block_size(block));
+        evict_beyond_bounds(device, block_asked(block));
 }
 
 void eviction_after_new(int device, size_t size, bool waits) {

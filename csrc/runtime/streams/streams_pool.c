@@ -353,6 +353,15 @@ bool stream_all_quiet(void) {
     return true;
 }
 
+bool stream_all_answer_idle(int device) {
+    bool asked = false;
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (load_relaxed(&stream->device) == device && stream_is_at_work(stream) &&
+            !stream_query_unheld(stream, &asked) && !stream_query_held(stream, &asked))
+            return false;
+    return asked;
+}
+
 void stream_trim_at_exit(void) {
     bool has_destroyed = false;
     stream_drop_marks(ALL_DEVICES);

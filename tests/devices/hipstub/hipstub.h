@@ -27,6 +27,8 @@
  * as on a GPU. At most 1 MB of a range is pinned.
  *   HIPSTUB_MEMORY    bytes of device memory of all devices, 1 GiB; hipMalloc beyond answers 2.
  *                     hipExtMallocWithFlags' memory is not counted, nor by hipstub_live.
+ *   HIPSTUB_LATE 1: hipMalloc gets freed memory only after hipStreamQuery has found a stream
+ *                     idle, as with AMD's HIP 5.2.3.
  *   HIPSTUB_SHARED    1: the processes that are forked once the stub is loaded share one device's
  *                     memory with their parent. The memory of a killed process is free.
  *   HIPSTUB_KERNELS   a shared library with `void hipstub_kernels(void)`, called at the first

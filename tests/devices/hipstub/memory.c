@@ -20,6 +20,7 @@ static const size_t most_idle_bytes = (size_t)256 << 20;
 static struct block *blocks; /* in order of creation; the array is short in tests */
 static size_t block_count, block_capacity;
 static size_t device_bytes, idle_bytes;
+static size_t late_bytes; /* freed bytes that hipMalloc cannot have yet (HIPSTUB_LATE) */
 
 static void add(void *address, size_t bytes, enum memory_kind kind, unsigned flags, int device) {
     if (block_count == block_capacity) {
@@ -119,7 +120,8 @@ static hipError_t allocate(void **address, size_t bytes, enum memory_kind kind, 
         return kind == MEMORY_MANAGED ? hipErrorInvalidValue : hipSuccess;
     }
     size_t rounded = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if (is_counted(kind) && (bytes > stub_memory || device_bytes + bytes > stub_memory))
+    if (is_counted(kind) &&
+        (bytes > stub_memory || device_bytes + late_bytes + bytes > stub_memory))
         return hipErrorOutOfMemory;
     if (is_counted(kind) && !shared_take(bytes))
         return hipErrorOutOfMemory;
@@ -152,6 +154,7 @@ static void retire(struct block *block) {
     memset(block->address, FREED_BYTE, block->bytes);
     if (is_counted(block->kind)) {
         device_bytes -= block->bytes;
+        late_bytes += stub_late ? block->bytes : 0;
         shared_return(block->bytes);
     }
     if (stub_reuse) {
@@ -162,6 +165,10 @@ static void retire(struct block *block) {
     block->kind = MEMORY_FREED;
     idle_bytes += block->bytes;
     drop_idle();
+}
+
+void memory_stream_is_idle(void) {
+    late_bytes = 0;
 }
 
 void memory_drop_global(void *address) {

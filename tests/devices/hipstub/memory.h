@@ -49,6 +49,9 @@ void memory_drop_global(void *address);
  * registered and managed memory survives, as in AMD's HIP 5.2.3 to 7.2.4. */
 void memory_reset(int device);
 
+/* Lets hipMalloc have the memory of earlier frees, as a stream was found idle (HIPSTUB_LATE). */
+void memory_stream_is_idle(void);
+
 int64_t memory_live_blocks(void);
 int64_t memory_live_bytes(void);
 int64_t memory_live_registrations(void);

@@ -18,7 +18,7 @@ int stub_version = 50221153;
 int stub_pageable, stub_large_bar, stub_integrated;
 int stub_capability = 90;
 bool stub_reuse, stub_reuse_other_kinds;
-bool stub_destroy_returns;
+bool stub_destroy_returns, stub_late;
 size_t stub_memory = (size_t)1 << 30;
 
 static struct stub_pace *paces;
@@ -84,6 +84,7 @@ __attribute__((constructor)) static void read_environment(void) {
     const char *visible = getenv("HIPSTUB_VISIBLE");
     const char *reuse = getenv("HIPSTUB_REUSE");
     const char *destroy = getenv("HIPSTUB_DESTROY_RETURNS");
+    const char *late = getenv("HIPSTUB_LATE");
     const char *teardown = getenv("HIPSTUB_TEARDOWN");
     const char *tells = getenv("HIPSTUB_TELLS");
     log_path = getenv("HIPSTUB_LOG");
@@ -116,6 +117,7 @@ __attribute__((constructor)) static void read_environment(void) {
     stub_reuse_other_kinds = reuse != NULL && strcmp(reuse, "2") == 0;
     stub_reuse = stub_reuse_other_kinds || (reuse != NULL && strcmp(reuse, "1") == 0);
     stub_destroy_returns = destroy != NULL && strcmp(destroy, "1") == 0;
+    stub_late = late != NULL && strcmp(late, "1") == 0;
     teardown_wanted = teardown != NULL && strcmp(teardown, "1") == 0;
     if (teardown_wanted)
         stub_fast = false;

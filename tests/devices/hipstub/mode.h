@@ -16,7 +16,7 @@ extern int stub_version; /* Debian 12's version, or HIPSTUB_VERSION */
 extern int stub_pageable, stub_large_bar, stub_integrated;
 extern int stub_capability; /* the value of HIPSTUB_CAPABILITY, by default 90 (gfx90a) */
 extern bool stub_reuse, stub_reuse_other_kinds;
-extern bool stub_destroy_returns;
+extern bool stub_destroy_returns, stub_late;
 extern size_t stub_memory;
 
 /* The condition for executing a stream's operation. */

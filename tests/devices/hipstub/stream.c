@@ -328,5 +328,8 @@ hipError_t emu_hipStreamQuery(hipStream_t stream) {
         return graph_spoil(found);
     if (follows_others(found))
         stream_submit(found, calloc(1, sizeof(struct operation)));
-    return stream_done(found, found->submitted) ? hipSuccess : hipErrorNotReady;
+    if (!stream_done(found, found->submitted))
+        return hipErrorNotReady;
+    memory_stream_is_idle();
+    return hipSuccess;
 }

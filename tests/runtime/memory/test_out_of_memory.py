@@ -261,3 +261,32 @@ def test_its_exception_leaves_the_with_statement(mgpu: Mgpu) -> None:
     with pytest.raises(KeyError, match="room"), mgpu_rt.intercept(Raises()):
         assert alloc(mgpu, 2 * MIB) == mgpu.null
     assert mgpu.stderr().count("failed with 'hipErrorOutOfMemory'") == 1
+
+
+LATE = {"HIPSTUB_LATE": "1", "HIPSTUB_ASYNC": "held"}
+
+
+@in_child(**SMALL, **LATE)
+def test_memory_that_comes_late_is_asked_for_again(mgpu: Mgpu) -> None:
+    """HIP has freed the block, but has its memory only once a stream was found idle."""
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, 600 * KIB, stream)
+    mgpu.Memset32(block, 1, 64, stream)
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, 700 * KIB, stream) != mgpu.null
+    assert mgpu.stderr() == ""
+    assert mgpu.stub.hipPeekAtLastError() == 0
+
+
+@in_child(**SMALL, **LATE)
+def test_nothing_waits_for_memory_that_comes_late(mgpu: Mgpu) -> None:
+    """A kernel may wait for the host, and stock reports the error at once."""
+    stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    held = alloc(mgpu, 600 * KIB, stream)
+    mgpu.Memset32(held, 1, 64, other)
+    assert alloc(mgpu, 700 * KIB, stream) == mgpu.null
+    assert mgpu.pending(other) >= 1  # the library may have recorded an event
+    assert mgpu.counts("hipStreamSynchronize", "hipDeviceSynchronize") == {
+        "hipStreamSynchronize": 0,
+        "hipDeviceSynchronize": 0,
+    }

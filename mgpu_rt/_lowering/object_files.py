@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mgpu_rt._functions import sidecar
+from mgpu_rt._images import elf
 from mgpu_rt._lowering import graph_functions, steps, toolchain
 from mgpu_rt._lowering.function_types import function_types
 from mgpu_rt._lowering.pipelines import Pipeline
@@ -149,11 +150,7 @@ def link_command(
 
 def undefined(path: Path) -> set[str]:
     """Returns the undefined symbols of an object file."""
-    from elftools.elf.elffile import ELFFile
-
-    with path.open("rb") as file:
-        table = ELFFile(file).get_section_by_name(".symtab")
-        return {s.name for s in table.iter_symbols() if s["st_shndx"] == "SHN_UNDEF" and s.name}
+    return set(elf.read(path.read_bytes()).undefined)
 
 
 def linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from mgpu_rt import _files
 from mgpu_rt._record import Recording
 from mgpu_rt._text import shown, size
 
@@ -103,11 +102,5 @@ def _symbol(file: str, offset: int) -> str:
     symbols do not name one."""
     from mgpu_rt._images import elf
 
-    try:
-        symbols = elf.read(_files.read(file)).symbols
-    except (OSError, elf.Damaged, ImportError):
-        return ""
-    for symbol in symbols:
-        if 0 <= offset - symbol.value < symbol.size:
-            return f"{symbol.name}+{offset - symbol.value:#x}"
-    return ""
+    found = elf.symbol_at(file, offset)
+    return f"{found.name}+{offset - found.value:#x}" if found else ""

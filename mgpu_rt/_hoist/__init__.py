@@ -1,4 +1,4 @@
 """`mgpu-rt hoist`: moves module loads, function look-ups and streams out of lowered programs.
 
-docs/hoist.md describes which operations hoist moves, and why the other operations stay.
+docs/jit.md describes which operations hoist moves, and why the other operations stay.
 """

@@ -11,6 +11,7 @@ import io
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -87,6 +88,21 @@ class Elf:
         for symbol in self.symbols:
             found.setdefault(symbol.section, []).append(symbol)
         return found
+
+
+@functools.lru_cache(maxsize=64)
+def symbols_of(path: str) -> list[Symbol]:
+    """Returns the defined symbols of a file; none if the file cannot be read."""
+    try:
+        return read(Path(path).read_bytes()).symbols
+    except (OSError, Damaged, ImportError):
+        return []
+
+
+def symbol_at(path: str, address: int) -> Symbol | None:
+    """Returns the symbol that covers an address of a file."""
+    found = (each for each in symbols_of(path) if 0 <= address - each.value < each.size)
+    return next(found, None)
 
 
 def machine_of(data: bytes, at: int = 0) -> int | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import re
-from typing import BinaryIO
 
+from mgpu_rt._images import elf
 from mgpu_rt._lowering.strings import unescape
 
 _BINARY = re.compile(
@@ -33,20 +32,11 @@ def device_images(device_part: str) -> dict[str, bytes]:
     return {name.strip('"'): unescape(code) for name, code in _BINARY.findall(device_part)}
 
 
-def undefined_symbols(file: BinaryIO, table: str) -> set[str]:
-    """Returns the undefined symbols of an ELF file that has this symbol table."""
-    from elftools.elf.elffile import ELFFile
-
-    found = ELFFile(file).get_section_by_name(table)
-    symbols = found.iter_symbols() if found else ()
-    return {s.name for s in symbols if s["st_shndx"] == "SHN_UNDEF" and s.name}
-
-
 def without_undefined(text: bytes) -> bytes:
     """Returns the program unchanged. Raises ValueError if a code object calls a function that it
     does not define: the linker accepts it, but HIP loads no such image."""
     for module, image in device_images(text.decode()).items():
-        if missing := undefined_symbols(io.BytesIO(image), ".dynsym"):
+        if missing := elf.read(image).undefined:
             names = ", ".join(sorted(missing))
             raise ValueError(
                 f"the kernels of gpu.module {module} call {names}, which no device library "

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mgpu_rt._functions import sidecar
+from mgpu_rt._images import elf
 from mgpu_rt._lowering import graph_functions, steps, toolchain
-from mgpu_rt._lowering.device_images import undefined_symbols
 from mgpu_rt._lowering.function_types import function_types
 from mgpu_rt._lowering.pipelines import Pipeline
 from mgpu_rt._lowering.steps import Step
@@ -132,8 +132,7 @@ def link_command(
 
 def undefined(path: Path) -> set[str]:
     """Returns the undefined symbols of an object file."""
-    with path.open("rb") as file:
-        return undefined_symbols(file, ".symtab")
+    return set(elf.read(path.read_bytes()).undefined)
 
 
 def linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:

@@ -123,16 +123,14 @@ SUPPORT = (
 def defining(functions: Iterable[str], llvm: int) -> tuple[list[str], set[str]]:
     """Returns the names of LLVM's libraries that define `functions`, and the functions that no such
     library defines."""
-    from elftools.elf.elffile import ELFFile
+    from mgpu_rt._images import elf
 
     left, found = set(functions), []
     for name in SUPPORT:
         path = library(name, llvm) if left else None
         if path is None:
             continue
-        with path.open("rb") as file:
-            table = ELFFile(file).get_section_by_name(".dynsym")
-            defined = {s.name for s in table.iter_symbols() if s["st_shndx"] != "SHN_UNDEF"}
+        defined = {symbol.name for symbol in elf.symbols_of(str(path))}
         if left & defined:
             found.append(name)
             left -= defined

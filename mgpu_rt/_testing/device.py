@@ -39,9 +39,8 @@ class Device:
 
     def __str__(self) -> str:
         chips = f" {', '.join(self.chips)} (emulated)" if self.chips else ""
-        return (
-            f"{self.kind}{chips}, {self.environment.get('MGPU_RT_HIP', 'the HIP of this machine')}"
-        )
+        hip = self.environment.get("MGPU_RT_HIP", "the HIP of this machine")
+        return f"{self.kind}{chips}, {hip}"
 
 
 _CHOSEN = pytest.StashKey[Device]()
@@ -64,7 +63,10 @@ def _choose(word: str) -> Device:
     """Returns the device that --mgpu-device names. Raises CommandError if the device is missing."""
     if why := preload.not_a_device(word):
         raise CommandError(f"--mgpu-device {word}: {why}")
-    chosen = "softgpu" if word == "auto" and _is_set_up() else preload.choose(word, os.environ)
+    # `mgpu-rt config --env` may have set up the emulated device already.
+    search = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    is_set_up = "MGPU_RT_SOFTGPU" in os.environ and str(softgpu.BUILD / "softgpu") in search
+    chosen = "softgpu" if word == "auto" and is_set_up else preload.choose(word, os.environ)
     kind, base = preload.kind(chosen, os.environ)
     if kind == "cuda":
         try:
@@ -76,14 +78,6 @@ def _choose(word: str) -> Device:
             f"no AMD GPU: there is no {preload.KFD}; --mgpu-device softgpu emulates one"
         )
     return Device(kind, preload.with_library(preload.device_environment(kind, base)))
-
-
-def _is_set_up() -> bool:
-    """Returns True if the environment is already set up for the emulated device, for example
-    by `mgpu-rt config --env`."""
-    folder = str(softgpu.BUILD / "softgpu")
-    search = os.environ.get("LD_LIBRARY_PATH", "").split(":")
-    return "MGPU_RT_SOFTGPU" in os.environ and folder in search
 
 
 def of(config: pytest.Config) -> Device:
@@ -109,12 +103,14 @@ def unwanted(item: pytest.Item) -> str:
     """Returns the reason why a marked test does not run on the session's device, or an empty
     string. Fails a test that cannot run on any device."""
     device = here(item.config)
+    words = [str(word) for mark in item.iter_markers("mgpu") for word in mark.args]
+    why = next(filter(None, map(preload.not_a_device, words)), "")
+    why = f"@pytest.mark.mgpu: {why}" if why else ""
     if not item.config.getoption("mgpu_device"):
-        pytest.fail("the mark mgpu needs pytest --mgpu-device auto (or addopts)", pytrace=False)
+        why = "the mark mgpu needs pytest --mgpu-device auto (or addopts)"
+    if why:
+        pytest.fail(why, pytrace=False)
     for mark in item.iter_markers("mgpu"):
-        for word in mark.args:
-            if why := preload.not_a_device(str(word)):
-                pytest.fail(f"@pytest.mark.mgpu: {why}", pytrace=False)
         if mark.args and not {device.kind, *device.chips} & {*mark.args}:
             here_is = ", ".join(device.chips) or device.kind
             return f"for {', '.join(mark.args)}, and --mgpu-device is {here_is}"

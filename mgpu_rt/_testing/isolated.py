@@ -9,9 +9,9 @@ import pickle
 import select
 import sys
 import tempfile
-import time
 import traceback
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -24,48 +24,45 @@ from mgpu_rt._cli.stats.statistics import ENDING, added, read
 
 
 def run(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """Runs a marked test, and passes its reports to pytest."""
+    """Runs a marked test, and passes its reports to pytest. Tears down the fixtures of earlier
+    tests that the next test does not need."""
     where = {"nodeid": item.nodeid, "location": item.location}
     item.ihook.pytest_runtest_logstart(**where)
-    for report in [*_reports(item), *_torn_down(item, nextitem)]:
+    reports = [*_reports(item)]
+    teardown = item.session._setupstate.teardown_exact
+    call = pytest.CallInfo.from_call(lambda: teardown(nextitem), "teardown")
+    if call.excinfo is not None:
+        reports.append(item.ihook.pytest_runtest_makereport(item=item, call=call))
+    for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(**where)
     return True
 
 
-def _torn_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
-    """Tears down the fixtures of earlier tests that the next test does not need."""
-    state = item.session._setupstate
-    call = pytest.CallInfo.from_call(lambda: state.teardown_exact(nextitem), "teardown")
-    failed = call.excinfo is not None
-    return [item.ihook.pytest_runtest_makereport(item=item, call=call)] if failed else []
-
-
-def _reports(item: pytest.Item) -> list[pytest.TestReport]:
-    """Returns the reports of a test's process, or reports that state how the process ended."""
-    marks, start = [*item.iter_markers("mgpu")], time.time()  # the closest mark is first
-    limits = [mark.kwargs["timeout"] for mark in marks if mark.kwargs.get("timeout")]
-    limit = (*limits, item.config.getoption("mgpu_timeout"))[0]
-    errors = [mark.kwargs["errors"] for mark in marks if "errors" in mark.kwargs]
+def _reports(item: pytest.Item) -> Iterator[pytest.TestReport]:
+    """Yields the reports of a test's process, or reports that state how the process ended."""
+    marks = [mark.kwargs for mark in item.iter_markers("mgpu")]  # the closest mark is first
+    limits = [each["timeout"] for each in marks if each.get("timeout")]
+    errors = next((each["errors"] for each in marks if "errors" in each), False)
     if factory := getattr(item.config, "_tmp_path_factory", None):
         factory.getbasetemp()  # the parent of all `tmp_path` folders, created before the fork
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-") as folder:
         file = Path(folder, "reports")
         try:
-            why = _fork(item, file, limit)
+            why = _fork(item, file, (*limits, item.config.getoption("mgpu_timeout"))[0])
         except pytest.fail.Exception as error:  # another plugin's limit, which a signal brings
             why = str(error)
-        if why or not file.exists():
-            why = why or "the test's process ended with status 0"  # a test may call os._exit(0)
-            return _failed(item, why, start)
-        hook = item.config.hook.pytest_report_from_serializable
-        made = [hook(config=item.config, data=d) for d in pickle.loads(file.read_bytes())]
+        if why or not file.exists():  # a test may call os._exit(0)
+            yield from _failed(item, why or "the test's process ended with status 0")
+            return
+        found = pickle.loads(file.read_bytes())
         failures = added(read(each) for each in Path(folder).glob(f"*{ENDING}")).failures
-    for report in made if failures and not any(errors[:1]) else []:
-        if report.when == "call" and report.passed:
+    for data in found:
+        report = item.ihook.pytest_report_from_serializable(config=item.config, data=data)
+        if failures and not errors and report.when == "call" and report.passed:
             hint = "a test that expects that: @pytest.mark.mgpu(errors=True)"
             report.outcome, report.longrepr = "failed", f"{'; '.join(failures)} ({hint})"
-    return made
+        yield report
 
 
 def _fork(item: pytest.Item, file: Path, limit: float) -> str:
@@ -102,9 +99,9 @@ def _in_child(item: pytest.Item, file: Path) -> NoReturn:
         os.setpgid(0, 0)
         os.environ["MGPU_RT_STATS"] = str(file.with_name(f"%p{ENDING}"))
         there = [node for node in item.listchain() if node in item.session._setupstate.stack]
-        until: Any = SimpleNamespace(listchain=lambda: there)
+        until: Any = SimpleNamespace(listchain=lambda: there) if there else None
         hook = item.config.hook.pytest_report_to_serializable
-        reports = runtestprotocol(item, log=False, nextitem=until if there else None)
+        reports = runtestprotocol(item, log=False, nextitem=until)
         whole = file.with_suffix(".whole")
         whole.write_bytes(pickle.dumps([hook(config=item.config, report=r) for r in reports]))
         whole.rename(file)
@@ -117,25 +114,13 @@ def _in_child(item: pytest.Item, file: Path) -> NoReturn:
         os._exit(status)
 
 
-def _failed(item: pytest.Item, why: str, start: float) -> list[pytest.TestReport]:
-    """Returns reports for a test whose process wrote no reports, with the output so far."""
+def _failed(item: pytest.Item, why: str) -> Iterator[pytest.TestReport]:
+    """Yields reports for a test whose process wrote no reports, with the output so far."""
     manager: Any = item.config.pluginmanager.getplugin("capturemanager")
-    captured = manager and manager.is_globally_capturing()
-    said = tuple(manager.read_global_capture()) if captured else ()
-    titles = ("Captured stdout call", "Captured stderr call")
-    sections = [(title, text) for title, text in zip(titles, said, strict=False) if text]
-    stop = time.time()
-    times = {"start": start, "stop": stop, "duration": stop - start}
-    return [
-        pytest.TestReport(
-            item.nodeid,
-            item.location,
-            {name: 1 for name in item.keywords},
-            "failed" if when == "call" else "passed",
-            why if when == "call" else None,
-            when,
-            sections if when == "call" else (),
-            **(times if when == "call" else {}),
-        )
-        for when in ("setup", "call", "teardown")
-    ]
+    if manager and manager.is_globally_capturing():
+        for name, text in zip(("stdout", "stderr"), manager.read_global_capture(), strict=True):
+            item.add_report_section("call", name, text)
+    for when in ("setup", "call", "teardown"):
+        end = (lambda: pytest.fail(why, pytrace=False)) if when == "call" else lambda: None
+        call = pytest.CallInfo.from_call(end, when)
+        yield item.ihook.pytest_runtest_makereport(item=item, call=call)

@@ -80,18 +80,19 @@ class Programs:
         limit = self._timeout if timeout is None else timeout
         with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-") as folder:
             changes = {**(env or {}), "MGPU_RT_STATS": os.path.join(folder, f"%p{ENDING}")}
+            environment = {**self._device.environment, **changes}
+            streams = {**child.PIPES, "stdin": subprocess.PIPE}
             try:
                 executable.check(command[0])
-                environment, pipe = {**self._device.environment, **changes}, subprocess.PIPE
-                streams = dict.fromkeys(("stdin", "stdout", "stderr"), pipe)
                 ended = child.run(command, environment, text=stdin, limit=limit, cwd=cwd, **streams)
                 found = [read(file) for file in sorted(Path(folder).glob(f"*{ENDING}"))]
                 why = _fault(ended, found, status, errors, limit)
-                why = why and _told(command[0], why, ended)
             except CommandError as error:
-                why = error.message
+                pytest.fail(error.message)
         if why:
-            pytest.fail(why)
+            said = ended.stderr.rstrip().splitlines()
+            more = ["..."] if len(said) > _SHOWN else []
+            pytest.fail("\n".join([f"{command[0]}: {why}", *more, *said[-_SHOWN:]]))
         every = added(found)
         return Run(
             ended.status,
@@ -124,13 +125,6 @@ def _fault(
             "nothing says nothing: return an i32 there, or pass status=None"
         )
     return ""
-
-
-def _told(program: str, why: str, ended: Ended) -> str:
-    """Returns a failure message with the end of the program's output."""
-    said = ended.stderr.rstrip().splitlines()
-    more = ["..."] if len(said) > _SHOWN else []
-    return "\n".join([f"{program}: {why}", *more, *said[-_SHOWN:]])
 
 
 def _counts(table: Mapping[str, Any]) -> dict[str, int]:

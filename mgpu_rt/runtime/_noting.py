@@ -45,7 +45,7 @@ class Note(Record):
             return super(Record, self).on_launch(launch)  # unrecorded
         folder = os.path.join(self.output, str(os.getpid()))
         recorder = Recorder(folder, launch, number, hashes=not self._whole)
-        recorder.label = name
+        recorder.label, recorder.is_quiet = name, True
         self.record(launch, recorder)
 
     def _tried(self, launch: Launch, step: Callable[[], list[str] | None]) -> bool:

@@ -45,7 +45,7 @@ class Recorder:
         recording has hashes in place of memory contents, so it can only be compared."""
         self._path, self._launch, self._number = folder, launch, number
         self._asked, self._hashes = asked, hashes
-        self.label = launch.kernel.label
+        self.label, self.is_quiet = launch.kernel.label, False
 
     def before(self) -> None:
         """Records the content of device memory before the launch."""
@@ -101,7 +101,7 @@ class Recorder:
             number=self._number,
         )
         self._folder.finish(recorded.as_json())
-        if self._hashes:
+        if self.is_quiet:
             return []
         size = sum(buffer.size for buffer in self._buffers)
         said = f"recorded launch {self._number} of {kernel.label}, {size} bytes, in {self._path}"

@@ -1,4 +1,4 @@
-"""Draws the results of a run: times, graphs and threads."""
+"""Draws the results of a run: models and graphs."""
 
 from __future__ import annotations
 
@@ -9,28 +9,23 @@ from typing import Any
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from bench.show.plots import graphs, models, programs, threads
+from bench.show.plots import graphs, models
 from bench.show.plots.style import STYLE, Rows
 
 #: The function that draws a benchmark; it returns None if nothing can be drawn.
 PLOTTERS: dict[str, Callable[[Rows], Figure | None]] = {
-    "programs": programs.draw,
     "models": models.draw,
     "graphs": graphs.draw,
-    "threads": threads.draw,
 }
 
 
 def draw(results: dict[str, Any], beside: Path) -> Iterator[Path]:
     """Writes <name>-<plot>.png beside the results' file; yields the paths."""
     for key, benchmark in results["benchmarks"].items():
-        nothing_ran = benchmark["on"] == "stub" and benchmark["name"] != "threads"
-        if nothing_ran or not benchmark["data"]:
+        plotter = PLOTTERS.get(benchmark["name"])
+        if plotter is None or benchmark["on"] == "stub" or not benchmark["data"]:
             continue
         words = f"{benchmark['device']}, {results['date'][:10]}"
-        plotter = PLOTTERS.get(benchmark["name"])
-        if plotter is None:
-            continue
         with pyplot.rc_context(STYLE):
             figure = plotter(benchmark["data"])
             if figure is None:

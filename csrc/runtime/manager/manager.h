@@ -1,6 +1,6 @@
 /* The manager is a Python process that receives the caches' events and decides what stays cached.
  *
- * docs/decisions.md explains why the manager is a process and not a thread of the program's
+ * docs/how-it-works.md explains why the manager is a process and not a thread of the program's
  * process. No call of the program waits for the manager, and no Python of the manager runs in the
  * program's process. */
 #ifndef MGPU_RT_MANAGER_H

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mgpu_rt._cli.check import orders
-from mgpu_rt._images import lines
+from mgpu_rt._images import elf, lines
 from mgpu_rt._images.lines import Lines
 
 Report = dict[str, Any]
@@ -94,32 +94,11 @@ def _place_in(path: str, offset: int) -> str:
     return _lines(path).at(offset)
 
 
-@functools.cache
-def _functions(path: str) -> list[tuple[int, int, str]]:
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
-    from elftools.elf.sections import SymbolTableSection
-
-    try:
-        with open(path, "rb") as file:
-            return [
-                (symbol["st_value"], symbol["st_size"], symbol.name)
-                for section in ELFFile(file).iter_sections()
-                if isinstance(section, SymbolTableSection)
-                for symbol in section.iter_symbols()
-                if symbol["st_info"]["type"] == "STT_FUNC"
-            ]
-    except (OSError, ELFError):
-        return []
-
-
 def symbol(path: str, offset: int) -> str:
     """Returns the function at an offset of a loaded object; empty if no symbol of the file covers
     the offset."""
-    for begin, size, name in _functions(path):
-        if begin <= offset < begin + size:
-            return name
-    return ""
+    found = elf.symbol_at(path, offset)
+    return found.name if found else ""
 
 
 # ---- text ----

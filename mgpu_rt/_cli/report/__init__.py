@@ -55,15 +55,13 @@ def document(sides: Sequence[Side], notes: Sequence[str] = ()) -> str:
         "Calls of the driver": lambda run: work(run.driver),
         "Questions to the driver": lambda run: questions(run.driver),
     }
-    return render(
-        "page.html",
+    return _render(
         title=f"{shortened(program)} – mgpu_rt",
         program=shortened(program),
         failures=[f"{s.name}: {'; '.join(s.statistics.failures)}." for s in sides if s.failed],
         warnings=sorted({device.warning for device in devices(runs)} - {""}),
         outcome=_outcome(sides),
         quiet=[*_quiet(sides), *notes],
-        tiles=_tiles(sides),
         bars=_bars(sides),
         waits=_waits(runs),
         advice=advice(last),
@@ -81,9 +79,9 @@ def document(sides: Sequence[Side], notes: Sequence[str] = ()) -> str:
     )
 
 
-def render(template: str, folder: Path | None = None, **values: Any) -> str:
-    """Fills in a template of this folder, or of `folder`. Text from files never becomes markup, and
-    its unprintable characters become escapes. Raises CommandError if jinja2 is missing."""
+def _render(**values: Any) -> str:
+    """Fills in page.html. Text from files never becomes markup, and its unprintable characters
+    become escapes. Raises CommandError if jinja2 is missing."""
     try:
         import jinja2
     except ImportError:
@@ -96,10 +94,10 @@ def render(template: str, folder: Path | None = None, **values: Any) -> str:
         is_text = isinstance(value, str) and not hasattr(value, "__html__")
         return shortened(printable(value), SENTENCE) if is_text else value
 
-    loader = jinja2.FileSystemLoader([Path(__file__).parent, *filter(None, [folder])])
+    loader = jinja2.FileSystemLoader(Path(__file__).parent)
     form = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja2.StrictUndefined}
     environment = jinja2.Environment(autoescape=True, finalize=safe, loader=loader, **form)
-    return environment.get_template(template).render(**values)
+    return environment.get_template("page.html").render(**values)
 
 
 def _outcome(sides: Sequence[Side]) -> str:
@@ -144,7 +142,7 @@ def _source(side: Side) -> str:
     return "; ".join(map(shortened, said))
 
 
-# ---- figures and bars ----
+# ---- bars ----
 
 #: Groups of the program's calls, by prefixes of their names; the first matching group counts.
 GROUPS = {
@@ -159,40 +157,6 @@ GROUPS = {
 }
 
 START = "HIP's start"  # a group for itself, in no call's time
-
-
-def _tiles(sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
-    """Returns each figure's name, and its value on each side."""
-
-    def launches(side: Side) -> str:
-        calls = side.statistics.program.items()
-        return count(sum(c.calls for name, c in calls if name.startswith("mgpuLaunch")))
-
-    def driver(side: Side) -> str:
-        counter = summed(work(side.statistics.driver))
-        return count(counter.calls if counter and not side.statistics.overridden else None)
-
-    def asked(side: Side) -> str:
-        counter = summed(questions(side.statistics.driver))
-        return f"{count(counter.calls)} in {duration(counter.ns)}" if counter else NONE
-
-    def peak(side: Side) -> str:
-        held = [d for file in side.files for d in (file.raw.get("memory") or {}).values()]
-        return size(sum(device["peak_reserved"] for device in held)) if held else NONE
-
-    figures: dict[str, Callable[[Side], str]] = {
-        "time in calls": lambda side: _time(summed(side.statistics.program)),
-        "launches": launches,
-        "calls of the driver": driver,
-        "questions to the driver": asked,
-        "served by a cache": lambda side: _rate(
-            sum(side.statistics.caches.values(), Cache(0, 0, 0))
-        ),
-        "device memory, peak": peak,
-    }
-    if not any(questions(side.statistics.driver) for side in sides):
-        del figures["questions to the driver"]
-    return [(name, [*map(figure, sides)]) for name, figure in figures.items()]
 
 
 def _rate(cache: Cache) -> str:
@@ -305,28 +269,13 @@ def _copies(sides: Sequence[Side]) -> Table | None:
     return Table("Copies and fills", heads, rows) if rows else None
 
 
-#: The program's calls that a cache serves.
-_SERVED = {
-    "modules": ("mgpuModuleLoad", "mgpuModuleLoadJIT"),
-    "functions": ("mgpuModuleGetFunction",),
-    "streams": ("mgpuStreamCreate",),
-    "events": ("mgpuEventCreate",),
-    "memory": ("mgpuMemAlloc",),
-}
-
-
 def _caches(side: Side, after: str) -> Iterator[Table]:
     """Shows the caches and modules of the last run."""
     run, rows = side.statistics, []
     for name, cache in run.caches.items():
-        served = _SERVED.get(name, ())
-        asked = sum(run.program[f].calls for f in served if f in run.program)
-        failed = sum(n for failure, n in run.failed.items() if failure.function in served)
-        passed_on = max(0, asked - cache.hits - cache.misses - failed)
-        cells = [*map(count, (cache.hits, cache.misses, passed_on)), _rate(cache)]
-        cells.append(count(cache.evictions))
-        rows.append([shortened(name), *(cells if cache.hits or cache.misses else [NONE] * 5)])
-    heads = ["cache", "hits", "misses", "passed on", "rate", "evicted"]
+        cells = [*map(count, (cache.hits, cache.misses)), _rate(cache), count(cache.evictions)]
+        rows.append([shortened(name), *(cells if cache.hits or cache.misses else [NONE] * 4)])
+    heads = ["cache", "hits", "misses", "rate", "evicted"]
     told = [f"{one[0].upper()}{one[1:]}." for one in (run.graphs.summary, run.made.summary) if one]
     note = "No cache was in use in this run." if side.is_stock else " ".join(told)
     yield Table(f"Caches{after}", heads, rows, note=note)

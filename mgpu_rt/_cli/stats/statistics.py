@@ -24,32 +24,35 @@ from mgpu_rt._text import shown
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes a statistics file"
 HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
 
+Key = TypeVar("Key", bound=Hashable)
+Sum = TypeVar("Sum")
+
 ENDING = ".json"  # ending of the files that `compare` and `report` make a run write
 
 
+class _Sum:
+    """Numbers that add up field by field."""
+
+    def __add__(self: Sum, other: Sum) -> Sum:
+        names = (each.name for each in fields(self))
+        return type(self)(*(getattr(self, name) + getattr(other, name) for name in names))
+
+
 @dataclass(frozen=True)
-class Counter:
+class Counter(_Sum):
     """The calls of a function, and their total time."""
 
     calls: int
     ns: int
 
-    def __add__(self, other: Counter) -> Counter:
-        return Counter(self.calls + other.calls, self.ns + other.ns)
-
 
 @dataclass(frozen=True)
-class Cache:
+class Cache(_Sum):
     """The counters of a cache."""
 
     hits: int
     misses: int
     evictions: int
-
-    def __add__(self, other: Cache) -> Cache:
-        return Cache(
-            self.hits + other.hits, self.misses + other.misses, self.evictions + other.evictions
-        )
 
     @property
     def rate(self) -> float | None:
@@ -59,18 +62,15 @@ class Cache:
 
 
 @dataclass(frozen=True)
-class Copies:
+class Copies(_Sum):
     """Counts the copies in one direction, or the fills."""
 
     calls: int
     bytes: int
 
-    def __add__(self, other: Copies) -> Copies:
-        return Copies(self.calls + other.calls, self.bytes + other.bytes)
-
 
 @dataclass(frozen=True)
-class Graphs:
+class Graphs(_Sum):
     """The graphs of a run; one launch of a graph replaces one call for each node."""
 
     built: int = 0
@@ -78,9 +78,6 @@ class Graphs:
     launches: int = 0
     nodes: int = 0  # sum over all launches
     plain: int = 0  # calls of functions of `mgpu-rt lower --graph` that ran plainly
-
-    def __add__(self, other: Graphs) -> Graphs:
-        return Graphs(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @property
     def summary(self) -> str:
@@ -95,7 +92,7 @@ class Graphs:
 
 
 @dataclass(frozen=True)
-class Made:
+class Made(_Sum):
     """The reasons why the driver allocated device memory, in place of the cache."""
 
     first_use: int = 0
@@ -103,9 +100,6 @@ class Made:
     waits: int = 0
     limit: int = 0
     other_code: int = 0
-
-    def __add__(self, other: Made) -> Made:
-        return Made(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @property
     def summary(self) -> str:
@@ -130,10 +124,6 @@ class Failure:
         """Returns a sentence about `calls` failed calls of this kind."""
         which = f"{calls} call{'s' * (calls != 1)} of {shown(self.function)}"
         return f"{which} failed with {shown(self.error)}"
-
-
-Key = TypeVar("Key", bound=Hashable)
-Sum = TypeVar("Sum", Counter, Cache, Copies, int)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _kind(row: Mapping) -> tuple[int, int, str, int]:
 def document(results: Mapping) -> str:
     """docs/record/tested.md."""
     parts = [_INTRODUCTION.format(date=results["date"]), _releases()]
-    parts += [_suites(), _table(results)]
+    parts += [_table(results)]
     parts += [rocrtst.section(rocrtst.load()), rocrand.section(rocrand.load())]
     parts += [csmith.section(csmith.load())]
     return "\n".join(parts)
@@ -155,28 +155,13 @@ def _counts(row: Mapping, reasons: dict[str, int]) -> str:
     return ", ".join([*words, f"skipped {', '.join(skipped)}"] if skipped else words)
 
 
-def _suites() -> str:
-    lines = ["## The suites\n", "| suite | what it tests |", "|---|---|"]
-    lines += [f"| {suite.name} | {suite.words} |" for suite in SUITES if suite.words]
-    return "\n".join(lines) + "\n"
-
-
 _INTRODUCTION = """# What was tested on what
 
-`make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them. The
-command runs the tests of the emulated device ([softgpu](../../softgpu/README.md)) on each release,
-and writes this page from bench/results/suites/rocm.json ({date}). `make test` runs HIP 5.2.3,
-which is Debian 12's. No AMD GPU was measured: an emulated device shows what AMD's HIP does at each
-call, and nothing of its hardware's speed. Counts and faults come from a recording stub of HIP.
-
-A person runs the suites marked `gpu` on an NVIDIA H100 (driver 580), through
-[csrc/cuhip](../../csrc/cuhip/README.md). The suites have programs lowered by LLVM 22 and 19 to
-cubins and to PTX, bad input, memory and copies. Other suites have random programs on 8 streams and
-4 threads, kernels that wait for each other, and a kernel that writes out of bounds.
-compute-sanitizer watches the programs.
-
-`make soak` compares random programs with stock on all of these devices ([soak.md](soak.md)). `make
-fuzz` runs the readers of images and settings under libFuzzer
-([tests/proofs/fuzz](../../tests/proofs/fuzz/README.md)). `make sanitize` runs the runtime, by gcc
-12 and clang 22, under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
+`make check-rocm` runs the tests of the emulated device ([softgpu](../../softgpu/README.md)) on
+releases of AMD's HIP as Debian has them, and writes this page from bench/results/suites/rocm.json
+({date}). `make test` runs HIP 5.2.3, which is Debian 12's. No AMD GPU was measured. A person runs
+the suites marked `gpu` on an NVIDIA H100 (driver 580), through
+[csrc/cuhip](../../csrc/cuhip/README.md). `make soak` compares random programs with stock
+([proofs](../../tests/proofs/README.md)); `make fuzz` and `make sanitize` test the readers and the
+runtime.
 """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Suite:
     name: str
-    words: str  # what the suite tests, for docs/record/tested.md
+    words: str  # what the suite tests
     arguments: tuple[str, ...]  # pytest's arguments
     newest_abi: bool = False  # also runs with the newest code objects that the release loads
     chip: str = ""  # a chip other than gfx90a, for releases that support the chip

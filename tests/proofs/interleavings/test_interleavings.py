@@ -1,5 +1,5 @@
 """Explores all interleavings of three threads for each state table of shared/types.h, and detects
-mutants of the transitions. docs/record/interleavings.md lists the explored scenarios."""
+mutants of the transitions. tests/proofs/README.md lists the explored scenarios."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.suites import in_check
 
 EXPLORE = "build/interleavings/explore"
 MAKE = ["make", "-s", "-f", "tests/proofs/interleavings/build.mk", EXPLORE]
-RECORD = ROOT / "docs" / "record" / "interleavings.md"
+RECORD = ROOT / "tests" / "proofs" / "README.md"
 
 SCENARIOS = (
     "events",

@@ -4,7 +4,7 @@
     python -m tests.proofs.random.soak --shrink SEED        makes the failure of a seed small
 
 Writes the date, counts, seeds and failures to bench/results/suites/random.json. Also updates the
-table in docs/record/soak.md. The exit status is 1 if there was a difference.
+table in tests/proofs/README.md. The exit status is 1 if there was a difference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes the table of docs/record/soak.md from the results of a soak."""
+"""Makes the table of tests/proofs/README.md from the results of a soak."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from bench import records
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "record" / "soak.md"
+PAGE = ROOT / "tests" / "proofs" / "README.md"
 BEGIN, END = "<!-- table soak {} -->", "<!-- end -->"
 
 

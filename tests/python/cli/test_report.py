@@ -70,7 +70,7 @@ def test_a_program_is_run_twice(forum: Path, tmp_path: Path) -> None:
     shown = Page(path.read_text())
     loads = shown.tables["Calls of the driver"]["hipModuleLoadData"]
     assert loads[:2] == [str(LAUNCHES), "1"]
-    assert shown.tables["Caches, after"]["modules"][:3] == [str(LAUNCHES - 1), "1", "0"]
+    assert shown.tables["Caches, after"]["modules"][:2] == [str(LAUNCHES - 1), "1"]
     assert f"before: {forum}, run with stock's behaviour" in shown.text
     assert "tmp" not in shown.text.replace(str(forum), "")
 
@@ -146,14 +146,6 @@ def test_a_page_has_kernels_copies_and_modules(tmp_path: Path) -> None:
     assert "process 7, rank 3" in shown.text
 
 
-def test_peaks_of_devices_are_added_up(tmp_path: Path) -> None:
-    """The page distinguishes a counter with value 0 from a missing counter."""
-    keys = ("allocated", "peak_allocated", "reserved", "blocks", "cached_blocks")
-    device = {**dict.fromkeys(keys, 0), "peak_reserved": 2_000_000}
-    shown = report(tmp_path, a=recorded.statistics(memory={"0": device, "1": device}))
-    assert "device memory, peak 4.0 MB" in shown.text
-
-
 def test_functions_have_the_names_that_the_runtime_calls_them_by() -> None:
     rows = (ROOT / "csrc" / "runtime" / "driver" / "hip.def").read_text(encoding="utf-8")
     called = {f"hip{name}" for name in re.findall(r"^HIP_FN\(\w+, (\w+),", rows, re.MULTILINE)}
@@ -216,12 +208,6 @@ def test_durations_have_three_digits(ns: float | None, told: str) -> None:
     assert duration(ns) == told
 
 
-def test_hits_of_scratch_buffers_are_no_calls(tmp_path: Path) -> None:
-    """A cache hit for a scratch buffer does not count as a call by the program."""
-    whole = counted("cache", "memory", hits=5, misses=1, evictions=0)
-    assert report(tmp_path, s=whole).tables["Caches"]["memory"][:3] == ["5", "1", "0"]
-
-
 def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
     """If the library queries HIP more often, the page does not count these queries as work of the
     driver."""
@@ -233,9 +219,8 @@ def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
     assert shown.tables[name]["total"] == plain.tables[name]["total"]
     rows = shown.tables["Questions to the driver"]
     assert rows["hipPointerGetAttributes"][:4] == ["–", "5,000", "–", "2.00 ms"]
-    assert "questions to the driver 5,000 in 2.00 ms – before" in shown.text
     assert "The library asks the driver before it takes a shortcut" in shown.text
-    assert "uestions to the driver" not in plain.text
+    assert "Questions to the driver" not in plain.text
 
 
 def test_a_longer_call_has_its_reason(tmp_path: Path) -> None:

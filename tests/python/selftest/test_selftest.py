@@ -378,7 +378,7 @@ def test_a_program_whose_calls_fail_is_wrong_with_stock_too(
     read = Bundle({}, {"programs": {"22": ["forum"]}, "chips": []})
     for err, wrong in ((failed + "# end\n", {result.STOCK}), ("# end\n" + failed, set())):
         ended = child.Ended(0, "# forum\n", err)
-        monkeypatch.setattr(child, "run", lambda *_, ended=ended: ended)
+        monkeypatch.setattr(child, "run", lambda *_, ended=ended, **__: ended)
         check = right.checks(read, found, Path())[0]
         assert check.make().wrong.keys() == wrong
 

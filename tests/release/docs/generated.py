@@ -21,15 +21,8 @@ A C program passes all parameters ([commands.md](commands.md#from-c)).
 
 """
 
-OPTIONS = """# Options
-
-The library reads the environment variables of the table once, at the first call of a function.
-[options.def](../csrc/runtime/process/options.def) defines the variables, and `mgpu-rt config`
-prints them with their current values. A set-uid program ignores every variable of the table.
-
-| variable | default | |
-|---|---|---|
-"""
+#: The text before the rows of the options' table, which end the page.
+OPTIONS = "| variable | default | |\n|---|---|---|\n"
 
 #: The text before the rows of the rule's table, and the text after them.
 SHORTCUTS = "|---|---|---|\n", "<!-- end: from docs/proofs.md -->\n"
@@ -40,13 +33,14 @@ def abi_page() -> str:
     return ABI + _abi.markdown() + "\n" + _abi.left_out()
 
 
-def options_page() -> str:
-    """docs/options.md."""
+def commands_page() -> str:
+    """Returns docs/commands.md, which ends with the table of options."""
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     rows = (
         f"| `{option.variable}` | {option.default or '–'} | {option.meaning} |\n"
         for option in options.options()
     )
-    return OPTIONS + "".join(rows)
+    return text.partition(OPTIONS)[0] + OPTIONS + "".join(rows)
 
 
 def rule_page() -> str:
@@ -61,6 +55,6 @@ def rule_page() -> str:
 #: The generated pages by their paths.
 PAGES = {
     "docs/abi.md": abi_page,
-    "docs/options.md": options_page,
+    "docs/commands.md": commands_page,
     "docs/rule.md": rule_page,
 }

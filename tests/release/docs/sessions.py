@@ -13,7 +13,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 LEFT_OUT = "..."
 
@@ -40,9 +39,9 @@ class Command:
     shown: list[str] = field(default_factory=list)
 
 
-def parts(page: Path) -> Iterator[File | Command]:
-    """Yields the files and commands of a page in their order on the page."""
-    for part in _PART.finditer(page.read_text(encoding="utf-8")):
+def parts(text: str) -> Iterator[File | Command]:
+    """Yields the files and commands of a page's text in their order."""
+    for part in _PART.finditer(text):
         if part["name"]:
             yield File(part["name"], part["text"])
         else:

@@ -173,7 +173,6 @@ COMMAND_LINE = re.compile(
 #: Maps each command that cannot run here unchanged to the tests that cover the command, such as the
 #: GPU suite.
 ELSEWHERE = {
-    "mgpu-rt diff -- ./before -- ./after": "tests/python/cli/test_diff.py",
     'cc program.o -L"$RUNTIME" -Wl,-rpath,"$RUNTIME" -lmlir_rocm_runtime -o program': (
         "tests/python/hoist"
     ),

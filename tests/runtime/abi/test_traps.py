@@ -1,8 +1,8 @@
 """Tests of the traps of the mgpu* ABI: if the library lacks the proof for a trap, a test of that
 trap fails.
 
-The tests have the trap numbers of docs/record/traps.md. tests/proofs/mutants removes one proof at a
-time, and checks that these tests fail.
+The tests have the trap numbers of tests/proofs/README.md. tests/proofs/mutants removes one proof at
+a time, and checks that these tests fail.
 """
 
 from __future__ import annotations

@@ -209,8 +209,8 @@ def test_forum_calls_what_its_llvm_calls(llvm: int) -> None:
 def test_each_dependency_of_a_launch_is_an_event(
     hip: str, exclusive: str, created: int, asked: int
 ) -> None:
-    """With HIP 6 and later, the library creates each event by calling HIP: docs/decisions.md gives
-    the cost."""
+    """With HIP 6 and later, the library creates each event by calling HIP: docs/how-it-works.md
+    gives the cost."""
     changes = {"HIPSTUB_VERSION": hip, "MGPU_RT_EXCLUSIVE": exclusive}
     outcome = run("fanin", 22, ways()["linked"], iterations=ROUNDS, stats=True, **changes)
     good(outcome)

@@ -36,6 +36,8 @@ TREES = {
     "softgpu/src/comgr": {"softgpu/src"},  # settings.h
     "softgpu/src/isa": {"softgpu/src", "softgpu/src/check"},  # device.h: the machine it runs on
     "csrc/cuhip": {"csrc"},
+    "csrc/selftest": set(),
+    "csrc/selftest/player": set(),
 }
 
 #: Maps a source folder to the folder in which make has put the object files.
@@ -122,6 +124,28 @@ def test_no_files_include_each_other_in_a_circle(tree: str) -> None:
     check(graph)
 
 
+#: Maps each lot to the folders that have the headers which its files may include. The lots use each
+#: other by public headers only.
+LOTS = {
+    "csrc": ("csrc",),
+    "softgpu": ("softgpu", "csrc/include"),
+    "bench": ("bench", "csrc/include"),
+}
+
+
+@pytest.mark.parametrize("lot", LOTS)
+def test_a_lot_includes_only_public_headers_of_others(lot: str) -> None:
+    files = [path for path in (ROOT / lot).rglob("*.[ch]") if path.parent.name != "csmith"]
+    headers = {str(path) for name in LOTS[lot] for path in (ROOT / name).rglob("*.h")}
+    foreign = [
+        f"{path.relative_to(ROOT)} includes {name}"
+        for path in files
+        for name in INCLUDE.findall(path.read_text())
+        if not any(header.endswith(f"/{name.lstrip('./')}") for header in headers)
+    ]
+    assert files and not foreign
+
+
 def symbols(objects: list[Path]) -> dict[str, tuple[set[str], set[str]]]:
     """Returns, for each object file, the symbols that the file defines and the symbols that it
     needs from other files."""
@@ -147,7 +171,7 @@ def objects(tree: str, files: list[Path]) -> list[Path]:
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("tree", TREES)
+@pytest.mark.parametrize("tree", [tree for tree in TREES if "selftest" not in tree])
 def test_no_files_call_each_other_in_a_circle(tree: str) -> None:
     """A common header can hide that two files use each other's functions."""
     files = sources(tree, "c")

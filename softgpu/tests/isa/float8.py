@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 
@@ -20,16 +21,22 @@ def decode(kind: tuple[int, int], code: int) -> float:
     return -value if code & 0x80 else value
 
 
+@functools.cache
+def _numbers(kind: tuple[int, int]) -> list[Fraction]:
+    """Returns the numbers of the positive codes, and the number that would follow the largest: a
+    value nearest to that one overflows."""
+    codes = [Fraction(decode(kind, code)) for code in range(128)]
+    return [*codes, 2 * codes[127] - codes[126]]
+
+
+@functools.cache
 def encode(kind: tuple[int, int], value: float) -> int:
     """Returns the code nearest to a value, or the even code if two codes are equally near. Numbers
     too large for any code become NaN."""
     if not math.isfinite(value):
         return NAN
     size = Fraction(abs(value))
-    # The last entry stands for the number that would follow the largest number. A value nearest to
-    # the last entry overflows.
-    codes = [Fraction(decode(kind, code)) for code in range(128)]
-    codes.append(2 * codes[127] - codes[126])
+    codes = _numbers(kind)
     best = min(range(129), key=lambda code: (abs(codes[code] - size), code % 2))
     if best == 128:
         return NAN

@@ -13,7 +13,7 @@ from .instructions import tolerance
 from .single import LANES, Batch, Loaded, Result, Wave, limit_waves, random_waves
 from .test_instructions import close, seeded
 
-QUICK_WAVES = 3
+QUICK_WAVES = 1
 Draw = Callable[[random.Random, list[str]], list[Wave]]
 
 

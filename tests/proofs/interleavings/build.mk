@@ -9,7 +9,7 @@ interleavings_scenarios := events modules streams blocks staging
 interleavings_included := streams/events modules/modules streams/streams_pool memory/block_pools memory/blocks memory/staging
 interleavings_layers := process telemetry modules/image driver shared streams modules memory launch sparse
 interleavings_runtime := $(filter-out $(interleavings_included:%=csrc/runtime/%.c),$(foreach layer,$(interleavings_layers),$(wildcard csrc/runtime/$(layer)/*.c)))
-interleavings_flags := -std=c11 -D_GNU_SOURCE -O1 -g -w -Icsrc/include -Icsrc/runtime -I$(interleavings_here) \
+interleavings_flags := -std=c11 -D_GNU_SOURCE -O1 -w -Icsrc/include -Icsrc/runtime -I$(interleavings_here) \
     -ffunction-sections -fno-builtin -DMGPU_RT_VERSION='""' $(WITHOUT:%=-DWITHOUT=%)
 interleavings_wrapped := pthread_mutex_lock pthread_mutex_unlock malloc calloc realloc \
     aligned_alloc free memcpy memset report_failure \
@@ -31,6 +31,6 @@ $(interleavings_plain:%=$(interleavings_dir)/here/%.o): $(interleavings_dir)/her
 	$(CC) $(interleavings_flags) -O2 -MMD -MP -c $< -o $@
 
 $(interleavings_dir)/explore: $(interleavings_objects) $(interleavings_plain:%=$(interleavings_dir)/here/%.o)
-	$(CC) -g $^ $(interleavings_wrapped:%=-Wl,--wrap=%) -Wl,--gc-sections -pthread -ldl -o $@
+	$(CC) $^ $(interleavings_wrapped:%=-Wl,--wrap=%) -Wl,--gc-sections -pthread -ldl -o $@
 
 -include $(wildcard $(interleavings_dir)/*/*.d $(interleavings_dir)/*/*/*.d)

@@ -23,6 +23,8 @@ SAMPLES = {
     "softgpu": (runner.SOFTGPU, 6, 6),
     "softgpu, two devices": (runner.SOFTGPU_TWO, 3, 3),
 }
+#: `make test` plays a third of the programs, `make check` all.
+PARTS = in_check([3, 1], lambda part: part == 1)
 #: Random programs omit the actions with these names (script.py), so that a known fault does not
 #: appear again. Commas separate the names.
 WITHOUT = tuple(filter(None, os.environ.get("RANDOM_DRIVER_WITHOUT", "").split(",")))
@@ -45,22 +47,24 @@ def _sample(examples: int):
     )
 
 
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("exits", [False, True])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_random_programs_do_what_stock_does(name: str, exits: bool) -> None:
+def test_random_programs_do_what_stock_does(name: str, exits: bool, part: int) -> None:
     device, many, one = SAMPLES[name]
-    _play(device, runner.ALL, one if exits else many, exits=exits)
+    _play(device, runner.ALL, (one if exits else many) // part, exits=exits)
 
 
+@pytest.mark.parametrize("part", in_check([8, 3], lambda part: part == 3))
 @pytest.mark.parametrize("side", runner.IN_PYTHON, ids=lambda side: side.name)
 @pytest.mark.parametrize(
     "name", in_check(["stub", "stub, reuse", "softgpu"], lambda name: name != "stub")
 )
 def test_random_programs_with_runtimes_in_python_do_what_stock_does(
-    name: str, side: runner.Side
+    name: str, side: runner.Side, part: int
 ) -> None:
     device, _, one = SAMPLES[name]
-    _play(device, (side,), one // 3, exits=False)
+    _play(device, (side,), one // part, exits=False)
 
 
 def _play(

@@ -6,5 +6,5 @@ NEEDS_sparse := hipsparse
 
 .PHONY: check-sparse
 check-sparse: all needs-tools needs-sparse $(SPARSESTUB_LIBRARIES)
-	$(PIP) install -c tests/requirements.lock --no-build-isolation -e '.[test,sparse]'
+	$(INSTALL_HERE) -e '.[test,sparse]'
 	$(BIN)/python -m tests.runtime.sparse

@@ -310,7 +310,6 @@ _SERVED = {
     "modules": ("mgpuModuleLoad", "mgpuModuleLoadJIT"),
     "functions": ("mgpuModuleGetFunction",),
     "streams": ("mgpuStreamCreate",),
-    "events": ("mgpuEventCreate",),
     "memory": ("mgpuMemAlloc",),
 }
 

@@ -20,8 +20,6 @@ RECORD = ROOT / "docs" / "record" / "interleavings.md"
 
 SCENARIOS = (
     "events",
-    "events-asked",
-    "events-reset",
     "modules",
     "modules-reset",
     "streams",

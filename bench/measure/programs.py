@@ -23,7 +23,6 @@ from bench.setup.sides import (
     HOISTED,
     LAZY,
     LLVM,
-    NO_EVENTS,
     OURS,
     SERIAL,
     STOCK,
@@ -91,7 +90,6 @@ SHOWN = (
     Ratio(STOCK, OURS),
     Ratio(LLVM, OURS),
     Ratio(LAZY, HOISTED),
-    Ratio(NO_EVENTS, OURS),
 )
 #: On the emulated device, whose driver is slow, the forum's program takes at most a hundredth of
 #: stock's time.

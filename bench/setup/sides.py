@@ -12,7 +12,6 @@ from bench.setup.device import Device
 
 STOCK, LLVM, PLAIN, OURS = "stock", "llvm", "plain", "mgpu_rt"
 EXCLUSIVE, LAZY, HOISTED = "exclusive", "lazy", "hoisted"
-NO_EVENTS = "no events"
 GRAPH, HAND_GRAPH = "graph", "graph by hand"
 SERIAL = "spin-serial"  # the hoisted program spin on one stream
 
@@ -24,7 +23,6 @@ TITLES = {
     OURS: "mgpu_rt",
     EXCLUSIVE: "mgpu_rt exclusive",
     LAZY: "mgpu_rt exclusive, lazy",
-    NO_EVENTS: "mgpu_rt without its cache of events",
     HOISTED: "by hand",
     GRAPH: "mgpu_rt's graph",
     HAND_GRAPH: "graph by hand",
@@ -39,11 +37,6 @@ BY_HAND = (
     *("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL),
     *("forkjoin", "forkjoin-nowait", "grow", "ragged"),
 )
-
-#: The programs that make events.
-WITH_EVENTS = ("events", "fanin", "forkjoin", "forkjoin-nowait")
-#: The value of MGPU_RT_CACHE for all caches except the cache of events.
-WITHOUT_EVENTS = "modules,functions,streams,memory,registrations,staging"
 
 
 @dataclass(frozen=True)
@@ -67,8 +60,6 @@ class Side:
         """Returns the command that runs a program in rounds; None if this side lacks the
         program."""
         iterations = device.iterations.get(program.removesuffix("-serial"))
-        if self.name == NO_EVENTS and program not in WITH_EVENTS:
-            return None
         if self.name != HOISTED:
             return [str(build.executable(program, llvm, device.chip, iterations))]
         if program not in BY_HAND:
@@ -95,8 +86,7 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
     exclusive = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # no other code calls HIP, by the user's word
     lazy = {**exclusive, "MGPU_RT_SYNC": "lazy"}
     sides += [Side(OURS, base), Side(EXCLUSIVE, exclusive), Side(LAZY, lazy)]
-    sides += [Side(NO_EVENTS, {**base, "MGPU_RT_CACHE": WITHOUT_EVENTS}), Side(HOISTED, base)]
-    return sides
+    return [*sides, Side(HOISTED, base)]
 
 
 def by_hand_runtime(device: Device) -> Side:

@@ -32,7 +32,7 @@ int mgpu_rt_use_stream(struct ihipStream_t *stream);
 const char *mgpu_rt_take_error(void);
 
 /* Makes HIP release all cached objects that are not in use: modules that the program does not hold,
- * idle streams, idle events, device memory. Objects that the program holds remain. Returns the
+ * idle streams, device memory. Objects that the program holds remain. Returns the
  * number of released driver objects. */
 int mgpu_rt_empty_cache(void);
 

@@ -62,8 +62,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 def main() -> None:
     """Run, measure, check and compile MLIR's programs for GPUs.
 
-    The programs run with a libmlir_rocm_runtime.so that caches modules, functions, streams, events
-    and memory.
+    The programs run with a libmlir_rocm_runtime.so that caches modules, functions, streams and
+    memory.
     """
 
 

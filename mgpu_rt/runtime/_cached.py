@@ -19,7 +19,6 @@ from mgpu_rt._runtime import lib
 from mgpu_rt.runtime._base import Runtime
 from mgpu_rt.runtime._hip import (
     DESTROYED,
-    DISABLE_TIMING,
     INVALID_HANDLE,
     INVALID_VALUE,
     NOT_FOUND,
@@ -147,7 +146,7 @@ def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int 
     return None
 
 
-_Kind = Literal["module", "stream", "event", "block"]
+_Kind = Literal["module", "stream", "block"]
 
 
 class _Kept:
@@ -163,14 +162,13 @@ class _Kept:
         self.functions: dict[int, dict[str, int]] = defaultdict(dict)  # by module
         self.streams: list[int] = []  # idle ones
         self.made: set[int] = set()  # all streams that were made here
-        self.events: list[int] = []
         self.blocks: dict[tuple[int, int], list[int]] = defaultdict(list)  # by stream and size
         self.lent: dict[int, tuple[int, int | None]] = {}  # of held blocks: size, and HIP's number
         self.watch: tuple[int, int | None] | None = None  # memory of ours, and HIP's number of it
 
 
 class CachedRuntime(PlainRuntime):
-    """A PlainRuntime that caches objects of HIP: modules, functions, streams, events, memory."""
+    """A PlainRuntime that caches objects of HIP: modules, functions, streams, memory."""
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)
@@ -303,24 +301,6 @@ class CachedRuntime(PlainRuntime):
         # proof: stream_has_our_flags, else `return True`
         return self.hip.stream_flags(stream) == 0
 
-    def event_create(self) -> int:
-        if not self.hip.answers_for_events or lib.event_flags() != DISABLE_TIMING:
-            return super().event_create()
-        here = self._here
-        # proof: event_has_no_work, else `event = _take(here.events)`
-        event = _take(here.events, self.hip.event_done)
-        if event is not None:
-            return self._lend(here, event)
-        return self._enter(here, self._got(super().event_create), "event")
-
-    def event_destroy(self, event: int) -> None:
-        owner = self._owner(event, "event")
-        if owner:
-            self._returned(owner, event, "hipEventDestroy", INVALID_HANDLE)
-            owner.events.append(event)
-        else:
-            super().event_destroy(event)
-
     # A freed block may be reused at once on the same stream, because the stream runs the new work
     # after the old work. A block that another stream's pending work may use goes to hipFree, which
     # waits for the device. This runtime did not create the null stream. Once the program submits
@@ -410,7 +390,6 @@ class CachedRuntime(PlainRuntime):
             *((modules, unload) for modules in list(here.modules.values())),
             *((blocks, self.hip.Free) for blocks in list(here.blocks.values())),
             (here.streams, super().stream_destroy),
-            (here.events, super().event_destroy),
         ]
         for kept, back in lists:
             while (handle := _take(kept)) is not None:

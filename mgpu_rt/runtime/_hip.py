@@ -21,9 +21,8 @@ from mgpu_rt.runtime import _library
 SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
 #: HIP's errors for an invalid handle or address.
 INVALID_HANDLE, DESTROYED, NOT_FOUND, INVALID_VALUE = 400, 709, 500, 1
-DISABLE_TIMING = 2  # a flag of events
 COPY_DEFAULT = 4  # hipMemcpyDefault
-HIP_6, HIP_7 = 60000000, 70000000  # of hipRuntimeGetVersion
+HIP_7 = 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
 #: Maps each function that is called through ctypes to the function's number of results and input
@@ -42,7 +41,6 @@ _SHAPES = {
     "hipEventCreateWithFlags": (1, "u"),
     "hipEventDestroy": (0, "P"),
     "hipEventSynchronize": (0, "P"),
-    "hipEventQuery": (0, "P"),
     "hipEventRecord": (0, "PP"),
     "hipMalloc": (1, "Z"),
     "hipFree": (0, "P"),
@@ -141,10 +139,6 @@ class Hip:
         # In HIP 7, hipStreamGetFlags reads the object at the handle, but hipStreamGetDevice looks
         # up the stream.
         self._find_stream = self._address("hipStreamGetDevice") if version.value >= HIP_7 else 0
-        self._event_query = self._address("hipEventQuery")
-        #: From HIP 6 on, hipEventQuery reads the stream on which the event was last recorded, even
-        #: if that stream's memory was freed.
-        self.answers_for_events = version.value < HIP_6
         self._get_device = self._address("hipGetDevice")
         self._get_attribute = self._address("hipPointerGetAttribute")
         count = ctypes.c_int(2)
@@ -207,10 +201,6 @@ class Hip:
         becomes part of a graph instead of running."""
         status = lib.ask_flags(0, self._stream_status, stream) if self._stream_status else 0
         return status > 0 or (status < 0 and self._is_good(-status))
-
-    def event_done(self, event: int) -> bool:
-        """Returns True if the device has finished all work that precedes the event."""
-        return self._is_good(lib.ask_handle(0, self._event_query, event))
 
     def event_elapsed(self, start: int, stop: int) -> float:
         """Returns the milliseconds between two recorded events. Raises HipError."""

@@ -9,7 +9,7 @@ PID = 7
 
 def statistics(**changes: Any) -> dict[str, Any]:
     """Returns statistics of 100 launches that the caches answered."""
-    caches = ("modules", "functions", "streams", "events", "memory", "registrations")
+    caches = ("modules", "functions", "streams", "memory", "registrations")
     hit = {"hits": 99, "misses": 1, "evictions": 1}
     return {
         "abi": {

@@ -299,7 +299,6 @@ static void install(const struct hip_library *library, struct found found) {
     else if (library->path[0])
         hip_install(library);
     witness_install();
-    event_cache_open();
     if (stats_wanted()) {
         driver_calls_watch();
         recorder_open();

@@ -11,7 +11,6 @@
 #include "python/host.h"
 #include "shared/caches.h"
 #include "shared/thread.h"
-#include "streams/events.h"
 #include "streams/lazy_sync.h"
 #include "streams/streams.h"
 #include "telemetry/call.h"
@@ -60,7 +59,6 @@ static void end_exclusive_hip(void) {
     PROOF_STEP(override_may_call_hip, store_relaxed(&options.exclusive_on, false));
     PROOF_STEP(override_sees_settled_work, lazy_settle(NULL));
     PROOF_STEP(override_may_set_constants, module_unshare_constants());
-    PROOF_STEP(override_may_destroy_streams, event_exclusive_ends());
     (void)registration_cache.trim(ALL_DEVICES);
 }
 

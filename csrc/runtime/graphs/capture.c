@@ -10,7 +10,6 @@
 #include "shared/thread.h"
 #include "streams/events.h"
 #include "streams/streams.h"
-#include "telemetry/counters.h"
 
 static struct advice not_captured = {
     .text = "stream %p is being captured, but this release of HIP runs launches of a module's "
@@ -106,29 +105,6 @@ static void captured_event_synchronize(hipEvent_t handle) {
     const struct event *event = event_held(handle);
     if (!event || !capture_on(event->captured).stream)
         impl_mgpuEventSynchronize(handle);
-}
-
-/* Makes HIP create an event. The library cannot reuse an idle event here, because the library would
- * first have to ask HIP whether the event is complete. */
-static hipEvent_t captured_event_create(void) {
-    hipEvent_t handle = NULL;
-    if (!capture_of_thread().stream)
-        return impl_mgpuEventCreate();
-    REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)",
-           hip.EventCreateWithFlags(&handle, hipEventDisableTiming), NULL);
-    if (!handle)
-        return NULL;
-    stats_miss(CACHE_EVENTS);
-    event_insert(handle, hip_current_device());
-    return handle;
-}
-
-static void captured_event_destroy(hipEvent_t handle) {
-    struct event *event = event_held(handle);
-    if (event && event->captured && event_remove(event))
-        REPORT("hipEventDestroy(event)", hip.EventDestroy(handle), NULL);
-    else
-        impl_mgpuEventDestroy(handle);
 }
 
 /* ---- memory ---- */
@@ -227,8 +203,6 @@ const mgpu_rt_function capture_calls[ABI_COUNT] = {
     [ABI_mgpuEventRecord] = (mgpu_rt_function)captured_record,
     [ABI_mgpuStreamWaitEvent] = (mgpu_rt_function)captured_wait_event,
     [ABI_mgpuEventSynchronize] = (mgpu_rt_function)captured_event_synchronize,
-    [ABI_mgpuEventCreate] = (mgpu_rt_function)captured_event_create,
-    [ABI_mgpuEventDestroy] = (mgpu_rt_function)captured_event_destroy,
     [ABI_mgpuMemAlloc] = (mgpu_rt_function)captured_alloc,
     [ABI_mgpuMemFree] = (mgpu_rt_function)captured_free,
     [ABI_mgpuMemcpy] = (mgpu_rt_function)captured_copy,

@@ -17,7 +17,6 @@
 #include "proof.h"
 #include "shared/caches.h"
 #include "shared/thread.h"
-#include "streams/events.h"
 #include "streams/lazy_sync.h"
 #include "telemetry/call.h"
 #include "telemetry/counters.h"
@@ -122,7 +121,6 @@ static struct load module_load(struct thread *thread, const void *data) {
         return *hit(&load, kept);
 
     /* If no module serves the load, HIP loads the image, and the module enters the table. */
-    PROOF_STEP(new_library_may_ask_for_times, event_look_for_timer());
     if (!copy_image(&load))
         return *load_uncached(&load);
     if (options.sync_lazy && metadata_may_print(&load.image))

@@ -143,7 +143,7 @@ static bool is_second(const char *variable, const char *value, const char *first
 /* Returns the bit of the cache called `name`, a word of `length` letters; 0 if there is no such
  * cache. */
 static unsigned cache_bit(const char *name, size_t length) {
-    static const char *const names[CACHE_NAMES] = {"modules", "functions",     "streams", "events",
+    static const char *const names[CACHE_NAMES] = {"modules", "functions",     "streams",
                                                    "memory",  "registrations", "staging"};
     for (unsigned cache = 0; cache < CACHE_NAMES; cache++)
         if (strlen(names[cache]) == length && strncmp(names[cache], name, length) == 0)
@@ -163,8 +163,8 @@ static unsigned read_caches(const char *value) {
             continue;
         if (strcmp(value, "on") != 0 && strcmp(value, "1") != 0)
             complain("MGPU_RT_CACHE", value,
-                     "is neither on nor off nor a list of modules, functions, streams, events, "
-                     "memory, registrations, staging: on is used");
+                     "is neither on nor off nor a list of modules, functions, streams, memory, "
+                     "registrations, staging: on is used");
         return ALL_CACHES;
     }
     return caches;

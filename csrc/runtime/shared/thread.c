@@ -12,7 +12,7 @@
 __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 struct thread *thread_list;
 
-struct thread thread_none = {.event_count = EVENT_SLOTS};
+struct thread thread_none;
 
 static bool unlisted; /* a thread without a block has called this library; under tables_lock */
 
@@ -27,7 +27,7 @@ uint64_t thread_take_tickets(struct thread *thread) {
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static bool key_made; /* false: the block and the idle events of an ending thread are leaked */
+static bool key_made; /* false: the block of an ending thread is leaked */
 
 static void thread_end(void *block) {
     struct thread *thread = block;

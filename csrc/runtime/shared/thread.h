@@ -11,11 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EVENT_SLOTS = 8, HOST_SLOTS = 4 };
+enum { HOST_SLOTS = 4 };
 
 struct module;
 struct stream;
-struct event;
 
 /* A piece of pageable host memory, according to HIP; valid while the count of mappings is unchanged
  * (mgpu_copy.c). */
@@ -37,9 +36,6 @@ struct thread {
     struct module *loaded;       /* the module that the thread loaded most recently */
     struct module_slot *modules; /* by the image's number (struct known_image) */
     size_t module_slots;
-    struct event *events[EVENT_SLOTS]; /* events that are idle unless another thread has taken them
-                                        * in between */
-    unsigned event_count;
     struct host_slot hosts[HOST_SLOTS];
     unsigned next_host;
     uint64_t ticket; /* the latest ticket that thread_next_ticket has returned, an odd number */

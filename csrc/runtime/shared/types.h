@@ -136,34 +136,22 @@ struct staging {
 
 /* ---- events ----
  *
- *            from          to     by                  order
- * insert     any, GONE     LIVE   who had HIP make it release
- * acquire    IDLE          PAST   a create            cas acq_rel
- * put back   PAST          IDLE   who has taken it    cas acq_rel
- * record     PAST          LIVE   the owner           cas acq_rel
- * release    LIVE, PAST    IDLE   a destroy           cas acq_rel
- * trim       IDLE          GONE   who returns it      cas acq_rel
- * remove     LIVE, PAST    GONE   the owner           cas acq_rel
- * invalidate any           GONE   who saw the reset   release
- *
- * The program holds an event if and only if state >= EVENT_PAST. An event is in the common pool's
- * chain if and only if `queued`. */
+ *            from  to         by                   order
+ * insert     any   LIVE       who had HIP make it  release
+ * remove     LIVE  DESTROYED  a destroy            release
+ * invalidate any   GONE       who saw the reset    release */
 enum event_state {
-    EVENT_GONE,
-    EVENT_IDLE, /* destroyed by the program, and cached */
-    EVENT_PAST, /* the program holds the event; HIP has the record of an earlier owner */
-    EVENT_LIVE, /* the program holds the event; HIP has the record of this owner */
+    EVENT_GONE,      /* nothing is known about the handle */
+    EVENT_DESTROYED, /* the program has destroyed the event */
+    EVENT_LIVE,      /* held by the program */
 };
 
 struct event {
     struct handle handle;
-    int state;               /* enum event_state */
-    int device;              /* other threads read this as a hint */
+    int state; /* enum event_state */
+    int device;
     struct stream *captured; /* the stream on which the event was last recorded, if that stream was
                               * being captured; updated only while some stream is external */
-    /* links the common pool's chain; under tables_lock */
-    struct event *next_idle;
-    bool queued;
 };
 
 /* ---- modules ----

@@ -1,13 +1,9 @@
 #include "explore.h"
 
-extern const struct scenario explore_events, explore_events_asked, explore_events_reset,
-    explore_modules, explore_modules_reset, explore_streams, explore_streams_asked,
-    explore_streams_reset, explore_streams_moved, explore_blocks, explore_blocks_asked,
-    explore_blocks_graph, explore_staging;
-const struct scenario *const scenarios[] = {&explore_events,        &explore_events_asked,
-                                            &explore_events_reset,  &explore_modules,
-                                            &explore_modules_reset, &explore_streams,
-                                            &explore_streams_asked, &explore_streams_reset,
-                                            &explore_blocks,        &explore_blocks_asked,
-                                            &explore_blocks_graph,  &explore_streams_moved,
-                                            &explore_staging,       NULL};
+extern const struct scenario explore_events, explore_modules, explore_modules_reset,
+    explore_streams, explore_streams_asked, explore_streams_reset, explore_streams_moved,
+    explore_blocks, explore_blocks_asked, explore_blocks_graph, explore_staging;
+const struct scenario *const scenarios[] = {
+    &explore_events,        &explore_modules,       &explore_modules_reset, &explore_streams,
+    &explore_streams_asked, &explore_streams_reset, &explore_blocks,        &explore_blocks_asked,
+    &explore_blocks_graph,  &explore_streams_moved, &explore_staging,       NULL};

@@ -20,8 +20,6 @@ RECORD = ROOT / "tests" / "proofs" / "README.md"
 
 SCENARIOS = (
     "events",
-    "events-asked",
-    "events-reset",
     "modules",
     "modules-reset",
     "streams",

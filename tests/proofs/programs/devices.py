@@ -283,19 +283,6 @@ def nothing_is_handed_out_that_hip_has_given_to_others(p: Script) -> None:
 
 
 @resets
-def events_of_before_a_reset_are_forgotten(p: Script) -> None:
-    """A call for a stream detects the reset before the program creates its second event."""
-    event = p.event()
-    gone = p.name(EVENT, event)
-    p.unevent(event)
-    p.step("reset")
-    p.unstream(p.stream())
-    foreign, mine = p.again(EVENT, gone), p.event()
-    p.same(EVENT, mine, foreign, "different")
-    p.unevent(mine)
-
-
-@resets
 def jobs_that_each_reset(p: Script) -> None:
     for number in range(4):
         job(p, number)

@@ -7,7 +7,6 @@ from mgpu_rt._selftest.bundle import PRINTING
 from tests.proofs.programs.script import (
     EVENT,
     HIP,
-    LONG_MS,
     NULL,
     REGISTERED,
     STREAM,
@@ -25,9 +24,6 @@ left_busy = Group("streams-left-busy", amd=True)
 #: HIP might mistake the handle of one object for the handle of another object; the library
 #: distinguishes these handles.
 handles = Group("handles", alone=True, known=True, host=True)
-#: From HIP 6 on, the library caches events only if no other code calls HIP. If other code calls
-#: HIP, HIP itself detects wrong event handles.
-event_handles = Group("handles-events", ("exclusive", "lazy and exclusive"), known=True, host=True)
 
 
 def idle(p: Script) -> int:
@@ -219,63 +215,6 @@ def a_stream_passed_as_an_event_is_waited_for(p: Script) -> None:
 
 
 # ---- events --------------------------------------------------------------------------------------
-
-
-@streams
-def an_event_that_serves_again_was_never_recorded(p: Script) -> None:
-    busy, other = p.streams(2)
-    block = p.alloc(other)
-    held = p.hold(busy, LONG_MS)
-    event = p.recorded(busy)
-    p.unevent(event)
-    again = p.event()
-    p.sync_event(again)
-    p.wait_event(again, other)
-    p.at_work(busy)
-    p.fill(block, 7, other)
-    p.let(held)
-    p.read(block, other, filled(7))
-    p.unevent(again)
-
-
-@streams
-def an_event_that_serves_again_is_waited_for(p: Script) -> None:
-    stream, host = p.stream(), p.pinned()
-    p.unevent(p.event())
-    p.arrive(host, 7, stream)
-    event = p.recorded(stream)
-    p.sync_event(event)
-    p.see(host, filled(7))
-    p.unevent(event)
-    p.free(host, NULL, 3)
-
-
-@streams
-def a_stream_waits_for_an_event_that_serves_again(p: Script) -> None:
-    first, second = p.streams(2)
-    block, out = p.alloc(NULL), p.alloc(NULL)
-    p.unevent(p.event())
-    p.hold(first, 30)
-    p.fill(block, 7, first)
-    event = p.recorded(first)
-    p.wait_event(event, second)
-    p.copy(out, block, second)
-    p.sync(second)
-    p.read(out, second, filled(7))
-    p.unevent(event)
-
-
-@event_handles
-def an_event_is_destroyed_once(p: Script) -> None:
-    event = p.event()
-    gone = p.name(EVENT, event)
-    p.unevent(event)
-    p.unevent(p.name(EVENT, gone))
-    p.fails("hipEventDestroy(event)")
-    p.record(gone, NULL)
-    p.fails("hipEventRecord(event, stream)")
-    first, second = p.event(), p.event()
-    p.same(EVENT, first, second, "different")
 
 
 @others

@@ -74,7 +74,7 @@ def test_stats_are_the_table_of_a_run(forum: Path, tmp_path: Path) -> None:
 def test_stats_shows_cache_rates(files: tuple[Path, Path]) -> None:
     rows = {line.split()[0]: line.split()[1:] for line in tail(files[1])}
     assert rows["modules"] == [str(LAUNCHES - 1), "1", "95.0", "%", "0"]
-    assert rows["events"] == ["–"] * 4
+    assert rows["registrations"] == ["–"] * 4
 
 
 def tail(path: Path) -> list[str]:

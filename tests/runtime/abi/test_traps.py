@@ -461,37 +461,6 @@ def test_07_streams_have_the_default_flag(mgpu: Mgpu) -> None:
 # ---- 8: a handle that HIP reuses for another object ----------------------------------------------
 
 
-@in_child(HIPSTUB_ASYNC="held")
-def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
-    """A new owner of the event would wait for the work that the earlier owner recorded."""
-    busy, event = busy_stream(mgpu), mgpu.EventCreate()
-    mgpu.EventRecord(event, busy)
-    mgpu.EventDestroy(event)
-    assert mgpu.pending(busy) == 2
-    assert mgpu.EventCreate() != event
-    mgpu.StreamSynchronize(busy)
-    assert mgpu.EventCreate() == event
-    mgpu.EventSynchronize(event)  # HIP knows: the program may have recorded it by calling HIP
-    assert mgpu.count("hipEventSynchronize") == 1
-
-
-@in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
-def test_08_a_reused_event_is_as_never_recorded(mgpu: Mgpu) -> None:
-    """A new owner gets an event that an earlier owner has recorded. Until the new owner records the
-    event, a wait for the event returns at once."""
-    busy, other, event = busy_stream(mgpu), mgpu.StreamCreate(), mgpu.EventCreate()
-    mgpu.EventRecord(event, busy)
-    mgpu.EventDestroy(event)
-    assert mgpu.EventCreate() == event
-    mgpu.EventSynchronize(event)
-    mgpu.StreamWaitEvent(other, event)
-    assert mgpu.count("hipEventSynchronize") == mgpu.count("hipStreamWaitEvent") == 0
-    assert mgpu.pending(busy) == 2
-    mgpu.EventRecord(event, busy)
-    mgpu.EventSynchronize(event)
-    assert mgpu.count("hipEventSynchronize") == 1
-
-
 @in_child(MGPU_RT_STREAM_LIMIT="0")
 def test_08_a_stream_beyond_the_limit_is_forgotten(mgpu: Mgpu) -> None:
     """A stream that HIP has destroyed is unknown to the library, even if HIP reuses the stream's

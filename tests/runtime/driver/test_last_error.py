@@ -29,7 +29,7 @@ from tests.support.edge import at_the_edge
 from tests.support.images import code_object
 from tests.support.suites import in_check
 
-HIP_6, HIP_7, NEVER = 60000000, 70000000, 1 << 31
+HIP_7, NEVER = 70000000, 1 << 31
 
 #: Maps the name of each device to the name of the backend in tests.child, and to the settings of
 #: the stub.
@@ -69,7 +69,6 @@ DIFFERENCES = (
         below=HIP_7,
         pending=True,
     ),
-    Difference("event_destroy", "is kept, which asks HIP nothing", below=HIP_6, pending=True),
     Difference("load_jit", "loads, where HIP has no such call", below=HIP_7, pending=True),
     Difference("load_jit_text", "is refused, where HIP has no such call"),
     Difference(
@@ -92,8 +91,7 @@ FATAL = re.compile(
     r".*_unknown(_stream)?|load_((elf|bundle|compressed)_.*|(.*_bytes|empty|text|junk|bitcode)_at_the_end|unreadable)"
 )
 
-#: On HIP 6 and later the library has really destroyed the event, so HIP decides what later calls
-#: with the event do.
+#: If other code may call HIP, HIP decides what calls with a destroyed event do.
 EVENTS = re.compile(r"(event_synchronize|record|wait_event|event_destroy)_(destroyed|twice)")
 
 
@@ -127,10 +125,8 @@ def test_the_library_ends_the_process_only_where_stock_does(device: str) -> None
     memory."""
     ours, stocks = _played(False, device, "none"), _played(True, device, "none")
     assert ours.ended() <= stocks.ended()
-    others = {name for name in ours.ended() if not FATAL.fullmatch(name)}
-    if stocks.hip >= HIP_6:
-        others = {name for name in others if not EVENTS.fullmatch(name)}
-    assert others == set()
+    ended = ours.ended()
+    assert not [name for name in ended if not (FATAL.fullmatch(name) or EVENTS.fullmatch(name))]
 
 
 @pytest.mark.parametrize("pending", PENDING)

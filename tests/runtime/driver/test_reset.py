@@ -99,7 +99,6 @@ def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
     reset_by = {
         "hipModuleLoadData": lambda: mgpu.ModuleUnload(mgpu.load(image)),
         "hipStreamCreate": lambda: mgpu.StreamDestroy(mgpu.StreamCreate()),
-        "hipEventCreateWithFlags": lambda: mgpu.EventDestroy(mgpu.EventCreate()),
         "hipMalloc": lambda: mgpu.MemFree(mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.null),
         "hipMallocManaged": lambda: mgpu.MemFree(mgpu.MemAlloc(KIB, mgpu.null, True), mgpu.null),
     }

@@ -105,7 +105,7 @@ def test_valid_limits_are_taken(value: str, tmp_path: Path) -> None:
 
 # ---- which caches are on -------------------------------------------------------------------------
 
-NAMES = ("modules", "functions", "streams", "events", "memory", "registrations", "staging")
+NAMES = ("modules", "functions", "streams", "memory", "registrations", "staging")
 WITH_A_WORD = {"registrations"}  # tests/runtime/memory/test_registered.py has them
 KERNEL = "test_func"
 #: Maps each cache to a function of HIP. In three rounds the library calls the function once with
@@ -114,7 +114,6 @@ SAVED = {
     "modules": "hipModuleLoadData",
     "functions": "hipModuleGetFunction",
     "streams": "hipStreamCreate",
-    "events": "hipEventCreateWithFlags",
     "memory": "hipMalloc",
 }
 
@@ -160,25 +159,25 @@ def test_only_named_caches_are_on(mgpu: Mgpu) -> None:
     assert _once(mgpu) == {"modules", "streams"}
 
 
-@in_child(policies=("builtin",), MGPU_RT_CACHE="functions,events,memory")
+@in_child(policies=("builtin",), MGPU_RT_CACHE="functions,memory")
 def test_a_cache_without_the_one_that_it_builds_on_does_nothing(mgpu: Mgpu) -> None:
     """The function cache finds functions by their module."""
     _three_rounds(mgpu)
-    assert _once(mgpu) == {"events", "memory"}
+    assert _once(mgpu) == {"memory"}
 
 
-@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,functions,streams,events,memory")
+@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,functions,streams,memory")
 def test_copies_of_pageable_memory_may_go_hips_way(mgpu: Mgpu) -> None:
     _three_rounds(mgpu)
     assert _once(mgpu) == set(NAMES) - WITH_A_WORD - {"staging"}
 
 
-@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,memory,events,staging")
+@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,memory,staging")
 def test_single_caches_can_be_left_out(mgpu: Mgpu) -> None:
     """The test omits the caches of functions and streams, to check that the other caches work
     without these two. The library stages no copies if it does not cache streams."""
     _three_rounds(mgpu)
-    assert _once(mgpu) == {"modules", "memory", "events"}
+    assert _once(mgpu) == {"modules", "memory"}
 
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="modules,functions")
@@ -198,15 +197,15 @@ def test_without_the_cache_of_functions_a_mistake_is_reported(mgpu: Mgpu) -> Non
     assert "after mgpuModuleUnload" in mgpu.stderr()
 
 
-@pytest.mark.parametrize("value", ["strems", "modules,strems", "modules,", ",", "on,off", "all"])
+@pytest.mark.parametrize("value", ["strems", "modules,events", "modules,", ",", "on,off", "all"])
 def test_an_unknown_cache_is_named(value: str, tmp_path: Path) -> None:
     assert _probe(tmp_path, MGPU_RT_CACHE=value) == (
         f"mgpu_rt: MGPU_RT_CACHE='{value}' is neither on nor off nor a list of modules, functions, "
-        "streams, events, memory, registrations, staging: on is used\n"
+        "streams, memory, registrations, staging: on is used\n"
     )
 
 
-@pytest.mark.parametrize("value", ["on", "1", "off", "0", ",".join(NAMES), "events"])
+@pytest.mark.parametrize("value", ["on", "1", "off", "0", ",".join(NAMES), "memory"])
 def test_valid_lists_of_caches_are_taken(value: str, tmp_path: Path) -> None:
     assert _probe(tmp_path, MGPU_RT_CACHE=value) == ""
 

@@ -198,28 +198,6 @@ def test_forum_calls_what_its_llvm_calls(llvm: int) -> None:
     )
 
 
-# ---- events ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("hip", "exclusive", "created", "asked"),
-    [("50200000", "off", 3, 3 * (ROUNDS - 1)), ("70253211", "off", 3 * ROUNDS, 0)]
-    + [(hip, "on", 3, 0) for hip in ("50200000", "70253211")],
-)
-def test_each_dependency_of_a_launch_is_an_event(
-    hip: str, exclusive: str, created: int, asked: int
-) -> None:
-    """With HIP 6 and later, the library creates each event by calling HIP: docs/how-it-works.md
-    gives the cost."""
-    changes = {"HIPSTUB_VERSION": hip, "MGPU_RT_EXCLUSIVE": exclusive}
-    outcome = run("fanin", 22, ways()["linked"], iterations=ROUNDS, stats=True, **changes)
-    good(outcome)
-    assert outcome.stdout == printed("fanin", 22)
-    assert outcome.hip("hipEventRecord") == outcome.hip("hipStreamWaitEvent") == 3 * ROUNDS
-    assert outcome.hip("hipEventCreateWithFlags") == created
-    assert outcome.hip("hipEventQuery") == asked
-
-
 # ---- memory ------------------------------------------------------------------------------------
 
 

@@ -204,8 +204,6 @@ static enum cache_kind cache_behind(enum abi_index function) {
         return CACHE_FUNCTIONS;
     case ABI_mgpuStreamCreate:
         return CACHE_STREAMS;
-    case ABI_mgpuEventCreate:
-        return CACHE_EVENTS;
     case ABI_mgpuMemAlloc:
         return CACHE_MEMORY;
     case ABI_mgpuMemHostRegister:

@@ -8,37 +8,6 @@ SITUATION(event_create_miss) {
     mgpuEventDestroy(second);
 }
 
-SITUATION(event_create_hit) {
-    hipEvent_t event = event_destroyed();
-    CALL(event = mgpuEventCreate());
-    mgpuEventDestroy(event);
-}
-
-SITUATION(event_create_after_a_record) {
-    hipStream_t stream = stream_new();
-    hipEvent_t event = mgpuEventCreate();
-    launch(kernel(), 1, 1, 0, stream);
-    mgpuEventRecord(event, stream);
-    mgpuEventDestroy(event);
-    CALL(event = mgpuEventCreate());
-    mgpuEventDestroy(event);
-    mgpuStreamDestroy(stream);
-}
-
-/* The program creates the stream by calling HIP, because the cache might keep a stream of the
- * runtime. */
-SITUATION(event_create_after_a_record_on_a_stream_that_is_gone) {
-    hipStream_t stream;
-    hipEvent_t event = mgpuEventCreate();
-    HIP(hipStreamCreate, hipStream_t *)(&stream);
-    mgpuEventRecord(event, stream);
-    mgpuEventDestroy(event);
-    HIP(hipStreamSynchronize, hipStream_t)(stream);
-    HIP(hipStreamDestroy, hipStream_t)(stream);
-    CALL(event = mgpuEventCreate());
-    mgpuEventDestroy(event);
-}
-
 SITUATION(event_destroy) {
     hipEvent_t event = mgpuEventCreate();
     CALL(mgpuEventDestroy(event));

@@ -267,7 +267,8 @@ void event_insert(hipEvent_t handle, int device) {
 
 static __attribute__((noinline)) struct event_acquired create_event(int device) {
     const unsigned flags = event_flags(); /* may end the caching of events */
-    struct event_acquired made = {.how = cache_serves() ? CALL_MISS : CALL_BYPASS};
+    const bool serves = cache_serves() && device_has_caches(device);
+    struct event_acquired made = {.how = serves ? CALL_MISS : CALL_BYPASS};
     made.error = RETRY(hip.EventCreateWithFlags(&made.handle, flags));
     if (made.handle && (made.how == CALL_MISS || flags == hipEventDefault))
         event_insert(made.handle, device);

@@ -144,7 +144,7 @@ static void check(void) {
          event = (struct event *)event->handle.next)
         explore_require(event->queued == in_chain(event), "queued says whether it is in the chain");
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        explore_require(world.held[i].state != IS_HELD || world.forgot ||
+        explore_require(world.held[i].state != IS_HELD || world.forgot || world.reset ||
                             event_held((hipEvent_t)world.held[i].handle),
                         "the program's event was taken from it");
     explore_require(idle || idle_end == &idle, "an empty chain ends where it begins");
@@ -172,8 +172,12 @@ static void check_between(void) {
 }
 
 static void check_between_resets(void) {
-    if (!program_reset_is_unseen())
+    if (!world.reset)
         check_between();
+    else if (!program_reset_is_unseen())
+        for (struct event *event = handle_first(&event_map); event;
+             event = (struct event *)event->handle.next)
+            explore_require(event->state == EVENT_GONE, "a reset ends all events");
 }
 
 /* The program owns object 0 from the start, and the chain contains an idle event. */

@@ -36,13 +36,13 @@ unsigned mgpu_rt_event_flags(void);
  * did not check the work of these calls. */
 unsigned mgpu_rt_failures(void);
 
-/* Returns a number that changes at each reset of the current device. A reset invalidates the
- * device's handles and memory. */
+/* Returns a number that changes when the library detects the first reset of the current device. A
+ * reset invalidates the device's handles and memory. */
 unsigned long long mgpu_rt_epoch(void);
 
-/* Returns 1 if the device was not reset since mgpu_rt_epoch returned this number: handles and
- * memory that the program got then are still valid. Returns 0 after a reset: HIP may have reused
- * the addresses of earlier handles and memory. */
+/* Returns 0 if the device was reset for the first time since mgpu_rt_epoch returned this number.
+ * Handles and memory that the program got then are no longer valid, and HIP may have reused their
+ * addresses. Otherwise returns 1. */
 int mgpu_rt_epoch_lasts(unsigned long long epoch);
 
 #pragma GCC visibility pop

@@ -47,8 +47,8 @@ static bool installing; /* under start_lock */
 /* ---- the caches ---- */
 
 /* reset_cache comes first, so that a reset is detected before any other cache releases handles.
- * caches_invalidate invalidates reset_cache last: until then, every thread that checks for a reset
- * still detects the reset. */
+ * caches_end invalidates reset_cache last: until then, every thread that checks for a reset still
+ * detects the reset. */
 static const struct cache *const caches[] = {
     &reset_cache, &function_graph_cache, &staging_cache, &registration_cache, &module_cache,
     &block_cache, &environment_cache,    &stream_cache,  &event_cache,        &graph_cache,
@@ -75,7 +75,6 @@ static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
     override_forked();
     graph_forked();
-    caches_forked();
     registrations_forked();
     neighbours_forked();
     start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -139,7 +138,7 @@ static void run_exit(void) {
         if (options.caches && PROOF(hip_waits_at_its_end_anyway, hip_version >= HIP_7))
             stream_trim_at_exit();
         report_held();
-        caches_invalidate(ALL_DEVICES);
+        caches_end(ALL_DEVICES);
     }
     store_relaxed(&options.caches, 0);
     fetch_or_release(&runtime_mode, MODE_EXITING);
@@ -335,7 +334,7 @@ static void find_and_install(void) {
 static void open_in_child(void) {
     pthread_mutex_lock(&start_lock);
     if (runtime_is(MODE_FORKED))
-        PROOF_STEP(objects_are_the_parents, caches_invalidate(ALL_DEVICES));
+        PROOF_STEP(objects_are_the_parents, caches_end(ALL_DEVICES));
     fetch_and_release(&runtime_mode, ~(unsigned)MODE_FORKED);
     pthread_mutex_unlock(&start_lock);
 }

@@ -172,9 +172,12 @@ unsigned mgpu_rt_event_flags(void) {
 
 unsigned long long mgpu_rt_epoch(void) {
     const int device = hip_current_device();
-    return (unsigned long long)device << 32 | device_resets(device);
+    (void)device_kept(device);
+    return (unsigned long long)device << 1 | device_has_caches(device);
 }
 
 int mgpu_rt_epoch_lasts(unsigned long long epoch) {
-    return device_resets((int)(epoch >> 32)) == (unsigned)epoch;
+    const int device = (int)(epoch >> 1);
+    (void)device_kept(device);
+    return device_has_caches(device) == epoch % 2;
 }

@@ -51,12 +51,9 @@ struct mgpu_rt_graph {
                        * run without a graph */
     bool failed;      /* the graph cannot be built: calls do nothing until the graph is ended */
     bool launched;    /* launched at least once */
-    bool lost;        /* HIP no longer has the graph (after a reset, a fork or the exit) */
     hipGraphNode_t last;
     size_t node_count;
     void *events, *blocks, *memory, *modules; /* lists of the structs above */
-    struct mgpu_rt_graph *next;               /* list of all graphs that were built; under
-                                               * tables_lock */
 };
 
 /* The graph that the calling thread is building; NULL: none. */

@@ -231,7 +231,7 @@ static enum mgpu_rt_graph_way decide(struct replayed *state, const char *name,
         drop_graph(state, call);
         call->same = 1;
     }
-    if (call->same < state->wanted)
+    if (call->same < state->wanted || !device_has_caches(call->device))
         return plainly();
     state->built = call;
     if (graph_begin(true) == 0) {

@@ -32,35 +32,11 @@ static struct advice memory_changed = {
     .text = "the graph copies or fills %p, which was %s after the graph was built, so HIP may "
             "access the old memory: destroy the graph, and build it again"};
 
-/* ---- all graphs ---- */
-
-static struct mgpu_rt_graph *all; /* under tables_lock */
-
-static void remove_graph(const struct mgpu_rt_graph *graph) {
-    pthread_mutex_lock(&tables_lock);
-    struct mgpu_rt_graph **link = &all;
-    while (*link && *link != graph)
-        link = &(*link)->next;
-    if (*link)
-        *link = graph->next;
-    pthread_mutex_unlock(&tables_lock);
-}
-
-static void invalidate_graphs(int device) {
-    pthread_mutex_lock(&tables_lock);
-    for (struct mgpu_rt_graph *graph = all; graph; graph = graph->next)
-        if (of_device(device, graph->device))
-            store_release(&graph->lost, true);
-    pthread_mutex_unlock(&tables_lock);
-}
-
-/* Runs in the forked child, which has only this thread; tables_lock is held across the fork. */
+/* Runs in the forked child, which has only this thread. */
 void graph_forked(void) {
     graph_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* another thread may have held the
                                                               * lock */
     graph_building = NULL;
-    for (struct mgpu_rt_graph *graph = all; graph; graph = graph->next)
-        PROOF_STEP(fork_ends_graphs, graph->lost = true);
 }
 
 /* Counts the threads that are building a graph. Under tables_lock. */
@@ -83,7 +59,6 @@ void graph_destroy(struct mgpu_rt_graph *graph) {
     if (!graph)
         return;
     const bool known = !graph_is_lost(graph);
-    remove_graph(graph);
     if (known && DOUBT(graph_may_run_still, graph->launched))
         REPORT("hipDeviceSynchronize()", stream_wait_for_device(graph->device), NULL);
     pthread_mutex_lock(&graph_lock);
@@ -110,16 +85,17 @@ int graph_begin(bool of_function) {
                    graph_fail("the program begins another graph before it ends this one"));
         return -1;
     }
-    if (!caches_on() || runtime_exiting()) {
+    const int device = hip_current_device();
+    if (!caches_on() || !device_kept(device) || !device_has_caches(device)) {
         report_line("a graph is not built: %s",
-                    caches_on() ? "the process ends" : "it needs MGPU_RT_CACHE=on");
+                    caches_on() ? "its device was reset" : "it needs MGPU_RT_CACHE=on");
         return -1;
     }
     struct mgpu_rt_graph *graph = calloc(1, sizeof *graph);
     if (!graph)
         return -1;
     lazy_settle(NULL);
-    graph->device = hip_current_device();
+    graph->device = device;
     graph->of_function = of_function;
     pthread_mutex_lock(&graph_lock);
     const hipError_t error = hip.GraphCreate(&graph->graph, 0);
@@ -130,10 +106,6 @@ int graph_begin(bool of_function) {
         return -1;
     }
     (void)thread_get(); /* so that the end of the thread is detected */
-    pthread_mutex_lock(&tables_lock);
-    graph->next = all;
-    all = graph;
-    pthread_mutex_unlock(&tables_lock);
     graph_building = graph;
     count_builders(1);
     return 0;
@@ -173,8 +145,7 @@ static void end_unfinished(struct thread *thread) {
     (void)graph_end();
 }
 
-const struct cache graph_cache = {
-    .name = "graphs", .invalidate = invalidate_graphs, .thread_ends = end_unfinished};
+const struct cache graph_cache = {.name = "graphs", .thread_ends = end_unfinished};
 
 /* ---- launching ---- */
 
@@ -189,7 +160,8 @@ static void count_replay(const struct mgpu_rt_graph *graph, uint64_t begin) {
 }
 
 bool graph_is_lost(const struct mgpu_rt_graph *graph) {
-    return runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost);
+    return DOUBT(fork_ends_graphs, runtime_forked) || !device_kept(graph->device) ||
+           !device_has_caches(graph->device);
 }
 
 /* Returns the change of a memory since a node was created, in words; NULL if the memory has not

@@ -25,7 +25,7 @@ bool graph_is_lost(const struct mgpu_rt_graph *graph);
  * function's graph copies or fills. Asks HIP once about each address. */
 bool graph_memory_stays(const struct mgpu_rt_graph *graph);
 
-/* Marks all graphs as lost in a forked child, because HIP has no graphs there. */
+/* Prepares a forked child, in which all graphs are lost, because HIP has no graphs there. */
 void graph_forked(void);
 
 extern const struct cache graph_cache;

@@ -232,8 +232,10 @@ static void empty_pool(struct block_pool *pool) {
 
 void block_empty_pools(int device) {
     for (int each = 0; each < MOST_DEVICES; each++)
-        if (of_device(device, each))
+        if (of_device(device, each)) {
             empty_pool(&device_pools[each]);
+            empty_pool(&shared_pools[each]);
+        }
     for (struct block_pool *pool = stream_pools; pool; pool = pool->next)
         if (of_device(device, pool->device))
             empty_pool(pool);

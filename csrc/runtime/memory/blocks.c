@@ -21,28 +21,16 @@
 
 /* ---- a reset ---- */
 
-/* Under tables_lock. */
-static void invalidate_block(struct block *block) {
-    if (DOUBT(forgotten_block_lies_elsewhere, block->shared) && block->state == BLOCK_IDLE)
-        (void)block_unlink(block);
-    block_remove(block);
-}
-
 /* Removes the blocks of a device that was reset, or all blocks when HIP ends. With several devices,
- * managed memory survives the reset of a device, so the table keeps each shared block that still
- * exists in HIP. The function does not call HIP under the lock. A block that another thread adds
- * after `newest` was read is newer than the reset, and remains. */
+ * managed memory survives the reset of a device; HIP then frees the idle managed blocks. */
 static void invalidate_blocks(int device) {
-    struct block *const newest = block_first();
-    for (struct block *block = newest; block; block = handle_next(block))
-        block->outlives = device != ALL_DEVICES && block_device(block) == device && block->shared &&
-                          block->state != BLOCK_GONE &&
-                          DOUBT(shared_block_outlives_the_reset, block_hip_has(block));
+    if (device != ALL_DEVICES)
+        PROOF_STEP(shared_block_outlives_the_reset, eviction_of_survivors(device));
     pthread_mutex_lock(&tables_lock);
     block_empty_pools(device);
-    for (struct block *block = newest; block; block = handle_next(block))
-        if (PROOF(reset_ends_its_own_blocks, of_device(device, block->device)) && !block->outlives)
-            PROOF_STEP(reset_ends_blocks, invalidate_block(block));
+    for (struct block *block = block_first(); block; block = handle_next(block))
+        if (PROOF(reset_ends_its_own_blocks, of_device(device, block->device)))
+            PROOF_STEP(reset_ends_blocks, block_remove(block));
     pthread_mutex_unlock(&tables_lock);
     ranges_change();
 }
@@ -51,27 +39,28 @@ static void invalidate_blocks(int device) {
 
 bool block_serves(uint64_t bytes, int device) {
     return cache_is_on(CACHE_MEMORY) && bytes != 0 && bytes <= SIZE_MAX / 2 &&
-           device < MOST_DEVICES;
+           device_has_caches(device);
 }
 
 struct block_allocated block_search(uint64_t bytes, int device, struct stream *order, bool shared) {
     struct block_allocated made = {NULL, CALL_MISS, hipSuccess};
-    if (!block_serves(bytes, device)) {
-        made.how = CALL_BYPASS;
-        made.error = hip.Malloc(&made.address, bytes);
-        return made;
-    }
-    const size_t size = block_class(bytes);
+    const bool serves = block_serves(bytes, device);
+    const size_t size = serves ? block_class(bytes) : 0;
     bool waits = false;
-    struct block *block = block_search_pools(size, device, order, shared, &waits);
+    struct block *block = serves ? block_search_pools(size, device, order, shared, &waits) : NULL;
     if (block) {
         made.how = CALL_HIT;
         block_ask(block, bytes);
         block_hand_out(block, shared ? BLOCK_SHARED : BLOCK_LIVE);
         made.address = block_address(block);
-    } else {
+    } else if (serves) {
         block_tell_miss(block_first(), size, device, waits);
         made.address = block_request(bytes, device, shared, waits, &made.error);
+    } else {
+        made.how = CALL_BYPASS;
+        made.error = shared && bytes && cache_is_on(CACHE_MEMORY)
+                         ? hip.MallocManaged(&made.address, bytes, hipMemAttachGlobal)
+                         : hip.Malloc(&made.address, bytes);
     }
     if (DOUBT(device_has_no_managed_memory, shared && made.error == hipErrorNotSupported)) {
         PROOF_STEP(attempt_leaves_no_error, device_clear_error(made.error));

@@ -228,6 +228,13 @@ hipError_t eviction_of_block(void *address) {
     return error;
 }
 
+void eviction_of_survivors(int device) {
+    hipError_t error;
+    for (struct block *block = block_first(); block; block = handle_next(block))
+        if (block->shared && is_idle_on(device, block) && block_hip_has(block))
+            (void)evict_idle(block, &error);
+}
+
 int eviction_of_all(int device) {
     int count = 0;
     hipError_t error;

@@ -21,6 +21,9 @@ size_t eviction_of_bytes(int device, size_t bytes);
 /* Evicts all idle blocks of a device, or of ALL_DEVICES. Returns the number of blocks. */
 int eviction_of_all(int device);
 
+/* Frees the idle managed blocks of a device that still exist after the device's reset. */
+void eviction_of_survivors(int device);
+
 /* Evicts the block at an address. Returns hipErrorNotFound if there is none, hipErrorNotReady if
  * the block is in use or hipFree would wait, and otherwise HIP's answer. */
 hipError_t eviction_of_block(void *address);

@@ -39,7 +39,7 @@ static bool is_free(const struct staging *staging) {
  * this memory. Returns NULL if all pinned memory has pending copies. */
 static struct staging *take_oldest(struct stream *stream) {
     struct staging *best = NULL;
-    if (!device_kept(stream->device))
+    if (!device_kept(stream->device) || !device_has_caches(stream->device))
         return NULL;
     for (size_t i = 0; i < STAGING_COUNT; i++) {
         struct staging *staging = &all[i];

@@ -103,8 +103,9 @@ static struct load module_load(struct thread *thread, const void *data) {
     struct load load = {.thread = thread, .data = data};
     const struct module *kept;
 
+    load.device = hip_current_device();
     /* HIP decides about images whose size the library does not find. */
-    if (cache_is_on(CACHE_MODULES)) {
+    if (cache_is_on(CACHE_MODULES) && device_has_caches(load.device)) {
         load.constant = module_image_is_constant(data, &load.image);
         if (!load.constant)
             load.image = image_describe(data);
@@ -113,7 +114,6 @@ static struct load module_load(struct thread *thread, const void *data) {
         return *load_uncached(&load);
 
     /* The table may have an idle module of these bytes. */
-    load.device = hip_current_device();
     load.constant =
         load.constant || PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
     kept = module_may_share(&load.image) ? module_lookup_table(&load) : NULL;

@@ -306,31 +306,12 @@ struct module *module_hold_function(hipFunction_t handle) {
 
 /* ---- after a reset ---- */
 
-/* Removes the device's modules from the table one by one. Stops after a module that has a copy of
- * the image and that neither a thread nor the program holds. Returns the copy, which the caller
- * frees, or NULL after the last module. If a thread or the program holds a module, the copy stays
- * allocated, because the thread may be reading the copy. */
-static unsigned char *invalidate_next(struct module **next, int device) {
-    struct removed_module removed = {.copy = NULL}, held;
-    while (*next && !removed.copy) {
-        struct module *module = *next;
-        *next = handle_next(module);
-        if (!PROOF(reset_ends_its_own_modules, of_device(device, module_device(module))))
-            continue;
-        if (DOUBT(forgotten_module_is_nobodys, module_acquire(module)))
-            (void)module_remove(module, &removed);
-        else
-            PROOF_STEP(reset_ends_held_modules, (void)module_remove(module, &held));
-    }
-    return removed.copy;
-}
-
+/* The copies of images stay allocated, because a thread may be reading one. */
 void module_invalidate_all(int device) {
-    struct module *next = handle_first(&module_map);
-    while (next) {
-        pthread_mutex_lock(&tables_lock);
-        unsigned char *copy = invalidate_next(&next, device);
-        pthread_mutex_unlock(&tables_lock);
-        free(copy);
-    }
+    struct removed_module removed;
+    pthread_mutex_lock(&tables_lock);
+    for (struct module *each = handle_first(&module_map); each; each = handle_next(each))
+        if (PROOF(reset_ends_its_own_modules, of_device(device, module_device(each))))
+            PROOF_STEP(reset_ends_modules, (void)module_remove(each, &removed));
+    pthread_mutex_unlock(&tables_lock);
 }

@@ -4,6 +4,7 @@
 #include "driver/device.h"
 #include "driver/exclusive.h"
 #include "driver/hip.h"
+#include "driver/report.h"
 #include "likely.h"
 #include "process/options.h"
 #include "proof.h"
@@ -30,30 +31,6 @@ int caches_trim(void) {
         if ((*cache)->trim)
             count += (*cache)->trim(ALL_DEVICES);
     return count;
-}
-
-/* Held by the thread that has detected a reset. All objects that are inserted after the lock is
- * released are newer than the reset. */
-static pthread_mutex_t invalidating = PTHREAD_MUTEX_INITIALIZER;
-
-void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what) {
-    PROOF_STEP(one_thread_invalidates_at_a_time, pthread_mutex_lock(&invalidating));
-    if (PROOF(reset_was_not_seen_before, is_unseen(what)))
-        caches_invalidate(device);
-    PROOF_STEP(one_thread_invalidates_at_a_time, pthread_mutex_unlock(&invalidating));
-}
-
-void caches_forked(void) {
-    invalidating = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-}
-
-void caches_invalidate(int device) {
-    const struct cache *const *cache = caches;
-    while (*cache)
-        cache++;
-    while (cache-- != caches)
-        if ((*cache)->invalidate)
-            (*cache)->invalidate(device);
 }
 
 void caches_thread_ends(struct thread *thread) {
@@ -84,7 +61,7 @@ bool caches_make_room(hipError_t error) {
     return true;
 }
 
-/* ---- whether a device was reset ----
+/* ---- a reset, which ends the caching for its device ----
  *
  * hipDeviceReset releases the streams and the memory of the calling thread's device, and HIP reuses
  * their addresses. A handle that HIP accepts may therefore belong to a newer object. To detect a
@@ -97,9 +74,9 @@ bool caches_make_room(hipError_t error) {
  * reset of such a device ends LLVM's own runtime as well. */
 static struct watch {
     bool claimed; /* a thread has allocated `memory`, or is doing so */
-    void *memory;
+    bool ended;   /* nothing of the device is cached any longer */
+    void *memory; /* NULL: the library does not watch the device yet, or any longer */
     uint64_t number;
-    unsigned resets; /* resets detected so far */
 } watches[MOST_DEVICES];
 
 /* The library watches a device even with MGPU_RT_EXCLUSIVE=on, because an override ends the
@@ -127,8 +104,7 @@ void device_watch(int device) {
     }
 }
 
-static bool was_reset(void *of) {
-    const struct watch *watch = of;
+static bool was_reset(const struct watch *watch) {
     uint64_t number = 0;
     void *memory = load_acquire(&watch->memory);
     const uint64_t before = load_relaxed(&watch->number);
@@ -136,14 +112,35 @@ static bool was_reset(void *of) {
            DOUBT(device_was_reset, !device_memory_number(memory, &number) || number != before);
 }
 
-/* Returns true if the device was not reset; otherwise invalidates the caches' objects on the
- * device. The compiler must not inline this function, because device_kept is inlined into the code
- * for hits. */
+bool device_has_caches(int device) {
+    return device < MOST_DEVICES &&
+           PROOF(device_was_never_reset, !load_seq_cst(&watches[device].ended));
+}
+
+/* Several threads may detect a reset at once. Each of these threads invalidates the objects, and
+ * then finds none. */
+void caches_end(int which) {
+    const struct cache *const *cache = caches;
+    for (int device = 0; device < MOST_DEVICES; device++)
+        if (of_device(which, device))
+            store_seq_cst(&watches[device].ended, true);
+    while (*cache)
+        cache++;
+    while (cache-- != caches)
+        if ((*cache)->invalidate)
+            (*cache)->invalidate(which);
+}
+
+/* Returns true if the device was not reset; otherwise ends the caching for the device. The compiler
+ * must not inline this function, because device_kept is inlined into the code for hits. */
 static __attribute__((noinline)) bool ask_watch(int device) {
     if (!can_watch(device) || PROOF(nobody_has_reset_the_device, witness_confirms()) ||
         LIKELY(!was_reset(&watches[device])))
         return true;
-    caches_invalidate_if(device, was_reset, &watches[device]);
+    if (device_has_caches(device))
+        report_verbose("device %d was reset: from now on the library caches nothing of this device",
+                       device);
+    caches_end(device);
     return false;
 }
 
@@ -157,11 +154,6 @@ void device_ask_all(void) {
             (void)device_kept(device);
 }
 
-unsigned device_resets(int device) {
-    (void)device_kept(device);
-    return can_watch(device) ? load_relaxed(&watches[device].resets) : 0;
-}
-
 /* Detects resets before any other cache releases handles. */
 static int trim_watches(int device) {
     (void)device;
@@ -171,11 +163,8 @@ static int trim_watches(int device) {
 
 static void invalidate_watches(int which) {
     for (int device = 0; device < MOST_DEVICES; device++)
-        if (of_device(which, device)) {
-            fetch_add_relaxed(&watches[device].resets, 1);
+        if (of_device(which, device))
             store_release(&watches[device].memory, NULL);
-            store_release(&watches[device].claimed, false);
-        }
 }
 
 const struct cache reset_cache = {

@@ -34,9 +34,9 @@ struct cache {
     /* Calls HIP to release the idle objects of a device; returns how many. May wait for pending
      * work. */
     int (*trim)(int device);
-    /* Invalidates all objects of a device, because the device was reset or HIP ends. Does not
-     * access another thread's slots, because that thread may be running. Calls no HIP function that
-     * needs an invalidated object. */
+    /* Invalidates all objects of a device, because the device was reset or HIP ends. Several
+     * threads may call this function at once. Does not access another thread's slots, because that
+     * thread may be running. Calls no HIP function that needs an invalidated object. */
     void (*invalidate)(int device);
     /* Makes the objects in an ending thread's slots available to other threads. */
     void (*thread_ends)(struct thread *thread);
@@ -61,14 +61,9 @@ void caches_set(const struct cache *const *table);
 
 /* Calls HIP to release all idle objects; returns how many. */
 int caches_trim(void);
-void caches_invalidate(int device);
-/* Invalidates all caches, for a thread that has detected a reset. Does nothing if another thread
- * has already handled the reset, because the device's entries are then newer than the reset.
- * `is_unseen` reports whether the reset is new. While `is_unseen` runs, no other thread invalidates
- * caches for a detected reset. */
-void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what);
-/* Resets the caches in a forked child: a thread of the parent may have been invalidating them. */
-void caches_forked(void);
+/* Ends the caching for a device: invalidates all its objects, and lets no new objects of the device
+ * enter the caches. */
+void caches_end(int device);
 void caches_thread_ends(struct thread *thread);
 void caches_stream_begins(struct stream *stream);
 void caches_stream_ends(struct stream *stream);
@@ -129,22 +124,22 @@ void limits_set(void);
 
 /* ---- whether somebody has reset a device ---- */
 
-/* Makes later resets of a device detectable. Called before a cache holds any object on the device.
- * The device is the thread's current device. */
+/* Makes a reset of a device detectable. Called before a cache holds any object on the device. The
+ * device is the thread's current device. */
 void device_watch(int device);
 
-/* Returns true if no code has reset the device since device_watch. If the device was reset,
- * invalidates all objects that the caches hold on it. A cache calls this function before it looks
- * for an object of that device, so that all objects that the cache finds are valid. A check after
- * the search would be too late. Before such a check, another thread could detect the reset and
- * watch the device again. On AMD's devices, device_kept costs a query to HIP (0.1 µs), unless no
- * other code in the process calls HIP. */
+/* Returns false if this call has detected that the device was reset. The call has then ended the
+ * caching for the device. A cache calls this function before it looks for an object of that device,
+ * so that all objects that the cache finds are valid. On AMD's devices, device_kept costs a query
+ * to HIP (0.1 µs), unless no other code in the process calls HIP. */
 bool device_kept(int device);
 /* Calls device_kept for every device. */
 void device_ask_all(void);
-/* Calls device_kept for one device, and returns how many resets of that device were detected so
- * far. */
-unsigned device_resets(int device);
+
+/* Returns true until caches_end was called for the device. Afterwards, and for a device with a
+ * number that the library does not support, calls run as with MGPU_RT_CACHE=off. A call that
+ * misses calls device_kept first. */
+bool device_has_caches(int device);
 
 extern const struct cache reset_cache;
 

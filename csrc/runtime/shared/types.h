@@ -38,28 +38,26 @@ struct thread;
  * hand out   TAKEN          LIVE           who has taken it: a create      cas acq_rel
  * put        TAKEN          IDLE, RETIRED  who has taken it                cas acq_rel, in a queue
  * release    TAKEN          GONE           who has taken it                cas acq_rel
- * remove     LOST           GONE           who has taken it                cas acq_rel
  * use        GONE           EXTERNAL       a thread that names it          release, tables_lock
  * end        EXTERNAL       GONE           the last that did               cas, tables_lock
  * leave the  LIVE           LEFT           who lists another stream, if    cas acq_rel, tables_lock
  * list                                     no other thread calls us
  * return     LEFT           LIVE           who names it                    cas acq_rel, tables_lock
- * invalidate TAKEN          LOST           who saw the reset               cas acq_rel
- *            LIVE, IDLE,    GONE
+ * invalidate LIVE, IDLE,    GONE           who saw the reset               cas acq_rel
  *            RETIRED, LEFT
  *
- * These transitions ensure that an entry begins to serve a new stream only after all threads have
- * stopped using the entry for the old stream. If HIP returns the handle of a LOST stream for a new
- * stream, the new stream gets no entry (stream_insert). A stream is in a queue if and only if
+ * A reset leaves a TAKEN stream to the thread that has taken the stream. After this thread has
+ * moved the stream to another state, the thread invalidates the stream if its device was reset. So
+ * an entry begins to serve a new stream only after all threads have stopped using the entry for the
+ * old stream. If HIP returns the handle of a TAKEN stream for a new stream, the new stream gets no
+ * entry (stream_insert). A stream is in a queue if and only if
  * `queue` is set; the program may already hold a queued stream again. stream_pool_total == the
- * number of streams that are not GONE, LOST or EXTERNAL. external_users == the number of threads
+ * number of streams that are not GONE or EXTERNAL. external_users == the number of threads
  * that use a stream as their external stream. fences_done <= fences. All submitted work is done if
  * completed == submitted. */
 enum stream_state {
     STREAM_GONE,     /* HIP has destroyed the stream: nothing is known about the handle any longer
                       */
-    STREAM_LOST,     /* a reset has ended the stream while a thread owned the stream; that thread
-                      * changes the state to GONE */
     STREAM_IDLE,     /* idle, and may be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_LEFT,     /* held by the program, idle, and not in the list of streams.h */
@@ -274,7 +272,6 @@ struct block {
     bool shared;     /* managed memory, which the host can also access */
     bool booked;     /* the device's account and the ranges contain the block; under tables_lock
                       */
-    bool outlives;   /* the block survives the reset that is in progress (invalidate_blocks) */
     uint64_t number; /* HIP's number for shared memory; 0 if the number is unknown */
     /* IDLE: the fences for which the block waits. The fence of the stream on which the block was
      * freed comes first, then the fences of other streams with pending work. GRAPH_OWNED: only the

@@ -36,7 +36,7 @@ static int current_device(void) {
 }
 
 static bool caches_are_on(void) {
-    return caches_on() != 0;
+    return caches_on() && device_has_caches(hip_current_device());
 }
 
 static void open_plugin(void) {

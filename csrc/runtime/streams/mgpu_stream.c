@@ -68,7 +68,7 @@ static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStr
         return; /* the caller's */
     } else if (stream_is_live(stream) && !PROOF(destroyed_stream_is_ours, stream_is_ours(handle))) {
         PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
-        (void)stream_invalidate(stream);
+        stream_invalidate(stream);
     } else if (stream_release(stream)) {
         return;
     } else if (stream_is_cached(stream)) { /* if the stream is not cached, another stream may have

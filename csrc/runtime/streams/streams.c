@@ -172,7 +172,7 @@ struct stream *stream_insert(hipStream_t handle, int device) {
     if (!stream)
         return NULL;
     pthread_mutex_lock(&tables_lock);
-    const bool in_hand = DOUBT(handle_is_in_hand, stream_state(stream) == STREAM_LOST);
+    const bool in_hand = DOUBT(handle_is_in_hand, stream_state(stream) == STREAM_TAKEN);
     if (!in_hand)
         begin_life(stream, device, PROOF_VALUE(new_stream_is_held, STREAM_LIVE, STREAM_IDLE));
     pthread_mutex_unlock(&tables_lock);

@@ -41,10 +41,9 @@ CHECKS bool stream_may_change(int from, int to) {
         return to == STREAM_LIVE || to == STREAM_TAKEN;
     case STREAM_RETIRED:
         return to == STREAM_TAKEN;
-    case STREAM_TAKEN:
-        return to == STREAM_LIVE || to == STREAM_IDLE || to == STREAM_RETIRED || to == STREAM_GONE;
     default:
-        return from == STREAM_LOST && to == STREAM_GONE;
+        return from == STREAM_TAKEN && (to == STREAM_LIVE || to == STREAM_IDLE ||
+                                        to == STREAM_RETIRED || to == STREAM_GONE);
     }
 }
 
@@ -55,7 +54,7 @@ static inline bool stream_change(struct stream *stream, int from, int to) {
 
 /* Returns true if the library knows nothing about the stream's handle any longer. */
 static inline bool stream_is_gone(const struct stream *stream) {
-    return stream_state(stream) <= STREAM_LOST;
+    return stream_state(stream) == STREAM_GONE;
 }
 
 /* Puts a stream that is LEFT into the list again; the stream is then LIVE. Returns false if the

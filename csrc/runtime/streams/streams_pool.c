@@ -52,16 +52,20 @@ static bool take_stream(struct stream *stream, int from) {
     return stream_change(stream, from, STREAM_TAKEN);
 }
 
-/* Changes the state of the caller's stream, unless a reset has ended the stream. */
+/* Changes the state of the caller's stream. Returns false if the stream's device was reset: then
+ * the stream is gone. A thread that invalidates streams first ends the device, and then reads the
+ * state; this function changes the state first. So one of the two threads ends the stream. */
 static bool move_taken(struct stream *stream, int to) {
-    if (stream_change(stream, STREAM_TAKEN, to))
+    const int device = load_relaxed(&stream->device);
+    (void)stream_change(stream, STREAM_TAKEN, to);
+    fence_seq_cst();
+    if (PROOF(taken_stream_outlives_no_reset, device_has_caches(device)))
         return true;
-    PROOF_STEP(lost_stream_is_let_go, (void)stream_change(stream, STREAM_LOST, STREAM_GONE));
+    stream_invalidate(stream);
     return false;
 }
 
-/* Puts a stream that the caller has taken into a queue, where other threads find the stream, unless
- * a reset has ended it. */
+/* Puts a stream that the caller has taken into a queue, where other threads find the stream. */
 static void queue_add(struct stream_queue *queue, struct stream *stream) {
     if (stream->queue != queue) {
         if (stream->queue)
@@ -131,28 +135,20 @@ static void count_out(void) {
     stream_count_gone();
 }
 
-bool stream_invalidate(struct stream *stream) {
+void stream_invalidate(struct stream *stream) {
     int state = stream_state(stream);
-    while (state > STREAM_LOST && state != STREAM_EXTERNAL)
+    while (state != STREAM_GONE && state != STREAM_TAKEN && state != STREAM_EXTERNAL)
         if (PROOF(stream_is_forgotten_once,
-                  cas_acq_rel_acquire(&stream->state, &state,
-                                      DOUBT(stream_is_in_hand, state == STREAM_TAKEN)
-                                          ? STREAM_LOST
-                                          : STREAM_GONE))) {
+                  cas_acq_rel_acquire(&stream->state, &state, STREAM_GONE))) {
             count_out();
-            return true;
+            return;
         }
-    return false;
 }
 
-/* Removes a stream that the caller has taken. Returns false if a reset has already ended the
- * stream. */
-static bool invalidate_taken(void *taken) {
-    struct stream *stream = taken;
-    const bool known = move_taken(stream, STREAM_GONE);
-    if (known)
-        count_out();
-    return known;
+/* Removes a stream that the caller has taken. */
+static void invalidate_taken(struct stream *stream) {
+    (void)stream_change(stream, STREAM_TAKEN, STREAM_GONE);
+    count_out();
 }
 
 /* Destroys a stream that the caller has taken. If freed blocks wait for the stream's work, the
@@ -175,10 +171,12 @@ static hipError_t destroy_taken(struct stream *stream) {
         PROOF_STEP(stream_goes_back_at_work, stream_leaves_work(stream));
     }
     caches_stream_ends(stream);
-    if (!PROOF(stream_is_unknown_before_hip_has_it, invalidate_taken(stream)))
+    const int device = load_relaxed(&stream->device);
+    PROOF_STEP(stream_is_unknown_before_hip_has_it, invalidate_taken(stream));
+    if (!device_has_caches(device))
         return hipSuccess; /* a reset has ended the stream: HIP no longer has it */
     const hipError_t error = hip.StreamDestroy(stream_handle(stream));
-    publish_event(STREAM_DESTROYED, stream->handle.key, 0, stream->device);
+    publish_event(STREAM_DESTROYED, stream->handle.key, 0, device);
     return error;
 }
 
@@ -218,10 +216,12 @@ static void queue_those_of_threads(void) {
 
 __attribute__((noinline)) bool stream_refuse(struct stream *stream, hipError_t error) {
     (void)stream_change(stream, STREAM_LIVE, STREAM_TAKEN); /* the thread's own stream */
-    if (error == hipErrorNotReady)
+    if (error == hipErrorNotReady) {
         queue_put(&retired, stream);
-    else /* this library never destroyed the stream, so the device was reset */
-        caches_invalidate_if(stream->device, invalidate_taken, stream);
+        return false;
+    }
+    stream_leaves_work(stream); /* other code has destroyed the stream */
+    invalidate_taken(stream);
     return false;
 }
 
@@ -268,7 +268,7 @@ static void end_past(hipStream_t handle) {
     if (LIKELY(!stream))
         return;
     PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
-    (void)stream_invalidate(stream);
+    stream_invalidate(stream);
     if (!load_acquire(&stream->has_waiters)) {
         stream_complete_all(stream);
         return;
@@ -294,7 +294,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
     const bool sole_user = PROOF(nobody_has_reached_idle_streams, sole_user_of_hip());
     if (!sole_user)
         PROOF_STEP(reset_before_stream_reuse, (void)device_kept(device));
-    if (device < MOST_DEVICES) {
+    if (device_has_caches(device)) {
         do
             stream = take_idle(device);
         while (stream && !sole_user && !stream_confirm(stream));
@@ -312,8 +312,8 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         if (made.error != hipSuccess)
             return made;
         PROOF_STEP(past_of_a_new_handle_ends, end_past(made.handle));
-        stream = device < MOST_DEVICES ? stream_insert(made.handle, device) : NULL;
-        if (!stream) /* if there is no memory for an entry, only HIP knows the stream */
+        stream = device_has_caches(device) ? stream_insert(made.handle, device) : NULL;
+        if (!stream) /* only HIP knows the stream */
             return made;
         publish_event(STREAM_CREATED, made.handle, 0, device);
         device_watch(device);
@@ -393,7 +393,7 @@ static void invalidate_streams(int device) {
     stream_return_all();
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (PROOF(reset_ends_its_own_streams, of_device(device, load_relaxed(&stream->device)))) {
-            (void)stream_invalidate(stream);
+            stream_invalidate(stream);
             stream_complete_fence(
                 stream,
                 PROOF_VALUE(completed_fence_was_set, stream_set_fence(stream),
@@ -416,7 +416,7 @@ static size_t list_streams(struct cached *out, size_t room) {
     stream_return_all();
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
-        if (state <= STREAM_LOST || state == STREAM_EXTERNAL)
+        if (state == STREAM_GONE || state == STREAM_EXTERNAL)
             continue;
         if (count < room)
             out[count] =

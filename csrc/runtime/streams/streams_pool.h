@@ -17,9 +17,8 @@
 extern size_t stream_pool_total;
 
 /* Removes a stream from the table because HIP owns the handle again. A stream that the program
- * created by calling HIP stays in the table. Returns false if the stream stays in the table, or was
- * already removed. */
-bool stream_invalidate(struct stream *stream);
+ * created by calling HIP stays in the table, and so does a stream that a thread has taken. */
+void stream_invalidate(struct stream *stream);
 
 /* the stream for the program, or NULL and HIP's error */
 struct stream_acquired {

@@ -90,7 +90,7 @@ static void play(unsigned operation) {
 static void check(void) {
     model_check_fences();
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        explore_require(world.held[i].state != IS_HELD || world.forgot ||
+        explore_require(world.held[i].state != IS_HELD || world.forgot || world.reset ||
                             event_held((hipEvent_t)world.held[i].handle),
                         "the program's event was taken from it");
 }

@@ -1,5 +1,7 @@
 #include "program.h"
 
+#include "shared/caches.h"
+
 void program_launch(hipStream_t stream) {
     impl_mgpuLaunchKernel((hipFunction_t)world.held, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL, 0);
     ++world.streams[model_number(stream)].returned;
@@ -60,7 +62,7 @@ void program_reset_modules(int device, void (*forget)(int device)) {
 }
 
 bool program_reset_is_unseen(void) {
-    return world.reset && !world.watch.alive;
+    return world.reset && device_has_caches(0);
 }
 
 void program_hand(bool begins) {

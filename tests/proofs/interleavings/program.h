@@ -27,8 +27,7 @@ void program_go_to(int device);
 /* Resets a device that is not current on any thread of the program. The reset destroys the modules
  * of the device in HIP. `forget` invalidates the device's modules in the library's caches. */
 void program_reset_modules(int device, void (*forget)(int device));
-/* Returns true if a reset has happened and the library has not yet allocated the memory with which
- * it detects the next reset. */
+/* Returns true if a reset has happened and the library has not detected it yet. */
 bool program_reset_is_unseen(void);
 /* Begins or ends an operation of the library's own thread. */
 void program_hand(bool begins);

@@ -45,6 +45,7 @@ static void forget(void) {
     bool all_gone = true;
     program_forgets();
     const unsigned lone = explore_lone();
+    caches_end(0);
     invalidate_streams(ALL_DEVICES);
     for (struct stream *one = stream_first(); one; one = stream_next(one))
         all_gone &= one->state == STREAM_GONE || one->state == STREAM_EXTERNAL;
@@ -165,9 +166,17 @@ static void play_reset(unsigned operation) {
 
 /* ---- a stream that HIP has made anew on another device ---- */
 
-enum moved_operation { SERVE_ELSEWHERE, SERVE_AND_END, SERVE_HERE, RETURN_ALL, MOVED_OPERATIONS };
-static const char *const moved_names[] = {"create the one anew on another device, and destroy it",
-                                          "the same, and the thread ends", "create 1", "give back"};
+enum moved_operation {
+    SERVE_ELSEWHERE,
+    SERVE_AND_END,
+    SERVE_TAKEN,
+    SERVE_HERE,
+    RETURN_ALL,
+    MOVED_OPERATIONS
+};
+static const char *const moved_names[] = {
+    "create the one anew on another device, and destroy it", "the same, and the thread ends",
+    "create the other one anew while a thread has taken it", "create 1", "give back"};
 
 /* Creates and destroys stream 1, as if the current device of the calling thread were 1. A run
  * contains this operation only once. */
@@ -184,6 +193,15 @@ static void serve_elsewhere(void) {
     impl_mgpuStreamDestroy(handle);
 }
 
+/* HIP creates the idle stream anew on another device, while a thread has taken the old stream. */
+static void serve_taken(void) {
+    struct stream *stream = stream_known(model_stream(0));
+    if (!stream || !take_stream(stream, STREAM_IDLE))
+        explore_prune();
+    explore_require(!stream_insert(model_stream(0), 1), "a taken entry serves a new stream");
+    queue_put(&idle, stream);
+}
+
 static void play_moved(unsigned operation) {
     switch (operation) {
     case SERVE_ELSEWHERE:
@@ -193,6 +211,9 @@ static void play_moved(unsigned operation) {
         serve_elsewhere();
         release_of_thread(thread_get());
         store_relaxed(&thread_get()->stream, NULL);
+        break;
+    case SERVE_TAKEN:
+        serve_taken();
         break;
     case SERVE_HERE:
         create(1);
@@ -254,9 +275,10 @@ static void check_between(void) {
         const int state = one->state;
         const bool alive = world.streams[model_number(stream_handle(one))].alive;
         known += !stream_is_gone(one) && state != STREAM_EXTERNAL;
-        explore_require(state != STREAM_TAKEN && state != STREAM_LOST, "nothing stays in hand");
+        explore_require(state != STREAM_TAKEN, "nothing stays in hand");
         explore_require(program_holds(one) == (state == STREAM_LIVE) ||
-                            (state == STREAM_GONE && (world.forgot || world.hand_between)) ||
+                            (state == STREAM_GONE &&
+                             (world.forgot || world.hand_between || !device_has_caches(0))) ||
                             world.exits,
                         "the program holds it if and only if its state says so");
         explore_require((one->external_users > 0) == is_chosen(one), "external_users are counted");
@@ -264,7 +286,7 @@ static void check_between(void) {
                         "what is external is used");
         explore_require(state == STREAM_GONE || alive, "what is kept is HIP's");
         explore_require(state != STREAM_GONE || !alive || world.forgot || world.hand_between ||
-                            model_number(stream_handle(one)) == OWN,
+                            !device_has_caches(0) || model_number(stream_handle(one)) == OWN,
                         "HIP has back what is gone");
         explore_require(state == STREAM_IDLE      ? one->queue || in_slots(one)
                         : state == STREAM_RETIRED ? one->queue || world.exits
@@ -312,7 +334,7 @@ static void set_up_moved(bool exclusive) {
     impl_mgpuStreamDestroy(second);
     release_of_thread(thread_get());
     thread_get()->stream = NULL;
-    (void)stream_invalidate(stream_known(second));
+    stream_invalidate(stream_known(second));
     world.forgot = true;
 }
 

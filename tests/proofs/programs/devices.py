@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from tests.proofs.programs.graphs import build, built, call, host_buffers, replay
 from tests.proofs.programs.memory import taken_early
 from tests.proofs.programs.modules import run
 from tests.proofs.programs.script import (
     EVENT,
     HIP,
-    MODULE,
     NULL,
     STREAM,
     WORDS,
@@ -34,8 +36,16 @@ chosen = Group(
     "devices-chosen", options={"MGPU_RT_DEVICE": "local-rank", RANK: "2"}, devices=2, host=True
 )
 many = Group("devices-copies", options={"MGPU_RT_STREAM_LIMIT": "0"}, devices=2)
-resets = Group("resets", harsh=True)
-resets_of_two = Group("resets-of-two", harsh=True, devices=2)
+#: A reset ends the caching for its device, so a group's first reset of each device is what counts.
+of_modules = Group("of-modules", harsh=True)
+of_streams = Group("of-streams", harsh=True)
+of_events = Group("of-events", harsh=True)
+of_memory = Group("of-memory", harsh=True)
+of_shared_memory = Group("of-shared-memory", harsh=True)
+of_graphs = Group("of-graphs", harsh=True, host=True)
+of_handles = Group("of-handles", harsh=True)
+of_two = Group("of-two", harsh=True, devices=2)
+of_two_again = Group("of-two-again", harsh=True, devices=2)
 
 
 def on(p: Script, device: int, who: int = 0) -> None:
@@ -215,83 +225,78 @@ def large_copies_share_pinned_memory(p: Script) -> None:
 # ---- resets --------------------------------------------------------------------------------------
 
 
-def firsts(p: Script) -> list:
-    """Returns one function for each kind of object. Each function creates and uses an object. After
-    a reset, a program calls one of these functions first."""
-
-    def module() -> None:
-        made = p.load("plain0")
-        run(p, p.function(made), "plain0")
-        p.unload(made)
-
-    def stream() -> None:
-        made, block = p.stream(), p.alloc(NULL)
-        p.fill(block, 3, made)
-        p.read(block, made, filled(3))
-        p.free(block, NULL)
-        p.unstream(made)
-
-    def event() -> None:
-        made = p.event()
-        p.record(made, NULL)
-        p.sync_event(made)
-        p.unevent(made)
-
-    def memory(shared: bool) -> None:
-        made = p.alloc(NULL, shared=shared)
-        p.fill(made, 3, NULL)
-        p.read(made, NULL, filled(3))
-        p.free(made, NULL)
-
-    return [module, stream, event, lambda: memory(False), lambda: memory(True)]
+def first_module(p: Script) -> None:
+    made = p.load("plain0")
+    run(p, p.function(made), "plain0")
+    p.unload(made)
 
 
-@resets
-def nothing_of_before_a_reset_serves_again(p: Script) -> None:
-    for first in firsts(p):
-        job(p, 1)
-        first()
-        first()
-        p.step("reset")
-        taken = []
-        for _ in range(8):  # perhaps with the handles and addresses of before
-            taken.append((p.stream(HIP), p.event(HIP), p.alloc(NULL, who=HIP)))
-            p.fill(taken[-1][2], 5, NULL, who=HIP)
-        p.sync(NULL, 3)
-        first()
-        job(p, 2)
-        for stream, event, block in taken:
-            p.read(block, stream, filled(5), who=HIP)
-            p.step("unevent", HIP, event)
-            p.unstream(stream, HIP)
-            p.free(block, NULL, HIP)
+def first_stream(p: Script) -> None:
+    made, block = p.stream(), p.alloc(NULL)
+    p.fill(block, 3, made)
+    p.read(block, made, filled(3))
+    p.free(block, NULL)
+    p.unstream(made)
 
 
-@resets
+def first_event(p: Script) -> None:
+    made = p.event()
+    p.record(made, NULL)
+    p.sync_event(made)
+    p.unevent(made)
+
+
+def first_memory(p: Script, *, shared: bool = False) -> None:
+    made = p.alloc(NULL, shared=shared)
+    p.fill(made, 3, NULL)
+    p.read(made, NULL, filled(3))
+    p.free(made, NULL)
+
+
+def nothing_of_before_serves_again(p: Script, first: Callable[[Script], None]) -> None:
+    """After the reset, the program first creates and uses an object of one kind."""
+    job(p, 1)
+    first(p)
+    first(p)
+    p.step("reset")
+    taken = []
+    for _ in range(8):  # perhaps with the handles and addresses of before
+        taken.append((p.stream(HIP), p.event(HIP), p.alloc(NULL, who=HIP)))
+        p.fill(taken[-1][2], 5, NULL, who=HIP)
+    p.sync(NULL, 3)
+    first(p)
+    job(p, 2)
+    for stream, event, block in taken:
+        p.read(block, stream, filled(5), who=HIP)
+        p.step("unevent", HIP, event)
+        p.unstream(stream, HIP)
+        p.free(block, NULL, HIP)
+
+
+for group, first in (
+    (of_modules, first_module),
+    (of_streams, first_stream),
+    (of_events, first_event),
+    (of_memory, first_memory),
+    (of_shared_memory, partial(first_memory, shared=True)),
+):
+    group(partial(nothing_of_before_serves_again, first=first))
+
+
+@of_handles
 def nothing_is_handed_out_that_hip_has_given_to_others(p: Script) -> None:
     """After a reset, the library must not return a handle from before the reset."""
-    made = ((STREAM, p.stream, p.unstream), (EVENT, p.event, p.unevent))
-    for kind, make, end in (*made, (MODULE, lambda: p.load("plain0"), p.unload)):
-        mine = make()
-        gone = p.name(kind, mine)
-        end(mine)
-        p.step("reset")
-        foreign = p.again(kind, gone)
-        mine = make()
-        p.same(kind, mine, foreign, "different")
-        end(mine)
+    mine = p.stream()
+    gone = p.name(STREAM, mine)
+    p.unstream(mine)
+    p.step("reset")
+    foreign = p.again(STREAM, gone)
+    mine = p.stream()
+    p.same(STREAM, mine, foreign, "different")
+    p.unstream(mine)
 
 
-@resets
-def jobs_that_each_reset(p: Script) -> None:
-    for number in range(4):
-        job(p, number)
-        p.step("reset")
-    job(p, 9)
-    p.step("empty")
-
-
-@resets
+@of_handles
 def events_of_before_a_reset_are_hips(p: Script) -> None:
     stream, event = p.stream(), p.event()
     old = p.name(EVENT, event), p.name(STREAM, stream)
@@ -307,8 +312,17 @@ def events_of_before_a_reset_are_hips(p: Script) -> None:
     p.unevent(mine)
 
 
-@resets
-def functions_are_built_anew_after_a_reset(p: Script) -> None:
+@of_memory
+def jobs_that_each_reset(p: Script) -> None:
+    for number in range(4):
+        job(p, number)
+        p.step("reset")
+    job(p, 9)
+    p.step("empty")
+
+
+@of_graphs
+def functions_run_after_a_reset(p: Script) -> None:
     (host,) = host_buffers(p, 1)
     for _ in range(2):
         for number in range(4):
@@ -318,7 +332,7 @@ def functions_are_built_anew_after_a_reset(p: Script) -> None:
         call(p, host, number, 2)
 
 
-@resets_of_two
+@of_two
 def a_reset_of_one_device_leaves_the_others(p: Script) -> None:
     for number in range(6):
         for device in (0, 1):
@@ -334,7 +348,7 @@ def a_reset_of_one_device_leaves_the_others(p: Script) -> None:
     on(p, 0, HIP)
 
 
-@resets_of_two
+@of_two_again
 def streams_that_come_back_elsewhere_are_others(p: Script) -> None:
     for device in (0, -1, 1, 0, 1):
         if device < 0:

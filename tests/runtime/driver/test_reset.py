@@ -1,5 +1,5 @@
-"""Tests hipDeviceReset of one of several devices. Afterwards only that device's objects are unknown
-to the library."""
+"""Tests hipDeviceReset. Afterwards the library caches nothing of that device, whose calls are those
+of stock."""
 
 from __future__ import annotations
 
@@ -65,33 +65,89 @@ def test_a_reset_by_an_override_is_seen(mgpu: Mgpu) -> None:
     assert not mgpu.on_stub or mgpu.stub.hipstub_misuse() == 0
 
 
+MADE = ("hipMalloc", "hipMallocManaged", "hipStreamCreate", "hipModuleLoadData")
+
+
+def all_of(mgpu: Mgpu, device: int, image) -> dict[str, int]:
+    """Creates and releases an object of each kind; returns HIP's calls that create objects."""
+    on(mgpu, device)
+    before = mgpu.counts(*MADE)
+    job(mgpu, device)
+    mgpu.MemFree(mgpu.MemAlloc(KIB, mgpu.null, True), mgpu.null)
+    mgpu.ModuleUnload(mgpu.load(image))
+    return {name: count - before[name] for name, count in mgpu.counts(*MADE).items()}
+
+
 @in_child(**TWO)
 def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
     image = mgpu.image(code_object("forum"))
-
-    def all_of(device: int) -> None:
-        on(mgpu, device)
-        job(mgpu, device)
-        mgpu.MemFree(mgpu.MemAlloc(KIB, mgpu.null, True), mgpu.null)
-        mgpu.ModuleUnload(mgpu.load(image))
-
-    all_of(0)
-    all_of(1)
-    made = ("hipMalloc", "hipStreamCreate", "hipModuleLoadData")
-    before = mgpu.counts(*made, "hipMallocManaged")
+    for device in (0, 1):
+        all_of(mgpu, device, image)
+    on(mgpu, 0)
+    stream = mgpu.StreamCreate()
+    held = mgpu.MemAlloc(KIB, stream, False)
     reset(mgpu, 1)
-    all_of(1)  # this shows the reset
-    after = mgpu.counts(*before)
-    assert {name: after[name] - before[name] for name in made} == dict.fromkeys(made, 1)
-    # AMD's HIP from 5.2.3 to 7.2.4 keeps managed memory at the reset of one of several devices.
-    assert after["hipMallocManaged"] == before["hipMallocManaged"]
-    all_of(0)
-    assert mgpu.counts(*before) == after
+    for _ in range(2):
+        assert all_of(mgpu, 1, image) == dict.fromkeys(MADE, 1)
+    on(mgpu, 0)
+    freed = mgpu.count("hipFree")
+    mgpu.MemFree(held, stream)
+    assert mgpu.count("hipFree") == freed
+    mgpu.StreamDestroy(stream)
+    assert all_of(mgpu, 0, image) == dict.fromkeys(MADE, 0)
     assert mgpu.stderr() == ""
     assert mgpu.stub.hipstub_misuse() == 0
 
 
-@in_child(HIPSTUB_REUSE="1")
+@in_child(**TWO)
+def test_after_a_reset_hip_gets_all_back(mgpu: Mgpu) -> None:
+    """AMD's HIP from 5.2.3 to 7.2.4 keeps managed memory at the reset of one of several devices."""
+    image = mgpu.image(code_object("forum"))
+    all_of(mgpu, 1, image)
+    reset(mgpu, 1)
+    all_of(mgpu, 1, image)
+    assert mgpu.stub.hipstub_live(b"streams") == 0
+    assert mgpu.stub.hipstub_live(b"modules") == 0
+    assert mgpu.stub.hipstub_live(b"bytes") == 0
+
+
+@in_child(policies=("builtin",), MGPU_RT_VERBOSE="1", **TWO)
+def test_a_reset_is_one_line(mgpu: Mgpu) -> None:
+    for device in (1, 0):
+        on(mgpu, device)
+        job(mgpu, 1)
+    for _ in range(3):
+        reset(mgpu, 0)
+        job(mgpu, 2)
+    lines = [line for line in mgpu.stderr().splitlines() if "reset" in line]
+    assert lines == [
+        "mgpu_rt: device 0 was reset: from now on the library caches nothing of this device"
+    ]
+
+
+@in_child()
+def test_a_handle_of_before_a_reset_goes_to_hip(mgpu: Mgpu) -> None:
+    """HIP judges the handle, as with stock."""
+    stream, idle = mgpu.StreamCreate(), mgpu.StreamCreate()
+    mgpu.StreamDestroy(idle)
+    block = mgpu.MemAlloc(KIB, stream, False)
+    reset(mgpu, 0)
+    calls = {
+        "hipFree": lambda: mgpu.MemFree(block, mgpu.null),
+        "hipStreamDestroy": lambda: mgpu.StreamDestroy(stream),
+        "hipStreamSynchronize": lambda: mgpu.StreamSynchronize(idle),
+    }
+    for function, call in calls.items():
+        before = mgpu.count(function)
+        call()
+        assert mgpu.count(function) == before + 1, function
+        assert f"'{function}(" in mgpu.stderr()
+
+
+REUSED = {"HIPSTUB_DEVICES": "5", "HIPSTUB_REUSE": "1"}
+
+
+@in_child(**REUSED)
 def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
     """The library must notice the reset in the first call after the reset. HIP may already have
     given a cached object's handle to the program."""
@@ -103,7 +159,8 @@ def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
         "hipMallocManaged": lambda: mgpu.MemFree(mgpu.MemAlloc(KIB, mgpu.null, True), mgpu.null),
     }
     own = mgpu.stub_ffi.new("void **")
-    for function, once in reset_by.items():
+    for device, (function, once) in enumerate(reset_by.items()):
+        on(mgpu, device)
         once()
         before = mgpu.count(function)
         once()

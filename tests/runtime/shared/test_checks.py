@@ -27,7 +27,7 @@ BROKEN = [
     (
         "streams_pool.c",
         "    return stream_change(stream, from, STREAM_TAKEN);",
-        "    return stream_change(stream, from, STREAM_LOST);",
+        "    return stream_change(stream, from, STREAM_GONE);",
         "test_memory.py",
     ),
     (

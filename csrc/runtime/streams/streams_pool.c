@@ -15,7 +15,6 @@
 #include "streams/held.h"
 #include "streams/lazy_sync.h"
 #include "telemetry/counters.h"
-#include "telemetry/publish.h"
 
 enum { QUERIES_PER_CREATE = 2 };
 
@@ -177,9 +176,7 @@ static hipError_t destroy_taken(struct stream *stream) {
     caches_stream_ends(stream);
     if (!PROOF(stream_is_unknown_before_hip_has_it, invalidate_taken(stream)))
         return hipSuccess; /* a reset has ended the stream: HIP no longer has it */
-    const hipError_t error = hip.StreamDestroy(stream_handle(stream));
-    publish_event(STREAM_DESTROYED, stream->handle.key, 0, stream->device);
-    return error;
+    return hip.StreamDestroy(stream_handle(stream));
 }
 
 /* Destroys streams of the device while the two queues contain more streams than the limit. Idle
@@ -315,7 +312,6 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         stream = device < MOST_DEVICES ? stream_insert(made.handle, device) : NULL;
         if (!stream) /* if there is no memory for an entry, only HIP knows the stream */
             return made;
-        publish_event(STREAM_CREATED, made.handle, 0, device);
         device_watch(device);
         if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
             queue_those_of_threads();

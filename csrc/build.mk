@@ -53,7 +53,7 @@ endef
 
 # The compiled half of the Python package, in the folder OUT.
 package: native $(FORWARDERS)
-	$(call lay,$(LIBRARY) $(SPARSE_LIBRARY) $(PROBE) $(FORWARDERS),lib,755)
+	$(call lay,$(LIBRARY) $(SPARSE_LIBRARY) $(PYTHON_LIBRARY) $(PROBE) $(FORWARDERS),lib,755)
 	$(call lay,$(CMAKE_FILES),lib/cmake/mgpu_rt,644)
 	$(call lay,$(PKG_CONFIG_FILE),lib/pkgconfig,644)
 	$(call lay,$(CUHIP_LIBRARY),lib/cuhip,755)
@@ -63,5 +63,5 @@ package: native $(FORWARDERS)
 	$(call lay,$(HEADER),include,644)
 	$(call lay,$(PYTHON_MODULES),.,755)
 	$(call lay,csrc/abi.def csrc/runtime/process/options.def,.,644)
-	cd '$(OUT)' && $(STRIP) --strip-unneeded lib/libmlir_rocm_runtime.so lib/libmgpu_rt_sparse.so lib/mgpu-rt-probe \
-		lib/*/*.so* $(if $(filter yes,$(SOFTGPU)),lib/softgpu/check/*) lib/selftest/* $(notdir $(PYTHON_MODULES))
+	cd '$(OUT)' && $(STRIP) --strip-unneeded lib/libmlir_rocm_runtime.so lib/libmgpu_rt_sparse.so lib/libmgpu_rt_python.so \
+		lib/mgpu-rt-probe 		lib/*/*.so* $(if $(filter yes,$(SOFTGPU)),lib/softgpu/check/*) lib/selftest/* $(notdir $(PYTHON_MODULES))

@@ -15,21 +15,21 @@ PYTHON_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 $(PORTABLE) -g1 -fPIC -pthread -Wall 
 PYTHON_INCLUDE = $(shell '$(HOST_PYTHON)' -c 'import sysconfig as s; \
 	print("-I" + s.get_path("include"), "-I" + s.get_path("platinclude"))')
 
-build/python/_manager.c: mgpu_rt/manager/_build.py csrc/manager/manager.h
+build/python/_manager.c: mgpu_rt/manager/_build.py csrc/runtime/manager/table.h
 	@mkdir -p $(@D)
 	'$(HOST_PYTHON)' mgpu_rt/manager/_build.py $@ >/dev/null
 	@touch $@ # which is left alone if it would be the same
 
-$(MANAGER_MODULE): build/python/_manager.c $(wildcard csrc/manager/*) csrc/runtime/telemetry/channel.h
-	$(CC) -shared $(PYTHON_CFLAGS) -Icsrc/manager $(CFLAGS) $(LDFLAGS) -o $@ $< csrc/manager/manager.c
+$(MANAGER_MODULE): build/python/_manager.c csrc/runtime/manager/table.h
+	$(CC) -shared $(PYTHON_CFLAGS) -Icsrc/runtime $(CFLAGS) $(LDFLAGS) -o $@ $<
 
 build/python/_runtime.c: mgpu_rt/runtime/_build.py mgpu_rt/_abi.py csrc/abi.def
 	@mkdir -p $(@D)
 	'$(HOST_PYTHON)' -m mgpu_rt.runtime._build $@ >/dev/null
 	@touch $@
 
-$(RUNTIME_MODULE): build/python/_runtime.c
-	$(CC) -shared $(PYTHON_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $<
+$(RUNTIME_MODULE): build/python/_runtime.c csrc/python/runtime.h csrc/python/stack.h
+	$(CC) -shared $(PYTHON_CFLAGS) -Icsrc/python $(CFLAGS) $(LDFLAGS) -o $@ $<
 
 $(DLPACK_MODULE): csrc/arrays/dlpack.c
 	$(CC) -shared $(PYTHON_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $<

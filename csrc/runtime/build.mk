@@ -28,9 +28,10 @@ RUNTIME_CFLAGS := -std=c11 -D_GNU_SOURCE -O3 $(LTO) $(PORTABLE) -g1 -fPIC -pthre
 .DEFAULT_GOAL := $(or $(.DEFAULT_GOAL),$(LIBRARY))
 
 include csrc/sparse/build.mk
+include csrc/python/build.mk
 
 # A program that closes the library leaves exit handlers and threads' blocks behind, so it stays.
-$(LIBRARY): $(RUNTIME_OBJECTS) build/runtime/exports.map | $(SPARSE_LIBRARY)
+$(LIBRARY): $(RUNTIME_OBJECTS) build/runtime/exports.map | $(SPARSE_LIBRARY) $(PYTHON_LIBRARY)
 	@mkdir -p $(@D)
 	$(CC) -shared $(RUNTIME_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(RUNTIME_OBJECTS) -ldl \
 		-Wl,-soname,$(@F) -Wl,--version-script=build/runtime/exports.map -Wl,-z,nodelete \

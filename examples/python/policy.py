@@ -3,7 +3,7 @@
 MGPU_RT_POLICY=policy:KeepLarge ./program          # in this folder, or add it to PYTHONPATH
 """
 
-from mgpu_rt.manager import EventKind, Evict, Kind, Pin
+from mgpu_rt.manager import Evict, Kind, Pin
 
 
 class KeepLarge:
@@ -12,13 +12,10 @@ class KeepLarge:
 
     LARGE = 64 << 10
 
-    def __init__(self, caches):
-        self.caches = caches
-
-    def decide(self, events, complete):
-        for event in events:
-            if event.what is EventKind.MODULE_LOADED and event.bytes >= self.LARGE:
-                yield Pin(event.handle)
-        idle = [stream for stream in self.caches.streams() if not stream.held]
+    def decide(self, caches):
+        for module in caches.modules:
+            if module.bytes >= self.LARGE:
+                yield Pin(module.handle)
+        idle = [stream for stream in caches.streams if not stream.held]
         for stream in idle[1:]:
             yield Evict(Kind.STREAM, stream.handle)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -140,7 +139,6 @@ def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str
                 **_quiet(environment),
                 "MGPU_RT_MANAGER": _at_once(environment.get("MGPU_RT_MANAGER", "")),
                 "MGPU_RT_VERBOSE": "1",
-                "MGPU_RT_RUN_PYTHON": sys.executable,
             },
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -299,9 +297,8 @@ def _python(
     if environment.get("MGPU_RT_MANAGER", "").partition(",")[0] in ("off", "0"):
         checklist.add("Python", NOTE, "off: the library manages its caches by itself")
         return
-    manager = re.search(r"manager: Python (\S+), process", said)
-    named = re.search(r"the caches are managed by '(.+)' \((.+)\)", said)
-    if not manager or not named:
+    manager = re.search(r"manager: Python (\S+), process \d+, '(.+)'", said)
+    if not manager:
         lines = [line for line in said.splitlines() if "no Python" in line]
         if result.returncode and not lines:
             checklist.add("Python", NOTE, "not looked for: the program had failed before")
@@ -313,7 +310,7 @@ def _python(
     checklist.add(
         "Python",
         OK,
-        f"{manager[1]} would manage the caches, from a process of its own: {named[1]} ({named[2]})",
+        f"{manager[1]} would manage the caches, from a process of its own: {manager[2]}",
     )
 
 

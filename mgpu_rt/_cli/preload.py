@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import resource
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,9 +15,6 @@ from mgpu_rt._cli import cuda, softgpu
 from mgpu_rt._cli.errors import CommandError
 
 KFD = Path("/dev/kfd")
-
-#: The variable that names the Python of `mgpu-rt run`; this Python has cffi and this package.
-STARTED_BY = "MGPU_RT_RUN_PYTHON"
 
 #: The variable has the form PID:FAULTS. PID is the program's process id. FAULTS counts the page
 #: faults of child processes that ended before the program starts. The library prints a message if
@@ -171,7 +167,6 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
         **base,
         "LD_PRELOAD": ":".join([library, *(path for path in preloaded if path != library)]),
         "LD_LIBRARY_PATH": ":".join(search),
-        STARTED_BY: sys.executable,
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -109,7 +108,6 @@ def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> di
     made["MGPU_RT_MEMORY_LIMIT"] = str(NEEDED // 2)
     if kind == "softgpu":  # else HIP reports a large BAR, and MGPU_RT_SYNC=lazy has no effect
         made["ROC_ENABLE_LARGE_BAR"] = "0"
-    made[preload.STARTED_BY] = sys.executable
     return made
 
 

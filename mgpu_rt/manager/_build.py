@@ -2,7 +2,7 @@
 
     python mgpu_rt/manager/_build.py OUT.c
 
-`_manager.abi3.so` is an API-mode cffi module with the functions of csrc/manager/manager.h;
+`_manager.abi3.so` is an API-mode cffi module with the declarations of csrc/runtime/manager/table.h;
 csrc/python.mk compiles the module. The library itself contains no Python code; the library starts
 mgpu_rt/manager/_manager.py, which imports `mgpu_rt._manager`.
 """
@@ -15,26 +15,24 @@ from pathlib import Path
 
 from cffi import FFI
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-MANAGER = ROOT / "csrc" / "manager"
+TABLE = Path(__file__).resolve().parents[2] / "csrc" / "runtime" / "manager" / "table.h"
 
 
 def declarations() -> str:
-    """Returns manager.h without its preprocessor lines and comments, because cffi parses only plain
-    declarations."""
-    text = (MANAGER / "manager.h").read_text(encoding="utf-8")
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    return "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    """Returns the declarations of table.h, without the preprocessor lines and comments, because
+    cffi parses only plain declarations."""
+    text = TABLE.read_text(encoding="utf-8").split("/* ---- ")[1].partition("*/")[2]
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
 def make_ffi() -> FFI:
     """Returns the cffi builder of mgpu_rt._manager."""
     ffi = FFI()
+    ffi.cdef("typedef struct { ...; } pthread_mutex_t;")
     ffi.cdef(declarations())
-    ffi.set_source(
-        "mgpu_rt._manager",
-        '#include "manager.h"\n',
-    )
+    ffi.cdef("int table_await(struct table *table, uint64_t milliseconds);")
+    ffi.cdef("void table_answer(struct table *table); void table_watch(struct table *table);")
+    ffi.set_source("mgpu_rt._manager", '#include "manager/table.h"\n')
     return ffi
 
 

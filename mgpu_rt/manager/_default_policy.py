@@ -2,27 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator
 
-from mgpu_rt.manager._memory_cache import MemoryCache
-from mgpu_rt.manager._module_cache import ModuleCache
-from mgpu_rt.manager._protocol import Caches, Decision, Event
+from mgpu_rt.manager._protocol import Caches, Decision, Evict, Kind, Pin
+
+
+class Usage:
+    """The uses of one module, as far as the policy has seen them."""
+
+    def __init__(self) -> None:
+        self.uses = 0
+        self.last_use = 0.0
+        self.heat = 0.0  # the number of uses, of which those a HALF_LIFE ago count half
+        self.pinned = False
 
 
 class DefaultPolicy:
-    """Decides with two caches, which mirror the library's module cache and memory cache.
+    """Decides which modules stay loaded.
 
-    The library itself enforces its limits, and evicts the least recently used objects first. The
-    policy adds two decisions that would take too long in the library. Modules in repeated use
-    survive a flood of modules that are used only once. Blocks that were unused for a long time are
-    evicted if their device is short of memory.
+    The library itself enforces its limits, and evicts the least recently used objects first. A
+    flood of modules that are used only once would evict modules in repeated use. So the policy pins
+    modules in repeated use, up to half of the limit.
     """
 
-    def __init__(self, caches: Caches) -> None:
-        self.modules = ModuleCache(caches)
-        self.memory = MemoryCache(caches)
+    HALF_LIFE = 10.0  # seconds
+    #: A module is in repeated use from the moment when its heat reaches HOT until the heat falls
+    #: below COLD.
+    HOT, COLD = 2.0, 0.1
+    SHARE = 0.5  # the share of the limit that pinned modules may use
 
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
-        for cache in (self.modules, self.memory):
-            cache.note(events, complete)
-            yield from cache.decide()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last = clock()
+        self._usage: dict[int, Usage] = {}
+
+    def decide(self, caches: Caches) -> Iterable[Decision]:
+        self._update(caches)
+        yield from self._pin(caches)
+        yield from self._unload(caches)
+
+    def _update(self, caches: Caches) -> None:
+        now = self._clock()
+        decay = 0.5 ** ((now - self._last) / self.HALF_LIFE)
+        self._last = now
+        self._usage = {m.handle: self._usage.get(m.handle, Usage()) for m in caches.modules}
+        for module in caches.modules:
+            known = self._usage[module.handle]
+            if module.uses != known.uses or module.held:
+                known.last_use = now
+            known.heat = known.heat * decay + max(module.uses - known.uses, 0)
+            known.uses = module.uses
+
+    def _pin(self, caches: Caches) -> Iterator[Pin]:
+        """Pins the most used modules."""
+        room = int(caches.limits.module_bytes * self.SHARE)
+        usage = [(module, self._usage[module.handle]) for module in caches.modules]
+        for module, known in sorted(usage, key=lambda pair: (-pair[1].heat, pair[0].handle)):
+            hot = known.heat >= (self.COLD if known.pinned else self.HOT)
+            keep = hot and module.bytes <= room
+            if keep:
+                room -= module.bytes
+            if keep != known.pinned:
+                known.pinned = keep
+                yield Pin(module.handle, keep)
+
+    def _unload(self, caches: Caches) -> Iterator[Evict]:
+        """Evicts modules that the library could not unload earlier because their kernels were
+        running, least recently used first."""
+        idle = [module for module in caches.modules if not module.held]
+        surplus = sum(module.bytes for module in idle) - caches.limits.module_bytes
+        for module in sorted(idle, key=lambda module: self._usage[module.handle].last_use):
+            if surplus > 0 and not self._usage[module.handle].pinned:
+                surplus -= module.bytes
+                yield Evict(Kind.MODULE, module.handle)

@@ -1,6 +1,6 @@
 """The manager: a process that the library starts for a program, to manage the library's caches.
 
-The library reports the caches' events to the manager. The manager consults a policy, and the
+The library lists the caches' objects for the manager. The manager consults a policy, and the
 library carries out the policy's decisions. The library starts this file by its path, because the
 interpreter may find another package named mgpu_rt. The manager ends with the program.
 """
@@ -10,32 +10,30 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import resource
 import site
 import sys
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO, cast
 
 if TYPE_CHECKING:
     from mgpu_rt.manager import Policy
-    from mgpu_rt.manager._channel import Channel
+    from mgpu_rt.manager._table import Table
 
-WAIT = 1.0  # seconds between two turns if nothing happens
-GAP = 0.02  # the least between two turns: one turn takes all events of a burst
+NICER = 10
 
-
-#: The channel's file descriptor. The channel contains the reason why there is no manager:
-#: CHANNEL_REASON_SIZE bytes at the offset CHANNEL_REASON (csrc/runtime/telemetry/channel.h).
-CHANNEL_FD, CHANNEL_REASON, CHANNEL_REASON_SIZE = 3, 40, 215
+#: The table's file descriptor. The table contains the reason why there is no manager: TEXT_SIZE
+#: bytes at the offset TEXT (csrc/runtime/manager/table.h).
+TABLE_FD, TEXT, TEXT_SIZE = 3, 32, 2015
 
 
 def leave_reason(reason: str) -> None:
-    """Tells the library, through the channel, why there is no manager. Does not need cffi, which
-    may be missing."""
+    """Tells the library, through the table, why there is no manager. Does not need cffi, which may
+    be missing."""
     with contextlib.suppress(OSError):
-        if not os.readlink(f"/proc/self/fd/{CHANNEL_FD}").startswith("/memfd:mgpu_rt"):
+        if not os.readlink(f"/proc/self/fd/{TABLE_FD}").startswith("/memfd:mgpu_rt"):
             return  # started by hand
-        os.pwrite(CHANNEL_FD, reason.encode(errors="replace")[:CHANNEL_REASON_SIZE], CHANNEL_REASON)
+        os.pwrite(TABLE_FD, reason.encode(errors="replace")[:TEXT_SIZE], TEXT)
 
 
 def import_package() -> None:
@@ -54,7 +52,6 @@ def find_cffi() -> None:
     """Makes the packages in the user's own folder importable, because this folder may contain cffi.
     The option -I excludes the folder."""
     if importlib.util.find_spec("_cffi_backend") is None:
-        # proof: users_packages_hold_cffi
         site.addsitedir(site.getusersitepackages())
 
 
@@ -87,70 +84,81 @@ def policy_paths() -> list[str]:
     return [*(os.path.join(here, path) for path in named), here]
 
 
-def manage(channel: Channel, policy: Policy) -> None:
-    """Manages the caches in an endless loop; the process ends with the program."""
-    events, complete = channel.first_events()
-    while True:
-        for decision in policy.decide(events, complete) or ():
-            channel.carry_out(decision)
-        time.sleep(GAP)
-        events, complete = channel.events(WAIT)
+def be_modest() -> None:
+    """Lowers the priority of this process, and disables its core files."""
+    with contextlib.suppress(OSError):
+        os.nice(NICER)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def serve(channel: Channel, name: str, paths: list[str]) -> None:
-    """Runs the policy class `name`, which is loaded from `paths`. Runs the default policy if no
-    policy was named, or if the named policy fails."""
+def load_policy(table: Table, name: str, paths: list[str]) -> Policy | None:
+    """Returns a policy of the class `name`, which is loaded from `paths`; None if it fails."""
     from mgpu_rt import _loading
+
+    try:
+        policy = _loading.load_class(name, paths)()
+    except BaseException as error:
+        report_failure(table, name, error)
+        return None
+    table.say(f"MGPU_RT_POLICY={name} is in force")
+    return policy
+
+
+def report_failure(table: Table, name: str, error: BaseException) -> None:
+    from mgpu_rt import _loading
+
+    reason = _loading.describe(error)
+    table.say(f"MGPU_RT_POLICY={name} failed, the policy that ships goes on: {reason}")
+
+
+def serve(table: Table, name: str, paths: list[str]) -> None:
+    """Runs the policy class `name`. Runs the default policy if no policy was named, or if the named
+    policy fails."""
     from mgpu_rt.manager import DefaultPolicy
 
-    if name:
-        try:
-            policy = _loading.load_class(name, paths)(channel)
-            channel.loud = True
-            channel.warn(f"MGPU_RT_POLICY={name} is in force")
-            manage(channel, policy)
-        except BaseException as error:
-            channel.loud = False
-            reason = _loading.describe(error)
-            channel.warn(f"MGPU_RT_POLICY={name} failed, the policy that ships goes on: {reason}")
-    # proof: shipped_policy_goes_on, else `raise SystemExit(1)`
-    manage(channel, DefaultPolicy(channel))
+    turns = table.turns()
+    next(turns)
+    table.answer(())  # the library need not wait for the policy
+    policy = load_policy(table, name, paths) if name else None
+    default = DefaultPolicy()
+    for caches in turns:
+        if policy:
+            try:
+                table.answer(policy.decide(caches) or ())
+                continue
+            except BaseException as error:
+                report_failure(table, name, error)
+                policy = None
+        table.answer(default.decide(caches))
 
 
-def attach() -> Channel | None:
-    """Returns the library's channel. If this process cannot be the manager, tells the library the
+def attach() -> Table | None:
+    """Returns the library's table. If this process cannot be the manager, tells the library the
     reason, and returns None."""
     try:
         find_cffi()
         import_package()
-        from mgpu_rt.manager._channel import Channel, Refused
+        from mgpu_rt.manager._table import Table
+
+        return Table()
     except BaseException as error:
         leave_reason(f"{type(error).__name__}: {error}")
-        return None
-    try:
-        return Channel(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
-    except Refused as refused:
-        print(refused, file=sys.stderr)  # for a person who starts this by hand
+        print("only the library may start this program:", error, file=sys.stderr)
         return None
 
 
 def main() -> None:
-    channel = attach()
-    if channel is None:
+    be_modest()
+    table = attach()
+    if table is None:
         raise SystemExit(2)
-    try:
-        paths = policy_paths()
-        os.chdir("/")  # the program's directory may be unmounted
-        sys.stdout = cast(TextIO, Lines(channel.say))
-        sys.stderr = cast(TextIO, Lines(channel.warn))
-        serve(channel, os.environ.get("MGPU_RT_POLICY", ""), paths)
-    except BaseException as error:
-        from mgpu_rt import _loading
-
-        channel.warn(
-            f"the policy failed, so the library goes on without it: {_loading.describe(error)}"
-        )
-        channel.give_up()
+    paths = policy_paths()
+    os.chdir("/")  # the program's directory may be unmounted
+    sys.stdout = sys.stderr = cast(TextIO, Lines(table.say))
+    if table.verbose:
+        version = sys.version.split()[0]
+        table.say(f"manager: Python {version}, process {os.getpid()}, '{sys.executable}'")
+    serve(table, os.environ.get("MGPU_RT_POLICY", ""), paths)
 
 
 if __name__ == "__main__":

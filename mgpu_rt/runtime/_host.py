@@ -1,6 +1,6 @@
 """Installs and removes a runtime that replaces the C library's functions.
 
-csrc/runtime/python/host.c calls `start` if MGPU_RT_RUNTIME is set. Python programs call
+csrc/python/host.c calls `start` if MGPU_RT_RUNTIME is set. Python programs call
 `intercept`. A library function is overridden only if the runtime overrides the corresponding
 method, or if the function's calls identify kernels.
 """
@@ -228,7 +228,7 @@ def _end(runtime: Runtime, process: int) -> None:
 
 
 def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
-    """Creates and installs the runtime that MGPU_RT_RUNTIME names. csrc/runtime/python/host.c calls
+    """Creates and installs the runtime that MGPU_RT_RUNTIME names. csrc/python/host.c calls
     `start` once. `owned`: the interpreter exists only for the runtime. If the runtime cannot be
     created, prints one line with the reason, and ends the program."""
     lib.ends_program = True

@@ -1,4 +1,5 @@
 #include "abi/override.h"
+#include "abi/python.h"
 #include "atomics.h"
 #include "driver/report.h"
 #include "graphs/build.h"
@@ -8,7 +9,6 @@
 #include "modules/modules_limit.h"
 #include "process/options.h"
 #include "proof.h"
-#include "python/host.h"
 #include "shared/caches.h"
 #include "shared/thread.h"
 #include "streams/lazy_sync.h"
@@ -18,8 +18,6 @@
 
 #include <pthread.h>
 #include <string.h>
-
-enum { ROOM = 256 << 10 }; /* bytes of stack that Python and NumPy may need */
 
 __thread bool override_inside;
 
@@ -92,55 +90,31 @@ static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The first calls of all threads wait for the runtime in Python, so that no call bypasses the
  * runtime. A thread releases the GIL before it waits, because the thread that starts Python may
- * need the GIL. A module that Python imports for the override may call mgpu* functions. */
-static void host(void) {
+ * need the GIL. A module that Python imports for the override may call mgpu* functions. Returns
+ * false if the thread has too little stack for Python, and so bypasses the runtime. */
+static bool host(void) {
     void *const gil = python_let_go();
+    bool created = true;
     pthread_mutex_lock(&host_lock);
     python_take_back(gil);
     if (load_acquire(&awaited)) {
         begun = true;
         override_inside = true;
-        python_host(options.runtime);
+        created = python_create(options.runtime);
         override_inside = false;
-        store_release(&awaited, 0);
+        if (created)
+            store_release(&awaited, 0);
+        begun = created;
     }
     pthread_mutex_unlock(&host_lock);
-}
-
-/* Finds the part of the calling thread's stack from which a function may call Python. Returns the
- * lowest address of this part, or 0 if the stack is unknown. */
-static uintptr_t find_floor(void) {
-    pthread_attr_t attributes;
-    void *lowest = NULL;
-    size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-        return 0;
-    const bool known = pthread_attr_getstack(&attributes, &lowest, &size) == 0;
-    pthread_attr_destroy(&attributes);
-    const uintptr_t here = (uintptr_t)&attributes;
-    const bool inside = here >= (uintptr_t)lowest && here < (uintptr_t)lowest + size;
-    return known && inside ? (uintptr_t)lowest + ROOM : 0;
-}
-
-static struct advice no_room = {.text = "a thread has less than 256 KB of stack, too little for "
-                                        "Python: calls of this thread bypass the runtime"};
-
-static bool has_room(void) {
-    static __thread uintptr_t floor = UINTPTR_MAX;
-    char here;
-    if (floor == UINTPTR_MAX)
-        floor = find_floor();
-    if ((uintptr_t)&here >= floor)
-        return true;
-    report_once(&no_room);
-    return false;
+    return created;
 }
 
 /* While the override runs, the mgpu* calls of this thread bypass all overrides. */
 static void make_room_by_override(int device, size_t bytes) {
     void (*const ask)(int, size_t) = (void (*)(int, size_t))load_acquire(&out_of_memory);
     const bool before = override_inside;
-    if (!ask || !has_room())
+    if (!ask)
         return;
     override_inside = true;
     ask(device, bytes);
@@ -149,11 +123,7 @@ static void make_room_by_override(int device, size_t bytes) {
 
 /* Returns false if calls of this thread bypass all overrides. */
 static bool asks_overrides(void) {
-    if (override_inside || !has_room())
-        return false;
-    if (UNLIKELY(load_acquire(&awaited)))
-        host();
-    return true;
+    return !override_inside && (LIKELY(!load_acquire(&awaited)) || host());
 }
 
 bool override_present(void) {
@@ -254,6 +224,6 @@ void override_forked(void) {
 void override_end(void) {
     const mgpu_rt_function end = exchange_acq_rel(&at_end, NULL);
     answer_alone();
-    if (end && has_room())
+    if (end)
         end();
 }

@@ -1,414 +1,328 @@
-/* Runs the library's own thread. This thread finds an interpreter, starts the manager in the
- * interpreter, and answers the manager's requests.
+/* Runs the library's own thread, which starts the manager and takes turns with it.
  *
- * The thread receives no signals of the program, and holds no lock while it waits. The thread calls
- * HIP only under `gate`; after manager_stop, the thread no longer calls HIP. The thread starts when
- * a cache reaches its limit, because the manager decides nothing before. A policy or a delay that
- * the user names starts the thread earlier. In most programs the thread never starts. */
+ * The thread receives no signals of the program, and holds no lock while it waits. It calls HIP
+ * only under `gate`, and no longer after manager_stop. The thread starts when a cache reaches its
+ * limit, because the manager decides nothing before. A policy or a delay that the user names starts
+ * the thread earlier. In most programs the thread never starts. */
 #include "manager/manager.h"
 #include "atomics.h"
 #include "driver/hip.h"
 #include "driver/report.h"
-#include "manager/interpreter.h"
-#include "manager/services.h"
 #include "manager/spawn.h"
-#include "process/cancel.h"
+#include "manager/table.h"
+#include "memory/blocks.h"
+#include "modules/modules_limit.h"
+#include "process/interpreter.h"
+#include "process/mapped.h"
 #include "process/options.h"
 #include "process/state.h"
-#include "proof.h"
-#include "telemetry/channel.h"
-#include "telemetry/counters.h"
+#include "shared/caches.h"
+#include "streams/streams_pool.h"
 #include "telemetry/process.h"
-#include "telemetry/publish.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum {
-    LOOK = 1000,   /* ms between two checks that the manager is alive */
-    GLANCE = 20,   /* ms between two checks that the manager has started */
-    BEGIN = 60000, /* ms: the longest time for the manager's start */
-    SLOW = 30000,  /* ms: if the manager sends no heartbeat for this time, the library reports that
-                    * the manager is slow */
-    JOIN = 50000000, /* ns: the longest wait for the thread at exit, because the thread may be
-                      * starting a process */
+    GLANCE = 20, /* ms between two checks that the manager has started */
+    GAP = 100,   /* ms: the shortest time between two turns of the manager */
+    LOOK = 1000, /* ms: the longest time, and the time between two checks that it is alive */
     STACK = 1 << 20,
-    TRIED = 768,
+    FIRST_TURN = 1, /* the manager answers at once, and asks its policy from the next turn on */
 };
 
-static pthread_t thread;
-static bool reading, prepared; /* reading: a call has begun to read the environment;
-                                * prepared: the call has read the environment */
-static bool started, stopping; /* under `gate` */
-static uint32_t state = MANAGER_NONE;
-static uint32_t stop_doorbell;
-static struct channel *channel;
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only during C code and calls of
                                                           * HIP */
-static struct environment_snapshot around;
+static bool prepared, started, stopping;                 /* written under `gate` */
+static bool wanted = true; /* a cache has reached its limit since the last turn */
+static uint32_t state = MANAGER_NONE;
+static struct table *shared; /* NULL before the manager starts; stays mapped */
+static char *environment[7];
 
 static struct advice no_python = {
-    .text = "no Python to manage the caches (%s): the library itself evicts the least recently "
+    .text = "no Python to manage the caches (%s: %s): the library itself evicts the least recently "
             "used objects. Set MGPU_RT_MANAGER to an interpreter that has cffi, or to off"};
 static struct advice manager_gone = {.text = "the manager in Python has ended: the library itself "
                                              "evicts the least recently used objects"};
-static struct advice manager_slow = {
-    .text = "the manager in Python has not looked at the caches for half a minute: the library "
-            "goes on without the manager until the manager answers"};
 static struct advice too_late = {
-    .text =
-        "MGPU_RT_POLICY=%s: the program ended before this policy took effect, after some tenths of "
-        "a second. Nothing shows yet whether Python can load the policy: run a longer program"};
-static struct advice foreign_python = {.text = "the caches are managed by '%s' (%s)"};
-
-static bool is_stopping(void) {
-    return load_acquire(&stopping);
-}
+    .text = "MGPU_RT_POLICY=%s: the program ended before this policy took effect, after some "
+            "tenths of a second. Nothing shows yet whether Python can load the policy: run a "
+            "longer program"};
 
 enum manager_state manager_state(void) {
     return (enum manager_state)load_acquire(&state);
 }
 
-/* ---- waiting ---- */
-
-static void rest(uint64_t milliseconds) {
-    const uint64_t end = clock_ns() + milliseconds * 1000000;
-    for (uint64_t now = clock_ns(); !is_stopping() && now < end; now = clock_ns())
-        channel_wait(&stop_doorbell, 0, (end - now) / 1000000 + 1);
+/* Returns true if the program ends, or if all its threads have ended. The kernel then still counts
+ * two threads, because a main thread that has ended counts until the process ends. */
+static bool program_is_over(void) {
+    const unsigned long long threads =
+        process_main_has_ended() ? process_field(getpid(), PROCESS_THREADS) : 0;
+    return load_acquire(&stopping) || (threads && threads <= 2);
 }
 
-/* Waits until the doorbell's number differs from `heard`, but at most `milliseconds`. */
-static void wait_for_doorbell(struct channel *to, uint32_t heard, uint64_t milliseconds) {
-    if (!is_stopping())
-        channel_wait(&to->doorbell, heard, milliseconds);
+/* ---- the library's turn ---- */
+
+static const struct cache *const cache_of[TABLE_KINDS] = {
+    [KIND_MODULE] = &module_cache, [KIND_STREAM] = &stream_cache, [KIND_BLOCK] = &block_cache};
+
+_Static_assert(sizeof(struct table_object) == sizeof(struct cached), "cache->list writes both");
+_Static_assert((int)TABLE_DEVICES == (int)MOST_DEVICES, "one entry for each device");
+
+/* Takes `gate`; returns false once the gate is closed. While the program captures in HIP's global
+ * mode, the release of an object breaks the capture. In relaxed mode, this thread may release
+ * objects during a capture. */
+static bool enter(void) {
+    int mode = hipStreamCaptureModeRelaxed;
+    pthread_mutex_lock(&gate);
+    if (stopping) {
+        pthread_mutex_unlock(&gate);
+        return false;
+    }
+    (void)hip.ThreadExchangeStreamCaptureMode(&mode);
+    return true;
 }
 
-/* ---- the channel ---- */
-
-static void make_robust(pthread_mutex_t *mutex) {
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-    PROOF_STEP(other_process_learns_of_an_end,
-               pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST));
-    pthread_mutex_init(mutex, &attributes);
-    pthread_mutexattr_destroy(&attributes);
+static bool write_table(struct table *table) {
+    if (!enter())
+        return false;
+    for (int kind = 0; kind < TABLE_KINDS; kind++) {
+        struct cached *list = (struct cached *)table->objects[kind];
+        const size_t count = cache_of[kind]->list(list, TABLE_OBJECTS);
+        table->counts[kind] = count < TABLE_OBJECTS ? (uint32_t)count : TABLE_OBJECTS;
+    }
+    table->module_bytes = cache_limits.module_bytes;
+    table->streams = cache_limits.streams;
+    for (int device = 0; device < MOST_DEVICES; device++)
+        table->memory_bytes[device] = cache_limits.memory_bytes[device];
+    pthread_mutex_unlock(&gate);
+    return true;
 }
 
-/* The manager waits until `ready` is set. */
-static void set_up_channel(struct channel *fresh) {
-    fresh->magic = CHANNEL_MAGIC;
-    fresh->layout = CHANNEL_LAYOUT;
-    snprintf(fresh->version, sizeof fresh->version, "%s", MGPU_RT_VERSION);
-    for (uint64_t i = 0; i < CHANNEL_EVENTS; i++)
-        fresh->cells[i].turn = i;
-    make_robust(&fresh->program);
-    make_robust(&fresh->manager);
-    pthread_mutex_lock(&fresh->program);
-    store_release(&fresh->ready, 1);
-    channel_ring(&fresh->ready);
+static void set_limit(int kind, int device, uint64_t value) {
+    if (kind == KIND_MODULE)
+        cache_limits.module_bytes = value;
+    else if (kind == KIND_STREAM)
+        cache_limits.streams = value;
+    else if (kind == KIND_BLOCK && device >= 0 && device < MOST_DEVICES && value > 0)
+        cache_limits.memory_bytes[device] = value;
 }
 
-/* Returns whether the manager's process still runs. The process holds the mutex `manager` until the
- * process ends. */
-static bool is_alive(struct channel *of) {
-    return pthread_mutex_trylock(&of->manager) == EBUSY;
+/* The exit waits for one decision at most. */
+static bool carry_out(struct table_decision decision) {
+    void *const handle = (void *)(uintptr_t)decision.handle;
+    if (!enter())
+        return false;
+    if (decision.action == ACTION_LIMIT)
+        set_limit(decision.kind, decision.device, decision.value);
+    else if (decision.action == ACTION_PIN)
+        module_pin(handle, decision.value != 0);
+    else if (decision.action == ACTION_EVICT && decision.kind >= 0 && decision.kind < TABLE_KINDS)
+        (void)cache_of[decision.kind]->evict(handle);
+    pthread_mutex_unlock(&gate);
+    return true;
+}
+
+static void print_text(struct table *table) {
+    char text[TABLE_TEXT], *next = text;
+    memcpy(text, table->text, sizeof text);
+    text[sizeof text - 1] = table->text[0] = '\0';
+    for (char *line = strsep(&next, "\n"); line; line = strsep(&next, "\n"))
+        if (line[0])
+            report_line("%s", line);
+}
+
+/* Waits until a cache has reached its limit again. */
+static void rest(struct table *table) {
+    usleep(GAP * 1000);
+    const uint32_t heard = load_acquire(&table->doorbell);
+    if (!load_acquire(&wanted))
+        table_wait(&table->doorbell, heard, LOOK);
+    store_release(&wanted, false);
+}
+
+/* ---- the manager's turn ---- */
+
+/* Gives the manager its turn, and waits for the answer. Returns false if the manager will not
+ * answer, or if nobody needs the answer. */
+static bool ask_manager(struct table *table, pid_t manager, const char *python) {
+    const uint32_t turn = load_acquire(&table->turn) + 1;
+    table_wake(&table->turn);
+    for (;;) {
+        const uint32_t heard = load_acquire(&table->doorbell);
+        const bool is_alive = kill(manager, 0) == 0 || errno != ESRCH;
+        if (load_acquire(&table->turn) != turn)
+            return true;
+        if (program_is_over())
+            return false;
+        if (!is_alive)
+            break;
+        table_wait(&table->doorbell, heard, turn > FIRST_TURN ? LOOK : GLANCE);
+    }
+    table->text[TABLE_TEXT - 1] = '\0'; /* the reason, if the manager has never answered */
+    if (turn > FIRST_TURN)
+        report_once(&manager_gone);
+    else
+        report_once(&no_python, python,
+                    table->text[0] ? table->text : "it ended (does it have mgpu_rt?)");
+    return false;
+}
+
+static void serve(struct table *table, pid_t manager, const char *python) {
+    while (write_table(table) && ask_manager(table, manager, python)) {
+        print_text(table);
+        store_release(&state, MANAGER_SERVING);
+        for (uint32_t i = 0; i < table->decided && i < TABLE_DECISIONS; i++)
+            if (!carry_out(table->decisions[i]))
+                return;
+        rest(table);
+    }
 }
 
 /* ---- starting ---- */
 
-static char *variable(const char *name, const char *value) {
-    char *text = NULL;
-    return value && asprintf(&text, "%s=%s", name, value) > 0 ? text : NULL;
+static void set_up(struct table *table) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&table->program, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    pthread_mutex_lock(&table->program);
+    snprintf(table->version, sizeof table->version, "%s", MGPU_RT_VERSION);
+    table->verbose = options.verbose_on;
+    store_release(&shared, table);
 }
 
-/* Builds the environment of the manager. The environment does not contain LD_PRELOAD, which would
- * load this library into the manager. The environment contains no MGPU_RT options except the two
- * options for the policy. Made once. */
-static char **make_environment(void) {
-    const struct {
-        const char *name, *value;
-    } wanted[] = {
-        {"PATH", around.search},
-        {"LD_LIBRARY_PATH", around.libraries},
-        {"HOME", around.home},
-        {"LC_ALL", "C.UTF-8"},
-        {"MGPU_RT_POLICY", options.policy},
-        {"MGPU_RT_POLICY_PATH", around.modules},
-    };
-    static char *environment[sizeof wanted / sizeof *wanted + 1];
-    int count = 0;
-    if (environment[0])
-        return environment;
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        if ((environment[count] = variable(wanted[i].name, wanted[i].value)))
-            count++;
-    environment[count] = NULL;
-    return environment;
-}
-
-static const char *why_not(int error) {
-    static char text[64];
-    if (error == ECHILD)
+/* If the user asked for the manager, that stands for the proof that an init waits for it. Returns
+ * the reason why no manager may start, or NULL. */
+static const char *reason_against(char python[PATH_MAX]) {
+    const bool asked = options.python[0] || options.manager_delay_ms >= 0;
+    snprintf(python, PATH_MAX, "none");
+    if (!interpreter_find(python))
+        return "neither make nor pip has recorded one";
+    if (spawn_is_adopter())
         return "this process adopts orphans, so that the manager would be its child: run it under "
-               "an init of its own, as docker run --init does";
-    if (error == ESRCH)
-        return "process 1 of this container may never wait for the manager, which would stay as a "
-               "zombie: run it under an init, as docker run --init does";
-    if (error == ENOSYS)
-        return "no process can be made here that shares memory (valgrind makes a copy instead)";
-    return strerror_r(error, text, sizeof text);
-}
-
-/* Waits until the manager's process serves, and returns true then. Returns false and the reason if
- * the process ends, or does not serve in time. */
-static bool begins(struct channel *fresh, pid_t process, char *reason, size_t size) {
-    const uint64_t limit = clock_ns() + UINT64_C(1000000) * BEGIN;
-    bool there = true;
-    while (load_acquire(&fresh->state) == CHANNEL_STARTING && !fresh->reason[0] && there &&
-           !is_stopping() && clock_ns() < limit) {
-        rest(GLANCE);
-        there = kill(process, 0) == 0 || errno != ESRCH;
-    }
-    fresh->reason[sizeof fresh->reason - 1] = '\0';
-    if (fresh->reason[0])
-        snprintf(reason, size, "%s", fresh->reason);
-    else
-        snprintf(reason, size, "it %s",
-                 there ? "has not begun within a minute"
-                       : "ended before it began (does it have mgpu_rt?)");
-    return load_acquire(&fresh->state) == CHANNEL_SERVING;
-}
-
-/* Returns true for a failure that would also occur with another interpreter. */
-static bool is_hopeless(int error) {
-    return error == ECHILD || error == ESRCH || error == ENOSYS || error == EAGAIN ||
-           error == ENOMEM;
-}
-
-/* Starts the manager, and returns the channel of the manager. After a failure, returns NULL and the
- * reason. If no process could be created, sets *error too. */
-static struct channel *begin(const struct interpreter *interpreter, char *reason, size_t size,
-                             int *error) {
-    static struct command command; /* static, to leave the thread's stack to HIP */
-    interpreter_command(interpreter, &command);
-    struct spawn spawn = {.path = interpreter->path,
-                          .arguments = command.arguments,
-                          .environment =
-                              PROOF_VALUE(manager_is_not_preloaded, make_environment(), environ),
-                          .size = sizeof(struct channel)};
-    if (!spawn_detached(&spawn)) {
-        snprintf(reason, size, "%s", why_not(spawn.error));
-        *error = spawn.error;
-        return NULL;
-    }
-    struct channel *fresh = spawn.memory;
-    set_up_channel(fresh);
-    if (begins(fresh, spawn.pid, reason, size))
-        return fresh;
-    pthread_mutex_unlock(&fresh->program); /* stops the manager if its process still runs */
-    munmap(fresh, sizeof *fresh);
+               "an "
+               "init of its own, as docker run --init does";
+    if (!asked && !spawn_has_init())
+        return "process 1 of this container may leave an ended manager as a zombie. If it is an "
+               "init, set MGPU_RT_MANAGER=delay=0";
     return NULL;
 }
 
-static void announce(const struct interpreter *interpreter) {
-    if (interpreter->foreign)
-        report_once(&foreign_python, interpreter->path, interpreter->because);
-    else
-        report_verbose("the caches are managed by '%s' (%s)", interpreter->path,
-                       interpreter->because);
-}
-
-static struct channel *find_manager(void) {
-    static struct interpreter interpreter;
-    static char tried[TRIED];
-    char reason[256];
-    size_t used = 0;
-    int step = 0;
-    int error = 0;
-    while (!is_stopping() && !is_hopeless(error) &&
-           interpreter_next(&around, &step, &interpreter)) {
-        struct channel *found = begin(&interpreter, reason, sizeof reason, &error);
-        if (found) {
-            announce(&interpreter);
-            return found;
-        }
-        const int length =
-            snprintf(tried + used, sizeof tried - used, "%s'%s' (%s): %s", used ? "; " : "",
-                     interpreter.path, interpreter.because, reason);
-        used = used + (size_t)length < sizeof tried ? used + (size_t)length : sizeof tried - 1;
+/* -I: Python ignores the environment, the current directory and the user's packages. -X utf8:
+ * Python needs no codec of the locale. -B: Python writes no bytecode files, because a full disk
+ * would truncate such a file. The last argument shows a person whose manager this is. */
+static void run_manager(void) {
+    static char python[PATH_MAX], home[PATH_MAX], script[PATH_MAX + 32], program[16];
+    char *const arguments[] = {python, "-IB", "-X", "utf8", script, program, NULL};
+    char reason[64];
+    pid_t manager;
+    const char *against = reason_against(python);
+    if (mapped_home(home, sizeof home))
+        snprintf(script, sizeof script, "%s/mgpu_rt/manager/_manager.py", home);
+    snprintf(program, sizeof program, "%ld", (long)getpid());
+    struct table *table =
+        against ? NULL : spawn_detached(arguments, environment, sizeof *table, &manager);
+    if (!table) {
+        report_once(&no_python, python,
+                    against ? against : strerror_r(errno, reason, sizeof reason));
+        return;
     }
-    if (error == ESRCH && !options.python[0] &&
-        !options.policy[0]) /* the user did not ask for the manager */
-        report_verbose("no manager: %s", tried);
-    else if (!is_stopping())
-        report_once(&no_python, used ? tried : "none found");
-    return NULL;
-}
-
-/* ---- serving ---- */
-
-/* Returns false once the gate is closed. */
-static bool answer(struct channel *from) {
-    pthread_mutex_lock(&gate);
-    const bool open = !is_stopping();
-    if (open)
-        services_answer(from);
-    pthread_mutex_unlock(&gate);
-    fetch_add_release(&from->answered, 1);
-    channel_ring(&from->answered);
-    return open;
-}
-
-static void notice_slowness(struct channel *of) {
-    static uint32_t done;
-    static uint64_t since;
-    const uint32_t now_done = load_acquire(&of->heartbeat) + load_acquire(&of->asked);
-    const uint64_t now = clock_ns();
-    if (now_done != done || !since) {
-        done = now_done;
-        since = now;
-    } else if (now - since > UINT64_C(1000000) * SLOW) {
-        report_once(&manager_slow);
-    }
-}
-
-/* Returns true if all threads of the program have ended. The kernel then still counts two threads,
- * because a main thread that has ended counts until the process ends. */
-static bool alone(void) {
-    const unsigned long long threads =
-        process_main_has_ended() ? process_field(getpid(), PROCESS_THREADS) : 0;
-    return threads && threads <= 2;
-}
-
-static void serve(struct channel *from) {
-    while (!is_stopping() && !DOUBT(program_has_no_other_thread, alone())) {
-        const uint32_t heard = load_acquire(&from->doorbell);
-        if (load_acquire(&from->asked) != from->answered) {
-            (void)answer(from);
-            continue;
-        }
-        if (!PROOF(manager_lives, is_alive(from))) {
-            if (from->state == CHANNEL_SERVING) /* the manager sets another state after it has
-                                                 * reported the reason for its end */
-                report_once(&manager_gone);
-            return;
-        }
-        notice_slowness(from);
-        wait_for_doorbell(from, heard, LOOK);
-    }
-}
-
-/* Writes the manager's line before the state becomes MANAGER_SERVING. */
-static void log_manager(const struct channel *from) {
-    report_verbose("manager: Python %.*s, process %d", (int)sizeof from->python - 1, from->python,
-                   (int)from->process);
+    set_up(table);
+    serve(table, manager, python);
+    pthread_mutex_unlock(&table->program);
 }
 
 static void *run(void *unused) {
     (void)unused;
     pthread_setname_np(pthread_self(), "mgpu_rt");
-    if (options.manager_delay_ms > 0)
-        rest((uint64_t)options.manager_delay_ms);
-    struct channel *found = is_stopping() || alone() ? NULL : find_manager();
-    if (found) {
-        log_manager(found);
-        store_release(&channel, found);
-        store_release(&state, MANAGER_SERVING);
-        publish_to(found);
-        serve(found);
-        publish_to(NULL);
-        pthread_mutex_unlock(&found->program);
-    }
+    for (long left = options.manager_delay_ms; left > 0 && !program_is_over(); left -= LOOK)
+        usleep((useconds_t)(left < LOOK ? left : LOOK) * 1000);
+    if (!program_is_over())
+        run_manager();
     store_release(&state, MANAGER_ENDED);
     return NULL;
 }
 
 /* ---- life ---- */
 
-/* Creates the library's thread, which blocks all signals. */
-static bool create_thread(void) {
-    sigset_t all, before;
+/* Starts the library's thread, which blocks all signals. */
+static void start_thread(void) {
+    pthread_t thread;
     pthread_attr_t attributes;
+    sigset_t all, before;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, PROOF_VALUE(signals_are_the_programs, &all, NULL), &before);
-    const bool created = pthread_create(&thread, &attributes, run, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return created;
-}
-
-/* The exit handler may run on another thread, and closes the gate for ever. */
-void manager_start(void) {
-    if (load_acquire(&started) || !load_acquire(&prepared) || runtime_forked)
-        return;
-    const int before = cancel_forbid();
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_mutex_lock(&gate);
-    if (!started && !is_stopping()) {
+    if (!started && !stopping) {
         store_release(&state, MANAGER_STARTING);
-        if (!create_thread()) {
+        if (pthread_create(&thread, &attributes, run, NULL) != 0)
             store_release(&state, MANAGER_NONE);
-            report_verbose(
-                "the manager's thread could not be started: the library goes on without a manager");
-        }
         store_release(&started, true);
     }
     pthread_mutex_unlock(&gate);
-    cancel_allow(before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+void manager_start(void) {
+    struct table *table = load_acquire(&shared);
+    if (!load_acquire(&prepared) || runtime_forked)
+        return;
+    if (!load_acquire(&started))
+        start_thread();
+    else if (table && !load_relaxed(&wanted) && !exchange_acq_rel(&wanted, true))
+        table_wake(&table->doorbell);
+}
+
+static void pass_on(const char *name, const char *value) {
+    static int count;
+    if (value && value[0] && asprintf(&environment[count], "%s=%s", name, value) > 0)
+        count++;
+}
+
+/* The manager's environment contains no LD_PRELOAD, which would load this library into the manager.
+ * A thread of the program copies the variables, because the program may change its environment
+ * later. */
+static void read_environment(void) {
+    pass_on("PATH", getenv("PATH"));
+    pass_on("LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH"));
+    pass_on("HOME", getenv("HOME"));
+    pass_on("LC_ALL", "C.UTF-8");
+    pass_on("MGPU_RT_POLICY", options.policy);
+    pass_on("MGPU_RT_POLICY_PATH", getenv("PYTHONPATH"));
+    store_release(&prepared, true);
 }
 
 void manager_prepare(void) {
-    if (!options.caches || options.manager_off || !hip_path()[0] || runtime_forked ||
-        exchange_acq_rel(&reading, true))
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (!options.caches || options.manager_off || !hip_path()[0] || runtime_forked)
         return;
-    environment_snapshot_read(&around);
-    store_release(&prepared, true);
+    (void)pthread_once(&once, read_environment);
     if (options.manager_delay_ms >= 0)
         manager_start();
 }
 
-/* Reports a policy that has taken no effect. The manager takes its first decision when it sends the
- * first heartbeat, some time after its start. */
-static void report_policy_too_late(const struct channel *known) {
-    const bool decides = known && load_acquire(&known->heartbeat) > 0;
-    if (options.policy[0] && manager_state() != MANAGER_ENDED && !decides)
-        report_once(&too_late, options.policy);
-}
-
 void manager_stop(void) {
-    if (runtime_forked || is_stopping())
-        return;
-    report_policy_too_late(load_acquire(&channel));
+    struct table *table = load_acquire(&shared);
+    const bool decides = table && load_acquire(&table->turn) > FIRST_TURN + 1;
+    if (options.policy[0] && manager_state() != MANAGER_ENDED && !stopping && !decides)
+        report_once(&too_late, options.policy);
     pthread_mutex_lock(&gate);
     store_release(&stopping, true);
     pthread_mutex_unlock(&gate);
-    if (manager_state() == MANAGER_NONE)
-        return;
-    store_release(&stop_doorbell, 1);
-    channel_ring(&stop_doorbell);
-    struct channel *known = load_acquire(&channel);
-    if (known) {
-        fetch_add_release(&known->doorbell, 1);
-        channel_ring(&known->doorbell);
-    }
-    struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_nsec += JOIN;
-    if (limit.tv_nsec >= 1000000000) {
-        limit.tv_nsec -= 1000000000;
-        limit.tv_sec++;
-    }
-    if (pthread_timedjoin_np(thread, NULL, &limit) != 0)
-        pthread_detach(thread); /* the thread checks `stopping` again soon, and then ends */
+    if (table)
+        table_wake(&table->doorbell);
 }
 
 void manager_forked(void) {
-    PROOF_STEP(parents_manager_hears_no_child, publish_to(NULL));
     store_release(&state, MANAGER_NONE);
 }

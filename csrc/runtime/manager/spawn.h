@@ -2,23 +2,22 @@
 #ifndef MGPU_RT_SPAWN_H
 #define MGPU_RT_SPAWN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-struct spawn {
-    const char *path;
-    char *const *arguments, *const *environment;
-    size_t size; /* size of the memory that the program and the new process share */
-    void *memory;
-    pid_t pid; /* ID of the new process, by which the library checks whether the process runs */
-    int error; /* errno, if no process was started */
-};
+/* Returns true if the new process would become a child of this process, because this process is
+ * process 1 or adopts orphans. */
+bool spawn_is_adopter(void);
 
-/* Starts a program as a separate process. The new process is not a child of the calling process.
- * When the new process ends, the caller gets no SIGCHLD, and wait reports nothing. The new process
- * has its own session and a lower priority than the calling process. The new process inherits no
- * signal handler, and no descriptor except CHANNEL_FD for the shared memory. The calling process's
- * table of descriptors stays unchanged. Returns false if the program cannot be started. */
-int spawn_detached(struct spawn *spawn);
+/* Returns true if the machine's init waits for the new process when it ends. In a container,
+ * process 1 may wait only for its own children, and the new process would stay as a zombie. */
+bool spawn_has_init(void);
+
+/* Starts a program in a session of its own. The new process is no child of this process: its end
+ * sends no SIGCHLD, and wait does not report it. It inherits no signal handler, and no descriptor
+ * except TABLE_FD, which is memory of `size` bytes that both processes share. This process's table
+ * of descriptors stays unchanged. Returns the memory, or NULL and errno. */
+void *spawn_detached(char *const *arguments, char *const *environment, size_t size, pid_t *pid);
 
 #endif

@@ -13,7 +13,6 @@
 #include "shared/caches.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
-#include "telemetry/publish.h"
 
 static size_t capacities[MOST_DEVICES]; /* the most reserved bytes for which HIP has memory, as far
                                          * as the library knows; 0: unknown */
@@ -139,7 +138,6 @@ void *block_request(size_t bytes, int device, bool shared, bool waits, hipError_
     block_expect_own(size, device);
     if (UNLIKELY(DOUBT(block_serves_no_class, block_size_is_exact(size))))
         fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
-    publish_event(BLOCK_ALLOCATED, request.address, size, device);
     eviction_after_new(device, size, waits);
     return request.address;
 }

@@ -14,7 +14,6 @@
 #include "shared/caches.h"
 #include "shared/ranges.h"
 #include "telemetry/counters.h"
-#include "telemetry/publish.h"
 
 static struct handle_map block_map = HANDLE_MAP(struct block);
 
@@ -208,18 +207,13 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
 
 /* Inlined into block_free, this function would cost each hit two instructions. */
 __attribute__((noinline)) hipError_t block_free_by_hip(struct block *block, void *address) {
-    const size_t size = block ? block->size : 0;
-    const int device = block ? block->device : 0;
     pthread_mutex_lock(&tables_lock);
     if (block)
         block_remove(block);
     else
         ranges_remove((uintptr_t)address);
     pthread_mutex_unlock(&tables_lock);
-    const hipError_t error = hip.Free(address);
-    if (block)
-        publish_event(BLOCK_FREED, block_address(block), size, device);
-    return error;
+    return hip.Free(address);
 }
 
 bool block_hip_has(const struct block *block) {

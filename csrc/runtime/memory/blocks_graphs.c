@@ -6,7 +6,6 @@
 #include "proof.h"
 #include "shared/caches.h"
 #include "telemetry/counters.h"
-#include "telemetry/publish.h"
 
 bool block_give_graph(void *address) {
     struct block *block = block_find(address);
@@ -71,6 +70,5 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
     if (!block)
         return address;
     block->graph = graph;
-    publish_event(BLOCK_ALLOCATED, address, size, device);
     return address;
 }

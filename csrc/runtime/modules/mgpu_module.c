@@ -21,7 +21,6 @@
 #include "telemetry/call.h"
 #include "telemetry/counters.h"
 #include "telemetry/keys.h"
-#include "telemetry/publish.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "telemetry/publish.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,15 +221,13 @@ static void end_module(struct module *module) {
 bool module_remove(struct module *module, struct removed_module *removed) {
     if (!module_is_known(module))
         return false;
-    *removed = (struct removed_module){module_handle(module), module->copy, module_cost(module),
-                                       module->device};
+    *removed = (struct removed_module){module_handle(module), module->copy};
     end_module(module);
     return true;
 }
 
 hipError_t module_unload_removed(const struct removed_module *removed) {
     const hipError_t error = hip.ModuleUnload(removed->handle);
-    publish_event(MODULE_UNLOADED, removed->handle, removed->bytes, removed->device);
     free(removed->copy);
     return error;
 }
@@ -260,7 +257,6 @@ bool module_insert(const struct load *load) {
         end_module(module);
     serve_image(module, load);
     pthread_mutex_unlock(&tables_lock);
-    publish_event(MODULE_LOADED, load->handle, module_cost(module), load->device);
     device_watch(load->device);
     bind_slot(load, module);
     return true;

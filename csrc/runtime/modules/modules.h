@@ -175,8 +175,6 @@ struct removed_module {
     hipModule_t handle;
     unsigned char *copy; /* the copy of the module's image, to be freed once HIP has unloaded the
                           * module */
-    size_t bytes;
-    int device;
 };
 
 /* Removes a module that the caller owns from the table. The caller must then unload the module from

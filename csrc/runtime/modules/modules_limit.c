@@ -18,7 +18,6 @@
 #include "shared/handles.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
-#include "telemetry/publish.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,5 @@
 #include "process/meeting.h"
 #include "atomics.h"
-#include "proof.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -35,8 +34,7 @@ static bool is_private(void) {
 /* Allocates the file's page first: a write to a page that the kernel cannot allocate would end the
  * process. */
 static void use_file(int opened) {
-    if (fstat(opened, &file) != 0 || !PROOF(meeting_is_of_this_user, is_private()) ||
-        fallocate(opened, 0, 0, sizeof *bell) != 0)
+    if (fstat(opened, &file) != 0 || !is_private() || fallocate(opened, 0, 0, sizeof *bell) != 0)
         return;
     void *page = mmap(NULL, sizeof *bell, PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
     if (page == MAP_FAILED)
@@ -91,7 +89,7 @@ void meeting_wait(uint32_t heard, uint64_t milliseconds) {
 /* The mapping keeps the locks too. */
 void meeting_forked(void) {
     if (bell != &own_bell)
-        PROOF_STEP(child_has_no_lock_of_its_parent, munmap(bell, sizeof *bell));
+        munmap(bell, sizeof *bell);
     if (is_open())
         close(descriptor);
     bell = &own_bell;

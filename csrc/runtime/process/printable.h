@@ -2,13 +2,11 @@
 #ifndef MGPU_RT_PRINTABLE_H
 #define MGPU_RT_PRINTABLE_H
 
-#include "proof.h"
-
 /* Returns the size of an ASCII, C1 or bidirectional control character at the start of a text.
  * Returns 0 for any other character, and at the end of the text. */
 static inline int control_bytes(const char *text) {
     const unsigned char *at = (const unsigned char *)text;
-    if (*at && DOUBT(character_controls_a_terminal, *at < ' ' || *at == 0x7f))
+    if (*at && (*at < ' ' || *at == 0x7f))
         return 1;
     if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)
         return 2;

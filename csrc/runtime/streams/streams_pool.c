@@ -15,7 +15,6 @@
 #include "streams/held.h"
 #include "streams/lazy_sync.h"
 #include "telemetry/counters.h"
-#include "telemetry/publish.h"
 
 enum { QUERIES_PER_CREATE = 2 };
 
@@ -175,9 +174,7 @@ static hipError_t destroy_taken(struct stream *stream) {
     PROOF_STEP(stream_is_unknown_before_hip_has_it, invalidate_taken(stream));
     if (!device_has_caches(device))
         return hipSuccess; /* a reset has ended the stream: HIP no longer has it */
-    const hipError_t error = hip.StreamDestroy(stream_handle(stream));
-    publish_event(STREAM_DESTROYED, stream->handle.key, 0, device);
-    return error;
+    return hip.StreamDestroy(stream_handle(stream));
 }
 
 /* Destroys streams of the device while the two queues contain more streams than the limit. Idle
@@ -315,7 +312,6 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         stream = device_has_caches(device) ? stream_insert(made.handle, device) : NULL;
         if (!stream) /* only HIP knows the stream */
             return made;
-        publish_event(STREAM_CREATED, made.handle, 0, device);
         device_watch(device);
         if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
             queue_those_of_threads();

@@ -396,10 +396,7 @@ def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
 def test_a_wrong_python_is_named_once(path: str) -> None:
     """If the named interpreter does not work, one line names the fault, and the library tries no
     second interpreter."""
-    line = only_line(good("unserved", MGPU_RT_MANAGER=f"{path},delay=0"))
-    assert f"'{path}' (MGPU_RT_MANAGER)" in line
-    assert line.count("(MGPU_RT_MANAGER)") == 1
-    assert "where the library is" not in line
+    assert f"({path}: " in only_line(good("unserved", MGPU_RT_MANAGER=f"{path},delay=0"))
 
 
 def test_an_interpreter_without_cffi_is_named() -> None:
@@ -413,34 +410,21 @@ def installation(directory: Path, *, note: str | None = None, lies: str = "build
     lib = directory / lies
     lib.mkdir(parents=True)
     shutil.copy(library(), lib)
-    if note:
+    if note is not None:
         (lib / "mgpu_rt.python").write_text(note + "\n")
     shutil.copytree(ROOT / "mgpu_rt", directory / "mgpu_rt", dirs_exist_ok=True)
     return lib / library().name
 
 
 def run_from(lib: Path, mode: str, **env: str) -> subprocess.CompletedProcess[str]:
-    clean = {k: v for k, v in promptly(**env).items() if v or k not in ("VIRTUAL_ENV",)}
-    return run_program([str(host()), str(lib), str(image()), KERNEL, mode], clean)
+    return run_program([str(host()), str(lib), str(image()), KERNEL, mode], promptly(**env))
 
 
-def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
-    """The library tries interpreters in this order: from mgpu-rt run, from the installation, from
-    VIRTUAL_ENV, from CONDA_PREFIX, from PATH. The library reports each interpreter that fails.
-
-    If the library finds the interpreter in VIRTUAL_ENV, CONDA_PREFIX or PATH, the library prints a
-    line.
-    """
-    bare = str(bare_python())
-    lib = installation(tmp_path / "elsewhere", note=bare)
-    venv = Path(sys.executable).parent.parent
-    env = {"MGPU_RT_VERBOSE": "0", "MGPU_RT_RUN_PYTHON": bare, "VIRTUAL_ENV": str(venv)}
-    result = run_from(lib, "served", **env)
-    assert f"the caches are managed by '{venv}/bin/python3' (VIRTUAL_ENV)" in result.stderr
-    nowhere = str(tmp_path)
-    result = run_from(lib, "unserved", **{**env, "VIRTUAL_ENV": nowhere, "PATH": nowhere})
-    line = only_line(result.stderr)
-    assert line.index("(mgpu-rt run)") < line.index("(where the library is)")
+def python_of(said: str) -> str:
+    """Returns the interpreter of the manager, as a program printed it."""
+    found = re.search(r"manager: Python \S+, process \d+, '(.+)'", said)
+    assert found, said
+    return found[1]
 
 
 @pytest.mark.parametrize("lies", ["build/lib", "mgpu_rt/lib"])
@@ -448,32 +432,44 @@ def test_the_note_beside_the_library_names_python(tmp_path: Path, lies: str) -> 
     """A build in a checkout and `make install` write the interpreter's path to the file
     mgpu_rt.python in the library's folder."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable, lies=lies)
-    nowhere = str(tmp_path)
-    env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_RUN_PYTHON": "", "VIRTUAL_ENV": "", "PATH": nowhere}
-    result = run_from(lib, "served", **env)
-    assert f"the caches are managed by '{sys.executable}' (where the library is)" in result.stderr
+    assert python_of(run_from(lib, "served", PATH=str(tmp_path)).stderr) == sys.executable
 
 
-def test_the_librarys_own_environment_serves(tmp_path: Path) -> None:
-    """The library of a wheel starts the manager in the same way as an installed library."""
-    venv = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
-    packages = next((venv / "lib").glob("python3*/site-packages"))
-    own = next(Path(sys.prefix, "lib").glob("python3*/site-packages"))
-    for file in own.glob("_cffi_backend*"):
-        (packages / file.name).symlink_to(file)
-    (packages / "mgpu_rt").symlink_to(ROOT / "mgpu_rt")
-    moved = packages / "copy"
-    moved.mkdir()
-    lib = installation(tmp_path / "other")
-    shutil.rmtree(moved)
-    (packages / "mgpu_rt").unlink()
-    shutil.copytree(lib.parent.parent.parent / "mgpu_rt", packages / "mgpu_rt")
-    (packages / "mgpu_rt" / "lib").mkdir()
-    shutil.move(lib, packages / "mgpu_rt" / "lib" / lib.name)
-    result = run_from(packages / "mgpu_rt" / "lib" / lib.name, "served", PATH="")
-    assert f"managed by '{venv}/bin/python3" in result.stderr
-    assert "(where the library is)" in result.stderr
+@pytest.mark.parametrize("quote", [None, "", "'", '"'])
+def test_the_command_that_pip_installed_names_python(tmp_path: Path, quote: str | None) -> None:
+    """pip writes the interpreter's path into the first line of the command mgpu-rt. If the path is
+    long or contains a space, the second line contains the path, in quotes or not."""
+    lib = installation(tmp_path / "lib" / "python3" / "site-packages", lies="mgpu_rt/lib")
+    (tmp_path / "bin").mkdir()
+    script = f'#!/bin/sh\n{3 * chr(39)}exec\' {quote}{sys.executable}{quote} "$0" "$@"\n'
+    if quote is None:
+        script = f"#!{sys.executable}\nimport sys\n"
+    (tmp_path / "bin" / "mgpu-rt").write_text(script)
+    assert python_of(run_from(lib, "served", PATH="").stderr) == sys.executable
+
+
+@pytest.mark.parametrize("note", [None, "/nowhere/python3"])
+def test_no_other_python_runs_than_the_recorded_one(tmp_path: Path, note: str | None) -> None:
+    """If the recorded interpreter is gone, one line says so, also at a limit without any option,
+    and the library evicts."""
+    lib = installation(tmp_path / "a" / "b" / "c" / "d", note=note)
+    venv = Path(sys.executable).parent.parent
+    env = when_needed(MGPU_RT_MODULE_LIMIT="10K", MGPU_RT_VERBOSE="", VIRTUAL_ENV=str(venv))
+    command = [str(host()), str(lib), str(image()), KERNEL, "unserved"]
+    result = run_program(command, env)
+    assert result.stdout == "ok\n", result.stderr
+    assert f"({note or 'none'}: " in only_line(result.stderr)
+
+
+def test_python_decides_at_a_limit_with_ld_preload_alone(tmp_path: Path) -> None:
+    """After `make`, a program that is preloaded with the library reaches its limit, and no other
+    option is set: the recorded Python decides. The program's environment has no Python."""
+    env = when_needed(
+        LD_PRELOAD=str(library()), MGPU_RT_MODULE_LIMIT="10K", PATH="/nowhere", HOME=str(tmp_path)
+    )
+    said = run_program([str(host()), str(library()), str(image()), KERNEL, "served"], env).stderr
+    noted = (ROOT / "build" / "lib" / "mgpu_rt.python").read_text().strip()
+    assert python_of(said) == os.environ.get("MGPU_RT_TEST_PYTHON", noted)
 
 
 def test_a_package_of_another_version_is_named(tmp_path: Path) -> None:

@@ -11,18 +11,11 @@ from mgpu_rt.manager import (
     Caches,
     Decision,
     DefaultPolicy,
-    Event,
-    EventKind,
     Evict,
-    Kind,
     Limits,
-    Memory,
     Pin,
     Policy,
 )
-from mgpu_rt.manager._memory_cache import MemoryCache
-from mgpu_rt.manager._mirror import Mirror
-from mgpu_rt.manager._module_cache import ModuleCache
 from tests.support import child
 from tests.support.child import POLICIES, Mgpu
 from tests.support.images import code_object
@@ -44,68 +37,34 @@ def variant(number: int) -> bytes:
 
 
 class World:
-    """Imitates the library without a device. The class has a table of objects, a clock, and one of
-    the policy's caches."""
+    """Imitates the library without a device: a table of modules and a clock."""
 
-    def __init__(self, kind: Kind) -> None:
-        self.kind = kind
-        self.table: dict[int, CachedObject] = {}
+    def __init__(self) -> None:
+        self.modules: dict[int, CachedObject] = {}
         self.limit = 1000
-        self.free: dict[int, int] = {}
         self.now = 100.0
-        self.events: list[Event] = []
-        self.asked = 0
-        made = {Kind.MODULE: ModuleCache, Kind.BLOCK: MemoryCache}
-        self.cache: Mirror = made[kind](self)  # type: ignore[arg-type]
-        self.cache.clock = lambda: self.now
+        self.policy = DefaultPolicy(lambda: self.now)
 
-    # The queries that the cache makes (mgpu_rt.manager.Caches).
+    def load(self, *handles: int, size: int = 100, uses: int = 1) -> None:
+        for handle in handles:
+            self.modules[handle] = CachedObject(handle, size, uses, 0, True)
 
-    def read(self) -> list[CachedObject]:
-        self.asked += 1
-        return list(self.table.values())
-
-    modules = streams = blocks = read
-
-    def limits(self) -> Limits:
-        return Limits(self.limit, 32, {})
-
-    def memory(self, device: int) -> Memory | None:
-        return Memory(self.free[device], 1000) if device in self.free else None
-
-    # The actions of the program.
-
-    def get(self, handle: int, size: int = 100, device: int = 0, *, told: bool = True) -> None:
-        self.table[handle] = CachedObject(handle, size, 1, device, True)
-        if told:
-            self.tell(2 * self.kind, handle, size, device)
-
-    def use(self, handle: int, times: int = 1, *, held: bool = False) -> None:
-        old = self.table[handle]
-        self.table[handle] = old._replace(uses=old.uses + times, held=held)
+    def use(self, handle: int, times: int) -> None:
+        old = self.modules[handle]
+        self.modules[handle] = old._replace(uses=old.uses + times)
 
     def drop(self, *handles: int) -> None:
         for handle in handles:
-            self.table[handle] = self.table[handle]._replace(held=False)
+            self.modules[handle] = self.modules[handle]._replace(held=False)
 
-    def give_back(self, handle: int) -> None:
-        old = self.table.pop(handle)
-        self.tell(2 * self.kind + 1, handle, old.bytes, old.device)
-
-    def tell(self, what: int, handle: int, size: int, device: int) -> None:
-        self.events.append(Event(EventKind(what), handle, size, device, 0))
-
-    # The decisions of the cache.
-
-    def turn(self, seconds: float = 1.0, *, complete: bool = True) -> list[Decision]:
-        """Advances the clock, lets the cache decide, and executes the evictions."""
+    def turn(self, seconds: float = 1.0) -> list[Decision]:
+        """Advances the clock, lets the policy decide, and executes the evictions."""
         self.now += seconds
-        events, self.events = self.events, []
-        self.cache.note(events, complete)
-        decisions = list(self.cache.decide())
+        caches = Caches(list(self.modules.values()), [], [], Limits(self.limit, 32, {}))
+        decisions = list(self.policy.decide(caches))
         for decision in decisions:
-            if isinstance(decision, Evict) and not self.table[decision.handle].held:
-                self.give_back(decision.handle)
+            if isinstance(decision, Evict):
+                assert not self.modules.pop(decision.handle).held
         return decisions
 
 
@@ -117,67 +76,24 @@ def pins(decisions: Iterable[Decision]) -> dict[int, bool]:
     return {d.handle: d.pinned for d in decisions if isinstance(d, Pin)}
 
 
-def test_a_mirror_follows_the_events() -> None:
-    world = World(Kind.MODULE)
-    for handle in (1, 2, 3):
-        world.get(handle)
-    world.tell(EventKind.STREAM_CREATED, 9, 100, 0)
-    world.turn()
-    assert [entry.handle for entry in world.cache] == [1, 2, 3]
-    world.give_back(2)
-    world.turn()
-    assert (len(world.cache), 2 in world.cache) == (2, False)
-
-
-def test_a_mirror_is_put_right_where_events_were_lost() -> None:
-    world = World(Kind.MODULE)
-    world.get(1)
-    world.turn()
-    world.get(2, told=False)
-    del world.table[1]
-    world.turn(0.1, complete=False)
-    assert [entry.handle for entry in world.cache] == [2]
-
-
-def test_looks_are_rare_while_nothing_happens() -> None:
-    world = World(Kind.MODULE)
-    world.get(1)
-    world.drop(1)
-    for _ in range(100):
-        world.turn(1.0)
-    assert world.asked <= 13
-    world.asked = 0
-    for _ in range(10):
-        world.get(2)
-        world.give_back(2)
-        world.turn(0.02)
-    assert world.asked <= 1
-
-
 def test_modules_that_come_back_are_pinned() -> None:
     """Many modules that are used once do not evict a module that is used repeatedly."""
-    world = World(Kind.MODULE)
-    world.get(1)
-    world.get(2)
+    world = World()
+    world.load(1, 2)
     world.drop(1, 2)
     world.turn()
     world.use(1, 10)
-    decisions = world.turn(10)
-    assert pins(decisions) == {1: True}
-    for handle in range(10, 20):
-        world.get(handle)
-        world.drop(handle)
-    decisions = world.turn()
-    assert 1 not in evictions(decisions)
-    assert world.table[1]
+    assert pins(world.turn()) == {1: True}
+    world.load(*range(10, 20))
+    world.drop(*range(10, 20))
+    assert 1 not in evictions(world.turn())
+    assert 1 in world.modules
 
 
 def test_pins_end_when_modules_no_longer_come_back() -> None:
-    world = World(Kind.MODULE)
-    world.get(1)
-    world.use(1, 10)
-    decisions = world.turn()
-    assert pins(decisions) == {1: True}
+    world = World()
+    world.load(1, uses=11)
+    assert pins(world.turn()) == {1: True}
     seen: dict[int, bool] = {}
     for _ in range(20):
         seen.update(pins(world.turn(10)))
@@ -185,60 +101,44 @@ def test_pins_end_when_modules_no_longer_come_back() -> None:
 
 
 def test_pins_take_half_of_the_limit_at_most() -> None:
-    world = World(Kind.MODULE)
+    world = World()
     for handle in range(1, 11):
-        world.get(handle, 100)
-        world.use(handle, 10 + handle)
+        world.load(handle, uses=10 + handle)
     assert pins(world.turn()) == dict.fromkeys((6, 7, 8, 9, 10), True)
 
 
 def test_surplus_modules_leave_least_recently_used_first() -> None:
     """If the modules exceed the limit, the policy first evicts the modules that the program has not
     used for the longest time."""
-    world = World(Kind.MODULE)
+    world = World()
     for handle in range(1, 13):
-        world.get(handle)
+        world.load(handle)
         world.drop(handle)
         world.turn()
-    assert set(world.table) == set(range(3, 13))
+    assert set(world.modules) == set(range(3, 13))
 
 
 def test_held_things_do_not_leave() -> None:
-    world = World(Kind.MODULE)
+    world = World()
     world.limit = 100
-    for handle in range(1, 6):
-        world.get(handle)
+    world.load(*range(1, 6))
     assert evictions(world.turn()) == []
 
 
-def test_blocks_go_back_where_the_device_is_short() -> None:
-    world = World(Kind.BLOCK)
-    world.free = {0: 20, 1: 500}
-    for handle, device in ((1, 0), (2, 0), (3, 0), (4, 1)):
-        world.get(handle, 20, device)
+def test_a_handle_that_comes_again_starts_anew() -> None:
+    """HIP may give a new module the handle of an unloaded one."""
+    world = World()
+    world.load(1, uses=11)
+    assert pins(world.turn()) == {1: True}
+    del world.modules[1]
     world.turn()
-    assert world.cache.reserved(0) == 60  # type: ignore[attr-defined]
-    world.drop(1, 2, 4)
-    world.turn(1)
-    assert set(world.table) == {1, 2, 3, 4}  # the policy used these a moment ago
-    world.turn(30)
-    assert set(world.table) == {3, 4}
-
-
-def test_blocks_stay_where_the_driver_does_not_say() -> None:
-    world = World(Kind.BLOCK)
-    world.get(1)
-    world.drop(1)
-    for _ in range(10):
-        assert world.turn(30) == []
+    world.load(1)
+    assert pins(world.turn()) == {}
 
 
 def test_shipped_policy_keeps_to_the_protocol() -> None:
-    world = World(Kind.MODULE)
-    caches: Caches = world
-    policy: Policy = DefaultPolicy(caches)
+    policy: Policy = DefaultPolicy()
     assert isinstance(policy, Policy)
-    assert list(policy.decide([Event(EventKind.MODULE_LOADED, 1, 10, 0, 0)], False)) == []
 
 
 # ---- the cache in the library -----------------------------------------------------------------

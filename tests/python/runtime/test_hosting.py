@@ -256,7 +256,7 @@ def test_a_python_without_cffi_is_named() -> None:
 def test_a_missing_python_is_named() -> None:
     done = run("runtimes:PassAll", MGPU_RT_MANAGER="/bin/true")
     assert done.returncode == 1
-    assert "'/bin/true' (MGPU_RT_MANAGER): it is not Python 3.10 or later" in done.stderr
+    assert "'/bin/true' (it is not Python 3.10 or later)" in done.stderr
 
 
 def test_a_runtime_needs_no_manager() -> None:

@@ -60,6 +60,7 @@ def test_a_wheel_has_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path
     assert {
         "libmlir_rocm_runtime.so",
         "libmgpu_rt_sparse.so",
+        "libmgpu_rt_python.so",
         "libhsakmt.so.1",
         "mgpu_rt.h",
         "mgpu_rt.pc",

@@ -81,6 +81,7 @@ def test_two_libraries_in_a_process_share_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "build" / "lib"
     folder.mkdir(parents=True)
     copy = shutil.copy(library(), folder)
+    (tmp_path / "mgpu_rt").symlink_to(ROOT / "mgpu_rt")
     env = environment(**SETTINGS["recorded"], HIPSTUB_MODE="fast")
     env["MGPU_RT_MANAGER"] = f"{sys.executable},delay=0"
     env |= {"MGPU_RT_STATS": "same", "MGPU_RT_TRACE": "same"}

@@ -23,7 +23,7 @@ RUNTIME = CSRC / "runtime"
 #: The layers from top to bottom; "" means csrc/runtime itself. A file may include headers of its
 #: own folder and of the folders that follow in the list.
 LAYERS = (
-    *("abi", "python", "telemetry/recording", "manager"),
+    *("abi", "telemetry/recording", "manager"),
     *("graphs", "sparse", "launch", "memory", "modules", "streams"),
     *("shared", "driver", "modules/image", "telemetry", "process", ""),
 )

@@ -6,12 +6,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from mgpu_rt.manager import Caches, Decision, Event, Evict, Kind, Limit, Pin
+from mgpu_rt.manager import Caches, Decision, Evict, Kind, Limit, Pin
 
 
 def note(**what: object) -> None:
@@ -24,39 +23,30 @@ def note(**what: object) -> None:
 class PinAll:
     """Pins every module and writes to the log: nothing is evicted."""
 
-    def __init__(self, caches: Caches) -> None:
-        self.caches = caches
-        self.turns = 0
+    turns = 0
 
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+    def decide(self, caches: Caches) -> Iterable[Decision]:
         self.turns += 1
         note(
-            events=[[e.what.name, e.handle, e.bytes, e.device] for e in events],
-            complete=complete,
-            modules=len(self.caches.modules()),
-            streams=len(self.caches.streams()),
-            blocks=[list(block) for block in self.caches.blocks()],
-            limits=self.caches.limits().module_bytes,
-            memory=list(self.caches.memory(0) or ()),
+            modules=[list(module) for module in caches.modules],
+            streams=len(caches.streams),
+            blocks=[list(block) for block in caches.blocks],
+            limits=caches.limits.module_bytes,
         )
-        for module in self.caches.modules():
+        for module in caches.modules:
             yield Pin(module.handle)
 
 
 class EvictAll(PinAll):
-    """Evicts every module that it can, and modules that do not exist."""
+    """Evicts every object that it can, and objects that do not exist."""
 
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+    def decide(self, caches: Caches) -> Iterable[Decision]:
         yield Evict(Kind.MODULE, 0xDEAD)
         yield Evict(Kind.STREAM, 0)
         yield Evict(Kind.BLOCK, 2**64 - 1)
         yield Pin(0xDEAD)
         note(evicts=True)
-        for kind, things in (
-            (Kind.MODULE, self.caches.modules()),
-            (Kind.STREAM, self.caches.streams()),
-            (Kind.BLOCK, self.caches.blocks()),
-        ):
+        for kind, things in zip(Kind, caches[:3], strict=True):
             for thing in things:
                 yield Evict(kind, thing.handle)
 
@@ -64,52 +54,55 @@ class EvictAll(PinAll):
 class Limits(PinAll):
     """Limits the cache to one stream and a little memory."""
 
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+    def decide(self, caches: Caches) -> Iterable[Decision]:
         yield Limit(Kind.STREAM, 1)
         yield Limit(Kind.MODULE, 1 << 20)
         yield Limit(Kind.BLOCK, 1 << 20, 0)
         yield Limit(Kind.BLOCK, 1 << 20, 99)
-        limits = self.caches.limits()
+        limits = caches.limits
         note(module_bytes=limits.module_bytes, streams=limits.streams, memory=limits.memory)
 
 
 class Chatty(PinAll):
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+    """Prints more lines in its first turn than fit into one answer."""
+
+    def decide(self, caches: Caches) -> Iterable[Decision]:
         if self.turns == 0:
-            print("to nobody, unless asked")
             print("to the program's stderr", file=sys.stderr)
-            self.caches.say("said")
+            for number in range(300):
+                print("line", number)
+            print("said")
         self.turns += 1
         return ()
 
 
 class RaisesAtOnce:
-    def __init__(self, caches: Caches) -> None:
+    def __init__(self) -> None:
         raise ValueError("no policy today")
 
 
 class RaisesLater(PinAll):
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+    def decide(self, caches: Caches) -> Iterable[Decision]:
         raise ZeroDivisionError("what is one by nothing?")
 
 
 class Nonsense(PinAll):
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+    def decide(self, caches: Caches) -> Iterable[Decision]:
         return ["evict everything"]  # type: ignore[list-item]
 
 
 class Exits(PinAll):
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+    def decide(self, caches: Caches) -> Iterable[Decision]:
         sys.exit(3)
 
 
 class Dies(PinAll):
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+    def decide(self, caches: Caches) -> Iterable[Decision]:
         os._exit(3)
 
 
 class Hangs(PinAll):
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+    def decide(self, caches: Caches) -> Iterable[Decision]:
         note(hangs=True)
         time.sleep(3600)
         return ()
@@ -118,31 +111,17 @@ class Hangs(PinAll):
 class HoldsTheGil(PinAll):
     """A policy that holds the GIL in one bytecode that does not end."""
 
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+    def decide(self, caches: Caches) -> Iterable[Decision]:
         note(hangs=True)
         sum(range(10**15))
         return ()
 
 
-class Threads(PinAll):
-    """Queries the library from many threads at once."""
+class DecidesWithoutEnd(PinAll):
+    """Evicts every stream many times, so that the library carries out decisions at any time."""
 
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
-        threads = [threading.Thread(target=self.caches.modules) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        note(threads=len(threads))
-        return ()
-
-
-class AsksForEver(PinAll):
-    """Queries the library and evicts streams at every moment, even at the end of the program."""
-
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
-        note(asks=True)
-        while True:
-            self.caches.memory(0)
-            for stream in self.caches.streams():
+    def decide(self, caches: Caches) -> Iterable[Decision]:
+        note(decides=True)
+        for _ in range(40_000):
+            for stream in caches.streams:
                 yield Evict(Kind.STREAM, stream.handle)

@@ -1,11 +1,13 @@
-/* One binary serves Python 3.10 to 3.13: all of these versions have the same layout of PyPreConfig,
- * and accept the flags from before 3.8. All functions are looked up by name, because nothing links
- * to libpython. */
-#include "python/host.h"
-#include "manager/interpreter.h"
-#include "process/mapped.h"
+/* libmgpu_rt_python.so: runs a Python interpreter in the program for MGPU_RT_RUNTIME.
+ *
+ * One binary serves Python 3.10 and later: all of these versions have the same layout of
+ * PyPreConfig, and accept the flags from before 3.8. All functions are looked up by name, because
+ * nothing links to libpython. */
+#include "abi/python_plugin.h"
+#include "stack.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,9 @@
 #include <unistd.h>
 #include <wchar.h>
 
-enum { TRIED = 1024, OLDEST_MINOR = 10, OWN = 6 };
+static const struct python_host *host;
+
+enum { OLDEST_MINOR = 10 };
 
 /* The members of CPython's PyPreConfig. A newer CPython may write more members, into `room`. */
 struct preconfig {
@@ -70,18 +74,18 @@ static bool find_present(struct python *out) {
     char path[PATH_MAX];
     if (dlsym(RTLD_DEFAULT, "Py_IsInitialized"))
         return find_functions(RTLD_DEFAULT, out);
-    void *library = mapped_library("libpython3.", path, sizeof path);
+    void *library = host->mapped_library("libpython3.", path, sizeof path);
     return library && find_functions(library, out);
 }
 
-void *python_let_go(void) {
+static void *let_go(void) {
     struct python py;
     if (!find_present(&py) || !py.Py_IsInitialized() || !py.PyGILState_Check())
         return NULL;
     return py.PyEval_SaveThread();
 }
 
-void python_take_back(void *gil) {
+static void take_back(void *gil) {
     struct python py;
     if (gil && find_present(&py))
         py.PyEval_RestoreThread(gil);
@@ -158,27 +162,17 @@ static void start(void *library, const struct python *py, const char *program) {
 }
 
 static void start_own(struct python *out) {
-    struct environment_snapshot around;
-    struct interpreter interpreter;
-    char tried[TRIED] = "";
-    void *library;
-    int step = 0;
-    size_t used = 0;
-    environment_snapshot_read(&around);
-    while (interpreter_next(&around, &step, &interpreter)) {
-        const char *reason = open_interpreter(interpreter.path, &library, out);
-        if (!reason) {
-            start(library, out, interpreter.path);
-            return;
-        }
-        const int added = snprintf(tried + used, sizeof tried - used, "%s'%s' (%s): %s",
-                                   used ? "; " : "", interpreter.path, interpreter.because, reason);
-        used += added > 0 ? (size_t)added : 0;
-        if (used >= sizeof tried)
-            used = sizeof tried - 1; /* the text is cut off at the buffer's size */
+    char path[PATH_MAX] = "", text[PATH_MAX + 128];
+    void *library = NULL;
+    const char *reason = host->interpreter_find(path) ? open_interpreter(path, &library, out)
+                                                      : "neither make nor pip has recorded one";
+    if (reason) {
+        snprintf(text, sizeof text, "'%s' (%s)", path, reason);
+        fail("found no Python to load into the program: set MGPU_RT_MANAGER to one with a "
+             "libpython. ",
+             text);
     }
-    fail("found no Python to load into the program: set MGPU_RT_MANAGER to one with a libpython. ",
-         tried);
+    start(library, out, path);
 }
 
 /* ---- the class ---- */
@@ -187,19 +181,6 @@ static void start_own(struct python *out) {
 static void write_hex(char *out, const char *text) {
     for (; *text; text++)
         out += sprintf(out, "%02x", (unsigned char)*text);
-}
-
-/* Finds the functions of mgpu_rt.h that Python calls; looks them up by name, because their layer is
- * above this file's layer. */
-static bool find_own(unsigned long out[OWN]) {
-    static const char *const names[OWN] = {"mgpu_rt_native",     "mgpu_rt_intercept",
-                                           "mgpu_rt_report",     "mgpu_rt_hip_path",
-                                           "mgpu_rt_image_name", "mgpu_rt_event_flags"};
-    Dl_info found;
-    void *self = dladdr(names, &found) ? dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    for (int i = 0; self && i < OWN; i++)
-        out[i] = (unsigned long)dlsym(self, names[i]);
-    return self != NULL;
 }
 
 /* Imports the package mgpu_rt to which this library belongs. While Python imports mgpu_rt, the
@@ -220,21 +201,19 @@ static bool run_package(const struct python *py, const char *wanted, bool owned)
         "        from mgpu_rt.runtime import _host\n"
         "    finally:\n"
         "        known or sys.path.remove(home)\n"
-        "    _host.start(wanted, %d, '" MGPU_RT_VERSION "', (%lu, %lu, %lu, %lu, %lu, %lu))\n"
+        "    _host.start(wanted, %d, '%s', (%lu, %lu, %lu, %lu, %lu, %lu))\n"
         "_mgpu_rt(*(bytes.fromhex(h).decode('utf-8', 'surrogateescape') for h in ('%s', '%s')))\n"
         "del _mgpu_rt\n";
     char home[PATH_MAX], home_hex[2 * PATH_MAX + 1] = "";
     char *name_hex = calloc(2, strlen(wanted) + 1), *text = NULL;
-    if (!mapped_home(home, sizeof home))
+    if (!host->mapped_home(home, sizeof home))
         fail("the folder of the package mgpu_rt is not known", "");
     write_hex(home_hex, home);
     if (name_hex)
         write_hex(name_hex, wanted);
-    unsigned long own[OWN];
-    if (!find_own(own))
-        fail("the library does not find its own functions", "");
-    if (!name_hex || asprintf(&text, code, owned, own[0], own[1], own[2], own[3], own[4], own[5],
-                              home_hex, name_hex) < 0)
+    const unsigned long *const own = host->functions;
+    if (!name_hex || asprintf(&text, code, owned, host->version, own[0], own[1], own[2], own[3],
+                              own[4], own[5], home_hex, name_hex) < 0)
         fail("no memory", "");
     const int gil = py->PyGILState_Ensure();
     const bool good = py->PyRun_SimpleString(text) == 0;
@@ -244,8 +223,10 @@ static bool run_package(const struct python *py, const char *wanted, bool owned)
     return good;
 }
 
-void python_host(const char *wanted) {
+static bool create(const char *wanted) {
     struct python py;
+    if (!stack_has_room())
+        return false;
     const bool present = find_present(&py);
     if (present && !py.Py_IsInitialized())
         fail("the program's interpreter has not started, or is over", "");
@@ -253,4 +234,13 @@ void python_host(const char *wanted) {
         start_own(&py);
     if (!run_package(&py, wanted, !present))
         fail("the program ends, because this runtime could not be made: ", wanted);
+    return true;
+}
+
+__attribute__((visibility("default"))) python_entry mgpu_rt_python;
+
+const struct python_plugin *mgpu_rt_python(const struct python_host *of_runtime) {
+    static const struct python_plugin plugin = {let_go, take_back, create};
+    host = of_runtime;
+    return &plugin;
 }

@@ -1,0 +1,237 @@
+/* The C half of mgpu_rt._runtime, through which a runtime in Python answers a program's calls.
+ *
+ * The cffi module includes this file (mgpu_rt/runtime/_build.py) after it has defined PLAIN_ABI,
+ * which lists the functions of csrc/abi.def with Python's types:
+ *
+ *     FN  (result, name, (parameters), (arguments), member that says whether the result is LOST)
+ *     VOID(        name, (parameters), (arguments))
+ *
+ * Handles and addresses are integers of a pointer's size, because x86-64 passes integers and
+ * pointers in the same registers. Python therefore gets ints, and cffi creates no objects for
+ * them.
+ *
+ * Each function has three functions here. `on_NAME` is Python's, which cffi defines. `NAME` calls
+ * the library's own function. `enter_NAME` replaces the library's function, and calls `on_NAME`. If
+ * a method calls the function that it overrides, `enter_NAME` passes the call to the library, so
+ * the method does not recurse. */
+#include "stack.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef void (*mgpu_rt_function)(void);
+
+/* ---- the library's functions; until use_library, these stand-ins ---- */
+
+/* Reports that a program calls a method of a runtime that is not installed. */
+static uintptr_t absent(void) {
+    static bool said;
+    if (!__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+        fputs("mgpu_rt: a runtime's method was called while it is no program's, and nothing is "
+              "done: see mgpu_rt.intercept\n",
+              stderr);
+    return 0;
+}
+static void absent_report(const char *call, int error) {
+    (void)call, (void)error;
+    (void)absent();
+}
+static const char *absent_path(void) {
+    return "";
+}
+static unsigned long long absent_name(const void *image, char *name, size_t size) {
+    (void)image;
+    if (size)
+        *name = 0;
+    return 0;
+}
+static unsigned absent_flags(void) {
+    return 2;
+}
+
+static mgpu_rt_function (*find)(const char *);
+static int (*set_override)(const char *, mgpu_rt_function);
+static void (*report)(const char *, int) = absent_report;
+static const char *(*hip_path)(void) = absent_path;
+static unsigned long long (*name_of_image)(const void *, char *, size_t) = absent_name;
+static unsigned (*event_flags)(void) = absent_flags;
+
+#define FN(result, name, params, args, member)                                                     \
+    static mgpu_rt_function own_##name = (mgpu_rt_function)absent;                                 \
+    static result name params {                                                                    \
+        return ((result(*) params)own_##name)args;                                                 \
+    }
+#define VOID(name, params, args)                                                                   \
+    static mgpu_rt_function own_##name = (mgpu_rt_function)absent;                                 \
+    static void name params {                                                                      \
+        ((void(*) params)own_##name) args;                                                         \
+    }
+PLAIN_ABI(FN, VOID)
+#undef FN
+#undef VOID
+
+/* ---- calls of Python ---- */
+
+/* Python handles a method's exception (_adapters.py). The handler may also fail, for lack of memory
+ * or stack. cffi then returns LOST. For a void function cffi returns 0, because the method's
+ * adapter returns 1 on success. The program would continue without the call, so it ends. Inside
+ * `with intercept(...)`, the end of the `with` block raises RuntimeError instead. */
+#define LOST INT32_MIN
+
+static int lost, ends_program;
+static __thread bool inside; /* of a method, on this thread */
+
+static void end_program(int status) {
+    fflush(stdout);
+    _exit(status);
+}
+
+static void say_lost(void) {
+    fputs("mgpu_rt: a method of a runtime in Python has failed, and Python could not say how: it "
+          "has no memory, or no depth of calls left\n",
+          stderr);
+}
+
+static void lose(void *value, size_t size) {
+    say_lost();
+    if (ends_program)
+        end_program(1);
+    lost = 1;
+    memset(value, 0, size);
+}
+
+#define FN(result, name, params, args, member)                                                     \
+    static result on_##name params;                                                                \
+    static result enter_##name params {                                                            \
+        if (inside || !stack_has_room())                                                           \
+            return name args;                                                                      \
+        inside = true;                                                                             \
+        result answer = on_##name args;                                                            \
+        inside = false;                                                                            \
+        if (answer member == (__typeof__(answer member))LOST)                                      \
+            lose(&answer, sizeof answer);                                                          \
+        return answer;                                                                             \
+    }
+#define VOID(name, params, args)                                                                   \
+    static int on_##name params;                                                                   \
+    static void enter_##name params {                                                              \
+        if (inside || !stack_has_room()) {                                                         \
+            name args;                                                                             \
+            return;                                                                                \
+        }                                                                                          \
+        inside = true;                                                                             \
+        int answer = on_##name args;                                                               \
+        inside = false;                                                                            \
+        if (!answer)                                                                               \
+            lose(&answer, sizeof answer);                                                          \
+    }
+PLAIN_ABI(FN, VOID)
+#undef FN
+#undef VOID
+
+/* glibc's exit may be called by one of its handlers: it continues with the remaining handlers. */
+static int status_at_end;
+static void replace_status(int status, void *nothing) {
+    (void)nothing;
+    if (status == 0)
+        exit(status_at_end);
+}
+static void change_status(int status) {
+    if (status_at_end == 0 && status != 0)
+        on_exit(replace_status, NULL);
+    status_at_end = status;
+}
+
+static int on_end(void);
+static void enter_end(void) {
+    if (stack_has_room() && !on_end()) {
+        say_lost();
+        change_status(1);
+    }
+}
+
+static int on_out_of_memory(int device, size_t size);
+static void enter_out_of_memory(int device, size_t size) {
+    const bool before = inside; /* of the method that allocates */
+    if (!stack_has_room())
+        return;
+    inside = true;
+    int answer = on_out_of_memory(device, size);
+    inside = before;
+    if (!answer)
+        lose(&answer, sizeof answer);
+}
+
+/* ---- what Python calls ---- */
+
+#define FN(result, name, params, args, member) {#name, &own_##name, (mgpu_rt_function)enter_##name},
+#define VOID(name, params, args) {#name, &own_##name, (mgpu_rt_function)enter_##name},
+static const struct {
+    const char *name;
+    mgpu_rt_function *own, callback;
+} functions[] = {PLAIN_ABI(FN, VOID){"end", NULL, enter_end},
+                 {"out_of_memory", NULL, (mgpu_rt_function)enter_out_of_memory}};
+#undef FN
+#undef VOID
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+/* Binds to a library. The arguments are the addresses of mgpu_rt_native, mgpu_rt_intercept,
+ * mgpu_rt_report, mgpu_rt_hip_path, mgpu_rt_image_name and mgpu_rt_event_flags. */
+static void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report_, uintptr_t path,
+                        uintptr_t image_name_, uintptr_t event_flags_) {
+    find = (mgpu_rt_function (*)(const char *))native;
+    set_override = (int (*)(const char *, mgpu_rt_function))intercept;
+    report = (void (*)(const char *, int))report_;
+    hip_path = (const char *(*)(void))path;
+    name_of_image = (unsigned long long (*)(const void *, char *, size_t))image_name_;
+    event_flags = (unsigned (*)(void))event_flags_;
+    for (int i = 0; i < FUNCTIONS; i++)
+        if (functions[i].own)
+            *functions[i].own = find(functions[i].name);
+}
+
+static void override(const char *name, bool on) {
+    for (int i = 0; set_override && i < FUNCTIONS; i++)
+        if (strcmp(name, functions[i].name) == 0)
+            set_override(name, on ? functions[i].callback : NULL);
+}
+
+static uint64_t image_name(uintptr_t image, char *name, size_t size) {
+    return name_of_image((const void *)image, name, size);
+}
+
+/* Looks a handle up in HIP, if `look_up` is not 0. A question would read what a dead handle points
+ * to. The functions below ask HIP's questions at each hit, in 0.2 µs instead of ctypes' 1.5. */
+static int look_up_handle(uintptr_t look_up, uintptr_t handle) {
+    int device;
+    return look_up ? ((int (*)(void *, int *))look_up)((void *)handle, &device) : 0;
+}
+static int ask_handle(uintptr_t look_up, uintptr_t query, uintptr_t handle) {
+    const int error = look_up_handle(look_up, handle);
+    return error ? error : ((int (*)(void *))query)((void *)handle);
+}
+static int ask_flags(uintptr_t look_up, uintptr_t get_flags, uintptr_t handle) {
+    unsigned flags = 0;
+    int error = look_up_handle(look_up, handle);
+    error = error ? error : ((int (*)(void *, unsigned *))get_flags)((void *)handle, &flags);
+    return error ? -error : (int)flags;
+}
+static int ask_device(uintptr_t get_device) {
+    int device = 0;
+    return ((int (*)(int *))get_device)(&device) == 0 ? device : 0;
+}
+static uint64_t ask_number(uintptr_t get_attribute, int attribute, uintptr_t address) {
+    uint64_t number = 0;
+    int (*const get)(void *, int, void *) = (int (*)(void *, int, void *))get_attribute;
+    return get(&number, attribute, (void *)address) == 0 ? number : 0;
+}
+
+/* Compares the first bytes first: they say that there are as many as there were. */
+static int lies_at(uintptr_t address, const char *content, size_t size) {
+    const size_t head = size < 64 ? size : 64;
+    return memcmp((const void *)address, content, head) == 0 &&
+           memcmp((const void *)address, content, size) == 0;
+}

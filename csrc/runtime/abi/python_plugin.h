@@ -1,0 +1,35 @@
+/* Declares the functions that the runtime and libmgpu_rt_python.so (csrc/python) exchange. The
+ * runtime opens that library only if MGPU_RT_RUNTIME is set, and both are of one version. */
+#ifndef MGPU_RT_PYTHON_PLUGIN_H
+#define MGPU_RT_PYTHON_PLUGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The functions of the runtime that csrc/python uses. */
+struct python_host {
+    const char *version;
+    void *(*mapped_library)(const char *prefix, char *path, size_t size); /* process/mapped.h */
+    bool (*mapped_home)(char *path, size_t size);
+    bool (*interpreter_find)(char *path); /* process/interpreter.h */
+    /* The addresses of mgpu_rt_native, mgpu_rt_intercept, mgpu_rt_report, mgpu_rt_hip_path,
+     * mgpu_rt_image_name and mgpu_rt_event_flags, for Python. */
+    unsigned long functions[6];
+};
+
+struct python_plugin {
+    /* Releases the GIL if the calling thread holds it; take_back acquires the GIL again. */
+    void *(*let_go)(void);
+    void (*take_back)(void *gil);
+    /* Creates the class that `wanted` names, in the interpreter that the program contains, or else
+     * in a new one. The class's methods replace the library's functions. Returns false if the
+     * thread has too little stack for Python. On any other failure, prints the reason and ends the
+     * program with status 1. A user who requests a runtime does not want the program to run without
+     * it. One thread at a time calls the function. */
+    bool (*create)(const char *wanted);
+};
+
+/* The only function that libmgpu_rt_python.so exports, as mgpu_rt_python. `host` has to stay. */
+typedef const struct python_plugin *python_entry(const struct python_host *host);
+
+#endif

@@ -20,19 +20,6 @@ from mgpu_rt._cli.errors import CommandError
 ELF_HEADER, ELFCLASS64, ELFDATA_BIG, PT_INTERP = 64, 2, 2, 3
 ET_REL, ET_DYN = 1, 3
 
-#: The names of machine types by their number in an ELF file.
-MACHINES = {
-    3: "x86 (32 bits)",
-    20: "PowerPC (32 bits)",
-    21: "PowerPC",
-    22: "s390",
-    40: "ARM (32 bits)",
-    62: "x86-64",
-    183: "AArch64",
-    243: "RISC-V",
-    258: "LoongArch",
-}
-
 
 def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     """Returns the file that a shell would run for `program`. Raises CommandError with the exit
@@ -82,21 +69,11 @@ def _no_program(path: str) -> str:
     return ""
 
 
-def _machine(head: bytes) -> str | None:
-    """Returns the machine type of an ELF file."""
+def _is_foreign(head: bytes) -> bool:
+    """Returns True for an ELF file that was built for another machine."""
     order = ">" if head[5] == ELFDATA_BIG else "<"
-    (number,) = struct.unpack_from(f"{order}H", head, 18)
-    return MACHINES.get(number)
-
-
-def _this_machine() -> str | None:
-    return _machine(_head("/proc/self/exe"))
-
-
-def _foreign(head: bytes) -> str | None:
-    """Returns the machine type of an ELF file for another machine; None for this machine."""
-    machine = _machine(head)
-    return machine if machine != _this_machine() else None
+    machine = struct.unpack_from(f"{order}H", head, 18)
+    return machine != struct.unpack_from("<H", _head("/proc/self/exe"), 18)
 
 
 def _is_static(head: bytes) -> bool:
@@ -129,7 +106,7 @@ def obstacle(program: str) -> str | None:
         return None  # a script, or a file about which nothing is known
     if head[4] != ELFCLASS64:
         return "it is a 32-bit program: build it for 64 bits"
-    if _foreign(head):
+    if _is_foreign(head):
         return None  # the kernel will refuse it, or run it in an emulator whose loader complains
     if _is_static(head):
         return (
@@ -246,6 +223,6 @@ def why_not(path: str, error: OSError) -> str:
     if error.errno != errno.ENOEXEC:
         return reason
     head = _head(path)
-    if head and (machine := _foreign(head)):
-        return f"it is a program for {machine}, and this machine is {_this_machine()}"
+    if head and _is_foreign(head):
+        return "it is a program for another machine"
     return f"{reason} (neither a program for this machine nor a script with a #! line)"

@@ -65,7 +65,7 @@ class RecordedLaunch:
         """Returns the content with this hash. Raises Damaged if the file's hash has changed."""
         paths = [folder / name for folder in self.folders]
         path = next((path for path in paths if path.exists()), paths[0])
-        content = _files.read(path)
+        content = _files.read_regular(path)
         if hashlib.sha256(content).hexdigest() != name:
             raise Damaged(f"'{path.parent}': {name} is not what was recorded")
         return content
@@ -80,7 +80,7 @@ class RecordedLaunch:
 def read(folder: Path) -> RecordedLaunch:
     """Reads a launch's folder. Raises OSError, or Damaged with the first fault found."""
     try:
-        found = json.loads(_files.read(folder / LAUNCH))
+        found = json.loads(_files.read_regular(folder / LAUNCH))
         _checked(found, {"format": (lambda v: v == FORMAT, f"{FORMAT} for this mgpu_rt")})
         values = _checked(found, _LAUNCH)
         blocks = tuple(Block(**_checked(block, _BLOCK)) for block in values["blocks"])

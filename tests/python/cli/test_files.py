@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bench import PROGRAMS
-from mgpu_rt import _files, _hip_search
+from mgpu_rt import _hip_search
 from tests.support import recorded
 from tests.support.child import environment
 from tests.support.command import COMMAND, assert_sentence, command, invoke
@@ -34,39 +34,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "image").write_bytes(code_object("forum"))
     os.mkfifo(tmp_path / "fifo")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_files, "WAIT", 0.1)
     return tmp_path
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("stats", "fifo"),
-        ("compare", "stats", "fifo"),
-        ("compare", "--report", "-", "fifo"),
-        ("inspect", "fifo"),
-        ("stats", "-o", "-", "fifo"),
-        ("lower", "fifo", "-o", "out"),
-        ("hoist", "fifo", "-o", "out"),
-    ],
-    ids=lambda words: words[0],
-)
-def test_a_fifo_that_nobody_writes_is_not_waited_for(place: Path, words: tuple[str, ...]) -> None:
-    result = invoke(*words)
-    assert_sentence(result.exit_code, result.stderr, "nobody has written to this FIFO")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("compare", "stats", "--report", "fifo"),
-        ("lower", FORUM, "--emit", "mlir", "-o", "fifo"),
-    ],
-    ids=lambda words: words[0],
-)
-def test_a_fifo_that_nobody_reads_is_not_waited_for(place: Path, words: tuple[str, ...]) -> None:
-    result = invoke(*words)
-    assert_sentence(result.exit_code, result.stderr, "nobody has read this FIFO")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@
 #include "telemetry/recording/driver_calls.h"
 #include "telemetry/recording/markers.h"
 #include "telemetry/recording/recorder.h"
-#include "telemetry/recording/start.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -286,7 +285,8 @@ static void report_found(const char *path, int devices) {
 }
 
 static void install(const struct hip_library *library, struct found found) {
-    start_initialised(found.begin, found.nanoseconds, found.version);
+    const struct found started = found;
+    counts.start.version = found.version;
     if (!options.caches)
         found = nothing_found; /* discards HIP's answers, because stock makes no such queries */
     limits_set();
@@ -301,6 +301,7 @@ static void install(const struct hip_library *library, struct found found) {
     if (stats_wanted()) {
         driver_calls_watch();
         recorder_open();
+        recorder_start(started.begin, started.nanoseconds);
         at_quick_exit(close_quickly); /* exit itself runs run_exit and close_recorder */
     }
     report_found(library->path, found.devices);

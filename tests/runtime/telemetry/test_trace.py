@@ -33,17 +33,18 @@ def read(path: Path) -> tuple[list[dict], dict[str, int]]:
 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_hips_start_is_before_the_first_call(cache: str, tmp_path: Path) -> None:
-    """The trace shows HIP's start with and without the cache; HIP's start is not part of any call's
-    time."""
+    """The trace shows HIP's start, which contains the first stream, with and without the cache. No
+    call's time contains HIP's start."""
     path = tmp_path / "trace.json"
-    delay = {"HIPSTUB_DELAY": "hipInit:300000,hipFree:100000", "MGPU_RT_CACHE": cache}
+    delay = {"HIPSTUB_DELAY": "hipInit:300000,hipStreamCreate:100000", "MGPU_RT_CACHE": cache}
     run("forum", 22, ways()["linked"], iterations=3, stats=True, MGPU_RT_TRACE=str(path), **delay)
     events = [e for e in recordings.trace(path)["traceEvents"] if e["ph"] == "X"]
     starts = [event for event in events if event["cat"] == "start"]
     assert [event["name"] for event in starts] == ["HIP's start"] * 2
     assert [event["dur"] >= least for event, least in zip(starts, (3e5, 1e5), strict=True)]
-    end = max(event["ts"] + event["dur"] for event in starts)
+    end = starts[0]["ts"] + starts[0]["dur"]
     assert all(event["ts"] >= end for event in events if event["cat"] == "program")
+    assert min(e["ts"] for e in events if e["name"] == "mgpuStreamCreate") > starts[1]["ts"] + 9e4
 
 
 @pytest.fixture(scope="module")

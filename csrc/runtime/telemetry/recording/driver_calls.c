@@ -1,11 +1,25 @@
 #include "telemetry/recording/driver_calls.h"
+#include "atomics.h"
 #include "driver/hip.h"
 #include "driver/hip_open.h"
+#include "likely.h"
 #include "telemetry/counters.h"
+#include "telemetry/recording/recorder.h"
 #include "telemetry/trace.h"
 
+/* AMD's HIP starts the device when it creates the first stream, which then takes up to 0.4 s. */
+static bool starts_device(enum hip_index function) {
+    static bool started;
+    return function == HIP_StreamCreate && !exchange_relaxed(&started, true);
+}
+
 static void note_call(enum hip_index function, uint64_t begin, hipError_t error) {
-    const uint64_t nanoseconds = clock_ns() - begin;
+    uint64_t nanoseconds = clock_ns() - begin;
+    if (UNLIKELY(starts_device(function))) {
+        recorder_start(begin, nanoseconds);
+        begin += nanoseconds;
+        nanoseconds = 0;
+    }
     stats_call(&counts.hip[function], nanoseconds);
     if (trace_on())
         trace_add(&(struct trace_event){.kind = TRACE_DRIVER,

@@ -1,19 +1,21 @@
 #include "telemetry/recording/recorder.h"
 #include "atomics.h"
 #include "driver/hip.h"
+#include "driver/witness.h"
+#include "likely.h"
 #include "manager/manager.h"
 #include "memory/blocks.h"
 #include "modules/mgpu_module.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "shared/ranges.h"
+#include "shared/thread.h"
 #include "telemetry/counters.h"
 #include "telemetry/keys.h"
 #include "telemetry/process.h"
 #include "telemetry/recording/markers.h"
 #include "telemetry/recording/record_file.h"
 #include "telemetry/recording/record_head.h"
-#include "telemetry/recording/start.h"
 #include "telemetry/recording/statistics.h"
 #include "telemetry/trace.h"
 
@@ -224,9 +226,24 @@ static void mark(struct call *call) {
     call->marked = marker_begins(row < KERNELS ? &counts.kernel_names[row] : &unknown);
 }
 
+/* Records the name of the device on which the program starts, once. */
+static void name_device(void) {
+    static bool known;
+    char *name = counts.start.device;
+    int device = 0;
+    if (LIKELY(load_relaxed(&known)) || exchange_relaxed(&known, true))
+        return;
+    (void)thread_get(); /* thread_get also selects the device */
+    if (hip_untimed.GetDevice(&device) == hipSuccess &&
+        hip_untimed.DeviceGetName(name, sizeof counts.start.device - 1, device) == hipSuccess)
+        return;
+    name[0] = '\0';
+    (void)hip_untimed.GetLastError(); /* later calls of the program will return the same error */
+}
+
 void recorder_begins(struct call *call) {
     if (runtime_counting() && call->function != ABI_mgpuSetDefaultDevice)
-        start_device();
+        name_device();
     if (runtime_counting() && call->function == ABI_mgpuMemFree)
         tell_block(call->to, -1);
     if (options.trace_markers_on && call->kernel)
@@ -343,12 +360,23 @@ static void *recording_pages(size_t trace) {
     return pages == MAP_FAILED ? NULL : pages;
 }
 
+void recorder_start(uint64_t begin, uint64_t nanoseconds) {
+    fetch_add_relaxed(&counts.start.nanoseconds, nanoseconds);
+    call_now.begin += nanoseconds;
+    if (trace_on() && nanoseconds)
+        trace_add(&(struct trace_event){.kind = TRACE_START,
+                                        .begin = begin,
+                                        .nanoseconds = nanoseconds,
+                                        .kernel = TRACE_NO_KERNEL,
+                                        .stream = TRACE_NO_STREAM});
+}
+
 void recorder_open(void) {
     is_open = true;
     counts.process = process_now();
     void *pages = recording_pages(options.trace[0] ? sizeof(struct trace) : 0);
     trace_into(options.trace[0] ? pages : NULL);
-    start_record();
+    witness_record();
 }
 
 void recorder_leave(void) {

@@ -27,6 +27,11 @@ void recorder_block(const void *address, int sign);
 /* Opens the recording that MGPU_RT_STATS and MGPU_RT_TRACE name. Called at the first call of a
  * process, under start_lock. */
 void recorder_open(void);
+
+/* Records a part of HIP's start, which began at the clock_ns time `begin`. The start happens once
+ * in a process, whether this library or other code calls HIP first, so no call's time includes it.
+ */
+void recorder_start(uint64_t begin, uint64_t nanoseconds);
 /* Separates a forked child from the parent's recording, because all counts so far belong to the
  * parent. HIP does not work in such a child, so the child gets no recording. */
 void recorder_leave(void);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,6 +31,15 @@ if TYPE_CHECKING:
     "--exclusive and with --exclusive --lazy, and compares the outputs.",
 )
 @click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Run each side N times, in turn. A line shows the median and the range of each side, and "
+    "names a gain only if the ranges do not overlap. The tables show the run of the median.",
+)
+@click.option(
     "--report",
     "page",
     type=parameters.PATH,
@@ -46,6 +55,7 @@ def compare(
     files: tuple[str, ...],
     device: str,
     exclusive: bool,
+    repeat: int,
     page: str | None,
     as_json: bool,
     wanted: source.Wanted,
@@ -54,7 +64,8 @@ def compare(
 
     BEFORE and AFTER are files from `mgpu-rt run --stats-json`. Compare runs PROGRAM twice, with
     stock's behaviour and with the cache; the program's output goes to stderr. The ratio is the time
-    before divided by the time after. "–" stands for a value that was not counted.
+    before divided by the time after. "–" stands for a value that was not counted, and for a ratio
+    of totals that do not compare: calls failed, or graphs ran, whose launches are no calls.
 
     Exit status 1: calls failed; the first lines name these calls.
     """
@@ -71,16 +82,18 @@ def compare(
         raise click.UsageError("name two statistics files, or a program after --", ctx)
     if exclusive and not program:
         raise click.UsageError("--exclusive needs -- and a program", ctx)
+    if repeat > 1 and (exclusive or not program):
+        raise click.UsageError("--repeat is for one program, without --exclusive", ctx)
     if page and page != "-":
         check_writable(page)  # before a program runs in vain
     if program:
         chosen = preload.choose(device, os.environ)
         program = [source.executable(program[0], chosen, wanted), *program[1:]]
     with_word = runs.with_word(program, device) if exclusive else []
-    sides = _sides(program, files, device, with_word)
+    sides, told, measured = _sides(program, files, device, with_word, repeat)
     word_lines = [*runs.word_lines(with_word)] if exclusive else []
     if page:
-        _write(page, sides, word_lines[-1:])
+        _write(page, sides, [*told, *word_lines[-1:]], repeat)
     if page == "-" or len(sides) == 1:
         return
     names = runs.NAMES if program else files
@@ -88,44 +101,56 @@ def compare(
     if as_json:
         found = tables.as_dict(before, after)
         word = {"word": runs.word_as_dict(with_word)} if exclusive else {}
-        parameters.show_json({**found, **word})
+        parameters.show_json({**found, **measured, **word})
     else:
-        click.echo("\n".join([*tables.of_two((names[0], names[1]), before, after), *word_lines]))
+        shown = tables.of_two((names[0], names[1]), before, after)
+        click.echo("\n".join([*shown, *(["", *told] if told else []), *word_lines]))
     if any(side.statistics.failed for side in sides):
         ctx.exit(1)
 
 
 def _sides(
-    program: list[str], files: tuple[str, ...], device: str, with_word: list[runs.Run]
-) -> list[Side]:
-    """Returns the runs that are compared; without files, runs the program."""
+    program: list[str],
+    files: tuple[str, ...],
+    device: str,
+    with_word: list[runs.Run],
+    repeat: int,
+) -> tuple[list[Side], list[str], dict[str, Any]]:
+    """Returns the runs that are compared; without files, runs the program. If the program ran
+    several times, also returns a sentence about the times, and the times for JSON."""
     import shlex
 
     from mgpu_rt._cli.report.sides import side
-    from mgpu_rt._cli.stats import runs
+    from mgpu_rt._cli.stats import runs, spread
     from mgpu_rt._cli.stats.statistics import ENDING, read
 
     line = shlex.join(program)
     if with_word:
-        return [
-            side(name, [run.statistics], line)
-            for name, run in zip(runs.SIDES, with_word, strict=True)
-        ]
-    if program:
+        word = zip(runs.SIDES, with_word, strict=True)
+        return [side(name, [run.statistics], line) for name, run in word], [], {}
+    if not program:
+        names = ("before", "after") if len(files) == 2 else ("this run",)
+        named = zip(names, files, strict=True)
+        return [side(name, [read(file)], file) for name, file in named], [], {}
 
-        def read_all(folder: Path) -> list[Statistics]:
-            return [read(file) for file in sorted(folder.glob(f"*{ENDING}"))]
+    def read_all(folder: Path) -> list[Statistics]:
+        return [read(file) for file in sorted(folder.glob(f"*{ENDING}"))]
 
-        found = zip(runs.both(program, device, read_all), runs.NAMES, strict=True)
-        named = zip(("before", "after"), found, strict=True)
-        return [side(name, each, f"{line}, run with {how}") for name, (each, how) in named]
-    names = ("before", "after") if len(files) == 2 else ("this run",)
-    return [side(name, [read(file)], file) for name, file in zip(names, files, strict=True)]
+    each = runs.both(program, device, read_all, repeat)
+    sides = [
+        side(name, spread.middle(found), f"{line}, run with {how}")
+        for name, found, how in zip(("before", "after"), each, runs.NAMES, strict=True)
+    ]
+    if repeat == 1:
+        return sides, [], {}
+    times = [spread.spread([*map(spread.seconds, found)]) for found in each]
+    told = spread.sentence(times[0], times[1], repeat)
+    return sides, [told], {"repeat": spread.as_dict(times[0], times[1], repeat)}
 
 
-def _write(out: str, sides: list[Side], notes: list[str]) -> None:
+def _write(out: str, sides: list[Side], notes: list[str], repeat: int) -> None:
     from mgpu_rt._cli import report
 
-    report.write(out, sides, notes)
+    report.write(out, sides, notes, repeat)
     if out != "-":
         click.echo(f"mgpu-rt: wrote {out}", err=True)

@@ -18,9 +18,11 @@ from mgpu_rt._cli.report.advice import advice
 from mgpu_rt._cli.report.sides import Side, count, duration, plural, size
 from mgpu_rt._cli.stats.statistics import Cache, Counter, Statistics, devices, total
 from mgpu_rt._cli.stats.tables import (
+    GRAPHS,
     NONE,
     PURPOSE,
     WAITS,
+    comparable,
     factor,
     pairs,
     questions,
@@ -36,17 +38,17 @@ ROWS = 40  # of a table; one line counts the others, and the most important rows
 SENTENCE = 600  # letters of a text on the page
 
 
-def write(out: str, sides: Sequence[Side], notes: Sequence[str] = ()) -> None:
-    """Writes the page; - means stdout. `notes` are further sentences below the headline. Raises
-    CommandError."""
-    text = document(sides, notes)
+def write(out: str, sides: Sequence[Side], notes: Sequence[str] = (), repeat: int = 1) -> None:
+    """Writes the page; - means stdout. `notes` are further sentences below the headline. Each side
+    ran `repeat` times. Raises CommandError."""
+    text = document(sides, notes, repeat)
     if out == "-":
         print(text, end="")
     else:
         files.write(out, text.encode())
 
 
-def document(sides: Sequence[Side], notes: Sequence[str] = ()) -> str:
+def document(sides: Sequence[Side], notes: Sequence[str] = (), repeat: int = 1) -> str:
     """Returns the page. Raises CommandError if jinja2 is missing."""
     last, runs = sides[-1], [side.statistics for side in sides]
     program = last.processes[0].program if last.processes else Path(last.source).stem
@@ -61,7 +63,7 @@ def document(sides: Sequence[Side], notes: Sequence[str] = ()) -> str:
         failures=[f"{s.name}: {'; '.join(s.statistics.failures)}." for s in sides if s.failed],
         warnings=sorted({device.warning for device in devices(runs)} - {""}),
         outcome=_outcome(sides),
-        quiet=[*_quiet(sides), *notes],
+        quiet=[*_quiet(sides, repeat), *notes],
         bars=_bars(sides),
         waits=_waits(runs),
         advice=advice(last),
@@ -113,6 +115,8 @@ def _outcome(sides: Sequence[Side]) -> str:
     told = f"The program's calls took {each(times)}"
     if any(side.failed for side in sides):
         return f"{told}. Calls failed, so these times do not compare."
+    if not comparable(side.statistics for side in sides):
+        return f"{told}. {GRAPHS}"
     if len(sides) == 2 and all(times):
         way = "fast" if times[0] >= times[1] else "long"
         told += f", {factor(max(times) / min(times))} times as {way}"
@@ -122,8 +126,8 @@ def _outcome(sides: Sequence[Side]) -> str:
     return f"{told}. HIP's start is in no call: each run pays it once, {each(starts)}."
 
 
-def _quiet(sides: Sequence[Side]) -> Iterator[str]:
-    if len(sides) > 1 and not any(side.failed for side in sides):
+def _quiet(sides: Sequence[Side], repeat: int) -> Iterator[str]:
+    if repeat == 1 and len(sides) > 1 and not any(side.failed for side in sides):
         yield "Each side ran once."
     yield from (f"On {d.description}." for d in devices(side.statistics for side in sides))
     for side in sides:

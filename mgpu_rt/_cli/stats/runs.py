@@ -57,11 +57,14 @@ def _run_of(folder: Path) -> Run:
     return Run(added(files), seconds, (folder / OUTPUT).read_bytes())
 
 
-def both(command: Sequence[str], device: str, read: Callable[[Path], Read]) -> tuple[Read, Read]:
-    """Calls `read` on the folder of each run, and returns the two results. A run's folder contains
-    a recording of each process. Raises CommandError."""
-    before, after = _each(command, device, read, _BOTH)
-    return before, after
+def both(
+    command: Sequence[str], device: str, read: Callable[[Path], Read], repeat: int = 1
+) -> tuple[list[Read], list[Read]]:
+    """Runs both sides `repeat` times, in turn, and calls `read` on the folder of each run. Returns
+    the results of each side. A run's folder contains a recording of each process. Raises
+    CommandError."""
+    found = _each(command, device, read, _BOTH * repeat)
+    return found[::2], found[1::2]
 
 
 def _each(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, TypeVar
 
@@ -63,6 +63,11 @@ REGISTRATIONS = (
 PURPOSE = (
     "The library asks the driver before it takes a shortcut: is the stream idle, does the "
     "program still own the block? MGPU_RT_EXCLUSIVE=on leaves out most of these questions."
+)
+
+GRAPHS = (
+    "Launches of graphs are no calls, so the totals do not compare: `mgpu-rt compare --repeat 5` "
+    "compares the times of whole runs."
 )
 
 Counted = TypeVar("Counted")
@@ -244,6 +249,12 @@ def summed(counters: Mapping[str, Counter]) -> Counter | None:
     return total(counters.values()) if counters else None
 
 
+def comparable(runs: Iterable[Statistics]) -> bool:
+    """Returns whether the sums over all calls compare. A failed call does no work, and a graph's
+    launch stands for calls that are not counted."""
+    return not any(run.failed or run.graphs.launches for run in runs)
+
+
 def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
     """Returns values for JSON; null stands for a value that was not counted."""
 
@@ -251,7 +262,10 @@ def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
         left: Mapping[str, Counter], right: Mapping[str, Counter], what: str = "functions"
     ) -> dict[str, Any]:
         counted = {name: _values(pair) for name, pair in pairs(left, right).items()}
-        return {what: counted, "total": _values((summed(left), summed(right)))}
+        whole = _values((summed(left), summed(right)))
+        return {what: counted, "total": whole if may_compare else {**whole, "ratio": None}}
+
+    may_compare = comparable((before, after))
 
     return {
         "failed": {"before": _failed(before), "after": _failed(after)},
@@ -311,7 +325,8 @@ def of_two(names: tuple[str, str], before: Statistics, after: Statistics) -> Ite
             continue
         yield ""
         rows = [_row(name, pair) for name, pair in pairs(left, right).items()]
-        rows.append(_row("total", (summed(left), summed(right))))
+        whole = _row("total", (summed(left), summed(right)))
+        rows.append(whole if comparable(runs) else (*whole[:-1], NONE))
         yield from right_aligned(
             (title, "calls before", "after", "ms before", "after", "ratio"), rows
         )
@@ -345,6 +360,8 @@ def _notes(before: Statistics, after: Statistics) -> list[tuple[str, str]]:
             told.append(("note", f"{name}: {run.uncounted}"))
         if run.made.summary:
             told.append(("note", f"{name}: {run.made.summary}"))
+    if before.graphs.launches or after.graphs.launches:
+        told.append(("note", GRAPHS))
     return [*told, ("note", PURPOSE)] if questions(after.driver) else told
 
 

@@ -242,6 +242,17 @@ def test_compare_runs_a_program_twice(forum: Path) -> None:
     assert driver["hipModuleLoadData"]["after"]["calls"] == 1
 
 
+def test_compare_repeats_both_sides_in_turn(forum: Path) -> None:
+    words = ("compare", "--device", "softgpu", "--repeat", "2", "--json", "--", forum)
+    result = command(*words, **ON_SOFTGPU)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["repeat"]["runs"] == 2
+    for side in ("before", "after"):
+        assert 0 < found["repeat"][side]["least"] <= found["repeat"][side]["median"]
+    assert found["driver"]["functions"]["hipModuleLoadData"]["before"]["calls"] == LAUNCHES
+
+
 def test_compare_adds_up_processes(forum: Path, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text(f'#!/bin/sh\necho "$@"\n"{forum}"\n"{forum}"\nexit 0\n')

@@ -36,7 +36,7 @@ enum {
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only during C code and calls of
                                                           * HIP */
-static bool prepared, started, stopping;                 /* written under `gate` */
+static bool prepared, stopping;                          /* stopping: written under `gate` */
 static bool wanted = true; /* a cache has reached its limit since the last turn */
 static uint32_t state = MANAGER_NONE;
 static struct table *shared; /* NULL before the manager starts; stays mapped */
@@ -261,25 +261,20 @@ static void start_thread(void) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_mutex_lock(&gate);
-    if (!started && !stopping) {
-        store_release(&state, MANAGER_STARTING);
-        if (pthread_create(&thread, &attributes, run, NULL) != 0)
-            store_release(&state, MANAGER_NONE);
-        store_release(&started, true);
-    }
-    pthread_mutex_unlock(&gate);
+    store_release(&state, MANAGER_STARTING);
+    if (pthread_create(&thread, &attributes, run, NULL) != 0)
+        store_release(&state, MANAGER_NONE);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
 }
 
 void manager_start(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct table *table = load_acquire(&shared);
-    if (!load_acquire(&prepared) || runtime_forked)
+    if (!load_acquire(&prepared) || load_acquire(&stopping) || runtime_forked)
         return;
-    if (!load_acquire(&started))
-        start_thread();
-    else if (table && !load_relaxed(&wanted) && !exchange_acq_rel(&wanted, true))
+    (void)pthread_once(&once, start_thread);
+    if (table && !load_relaxed(&wanted) && !exchange_acq_rel(&wanted, true))
         table_wake(&table->doorbell);
 }
 
@@ -314,7 +309,8 @@ void manager_prepare(void) {
 void manager_stop(void) {
     struct table *table = load_acquire(&shared);
     const bool decides = table && load_acquire(&table->turn) > FIRST_TURN + 1;
-    if (options.policy[0] && manager_state() != MANAGER_ENDED && !stopping && !decides)
+    if (options.policy[0] && manager_state() != MANAGER_ENDED && !load_acquire(&stopping) &&
+        !decides)
         report_once(&too_late, options.policy);
     pthread_mutex_lock(&gate);
     store_release(&stopping, true);

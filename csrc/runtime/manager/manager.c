@@ -45,8 +45,6 @@ static char *environment[7];
 static struct advice no_python = {
     .text = "no Python to manage the caches (%s: %s): the library itself evicts the least recently "
             "used objects. Set MGPU_RT_MANAGER to an interpreter that has cffi, or to off"};
-static struct advice manager_gone = {.text = "the manager in Python has ended: the library itself "
-                                             "evicts the least recently used objects"};
 static struct advice too_late = {
     .text = "MGPU_RT_POLICY=%s: the program ended before this policy took effect, after some "
             "tenths of a second. Nothing shows yet whether Python can load the policy: run a "
@@ -162,12 +160,10 @@ static bool ask_manager(struct table *table, pid_t manager, const char *python) 
             break;
         table_wait(&table->doorbell, heard, turn > FIRST_TURN ? LOOK : GLANCE);
     }
-    table->text[TABLE_TEXT - 1] = '\0'; /* the reason, if the manager has never answered */
-    if (turn > FIRST_TURN)
-        report_once(&manager_gone);
-    else
-        report_once(&no_python, python,
-                    table->text[0] ? table->text : "it ended (does it have mgpu_rt?)");
+    table->text[TABLE_TEXT - 1] = '\0';
+    report_once(&no_python, python,
+                turn > FIRST_TURN || !table->text[0] ? "the manager in Python has ended"
+                                                     : table->text);
     return false;
 }
 

@@ -6,8 +6,8 @@
 #ifndef MGPU_RT_MANAGER_H
 #define MGPU_RT_MANAGER_H
 
-/* Called by each first call, once HIP is open. Starts the manager if the user named a policy or a
- * delay. */
+/* Starts the manager if the user named a policy or a delay. Called by each first call, once HIP is
+ * open. */
 void manager_prepare(void);
 
 /* Starts the manager, or requests its next turn. A cache that reaches its limit calls this function

@@ -15,22 +15,21 @@
 #include "process/interpreter.h"
 #include "process/mapped.h"
 #include "process/options.h"
+#include "process/own_thread.h"
 #include "process/state.h"
 #include "shared/caches.h"
 #include "streams/streams_pool.h"
 #include "telemetry/process.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    GLANCE = 20, /* ms between two checks that the manager has started */
-    GAP = 100,   /* ms: the shortest time between two turns of the manager */
-    LOOK = 1000, /* ms: the longest time, and the time between two checks that it is alive */
-    STACK = 1 << 20,
+    GLANCE = 20,    /* ms between two checks that the manager has started */
+    GAP = 100,      /* ms: the shortest time between two turns of the manager */
+    LOOK = 1000,    /* ms: the longest time, and the time between two checks that it is alive */
     FIRST_TURN = 1, /* the manager answers at once, and asks its policy from the next turn on */
 };
 
@@ -247,21 +246,11 @@ static void *run(void *unused) {
 
 /* ---- life ---- */
 
-/* Starts the library's thread, which blocks all signals. */
 static void start_thread(void) {
     pthread_t thread;
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     store_release(&state, MANAGER_STARTING);
-    if (pthread_create(&thread, &attributes, run, NULL) != 0)
+    if (!own_thread_start(&thread, run, NULL) || pthread_detach(thread) != 0)
         store_release(&state, MANAGER_NONE);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
 }
 
 void manager_start(void) {

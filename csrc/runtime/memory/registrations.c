@@ -250,7 +250,8 @@ static int trim_all(int device) {
     return count;
 }
 
-const struct cache registration_cache = {.name = "registrations", .trim = trim_all};
+const struct cache registration_cache = {
+    .name = "registrations", .trim = trim_all, .holds_host_memory = true};
 
 /* ---- stale ones ----
  *

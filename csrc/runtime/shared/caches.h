@@ -34,6 +34,8 @@ struct cache {
     /* Calls HIP to release the idle objects of a device; returns how many. May wait for pending
      * work. */
     int (*trim)(int device);
+    bool holds_host_memory; /* HIP waits for all streams to release the objects, which take no
+                             * memory of the device */
     /* Invalidates all objects of a device, because the device was reset or HIP ends. Several
      * threads may call this function at once. Does not access another thread's slots, because that
      * thread may be running. Calls no HIP function that needs an invalidated object. */
@@ -68,8 +70,8 @@ void caches_thread_ends(struct thread *thread);
 void caches_stream_begins(struct stream *stream);
 void caches_stream_ends(struct stream *stream);
 
-/* Trims the caches after a call to HIP has failed, if lack of memory may be the reason. Returns
- * true if the caller should repeat the call. */
+/* Trims the caches after a call to HIP has failed, if lack of memory may be the reason. Host memory
+ * stays cached. Returns true if the caller should repeat the call. */
 bool caches_make_room(hipError_t error);
 
 /* RETRY(call): calls HIP; if the call may have failed for lack of memory, trims the caches and

@@ -349,12 +349,12 @@ bool stream_all_quiet(void) {
     return true;
 }
 
-bool stream_all_answer_idle(int device) {
+bool stream_query_all(int device) {
     bool asked = false;
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (load_relaxed(&stream->device) == device && stream_is_at_work(stream) &&
             !stream_query_unheld(stream, &asked) && !stream_query_held(stream, &asked))
-            return false;
+            break;
     return asked;
 }
 

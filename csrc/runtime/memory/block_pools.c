@@ -112,17 +112,14 @@ static struct block_pool *pool_on(const struct stream *stream, int device) {
     return pool;
 }
 
-void block_stream_enters(struct stream *stream) {
-    struct block_pool *pool = load_acquire(&stream->pool);
-    if (DOUBT(handle_moved_to_another_device, !pool || pool->device != stream->device))
-        cas_acq_rel(&stream->pool, &pool, pool_on(stream, stream->device));
-}
-
 /* Creates and returns a stream's pool at the first free on the stream. Returns NULL if there is no
  * memory for the pool. */
 static __attribute__((noinline)) struct block_pool *make_pool(struct stream *stream, int device) {
     struct block_pool *pool = NULL;
-    struct block_pool *fresh = calloc(1, sizeof *fresh);
+    struct block_pool *fresh = pool_on(stream, device); /* of an earlier stream of the handle */
+    if (fresh)
+        return cas_acq_rel_acquire(&stream->pool, &pool, fresh) ? fresh : pool;
+    fresh = calloc(1, sizeof *fresh);
     if (!fresh)
         return NULL;
     fresh->owner = stream;

@@ -124,6 +124,8 @@ static void begin_life(struct stream *stream, int device, int state) {
                    fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS));
     store_relaxed(&stream->asked, 0);
     store_relaxed(&stream->asked_fence, 0);
+    if (DOUBT(handle_moved_to_another_device, load_relaxed(&stream->device) != device))
+        store_release(&stream->pool, NULL); /* whose blocks are of the earlier device */
     store_relaxed(&stream->device, device);
     PROOF_STEP(joins_end_with_their_stream,
                store_release(&stream->born, add_fetch_seq_cst(&stream->fences, 1)));
@@ -209,7 +211,6 @@ bool stream_use_external(struct thread *thread, hipStream_t handle) {
     count_external(1);
     PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_unlock(&tables_lock));
     thread->external = stream;
-    caches_stream_begins(stream);
     return true;
 }
 

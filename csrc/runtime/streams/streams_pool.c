@@ -314,7 +314,6 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         device_watch(device);
         if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
             queue_those_of_threads();
-        caches_stream_begins(stream);
     }
     store_relaxed(&stream->maker, thread_own_tickets(thread));
     if (!thread_is_none(thread)) {

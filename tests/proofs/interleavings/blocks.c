@@ -5,6 +5,7 @@
 #include "memory/block_pools.c"
 #include "memory/blocks.c"
 
+#include "process/options.h"
 #include "program.h"
 #include "shared/caches.h"
 #include "streams/streams_pool.h"
@@ -362,6 +363,7 @@ static void play_joined(unsigned operation) {
         break;
     default:
         event = program_use(1);
+        store_relaxed(&options.exclusive_on, false); /* before the call runs */
         model_other_code_records(event->handle, 2);
         event->users--;
     }

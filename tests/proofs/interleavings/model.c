@@ -248,7 +248,6 @@ static hipError_t stream_wait_event(hipStream_t stream, hipEvent_t event, unsign
 }
 
 void model_other_code_records(hipEvent_t event, unsigned stream) {
-    options.exclusive_on = false;
     (void)event_record(event, model_stream(stream));
 }
 

@@ -103,8 +103,7 @@ bool model_is_done(unsigned stream);
 /* Returns true if a stream's work is done, or precedes the next work of `order`. */
 bool model_precedes(unsigned stream, unsigned work, unsigned order);
 
-/* Records an event as other code does, by calling HIP. From now on the library is not the sole user
- * of HIP. */
+/* Records an event as other code does, by calling HIP. */
 void model_other_code_records(hipEvent_t event, unsigned stream);
 
 /* Returns the number of the running thread, or THREADS before the threads begin. */

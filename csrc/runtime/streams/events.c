@@ -146,7 +146,7 @@ static uint64_t begin_record(struct event *event) {
 }
 
 /* Ends a record, and notes its point. If another record overlaps this one, HIP does not tell which
- * is the last. `records` then never becomes noted - 1. */
+ * is the last. Once no record is in progress, `records` then differs from noted - 1. */
 static void end_record(struct event *event, uint64_t begun, const struct point *point) {
     if (!event)
         return;
@@ -167,7 +167,7 @@ struct last_record {
 
 static struct last_record begin_wait(const struct event *event) {
     struct last_record last = {.records = event ? load_acquire(&event->records) : 0};
-    if (event &&
+    if (event && PROOF(record_overlaps_no_other, (uint32_t)last.records == 0) &&
         PROOF(noted_record_is_the_last_one, load_acquire(&event->noted) == last.records + 1)) {
         last.point.stream = load_acquire(&event->point.stream);
         last.point.fence = load_acquire(&event->point.fence);

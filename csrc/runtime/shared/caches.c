@@ -44,12 +44,6 @@ void caches_thread_ends(struct thread *thread) {
             (*cache)->thread_ends(thread);
 }
 
-void caches_stream_begins(struct stream *stream) {
-    for (const struct cache *const *cache = caches; *cache; cache++)
-        if ((*cache)->stream_begins)
-            (*cache)->stream_begins(stream);
-}
-
 void caches_stream_ends(struct stream *stream) {
     for (const struct cache *const *cache = caches; *cache; cache++)
         if ((*cache)->stream_ends)

@@ -42,9 +42,6 @@ struct cache {
     void (*invalidate)(int device);
     /* Makes the objects in an ending thread's slots available to other threads. */
     void (*thread_ends)(struct thread *thread);
-    /* Handles the insertion of a stream. HIP may have used the stream's handle on another device
-     * before. */
-    void (*stream_begins)(struct stream *stream);
     /* Handles the end of a stream that the caller has acquired and HIP destroys. */
     void (*stream_ends)(struct stream *stream);
     /* Lists the cache's objects for the manager. Copies up to `room` entries; returns the number of
@@ -67,7 +64,6 @@ int caches_trim(void);
  * enter the caches. */
 void caches_end(int device);
 void caches_thread_ends(struct thread *thread);
-void caches_stream_begins(struct stream *stream);
 void caches_stream_ends(struct stream *stream);
 
 /* Trims the caches after a call to HIP has failed, if lack of memory may be the reason. Host memory

@@ -108,6 +108,13 @@ static void allocate(long call) {
     MemFree(MemAlloc(BLOCK_BYTES, stream, false), stream);
 }
 
+/* Beyond the limit of memory the free evicts a block, and the allocation misses. */
+static void free_and_allocate(long call) {
+    const long object = object_of(call);
+    MemFree(objects[object], stream);
+    objects[object] = MemAlloc(BLOCK_BYTES, stream, false);
+}
+
 static void copy_on_device(long call) {
     Memcpy(objects[object_of(call)], objects[object_of(call + 1)], sizeof host, stream);
 }
@@ -178,6 +185,7 @@ static const struct kind {
     {"look-up, kernels of a module", hold_module, get_function, hold_nothing, EACH},
     {"first look-up, kernels of a module", hold_nothing, get_new_function, hold_nothing, NEW},
     {"allocate, free, blocks", hold_blocks, allocate, hold_nothing, ONE},
+    {"free, allocate, held blocks", hold_blocks, free_and_allocate, hold_nothing, EACH},
     {"copy on the device, blocks", hold_nothing, copy_on_device, hold_nothing, EACH},
     {"copy to the device, blocks", hold_nothing, copy_to_device, hold_nothing, EACH},
     {"create, launch, wait, destroy, streams", hold_streams, create_stream, hold_nothing, ONE},

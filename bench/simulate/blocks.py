@@ -5,7 +5,7 @@ and the allocations that got a larger block. After them the cell
 gives the quotient of two peaks: the memory of HIP and the memory of the program.
 
 `--trace FILE` simulates a recorded trace, a text file with one event a line: `+ NAME BYTES` or
-`- NAME`. docs/record/blocks.md has the figures by which the factors of
+`- NAME`. bench/results/blocks.md has the figures by which the factors of
 csrc/runtime/memory/block_pools.c and eviction.c were chosen.
 """
 

@@ -26,13 +26,16 @@
 #define fetch_add_release(at, value) __atomic_fetch_add(at, value, __ATOMIC_RELEASE)
 #define fetch_add_acq_rel(at, value) __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL)
 #define fetch_add_seq_cst(at, value) __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST)
+#define fetch_sub_release(at, value) __atomic_fetch_sub(at, value, __ATOMIC_RELEASE)
 #define fetch_sub_relaxed(at, value) __atomic_fetch_sub(at, value, __ATOMIC_RELAXED)
 #define fetch_or_relaxed(at, bits) __atomic_fetch_or(at, bits, __ATOMIC_RELAXED)
+#define fetch_or_seq_cst(at, bits) __atomic_fetch_or(at, bits, __ATOMIC_SEQ_CST)
 #define fetch_or_release(at, bits) __atomic_fetch_or(at, bits, __ATOMIC_RELEASE)
 #define fetch_and_release(at, bits) __atomic_fetch_and(at, bits, __ATOMIC_RELEASE)
 
 /* Returns the word's value after the operation. */
 #define add_fetch_relaxed(at, value) __atomic_add_fetch(at, value, __ATOMIC_RELAXED)
+#define add_fetch_acq_rel(at, value) __atomic_add_fetch(at, value, __ATOMIC_ACQ_REL)
 #define add_fetch_seq_cst(at, value) __atomic_add_fetch(at, value, __ATOMIC_SEQ_CST)
 
 /* Compares and swaps: returns true if *at was *expected and now is `value`. A macro that returns

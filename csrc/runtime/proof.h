@@ -1,5 +1,5 @@
-/* Names the conditions on which the library relies. docs/proofs.md says what each condition proves,
- * and what goes wrong without it.
+/* Names the conditions on which the library relies. tests/proofs/proofs.md says what each condition
+ * proves, and what goes wrong without it.
  *
  *     PROOF(name, condition)              has to hold; without the proof it always does
  *     DOUBT(name, condition)              must not hold; without the proof it never does

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -70,6 +69,8 @@ def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False
                 f"'{program}' is not a .mlir file: --llvm, --chip and --entry are for one"
             )
         return program
+    from pathlib import Path
+
     from mgpu_rt._cli import files
     from mgpu_rt._cli.refusals import explained, without
     from mgpu_rt._lowering import entry, object_files, pipelines, toolchain

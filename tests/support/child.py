@@ -32,6 +32,7 @@ from mgpu_rt._lowering.toolchain import ToolchainMissing
 from mgpu_rt._record import Recording
 from mgpu_rt._record_json import statistics
 from tests.support import nursery
+from tests.support.suites import selected
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
@@ -280,7 +281,8 @@ def in_child(
     variables in `env`.
     """
 
-    cases = [_case(policy, backend) for policy, backend in itertools.product(policies, backends)]
+    pairs = itertools.product(policies, backends)
+    cases = selected([_case(policy, backend) for policy, backend in pairs])
 
     def decorate(test: Callable[[Mgpu], None]) -> Callable[..., None]:
         @pytest.mark.parametrize(("policy", "backend"), cases)

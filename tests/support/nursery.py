@@ -8,8 +8,7 @@ patience.py read variables when a process starts, so each value of these variabl
 nursery.
 
 A child ends by C's `exit`, after Python's handlers of the exit: the end of the interpreter would
-take 0.03 s. Tests of the package (tests/python) and the command mgpu-rt end like any Python
-process, because the package's objects live until the interpreter ends.
+take 0.03 s. Tests of what the package does when the interpreter ends, end like any Python process.
 """
 
 from __future__ import annotations
@@ -43,7 +42,12 @@ ROOT = Path(__file__).resolve().parents[2]
 AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON", "MGPU_RT_TEST_HANG")
 
 #: Modules whose children end like any Python process.
-PYTHON_ENDS = ("tests.python.", "mgpu_rt.")
+PYTHON_ENDS = (
+    "tests.python.functions.test_finalizers",
+    "tests.python.launches.test_module",
+    "tests.python.manager.",
+    "tests.python.runtime.test_failing",
+)
 
 _busy = threading.Lock()
 #: False if the tests start each program through another command (tests/devices/rocm/plugin.py).
@@ -131,8 +135,10 @@ def main() -> None:
             os.chdir(order["cwd"])
             sys.argv = [order["name"], *arguments]
             sys.modules["__main__"].__package__ = None  # click calls the command by its file
-            importlib.import_module(module).main()
-            return None if test.startswith(PYTHON_ENDS) else end(leave)
+            status = played(module)
+            if test.startswith(PYTHON_ENDS):
+                raise SystemExit(status)
+            end(leave, status)
         status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         os.write(sys.stdout.fileno(), f"{status}\n".encode())
 
@@ -158,12 +164,26 @@ def _loaded() -> set[str]:
     return set(re.findall(r"/lib(?:mlir_rocm_runtime|amdhip64|cuda)\.so\S*", maps))
 
 
-def end(leave: Callable[[int], None]) -> NoReturn:
-    """Ends a child as C's `exit(0)` does, after what Python does before it ends its interpreter."""
+def played(module: str) -> int:
+    """Runs a module's `main`, and returns the exit status of the child."""
+    try:
+        importlib.import_module(module).main()
+    except SystemExit as ended:
+        if not isinstance(ended.code, int):
+            raise  # with a text that Python prints
+        return ended.code
+    return 0
+
+
+def end(leave: Callable[[int], None], status: int) -> NoReturn:
+    """Ends a child as C's `exit` does, after what Python does before it ends its interpreter."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
-    sys.stdout.flush()
-    leave(0)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        raise SystemExit(status) from None  # Python reports it, and changes the status
+    leave(status)
     raise AssertionError("exit returns")
 
 

@@ -59,6 +59,9 @@ def covering(cases: Iterable[tuple], strength: int = 2) -> list[ParameterSet]:
     return in_check(rows, lambda *case: case not in chosen)
 
 
+#: The markers of tests that `make test` leaves out (pyproject.toml).
+SUITES = ("check", "gpu", "check_isa", "sanitize", "check_install", "nightly")
+
 #: The expression that selects this run's tests by their markers (-m).
 _selected = ""
 
@@ -79,20 +82,27 @@ def in_check(values: Iterable, chosen: Callable[..., bool]) -> list[ParameterSet
     runs the test."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     marks = pytest.mark.check
-    return [pytest.param(*row, marks=marks if chosen(*row) else ()) for row in rows]
+    return selected([pytest.param(*row, marks=marks if chosen(*row) else ()) for row in rows])
 
 
 def sampled(values: Iterable, sample: Container) -> list[ParameterSet]:
     """Returns parameters for a test: `make check` runs it for those in the sample, `make nightly`
     for the others."""
     check, nightly = pytest.mark.check, pytest.mark.nightly
-    return [pytest.param(value, marks=check if value in sample else nightly) for value in values]
+    params = [pytest.param(value, marks=check if value in sample else nightly) for value in values]
+    return selected(params)
+
+
+def selected(params: list[ParameterSet]) -> list[ParameterSet]:
+    """Leaves out the parameters that no selected suite runs, unless these are all."""
+    kept = [p for p in params if all(runs(m.name) for m in p.marks if m.name in SUITES)]
+    return kept or params
 
 
 @functools.cache
 def runs(suite: str) -> bool:
-    """Returns whether this run may include tests of a suite. A table of thousands of cases leaves
-    out the cases that no selected suite runs, because pytest takes 0.4 ms for each case."""
+    """Returns whether this run may include tests of a suite. Tables leave out the cases that no
+    selected suite runs, because each worker takes 0.4 ms to collect a case."""
     return not _selected or Expression.compile(_selected).evaluate(lambda name, **_: name == suite)
 
 

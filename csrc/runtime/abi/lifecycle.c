@@ -127,7 +127,7 @@ static void run_exit(void) {
     if (ran)
         return;
     ran = true;
-    const int before = cancel_forbid();
+    (void)cancel_forbid(); /* a cancelled thread would not end the process */
     override_end();
     if (!runtime_forked) {
         manager_stop();
@@ -141,7 +141,6 @@ static void run_exit(void) {
     }
     store_relaxed(&options.caches, 0);
     fetch_or_release(&runtime_mode, MODE_EXITING);
-    cancel_allow(before);
 }
 
 /* Exit handlers run last in, first out. This handler is registered before the library first calls
@@ -186,18 +185,10 @@ static void report_no_call(void) {
 
 /* Runs after the program's global destructors, so that their calls are counted. */
 __attribute__((destructor)) static void close_recorder(void) {
-    const int before = cancel_forbid();
     recorder_close();
     report_no_call();
     if (!runtime_forked)
         report_cause_again();
-    cancel_allow(before);
-}
-
-static void close_quickly(void) {
-    const int before = cancel_forbid();
-    recorder_close();
-    cancel_allow(before);
 }
 
 static void register_run_exit(void) {
@@ -302,7 +293,7 @@ static void install(const struct hip_library *library, struct found found) {
         driver_calls_watch();
         recorder_open();
         recorder_start(started.begin, started.nanoseconds);
-        at_quick_exit(close_quickly); /* exit itself runs run_exit and close_recorder */
+        at_quick_exit(recorder_close); /* exit itself runs run_exit and close_recorder */
     }
     report_found(library->path, found.devices);
     if (stats_wanted())

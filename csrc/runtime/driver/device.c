@@ -9,12 +9,11 @@
 #include "process/cancel.h"
 #include "process/lines.h"
 #include "process/options.h"
+#include "process/own_thread.h"
 #include "process/state.h"
 #include "proof.h"
 #include "telemetry/counters.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,16 +101,11 @@ bool device_answered(hipError_t error) {
 /* ---- questions on another thread ---- */
 
 /* Runs a question on another thread, because a question of HIP may change the thread's last error.
- * Signal handlers must run on the program's threads. */
+ * A thread that is cancelled while it waits would leave the other thread without its data. */
 static void ask_elsewhere(void *(*question)(void *data), void *data) {
-    sigset_t all, before;
     pthread_t asking;
     const int cancelled = cancel_forbid();
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool started = pthread_create(&asking, NULL, question, data) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (started)
+    if (own_thread_start(&asking, question, data))
         pthread_join(asking, NULL);
     cancel_allow(cancelled);
 }

@@ -42,14 +42,14 @@ void graph_fail_call(const char *expression, hipError_t error) {
 }
 
 void graph_report_failure(bool of_function, const char *expression, hipError_t error) {
-    if (!DOUBT(failed_launch_runs_again, of_function)) {
+    if (DOUBT(failed_launch_runs_again, of_function)) {
+        const char *name = hip.GetErrorName(error);
+        device_clear_error(error);
+        report_line("a function runs without its graph: '%s' failed with '%s'", expression,
+                    name ? name : "<unknown>");
+    } else {
         report_failure(expression, error, NULL);
-        return;
     }
-    const char *name = hip.GetErrorName(error);
-    device_clear_error(error);
-    report_line("a function runs without its graph: '%s' failed with '%s'", expression,
-                name ? name : "<unknown>");
 }
 
 /* ---- lists ---- */

@@ -66,7 +66,8 @@ static void built_record(hipEvent_t handle, hipStream_t stream) {
 
 static void built_wait_event(hipStream_t stream, hipEvent_t handle) {
     (void)stream;
-    if (!PROOF(event_is_of_the_graph, *find_event(handle)))
+    const bool is_known = PROOF(event_is_of_the_graph, *find_event(handle));
+    if (!is_known)
         graph_fail("it waits for event %p, which the program created before the graph",
                    (void *)handle);
 }
@@ -110,7 +111,9 @@ static void *new_block(uint64_t bytes) {
     /* The block must be ready for any stream, because the graph may be launched on any stream. */
     const struct block_allocated made = block_allocate(bytes, graph_building->device);
     call_tell(made.how);
-    if (!made.address || !PROOF(block_is_the_graphs, block_give_graph(made.address))) {
+    const bool is_owned =
+        made.address && PROOF(block_is_the_graphs, block_give_graph(made.address));
+    if (!is_owned) {
         graph_fail_call("hipMalloc(&ptr, sizeBytes)", made.error);
         return made.address;
     }
@@ -124,7 +127,9 @@ static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
         graph_fail("it allocates memory that the host shares");
     if (!bytes)
         return impl_mgpuMemAlloc(bytes, handle, false);
-    if (!PROOF(cache_has_the_graphs_memory, block_serves(bytes, graph_building->device))) {
+    const bool is_cached =
+        PROOF(cache_has_the_graphs_memory, block_serves(bytes, graph_building->device));
+    if (!is_cached) {
         graph_fail("it allocates %llu bytes, which MGPU_RT_CACHE=%s leaves to HIP",
                    (unsigned long long)bytes, options.cache);
         return NULL;
@@ -139,8 +144,9 @@ static void built_free(void *address, hipStream_t stream) {
     (void)stream; /* a later user of the block follows all nodes so far */
     if (!address)
         return;
-    if (!block ||
-        !PROOF(graph_frees_its_block_once, block_leave_to_graph(block_find(address), NULL))) {
+    const bool is_freed =
+        block && PROOF(graph_frees_its_block_once, block_leave_to_graph(block_find(address), NULL));
+    if (!is_freed) {
         graph_fail("it frees %p, which it has not allocated", address);
         return;
     }

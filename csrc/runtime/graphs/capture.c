@@ -77,8 +77,9 @@ static void relax_no_more(int before) {
 /* ---- waits ---- */
 
 static void captured_synchronize(hipStream_t handle) {
-    if (!DOUBT(synchronised_stream_captures, capture_of_handle(handle).stream))
-        impl_mgpuStreamSynchronize(handle);
+    if (DOUBT(synchronised_stream_captures, capture_of_handle(handle).stream))
+        return; /* HIP would end the capture */
+    impl_mgpuStreamSynchronize(handle);
 }
 
 static void captured_record(hipEvent_t handle, hipStream_t stream) {
@@ -112,8 +113,9 @@ static void captured_event_synchronize(hipEvent_t handle) {
 static void *captured_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
     const struct capture capture = capture_of_handle(handle);
     hipError_t error;
-    if (!DOUBT(block_is_for_a_capture, capture.stream) ||
-        !block_serves(bytes, capture.stream->device))
+    const bool serves = DOUBT(block_is_for_a_capture, capture.stream) &&
+                        block_serves(bytes, capture.stream->device);
+    if (!serves)
         return impl_mgpuMemAlloc(bytes, handle, shared);
     const int before = relax(capture);
     void *address = block_alloc_captured(bytes, capture.stream, capture.number, &error);
@@ -141,14 +143,14 @@ static void captured_free(void *address, hipStream_t handle) {
  * and queries. */
 static void captured_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
     const struct capture capture = capture_of_handle(handle);
-    if (!DOUBT(copy_runs_with_its_graph, capture.stream)) {
+    if (DOUBT(copy_runs_with_its_graph, capture.stream)) {
+        call_tell(CALL_PLAIN);
+        REPORT("hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)",
+               hip.MemcpyAsync(to, from, bytes, hipMemcpyDefault, handle), NULL);
+        stream_launched(thread_get(), capture.stream);
+    } else {
         impl_mgpuMemcpy(to, from, bytes, handle);
-        return;
     }
-    call_tell(CALL_PLAIN);
-    REPORT("hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)",
-           hip.MemcpyAsync(to, from, bytes, hipMemcpyDefault, handle), NULL);
-    stream_launched(thread_get(), capture.stream);
 }
 
 /* ---- modules and launches ---- */

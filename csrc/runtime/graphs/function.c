@@ -208,8 +208,11 @@ static struct known_call *take_known(struct replayed *state, const char *name,
 /* Waits until the graph's work is done, because the function would also wait without a graph.
  * Returns false if no graph was replayed. */
 static bool replay(struct known_call *call) {
-    if (DOUBT(graph_is_from_before_a_reset, graph_is_lost(call->graph)) ||
-        !PROOF(memory_is_what_the_graph_copies, graph_memory_stays(call->graph)))
+    if (DOUBT(graph_is_from_before_a_reset, graph_is_lost(call->graph)))
+        return false;
+    const bool memory_stays =
+        PROOF(memory_is_what_the_graph_copies, graph_memory_stays(call->graph));
+    if (!memory_stays)
         return false;
     const hipStream_t stream = impl_mgpuStreamCreate();
     const bool launched = graph_launch(call->graph, stream) == 0;

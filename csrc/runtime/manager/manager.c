@@ -15,28 +15,27 @@
 #include "process/interpreter.h"
 #include "process/mapped.h"
 #include "process/options.h"
+#include "process/own_thread.h"
 #include "process/state.h"
 #include "shared/caches.h"
 #include "streams/streams_pool.h"
 #include "telemetry/process.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    GLANCE = 20, /* ms between two checks that the manager has started */
-    GAP = 100,   /* ms: the shortest time between two turns of the manager */
-    LOOK = 1000, /* ms: the longest time, and the time between two checks that it is alive */
-    STACK = 1 << 20,
+    GLANCE = 20,    /* ms between two checks that the manager has started */
+    GAP = 100,      /* ms: the shortest time between two turns of the manager */
+    LOOK = 1000,    /* ms: the longest time, and the time between two checks that it is alive */
     FIRST_TURN = 1, /* the manager answers at once, and asks its policy from the next turn on */
 };
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only during C code and calls of
                                                           * HIP */
-static bool prepared, started, stopping;                 /* written under `gate` */
+static bool prepared, stopping;                          /* stopping: written under `gate` */
 static bool wanted = true; /* a cache has reached its limit since the last turn */
 static uint32_t state = MANAGER_NONE;
 static struct table *shared; /* NULL before the manager starts; stays mapped */
@@ -45,8 +44,6 @@ static char *environment[7];
 static struct advice no_python = {
     .text = "no Python to manage the caches (%s: %s): the library itself evicts the least recently "
             "used objects. Set MGPU_RT_MANAGER to an interpreter that has cffi, or to off"};
-static struct advice manager_gone = {.text = "the manager in Python has ended: the library itself "
-                                             "evicts the least recently used objects"};
 static struct advice too_late = {
     .text = "MGPU_RT_POLICY=%s: the program ended before this policy took effect, after some "
             "tenths of a second. Nothing shows yet whether Python can load the policy: run a "
@@ -162,12 +159,10 @@ static bool ask_manager(struct table *table, pid_t manager, const char *python) 
             break;
         table_wait(&table->doorbell, heard, turn > FIRST_TURN ? LOOK : GLANCE);
     }
-    table->text[TABLE_TEXT - 1] = '\0'; /* the reason, if the manager has never answered */
-    if (turn > FIRST_TURN)
-        report_once(&manager_gone);
-    else
-        report_once(&no_python, python,
-                    table->text[0] ? table->text : "it ended (does it have mgpu_rt?)");
+    table->text[TABLE_TEXT - 1] = '\0';
+    report_once(&no_python, python,
+                turn > FIRST_TURN || !table->text[0] ? "the manager in Python has ended"
+                                                     : table->text);
     return false;
 }
 
@@ -251,35 +246,20 @@ static void *run(void *unused) {
 
 /* ---- life ---- */
 
-/* Starts the library's thread, which blocks all signals. */
 static void start_thread(void) {
     pthread_t thread;
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_mutex_lock(&gate);
-    if (!started && !stopping) {
-        store_release(&state, MANAGER_STARTING);
-        if (pthread_create(&thread, &attributes, run, NULL) != 0)
-            store_release(&state, MANAGER_NONE);
-        store_release(&started, true);
-    }
-    pthread_mutex_unlock(&gate);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    store_release(&state, MANAGER_STARTING);
+    if (!own_thread_start(&thread, run, NULL) || pthread_detach(thread) != 0)
+        store_release(&state, MANAGER_NONE);
 }
 
 void manager_start(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct table *table = load_acquire(&shared);
-    if (!load_acquire(&prepared) || runtime_forked)
+    if (!load_acquire(&prepared) || load_acquire(&stopping) || runtime_forked)
         return;
-    if (!load_acquire(&started))
-        start_thread();
-    else if (table && !load_relaxed(&wanted) && !exchange_acq_rel(&wanted, true))
+    (void)pthread_once(&once, start_thread);
+    if (table && !load_relaxed(&wanted) && !exchange_acq_rel(&wanted, true))
         table_wake(&table->doorbell);
 }
 
@@ -314,7 +294,8 @@ void manager_prepare(void) {
 void manager_stop(void) {
     struct table *table = load_acquire(&shared);
     const bool decides = table && load_acquire(&table->turn) > FIRST_TURN + 1;
-    if (options.policy[0] && manager_state() != MANAGER_ENDED && !stopping && !decides)
+    if (options.policy[0] && manager_state() != MANAGER_ENDED && !load_acquire(&stopping) &&
+        !decides)
         report_once(&too_late, options.policy);
     pthread_mutex_lock(&gate);
     store_release(&stopping, true);

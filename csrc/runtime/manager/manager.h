@@ -6,13 +6,12 @@
 #ifndef MGPU_RT_MANAGER_H
 #define MGPU_RT_MANAGER_H
 
-/* Reads the environment variables that the manager gets; called once HIP is open. Starts the
- * manager if the user named a policy or a delay. Later calls do nothing. */
+/* Starts the manager if the user named a policy or a delay. Called by each first call, once HIP is
+ * open. */
 void manager_prepare(void);
 
-/* Starts the thread that starts the manager, or requests the manager's next turn. A cache that
- * reaches its limit calls this function through limit_reached (process/state.h). The first call
- * costs 30 µs. Does nothing before manager_prepare. */
+/* Starts the manager, or requests its next turn. A cache that reaches its limit calls this function
+ * through limit_reached (process/state.h). The first call costs 30 µs. */
 void manager_start(void);
 
 /* Stops the manager before HIP ends, and waits until the thread's current call of HIP has returned.

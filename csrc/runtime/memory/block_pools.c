@@ -1,10 +1,12 @@
 /* Keeps idle blocks in pools, sets the fences of freed blocks, and searches the pools. */
 #include "memory/block_pools.h"
 #include "atomics.h"
+#include "driver/exclusive.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
 #include "streams/held.h"
+#include "streams/joins.h"
 #include "streams/streams_pool.h"
 
 #include <stdlib.h>
@@ -47,10 +49,12 @@ static bool has_several_fences(const struct block *block) {
 
 static __attribute__((noinline)) bool add_other_fences(struct block *block) {
     const int device = block->device;
+    const bool alone = PROOF(no_other_code_worked_on_joined_streams, sole_user_so_far());
     struct fence *last = &block->fence;
     for (struct stream *other = stream_first(); other; other = stream_next(other)) {
         if (other == block->fence.stream ||
             !DOUBT(other_streams_are_at_work, stream_is_at_work(other)) ||
+            (alone && join_proves_all(other, block->fence.stream)) ||
             !PROOF(other_stream_is_of_the_device, load_relaxed(&other->device) == device))
             continue;
         if (!last->next)
@@ -84,9 +88,11 @@ static bool is_ready(const struct block *block, const struct stream *stream,
         struct stream *needed = load_relaxed(&fence->stream);
         if (!needed)
             return true;
-        if (needed != stream && !PROOF(stream_has_passed_the_free,
-                                       stream_fence_done(needed, load_relaxed(&fence->number)) ||
-                                           stream_is_known_idle(needed))) {
+        if (needed != stream &&
+            !PROOF(stream_has_passed_the_free,
+                   stream_fence_done(needed, load_relaxed(&fence->number)) ||
+                       stream_is_known_idle(needed) ||
+                       join_proves(needed, load_relaxed(&fence->number), stream))) {
             *holder = needed;
             return false;
         }
@@ -106,17 +112,14 @@ static struct block_pool *pool_on(const struct stream *stream, int device) {
     return pool;
 }
 
-void block_stream_enters(struct stream *stream) {
-    struct block_pool *pool = load_acquire(&stream->pool);
-    if (DOUBT(handle_moved_to_another_device, !pool || pool->device != stream->device))
-        cas_acq_rel(&stream->pool, &pool, pool_on(stream, stream->device));
-}
-
 /* Creates and returns a stream's pool at the first free on the stream. Returns NULL if there is no
  * memory for the pool. */
 static __attribute__((noinline)) struct block_pool *make_pool(struct stream *stream, int device) {
     struct block_pool *pool = NULL;
-    struct block_pool *fresh = calloc(1, sizeof *fresh);
+    struct block_pool *fresh = pool_on(stream, device); /* of an earlier stream of the handle */
+    if (fresh)
+        return cas_acq_rel_acquire(&stream->pool, &pool, fresh) ? fresh : pool;
+    fresh = calloc(1, sizeof *fresh);
     if (!fresh)
         return NULL;
     fresh->owner = stream;

@@ -26,11 +26,6 @@ void block_clear_fences(struct block *block);
  * clears the fences that are done, of the blocks in the device's pools. */
 void block_device_is_idle(struct block *block);
 
-/* Selects the pool of a stream that HIP has just created. HIP may have used the stream's handle
- * before, for a stream of another device. The earlier stream's blocks then remain in the pool of
- * that stream and device. */
-void block_stream_enters(struct stream *stream);
-
 /* Puts an idle block into a pool; the block keeps its fences. */
 void block_pool_put(struct block *block);
 

@@ -69,8 +69,8 @@ static bool request_again(struct request *request) {
 
 /* Continues after HIP had no memory. First idle blocks of the device leave, as many as the request
  * needs. Then HIP gets the exact size, then the device's remaining idle blocks leave, and then all
- * caches release their idle objects. AMD's HIP 5.2.3 has freed memory only once the streams'
- * earlier work is done. So the library asks HIP once more if all streams are idle. */
+ * caches release their idle objects. AMD's HIP 5.2.3 has freed memory only once it knows that
+ * the streams' earlier work is done. So the library asks about the streams, and then for memory. */
 static void request_harder(struct request *request, size_t exact) {
     const int device = request->device;
     (void)device_kept(device);
@@ -89,7 +89,7 @@ static void request_harder(struct request *request, size_t exact) {
     if (DOUBT(allocation_may_succeed_with_room, caches_make_room(request->error)))
         (void)request_once(request);
     if (request->error == hipErrorOutOfMemory &&
-        DOUBT(freed_memory_comes_late, stream_all_answer_idle(device)))
+        DOUBT(freed_memory_comes_late, stream_query_all(device)))
         (void)request_again(request);
     if (request->error == hipErrorOutOfMemory &&
         DOUBT(others_may_return_memory, neighbours.ask(device)))

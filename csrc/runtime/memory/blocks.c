@@ -208,6 +208,5 @@ const struct cache block_cache = {.name = "blocks",
                                   .trim = eviction_of_all,
                                   .invalidate = invalidate_blocks,
                                   .thread_ends = block_thread_ends,
-                                  .stream_begins = block_stream_enters,
                                   .list = list_blocks,
                                   .evict = eviction_of_block};

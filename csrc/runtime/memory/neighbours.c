@@ -4,8 +4,8 @@
 #include "driver/device.h"
 #include "driver/hip.h"
 #include "memory/blocks.h"
-#include "process/cancel.h"
 #include "process/meeting.h"
+#include "process/own_thread.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
@@ -13,7 +13,6 @@
 #include "telemetry/counters.h"
 #include "telemetry/process.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 enum {
@@ -22,7 +21,6 @@ enum {
     LINGER = 8,    /* the thread ends after so many looks that find little idle memory */
     ASKING = 2000, /* ms: the longest wait for other processes */
     TRYING = 500,  /* ms: the longest time for which the thread tries to answer */
-    STACK = 256 << 10,
 };
 
 /* ---- where processes meet ---- */
@@ -38,7 +36,6 @@ static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 /* Asks the other processes on the device for memory after HIP had none, and waits until all have
  * answered. Returns false if none has much idle memory: HIP then keeps the allocation's error. */
 static bool ask_neighbours(int device) {
-    const int before = cancel_forbid();
     pthread_mutex_lock(&asking);
     const bool open = meeting_open(false) && meeting_others_lock(0, 0);
     const off_t place = open ? device_place(device) : 0;
@@ -52,7 +49,6 @@ static bool ask_neighbours(int device) {
         meeting_lock(place + ASKS, false);
     }
     pthread_mutex_unlock(&asking);
-    cancel_allow(before);
     return has_neighbours;
 }
 
@@ -191,26 +187,15 @@ static void *watch_idle_memory(void *unused) {
 }
 
 static void create_idle_thread(void) {
-    sigset_t all, before;
-    pthread_attr_t attributes;
     pthread_t thread;
-    const int cancelled = cancel_forbid();
     if (pthread_mutex_trylock(&asking) == 0) { /* otherwise another thread waits for an answer */
         (void)meeting_open(true);
         pthread_mutex_unlock(&asking);
     }
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, PROOF_VALUE(idle_thread_takes_no_signal, &all, NULL), &before);
     pthread_mutex_lock(&gate);
     if (!running && !stopping)
-        running = pthread_create(&thread, &attributes, watch_idle_memory, NULL) == 0;
+        running = own_thread_start(&thread, watch_idle_memory, NULL) && pthread_detach(thread) == 0;
     pthread_mutex_unlock(&gate);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    cancel_allow(cancelled);
 }
 
 /* ---- frees ---- */

@@ -1,6 +1,7 @@
 #include "memory/page_watch.h"
 #include "atomics.h"
 #include "memory/page_changes.h"
+#include "process/own_thread.h"
 #include "proof.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -30,7 +30,6 @@
 #endif
 
 enum {
-    STACK = 64 << 10,
     EVENTS = 16,
     HIGH = 900 /* programs use low numbers: a program may close a number and rely on getting it */
 };
@@ -124,26 +123,18 @@ static void *read_events(void *starting) {
     return NULL;
 }
 
-/* Starts the thread that reads events, and blocks all signals in it. The thread lives as long as
- * the process: if the program unmaps watched pages while no thread reads events, the program hangs.
- */
+/* Starts the thread that reads events. The thread lives as long as the process: if the program
+ * unmaps watched pages while no thread reads events, the program hangs. */
 static bool start_reading(void) {
-    sigset_t all, before;
     pthread_t thread;
-    pthread_attr_t attributes;
     struct start start = {.left = false};
     sem_init(&start.done, 0, 0);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool created = pthread_create(&thread, &attributes, read_events, &start) == 0;
+    const bool created = own_thread_start(&thread, read_events, &start);
     while (created && sem_wait(&start.done) != 0)
         continue;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
     sem_destroy(&start.done);
+    if (created)
+        pthread_detach(thread);
     return created && start.left;
 }
 

@@ -6,6 +6,7 @@
 #include "memory/page_changes.h"
 #include "memory/page_watch.h"
 #include "process/options.h"
+#include "process/own_thread.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
@@ -16,7 +17,6 @@
 
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -250,7 +250,8 @@ static int trim_all(int device) {
     return count;
 }
 
-const struct cache registration_cache = {.name = "registrations", .trim = trim_all};
+const struct cache registration_cache = {
+    .name = "registrations", .trim = trim_all, .holds_host_memory = true};
 
 /* ---- stale ones ----
  *
@@ -316,14 +317,8 @@ static bool watches;
 
 static bool start_trimming(void) {
     pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool created = sem_init(&some_are_stale, 0, 0) == 0 &&
-                         pthread_create(&thread, NULL, trim_when_stale, NULL) == 0 &&
-                         pthread_detach(thread) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return created;
+    return sem_init(&some_are_stale, 0, 0) == 0 &&
+           own_thread_start(&thread, trim_when_stale, NULL) && pthread_detach(thread) == 0;
 }
 
 /* A watched range may split a mapping of the program into three. The kernel limits the number of

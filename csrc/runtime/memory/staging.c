@@ -270,5 +270,6 @@ static void invalidate_staging(int device) {
 
 const struct cache staging_cache = {.name = "staging",
                                     .trim = trim_staging,
+                                    .holds_host_memory = true,
                                     .invalidate = invalidate_staging,
                                     .stream_ends = release_of_stream};

@@ -14,7 +14,7 @@
 
 struct cache;
 
-/* docs/record/copies.md has the times by which these sizes were chosen. To the device, a staged
+/* bench/results/copies.md has the times by which these sizes were chosen. To the device, a staged
  * copy does not wait for the kernels before it. From the device, a copy of more than 1 MB takes
  * longer if staged, because one thread of the host copies the bytes once more. */
 enum {

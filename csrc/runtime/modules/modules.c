@@ -171,7 +171,7 @@ struct module *module_lookup_table(const struct load *load) {
 
 bool module_may_share(const struct image *image) {
     return !image->writable &&
-           !DOUBT(others_may_set_constants, image->settable && !exclusive_hip());
+           PROOF(nobody_sets_its_constants, !image->settable || exclusive_hip());
 }
 
 /* Returns whether module_cost_all equals the sum of all modules' costs. Under tables_lock. */

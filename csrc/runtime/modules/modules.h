@@ -104,12 +104,12 @@ static inline struct module *module_of_slot(struct thread *thread, const struct 
                                             int device) {
     const uint64_t taken = MODULE_LIVE - MODULE_IDLE;
     struct module *module = slot->module;
-    if (UNLIKELY(!module || !PROOF(slots_module_is_of_the_device, device == module_device(module))))
-        return NULL;
-    if (UNLIKELY(!PROOF_VALUE(
-            slots_module_lives_on,
-            module_change(module, slot->version_and_state, slot->version_and_state + taken),
-            module_acquire(module))))
+    const bool acquired =
+        module && PROOF(slots_module_is_of_the_device, device == module_device(module)) &&
+        PROOF_VALUE(slots_module_lives_on,
+                    module_change(module, slot->version_and_state, slot->version_and_state + taken),
+                    module_acquire(module));
+    if (UNLIKELY(!acquired))
         return NULL;
     if (LIKELY(known->constant ||
                PROOF(image_there_is_the_same, image_lies_at(&module->image, image)))) {

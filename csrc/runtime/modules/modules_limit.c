@@ -42,10 +42,11 @@ static bool is_thrashing(uint64_t missed) {
     if (!missed || ghosts[missed % GHOSTS] != missed)
         return false;
     ghosts[missed % GHOSTS] = 0;
-    if (!DOUBT(limit_costs_loads, ++false_evictions >= FALSE_EVICTIONS))
-        return false;
-    false_evictions = 0;
-    return true;
+    if (DOUBT(limit_costs_loads, ++false_evictions >= FALSE_EVICTIONS)) {
+        false_evictions = 0;
+        return true;
+    }
+    return false;
 }
 
 /* ---- taking out ---- */

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 /* Opens the file. If `create` is false, opens the file only if another process has created it.
- * Returns false if there is no file. Call with cancellation disabled, one thread at a time. */
+ * Returns false if there is no file. Call it from one thread at a time. */
 bool meeting_open(bool create);
 
 /* Locks or unlocks a byte for this process. */

@@ -222,41 +222,49 @@ static void read_manager(struct options *out) {
                                        out->manager_delay_ms, default_limit);
 }
 
-static int local_rank(void) {
-    static const char *const variables[] = {
-#define LAUNCHER(variable, launcher) variable,
-#include "process/local_rank.def"
+/* ---- launchers ---- */
+
+static const char *const launchers[][LAUNCHER_FACTS] = {
+#define LAUNCHER(launcher, ...) {__VA_ARGS__},
+#include "process/launchers.def"
 #undef LAUNCHER
-    };
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *value = variable_or(variables[i], NULL);
+};
+enum { LAUNCHERS = sizeof launchers / sizeof *launchers };
+
+/* Other programs than torchrun may set RANK too. */
+static bool is_launchers(const char *variable) {
+    return variable[0] && (strcmp(variable, "RANK") != 0 || variable_or("LOCAL_RANK", NULL));
+}
+
+const char *options_launcher(enum launcher_fact fact, const char **variable) {
+    for (size_t i = 0; i < LAUNCHERS; i++) {
+        *variable = launchers[i][fact];
+        const char *value = is_launchers(*variable) ? variable_or(*variable, NULL) : NULL;
         if (value)
-            return (int)number(variables[i], value, -1, default_device);
+            return value;
     }
-    complain("MGPU_RT_DEVICE", "local-rank",
-             "but no launcher has set a rank, so HIP's default device is used; looked for:"
-#define LAUNCHER(variable, launcher) " " variable
-#include "process/local_rank.def"
-#undef LAUNCHER
-    );
+    return NULL;
+}
+
+static int local_rank(void) {
+    char problem[LINE] = "but no launcher has set a rank, so HIP's default device is used; looked "
+                         "for:";
+    const char *variable, *value = options_launcher(LAUNCHER_LOCAL_RANK, &variable);
+    if (value)
+        return (int)number(variable, value, -1, default_device);
+    for (size_t i = 0; i < LAUNCHERS; i++)
+        if (launchers[i][LAUNCHER_LOCAL_RANK][0])
+            (void)text_append(problem, sizeof problem, " %s", launchers[i][LAUNCHER_LOCAL_RANK]);
+    complain("MGPU_RT_DEVICE", "local-rank", problem);
     return -1;
 }
 
 /* Returns how many ranks of the program's launcher run on this machine; 1 if no launcher says so. A
  * senseless value counts as 1, without a message: the user has not set the variable. */
 static int local_size(void) {
-    static const char *const variables[] = {
-#define LAUNCHER(variable, launcher) variable,
-#include "process/local_size.def"
-#undef LAUNCHER
-    };
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *value = variable_or(variables[i], NULL);
-        const long ranks = value ? strtol(value, NULL, 10) : 0;
-        if (value)
-            return ranks >= 1 && ranks <= 1 << 16 ? (int)ranks : 1;
-    }
-    return 1;
+    const char *variable, *value = options_launcher(LAUNCHER_LOCAL_SIZE, &variable);
+    const long ranks = value ? strtol(value, NULL, 10) : 1;
+    return ranks >= 1 && ranks <= 1 << 16 ? (int)ranks : 1;
 }
 
 static void read_exclusive(struct options *out) {

@@ -59,6 +59,11 @@ static inline bool cache_is_on(enum cache_kind cache) {
 
 void options_read(struct options *out);
 
+/* Returns the value of the innermost launcher's variable for a fact, and the variable's name.
+ * Returns NULL if no launcher has set such a variable. */
+enum launcher_fact { LAUNCHER_RANK, LAUNCHER_LOCAL_RANK, LAUNCHER_LOCAL_SIZE, LAUNCHER_FACTS };
+const char *options_launcher(enum launcher_fact fact, const char **variable);
+
 /* Returns whether MGPU_RT_VERBOSE is on, before options_read has read and checked the options. */
 bool options_early_verbose(void);
 

@@ -25,24 +25,23 @@ void caches_set(const struct cache *const *table) {
     caches = table;
 }
 
-int caches_trim(void) {
+static int trim(bool host_memory_too) {
     int count = 0;
     for (const struct cache *const *cache = caches; *cache; cache++)
-        if ((*cache)->trim)
+        if ((*cache)->trim &&
+            (host_memory_too || PROOF(device_memory_is_short, !(*cache)->holds_host_memory)))
             count += (*cache)->trim(ALL_DEVICES);
     return count;
+}
+
+int caches_trim(void) {
+    return trim(true);
 }
 
 void caches_thread_ends(struct thread *thread) {
     for (const struct cache *const *cache = caches; *cache; cache++)
         if ((*cache)->thread_ends)
             (*cache)->thread_ends(thread);
-}
-
-void caches_stream_begins(struct stream *stream) {
-    for (const struct cache *const *cache = caches; *cache; cache++)
-        if ((*cache)->stream_begins)
-            (*cache)->stream_begins(stream);
 }
 
 void caches_stream_ends(struct stream *stream) {
@@ -55,7 +54,7 @@ bool caches_make_room(hipError_t error) {
     if (!caches_on() || !PROOF(memory_was_short, error == hipErrorOutOfMemory))
         return false;
     limit_reached();
-    (void)caches_trim();
+    (void)trim(false);
     (void)hip.GetLastError(); /* clears the error of the failed call, or of a query during the trim
                                */
     return true;

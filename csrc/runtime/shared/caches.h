@@ -34,15 +34,14 @@ struct cache {
     /* Calls HIP to release the idle objects of a device; returns how many. May wait for pending
      * work. */
     int (*trim)(int device);
+    bool holds_host_memory; /* HIP waits for all streams to release the objects, which take no
+                             * memory of the device */
     /* Invalidates all objects of a device, because the device was reset or HIP ends. Several
      * threads may call this function at once. Does not access another thread's slots, because that
      * thread may be running. Calls no HIP function that needs an invalidated object. */
     void (*invalidate)(int device);
     /* Makes the objects in an ending thread's slots available to other threads. */
     void (*thread_ends)(struct thread *thread);
-    /* Handles the insertion of a stream. HIP may have used the stream's handle on another device
-     * before. */
-    void (*stream_begins)(struct stream *stream);
     /* Handles the end of a stream that the caller has acquired and HIP destroys. */
     void (*stream_ends)(struct stream *stream);
     /* Lists the cache's objects for the manager. Copies up to `room` entries; returns the number of
@@ -65,11 +64,10 @@ int caches_trim(void);
  * enter the caches. */
 void caches_end(int device);
 void caches_thread_ends(struct thread *thread);
-void caches_stream_begins(struct stream *stream);
 void caches_stream_ends(struct stream *stream);
 
-/* Trims the caches after a call to HIP has failed, if lack of memory may be the reason. Returns
- * true if the caller should repeat the call. */
+/* Trims the caches after a call to HIP has failed, if lack of memory may be the reason. Host memory
+ * stays cached. Returns true if the caller should repeat the call. */
 bool caches_make_room(hipError_t error);
 
 /* RETRY(call): calls HIP; if the call may have failed for lack of memory, trims the caches and

@@ -67,6 +67,11 @@ enum stream_state {
     STREAM_TAKEN,    /* a thread owns the stream and is moving it to another state */
 };
 
+enum waiters {
+    WAITS_BLOCK = 1, /* a block waits */
+    WAITS_JOIN = 2,  /* a join waits (joins.h) */
+};
+
 /* A free reads the first cache line of each listed stream (stream_is_idle). The stream's own calls
  * write the first line only when they submit work or wait for it. A create and a destroy write the
  * other lines. So two threads that create and destroy their own streams do not wait for each
@@ -83,7 +88,7 @@ struct stream {
                                   * the fence at the start of this wait; otherwise 0 */
     /* the second cache line */
     int state __attribute__((aligned(64))); /* enum stream_state */
-    bool has_waiters;                       /* a block waits for a fence */
+    unsigned char waiters;                  /* what waits for a fence: enum waiters */
     bool listed;                  /* the list of streams.h contains the stream; under tables_lock */
     uint64_t fences, fences_done; /* how many fences were set, and how many of these fences are done
                                    */
@@ -99,6 +104,8 @@ struct stream {
     bool in_left;                /* that chain contains the stream; under tables_lock */
     bool asked_about;            /* a thread asks HIP about the held stream (held.h) */
     hipEvent_t mark;             /* the library's own event, or NULL (held.c) */
+    struct joins *joins;         /* the streams that have joined this one (joins.h), or NULL */
+    uint64_t born;               /* the fence with which the stream of this handle began */
     uint64_t mark_fence, marked; /* while the event is pending: the fence and the value of
                                   * `submitted` before the event was recorded; otherwise 0 */
 } __attribute__((aligned(64)));
@@ -138,6 +145,13 @@ struct staging {
  * insert     any   LIVE       who had HIP make it  release
  * remove     LIVE  DESTROYED  a destroy            release
  * invalidate any   GONE       who saw the reset    release */
+/* A point in the work of a stream: all work that was submitted before a fence was set. */
+struct point {
+    struct stream *stream; /* NULL: no point */
+    uint64_t fence;
+    uint64_t submitted; /* the name of the last submission before the point; 0: unknown */
+};
+
 enum event_state {
     EVENT_GONE,      /* nothing is known about the handle */
     EVENT_DESTROYED, /* the program has destroyed the event */
@@ -148,6 +162,10 @@ struct event {
     struct handle handle;
     int state; /* enum event_state */
     int device;
+    uint64_t records;   /* the number of records that have begun, times 2^32, plus the number of
+                         * those that have not ended */
+    uint64_t noted;     /* the value of `records` at the start of the record that has this point */
+    struct point point; /* the point of the last record, if records == noted - 1 */
     struct stream *captured; /* the stream on which the event was last recorded, if that stream was
                               * being captured; updated only while some stream is external */
 };

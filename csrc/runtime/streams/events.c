@@ -13,6 +13,7 @@
 #include "proof.h"
 #include "shared/caches.h"
 #include "shared/thread.h"
+#include "streams/joins.h"
 #include "streams/mgpu_stream.h"
 #include "streams/streams.h"
 
@@ -27,6 +28,9 @@ static struct advice stream_served = {
 
 static struct advice destroyed_event = {
     .text = "event %p was destroyed before; HIP may have given its handle to another event"};
+
+/* A record adds this to an event's count of records, and takes 1 away at its end. */
+#define RECORD_BEGINS ((UINT64_C(1) << 32) + 1)
 
 static struct handle_map event_map = HANDLE_MAP(struct event);
 
@@ -110,6 +114,7 @@ hipEvent_t impl_mgpuEventCreate(void) {
     if (!event) /* if there is no memory for an entry, only HIP knows the event */
         return handle;
     store_relaxed(&event->device, hip_current_device());
+    fetch_add_relaxed(&event->records, RECORD_BEGINS - 1); /* this event has no record yet */
     event->captured = NULL;
     store_release(&event->state, EVENT_LIVE);
     return handle;
@@ -135,17 +140,66 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
 
 /* ---- records and waits ---- */
 
-/* Does not mark as idle the stream on which this library recorded the event. The program may have
- * called HIP to record the event again, on another stream. HIP does not report which record of the
- * event the wait has covered. */
+/* Begins a record; returns the event's new count of records. */
+static uint64_t begin_record(struct event *event) {
+    return event ? add_fetch_acq_rel(&event->records, RECORD_BEGINS) : 0;
+}
+
+/* Ends a record, and notes its point. If another record overlaps this one, HIP does not tell which
+ * is the last. Once no record is in progress, `records` then differs from noted - 1. */
+static void end_record(struct event *event, uint64_t begun, const struct point *point) {
+    if (!event)
+        return;
+    if (point->stream) {
+        store_release(&event->point.stream, point->stream);
+        store_release(&event->point.fence, point->fence);
+        store_release(&event->point.submitted, point->submitted);
+        store_release(&event->noted, begun);
+    }
+    fetch_sub_release(&event->records, 1);
+}
+
+/* The last record of an event before a wait for the event. */
+struct last_record {
+    uint64_t records; /* the event's count of records */
+    struct point point;
+};
+
+static struct last_record begin_wait(const struct event *event) {
+    struct last_record last = {.records = event ? load_acquire(&event->records) : 0};
+    if (event && PROOF(record_overlaps_no_other, (uint32_t)last.records == 0) &&
+        PROOF(noted_record_is_the_last_one, load_acquire(&event->noted) == last.records + 1)) {
+        last.point.stream = load_acquire(&event->point.stream);
+        last.point.fence = load_acquire(&event->point.fence);
+        last.point.submitted = load_acquire(&event->point.submitted);
+    }
+    return last;
+}
+
+/* Returns true if HIP has waited for this record: no record has begun since, and no other code can
+ * have recorded the event. */
+static bool has_waited_for(const struct event *event, const struct last_record *last) {
+    return last->point.stream &&
+           PROOF(record_overlaps_no_wait, load_acquire(&event->records) == last->records) &&
+           PROOF(nobody_else_records_events, sole_user_of_hip());
+}
+
 void impl_mgpuEventSynchronize(hipEvent_t handle) {
     static const char expression[] = "hipEventSynchronize(event)";
     struct thread *thread = thread_get();
     const struct event *event = event_held(handle);
-    if (is_served_as_stream(event, handle))
+    if (is_served_as_stream(event, handle)) {
         stream_synchronize(thread, (hipStream_t)handle, expression);
-    else if (!is_refused(event, handle, expression))
-        REPORT(expression, hip.EventSynchronize(handle), NULL);
+        return;
+    }
+    if (is_refused(event, handle, expression))
+        return;
+    const struct last_record last = begin_wait(event);
+    const hipError_t error = hip.EventSynchronize(handle);
+    if (UNLIKELY(error != hipSuccess))
+        report_failure(expression, error, NULL);
+    else if (has_waited_for(event, &last))
+        join_done(&last.point);
 }
 
 void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
@@ -154,13 +208,18 @@ void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
     struct stream *stream;
     if (!stream_usable(thread, stream_handle, &stream, expression))
         return;
-    const struct event *event = event_held(handle);
+    struct event *event = event_held(handle);
     if (is_refused(event, handle, expression))
         return;
+    const uint64_t begun = begin_record(event);
+    struct point point = join_point(event ? stream : NULL);
     const hipError_t error = hip.EventRecord(handle, stream_handle);
-    if (UNLIKELY(error != hipSuccess))
+    join_recorded(thread, stream, &point);
+    if (UNLIKELY(error != hipSuccess)) {
         report_failure(expression, error, NULL);
-    stream_submitted(thread, stream);
+        point.stream = NULL;
+    }
+    end_record(event, begun, &point);
 }
 
 void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {
@@ -172,8 +231,13 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {
     const struct event *event = event_held(event_handle);
     if (is_refused(event, event_handle, expression))
         return;
-    REPORT(expression, hip.StreamWaitEvent(handle, event_handle, 0), NULL);
+    const struct last_record last = begin_wait(event);
+    const hipError_t error = hip.StreamWaitEvent(handle, event_handle, 0);
     stream_launched(thread, stream); /* the stream may wait for kernels from now on */
+    if (UNLIKELY(error != hipSuccess))
+        report_failure(expression, error, NULL);
+    else if (stream && has_waited_for(event, &last))
+        join_add(stream, &last.point);
 }
 
 /* ---- mgpuEventElapsedTime ---- */

@@ -56,7 +56,7 @@ static void sweep_list(const struct stream *stays) {
         struct stream *each = *link;
         each->listed = each == stays || (!stream_is_gone(each) && !leaves_list(each)) ||
                        DOUBT(blocks_wait_for_a_stream_that_is_gone,
-                             stream_is_gone(each) && load_acquire(&each->has_waiters));
+                             stream_is_gone(each) && stream_has_blocks(each));
         if (each->listed) {
             link = &each->next_listed;
         } else {
@@ -124,7 +124,11 @@ static void begin_life(struct stream *stream, int device, int state) {
                    fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS));
     store_relaxed(&stream->asked, 0);
     store_relaxed(&stream->asked_fence, 0);
+    if (DOUBT(handle_moved_to_another_device, load_relaxed(&stream->device) != device))
+        store_release(&stream->pool, NULL); /* whose blocks are of the earlier device */
     store_relaxed(&stream->device, device);
+    PROOF_STEP(joins_end_with_their_stream,
+               store_release(&stream->born, add_fetch_seq_cst(&stream->fences, 1)));
     stream->mark = NULL; /* HIP has destroyed the event of the handle's earlier stream, or the
                           * event is leaked */
     stream->mark_fence = 0;
@@ -207,7 +211,6 @@ bool stream_use_external(struct thread *thread, hipStream_t handle) {
     count_external(1);
     PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_unlock(&tables_lock));
     thread->external = stream;
-    caches_stream_begins(stream);
     return true;
 }
 
@@ -223,7 +226,8 @@ void stream_end_external(struct thread *thread) {
     /* The program may destroy the stream from now on. */
     if (!stream->external_users && stream_state(stream) == STREAM_EXTERNAL) {
         if (!stream_is_idle(stream)) /* blocks that are freed now still wait for this stream */
-            PROOF_STEP(returned_stream_is_waited_for, store_seq_cst(&stream->has_waiters, true));
+            PROOF_STEP(returned_stream_is_waited_for,
+                       fetch_or_seq_cst(&stream->waiters, WAITS_BLOCK));
         PROOF_STEP(returned_stream_is_unknown, store_release(&stream->state, STREAM_GONE));
         stream_count_gone();
     }

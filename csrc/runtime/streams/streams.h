@@ -131,21 +131,36 @@ static inline void stream_complete_all(struct stream *stream) {
 /* ---- fences: what of a stream's past is done ----
  *
  * A fence covers all work that was submitted before the fence was set. Freed memory waits for the
- * stream's next fence. Each synchronise and each query sets a fence if a block waits for one. The
+ * stream's next fence. Each synchronise and each query sets a fence if something waits for one. The
  * fence is done once HIP reports that the stream's work is complete. Fences are completed in the
  * order in which they were set. */
 
-/* Returns the fence that covers all work submitted so far. */
-static inline uint64_t stream_next_fence(struct stream *stream) {
-    if (!load_relaxed(&stream->has_waiters))
-        store_seq_cst(&stream->has_waiters, true);
+/* Returns true if a block waits for a fence of the stream. */
+static inline bool stream_has_blocks(const struct stream *stream) {
+    return load_acquire(&stream->waiters) & WAITS_BLOCK;
+}
+
+/* Returns true if the fence, or a later one, was set for the present stream of the handle. */
+static inline bool stream_is_of_life(const struct stream *stream, uint64_t fence) {
+    return fence > load_acquire(&stream->born);
+}
+
+/* Returns the fence that covers all work submitted so far, for which `waiter` waits from now on. */
+static inline uint64_t stream_await_fence(struct stream *stream, enum waiters waiter) {
+    if (!(load_relaxed(&stream->waiters) & waiter))
+        fetch_or_seq_cst(&stream->waiters, waiter);
     return load_seq_cst(&stream->fences) + PROOF_VALUE(next_fence_is_a_later_one, 1, 0);
 }
 
-/* Sets a fence; the caller then calls HIP to wait or to query. Returns 0 if no block waits for a
+/* Returns the fence that a block waits for. */
+static inline uint64_t stream_next_fence(struct stream *stream) {
+    return stream_await_fence(stream, WAITS_BLOCK);
+}
+
+/* Sets a fence; the caller then calls HIP to wait or to query. Returns 0 if nothing waits for a
  * fence. */
 static inline uint64_t stream_set_fence(struct stream *stream) {
-    return stream && load_acquire(&stream->has_waiters) ? add_fetch_seq_cst(&stream->fences, 1) : 0;
+    return stream && load_acquire(&stream->waiters) ? add_fetch_seq_cst(&stream->fences, 1) : 0;
 }
 
 /* Records that a fence and all earlier fences are done. */
@@ -174,8 +189,7 @@ static inline void stream_complete(struct stream *stream, uint64_t submitted, ui
  * that no thread uses may still have pending work. Work of a stream that HIP has destroyed is
  * untracked. */
 static inline bool stream_is_at_work(const struct stream *stream) {
-    return !stream_is_idle(stream) &&
-           (!stream_is_gone(stream) || load_acquire(&stream->has_waiters));
+    return !stream_is_idle(stream) && (!stream_is_gone(stream) || stream_has_blocks(stream));
 }
 
 /* Returns true if kernels, or other work that writes host memory, may be pending. The name of a

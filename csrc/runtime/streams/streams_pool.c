@@ -161,11 +161,10 @@ static hipError_t destroy_taken(struct stream *stream) {
     }
     lazy_settle(NULL);
     stream_drop_mark(stream);
-    const uint64_t fence = stream_set_fence(stream);
+    const uint64_t fence = stream_has_blocks(stream) ? stream_set_fence(stream) : 0;
     if (fence && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess) {
         stream_complete_fence(stream, fence);
-        PROOF_STEP(nothing_waits_for_a_destroyed_stream,
-                   store_release(&stream->has_waiters, false));
+        PROOF_STEP(nothing_waits_for_a_destroyed_stream, store_release(&stream->waiters, 0));
     } else {
         PROOF_STEP(stream_goes_back_at_work, stream_leaves_work(stream));
     }
@@ -266,7 +265,7 @@ static void end_past(hipStream_t handle) {
         return;
     PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
     stream_invalidate(stream);
-    if (!load_acquire(&stream->has_waiters)) {
+    if (!stream_has_blocks(stream)) {
         stream_complete_all(stream);
         return;
     }
@@ -315,7 +314,6 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         device_watch(device);
         if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
             queue_those_of_threads();
-        caches_stream_begins(stream);
     }
     store_relaxed(&stream->maker, thread_own_tickets(thread));
     if (!thread_is_none(thread)) {
@@ -349,12 +347,12 @@ bool stream_all_quiet(void) {
     return true;
 }
 
-bool stream_all_answer_idle(int device) {
+bool stream_query_all(int device) {
     bool asked = false;
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (load_relaxed(&stream->device) == device && stream_is_at_work(stream) &&
             !stream_query_unheld(stream, &asked) && !stream_query_held(stream, &asked))
-            return false;
+            break;
     return asked;
 }
 
@@ -395,7 +393,7 @@ static void invalidate_streams(int device) {
                 PROOF_VALUE(completed_fence_was_set, stream_set_fence(stream),
                             stream_next_fence(stream))); /* HIP has ended the stream's work, too */
             stream_complete_all(stream);
-            store_release(&stream->has_waiters, false);
+            store_release(&stream->waiters, 0);
         }
 }
 

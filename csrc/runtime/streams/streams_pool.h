@@ -92,10 +92,10 @@ bool stream_query_unheld(struct stream *stream, bool *asked);
  * destroyed with pending work. For streams that the program holds, the library's record decides. */
 bool stream_all_quiet(void);
 
-/* Returns true if HIP has just answered that all streams of a device that were at work are idle.
- * Returns false if HIP was not asked, or if a stream is at work about which the library must not
- * ask HIP. No question waits. */
-bool stream_all_answer_idle(int device);
+/* Asks HIP whether the streams of a device that are at work are idle, up to the first that is not.
+ * Does not ask about streams about which the library must not ask. Returns true if HIP was asked,
+ * which may have cleared the thread's last error. No question waits. */
+bool stream_query_all(int device);
 
 /* Destroys, at the end of the process, the idle streams that the program does not hold. Also
  * destroys the streams that the program destroyed with pending work, if that work is done now.

@@ -1,4 +1,5 @@
 #include "telemetry/process.h"
+#include "process/options.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -9,30 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* torchrun; Open MPI; launchers with PMIx; MPICH (also Intel's and HPE Cray's); MVAPICH 3 and 2;
- * PALS; Flux; Slurm. The innermost launcher's variable comes first: a launcher may run inside
- * another one. */
-static const char *const rank_variables[] = {
-    "RANK",        "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-    "PMI_RANK",    "MVP_COMM_WORLD_RANK",  "MV2_COMM_WORLD_RANK",
-    "PALS_RANKID", "FLUX_TASK_RANK",       "SLURM_PROCID"};
-
-/* Returns true for RANK if LOCAL_RANK is not set, because programs other than torchrun may set
- * RANK. */
-static bool is_foreign(const char *variable) {
-    return strcmp(variable, "RANK") == 0 && !secure_getenv("LOCAL_RANK");
-}
-
 int process_rank(void) {
-    for (size_t i = 0; i < sizeof rank_variables / sizeof *rank_variables; i++) {
-        const char *value = secure_getenv(rank_variables[i]);
-        char *end;
-        if (!value || !value[0] || is_foreign(rank_variables[i]))
-            continue;
-        const long rank = strtol(value, &end, 10);
-        return *end == '\0' && rank >= 0 && rank <= 1 << 30 ? (int)rank : -1;
-    }
-    return -1;
+    const char *variable, *value = options_launcher(LAUNCHER_RANK, &variable);
+    char *end = NULL;
+    const long rank = value ? strtol(value, &end, 10) : -1;
+    return end && *end == '\0' && rank >= 0 && rank <= 1 << 30 ? (int)rank : -1;
 }
 
 unsigned long long process_field(long process, int field) {

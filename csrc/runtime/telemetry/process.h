@@ -9,7 +9,7 @@ int process_rank(void);
 
 /* Returns a numeric field of a process's /proc/ID/stat; 0 if the field does not exist. `field` must
  * be 4 or larger. */
-enum { PROCESS_THREADS = 20, PROCESS_STARTED = 22 };
+enum { PROCESS_THREADS = 20 };
 unsigned long long process_field(long process, int field);
 
 /* Returns true if the program's main thread has called pthread_exit. The process then ends when all

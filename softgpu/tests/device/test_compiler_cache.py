@@ -238,6 +238,7 @@ def test_concurrent_processes_share_one_cache(tmp_path: Path) -> None:
     assert re.fullmatch("[0-9a-f]{16}", path.name)
 
 
+@pytest.mark.check
 def test_hip_starts_from_kept_results(run: Run, tmp_path: Path) -> None:
     """Checks that each of HIP's six compilation steps has a cached file."""
     variables = {"XDG_CACHE_HOME": str(tmp_path)}

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from tests.support.suites import sampled
+
 from . import corpus, encodings
 from .device import TARGETS, on_targets
 from .objdump import Comparison, compare, compare_encodings
@@ -34,13 +36,13 @@ def test_programs_decode_as_by_llvm(target: str, request: pytest.FixtureRequest)
     agree(compared(target, corpus.programs(target, 2)), request)
 
 
+@pytest.mark.check
 def test_kernels_decode_as_by_llvm(request: pytest.FixtureRequest) -> None:
     """Decodes the kernels of the whole-kernel tests, lowered for gfx90a."""
     agree(compared("gfx90a", corpus.kernels("gfx90a", 2)), request)
 
 
-@pytest.mark.check
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", sampled(TARGETS, ("gfx90a", "gfx942")))
 @pytest.mark.parametrize("name", ("ocml", "ockl"))
 def test_device_library_decodes_as_by_llvm(
     name: str, target: str, request: pytest.FixtureRequest

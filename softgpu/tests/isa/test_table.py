@@ -24,7 +24,7 @@ def test_everything_executed_is_checked() -> None:
     assert not missing
 
 
-@pytest.mark.check
+@pytest.mark.nightly
 def test_whole_kernels_hold_the_opcodes_that_they_check() -> None:
     claimed = {r.name for r in rows() if checked.executed(r) and "NumPy" in checked.oracles(r)}
     seen: set[str] = set()

@@ -4,6 +4,7 @@
 #include "graph.h"
 #include "hipstub.h"
 #include "log.h"
+#include "memory.h"
 #include "mode.h"
 
 #include <stdlib.h>

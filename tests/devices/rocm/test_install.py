@@ -178,6 +178,7 @@ def test_one_of_two_processes_fetches(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "mgpu_rt").iterdir()] == ["hip-7.2.4"]
 
 
+@pytest.mark.check
 def test_without_locks_both_fetch(tmp_path: Path) -> None:
     both = [start(tmp_path, NO_LOCKS="1") for _ in range(2)]
     for one in both:
@@ -187,6 +188,7 @@ def test_without_locks_both_fetch(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "mgpu_rt").iterdir()] == ["hip-7.2.4"]
 
 
+@pytest.mark.check
 def test_the_next_install_removes_the_folder_of_a_killed_one(tmp_path: Path) -> None:
     killed = start(tmp_path)
     assert killed.stdout and killed.stdout.readline() == "begins\n"

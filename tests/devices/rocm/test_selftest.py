@@ -13,12 +13,12 @@ from mgpu_rt._selftest.result import Part
 from tests.devices.rocm import surroundings
 from tests.devices.rocm.surroundings import Surroundings
 from tests.support.child import environment
-from tests.support.suites import sampled
 
 SEQUENCES = ("calm-01", "calm-10")
 
 
-@pytest.mark.parametrize("chip", sampled(["gfx90a", "gfx942"], ["gfx942"]))
+@pytest.mark.nightly
+@pytest.mark.parametrize("chip", ["gfx90a", "gfx942"])
 def test_programs_and_sequences_are_right(
     chip: str, here: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

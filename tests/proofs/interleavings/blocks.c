@@ -5,6 +5,7 @@
 #include "memory/block_pools.c"
 #include "memory/blocks.c"
 
+#include "process/options.h"
 #include "program.h"
 #include "shared/caches.h"
 #include "streams/streams_pool.h"
@@ -26,7 +27,7 @@ static void allocate(unsigned object, unsigned stream, bool shared) {
     const unsigned number = model_block(made);
     explore_require(!world.blocks[number].in_graph, "a block was handed out that a graph uses");
     for (unsigned i = 0; i < MOST_STREAMS; i++)
-        explore_require(i == stream || world.streams[i].done >= world.blocks[number].needs[i],
+        explore_require(i == stream || model_precedes(i, world.blocks[number].needs[i], stream),
                         "a block was handed out that another stream still works on");
     program_has(held, made);
 }
@@ -275,6 +276,99 @@ static void play_graph(unsigned operation) {
     }
 }
 
+/* ---- streams that join another ----
+ *
+ * Object 0 is a block on which stream 0 works, object 1 is an event. */
+
+enum joined_operation {
+    RECORD_ON_0,
+    RECORD_ON_2,
+    WAIT_ON_1,
+    WAIT_AND_ALLOCATE,
+    SYNC_1_AND_ALLOCATE,
+    SYNC_EVENT_AND_ALLOCATE,
+    WORK_AND_FREE,
+    NEW_EVENT,
+    OTHER_CODE_RECORDS,
+    JOINED_OPERATIONS
+};
+static const char *const joined_names[] = {"record the event on stream 0",
+                                           "record the event on stream 2",
+                                           "stream 1 waits for the event",
+                                           "stream 1 waits for the event, allocate on it",
+                                           "synchronise stream 1, allocate on stream 2",
+                                           "synchronise the event, allocate on stream 2",
+                                           "work with the block on stream 0, and free it there",
+                                           "destroy the event, and create one",
+                                           "other code records the event on stream 2"};
+
+void impl_mgpuEventRecord(hipEvent_t event, hipStream_t stream);
+void impl_mgpuEventSynchronize(hipEvent_t event);
+void impl_mgpuEventDestroy(hipEvent_t event);
+void impl_mgpuStreamWaitEvent(hipStream_t stream, hipEvent_t event);
+hipEvent_t impl_mgpuEventCreate(void);
+
+static void record(unsigned stream) {
+    struct held *event = program_use(1);
+    impl_mgpuEventRecord(event->handle, model_stream(stream));
+    event->users--;
+}
+
+static void wait_for_event(unsigned stream) {
+    struct held *event = program_use(1);
+    impl_mgpuStreamWaitEvent(model_stream(stream), event->handle);
+    ++world.streams[stream].returned;
+    event->users--;
+}
+
+static void new_event(void) {
+    struct held *event = program_ends(1);
+    impl_mgpuEventDestroy(event->handle);
+    event->handle = impl_mgpuEventCreate();
+    event->state = IS_HELD;
+}
+
+static void play_joined(unsigned operation) {
+    struct held *event;
+    switch (operation) {
+    case RECORD_ON_0:
+        record(0);
+        break;
+    case RECORD_ON_2:
+        record(2);
+        break;
+    case WAIT_ON_1:
+        wait_for_event(1);
+        break;
+    case WAIT_AND_ALLOCATE:
+        wait_for_event(1);
+        allocate(0, 1, false);
+        break;
+    case SYNC_1_AND_ALLOCATE:
+        impl_mgpuStreamSynchronize(model_stream(1));
+        allocate(0, 2, false);
+        break;
+    case SYNC_EVENT_AND_ALLOCATE:
+        event = program_use(1);
+        impl_mgpuEventSynchronize(event->handle);
+        event->users--;
+        allocate(0, 2, false);
+        break;
+    case WORK_AND_FREE:
+        work(0, 0);
+        release(0, 0);
+        break;
+    case NEW_EVENT:
+        new_event();
+        break;
+    default:
+        event = program_use(1);
+        store_relaxed(&options.exclusive_on, false); /* before the call runs */
+        model_other_code_records(event->handle, 2);
+        event->users--;
+    }
+}
+
 static unsigned places_in(const struct block_pool *pool, const struct block *block) {
     const size_t set = block_set(block->size);
     unsigned count = 0;
@@ -341,6 +435,15 @@ static void set_up(bool exclusive) {
     program_launch_on(model_stream(1), world.held[0].handle);
 }
 
+/* The program has freed a block on which stream 0 works, and owns an event. */
+static void set_up_joined(bool exclusive) {
+    model_start(3, exclusive);
+    void *const block = impl_mgpuMemAlloc(BYTES, model_stream(0), false);
+    program_launch_on(model_stream(0), block);
+    impl_mgpuMemFree(block, model_stream(0));
+    world.held[1] = (struct held){.state = IS_HELD, .handle = impl_mgpuEventCreate()};
+}
+
 /* The program has freed a block on stream 0, while stream 1 was working on the block. HIP destroys
  * each stream that the program destroys. */
 static void set_up_asked(bool exclusive) {
@@ -359,6 +462,14 @@ const struct scenario explore_blocks_asked = {.name = "blocks-asked",
                                               .check = check,
                                               .check_between = check_between,
                                               .names = asked_names};
+const struct scenario explore_blocks_joined = {.name = "blocks-joined",
+                                               .operations = JOINED_OPERATIONS,
+                                               .exclusive = true,
+                                               .set_up = set_up_joined,
+                                               .play = play_joined,
+                                               .check = check,
+                                               .check_between = check_between,
+                                               .names = joined_names};
 const struct scenario explore_blocks = SCENARIO("blocks", false, OPERATIONS, play, names);
 const struct scenario explore_blocks_graph =
     SCENARIO("blocks-graph", false, GRAPH_OPERATIONS, play_graph, graph_names);

@@ -117,7 +117,7 @@ static void check_between(void) {
 static void set_up(bool exclusive) {
     model_start(2, exclusive);
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
-        stream->has_waiters = true; /* a thread waits for every fence */
+        stream->waiters = WAITS_BLOCK; /* a thread waits for every fence */
         world.streams[model_number(stream_handle(stream))].submitted = 1;
         stream->submitted = 1;
     }

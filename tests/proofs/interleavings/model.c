@@ -46,6 +46,23 @@ static void finish_works(unsigned stream, unsigned upto) {
             finish_transfer(&world.transfers[i]);
     if (world.streams[stream].done < upto)
         world.streams[stream].done = upto;
+    for (unsigned i = 0; i < world.waits_count; i++)
+        if (world.waits[i].stream == stream && world.waits[i].work <= upto &&
+            world.streams[world.waits[i].other].done < world.waits[i].at)
+            finish_works(world.waits[i].other, world.waits[i].at);
+}
+
+static bool follows(unsigned order, unsigned upto, unsigned stream, unsigned work) {
+    bool found = order == stream && work <= upto;
+    for (unsigned i = 0; i < world.waits_count && !found; i++)
+        found = world.waits[i].stream == order && world.waits[i].work <= upto &&
+                follows(world.waits[i].other, world.waits[i].at, stream, work);
+    return found;
+}
+
+bool model_precedes(unsigned stream, unsigned work, unsigned order) {
+    return world.streams[stream].done >= work ||
+           (order < MOST_STREAMS && follows(order, world.streams[order].submitted, stream, work));
 }
 
 bool model_is_done(unsigned stream) {
@@ -209,6 +226,29 @@ static hipError_t event_record(hipEvent_t event, hipStream_t stream) {
     world.events[number].stream = model_number(stream);
     world.events[number].at = world.streams[model_number(stream)].submitted;
     return hipSuccess;
+}
+
+static hipError_t stream_wait_event(hipStream_t stream, hipEvent_t event, unsigned flags) {
+    (void)flags;
+    explore_point();
+    need_event(event);
+    need_stream(stream);
+    const unsigned number = event_number(event), waiting = model_number(stream);
+    note_marks(waiting);
+    const unsigned work = ++world.streams[waiting].submitted;
+    if (!world.events[number].recorded)
+        return hipSuccess;
+    if (world.waits_count == MOST_WAITS)
+        explore_fail("the explorer has room for no more waits");
+    world.waits[world.waits_count].stream = waiting;
+    world.waits[world.waits_count].work = work;
+    world.waits[world.waits_count].other = world.events[number].stream;
+    world.waits[world.waits_count++].at = world.events[number].at;
+    return hipSuccess;
+}
+
+void model_other_code_records(hipEvent_t event, unsigned stream) {
+    (void)event_record(event, model_stream(stream));
 }
 
 static hipError_t event_query(hipEvent_t event) {
@@ -518,6 +558,7 @@ void model_start(unsigned streams, bool exclusive) {
         .EventDestroy = event_destroy,
         .EventRecord = event_record,
         .EventQuery = event_query,
+        .StreamWaitEvent = stream_wait_event,
         .EventSynchronize = event_synchronize,
         .ModuleLoadData = module_load,
         .ModuleUnload = module_unload,

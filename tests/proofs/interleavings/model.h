@@ -17,7 +17,8 @@ enum {
     MOST_FENCES = 16,
     MOST_PINNED = 4,
     PINNED_BYTES = 256,
-    MOST_TRANSFERS = 6
+    MOST_TRANSFERS = 6,
+    MOST_WAITS = 8
 };
 
 /* An object of the program: its handle, and the number of threads that are using it. */
@@ -37,6 +38,12 @@ struct world {
         bool alive, recorded;
         unsigned stream, at; /* the operation after which the event was recorded */
     } events[MOST_EVENTS];
+    /* A stream's wait for an event: the work `work` of `stream`, and all later work, follows the
+     * other stream's work up to `at`. */
+    struct {
+        unsigned stream, work, other, at;
+    } waits[MOST_WAITS];
+    unsigned waits_count;
     struct {
         bool alive;
         unsigned image, loads; /* the module's image, and how often the image was loaded */
@@ -92,6 +99,12 @@ unsigned model_number(hipStream_t stream);
 /* Creates a stream directly with HIP, without the library. */
 void model_own_stream(unsigned number);
 bool model_is_done(unsigned stream);
+
+/* Returns true if a stream's work is done, or precedes the next work of `order`. */
+bool model_precedes(unsigned stream, unsigned work, unsigned order);
+
+/* Records an event as other code does, by calling HIP. */
+void model_other_code_records(hipEvent_t event, unsigned stream);
 
 /* Returns the number of the running thread, or THREADS before the threads begin. */
 unsigned model_self(void);

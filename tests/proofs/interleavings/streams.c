@@ -305,7 +305,7 @@ static void set_up(bool exclusive) {
     model_own_stream(OWN);
     cache_limits.streams = 2;
     world.held[0] = (struct held){.state = IS_HELD, .handle = model_stream(0)};
-    stream_first()->has_waiters = true;
+    stream_first()->waiters = WAITS_BLOCK;
     const hipStream_t other = impl_mgpuStreamCreate();
     if (!exclusive)
         program_launch(other);

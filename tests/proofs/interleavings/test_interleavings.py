@@ -30,6 +30,7 @@ SCENARIOS = (
     "blocks",
     "blocks-asked",
     "blocks-graph",
+    "blocks-joined",
 )
 
 

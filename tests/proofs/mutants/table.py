@@ -1,4 +1,4 @@
-"""Finds the names of proofs in the code and in docs/proofs.md."""
+"""Finds the names of proofs in the code and in tests/proofs/proofs.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tests.support.child import ROOT
 
-PAGE = ROOT / "docs" / "proofs.md"
+PAGE = ROOT / "tests" / "proofs" / "proofs.md"
 #: matches the macros of csrc/runtime/proof.h
 NAMED = re.compile(r"\b(?:PROOF|DOUBT|PROOF_STEP|PROOF_VALUE)\(\s*\"?(\w+)\b")
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
@@ -38,7 +38,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table in docs/proofs.md."""
+    """A row of the table in tests/proofs/proofs.md."""
 
     proof: str
     proves: str

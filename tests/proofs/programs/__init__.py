@@ -1,5 +1,5 @@
 """Programs for the selftest's player. A program gives a wrong result if the library lacks one of
-the proofs in docs/proofs.md.
+the proofs in proofs.md.
 
 With stock's behaviour each program succeeds, and its results are known. A held stream runs no work
 until the program releases the stream. After a time limit the stream continues even without a

@@ -5,7 +5,7 @@
 The bundle contains the programs of bench/programs, with host code from LLVM 22, 19 and 15. The
 bundle also contains the kernels of these programs for every chip, and sequences from the tests'
 random driver. Other programs of the bundle give wrong results if the library lacks one of the
-proofs in docs/proofs.md. git contains the bundle, because builders of the wheel have no LLVM;
+proofs in proofs.md. git contains the bundle, because builders of the wheel have no LLVM;
 test_bundle.py compares the bundle with the sources.
 """
 

@@ -36,6 +36,7 @@ KERNELS = ("mix", "slow", "copy", "bump", "where")
 BAD = ("image", "name", "grid", "block", "size", "free", "fill", "unregister", "function")
 BAD += ("device", "stream", "copy")
 WORDS = (1, 2, 16, 64, 65, 100, 256, 1000, 1024, 2000, 4096, 4097, 8192, 20_000, 70_000, 150_000)
+EXACT_UP_TO = 16 << 10  # words; the library rounds larger blocks up to a class of sizes
 MOST_IN_KERNEL = 8192  # words
 
 Bytes = bytes
@@ -58,6 +59,16 @@ def enter_into(actions: Actions) -> Callable[[int], Callable[[Action], Action]]:
 
 ACTIONS: Actions = []
 action = enter_into(ACTIONS)
+
+
+def drawn_words(byte: int) -> int:
+    """Returns a number of words: one of WORDS, a size near it, or a size at the boundary between
+    exact sizes and classes."""
+    base = WORDS[byte % len(WORDS)]
+    near = (base, base + 1, max(base - 1, 1), base * 9 // 8, base * 9 // 8 + 1, base * 2 + 1)
+    edge = EXACT_UP_TO + byte % 3 - 1
+    drawn = (*(base,) * 6, *near[1:], *near[1:], *(edge,) * 2)[byte // len(WORDS) % 16]
+    return min(drawn, WORDS[-1])
 
 
 def _range(buffer: Buffer, byte: int) -> tuple[int, int]:
@@ -97,7 +108,7 @@ def malloc(program: Program, thread: int, b: Bytes) -> None:
     if program.is_alone:
         kinds = (ALLOCATED,) * 4 + (MGPU_REGISTERED,) * 3
     kind = kinds[b[0] % len(kinds)]
-    count = WORDS[b[1] % len(WORDS)]
+    count = drawn_words(b[1])
     stream = program.pick(program.streams, b[2]) if kind == ALLOCATED else program.null
     shared = kind == ALLOCATED and stream is program.null and b[3] % 8 == 7
     allocate_block(program, thread, count, stream, kind, shared)
@@ -416,7 +427,7 @@ def _launch(
 @action(6)
 def free_early(program: Program, thread: int, b: Bytes) -> None:
     """Frees a block on a stream of the library while another stream works on the block. The action
-    then allocates and overwrites a block of equal size. The library must not reuse the freed block
+    then allocates and overwrites as much memory or less. The library must not reuse the freed block
     while work on the freed block is pending."""
     buffer = program.pick([x for x in program.buffers if x.kind == ALLOCATED and x.known], b[0])
     streams = _library_streams(program, thread, 2 + b[4] % 2) if buffer is not None else []
@@ -436,7 +447,9 @@ def free_early(program: Program, thread: int, b: Bytes) -> None:
     program.release(thread, buffer, MGPU, 0, stream)
     if between == 3:
         program.sync(thread, MGPU, program.pick(others[::-1], b[4] // 64))
-    taken = allocate_block(program, thread, len(buffer.content), taker)
+    count = len(buffer.content)
+    near = (count, count, max(count - 1, 1), count // 2 + 1)  # a freed block may serve less
+    taken = allocate_block(program, thread, near[b[0] // 64], taker)
     if taken is None:
         return
     fill_block(program, thread, taken, taker, b[3])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.proofs.programs import images
 from tests.proofs.random.actions import (
-    WORDS,
     Actions,
     Bytes,
     allocate_block,
+    drawn_words,
     enter_into,
     fill_block,
     write_words,
@@ -160,7 +160,7 @@ def refused(program: Program, thread: int, b: Bytes) -> None:
     if thing is None:
         return
     own = program.pick(program.streams, b[2])
-    size = 4 * WORDS[b[3] % len(WORDS)]
+    size = 4 * drawn_words(b[3])
     program.prepare(thread, own)
     program.ask(None, thread, "refused", kind, thing, own, size)
     program.submit(own, real=False)
@@ -174,7 +174,7 @@ def hoard(program: Program, thread: int, b: Bytes) -> None:
     if program.threads == 1 and program.memory and thread < THREAD_END:
         own = program.pick(program.streams, b[2])
         program.prepare(thread, own)
-        wanted = 1024 + 4 * WORDS[b[3] % len(WORDS)]  # more than the 256 bytes that may be left
+        wanted = 1024 + 4 * drawn_words(b[3])  # more than the 256 bytes that may be left
         program.ask(None, thread, "hoard", own, wanted)
         program.submit(own, real=False)
         program.pending.discard(os_thread(thread))
@@ -204,7 +204,7 @@ def held_back(program: Program, thread: int, b: Bytes) -> None:
                 program.events.append(event)
             continue
         if len(program.buffers) < 12:
-            taken = allocate_block(program, thread, WORDS[(b[3] + step) % len(WORDS)], own)
+            taken = allocate_block(program, thread, drawn_words(b[3] + step), own)
             if taken is not None:
                 fill_block(program, thread, taken, own, b[3])
     program.say(thread, "let", hold)

@@ -68,6 +68,7 @@ def test_a_program_that_cannot_be_lowered_is_refused(tmp_path: Path) -> None:
         mgpu_rt.lower(EMPTY, link=["none.o"])
 
 
+@pytest.mark.check
 def test_the_command_makes_such_a_library(tmp_path: Path) -> None:
     out = tmp_path / "host.so"
     words = [COMMAND, "lower", "--emit", "library", "--link", "mlir_float16_utils", HOST, "-o", out]

@@ -33,6 +33,7 @@ def test_examples_run_by_the_command(name: str, tmp_path: Path) -> None:
     assert run(*words, env=env, cwd=tmp_path) == (RESULTS.get(name, RESULT), "")
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", (*HERE, pytest.param("jit", marks=needs_mlir)))
 def test_examples_run_without_preloading(name: str) -> None:
     env = environment("softgpu", OBJECT=str(lower.lower(KERNELS, llvm=22)))

@@ -1,6 +1,6 @@
 """CachedRuntime and Singleton reuse only objects that their checks allow.
 
-tests/proofs/mutants removes one check at a time. For each removed check, docs/proofs.md names the
+tests/proofs/mutants removes one check at a time. For each removed check, proofs.md names the
 tests that then fail.
 """
 

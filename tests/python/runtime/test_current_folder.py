@@ -92,7 +92,10 @@ def test_replay_runs_nothing_of_the_current_folder(planted: Path, tmp_path: Path
     assert (done.returncode, "is no launch" in done.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("hook", ["trace", "nan", "mine:Trace", "trace:Trace"])
+@pytest.mark.parametrize(
+    "hook",
+    in_check(["trace", "nan", "mine:Trace", "trace:Trace"], lambda hook: hook.startswith("n")),
+)
 def test_a_hook_runs_nothing_else_of_the_current_folder(planted: Path, hook: str) -> None:
     """The module that the user names may be in the current folder, even if Python has a module of
     that name."""

@@ -122,6 +122,7 @@ def test_cubins_say_it_too() -> None:
             launch.block = (8, 9, 1)
 
 
+@pytest.mark.check
 def test_a_replay_names_the_compiled_size(tmp_path: Path) -> None:
     out = tmp_path / "recording"
     words = ("run", "--device", "softgpu", "--record", out, "--", program(EXACT))

@@ -82,6 +82,7 @@ def test_a_wrong_option_is_named(words: tuple[str, ...], sentence: str) -> None:
     assert_sentence(done.returncode, done.stderr, sentence)
 
 
+@pytest.mark.check
 def test_the_hook_of_the_page_counts_launches_by_their_grid(tmp_path: Path) -> None:
     """The user names a class as a hook. The options --kernel and --nth also apply to a hook of the
     user."""
@@ -99,6 +100,7 @@ def test_the_hook_of_the_page_counts_launches_by_their_grid(tmp_path: Path) -> N
     assert os.listdir(tmp_path) == ["mine.py"]  # and no bytecode, which a full disk would cut off
 
 
+@pytest.mark.check
 def test_the_hook_of_the_page_reads_a_block_of_each_launch(tmp_path: Path) -> None:
     """The launch also has all attributes that write-a-runtime.md names."""
     page = (ROOT / "docs" / "write-a-runtime.md").read_text()

@@ -29,6 +29,7 @@ def test_a_kernel_that_shares_its_name_is_recorded_by_the_full_one(tmp_path: Pat
     assert replay(out).stdout.startswith("second::mark: same, ")
 
 
+@pytest.mark.check
 def test_recording_and_replaying_need_no_numpy(
     tmp_path: Path, without_numpy: dict[str, str]
 ) -> None:

@@ -3,9 +3,9 @@ at a time from the library, and uses the emulated device.
 
     python -m tests.python.selftest.share [--rest | --all] [PROOF ...]
 
-The command builds the library without each proof of docs/proofs.md, one at a time, and plays the
+The command builds the library without each proof of proofs.md, one at a time, and plays the
 programs of tests/proofs/programs. Some programs need two devices, or reset a device. The proof's
-witness `selftest CHECK` in the table of docs/proofs.md is played first. If this check does not
+witness `selftest CHECK` in the table of proofs.md is played first. If this check does not
 report the library as wrong, the first check that does becomes the witness. If no check reports the
 library, the row gives the reason. Until the reason is known, the row has "selftest: open", which a
 test refuses. The table is written after each proof, so that --rest can continue an interrupted run.
@@ -33,7 +33,7 @@ from tests.support.variants import without
 TWO = "gfx90a,gfx90a"
 PLAYER = BUILD / "random_driver" / "player"
 WITNESS = re.compile(r"(?:, )?`selftest ([^`]*)`")
-#: Matches the reason why no check detects the missing proof; docs/proofs.md explains each reason.
+#: Matches the reason why no check detects the missing proof; proofs.md explains each reason.
 REASON = re.compile(r", selftest: (\w+)")
 REASONS = ("race", "failure", "cost", "device", "words", "outside")
 

@@ -192,6 +192,7 @@ def test_a_full_disk_keeps_the_results_so_far(monkeypatch: pytest.MonkeyPatch) -
     assert ended.ended == "failed: No space left on device, in the folder for temporary files"
 
 
+@pytest.mark.check
 def test_two_devices_are_tested_concurrently() -> None:
     words = ("--only", "both", "--only", "proofs-devices-copies")
     ended = selftest(*words, MGPU_RT_SOFTGPU="gfx90a,gfx90a")
@@ -209,7 +210,7 @@ def proofs_played(folder: Path, *names: str) -> result.Part:
     return parts[0]
 
 
-@pytest.mark.check
+@pytest.mark.nightly
 def test_all_proofs_are_compared_and_right(tmp_path: Path) -> None:
     """Some of the proofs reset a device."""
     part = proofs_played(tmp_path)
@@ -217,6 +218,7 @@ def test_all_proofs_are_compared_and_right(tmp_path: Path) -> None:
     assert part.total == len(groups())
 
 
+@pytest.mark.check
 def test_proofs_are_right(tmp_path: Path) -> None:
     """This test plays two groups of proofs; `make check` plays the other groups."""
     part = proofs_played(tmp_path, "proofs-shared", "proofs-memory-others")

@@ -124,6 +124,7 @@ def test_a_device_that_is_not_there_fails_the_tests(tmp_path: Path, programs: Pa
     assert "2 errors" in done.stdout
 
 
+@pytest.mark.check
 def test_the_header_names_the_device(tmp_path: Path) -> None:
     done = run(tmp_path, "--mgpu-device", "hip")
     assert f"mgpu: hip, {STUB}" in done.stdout
@@ -178,6 +179,7 @@ def test_a_fault_of_the_emulated_device_ends_its_test(tmp_path: Path) -> None:
     assert "access outside mapped memory" in done.stdout
 
 
+@pytest.mark.check
 def test_a_marked_test_needs_a_named_device(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("import pytest\n@pytest.mark.mgpu\ndef test(): pass\n")
     done = run(tmp_path, "-q")
@@ -185,6 +187,7 @@ def test_a_marked_test_needs_a_named_device(tmp_path: Path) -> None:
     assert "1 error" in done.stdout
 
 
+@pytest.mark.check
 def test_fixtures_of_pytests_process_survive_a_marked_test(tmp_path: Path) -> None:
     """A marked test uses a fixture that an unmarked test has created, and tears down its own."""
     (tmp_path / "test_it.py").write_text(

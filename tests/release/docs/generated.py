@@ -25,7 +25,7 @@ A C program passes all parameters ([commands.md](commands.md#from-c)).
 OPTIONS = "| variable | default | |\n|---|---|---|\n"
 
 #: The text before the rows of the rule's table, and the text after them.
-SHORTCUTS = "|---|---|---|\n", "<!-- end: from docs/proofs.md -->\n"
+SHORTCUTS = "|---|---|---|\n", "<!-- end: from tests/proofs/proofs.md -->\n"
 
 
 def abi_page() -> str:
@@ -44,7 +44,7 @@ def commands_page() -> str:
 
 
 def rule_page() -> str:
-    """Returns docs/rule.md, whose first table has rows from docs/proofs.md."""
+    """Returns docs/rule.md, whose first table has rows from tests/proofs/proofs.md."""
     begin, end = SHORTCUTS
     text = (ROOT / "docs" / "rule.md").read_text(encoding="utf-8")
     before, _, rest = text.partition(begin)

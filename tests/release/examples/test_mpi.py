@@ -59,7 +59,7 @@ def test_the_script_for_two_gpus_runs(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_table_of_launchers() -> None:
-    """docs/mpi.md lists the variables of csrc/runtime/process/local_rank.def, in the order of that
+    """docs/mpi.md lists the variables of csrc/runtime/process/launchers.def, in the order of that
     file."""
     page = (ROOT / "docs" / "mpi.md").read_text(encoding="utf-8")
     rows = (f"| `{name}` | {launcher} |" for name, launcher in LAUNCHERS.items())

@@ -23,7 +23,7 @@ from tests.python.launches import EXAMPLES
 from tests.python.launches.test_examples import NUMPY, RESULT
 from tests.release.install import machine
 from tests.release.install.machine import Installed, attempt, check, run
-from tests.support import recorded
+from tests.support import hosting, recorded
 from tests.support.child import ROOT, STUB
 from tests.support.compiled import stream_program
 from tests.support.images import code_object
@@ -45,6 +45,20 @@ def installed(wheel: Path, folder: Path) -> Installed:
 @pytest.mark.check
 def test_an_installed_wheel_serves_programs(installed: Installed, folder: Path) -> None:
     check(installed, folder / "work", THIS)
+
+
+@pytest.mark.check
+def test_python_decides_at_a_limit_with_ld_preload_alone(installed: Installed) -> None:
+    """After pip has installed the wheel, a preloaded program reaches its limit: the interpreter of
+    the environment decides. No other option is set, and PATH has no Python."""
+    library = Path(installed.ask("config", "--path").strip(), "libmlir_rocm_runtime.so")
+    options = {"MGPU_RT_MANAGER": "on", "MGPU_RT_MODULE_LIMIT": "10K"}
+    env = hosting.promptly(LD_PRELOAD=str(library), PATH="/nowhere", **options)
+    command = [str(hosting.host()), str(library), str(hosting.image()), hosting.KERNEL, "served"]
+    done = hosting.run_program(command, env)
+    assert done.stdout == "ok\n", done.stderr
+    python = re.search(r"manager: Python .*, '(.+)'", done.stderr)
+    assert python and Path(python[1]).parent == installed.python.parent
 
 
 @pytest.mark.check

@@ -12,10 +12,11 @@ from tests.support.child import ROOT, STUB, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
-#: The variables of csrc/runtime/process/local_rank.def in the file's order, with the innermost
-#: launcher first.
-LISTED = (ROOT / "csrc" / "runtime" / "process" / "local_rank.def").read_text(encoding="utf-8")
-LAUNCHERS = dict(re.findall(r'^LAUNCHER\("(\w+)", "([^"]+)"\)$', LISTED, re.MULTILINE))
+#: The rows of csrc/runtime/process/launchers.def, with the innermost launcher first. The variables
+#: of a row contain the rank, the rank on the machine, and the number of ranks on the machine.
+LISTED = (ROOT / "csrc" / "runtime" / "process" / "launchers.def").read_text(encoding="utf-8")
+ROWS = re.findall(r'^LAUNCHER\("(.+)", "(\w*)", "(\w*)", "(\w*)"\)$', LISTED, re.MULTILINE)
+LAUNCHERS = {local: launcher for launcher, _, local, _ in ROWS if local}
 
 #: The program prints the device of its first stream. If the program has an argument, the program
 #: first chooses the device that the argument names.
@@ -60,11 +61,7 @@ def run(program: Path, *arguments: int, devices: int = 2, **env: str) -> tuple[i
 
 # ---- the memory limit of ranks that share a device -----------------------------------------------
 
-SIZES = re.findall(
-    r'^LAUNCHER\("(\w+)", ',
-    (ROOT / "csrc" / "runtime" / "process" / "local_size.def").read_text(encoding="utf-8"),
-    re.MULTILINE,
-)
+SIZES = [size for _, _, _, size in ROWS if size]
 RANKS = {
     "HIPSTUB_MEMORY": str(4 << 20),  # the limit is 1 MB, and 256 KB for each of four ranks
     "policies": ("builtin",),

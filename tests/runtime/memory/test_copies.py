@@ -103,7 +103,7 @@ def test_a_copy_out_may_follow_a_copy_back_at_once(mgpu: Mgpu) -> None:
 @in_child()
 def test_hip_copies_more_than_a_mebibyte_from_the_device(mgpu: Mgpu) -> None:
     """One thread of the host copies each staged byte once more, which takes longer than HIP's copy
-    of much memory (docs/record/copies.md)."""
+    of much memory (bench/results/copies.md)."""
     stream = mgpu.StreamCreate()
     for size, copies in ((256 * KIB, 1), (MIB, 4), (MIB + 1, 1), (16 * MIB, 1)):
         block = mgpu.MemAlloc(size, stream, False)

@@ -326,6 +326,7 @@ int main(int count, char **words) {
 """
 
 
+@pytest.mark.check
 @pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
 def test_a_free_does_not_look_at_streams_that_the_program_has_left(tmp_path: Path) -> None:
     path = program(tmp_path, LEFT)

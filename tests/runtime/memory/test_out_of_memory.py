@@ -285,8 +285,23 @@ def test_nothing_waits_for_memory_that_comes_late(mgpu: Mgpu) -> None:
     held = alloc(mgpu, 600 * KIB, stream)
     mgpu.Memset32(held, 1, 64, other)
     assert alloc(mgpu, 700 * KIB, stream) == mgpu.null
+    assert mgpu.stub.hipGetLastError() == 2  # the questions have cleared no error
     assert mgpu.pending(other) >= 1  # the library may have recorded an event
     assert mgpu.counts("hipStreamSynchronize", "hipDeviceSynchronize") == {
         "hipStreamSynchronize": 0,
         "hipDeviceSynchronize": 0,
     }
+
+
+@in_child(**SMALL)
+def test_a_lack_of_device_memory_leaves_pinned_memory(mgpu: Mgpu) -> None:
+    """HIP waits for all streams to release pinned memory, and stock's hipMalloc fails at once."""
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    mgpu.Memcpy(mgpu.ffi.new("char[]", KIB), block, KIB, stream)
+    assert mgpu.count("hipHostMalloc") == 1
+    assert alloc(mgpu, 4 * MIB, stream) == mgpu.null
+    assert alloc(mgpu, MIB, stream) == mgpu.null
+    assert mgpu.count("hipHostFree") == 0
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert mgpu.count("hipHostFree") == 1

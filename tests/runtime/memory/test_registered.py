@@ -121,7 +121,7 @@ def test_a_race(path: Path) -> None:
     assert registrations(record) < 1000 * 1.5
 
 
-@pytest.mark.check
+@pytest.mark.nightly
 def test_a_long_race(path: Path) -> None:
     """The library marks the registration soon after it has read the munmap event, so only many
     rounds hit the race."""

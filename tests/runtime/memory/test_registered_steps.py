@@ -45,7 +45,7 @@ def test_pages_may_change_at_any_instruction(path: Path, case: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.check
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", ["dropped", "mapped"])
 def test_pages_may_change_at_each_instruction(path: Path, case: str) -> None:
     done = run(path, case, 5)

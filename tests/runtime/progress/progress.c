@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SHORT = 20, SMALL = 256, MIDDLE = 64 << 10, LARGE = 1 << 20, PAGE = 4096 };
+enum { SHORT = 20, SMALL = 256, MIDDLE = 64 << 10, LARGE = 1 << 20, FRESH = 3 << 20, PAGE = 4096 };
 enum { NON_BLOCKING = 1, RELAXED = 2, PASSES = 2, HANG = 600000 };
 
 typedef void *(*function)();
@@ -147,6 +147,9 @@ CALL(EventDestroy, MGPU(EventDestroy, event))
 CALL(EventRecord_pending, MGPU(EventRecord, event, busy))
 CALL(MemAlloc, scratch = MGPU(MemAlloc, (uint64_t)MIDDLE, named, false))
 CALL(MemAlloc_shared, shared = MGPU(MemAlloc, (uint64_t)MIDDLE, named, true))
+/* Nothing of this size is cached, so the library asks HIP. */
+CALL(MemAlloc_fresh, got = MGPU(MemAlloc, (uint64_t)FRESH, named, false))
+CALL(MemFree_fresh, MGPU(MemFree, got, named))
 CALL(MemFree, MGPU(MemFree, scratch, named))
 CALL(MemFree_shared, MGPU(MemFree, shared, named))
 CALL(MemFree_null, MGPU(MemFree, NULL, named))
@@ -200,6 +203,8 @@ static const struct {
     ROW(EventDestroy),
     ROW(MemAlloc),
     ROW(MemAlloc_shared),
+    ROW(MemAlloc_fresh),
+    ROW(MemFree_fresh),
     ROW(LaunchKernel),
     ROW(LaunchKernelCooperative),
     ROW(LaunchClusterKernel),
@@ -349,6 +354,14 @@ static void use_none(void) {
     find(runtime, "mgpu_rt_use_stream")(NULL);
 }
 
+/* Takes all memory of the device that HIP has. */
+static void take_memory(void) {
+    find(runtime, "mgpu_rt_empty_cache")();
+    for (size_t bytes = (size_t)1 << 32; bytes >= PAGE; bytes /= 2)
+        for (void *taken = NULL; HIP(Malloc, &taken, bytes) == NULL; taken = NULL)
+            ;
+}
+
 static void play_all(void) {
     void *held[2] = {MGPU(StreamCreate), MGPU(StreamCreate)}, *graph = NULL;
     bystander = MGPU(StreamCreate);
@@ -372,6 +385,8 @@ static void play_all(void) {
     (void)returns(use_none, HANG);
     play("capture");
     HIP(StreamEndCapture, captured, &graph);
+    (void)returns(take_memory, HANG);
+    play("short");
 }
 
 int main(int argc, char **argv) {

@@ -57,6 +57,17 @@ def test_costs_do_not_grow_to_ten_thousand(exclusive: str = "on") -> None:
 
 
 @pytest.mark.check
+def test_a_free_a_miss_and_an_eviction_cost_no_more_beside_many_blocks() -> None:
+    """Each free is beyond the limit of 64 bytes, so HIP frees a block and allocates the next."""
+    kind, limit = "free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "64"}
+    few, many = (
+        instructions.count_objects(number, 200, kind=kind, **limit)[kind].per_iteration()
+        for number in (FEW, MANY)
+    )
+    assert many <= MOST * few, (few, many)
+
+
+@pytest.mark.check
 def test_held_modules_beyond_the_limit_cost_no_more() -> None:
     """A search for modules to evict visits all modules, so the searches become rarer as modules
     become more."""

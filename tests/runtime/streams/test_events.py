@@ -8,7 +8,7 @@ from tests.support.images import code_object
 FORUM_KERNEL = "test_func"
 
 
-@in_child()
+@in_child(MGPU_RT_EXCLUSIVE="on")
 def test_an_event_that_is_destroyed_twice_is_reported(mgpu: Mgpu) -> None:
     event = mgpu.EventCreate()
     mgpu.EventDestroy(event)

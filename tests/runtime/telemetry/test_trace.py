@@ -245,7 +245,7 @@ def test_threads_are_told_apart(threads: Path, tmp_path: Path) -> None:
     assert sorted(made.values()) == [2000, 2000]
 
 
-@pytest.mark.check
+@pytest.mark.nightly
 def test_the_newest_million_events_are_kept(threads: Path, tmp_path: Path) -> None:
     path = tmp_path / "trace"
     run_threads(threads, 270_000, path)  # 1,080,000 calls and a few of the driver's

@@ -157,8 +157,10 @@ static void read_entries(struct contents *contents, struct image *image, struct 
     while (view_holds(view, at, sizeof entry)) {
         memcpy(&entry, view->bytes + at, sizeof entry);
         const uint64_t from = at + entry.header_size;
-        if (entry.header_size < sizeof entry ||
-            !PROOF(fatbin_entry_is_readable, view_holds(view, from, entry.size))) {
+        const bool is_readable =
+            entry.header_size >= sizeof entry &&
+            PROOF(fatbin_entry_is_readable, view_holds(view, from, entry.size));
+        if (!is_readable) {
             contents->doubtful = true;
             break;
         }

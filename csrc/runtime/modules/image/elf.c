@@ -191,7 +191,8 @@ void image_describe_elf(struct image *image, struct view *view) {
         !view_holds(view, header.e_phoff, segments_size(&header)))
         return;
     const uint64_t size = whole_size(view->bytes, &header);
-    if (!PROOF(whole_elf_is_readable, view_holds(view, 0, size)))
+    const bool is_readable = PROOF(whole_elf_is_readable, view_holds(view, 0, size));
+    if (!is_readable)
         return;
     image->size = size;
     image->head = sizeof header;

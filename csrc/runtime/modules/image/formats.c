@@ -83,7 +83,8 @@ static const struct format {
 struct image image_describe(const void *data) {
     struct image image = {.bytes = data, .kind = IMAGE_UNKNOWN};
     struct view view = {.bytes = data, .limit = SIZE_MAX};
-    if (!PROOF(first_bytes_are_readable, view_holds(&view, 0, TEXT)))
+    const bool is_readable = PROOF(first_bytes_are_readable, view_holds(&view, 0, TEXT));
+    if (!is_readable)
         return image;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (formats[i].begins(&view)) {

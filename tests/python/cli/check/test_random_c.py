@@ -8,7 +8,7 @@ from tests.devices.rocm.packages import PackagesMissing
 from tests.python.cli.check import random_c
 
 
-@pytest.mark.check
+@pytest.mark.nightly
 def test_random_c_programs_have_no_fault() -> None:
     try:
         found = random_c.outcomes(range(8), workers=2)

@@ -1,0 +1,25 @@
+/* Starts threads of the library. */
+#ifndef MGPU_RT_OWN_THREAD_H
+#define MGPU_RT_OWN_THREAD_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+/* Starts a thread that blocks all signals, because signal handlers must run on the program's
+ * threads. Returns false if the thread cannot be started. */
+static inline bool own_thread_start(pthread_t *thread, void *(*run)(void *), void *data) {
+    enum { STACK = 1 << 20 }; /* HIP's functions need less */
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool started = pthread_create(thread, &attributes, run, data) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+#endif

@@ -1,0 +1,153 @@
+#include "streams/joins.h"
+#include "atomics.h"
+#include "driver/exclusive.h"
+#include "process/state.h"
+#include "proof.h"
+#include "streams/streams.h"
+
+#include <stdlib.h>
+
+/* A join of a join of a join: MOST_STEPS joins may lie between two streams. */
+enum { MOST_JOINS = 8, MOST_STEPS = 2 };
+
+/* The streams that have joined a stream. Threads read without a lock: a reader drops what it has
+ * found if `version` has changed. Writers hold tables_lock. */
+struct joins {
+    uint64_t version; /* odd while a thread writes */
+    unsigned next;    /* the oldest join */
+    struct join {
+        struct stream *by;  /* NULL: unused */
+        uint64_t own;       /* a fence of `by`. Its work follows the point, and so does all work
+                             * after it */
+        uint64_t fence;     /* of the joined stream: the point */
+        uint64_t submitted; /* the name of the last submission before the point; 0: unknown */
+    } of[MOST_JOINS];
+};
+
+/* ---- points ---- */
+
+struct point join_point(struct stream *stream) {
+    if (!stream || stream_state(stream) != STREAM_LIVE ||
+        !PROOF(no_stream_is_captured, !runtime_is(MODE_EXTERNAL)) || !sole_user_so_far())
+        return (struct point){.stream = NULL};
+    const uint64_t submitted = load_acquire(&stream->submitted);
+    return (struct point){stream, add_fetch_seq_cst(&stream->fences, 1), submitted};
+}
+
+void join_recorded(struct thread *thread, struct stream *stream, struct point *point) {
+    uint64_t last = point->submitted;
+    const bool kernels = stream && stream_has_kernels(stream);
+    if (!point->stream) {
+        stream_submitted(thread, stream);
+        return;
+    }
+    point->submitted = thread_next_ticket(thread) + !kernels;
+    if (cas_acq_rel(&stream->submitted, &last, point->submitted))
+        return;
+    point->submitted = 0; /* another thread has submitted work: before or after the record */
+    stream_launched(thread, stream);
+}
+
+void join_done(const struct point *point) {
+    struct stream *stream = point->stream;
+    stream_complete_fence(stream, point->fence);
+    if (point->submitted && load_acquire(&stream->submitted) == point->submitted)
+        store_release(&stream->completed, point->submitted);
+}
+
+/* ---- joins ---- */
+
+/* Returns the join that a new join of `by` replaces: an older join of `by`, an unused one, or the
+ * oldest. Under tables_lock. */
+static struct join *join_to_replace(struct joins *joins, const struct stream *by) {
+    struct join *unused = NULL;
+    for (int i = 0; i < MOST_JOINS; i++) {
+        if (joins->of[i].by == by)
+            return &joins->of[i];
+        if (!joins->of[i].by && !unused)
+            unused = &joins->of[i];
+    }
+    return unused ? unused : &joins->of[joins->next++ % MOST_JOINS];
+}
+
+/* Under tables_lock. */
+static void write_join(struct joins *joins, struct stream *by, uint64_t own,
+                       const struct point *point) {
+    struct join *join = join_to_replace(joins, by);
+    if (join->by == by && join->fence >= point->fence && stream_is_of_life(by, join->own))
+        return;
+    store_relaxed(&joins->version, joins->version + 1);
+    store_release(&join->by, by);
+    store_release(&join->own, own);
+    store_release(&join->fence, point->fence);
+    store_release(&join->submitted, point->submitted);
+    store_release(&joins->version, joins->version + 1);
+}
+
+void join_add(struct stream *stream, const struct point *point) {
+    struct stream *joined = point->stream;
+    if (joined == stream || stream_state(stream) != STREAM_LIVE ||
+        load_relaxed(&joined->device) != load_relaxed(&stream->device))
+        return;
+    const uint64_t own = stream_await_fence(stream, WAITS_JOIN);
+    struct joins *fresh = load_acquire(&joined->joins) ? NULL : calloc(1, sizeof *fresh);
+    pthread_mutex_lock(&tables_lock);
+    if (!joined->joins) {
+        store_release(&joined->joins, fresh);
+        fresh = NULL;
+    }
+    if (joined->joins)
+        write_join(joined->joins, stream, own, point);
+    pthread_mutex_unlock(&tables_lock);
+    free(fresh);
+}
+
+/* Returns true if a join of `stream` at the fence or later proves what join_proves returns. */
+static bool proves(const struct stream *stream, uint64_t fence, const struct stream *order,
+                   int steps) {
+    const struct joins *joins = load_acquire(&stream->joins);
+    if (!joins)
+        return false;
+    const uint64_t version = load_acquire(&joins->version);
+    bool found = false;
+    for (int i = 0; i < MOST_JOINS && !found; i++) {
+        const struct stream *by = load_acquire(&joins->of[i].by);
+        const uint64_t own = load_acquire(&joins->of[i].own);
+        found = by && PROOF(join_follows_the_fence, load_acquire(&joins->of[i].fence) >= fence) &&
+                (by == order || stream_fence_done(by, own) ||
+                 (steps && proves(by, own, order, steps - 1))) &&
+                PROOF(join_is_of_this_life, stream_is_of_life(by, own));
+    }
+    return found && version % 2 == 0 && load_relaxed(&joins->version) == version;
+}
+
+bool join_proves(const struct stream *stream, uint64_t fence, const struct stream *order) {
+    return proves(stream, fence, order, MOST_STEPS);
+}
+
+/* Returns the newest point of the stream that covers all work submitted so far, or a point without
+ * a stream. */
+static struct point last_point(struct stream *stream) {
+    const struct joins *joins = load_acquire(&stream->joins);
+    const uint64_t version = joins ? load_acquire(&joins->version) : 1;
+    struct point point = {.submitted = load_acquire(&stream->submitted)};
+    if (version % 2)
+        return point;
+    for (int i = 0; i < MOST_JOINS && !point.stream; i++)
+        if (PROOF(join_covers_all_work, load_acquire(&joins->of[i].submitted) == point.submitted)) {
+            point.fence = load_acquire(&joins->of[i].fence);
+            point.stream = stream;
+        }
+    if (load_relaxed(&joins->version) != version)
+        point.stream = NULL;
+    return point;
+}
+
+bool join_proves_all(struct stream *stream, const struct stream *order) {
+    const struct point point = last_point(stream);
+    if (!point.stream || !join_proves(stream, point.fence, order))
+        return false;
+    if (stream_fence_done(stream, point.fence) || join_proves(stream, point.fence, NULL))
+        join_done(&point); /* later frees need not look at the joins */
+    return true;
+}

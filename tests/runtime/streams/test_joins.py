@@ -1,0 +1,252 @@
+"""Tests which work a stream follows after it has waited for an event (streams/joins.h)."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from tests.support.child import Mgpu, in_child
+
+KIB = 1 << 10
+HELD = {"HIPSTUB_ASYNC": "held"}
+WORD = {**HELD, "MGPU_RT_EXCLUSIVE": "on"}
+#: HIP reports each call of other code, as AMD's HIP from 5.3 on.
+TELLS = {**HELD, "HIPSTUB_TELLS": "1", "HIPSTUB_VERSION": "70253211"}
+#: HIP destroys a stream without a wait, and uses the handle again.
+RENEWED = {"HIPSTUB_DESTROY_RETURNS": "1", "HIPSTUB_REUSE": "1", "MGPU_RT_STREAM_LIMIT": "0"}
+
+
+def alloc(mgpu: Mgpu, stream):
+    block = mgpu.MemAlloc(KIB, stream, False)
+    assert block != mgpu.null
+    return block
+
+
+def work(mgpu: Mgpu, block, stream) -> None:
+    mgpu.Memset32(block, 7, KIB // 4, stream)
+
+
+def freed_at_work(mgpu: Mgpu, stream):
+    """Returns a block that was freed on a stream, which still works on the block."""
+    block = alloc(mgpu, stream)
+    work(mgpu, block, stream)
+    mgpu.MemFree(block, stream)
+    return block
+
+
+def recorded(mgpu: Mgpu, stream):
+    event = mgpu.EventCreate()
+    mgpu.EventRecord(event, stream)
+    return event
+
+
+def join(mgpu: Mgpu, by, stream) -> None:
+    """Makes the work of `by` follow the work of `stream`, as lowered programs do."""
+    event = recorded(mgpu, stream)
+    mgpu.StreamWaitEvent(by, event)
+    mgpu.EventDestroy(event)
+
+
+def questions(mgpu: Mgpu) -> int:
+    return mgpu.count("hipStreamQuery") + mgpu.count("hipEventQuery")
+
+
+# ---- what a join proves --------------------------------------------------------------------------
+
+
+@in_child(**WORD)
+def test_the_stream_that_joins_gets_the_memory_at_once(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = freed_at_work(mgpu, first)
+    join(mgpu, second, first)
+    assert alloc(mgpu, second) == block
+    assert mgpu.pending(first) > 0
+    assert questions(mgpu) == 0
+
+
+@in_child(**TELLS)
+def test_the_sole_user_of_hip_needs_no_word(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = freed_at_work(mgpu, first)
+    join(mgpu, second, first)
+    assert alloc(mgpu, second) == block
+    assert questions(mgpu) == 0
+
+
+def fork_and_join(mgpu: Mgpu) -> None:
+    """A forked stream frees its memory, and the stream that joins it allocates, 50 times, without a
+    wait of the host."""
+    main, forked = mgpu.StreamCreate(), mgpu.StreamCreate()
+    for _ in range(50):
+        join(mgpu, forked, main)
+        freed_at_work(mgpu, forked)
+        join(mgpu, main, forked)
+        freed_at_work(mgpu, main)
+    assert mgpu.count("hipMalloc") <= 6
+    assert questions(mgpu) == mgpu.count("hipDeviceSynchronize") == 0
+
+
+@in_child(**WORD)
+def test_forks_and_joins_hit_by_the_users_word(mgpu: Mgpu) -> None:
+    fork_and_join(mgpu)
+
+
+@in_child(**TELLS)
+def test_forks_and_joins_hit_while_hip_reports_no_other_code(mgpu: Mgpu) -> None:
+    fork_and_join(mgpu)
+
+
+@in_child(**WORD)
+def test_a_join_of_a_join_counts(mgpu: Mgpu) -> None:
+    first, second, third = (mgpu.StreamCreate() for _ in range(3))
+    block = freed_at_work(mgpu, first)
+    join(mgpu, second, first)
+    join(mgpu, third, second)
+    assert alloc(mgpu, third) == block
+    assert questions(mgpu) == 0
+
+
+@in_child(**WORD)
+def test_memory_that_is_freed_after_the_join_waits_for_no_joined_stream(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = alloc(mgpu, first)
+    work(mgpu, block, first)
+    join(mgpu, second, first)
+    mgpu.MemFree(block, second)
+    assert alloc(mgpu, second) == block
+    assert questions(mgpu) == 0
+
+
+@in_child(**WORD)
+def test_a_wait_for_the_stream_that_joined_proves_the_joined_stream(mgpu: Mgpu) -> None:
+    first, second, third = (mgpu.StreamCreate() for _ in range(3))
+    block = freed_at_work(mgpu, first)
+    join(mgpu, second, first)
+    assert alloc(mgpu, third) != block
+    asked = questions(mgpu)
+    mgpu.StreamSynchronize(second)
+    assert alloc(mgpu, third) == block
+    assert questions(mgpu) == asked
+
+
+@in_child(**TELLS)
+def test_a_wait_for_the_event_proves_the_stream(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = freed_at_work(mgpu, first)
+    mgpu.EventSynchronize(recorded(mgpu, first))
+    assert alloc(mgpu, second) == block
+    assert questions(mgpu) == 0
+
+
+# ---- what proves nothing -------------------------------------------------------------------------
+
+
+@in_child(**WORD)
+def test_a_free_after_the_record_is_not_covered(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    event = recorded(mgpu, first)
+    block = freed_at_work(mgpu, first)
+    mgpu.StreamWaitEvent(second, event)
+    assert alloc(mgpu, second) != block
+
+
+@in_child(**WORD)
+def test_work_after_the_record_is_not_covered(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = alloc(mgpu, first)
+    join(mgpu, second, first)
+    work(mgpu, block, first)
+    mgpu.MemFree(block, second)
+    assert alloc(mgpu, second) != block
+
+
+@in_child(**WORD)
+def test_an_event_that_was_recorded_again_proves_its_last_record(mgpu: Mgpu) -> None:
+    first, second, third = (mgpu.StreamCreate() for _ in range(3))
+    block = freed_at_work(mgpu, first)
+    event = recorded(mgpu, first)
+    mgpu.EventRecord(event, third)
+    mgpu.StreamWaitEvent(second, event)
+    assert alloc(mgpu, second) != block
+
+
+@in_child(**WORD)
+def test_a_record_that_overlaps_a_wait_proves_nothing(mgpu: Mgpu) -> None:
+    """While one thread is inside the wait, another thread records the event on a third stream. HIP
+    then waits for the third stream."""
+    first, second, third = (mgpu.StreamCreate() for _ in range(3))
+    block = freed_at_work(mgpu, first)
+    event = recorded(mgpu, first)
+    mgpu.stub.hipstub_set_delay(b"hipStreamWaitEvent:300000")
+    waits = threading.Thread(target=lambda: mgpu.StreamWaitEvent(second, event))
+    waits.start()
+    while mgpu.count("hipStreamWaitEvent") == 0:
+        time.sleep(0.001)
+    mgpu.EventRecord(event, third)
+    waits.join()
+    assert alloc(mgpu, second) != block
+
+
+@in_child(**WORD, HIPSTUB_REUSE="1")
+def test_a_new_event_has_no_record(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = freed_at_work(mgpu, first)
+    event = recorded(mgpu, first)
+    mgpu.EventDestroy(event)
+    assert mgpu.EventCreate() == event
+    mgpu.StreamWaitEvent(second, event)
+    assert alloc(mgpu, second) != block
+
+
+@in_child(**WORD, **RENEWED)
+def test_a_new_stream_has_joined_nothing(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = freed_at_work(mgpu, first)
+    join(mgpu, second, first)
+    mgpu.StreamDestroy(second)
+    assert mgpu.StreamCreate() == second
+    assert alloc(mgpu, second) != block
+
+
+@in_child(**TELLS)
+def test_a_record_of_other_code_proves_nothing(mgpu: Mgpu) -> None:
+    first, second, third = (mgpu.StreamCreate() for _ in range(3))
+    block = freed_at_work(mgpu, first)
+    event = recorded(mgpu, first)
+    assert mgpu.stub.hipEventRecord(mgpu.for_stub(event), mgpu.for_stub(third)) == 0
+    mgpu.StreamWaitEvent(second, event)
+    assert alloc(mgpu, second) != block
+
+
+@in_child(**TELLS)
+def test_work_of_other_code_after_the_join_is_waited_for(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = alloc(mgpu, first)
+    work(mgpu, block, first)
+    join(mgpu, second, first)
+    assert mgpu.stub.hipMemsetAsync(mgpu.for_stub(block), 8, KIB, mgpu.for_stub(first)) == 0
+    mgpu.MemFree(block, second)
+    assert alloc(mgpu, second) != block
+
+
+@in_child(**WORD)
+def test_nothing_is_proven_while_a_stream_may_be_captured(mgpu: Mgpu) -> None:
+    """A stream that waits for an event of a captured stream joins the capture. Its records then run
+    with the graph."""
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamCreate(own) == 0
+    block = freed_at_work(mgpu, first)
+    assert mgpu.lib.mgpu_rt_use_stream(mgpu.from_stub(own[0], "hipStream_t")) == 0
+    join(mgpu, second, first)
+    assert alloc(mgpu, second) != block
+
+
+@in_child(**WORD)
+def test_the_null_stream_joins_nothing(mgpu: Mgpu) -> None:
+    """HIP orders the null stream's work and the work of other streams."""
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = freed_at_work(mgpu, first)
+    event = recorded(mgpu, mgpu.null)
+    mgpu.StreamWaitEvent(second, event)
+    assert alloc(mgpu, second) != block

@@ -64,8 +64,8 @@ def compare(
 
     BEFORE and AFTER are files from `mgpu-rt run --stats-json`. Compare runs PROGRAM twice, with
     stock's behaviour and with the cache; the program's output goes to stderr. The ratio is the time
-    before divided by the time after. "–" stands for a value that was not counted, and for a ratio
-    of totals that do not compare: calls failed, or graphs ran, whose launches are no calls.
+    before divided by the time after. "–" stands for a value that was not counted. Totals have no
+    ratio if calls failed or graphs ran.
 
     Exit status 1: calls failed; the first lines name these calls.
     """

@@ -28,7 +28,7 @@ def spread(seconds: Sequence[float]) -> Spread:
 
 def seconds(run: Sequence[Statistics]) -> float:
     """Returns the time of a run, summed over its processes: each from its first call to its end.
-    Graph launches and the program's own work are part of this time."""
+    The time includes the launches of graphs and the program's work on the host."""
     return sum(file.process.seconds for file in run if file.process is not None)
 
 

@@ -9,9 +9,6 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mgpu_rt._cli import executable
-from mgpu_rt._cli.errors import CommandError
-
 GRACE = 5.0  # seconds to wait for a killed process; one that hangs in the kernel remains
 
 HUNG = "it did not end within its time limit: the GPU or its driver hangs, see dmesg"
@@ -60,6 +57,10 @@ def run(
             **streams,
         )
     except OSError as error:
+        # A saved random case has neither these modules nor click.
+        from mgpu_rt._cli import executable
+        from mgpu_rt._cli.errors import CommandError
+
         why = executable.why_not(executable.find(command[0], environment), error)
         raise CommandError(f"'{command[0]}' cannot be executed: {why}") from None
     while True:

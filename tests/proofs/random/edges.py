@@ -183,7 +183,8 @@ def hoard(program: Program, thread: int, b: Bytes) -> None:
 @action(3)
 def held_back(program: Program, thread: int, b: Bytes) -> None:
     """Makes a stream wait for a host function. Until the host function returns, the program avoids
-    calls in which stock waits for the stream."""
+    calls in which stock waits for the stream. On a device with little memory it does not allocate:
+    the library then returns idle blocks to HIP, and hipFree waits (docs/how-it-works.md)."""
     streams = [one for one in program.streams[1:] if one.who == MGPU or b[4] % 2]
     stream = program.pick(streams, b[0])
     if stream is None or program.threads > 1 or thread >= THREAD_END:
@@ -203,7 +204,7 @@ def held_back(program: Program, thread: int, b: Bytes) -> None:
                 program.record(thread, MGPU, event, stream)
                 program.events.append(event)
             continue
-        if len(program.buffers) < 12:
+        if len(program.buffers) < 12 and not program.memory:
             taken = allocate_block(program, thread, drawn_words(b[3] + step), own)
             if taken is not None:
                 fill_block(program, thread, taken, own, b[3])

@@ -15,15 +15,22 @@
 
 static const struct python_plugin *plugin;
 
+/* Finds the functions for Python by name, as other users of the library do: their files are above
+ * this one. */
+static void find_functions(struct python_host *host) {
+    static const char *const names[] = {"mgpu_rt_native",     "mgpu_rt_intercept",
+                                        "mgpu_rt_report",     "mgpu_rt_hip_path",
+                                        "mgpu_rt_image_name", "mgpu_rt_event_flags"};
+    Dl_info own;
+    void *library = dladdr(host, &own) ? dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    for (size_t i = 0; library && i < sizeof names / sizeof *names; i++)
+        host->functions[i] = (unsigned long)dlsym(library, names[i]);
+}
+
 static void open_python(void) {
-    static const struct python_host host = {
-        MGPU_RT_VERSION,
-        mapped_library,
-        mapped_home,
-        interpreter_find,
-        {(unsigned long)mgpu_rt_native, (unsigned long)mgpu_rt_intercept,
-         (unsigned long)mgpu_rt_report, (unsigned long)mgpu_rt_hip_path,
-         (unsigned long)mgpu_rt_image_name, (unsigned long)mgpu_rt_event_flags}};
+    static struct python_host host = {
+        MGPU_RT_VERSION, mapped_library, mapped_home, interpreter_find, {0}};
+    find_functions(&host);
     char path[PATH_MAX];
     python_entry *entry = NULL;
     void *library = mapped_beside("libmgpu_rt_python.so", path, sizeof path)

@@ -35,7 +35,7 @@ SCENARIOS = (
 
 
 #: Three threads take more than ten seconds of a core: `make check` runs two.
-LONG = ("modules", "modules-reset", "staging", "streams")
+LONG = ("events", "modules", "modules-reset", "staging", "streams")
 
 
 def _explore(home: Path, arguments: str) -> subprocess.CompletedProcess[str]:

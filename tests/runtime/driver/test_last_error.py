@@ -122,9 +122,9 @@ def test_every_situation_ends_as_with_stock(device: str, pending: str) -> None:
 @pytest.mark.parametrize("device", in_check(DEVICES, lambda name: name == "softgpu"))
 def test_the_library_ends_the_process_only_where_stock_does(device: str) -> None:
     """The library does not end the process in situations in which HIP would read unreadable
-    memory."""
+    memory. HIP 5.2.3 reads the memory of a destroyed event, which holds what chance has left."""
     ours, stocks = _played(False, device, "none"), _played(True, device, "none")
-    assert ours.ended() <= stocks.ended()
+    assert {name for name in ours.ended() if not EVENTS.fullmatch(name)} <= stocks.ended()
     ended = ours.ended()
     assert not [name for name in ended if not (FATAL.fullmatch(name) or EVENTS.fullmatch(name))]
 

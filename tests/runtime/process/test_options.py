@@ -251,16 +251,12 @@ def _variables(directory: Path) -> dict[str, str]:
     out = directory / "out"
     _marking_library(directory / "rocm/lib/libamdhip64.so.5", out / "ROCM_PATH")
     python = _marking_python(directory / "python", out / "MGPU_RT_MANAGER")
-    _marking_python(directory / "venv/bin/python3", out / "VIRTUAL_ENV")
-    _marking_python(directory / "conda/bin/python3", out / "CONDA_PREFIX")
     return {
         "ROCM_PATH": str(directory / "rocm"),
         "MGPU_RT_HIP": str(_marking_library(directory / "named.so", out / "MGPU_RT_HIP")),
         "MGPU_RT_MANAGER": f"{python},delay=0",
         "MGPU_RT_STATS": str(out / "MGPU_RT_STATS"),
         "MGPU_RT_TRACE": str(out / "MGPU_RT_TRACE"),
-        "VIRTUAL_ENV": str(directory / "venv"),
-        "CONDA_PREFIX": str(directory / "conda"),
     }
 
 

@@ -19,12 +19,6 @@ BROKEN = [
     ("block_table.c", "account->reserved - block->size", "account->reserved", "test_memory.py"),
     ("modules.c", "    module_cost_all -= module_cost(module);\n", "", "test_modules.py"),
     (
-        "events.c",
-        "    struct event *event = *link;\n",
-        "    struct event *event = *link;\n    event->queued = false;\n",
-        "test_events.py",
-    ),
-    (
         "streams_pool.c",
         "    return stream_change(stream, from, STREAM_TAKEN);",
         "    return stream_change(stream, from, STREAM_GONE);",

@@ -27,6 +27,16 @@ def read(path: str, way_out: str) -> bytes:
     return content
 
 
+def read_mlir(path: str) -> str:
+    """Reads a program in MLIR's text; - means stdin. Raises CommandError."""
+    try:
+        return read(path, "name a program in MLIR, or - for stdin").decode()
+    except UnicodeDecodeError:
+        raise CommandError(
+            f"'{path}' is not text: mlir-opt turns MLIR's bytecode into text"
+        ) from None
+
+
 def write(path: str | Path, content: bytes) -> None:
     """Writes a file completely or not at all; - means stdout. Raises CommandError."""
     from mgpu_rt import _files

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from mgpu_rt._lowering.toolchain import Tool
 
 _LINKED = ("executable", "library")
-NAME_ONE = "name a program in MLIR, or - for stdin"
 
 
 @click.command()
@@ -152,7 +151,7 @@ def lower(
     if os.path.isfile(program) and os.path.exists(out) and os.path.samefile(program, out):
         raise CommandError(f"-o {out} is the program itself: name another file")
     try:
-        text = with_iterations(_read(program), iterations)
+        text = with_iterations(files.read_mlir(program), iterations)
         name = program if program != "-" else "<stdin>"
         pipeline = pipelines.pipeline(llvm, chip, image=image, lines=name if lines else "")
         if passes == "auto":
@@ -178,15 +177,6 @@ def _prepared(text: str, pipeline: Pipeline) -> Pipeline:
     for sentence in needed.told:
         click.echo(f"mgpu-rt: {sentence}", err=True)
     return needed.of(pipeline)
-
-
-def _read(program: str) -> str:
-    try:
-        return files.read(program, NAME_ONE).decode()
-    except UnicodeDecodeError:
-        raise CommandError(
-            f"'{program}' is not text: mlir-opt turns MLIR's bytecode into text"
-        ) from None
 
 
 class _Request(NamedTuple):

@@ -75,8 +75,8 @@ def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False
     from mgpu_rt._cli.refusals import explained, without
     from mgpu_rt._lowering import entry, object_files, pipelines, toolchain
 
-    files.read(program, "name a program in MLIR")  # the message of an unreadable or an empty file
-    llvm = wanted.llvm or 22
+    text = files.read_mlir(program)
+    stem, llvm = Path(program).stem, wanted.llvm or 22
     chip = wanted.chip or _chip(device, os.environ)
     name = program if lines and llvm != 15 and not chip.startswith("sm_") else ""
     try:
@@ -85,7 +85,7 @@ def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False
         raise CommandError(str(error)) from None
     with explained(program, pipeline):
         try:
-            made, needed = entry.executable(Path(program), pipeline, wanted.entry or "main")
+            made, needed = entry.executable(stem, text, pipeline, wanted.entry or "main")
         except toolchain.ToolchainMissing:
             if absent := toolchain.missing(object_files.needs(pipeline)):
                 raise without(absent) from None

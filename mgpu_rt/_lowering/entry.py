@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Mapping
@@ -32,13 +33,15 @@ int main(void) {{ {statements} }}
 _RENAMED = "mgpu_rt_entry_main"
 
 
-def executable(program: Path, pipeline: Pipeline, entry: str = "main") -> tuple[Path, Preparation]:
-    """Returns an executable in the cache, and what the lowering added to the pipeline.
+def executable(
+    stem: str, text: str, pipeline: Pipeline, entry: str = "main"
+) -> tuple[Path, Preparation]:
+    """Returns an executable in the cache, whose name begins with ``stem``, and what the lowering
+    added to the pipeline.
 
     The executable is linked with mgpu_rt's library and with those of LLVM's libraries that its
-    functions come from. Raises ToolchainMissing, LoweringFailed, ValueError, OSError.
+    functions come from. Raises ToolchainMissing, LoweringFailed, ValueError.
     """
-    text = program.read_text()
     needed = preparation.preparation(text)
     pipeline = needed.of(pipeline)
     runtime = _layout.PREFIX / "lib" / _layout.LIBRARY
@@ -48,10 +51,9 @@ def executable(program: Path, pipeline: Pipeline, entry: str = "main") -> tuple[
         binutils = toolchain.other("objcopy", "binutils")
         return [*object_files.tools(pipeline), toolchain.compiler(), binutils]
 
-    kept = cache.kept(
-        program.stem, "", key, tools, lambda: _build(program.stem, text, pipeline, entry, runtime)
-    )
-    kept.chmod(0o755)
+    kept = cache.kept(stem, "", key, tools, lambda: _build(stem, text, pipeline, entry, runtime))
+    if not os.access(kept, os.X_OK):  # the cache stores plain files
+        kept.chmod(0o755)
     return kept, needed
 
 

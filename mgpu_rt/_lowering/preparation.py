@@ -9,7 +9,6 @@ if the text contains such an operation, since some of them change other operatio
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mgpu_rt._lowering.pipelines import Pipeline
@@ -166,33 +165,16 @@ def _line(text: str, match: re.Match[str]) -> str:
     return f"line {text.count(chr(10), 0, match.start()) + 1}"
 
 
-#: Patterns of tools' complaints, each with the advice.
-_ADVICE: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
+#: Patterns of tools' complaints, each with the advice; {} is the pattern's group.
+_ADVICE = (
     (
-        r"'gpu\.(all_reduce|subgroup_reduce)'",
-        lambda found: (
-            f"no pass of MLIR lowers gpu.{found[1]} for AMD's GPUs: write it with gpu.shuffle"
-        ),
+        r"'(gpu\.all_reduce|gpu\.subgroup_reduce)'",
+        "no pass of MLIR lowers {} for AMD's GPUs: write it with gpu.shuffle",
     ),
     (
         r"@assert_msg|cf\.assert",
-        lambda found: (
-            "a kernel cannot end the program: take cf.assert out of the kernel, or store a flag "
-            "that the host code tests"
-        ),
-    ),
-    (
-        r"'?tensor\.\w+'?|tensor<",
-        lambda found: (
-            "tensors have no place in memory: run mlir-opt "
-            "--one-shot-bufferize=bufferize-function-boundaries before"
-        ),
-    ),
-    (
-        r"failed to legalize operation '([\w.]+)'",
-        lambda found: (
-            f"no pass of mgpu-rt lower takes {found[1]}: run mlir-opt's pass for it before"
-        ),
+        "a kernel cannot end the program: take cf.assert out of the kernel, or store a flag that "
+        "the host code tests",
     ),
 )
 
@@ -201,5 +183,5 @@ def advice(complaint: str) -> str:
     """Returns advice that explains a tool's complaint; "" if nothing is known about it."""
     for pattern, words in _ADVICE:
         if found := re.search(pattern, complaint):
-            return words(found)
+            return words.format(*found.groups())
     return ""

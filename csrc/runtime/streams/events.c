@@ -36,9 +36,13 @@ static struct handle_map event_map = HANDLE_MAP(struct event);
 
 /* ---- what a handle is ---- */
 
+/* Returns the event, or NULL if the program does not hold it. */
+static inline struct event *if_held(struct event *known) {
+    return LIKELY(known && load_acquire(&known->state) == EVENT_LIVE) ? known : NULL;
+}
+
 struct event *event_held(hipEvent_t handle) {
-    struct event *event = handle_find(&event_map, handle);
-    return LIKELY(event && load_acquire(&event->state) == EVENT_LIVE) ? event : NULL;
+    return if_held(handle_find(&event_map, handle));
 }
 
 /* Returns true if the program passes a stream in place of an event. `event` is the event that the
@@ -50,19 +54,18 @@ static inline bool is_stream(const struct event *event, hipEvent_t handle) {
 
 /* Returns true if the program has destroyed the event, and HIP has given the handle to no other
  * event since. */
-static __attribute__((noinline)) bool was_destroyed(hipEvent_t handle) {
-    const struct event *event = handle_find(&event_map, handle);
-    return caches_on() && event && load_acquire(&event->state) == EVENT_DESTROYED &&
+static __attribute__((noinline)) bool was_destroyed(const struct event *known) {
+    return caches_on() && known && load_acquire(&known->state) == EVENT_DESTROYED &&
            PROOF(nobody_else_has_made_the_event, sole_user_of_hip());
 }
 
-/* Returns true if HIP must not get the handle: the library then reports a failure of `expression`.
- * HIP judges each handle that this library does not know. */
-static bool is_refused(const struct event *event, hipEvent_t handle, const char *expression) {
-    if (LIKELY(event != NULL))
-        return false;
-    const bool stream = is_stream(event, handle);
-    if (!stream && !was_destroyed(handle))
+/* Returns true if HIP must not get a handle of no event that the program holds: the library then
+ * reports a failure of `expression`. HIP judges each handle that this library does not know.
+ * `known` is the handle's entry, or NULL. */
+static __attribute__((noinline)) bool is_refused(const struct event *known, hipEvent_t handle,
+                                                 const char *expression) {
+    const bool destroyed = was_destroyed(known), stream = is_stream(NULL, handle);
+    if (!stream && !destroyed)
         return false;
     REPORT(expression, refusal_of_event(), stream ? &stream_as_event : &destroyed_event,
            (void *)handle);
@@ -123,14 +126,15 @@ hipEvent_t impl_mgpuEventCreate(void) {
 void impl_mgpuEventDestroy(hipEvent_t handle) {
     static const char expression[] = "hipEventDestroy(event)";
     (void)thread_get();
-    struct event *event = event_held(handle);
+    struct event *known = handle_find(&event_map, handle);
+    struct event *event = if_held(known);
     if (runtime_leaves(event))
         return;
     if (is_served_as_stream(event, handle)) {
         impl_mgpuStreamDestroy((hipStream_t)handle);
         return;
     }
-    if (is_refused(event, handle, expression))
+    if (UNLIKELY(!event) && is_refused(known, handle, expression))
         return;
     if (LIKELY(event)) /* HIP may return the handle to another thread at once */
         PROOF_STEP(event_is_unknown_before_hip_has_it,
@@ -187,12 +191,13 @@ static bool has_waited_for(const struct event *event, const struct last_record *
 void impl_mgpuEventSynchronize(hipEvent_t handle) {
     static const char expression[] = "hipEventSynchronize(event)";
     struct thread *thread = thread_get();
-    const struct event *event = event_held(handle);
+    struct event *known = handle_find(&event_map, handle);
+    struct event *event = if_held(known);
     if (is_served_as_stream(event, handle)) {
         stream_synchronize(thread, (hipStream_t)handle, expression);
         return;
     }
-    if (is_refused(event, handle, expression))
+    if (UNLIKELY(!event) && is_refused(known, handle, expression))
         return;
     const struct last_record last = begin_wait(event);
     const hipError_t error = hip.EventSynchronize(handle);
@@ -208,8 +213,9 @@ void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
     struct stream *stream;
     if (!stream_usable(thread, stream_handle, &stream, expression))
         return;
-    struct event *event = event_held(handle);
-    if (is_refused(event, handle, expression))
+    struct event *known = handle_find(&event_map, handle);
+    struct event *event = if_held(known);
+    if (UNLIKELY(!event) && is_refused(known, handle, expression))
         return;
     const uint64_t begun = begin_record(event);
     struct point point = join_point(event ? stream : NULL);
@@ -228,8 +234,9 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {
     struct stream *stream;
     if (!stream_usable(thread, handle, &stream, expression))
         return;
-    const struct event *event = event_held(event_handle);
-    if (is_refused(event, event_handle, expression))
+    struct event *known = handle_find(&event_map, event_handle);
+    const struct event *event = if_held(known);
+    if (UNLIKELY(!event) && is_refused(known, event_handle, expression))
         return;
     const struct last_record last = begin_wait(event);
     const hipError_t error = hip.StreamWaitEvent(handle, event_handle, 0);

@@ -184,6 +184,26 @@ def test_advice_works_when_it_is_followed(tmp_path: Path, case: str) -> None:
     _lower(tmp_path, followed)
 
 
+@pytest.mark.check
+def test_advice_about_tensors_works_when_it_is_followed(tmp_path: Path) -> None:
+    from mgpu_rt._lowering import lower, toolchain
+
+    program = tmp_path / "program.mlir"
+    program.write_text("""
+func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>, %c: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %d = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x4xf32>)
+                     outs(%c : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %d : tensor<4x4xf32>
+}""")
+    with pytest.raises(ValueError) as refused:
+        lower.lower(program, llvm=22)
+    option = "--one-shot-bufferize=bufferize-function-boundaries"
+    assert f"run mlir-opt {option} before" in str(refused.value)
+    followed = toolchain.run([toolchain.tool("mlir-opt", 22), option], program.read_bytes())
+    program.write_bytes(followed)
+    lower.lower(program, llvm=22)
+
+
 #: Operations that need no pass of the user.
 ORDINARY = {
     "affine": "%j = affine.apply affine_map<(d0) -> (d0 mod 2)>(%i)\n"

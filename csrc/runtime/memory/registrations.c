@@ -5,7 +5,7 @@
 #include "driver/report.h"
 #include "memory/page_changes.h"
 #include "memory/page_watch.h"
-#include "process/options.h"
+#include "memory/pinned_limits.h"
 #include "process/own_thread.h"
 #include "process/state.h"
 #include "proof.h"
@@ -17,10 +17,7 @@
 
 #include <sched.h>
 #include <semaphore.h>
-#include <stdio.h>
-#include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 /* The states of a registration.
  *
@@ -321,24 +318,11 @@ static bool start_trimming(void) {
            own_thread_start(&thread, trim_when_stale, NULL) && pthread_detach(thread) == 0;
 }
 
-/* A watched range may split a mapping of the program into three. The kernel limits the number of
- * mappings of a process, and then refuses further mappings. So the library watches so few
- * ranges that they add at most a sixteenth of the limit. */
-static unsigned most_watched;
-
-static unsigned find_most_watched(void) {
-    unsigned mappings = 65530; /* the kernel's default */
-    FILE *limit = fopen("/proc/sys/vm/max_map_count", "re");
-    if (limit && fscanf(limit, "%u", &mappings) != 1)
-        mappings = 0;
-    if (limit)
-        fclose(limit);
-    return mappings / 32;
-}
+static unsigned most_watched; /* ranges */
 
 static void start_watching(void) {
     const char *reason = start_trimming() ? page_watch_open(pages_changed) : "no thread";
-    most_watched = find_most_watched();
+    most_watched = most_watched_ranges();
     watches = !reason;
     if (reason)
         report_verbose("registered memory is not cached: %s", reason);
@@ -370,35 +354,6 @@ static bool may_watch(void) {
 
 /* ---- the limit ---- */
 
-/* Returns whether the kernel counts HIP's pinned memory against RLIMIT_MEMLOCK. The answer is valid
- * only after HIP has registered memory. */
-static bool pins_count_as_locked(void) {
-    char line[128];
-    unsigned long kilobytes = 0;
-    FILE *status = fopen("/proc/self/status", "re");
-    while (status && fgets(line, sizeof line, status) &&
-           sscanf(line, "VmPin: %lu", &kilobytes) != 1)
-        continue;
-    if (status)
-        fclose(status);
-    return kilobytes != 0;
-}
-
-/* Returns the limit that MGPU_RT_MEMORY_LIMIT names, in bytes or as a fraction of the machine's
- * memory. If pinned memory counts against RLIMIT_MEMLOCK, the result is at most half of
- * RLIMIT_MEMLOCK. */
-static size_t find_limit(void) {
-    struct rlimit locked;
-    size_t most = options.memory_limit_bytes;
-    if (!most)
-        most = (size_t)((double)sysconf(_SC_PHYS_PAGES) * (double)page_bytes *
-                        options.memory_limit_fraction / options.local_ranks);
-    if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur / 2 < most &&
-        pins_count_as_locked())
-        most = locked.rlim_cur / 2;
-    return most;
-}
-
 static bool trim_oldest(void) {
     struct registration *first = first_idle(false);
     if (!first || !trim_one(first))
@@ -417,7 +372,7 @@ static bool may_watch_one_more(void) {
 static bool make_room(size_t bytes) {
     static size_t limit; /* 0: unknown so far */
     if (!load_relaxed(&limit))
-        store_relaxed(&limit, find_limit() + 1);
+        store_relaxed(&limit, most_pinned_bytes() + 1);
     if (bytes >= limit)
         return false;
     while (load_relaxed(&registrations_idle) + bytes >= limit)

@@ -177,7 +177,7 @@ def test_a_record_that_overlaps_a_wait_proves_nothing(mgpu: Mgpu) -> None:
     first, second, third = (mgpu.StreamCreate() for _ in range(3))
     block = freed_at_work(mgpu, first)
     event = recorded(mgpu, first)
-    mgpu.stub.hipstub_set_delay(b"hipStreamWaitEvent:300000")
+    mgpu.stub.hipstub_set_delay(b"hipStreamWaitEvent:2000000")  # a loaded machine is slow
     waits = threading.Thread(target=lambda: mgpu.StreamWaitEvent(second, event))
     waits.start()
     while mgpu.count("hipStreamWaitEvent") == 0:

@@ -26,9 +26,12 @@ COMGR_LIBRARY := build/softgpu/libamd_comgr.so.2
 COMGR_SOURCES := $(wildcard softgpu/src/comgr/*.c)
 COMGR_OBJECTS := $(COMGR_SOURCES:softgpu/src/%.c=build/softgpu/obj/%.o) build/softgpu/obj/settings.o
 
-# The checker, `mgpu-rt check`: the same sources with their hooks, and its own.
+# The checker, `mgpu-rt check`: the sources that have hooks, compiled with them, its own, and the
+# device's objects for the rest, which take the longest to compile.
+SOFTGPU_HOOKED := $(shell grep -l CHECK $(SOFTGPU_SOURCES))
 SOFTGPU_CHECK_OBJECTS := $(patsubst softgpu/src/%.c,build/softgpu/check/obj/%.o,\
-	$(SOFTGPU_SOURCES) $(filter-out %/no_device.c,$(wildcard softgpu/src/check/*.c)))
+	$(SOFTGPU_HOOKED) $(filter-out %/no_device.c,$(wildcard softgpu/src/check/*.c))) \
+	$(patsubst softgpu/src/%.c,build/softgpu/obj/%.o,$(filter-out $(SOFTGPU_HOOKED),$(SOFTGPU_SOURCES)))
 SOFTGPU_CHECK_LIBRARY := build/softgpu/check/libhsakmt.so.1
 # Its calls alone, for programs on a GPU.
 CALLS_CHECK_OBJECTS := $(patsubst %,build/softgpu/check/obj/check/%.o,\

@@ -118,14 +118,6 @@ void softgpu_check_filled(uint64_t to, uint64_t bytes);
 #define CHECK_BARRIER(g) softgpu_race_barrier(g)
 #define CHECKED_CACHE(nothing) softgpu_check_cache
 #define CHECK_GRID_BARRIER(w) softgpu_race_grid_barrier(w)
-/* The checker's members of struct dispatch, struct group and struct wave. */
-#define CHECK_IN_DISPATCH                                                                          \
-    uint32_t launch;                   /* the op number of the launch; 0: no race detection */     \
-    const struct softgpu_clock *clock; /* the ops that are over before the launch, or NULL */
-#define CHECK_IN_GROUP                                                                             \
-    struct softgpu_race *race;                                                                     \
-    struct softgpu_group_bits *bits;
-#define CHECK_IN_WAVE struct softgpu_defined *defined; /* NULL: bits are not followed */
 
 #else
 
@@ -156,9 +148,6 @@ void softgpu_check_filled(uint64_t to, uint64_t bytes);
 #define CHECK_BARRIER(g)
 #define CHECKED_CACHE(nothing) nothing
 #define CHECK_GRID_BARRIER(w)
-#define CHECK_IN_DISPATCH
-#define CHECK_IN_GROUP
-#define CHECK_IN_WAVE
 
 #endif
 #endif

@@ -49,7 +49,10 @@ struct dispatch {
 
     struct dispatch *next; /* next dispatch that needs helpers, in the pool's list */
     unsigned helpers;
-    CHECK_IN_DISPATCH
+
+    /* The checker's. */
+    uint32_t launch;                   /* the op number of the launch; 0: no race detection */
+    const struct softgpu_clock *clock; /* the ops that are over before the launch, or NULL */
 };
 
 struct group {
@@ -66,7 +69,10 @@ struct group {
     struct softgpu_range hot[HOT_RANGES]; /* the latest mappings, the most recently used first */
     uint64_t awaited; /* instructions that waves ran while a wave waited at a barrier */
     struct group *next;
-    CHECK_IN_GROUP
+
+    /* The checker's. */
+    struct softgpu_race *race;
+    struct softgpu_group_bits *bits;
 };
 
 /* The address at which kernels see scratch memory. Only swizzled buffer accesses and scratch

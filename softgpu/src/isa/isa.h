@@ -201,7 +201,7 @@ struct wave {
     uint64_t expanded_exec; /* the EXEC value that lane_mask was computed from */
     uint32_t lane_mask[LANES] __attribute__((aligned(64)));
     uint32_t v[VGPR_ROWS][LANES] __attribute__((aligned(64)));
-    CHECK_IN_WAVE
+    struct softgpu_defined *defined; /* the checker's; NULL: bits are not followed */
 };
 
 /* Operands and results of a vector instruction. A 64-bit value's high words follow its 64 low

@@ -39,9 +39,6 @@ REST = {
     "CHECK_BARRIER(g)": "",
     "CHECK_GRID_BARRIER(w)": "",
     "CHECKED_CACHE(nothing)": "nothing",
-    "CHECK_IN_DISPATCH": "",
-    "CHECK_IN_GROUP": "",
-    "CHECK_IN_WAVE": "",
 }
 PLAIN = ["-DSOFTGPU_CHECK_HOOKS_H", *(f"-D{name}={rest}" for name, rest in REST.items())]
 
@@ -61,3 +58,9 @@ def test_hooks_cost_no_byte() -> None:
     assert len(hooked) >= 6
     for path in hooked:
         assert preprocessed(path) == preprocessed(path, *PLAIN), path
+
+
+def test_only_hooked_sources_are_compiled_for_the_checker() -> None:
+    """build.mk takes each source without the word CHECK from the ordinary build."""
+    headers = [path for path in SOURCE.rglob("*.h") if path.parent.name != "check"]
+    assert not [path for path in headers if "CHECK" in path.read_text()]

@@ -1,14 +1,12 @@
 /* The entry of libmgpu_rt_sparse.so. */
 #include "sparse/plugin.h"
 #include "environments.h"
+#include "proof.h"
 #include "sparse.h"
 
 /* Without a proof (proof.h), as in process/state.c. */
 #ifdef WITHOUT
-#define TEXT_OF(name) #name
-#define VALUE_OF(name) TEXT_OF(name)
-extern const char proof_left_out[];
-const char proof_left_out[] = VALUE_OF(WITHOUT);
+const char proof_left_out[64] = PROOF_NAME(WITHOUT);
 #endif
 
 const struct sparse_host *host;

@@ -17,7 +17,7 @@ from tests.support.child import BUILD, ROOT
 from tests.support.folders import locked
 from tests.support.patience import HANG
 
-NAME = "libmlir_rocm_runtime.so"
+NAME, SPARSE = "libmlir_rocm_runtime.so", "libmgpu_rt_sparse.so"
 #: Flags for code that is compiled often.
 PLAIN = ("-O0", "-w")
 #: Folders that are not part of the library.
@@ -83,50 +83,55 @@ def build(name: str, flags: tuple[str, ...] = ("-O1",)) -> Path:
     return make(home, flags)
 
 
+#: What a library with all proofs has in the place of the name of a proof that is left out, in as
+#: many bytes as csrc/runtime/proof.h says.
+NONE, NAME_BYTES = "no_proof_is_left_out", 64
+
+
 def control() -> Path:
     """Builds the library with all proofs, and with the flags that `without` uses."""
-    return checkout((*PLAIN, "-DWITHOUT=none")) / "build" / "lib" / NAME
+    return checkout((*PLAIN, f"-DWITHOUT={NONE}")) / "build" / "lib" / NAME
 
 
-#: The only object file of the library that depends on the omitted proof (csrc/runtime/proof.h).
-#: Libraries that lack different proofs share all other object files. In the library of sparse
-#: matrices it is plugin.o.
-KNOWS = Path("process") / "state.o"
+def _leave_out(proof: str, file: Path, copy: Path) -> None:
+    """Copies a library or program that has all proofs, and leaves one of them out of the copy."""
+    none, name = (text.encode().ljust(NAME_BYTES, b"\0") for text in (NONE, proof))
+    content = file.read_bytes()
+    assert len(name) == NAME_BYTES and content.count(none) == 1, (proof, file)
+    copy.write_bytes(content.replace(none, name))
+    copy.chmod(0o755)
 
 
 @contextmanager
 def without(proof: str) -> Iterator[Path]:
-    """Builds the library without one proof, in a separate checkout."""
+    """Makes the library without one proof, in a separate checkout."""
     home = BUILD / "variants" / f"without-{proof}"
     shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(checkout((*PLAIN, "-DWITHOUT=none")), home, copy_function=_take)
-    (home / "build" / "runtime" / KNOWS).unlink()
-    (home / "build" / "sparse" / "plugin.o").unlink()
-    yield make(home, (*PLAIN, f"-DWITHOUT={proof}"))
+    made = home / "build" / "lib"
+    made.mkdir(parents=True)
+    for path in control().parent.iterdir():
+        if path.name in (NAME, SPARSE):
+            _leave_out(proof, path, made / path.name)
+        else:
+            os.link(path, made / path.name)
+    (home / "mgpu_rt").symlink_to(control().parents[2] / "mgpu_rt")
+    yield made / NAME
     shutil.rmtree(home)
-
-
-def make_explorer(folder: Path, proof: str = "") -> Path:
-    """Builds the explorer of interleavings in a folder; if `proof` names a proof, builds it without
-    that proof."""
-    made = folder / "explore"
-    command = ["make", "-s", "-j2", "-f", "tests/proofs/interleavings/build.mk", f"WITHOUT={proof}"]
-    command += [f"interleavings_dir={folder}", str(made)]
-    with locked(folder):
-        subprocess.run(command, cwd=ROOT, check=True, timeout=HANG)
-    return made
 
 
 @contextmanager
 def explorer_without(proof: str) -> Iterator[Path]:
-    """Builds the explorer without one proof."""
-    home = BUILD / "variants" / f"explorer-without-{proof}"
-    shutil.rmtree(home, ignore_errors=True)
-    shared = make_explorer(BUILD / "variants" / "explorer", "none").parent
-    shutil.copytree(shared, home, copy_function=_take)
-    (home / KNOWS).unlink()
-    yield make_explorer(home, proof)
-    shutil.rmtree(home)
+    """Makes the explorer of interleavings without one proof."""
+    folder = BUILD / "variants" / "explorer"
+    made = folder / "explore"
+    command = ["make", "-s", "-j2", "-f", "tests/proofs/interleavings/build.mk"]
+    command += [f"WITHOUT={NONE}", f"interleavings_dir={folder}", str(made)]
+    with locked(folder):
+        subprocess.run(command, cwd=ROOT, check=True, timeout=HANG)
+    copy = made.with_name(f"explore-without-{proof}")
+    _leave_out(proof, made, copy)
+    yield copy
+    copy.unlink()
 
 
 def run_tests(library: Path, *tests: str, home: Path = ROOT) -> subprocess.CompletedProcess[str]:

@@ -8,8 +8,6 @@ void (*register_exit)(void);
 void (*limit_reached)(void);
 
 #ifdef WITHOUT
-#define TEXT_OF(name) #name
-#define VALUE_OF(name) TEXT_OF(name)
-const char proof_left_out[] = VALUE_OF(WITHOUT);
+const char proof_left_out[64] = PROOF_NAME(WITHOUT);
 #endif
 void (*asked_for_memory[ASKED])(int device, size_t bytes);

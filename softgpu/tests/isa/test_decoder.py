@@ -31,6 +31,7 @@ def compared(target: str, images: Iterable[tuple[str, bytes]]) -> Comparison:
     return total
 
 
+@pytest.mark.check
 @on_targets(*TARGETS)
 def test_programs_decode_as_by_llvm(target: str, request: pytest.FixtureRequest) -> None:
     agree(compared(target, corpus.programs(target, 2)), request)

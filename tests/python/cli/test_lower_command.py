@@ -49,6 +49,7 @@ def undefined(content: bytes) -> set[str]:
 # ---- output ------------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("llvm", [22, 19, 15])
 def test_an_object_file_is_written(tmp_path: Path, llvm: int) -> None:
     out = tmp_path / "x.o"
@@ -59,6 +60,7 @@ def test_an_object_file_is_written(tmp_path: Path, llvm: int) -> None:
     assert "mgpuLaunchKernel" in undefined(out.read_bytes())
 
 
+@pytest.mark.check
 def test_stdin_lowers_to_stdout(tmp_path: Path) -> None:
     out = tmp_path / "x.o"
     assert lower(FORUM, "-o", out).returncode == 0

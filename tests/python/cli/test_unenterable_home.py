@@ -16,6 +16,8 @@ from tests.support.child import ROOT, environment
 from tests.support.patience import HANG
 from tests.support.suites import in_check
 
+pytestmark = pytest.mark.check  # each test starts commands
+
 FOLDERS = ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
 NOBODY = 12345  # a user whom the system's list of users lacks
 VECADD = ROOT / "examples" / "python" / "vecadd.py"

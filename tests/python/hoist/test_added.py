@@ -14,6 +14,8 @@ from tests.support.compiled import compile_c
 from tests.support.hoisted import RELEASES, hoist
 from tests.support.patience import HANG
 
+pytestmark = pytest.mark.check  # each case is compiled
+
 #: Each new handle has a new number. The lines that report a wait or a destruction contain the
 #: stream's number.
 RUNTIME = r"""

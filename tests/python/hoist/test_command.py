@@ -20,6 +20,8 @@ from tests.support.hoisted import RELEASES, dialect, hoist
 from tests.support.patience import HANG
 from tests.support.programs import STOCK
 
+pytestmark = pytest.mark.check  # each case is compiled
+
 PAGE = (ROOT / "docs" / "jit.md").read_text(encoding="utf-8")
 PAGE = PAGE[PAGE.index("## Hoisting without the library") :]
 

@@ -9,6 +9,8 @@ from mgpu_rt._hoist.rewrite import Hoisted
 from mgpu_rt._hoist.tools import Refused
 from tests.support.hoisted import RELEASES, hoist
 
+pytestmark = pytest.mark.check  # each case is compiled
+
 PTX = r".version 8.0\0A.target sm_90\0A.visible .entry f() { ret; }"
 
 GLOBALS = f"""

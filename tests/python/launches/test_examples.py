@@ -14,6 +14,8 @@ from tests.python.launches import EXAMPLES, KERNELS, run
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND
 
+pytestmark = pytest.mark.check  # each example starts commands
+
 NUMPY = ("vecadd", "streams")
 HERE = (*NUMPY, "function")
 RESULT = "1000 right results, 1 stream created\n"

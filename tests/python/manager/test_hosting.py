@@ -317,6 +317,7 @@ int main(void) {{
 """
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("locale", ["C", "ja_JP.eucjp", "zh_CN.gbk", "tg_TJ.koi8t"])
 def test_a_first_call_may_be_in_a_constructor(
     locale: str, tmp_path: Path, odd_locales: Path

@@ -22,6 +22,8 @@ from tests.support.hosting import KERNEL, host, image, run_program
 from tests.support.images import code_object
 from tests.support.suites import in_check
 
+pytestmark = pytest.mark.check  # each program starts a Python
+
 alone = {"policies": ("builtin",)}
 
 #: Maps each faulty hook or runtime to the program's exit status, and to the text on stderr.

@@ -15,6 +15,8 @@ from tests.python.runtime.hooked import changed, folders_of, hip, launches_of, p
 from tests.support.child import environment
 from tests.support.command import COMMAND, assert_sentence, command
 
+pytestmark = pytest.mark.check  # each replay starts a Python
+
 BACKWARDS = Path(__file__).with_name("backwards.mlir")
 
 

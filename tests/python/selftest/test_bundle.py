@@ -37,6 +37,7 @@ def test_sources_give_what_the_bundle_holds(read: bundle.Bundle) -> None:
         assert content == read.members[name], AGAIN
 
 
+@pytest.mark.check
 def test_the_bundle_has_the_programs_of_the_proofs(read: bundle.Bundle) -> None:
     """The bundle contains each program once, under the name of its group."""
     made = maker.proofs()

@@ -17,6 +17,8 @@ from tests.support.child import STUB, environment
 from tests.support.compiled import LIB, compile_c
 from tests.support.patience import HANG
 
+pytestmark = pytest.mark.check  # each test starts pytest
+
 SESSION = Path(__file__).with_name("session.py")
 LINKED = (str(LIB / "libmlir_rocm_runtime.so"), f"-Wl,-rpath,{LIB}")
 HEAD = """

@@ -46,6 +46,7 @@ def check(many: int, exclusive: str) -> None:
         assert after.per_iteration() <= MOST * before.per_iteration(), kind
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("exclusive", in_check(("on", "off"), lambda word: word == "off"))
 def test_costs_do_not_grow(exclusive: str) -> None:
     check(MANY, exclusive)

@@ -13,6 +13,8 @@ from bench.setup import native
 from tests.support.known import program
 from tests.support.patience import HANG
 
+pytestmark = pytest.mark.check  # counts instructions of a hundred thousand handles
+
 #: Creates many objects of a kind, and then destroys each object; each destroy looks up the object.
 PROGRAM = """
 #include <stdlib.h>

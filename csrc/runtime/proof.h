@@ -8,8 +8,8 @@
  *
  * `make CFLAGS=-DWITHOUT=name` builds the library without one proof, and a test then fails
  * (tests/proofs/mutants). In every other build the macros expand to their arguments, and add
- * nothing. The name stands once in the built file, so the tests build the library once, and write
- * the name of each proof over it in a copy.
+ * nothing. The built file contains the name once. The tests copy the file, and write the name of
+ * another proof there.
  */
 #ifndef MGPU_RT_PROOF_H
 #define MGPU_RT_PROOF_H

@@ -83,8 +83,8 @@ def build(name: str, flags: tuple[str, ...] = ("-O1",)) -> Path:
     return make(home, flags)
 
 
-#: What a library with all proofs has in the place of the name of a proof that is left out, in as
-#: many bytes as csrc/runtime/proof.h says.
+#: A library with all proofs contains this name in place of the name of a proof. The number of bytes
+#: is that of csrc/runtime/proof.h.
 NONE, NAME_BYTES = "no_proof_is_left_out", 64
 
 

@@ -3,32 +3,11 @@
 #ifndef SELFTEST_STEPS_H
 #define SELFTEST_STEPS_H
 
+#include "abi.h"
 #include "player.h"
 
 #include <semaphore.h>
 
-void *mgpuModuleLoad(void *image, size_t size);
-void mgpuModuleUnload(void *module);
-void *mgpuModuleGetFunction(void *module, const char *name);
-void mgpuLaunchKernel(void *function, intptr_t gx, intptr_t gy, intptr_t gz, intptr_t bx,
-                      intptr_t by, intptr_t bz, int32_t smem, void *stream, void **params,
-                      void **extra, size_t count);
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
-void mgpuStreamSynchronize(void *stream);
-void mgpuStreamWaitEvent(void *stream, void *event);
-void *mgpuEventCreate(void);
-void mgpuEventDestroy(void *event);
-void mgpuEventSynchronize(void *event);
-void mgpuEventRecord(void *event, void *stream);
-void *mgpuMemAlloc(uint64_t bytes, void *stream, bool shared);
-void mgpuMemFree(void *address, void *stream);
-void mgpuMemcpy(void *to, void *from, size_t bytes, void *stream);
-void mgpuMemset32(void *to, int value, size_t count, void *stream);
-void mgpuMemset16(void *to, uint16_t value, size_t count, void *stream);
-void mgpuMemHostRegister(void *address, uint64_t bytes);
-void mgpuMemHostUnregister(void *address);
-void mgpuSetDefaultDevice(int32_t device);
 extern int mgpu_rt_empty_cache(void) __attribute__((weak));
 extern const char *mgpu_rt_take_error(void) __attribute__((weak));
 

@@ -288,9 +288,7 @@ def test_a_first_call_may_have_a_small_stack() -> None:
 
 
 CONSTRUCTOR = """
-#include <stddef.h>
-#include <stdio.h>
-extern void *mgpuModuleLoad(void *image, size_t size);
+#include "program.h"
 static const unsigned char image[] = {{{}}};
 static __attribute__((constructor)) void load(void) {{
     puts(mgpuModuleLoad((void *)image, 0) ? "loaded" : "not loaded");

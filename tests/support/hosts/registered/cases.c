@@ -2,12 +2,6 @@
  * an unusual kind. */
 #include "memory.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 /* MREMAP_DONTUNMAP moves the pages elsewhere but keeps the old mapping, which then gets new
  * pages. */
 static void case_moved(void) {

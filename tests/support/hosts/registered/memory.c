@@ -1,12 +1,5 @@
 #include "memory.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 char *window;
 void *stream, *block;
 uint64_t seed;

@@ -8,19 +8,7 @@
 #ifndef REGISTERED_MEMORY_H
 #define REGISTERED_MEMORY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
-void mgpuStreamSynchronize(void *stream);
-void *mgpuMemAlloc(uint64_t bytes, void *stream, bool shared);
-void mgpuMemFree(void *block, void *stream);
-void mgpuMemcpy(void *to, void *from, size_t bytes, void *stream);
-void mgpuMemset32(void *block, int value, size_t count, void *stream);
-void mgpuMemHostRegister(void *address, uint64_t bytes);
-void mgpuMemHostUnregister(void *address);
+#include "program.h"
 
 enum { PAGE = 4096, PAGES = 48, BYTES = PAGES * PAGE, STEPS = 60, RANGES = 8 };
 

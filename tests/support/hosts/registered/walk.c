@@ -1,12 +1,8 @@
 /* Plays random programs, and the race of two threads for an address. */
 #include "memory.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 static void walk(uint64_t first, unsigned programs) {
     for (unsigned i = 0; i < programs; i++) {

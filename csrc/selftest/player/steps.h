@@ -9,7 +9,6 @@
 #include <semaphore.h>
 
 extern int mgpu_rt_empty_cache(void) __attribute__((weak));
-extern const char *mgpu_rt_take_error(void) __attribute__((weak));
 
 /* Finds a function of HIP by its name; HIP(name, parameters) is the function with these parameters.
  */
@@ -19,10 +18,6 @@ void (*foreign(const char *name))(void);
 /* Prints the error if a call of the foreign user has failed; with a correct runtime, these calls do
  * not fail. */
 void check(const struct step *step, int error);
-
-/* Launches the kernel "mix" over words of a block. */
-void launch_mix(const struct step *step, void *function, void *stream, void *block, int64_t count,
-                int64_t k);
 
 void say_handle(const struct step *step, const void *handle);
 
@@ -54,7 +49,7 @@ struct step_kind {
 extern const struct step_kind module_steps[], edge_steps[], graph_steps[], host_steps[];
 /* The tables of steps that only the tests' player has (tests/proofs/random/player); NULL ends the
  * list of tables. */
-extern const struct step_kind fault_steps[], limit_steps[], interface_steps[];
+extern const struct step_kind fault_steps[], limit_steps[];
 extern const struct step_kind *const more_steps[] __attribute__((weak));
 
 /* Clears the state of the tests' steps. */

@@ -1,9 +1,9 @@
 """After each call, the thread's last error and the printed lines are the same as with stock.
 
-Each mgpu* function, in each situation (tests/runtime/last_error/situations.def), leaves the error that
-stock leaves on the same release of HIP. Each situation is played with and without an earlier error
-of the program. The devices are the stub as HIP 5 and as HIP 7, AMD's HIP 5.2.3, and later releases
-in `make check-rocm`.
+Each mgpu* function, in each situation (tests/runtime/last_error/situations.def), leaves the error
+that stock leaves on the same release of HIP. Each situation is played with and without an earlier
+error of the program. The devices are the stub as HIP 5 and as HIP 7, AMD's HIP 5.2.3, and later
+releases in `make check-rocm`.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ class Mutant:
         return THREADS
 
 
-#: A comment in a program names a fault: the class, the number of lines that it replaces, the kinds
-#: of the reports, a part of the line that a report must name, and the new lines.
+#: A comment in a program names a fault: its class, the number of lines to replace, and the kinds of
+#: the reports. A part of the line follows that a report must name, and then the new lines.
 MARK = re.compile(r"^ *// fault: ([^;(]+?)(?: \((\d) lines\))?; ([^;]+); (.+?); ?(.*)$")
 
 

@@ -128,6 +128,7 @@ def far_copy(program: Program, thread: int, b: Bytes) -> None:
 
 
 UNMAPPED, MOVED, DROPPED, _, FORKED = range(5)  # the ways to replace pages (host.c)
+REPLACED = (None, UNMAPPED, DROPPED, None, MOVED, FORKED)
 PAGE_WORDS = 1024
 AREA = 4 * PAGE_WORDS  # words of one mapping
 
@@ -156,31 +157,31 @@ def _may_fork(program: Program) -> bool:
 
 @action(4)
 def pages(program: Program, thread: int, b: Bytes) -> None:
-    """Replaces pages of host memory, or keeps them. Then registers a part of the memory, copies
-    from it and unregisters it. The library may keep the registration, but only as long as the pages
-    stay. A last copy is from memory that is no longer registered: HIP reads it at once."""
+    """Registers a part of host memory up to three times, copies from it and unregisters it, and
+    replaces the pages in between or keeps them. The library may keep the registration, but only as
+    long as the pages stay. A last copy is from memory that is no longer registered: HIP reads it at
+    once."""
     target = program.pick([x for x in program.buffers if x.kind == ALLOCATED], b[3])
     area = _area(program, thread, b[0]) if target is not None and thread < THREAD_END else None
     index = program.index("buffer") if area is not None else None
     if index is None:
         return
-    if b[1] % 32 == 31 and _may_fork(program):
-        program.say(thread, "replace", area, AREA // PAGE_WORDS, FORKED)
-    elif b[1] % 2:
-        how = (UNMAPPED, MOVED, DROPPED)[b[1] // 2 % 3]
-        program.say(thread, "replace", area, AREA // PAGE_WORDS, how)
     offset = (0, 0, 256, PAGE_WORDS, PAGE_WORDS + 512)[b[2] % 5]
     count = (128, PAGE_WORDS, 2 * PAGE_WORDS, AREA)[b[2] // 5 % 4]
     count = min(count, AREA - offset, len(target.content))
     part = Buffer(index, MGPU, thread, PAGES, area.content[offset : offset + count])
     program.say(thread, "name", BUFFERS, part, BUFFERS, area, 4 * offset)
-    program.say(thread, "register", part, 4 * count)
     own = program.pick(program.streams, b[4])
-    _copy_in(program, thread, part, target, own, b[3])
-    program.sync(thread, MGPU, own)
-    program.say(thread, "unregister", part)
+    for number in range(1 + b[1] % 3):
+        how = (b[1] // 3 + number) % len(REPLACED)
+        if REPLACED[how] is not None and (REPLACED[how] != FORKED or _may_fork(program)):
+            program.say(thread, "replace", area, AREA // PAGE_WORDS, REPLACED[how])
+        program.say(thread, "register", part, 4 * count)
+        _copy_in(program, thread, part, target, own, b[3] + number)
+        program.sync(thread, MGPU, own)
+        program.say(thread, "unregister", part)
     if b[4] % 4 == 3:
-        _copy_in(program, thread, part, target, own, b[3] + 1)
+        _copy_in(program, thread, part, target, own, b[3] + 3)
         program.say(thread, "hostset", part, count, 0)
 
 

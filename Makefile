@@ -9,7 +9,6 @@
 # make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
-# make check-selftest   which proofs the selftest notices the lack of
 # make check-amd   AMD's own tests of ROCr and rocRAND, and random C programs, on the emulated device
 # make install  PREFIX=/usr/local DESTDIR=: libraries, header, command; make uninstall takes them out
 # make dist     dist/: the source archive, and a wheel for every Linux since glibc 2.28 and Python 3.10
@@ -67,7 +66,6 @@ include tests/proofs/fuzz/fuzz.mk
 include tests/proofs/sanitize/sanitize.mk
 include tests/devices/rocm/check.mk
 include tests/runtime/sparse/check.mk
-include tests/python/selftest/check.mk
 
 # Stand-ins that have been built stay as new as their sources, for what runs without pytest.
 native: $(wildcard $(TEST_LIBRARIES) $(ISA_TOOLS))

@@ -7,7 +7,6 @@ release, with space for the images; `Bundle.lay_out` inserts a chip's images.
 from __future__ import annotations
 
 import json
-import struct
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,23 +24,6 @@ PTX = "sm_70"
 def marker(program: str, module: str) -> bytes:
     """Returns the text that marks the space for an image in the host code."""
     return f"mgpu_rt selftest image of {program}.{module};".encode()
-
-
-#: Additional images for AMD's chips, which _made() derives from the bundle's images. OFFLOAD is the
-#: image cell0 in an offload bundle. PRINTING is the image plain0 with a section named hostcall, a
-#: name that occurs in images of kernels that print. ENDLESS is the image plain0 with a section
-#: whose size is far too large.
-OFFLOAD, PRINTING, ENDLESS = MADE = ("offload-cell0", "printing-plain0", "endless-plain0")
-AMDGCN = "amdgcn-amd-amdhsa"
-
-#: The libraries that contain the sequences' images as constants. For each library: a list of the
-#: library's images, in the order of the images' numbers. Sequences can close all libraries except
-#: the first.
-CONSTANTS = {
-    "constants": [*(f"plain{i}" for i in range(6)), *(f"cell{i}" for i in range(3))],
-    "closable0": ["plain0"],
-    "closable1": ["plain1"],
-}
 
 
 def library_name(llvm: str | int) -> str:
@@ -88,10 +70,9 @@ class Bundle:
         return {n.removeprefix(start): c for n, c in self.members.items() if n.startswith(start)}
 
     def lay_out(self, chip: str, folder: Path) -> None:
-        """Writes the images of a chip into FOLDER/images, and the libraries that contain these
-        images."""
+        """Writes the images of a chip into FOLDER/images, and the libraries of programs."""
         images = self.kernels(chip)
-        for name, content in {**images, **(_made(images, chip) if chip != PTX else {})}.items():
+        for name, content in images.items():
             path = folder / "images" / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
@@ -102,35 +83,14 @@ class Bundle:
                 path.write_bytes(_filled(content, images))
 
 
-def _made(images: dict[str, bytes], chip: str) -> dict[str, bytes]:
-    plain = images["plain0"]
-    endless = bytearray(plain)
-    (sections,) = struct.unpack_from("<Q", plain, 40)
-    struct.pack_into("<Q", endless, sections + 3 * 64 + 32, 1 << 40)
-    return {
-        OFFLOAD: _offload_bundle(images["cell0"], chip),
-        PRINTING: plain.replace(b".comment\0", b"hostcall\0"),
-        ENDLESS: bytes(endless),
-    }
-
-
-def _offload_bundle(image: bytes, chip: str) -> bytes:
-    """Returns an offload bundle in clang's format: an empty entry for the host, then the image."""
-    begin = 4096
-    table = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 2)
-    for name, size in (("host-x86_64-unknown-linux--", 0), (f"hipv4-{AMDGCN}--{chip}", len(image))):
-        table += struct.pack("<QQQ", begin, size, len(name)) + name.encode()
-    return table.ljust(begin, b"\0") + image
-
-
 def _filled(library: bytes, images: dict[str, bytes]) -> bytes:
     """Returns a copy of the library that contains the images."""
     filled = bytearray(library)
     for name, content in images.items():
         program, dot, module = name.partition(".")
-        at = filled.find(marker(program, module) if dot else marker("sequences", name))
+        at = filled.find(marker(program, module)) if dot else -1
         if at < 0:
-            continue  # an image of another library
+            continue  # an image of the sequences, or of another library
         if len(content) >= ROOM:
             raise ValueError(f"{name} has {len(content)} bytes; there is room for {ROOM - 1}")
         filled[at : at + ROOM] = content.ljust(ROOM, b"\0")

@@ -226,8 +226,7 @@ def sequence_check(part: str, name: str, case: Case, machine: Machine, images: P
 
     def play(side: str, stock: Output | None = None) -> tuple[Output, list[str]]:
         options = OFF if side == STOCK else SIDES[side]
-        named = {name: text.format(images=images) for name, text in case.options.items()}
-        return _played(case, machine, images, {**options, **named}, stock)
+        return _played(case, machine, images, {**options, **case.options}, stock)
 
     sides = case.sides or WITH_OTHERS
     compare = known_compared if case.known else sequence_compared

@@ -5,16 +5,15 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.support.child import BUILD
+from tests.support.child import BUILD, ROOT
 
+HOSTS = ROOT / "tests" / "support" / "hosts"
 LIB = BUILD / "lib"
 RUNTIME = "libmlir_rocm_runtime.so"
 
 #: Uses a stream, prints "done", and ends with status 3.
 STREAM_PROGRAM = """
-#include <stdio.h>
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
+#include "program.h"
 int main(void) {
     mgpuStreamDestroy(mgpuStreamCreate());
     puts("done");
@@ -24,8 +23,9 @@ int main(void) {
 
 
 def compile_c(out: Path, source: str, *flags: str) -> Path:
-    """Compiles C source into a program, or into a library if the flags request a library."""
-    command = ["cc", "-x", "c", "-", "-x", "none", *flags, "-o", str(out)]
+    """Compiles C source into a program, or into a library if the flags request a library. The
+    source may include tests/support/hosts/program.h."""
+    command = ["cc", f"-I{HOSTS}", "-x", "c", "-", "-x", "none", *flags, "-o", str(out)]
     result = subprocess.run(command, input=source, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return out

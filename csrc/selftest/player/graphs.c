@@ -2,22 +2,13 @@
  * library builds a graph. All steps except captures call functions of mgpu_rt.h. */
 #include "steps.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct mgpu_rt_graph;
-struct mgpu_rt_scratch {
-    void *stream, *data;
-    size_t capacity;
-};
 
 int mgpu_rt_use_stream(void *) __attribute__((weak));
 int mgpu_rt_graph_begin(void) __attribute__((weak));
 struct mgpu_rt_graph *mgpu_rt_graph_end(void) __attribute__((weak));
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *, void *stream) __attribute__((weak));
 void mgpu_rt_graph_destroy(struct mgpu_rt_graph *) __attribute__((weak));
-void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *, size_t bytes) __attribute__((weak));
 
 /* lend STREAM: from now on mgpuStreamCreate returns this stream, until a step lends the null
  * stream */
@@ -74,21 +65,16 @@ static void play_ungraph(const struct step *step) {
     GRAPH(0) = NULL;
 }
 
-/* scratch KIB STREAM: grows a scratch buffer to KIB KiB, then to twice that size */
-static void play_scratch(const struct step *step) {
-    static struct mgpu_rt_scratch scratch;
-    scratch.stream = STREAM(1);
-    const size_t bytes = (size_t)ARGUMENT(0) << 10;
-    say_handle(step, mgpu_rt_scratch_reserve(&scratch, bytes));
-    say_handle(step, mgpu_rt_scratch_reserve(&scratch, 2 * bytes));
-}
-
 /* ---- the steps ---- */
 
 const struct step_kind graph_steps[] = {
-    {"lend", play_lend},         {"capture", play_capture},
-    {"captured", play_captured}, {"launchcaptured", play_launch_captured},
-    {"build", play_build},       {"built", play_built},
-    {"replay", play_replay},     {"ungraph", play_ungraph},
-    {"scratch", play_scratch},   {NULL, NULL},
+    {"lend", play_lend},
+    {"capture", play_capture},
+    {"captured", play_captured},
+    {"launchcaptured", play_launch_captured},
+    {"build", play_build},
+    {"built", play_built},
+    {"replay", play_replay},
+    {"ungraph", play_ungraph},
+    {NULL, NULL},
 };

@@ -48,6 +48,15 @@ static void split(char *at, size_t bytes) {
     waitpid(child, NULL, 0);
 }
 
+/* Moves each page separately: if the library watches some of the pages, they are several mappings.
+ */
+static void move(char *from, char *to, size_t bytes) {
+    const int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+    for (size_t i = 0; i < bytes; i += PAGE)
+        if (mremap(from + i, PAGE, PAGE, flags, to + i) == MAP_FAILED)
+            give_up("the pages do not move");
+}
+
 enum { UNMAPPED, MOVED, DROPPED, TRUNCATED, FORKED };
 
 /* replace BUFFER COUNT HOW: replaces the pages at the address */
@@ -60,9 +69,7 @@ static void play_replace(const struct step *step) {
         map(at, bytes);
         break;
     case MOVED:
-        if (mremap(at, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
-                   map(NULL, bytes)) == MAP_FAILED)
-            give_up("the pages do not move");
+        move(at, map(NULL, bytes), bytes);
         break;
     case DROPPED:
         madvise(at, bytes, MADV_DONTNEED);

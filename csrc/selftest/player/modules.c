@@ -1,65 +1,21 @@
 /* Steps of modules, their functions and launches. */
 #include "steps.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 /* The place of an image when the program loads the image. IMAGE_FIXED is the image's own address,
  * which never changes. IMAGE_FIRST and IMAGE_SECOND are buffers that all images share, like the
- * buffers of a JIT. IMAGE_MAPPED means newly mapped pages. The other places are constants in
- * libraries (tests/proofs/programs/bundle.py). IMAGE_CONSTANT's library stays open.
- * IMAGE_CLOSABLE's library may be closed. The loader has relocated IMAGE_RELOCATED's library. */
-enum {
-    IMAGE_FIXED,
-    IMAGE_FIRST,
-    IMAGE_SECOND,
-    IMAGE_MAPPED,
-    IMAGE_CONSTANT,
-    IMAGE_CLOSABLE,
-    IMAGE_RELOCATED
-};
+ * buffers of a JIT. IMAGE_MAPPED means newly mapped pages. */
+enum { IMAGE_FIXED, IMAGE_FIRST, IMAGE_SECOND, IMAGE_MAPPED };
 enum { ROOM = 1 << 16 };
 
-static void *closable;
-
-static void *image_in(void *library, long long number) {
-    char name[32];
-    snprintf(name, sizeof name, "image%lld", number);
-    void *found = library != NULL ? dlsym(library, name) : NULL;
-    if (found == NULL)
-        give_up("no library holds the constant %s", name);
-    return found;
-}
-
-/* open: opens the library that imports mgpuEventElapsedTime */
-static void play_open(const struct step *step) {
-    (void)step;
-    (void)library_open("importer");
-}
-
-/* library NUMBER: opens a library in place of the open one */
-static void play_library(const struct step *step) {
-    if (closable != NULL)
-        dlclose(closable);
-    closable = library_open(ARGUMENT(0) == 0 ? "closable0" : "closable1");
-}
-
-static void *image_at(long long place, long long number, const void *content, size_t bytes) {
+static void *image_at(long long place, const void *content, size_t bytes) {
     static char rooms[2][ROOM] __attribute__((aligned(4096))) = {{1}}; /* not 0, so not in .bss */
     if (place == IMAGE_FIXED)
         return (void *)(uintptr_t)content;
-    if (place == IMAGE_CONSTANT)
-        return image_in(library_open("constants"), number);
-    if (place == IMAGE_CLOSABLE)
-        return image_in(closable, number);
     void *at = rooms[place == IMAGE_SECOND];
-    if (place == IMAGE_RELOCATED) {
-        at = image_in(library_open("relocated"), 0);
-        mprotect(at, ROOM / 2, PROT_READ | PROT_WRITE);
-    }
     if (place == IMAGE_MAPPED)
         at = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memcpy(at, content, bytes);
@@ -74,7 +30,7 @@ static void play_load(const struct step *step) {
     const void *content = image_content((int)ARGUMENT(2), &bytes);
     void *module = NULL;
     pthread_mutex_lock(&rooms_mutex);
-    void *at = image_at(ARGUMENT(3), ARGUMENT(2), content, bytes);
+    void *at = image_at(ARGUMENT(3), content, bytes);
     if (ARGUMENT(0) == 0)
         module = mgpuModuleLoad(at, bytes);
     else
@@ -95,15 +51,8 @@ static void play_unload(const struct step *step) {
     MODULE(1) = NULL;
 }
 
-/* global BUFFER MODULE: finds the address of the module's constant through HIP */
-static void play_global(const struct step *step) {
-    size_t bytes = 0;
-    check(step, HIP(hipModuleGetGlobal, void **, size_t *, void *,
-                    const char *)(&BUFFER(0), &bytes, MODULE(1), "value"));
-}
-
 enum { KERNEL_MIX, KERNEL_SLOW, KERNEL_COPY, KERNEL_BUMP, KERNEL_WHERE };
-static const char *const kernel_names[] = {"mix", "slow", "copy", "bump", "where", "missing"};
+static const char *const kernel_names[] = {"mix", "slow", "copy", "bump", "where"};
 
 /* function WHO FUNCTION MODULE KERNEL PLACE: if PLACE is 0, the name is a constant; otherwise the
  * name is in the thread's buffer */
@@ -168,22 +117,12 @@ static void play_launch(const struct step *step) {
     memset(&arguments, 0xEE, sizeof arguments); /* the caller may overwrite the arguments */
 }
 
-void launch_mix(const struct step *step, void *function, void *stream, void *block, int64_t count,
-                int64_t k) {
-    struct arguments arguments = {.words = {0}};
-    for (unsigned i = 0; i < 12; ++i)
-        arguments.params[i] = &arguments.words[i];
-    set_memref(&arguments, 0, block, count);
-    arguments.words[5] = count;
-    arguments.words[6] = k;
-    launch(step, 0, function, (unsigned)((count + 63) / 64), 64, stream, arguments.params);
-}
-
 /* ---- the steps ---- */
 
 const struct step_kind module_steps[] = {
-    {"open", play_open},     {"library", play_library},
-    {"load", play_load},     {"unload", play_unload},
-    {"global", play_global}, {"function", play_function},
-    {"launch", play_launch}, {NULL, NULL},
+    {"load", play_load},
+    {"unload", play_unload},
+    {"function", play_function},
+    {"launch", play_launch},
+    {NULL, NULL},
 };

@@ -40,7 +40,6 @@ static struct image {
     void *content;
     size_t bytes;
 } images[64];
-static const char *image_directory;
 static void *hip;
 static pthread_key_t thread_key;
 static bool ends_here; /* the process is playing the last lines of the last sequence */
@@ -169,18 +168,8 @@ static void read_image(struct image *image, const char *directory, const char *n
     fclose(file);
 }
 
-void *library_open(const char *name) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s.so", image_directory, name);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL)
-        give_up("%s", dlerror());
-    return library;
-}
-
 static void read_images(const char *directory, char *names) {
     unsigned count = 0;
-    image_directory = directory;
     for (char *name = strtok(names, " \n"); name != NULL; name = strtok(NULL, " \n"))
         read_image(&images[count++], directory, name);
 }

@@ -28,9 +28,6 @@ void say(const struct step *step, const char *format, ...) __attribute__((format
 /* Returns an image by its number. */
 const void *image_content(int number, size_t *bytes);
 
-/* Opens a library in the images' folder, even if the library is open already. */
-void *library_open(const char *name);
-
 /* Opens HIP for the foreign user, at the foreign user's first call. */
 void foreign_open(void);
 void *foreign_symbol(const char *name);

@@ -396,12 +396,6 @@ static void play_lasterror(const struct step *step) {
         say(step, "%s", error != 0 ? "an error" : "no error");
 }
 
-/* error: prints the name of the thread's last error, which mgpu_rt_take_error returns and clears */
-static void play_error(const struct step *step) {
-    const char *name = mgpu_rt_take_error();
-    say(step, "%s", name != NULL ? name : "none");
-}
-
 /* ---- the rest ---- */
 
 /* reset: the program resets the device */
@@ -445,7 +439,6 @@ static const struct step_kind call_steps[] = {
     {"eventsync", play_eventsync},
     {"unevent", play_unevent},
     {"lasterror", play_lasterror},
-    {"error", play_error},
     {"reset", play_reset},
     {"empty", play_empty},
     {"post", play_post},

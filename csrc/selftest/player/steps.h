@@ -3,34 +3,12 @@
 #ifndef SELFTEST_STEPS_H
 #define SELFTEST_STEPS_H
 
+#include "abi.h"
 #include "player.h"
 
 #include <semaphore.h>
 
-void *mgpuModuleLoad(void *image, size_t size);
-void mgpuModuleUnload(void *module);
-void *mgpuModuleGetFunction(void *module, const char *name);
-void mgpuLaunchKernel(void *function, intptr_t gx, intptr_t gy, intptr_t gz, intptr_t bx,
-                      intptr_t by, intptr_t bz, int32_t smem, void *stream, void **params,
-                      void **extra, size_t count);
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
-void mgpuStreamSynchronize(void *stream);
-void mgpuStreamWaitEvent(void *stream, void *event);
-void *mgpuEventCreate(void);
-void mgpuEventDestroy(void *event);
-void mgpuEventSynchronize(void *event);
-void mgpuEventRecord(void *event, void *stream);
-void *mgpuMemAlloc(uint64_t bytes, void *stream, bool shared);
-void mgpuMemFree(void *address, void *stream);
-void mgpuMemcpy(void *to, void *from, size_t bytes, void *stream);
-void mgpuMemset32(void *to, int value, size_t count, void *stream);
-void mgpuMemset16(void *to, uint16_t value, size_t count, void *stream);
-void mgpuMemHostRegister(void *address, uint64_t bytes);
-void mgpuMemHostUnregister(void *address);
-void mgpuSetDefaultDevice(int32_t device);
 extern int mgpu_rt_empty_cache(void) __attribute__((weak));
-extern const char *mgpu_rt_take_error(void) __attribute__((weak));
 
 /* Finds a function of HIP by its name; HIP(name, parameters) is the function with these parameters.
  */
@@ -40,10 +18,6 @@ void (*foreign(const char *name))(void);
 /* Prints the error if a call of the foreign user has failed; with a correct runtime, these calls do
  * not fail. */
 void check(const struct step *step, int error);
-
-/* Launches the kernel "mix" over words of a block. */
-void launch_mix(const struct step *step, void *function, void *stream, void *block, int64_t count,
-                int64_t k);
 
 void say_handle(const struct step *step, const void *handle);
 
@@ -75,7 +49,7 @@ struct step_kind {
 extern const struct step_kind module_steps[], edge_steps[], graph_steps[], host_steps[];
 /* The tables of steps that only the tests' player has (tests/proofs/random/player); NULL ends the
  * list of tables. */
-extern const struct step_kind fault_steps[], limit_steps[], interface_steps[];
+extern const struct step_kind fault_steps[], limit_steps[];
 extern const struct step_kind *const more_steps[] __attribute__((weak));
 
 /* Clears the state of the tests' steps. */

@@ -21,8 +21,10 @@ static uint32_t add_bf16_halves(uint32_t a, uint32_t b) {
     return bf16_sum(a & 0xffff, b & 0xffff) | bf16_sum(a >> 16, b >> 16) << 16;
 }
 
-static uint32_t apply32(enum atomic_op op, uint32_t old, uint32_t data, uint32_t data2) {
-    int32_t s_old = (int32_t)old, s_data = (int32_t)data;
+/* Computes an operation on integers of either size. The operands are given as unsigned and as
+ * signed numbers, and the caller cuts the result. */
+static uint64_t apply(enum atomic_op op, uint64_t old, uint64_t data, uint64_t data2, int64_t s_old,
+                      int64_t s_data) {
     switch (op) {
     case SWAP:
         return data;
@@ -30,8 +32,6 @@ static uint32_t apply32(enum atomic_op op, uint32_t old, uint32_t data, uint32_t
         return old == data2 ? data : old;
     case DS_CMPSWAP:
         return old == data ? data2 : old;
-    case DS_CMPSWAP_F:
-        return f32_of(old) == f32_of(data) ? data2 : old;
     case ADD:
         return old + data;
     case SUB:
@@ -60,6 +60,15 @@ static uint32_t apply32(enum atomic_op op, uint32_t old, uint32_t data, uint32_t
         return (old & ~data) | data2;
     case WRAP:
         return old >= data ? old - data : old + data2;
+    default:
+        return old;
+    }
+}
+
+static uint32_t apply32(enum atomic_op op, uint32_t old, uint32_t data, uint32_t data2) {
+    switch (op) {
+    case DS_CMPSWAP_F:
+        return f32_of(old) == f32_of(data) ? data2 : old;
     case ADD_F:
         return bits_of_f32(f32_of(old) + f32_of(data));
     case MIN_F:
@@ -70,60 +79,24 @@ static uint32_t apply32(enum atomic_op op, uint32_t old, uint32_t data, uint32_t
         return add_halves(old, data);
     case ADD_PK_BF16:
         return add_bf16_halves(old, data);
+    default:
+        return (uint32_t)apply(op, old, data, data2, (int32_t)old, (int32_t)data);
     }
-    return old;
 }
 
 static uint64_t apply64(enum atomic_op op, uint64_t old, uint64_t data, uint64_t data2) {
-    int64_t s_old = (int64_t)old, s_data = (int64_t)data;
     switch (op) {
-    case SWAP:
-        return data;
-    case CMPSWAP:
-        return old == data2 ? data : old;
-    case DS_CMPSWAP:
-        return old == data ? data2 : old;
     case DS_CMPSWAP_F:
         return f64_of(old) == f64_of(data) ? data2 : old;
-    case ADD:
-        return old + data;
-    case SUB:
-        return old - data;
-    case RSUB:
-        return data - old;
-    case SMIN:
-        return s_old < s_data ? old : data;
-    case UMIN:
-        return old < data ? old : data;
-    case SMAX:
-        return s_old > s_data ? old : data;
-    case UMAX:
-        return old > data ? old : data;
-    case AND:
-        return old & data;
-    case OR:
-        return old | data;
-    case XOR:
-        return old ^ data;
-    case INC:
-        return old >= data ? 0 : old + 1;
-    case DEC:
-        return old == 0 || old > data ? data : old - 1;
-    case MSKOR:
-        return (old & ~data) | data2;
-    case WRAP:
-        return old >= data ? old - data : old + data2;
     case ADD_F:
         return bits_of_f64(f64_of(old) + f64_of(data));
     case MIN_F:
         return min_max_f64_bits(old, data, false, false);
     case MAX_F:
         return min_max_f64_bits(old, data, false, true);
-    case ADD_PK_F16:
-    case ADD_PK_BF16:
-        break;
+    default:
+        return apply(op, old, data, data2, (int64_t)old, (int64_t)data);
     }
-    return old;
 }
 
 uint64_t softgpu_atomic32(char *at, enum atomic_op op, uint32_t data, uint32_t data2) {

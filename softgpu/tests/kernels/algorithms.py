@@ -6,7 +6,7 @@ import numpy as np
 
 from softgpu.tests.kernels.program import Launch, Module
 
-MODULE = Module("algorithms")
+MODULE = Module("algorithms", sample=True)
 
 WORKGROUP = "#gpu.address_space<workgroup>"
 TILE = 16

@@ -8,7 +8,7 @@ import numpy as np
 
 from softgpu.tests.kernels.program import Launch, Module
 
-MODULE = Module("atomics")
+MODULE = Module("atomics", sample=True)
 
 WORKGROUP = "#gpu.address_space<workgroup>"
 TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}

@@ -8,6 +8,8 @@ from softgpu.tests.kernels.program import Launch, Module
 
 MODULE = Module(
     "control",
+    sample=True,
+    unoptimised=True,
     prelude="""
     memref.global constant @primes : memref<8xi32> = dense<[2, 3, 5, 7, 11, 13, 17, 19]>
     memref.global @scale : memref<4xf32> = dense<[1.0, 2.0, 3.0, 4.0]>

@@ -13,7 +13,7 @@ from softgpu.tests.kernels.inputs import FLOATS, any_floats
 from softgpu.tests.kernels.program import COUNT, Launch, Module, elements, elementwise
 
 MODULE = Module("floats")
-BF16 = Module("bf16")
+BF16 = Module("bf16", sample=True)
 
 libm = ctypes.CDLL(ctypes.util.find_library("m"))
 

@@ -8,11 +8,13 @@ import numpy as np
 
 from softgpu.tests.kernels.program import Launch, Module
 
-MEMORY = Module("workgroup_memory")
-SHUFFLES = Module("shuffles")
+MEMORY = Module("workgroup_memory", sample=True, unoptimised=True)
+SHUFFLES = Module("shuffles", sample=True)
 REDUCTIONS = Module("reductions")
 SUBGROUPS = Module(
-    "subgroups", first="test-gpu-subgroup-reduce-lowering{expand-to-shuffles target=gfx90a}"
+    "subgroups",
+    first="test-gpu-subgroup-reduce-lowering{expand-to-shuffles target=gfx90a}",
+    sample=True,
 )
 SUBGROUP_SHUFFLES = Module(
     "subgroup_shuffles", first="test-gpu-subgroup-reduce-lowering{expand-to-shuffles}"

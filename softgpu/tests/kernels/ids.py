@@ -9,10 +9,10 @@ import numpy as np
 
 from softgpu.tests.kernels.program import Launch, Module
 
-MODULE = Module("ids")
+MODULE = Module("ids", sample=True)
 #: A separate module for kernels with a smaller last group. The tests never compile this module at
 #: O=0, because unoptimised code returns the actual size of a smaller group as block_dim.
-PARTIAL = Module("partial_groups")
+PARTIAL = Module("partial_groups", sample=True)
 
 _FIELDS = ["thread_id", "block_id", "block_dim", "grid_dim", "global_id"]
 _COLUMNS = 3 * len(_FIELDS) + 1

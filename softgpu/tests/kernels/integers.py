@@ -10,7 +10,7 @@ from softgpu.tests.kernels.inputs import INTEGERS, UNSIGNED, any_integers, nonze
 from softgpu.tests.kernels.program import COUNT, Launch, Module, elements, elementwise
 
 MODULE = Module("integers")
-DIVISION = Module("division")
+DIVISION = Module("division", sample=True, unoptimised=True)
 
 Formula = Callable[[np.ndarray, np.ndarray], np.ndarray]
 

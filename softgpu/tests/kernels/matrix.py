@@ -26,7 +26,7 @@ from softgpu.tests.kernels.program import Launch, Module
 
 MODULE = Module("matrix")
 #: Shapes that gfx908 and gfx90a have.
-FIRST = Module("matrix_first")
+FIRST = Module("matrix_first", sample=True)
 #: gfx942's shapes, some of which have other names on older targets.
 NEWER = Module("matrix_newer")
 

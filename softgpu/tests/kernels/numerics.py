@@ -6,7 +6,7 @@ import numpy as np
 
 from softgpu.tests.kernels.program import Launch, Module
 
-MODULE = Module("numerics")
+MODULE = Module("numerics", sample=True)
 
 WORKGROUP = "#gpu.address_space<workgroup>"
 COLUMNS = 128

@@ -45,7 +45,7 @@ _HELPERS = """
       return %r : i32
     }"""
 
-MODULE = Module("private", prelude=_HELPERS)
+MODULE = Module("private", prelude=_HELPERS, sample=True, unoptimised=True)
 
 
 def _mixed(x: np.ndarray, rounds: np.ndarray) -> np.ndarray:

@@ -60,12 +60,22 @@ class Module:
     lowerings of one kernel."""
 
     def __init__(
-        self, name: str, *, first: str = "", prelude: str = "", opt_level: int = 2
+        self,
+        name: str,
+        *,
+        first: str = "",
+        prelude: str = "",
+        opt_level: int = 2,
+        sample: bool = False,
+        unoptimised: bool = False,
     ) -> None:
         self.name = name
         self.first = first  # passes that run before the recipe
         self.prelude = prelude  # text before the kernels
         self.opt_level = opt_level
+        self.sample = sample  # `make check` runs it for the older targets, too
+        #: Unoptimised code retains calls, copies, scratch accesses and empty branches.
+        self.unoptimised = unoptimised  # `make test` runs it without optimisation, too
         self.programs: dict[str, Program] = {}
 
     def add(self, name: str, text: str, data: Data, kernel: str | None = None) -> None:

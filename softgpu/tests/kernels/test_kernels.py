@@ -62,26 +62,6 @@ OLDER = ["gfx906", "gfx908"]
 #: HIP 5.2.3 lacks newer targets. NEWER contains the target for which tests/devices/rocm runs these
 #: tests on a newer HIP.
 NEWER = [chip for chip in (os.environ.get("MGPU_RT_TEST_CHIP"),) if chip]
-SAMPLE = [
-    floats.BF16,
-    integers.DIVISION,
-    ids.MODULE,
-    ids.PARTIAL,
-    groups.MEMORY,
-    groups.SHUFFLES,
-    groups.SUBGROUPS,
-    atomics.MODULE,
-    private.MODULE,
-    control.MODULE,
-    vectors.MODULE,
-    algorithms.MODULE,
-    numerics.MODULE,
-    matrix.FIRST,
-]
-
-
-#: Unoptimised code retains calls, copies, scratch accesses and empty branches.
-UNOPTIMISED = [integers.DIVISION, groups.MEMORY, private.MODULE, control.MODULE]
 
 
 def _exists(module: Module, chip: str) -> bool:
@@ -108,11 +88,11 @@ def _variants() -> Iterator[tuple[Module, str, bool]]:
                 yield module, chip, True
         for chip in OLDER:
             if _exists(module, chip):
-                yield module, chip, module in SAMPLE
+                yield module, chip, module.sample
         if module is matrix.NEWER:
             continue
         for level in (1, 3) if module is ids.PARTIAL else (0, 1, 3):
-            yield module.at(level), "gfx90a", level == 0 and module in UNOPTIMISED
+            yield module.at(level), "gfx90a", level == 0 and module.unoptimised
 
 
 def _suite(chip: str, often: bool) -> Sequence[pytest.MarkDecorator]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from softgpu.tests.kernels.program import Launch, Module
 
-MODULE = Module("vectors", first="convert-vector-to-llvm")
+MODULE = Module("vectors", first="convert-vector-to-llvm", sample=True)
 
 
 @MODULE.program("""

@@ -107,25 +107,14 @@ def test_the_forums_program_prints_no_warning(run: Run, tmp_path: Path) -> None:
 #: overwrites the stream's memory, and destroys the event. A query of the event would read the
 #: overwritten memory.
 STREAM_IS_GONE = """
-#include <dlfcn.h>
-#include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-void *mgpuEventCreate(void);
-void mgpuEventRecord(void *event, void *stream);
-void mgpuEventDestroy(void *event);
+#include "program.h"
 int main(void) {
-    void *hip = dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW), *stream;
-    int (*create)(void **), (*finish)(void *), (*destroy)(void *);
-    *(void **)&create = dlsym(hip, "hipStreamCreate");
-    *(void **)&finish = dlsym(hip, "hipStreamSynchronize");
-    *(void **)&destroy = dlsym(hip, "hipStreamDestroy");
-    create(&stream);
+    void *stream;
+    HIP(hipStreamCreate, void **)(&stream);
     void *event = mgpuEventCreate();
     mgpuEventRecord(event, stream);
-    finish(stream);
-    destroy(stream);
+    HIP(hipStreamSynchronize, void *)(stream);
+    HIP(hipStreamDestroy, void *)(stream);
     const size_t size = malloc_usable_size(stream);
     for (int i = 0; i < 4000; i++) {
         int *block = malloc(size);
@@ -153,20 +142,8 @@ def test_an_event_outlives_the_stream_that_it_was_recorded_on(run: Run, tmp_path
 #: program waits for the device, because HIP 5.7.1's hipEventSynchronize may read a destroyed
 #: stream.
 DESTROYED_AT_WORK = """
-#include <dlfcn.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
-void *mgpuEventCreate(void);
-void mgpuEventRecord(void *event, void *stream);
-void mgpuEventDestroy(void *event);
-void *mgpuMemAlloc(uint64_t size, void *stream, _Bool shared);
-void mgpuMemset32(void *to, int value, size_t count, void *stream);
+#include "program.h"
 int main(void) {
-    int (*finish)(void);
-    *(void **)&finish = dlsym(dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW), "hipDeviceSynchronize");
     void *events[4], *memory = mgpuMemAlloc(4u << 24, NULL, 0);
     for (int i = 0; i < 4; i++) {
         void *stream = mgpuStreamCreate();
@@ -174,7 +151,7 @@ int main(void) {
         mgpuEventRecord(events[i] = mgpuEventCreate(), stream);
         mgpuStreamDestroy(stream);
     }
-    finish();
+    HIP(hipDeviceSynchronize, void)();
     for (int i = 0; i < 4; i++)
         mgpuEventDestroy(events[i]);
 }

@@ -28,14 +28,16 @@ def _program(source: random.Random) -> programs.Bytes:
     return source.randbytes(4), actions
 
 
-def _several(device: runner.Device, fails: bool = False) -> Cases:
-    """Generates cases of several programs; if `fails` is true, one allocation by the library fails
-    in each process."""
+def _several(
+    device: runner.Device, fails: bool = False, side: runner.Side = runner.SIDES[0]
+) -> Cases:
+    """Generates cases of several programs for a side; if `fails` is true, one allocation by the
+    library fails in each process."""
     source = random.Random(12)
     for number in range(PROGRAMS // AT_ONCE):
         drawn = [_program(source) for _ in range(AT_ONCE)]
         which = str(1 + number) if fails else ""
-        yield programs.Plan(device, drawn, (), False, False, fails=which).case()
+        yield programs.Plan(device, drawn, (side,), False, False, fails=which).case()
 
 
 def _ends(device: runner.Device, ending: model.Ending) -> Cases:
@@ -47,23 +49,25 @@ def _ends(device: runner.Device, ending: model.Ending) -> Cases:
         yield plan.case()
 
 
-#: for each kind of programs: the device, and the function that generates the cases
-KINDS: dict[str, tuple[runner.Device, Callable[[], Cases]]] = {
+ALONE = runner.EXCLUSIVE[0]
+#: for each kind of programs: the device, the library's options, and the function that generates the
+#: cases
+KINDS: dict[str, tuple[runner.Device, runner.Side, Callable[[], Cases]]] = {
     # Streams work only when a thread waits for them, so timing does not matter.
-    "held": (runner.HELD, lambda: _several(runner.HELD)),
-    "two": (runner.TWO, lambda: _several(runner.TWO)),
-    "stub": (runner.STUB, lambda: _several(runner.STUB)),
-    "fails": (runner.STUB, lambda: _several(runner.STUB, fails=True)),
-    "ends": (runner.SOFTGPU, lambda: _ends(runner.SOFTGPU, model.Ending.HELD)),
+    "held": (runner.HELD, runner.SIDES[0], lambda: _several(runner.HELD)),
+    "two": (runner.TWO, runner.SIDES[0], lambda: _several(runner.TWO)),
+    "pins": (runner.PINS, ALONE, lambda: _several(runner.PINS, side=ALONE)),
+    "fails": (runner.STUB, runner.SIDES[0], lambda: _several(runner.STUB, fails=True)),
+    "ends": (runner.SOFTGPU, runner.SIDES[0], lambda: _ends(runner.SOFTGPU, model.Ending.HELD)),
 }
 
 
 def notice(kind: str, library: Path) -> None:
     """Requires that a program of this kind prints one result with the library and a different
     result with stock."""
-    device, cases = KINDS[kind]
+    device, options, cases = KINDS[kind]
     images.write("gfx90a")
-    side = dataclasses.replace(runner.SIDES[0], library=str(library.parent))
+    side = dataclasses.replace(options, library=str(library.parent))
     for case in cases():
         stock = runner.play(case, runner.STOCK, device)
         assert runner.differences(stock, case, None) == []

@@ -30,11 +30,6 @@ class Test:
     name: str
     exclusive: bool
 
-    @property
-    def of_selftest(self) -> bool:
-        """Returns whether a check of `mgpu-rt selftest` is the witness."""
-        return self.name.startswith("selftest ")
-
 
 @dataclass(frozen=True)
 class Row:

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 
 from tests.proofs.mutants import table
-from tests.python.selftest import share
 from tests.support.child import ROOT
 
 ROWS = table.rows()
@@ -36,8 +35,3 @@ def _is_there(test: str) -> bool:
     return path.exists() and bool(
         re.search(rf"^def {name.partition('[')[0]}\(", path.read_text(), re.MULTILINE)
     )
-
-
-def test_a_reason_why_the_selftest_notices_nothing_is_one_of_a_few() -> None:
-    words = share.REASON.findall(table.PAGE.read_text(encoding="utf-8"))
-    assert set(words) <= set(share.REASONS)

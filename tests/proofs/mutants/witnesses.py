@@ -14,7 +14,7 @@ import pytest
 
 from tests.proofs.mutants import random_programs
 from tests.proofs.mutants.table import Test
-from tests.python.selftest import share
+from tests.python.selftest import checks
 from tests.support.child import ROOT, environment, run_child
 from tests.support.hosting import managers
 from tests.support.patience import HANG
@@ -70,5 +70,5 @@ def explore(words: list[str], proof: str) -> None:
 def selftest(check: str, library: Path) -> None:
     """Requires that a check of the selftest reports a fault on the emulated device."""
     with tempfile.TemporaryDirectory() as folder:
-        (found,) = share.checks_of(library, Path(folder), [check])
-        assert share.calls_wrong(found), check
+        (found,) = checks.checks_of(library, Path(folder), [check])
+        assert checks.calls_wrong(found), check

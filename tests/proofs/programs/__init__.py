@@ -9,22 +9,12 @@ reach the release.
 
 from __future__ import annotations
 
-from tests.proofs.programs import (
-    captures,
-    devices,
-    graphs,
-    memory,
-    modules,
-    overrides,
-    registered,
-    streams,
-    times,
-)
+from tests.proofs.programs import captures, copies, devices, graphs, memory, registered, streams
 from tests.proofs.programs.script import Group
 
 
 def groups() -> list[Group]:
     """Returns all groups; a separate process plays each group."""
-    parts = (modules, memory, streams, graphs, captures, overrides, registered, times, devices)
+    parts = (copies, memory, streams, graphs, captures, registered, devices)
     found = [x for part in parts for x in vars(part).values() if isinstance(x, Group)]
     return list({group.name: group for group in found}.values())

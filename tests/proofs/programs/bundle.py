@@ -133,6 +133,13 @@ def kernels(chip: str) -> dict[str, bytes]:
 
 # ---- sequences ----
 
+#: The steps of the player that the wheel contains; the tests' player has more.
+STEPS = {
+    name
+    for path in (images.ROOT / "csrc" / "selftest" / "player").glob("*.c")
+    for name in re.findall(r'\{"(\w+)", play_', path.read_text(encoding="utf-8"))
+}
+
 
 def playable(content: bytes) -> bytes:
     """Returns a case without the programs that need steps of the tests' player. The case then also
@@ -157,68 +164,12 @@ def sequences(drawn: Path | None, old: bundle.Bundle | None) -> dict[str, bytes]
     return {name: one for name, content in made.items() if (one := playable(content))}
 
 
-def _assembled(lines: Iterable[str], *options: str) -> bytes:
-    """Links a library that needs only the loader."""
-    with tempfile.TemporaryDirectory() as scratch:
-        source, out = Path(scratch, "library.s"), Path(scratch, "library.so")
-        source.write_text("\n".join(['.section .note.GNU-stack,"",@progbits', *lines]) + "\n")
-        words = [toolchain.compiler(), "-shared", "-nostdlib", "-s", "-Wl,--hash-style=both"]
-        words += ["-Wl,-z,max-page-size=4096", "-Wl,--build-id=none", *options]
-        toolchain.run([*words, source, "-o", out])
-        return out.read_bytes()
-
-
-def constants(name: str) -> bytes:
-    """Links a library with one constant for each image. Each constant has space for the image."""
-    lines = [".section .rodata"]
-    for number, image in enumerate(bundle.CONSTANTS[name]):
-        mark = marker("sequences", image).decode()
-        lines += [f".balign 64\n.global image{number}", f'image{number}: .ascii "{mark}"']
-        lines += [f".skip {ROOM - len(mark)}"]
-    return _assembled(lines, *(["-Wl,-z,nodelete"] if name == "constants" else []))
-
-
-#: The libraries that the programs open; comments in csrc/selftest/player explain the purpose of
-#: these libraries.
-LIBRARIES: dict[str, tuple[str, ...]] = {
-    # The program's constants contain an address, which the loader writes.
-    "relocated": (
-        f".section .rodata\n.balign 4096\n.global image0\nimage0: .skip {2 * ROOM}",
-        ".quad image0",
-    ),
-    "importer": (".text\n.global imported_timer", "imported_timer: jmp mgpuEventElapsedTime@PLT"),
-    "timer": (
-        ".data\n.balign 8\n.global timer_calls\n.protected timer_calls\ntimer_calls: .quad 0",
-        ".text\n.global mgpuEventElapsedTime\n.type mgpuEventElapsedTime, @function",
-        "mgpuEventElapsedTime: jmp *timer_calls(%rip)",
-    ),
-}
-
-
-def libraries() -> dict[str, bytes]:
-    made = {name: constants(name) for name in bundle.CONSTANTS}
-    for name, lines in LIBRARIES.items():
-        made[name] = _assembled(lines, "-Wl,-z,notext", "-Wl,-z,nodelete")
-    return {f"images/{name}.so": content for name, content in made.items()}
-
-
-#: The steps of the player that the wheel contains; the tests' player has more.
-PLAYER = images.ROOT / "csrc" / "selftest" / "player"
-STEPS = {
-    name
-    for path in PLAYER.glob("*.c")
-    for name in re.findall(r'\{"(\w+)", play_', path.read_text(encoding="utf-8"))
-}
-
-
 def proofs() -> dict[str, bytes]:
-    """Returns the programs of tests/proofs/programs whose results depend on the device; those that
-    reset a device are separate."""
+    """Returns the programs of tests/proofs/programs; those that reset a device are separate."""
     made = {}
     for group in groups():
-        if not group.host:
-            text = json.dumps(dataclasses.asdict(group.case(STEPS)), separators=(",", ":"))
-            made[f"sequences/{group.check}.json"] = text.encode()
+        text = json.dumps(dataclasses.asdict(group.case()), separators=(",", ":"))
+        made[f"sequences/{group.check}.json"] = text.encode()
     return made
 
 
@@ -265,7 +216,6 @@ def contents(old: bundle.Bundle | None, drawn: Path | None) -> Iterator[tuple[st
         yield from _compiled()
     yield from sequences(drawn, old).items()
     yield from proofs().items()
-    yield from libraries().items()
 
 
 def pack(members: Iterable[tuple[str, bytes]]) -> bytes:

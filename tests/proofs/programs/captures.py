@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.proofs.programs.graphs import build, built, call, host_buffers, replay
+from tests.proofs.programs.graphs import build, built, replay
 from tests.proofs.programs.script import (
     HEAP,
     HIP,
@@ -197,19 +197,3 @@ def a_capture_waits_for_an_earlier_event(p: Script) -> None:
     p.see(host, None)
     captured(p, stream)
     p.lend(NULL)
-
-
-@captures
-def a_function_in_a_capture_runs_plainly(p: Script) -> None:
-    stream = lend(p)
-    (host,) = host_buffers(p, 1)
-    call_words = (0, host, WORDS, 2, 0)
-    p.step("hostset", host, WORDS, 1)
-    capture(p, stream, RELAXED)
-    for _ in range(3):
-        p.step("call", *call_words)
-    captured(p, stream)
-    p.see(host, content(pattern(1)))
-    p.lend(NULL)
-    for number in range(3):
-        call(p, host, number, 2)

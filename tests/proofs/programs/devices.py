@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from tests.proofs.programs.graphs import build, built, call, host_buffers, replay
+from tests.proofs.programs.copies import run
+from tests.proofs.programs.graphs import build, built, replay
 from tests.proofs.programs.memory import taken_early
-from tests.proofs.programs.modules import run
 from tests.proofs.programs.script import (
     EVENT,
     HIP,
@@ -25,16 +25,6 @@ from tests.proofs.programs.script import (
 #: The programs run on two devices; device 0 is the first.
 devices = Group("devices", devices=2)
 graphs = Group("devices-graphs", known=True, devices=2)
-#: MGPU_RT_DEVICE also works with stock's behaviour.
-option = Group("devices-option", options={"MGPU_RT_DEVICE": "1"}, devices=2, host=True)
-#: A rank variable, from which the library derives the device to use.
-RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
-rank = Group(
-    "devices-rank", options={"MGPU_RT_DEVICE": "local-rank", RANK: "3"}, devices=2, host=True
-)
-chosen = Group(
-    "devices-chosen", options={"MGPU_RT_DEVICE": "local-rank", RANK: "2"}, devices=2, host=True
-)
 many = Group("devices-copies", options={"MGPU_RT_STREAM_LIMIT": "0"}, devices=2)
 #: A reset ends the caching for its device, so a group's first reset of each device is what counts.
 of_modules = Group("of-modules", harsh=True)
@@ -42,7 +32,6 @@ of_streams = Group("of-streams", harsh=True)
 of_events = Group("of-events", harsh=True)
 of_memory = Group("of-memory", harsh=True)
 of_shared_memory = Group("of-shared-memory", harsh=True)
-of_graphs = Group("of-graphs", harsh=True, host=True)
 of_handles = Group("of-handles", harsh=True)
 of_two = Group("of-two", harsh=True, devices=2)
 of_two_again = Group("of-two-again", harsh=True, devices=2)
@@ -181,37 +170,6 @@ def a_graph_runs_on_its_device_alone(p: Script) -> None:
     p.unstream(own)
 
 
-@option
-def the_device_of_the_option_is_the_first(p: Script) -> None:
-    module = p.load("plain0")
-    block = p.alloc(NULL)
-    p.step("ondevice", block, says="on device 1")
-    p.free(block, NULL)
-    run(p, p.function(module), "plain0")
-    p.unload(module)
-    for device in (1, 0, 1):
-        on(p, device)
-        job(p, device)
-
-
-@rank
-def a_rank_beyond_the_devices_shares_one(p: Script) -> None:
-    block = p.alloc(NULL)
-    p.step("ondevice", block, says="on device 1")
-    p.free(block, NULL)
-    job(p, 1)
-
-
-@chosen
-def a_device_that_was_chosen_through_hip_stays(p: Script) -> None:
-    p.lines.clear()  # before the first call of the library
-    on(p, 1, HIP)
-    block = p.alloc(NULL)
-    p.step("ondevice", block, says="on device 1")
-    p.free(block, NULL)
-    job(p, 1)
-
-
 @many
 def large_copies_share_pinned_memory(p: Script) -> None:
     """The library splits a large copy from the device into pieces, and records one event for each
@@ -319,17 +277,6 @@ def jobs_that_each_reset(p: Script) -> None:
         p.step("reset")
     job(p, 9)
     p.step("empty")
-
-
-@of_graphs
-def functions_run_after_a_reset(p: Script) -> None:
-    (host,) = host_buffers(p, 1)
-    for _ in range(2):
-        for number in range(4):
-            call(p, host, number, 2)
-        p.step("reset")
-    for number in range(4):
-        call(p, host, number, 2)
 
 
 @of_two

@@ -1,4 +1,4 @@
-"""The library's graphs, and functions that the library replays as graphs."""
+"""The library's graphs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,6 @@ from tests.proofs.programs.script import (
 #: With stock's behaviour, no graph is built.
 graphs = Group("graphs", alone=True, known=True)
 globals_at_once = Group("graphs-globals", ("library", "exclusive", "tight"), known=True)
-functions = Group("functions", alone=True, host=True)
-uncached = Group(
-    "graphs-uncached", ("library",), {"MGPU_RT_CACHE": "modules,functions"}, known=True, host=True
-)
 
 LONG = 12  # launches that take a while
 CHUNK = 256 << 10  # words whose copy takes a while
@@ -42,9 +38,6 @@ def built(p: Script, says: str = "ok") -> int:
 
 def replay(p: Script, graph: int, stream: int, says: str = "0") -> None:
     p.step("replay", graph, stream, says=says)
-
-
-# ---- graphs of the library's ---------------------------------------------------------------------
 
 
 @graphs
@@ -260,136 +253,3 @@ def a_module_with_globals_of_a_graph_stays_loaded(p: Script) -> None:
         cell = 3 * cell + mixed([0], "cell0", 0)[0]
         p.read(out, stream, content([cell]), 1)
     p.step("ungraph", graph)
-
-
-def refused(p: Script, call: Callable[[int], object], block: int) -> None:
-    """The call cannot be part of a graph, so the library builds no graph. None of the graph's work
-    runs. After the step `built`, calls run immediately."""
-    stream = p.stream()
-    p.fill(block, 1, stream)
-    build(p)
-    p.fill(block, 2, stream)
-    call(stream)
-    p.fill(block, 2, stream)
-    built(p, "null")
-    p.read(block, stream, filled(1))
-    p.fill(block, 3, stream)
-    p.read(block, stream, filled(3))
-    p.unstream(stream)
-
-
-@graphs
-def what_cannot_be_in_a_graph_ends_the_building(p: Script) -> None:
-    block, before, event = p.alloc(NULL), p.alloc(NULL), p.event()
-    module = p.load("cell0")
-    plain = p.function(p.load("plain0"))
-    build(p)
-    p.fill(block, 1, NULL)
-    other = built(p)
-
-    def twice(stream: int) -> None:
-        inner = p.alloc(stream, 2 * WORDS)
-        p.free(p.name(BUFFER, inner), stream)
-        p.free(inner, stream)
-
-    refused(p, lambda _: p.step("malloc", 4, p.new("buffer"), 4096, NULL, 0, says="ok"), block)
-    refused(p, lambda _: p.alloc(NULL, shared=True), block)
-    refused(p, lambda s: p.free(p.name(BUFFER, before), s), block)
-    refused(p, twice, block)
-    refused(p, lambda s: p.wait_event(event, s), block)
-    refused(p, lambda _: p.unload(p.load("cell1")), block)
-    refused(p, lambda s: p.step("bad", 6, 0), block)
-    p.failures.append("hipGraphAddMemsetNode(&node, graph, dependencies, count, &params)")
-    refused(p, lambda s: p.step("bad", 3, plain), block)
-    refused(p, lambda s: p.step("bad", 8, 0), block)
-    refused(p, lambda _: p.step("build", says="-1"), block)
-    refused(p, lambda s: replay(p, other, s, "-1"), block)
-    refused(p, lambda s: p.step("scratch", 2, s, says="ok"), block)
-    p.step("ungraph", other)
-    for buffer in (block, before):
-        p.free(buffer, NULL)
-    p.unload(module)
-
-
-@uncached
-def memory_that_hip_gets_back_is_in_no_graph(p: Script) -> None:
-    stream = p.stream()
-    build(p)
-    p.step("malloc", 0, p.new("buffer"), 4096, stream, 0, says="null")
-    built(p, "null")
-
-
-# ---- functions of `mgpu-rt lower --graph` --------------------------------------------------------
-
-
-def host_buffers(p: Script, count: int) -> list[int]:
-    made = [p.new("buffer") for _ in range(count)]
-    for buffer in made:
-        p.step("malloc", HEAP, buffer, 4 * WORDS, NULL, 0, says="ok")
-    return made
-
-
-def call(p: Script, host: int, seed: int, k: int, image: int = 0, inner: int = 0) -> None:
-    """Calls the function once on new words, and reads the result."""
-    p.step("hostset", host, WORDS, seed)
-    p.step("call", image, host, WORDS, k, inner)
-    words = pattern(seed)
-    for _ in range(max(1, inner)):
-        words = mixed(words, f"plain{image}", k)
-    p.see(host, content(words))
-
-
-@functions
-def a_function_is_right_at_each_call(p: Script) -> None:
-    """The program calls the function with changing words and changing arguments."""
-    first, second = host_buffers(p, 2)
-    for number in range(5):
-        call(p, first, number, 2)
-    for arguments in ((second, 2, 0), (second, 3, 0), (second, 3, 1), (first, 2, 0)):
-        host, k, image = arguments
-        for number in range(4):
-            call(p, host, number, k, image)
-    for number in range(6):
-        call(p, first, number, number % 2)
-    p.step("empty")
-    for number in range(3):
-        call(p, first, number, 2)
-
-
-@functions
-def a_function_within_another_one_is_right(p: Script) -> None:
-    (host,) = host_buffers(p, 1)
-    for number in range(5):
-        call(p, host, number, 2, inner=2)
-    for number in range(3):
-        call(p, host, number, 2)
-
-
-@graphs
-def a_function_within_a_graph_is_part_of_it(p: Script) -> None:
-    stream, (host,) = p.stream(), host_buffers(p, 1)
-    for number in range(4):
-        call(p, host, number, 2)
-    p.step("hostset", host, WORDS, 7)
-    build(p)
-    p.step("call", 0, host, WORDS, 2, 0)
-    graph = built(p)
-    p.see(host, content(pattern(7)))
-    replay(p, graph, stream)
-    p.sync(stream)
-    p.see(host, content(mixed(pattern(7), "plain0", 2)))
-    p.step("ungraph", graph)
-
-
-@functions
-def functions_of_several_threads_are_right(p: Script) -> None:
-    p.threads = 3
-    hosts = host_buffers(p, 3)
-    p.step("post", 1)
-    p.step("post", 2)
-    for thread, host in enumerate(hosts):
-        p.thread = thread
-        if thread:
-            p.step("await", thread)
-        for number in range(6):
-            call(p, host, number, 2 + thread)

@@ -7,7 +7,7 @@ tracks changes of a process's pages.
 
 from __future__ import annotations
 
-from tests.proofs.programs.graphs import build, built, call, replay
+from tests.proofs.programs.graphs import build, built, replay
 from tests.proofs.programs.script import (
     BUFFER,
     NULL,
@@ -125,19 +125,6 @@ def other_bytes_are_another_registration(p: Script) -> None:
     register(p, host, 2 * WORDS)
     p.step("ondevice", behind, says="on device 0")
     p.step("unregister", host)
-
-
-@registered
-def a_function_copies_what_lies_there_now(p: Script) -> None:
-    """HIP 6 and 7 look up the memory when a graph is built."""
-    host = mapped(p)
-    for _ in range(2):
-        for number in range(4):
-            call(p, host, number, 2)
-        register(p, host)
-        for number in range(4):
-            call(p, host, number, 2)
-        p.step("unregister", host)
 
 
 @of_two

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mgpu_rt._selftest import right
-from mgpu_rt._selftest.bundle import MADE
 from mgpu_rt._selftest.sequences import Case
 from tests.proofs.programs import images
 
 NULL = 0  # the null stream, and no object of any kind
 BUFFER, STREAM, EVENT, MODULE, FUNCTION = range(5)
 KINDS = ("buffer", "stream", "event", "module", "function")
-KERNELS = ("mix", "slow", "copy", "bump", "where", "missing")
+KERNELS = ("mix", "slow", "copy", "bump", "where")
 HIP = 1  # who calls: HIP's function, not the library's
 MANAGED, PINNED, REGISTERED, HEAP = 2, 3, 4, 6  # memory by
 WORDS = 1024
@@ -189,19 +188,19 @@ class Script:
 
     # ---- modules ----
 
-    def load(self, image: str, place: int = 0, who: int = 0, says: str | None = "ok") -> int:
+    def load(self, image: str) -> int:
         made = self.new("module")
-        number = [*images.NAMES, *MADE].index(image)
-        self.step("load", who, made, number, place, says=says)
+        number = images.NAMES.index(image)
+        self.step("load", 0, made, number, 0, says="ok")
         return made
 
-    def unload(self, module: int, who: int = 0) -> None:
-        self.step("unload", who, module)
+    def unload(self, module: int) -> None:
+        self.step("unload", 0, module)
 
-    def function(self, module: int, kernel: str = "mix", place: int = 0, who: int = 0) -> int:
+    def function(self, module: int, kernel: str = "mix") -> int:
         made = self.new("function")
         number = KERNELS.index(kernel)
-        self.step("function", who, made, module, number, place, says="ok")
+        self.step("function", 0, made, module, number, 0, says="ok")
         return made
 
     def launch(
@@ -226,9 +225,8 @@ class Group:
     alone: bool = False  # no other code calls HIP
     devices: int = 1
     harsh: bool = False  # the case resets the device
-    amd: bool = False  # NVIDIA's driver is not asked, has other answers, or lacks the images
+    amd: bool = False  # NVIDIA's driver is not asked, or has other answers
     pins: bool = False  # only a device that pins pages shows its result
-    host: bool = False  # its results do not depend on the device: `mgpu-rt selftest` lacks it
     written: list[Written] = field(default_factory=list)
 
     def __call__(self, write: Written) -> Written:
@@ -240,17 +238,16 @@ class Group:
         """Returns the name of the check that plays the group."""
         return f"{'resets' if self.harsh else 'proofs'}-{self.name}"
 
-    def case(self, steps: Collection[str] = ()) -> Case:
-        """Returns the group's programs; with `steps`, only programs that need no other steps."""
+    def case(self) -> Case:
+        """Returns the group's programs."""
         scripts = []
         for write in self.written:
             script = Script()
             script.step("empty")
             write(script)
-            if not steps or all(line.split()[1] in steps for line in script.lines):
-                scripts.append(script)
+            scripts.append(script)
         return Case(
-            images=[*images.NAMES, *(MADE if self.amd else ())],
+            images=images.NAMES,
             threads={i: one.threads for i, one in enumerate(scripts)},
             lines={i: one.lines for i, one in enumerate(scripts)},
             expected={i: one.expected for i, one in enumerate(scripts)},

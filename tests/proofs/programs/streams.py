@@ -3,7 +3,6 @@ covers."""
 
 from __future__ import annotations
 
-from mgpu_rt._selftest.bundle import PRINTING
 from tests.proofs.programs.script import (
     EVENT,
     HIP,
@@ -21,9 +20,6 @@ others = Group("streams-others")
 #: The library does not ask NVIDIA's driver whether other code left a stream busy
 #: (streams/streams_pool.h).
 left_busy = Group("streams-left-busy", amd=True)
-#: HIP might mistake the handle of one object for the handle of another object; the library
-#: distinguishes these handles.
-handles = Group("handles", alone=True, known=True, host=True)
 
 
 def idle(p: Script) -> int:
@@ -179,41 +175,6 @@ def a_stream_at_an_old_address_is_another_one(p: Script) -> None:
     p.unstream(foreign)
 
 
-@handles
-def a_stream_is_destroyed_once(p: Script) -> None:
-    stream = p.stream()
-    gone = p.name(STREAM, stream)
-    p.unstream(stream)
-    p.unstream(gone)
-    p.fails("hipStreamDestroy(stream)")
-    first, second = p.streams(2)
-    p.same(STREAM, first, second, "different")
-
-
-@handles
-def a_destroyed_stream_is_refused(p: Script) -> None:
-    stream, block = p.stream(), p.alloc(NULL)
-    gone = p.name(STREAM, stream)
-    p.unstream(stream)
-    p.fill(block, 1, gone)
-    p.fails("hipMemsetD32Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, stream)")
-    p.sync(gone)
-    p.fails("hipStreamSynchronize(stream)")
-    p.free(block, NULL)
-
-
-@handles
-def a_stream_passed_as_an_event_is_waited_for(p: Script) -> None:
-    """Code from LLVM 22 or older may pass a stream to mgpuEventSynchronize, for a blocking
-    gpu.wait."""
-    stream, host = p.stream(), p.pinned()
-    p.arrive(host, 7, stream)
-    p.sync_event(p.name(STREAM, stream, EVENT))
-    p.see(host, filled(7))
-    p.unevent(p.name(STREAM, stream, EVENT))
-    p.free(host, NULL, 3)
-
-
 # ---- events --------------------------------------------------------------------------------------
 
 
@@ -236,8 +197,6 @@ def an_event_that_hip_has_back_is_another_one(p: Script) -> None:
 
 #: The library postpones a process's waits only if the process has never had two streams.
 waits = Group("waits", alone=True)
-prints = Group("waits-prints", ("lazy", "lazy and exclusive"), amd=True, host=True)
-overridden = Group("waits-overridden", ("exclusive", "lazy and exclusive"), known=True, host=True)
 
 
 @waits
@@ -296,33 +255,3 @@ def a_second_stream_waits_for_a_wait_that_was_put_off(p: Script) -> None:
     p.at_work(first, "done")
     p.unstream(first)
     p.unstream(second)
-
-
-@prints
-def kernels_that_print_are_waited_for(p: Script) -> None:
-    stream, block = p.stream(), p.alloc(NULL)
-    module = p.load(PRINTING)
-    held = p.hold(stream)
-    p.launch(p.function(module), stream, block, 2)
-    p.sync(stream)
-    p.at_work(stream, "done")
-    p.let(held)
-    p.unload(module)
-    p.unstream(stream)
-
-
-@overridden
-def an_override_finds_nothing_put_off(p: Script) -> None:
-    """The override itself may call HIP."""
-    stream, block = p.stream(), p.alloc(NULL)
-    for puts_off_first in (True, False):
-        if not puts_off_first:
-            p.step("override", 2, 1, says="0")
-        p.hold(stream, 30)
-        p.fill(block, 7, stream)
-        p.sync(stream)
-        if puts_off_first:
-            p.step("override", 2, 1, says="0")
-        p.at_work(stream, "done")
-        p.step("override", 2, 0, says="0")
-    p.unstream(stream)

@@ -30,8 +30,7 @@ $(random_dir)/bodies.so: tests/proofs/random/bodies.c $(hipstub_dir)/libamdhip64
 	$(CC) $(random_flags) -fPIC -shared -Wl,-soname,$(@F) $^ -o $@
 
 # The whole proof: more than 20,000 programs on the stub, 2,000 on HIP 5.2.3 and 2,000 on 7.2.4.
-# SOAK=n for another number. Then 20,000 over registered memory, on the stub: 10 seconds.
+# SOAK=n for another number.
 SOAK ?= 27000
 soak: all needs-tools $(RANDOM_DRIVER) $(STOCK_LIBRARIES)
 	$(VENV)/bin/python -m tests.proofs.random.soak $(SOAK)
-	$(VENV)/bin/python -m tests.support.hosts.walks 20000

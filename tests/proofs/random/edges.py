@@ -1,6 +1,9 @@
-"""Rare actions: other devices, many handles, calls that HIP refuses, blocked streams."""
+"""Rare actions: other devices, mapped pages, many handles, calls that HIP refuses, blocked
+streams."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from tests.proofs.programs import images
 from tests.proofs.random.actions import (
@@ -16,13 +19,20 @@ from tests.proofs.random.model import (
     ALLOCATED,
     BLOCKS,
     MGPU,
+    MGPU_REGISTERED,
+    PAGES,
+    REGISTERED,
     STREAMS,
     THREAD_END,
+    Buffer,
     Crowd,
     Program,
     join,
     os_thread,
+    pattern,
 )
+
+BUFFERS = 0  # a kind of object (player/edges.c)
 
 ACTIONS: Actions = []
 action = enter_into(ACTIONS)
@@ -115,6 +125,74 @@ def far_copy(program: Program, thread: int, b: Bytes) -> None:
         # device would not help.
         program.sync(thread, MGPU, own)
         source.last = None
+
+
+UNMAPPED, MOVED, DROPPED, _, FORKED = range(5)  # the ways to replace pages (host.c)
+REPLACED = (None, UNMAPPED, DROPPED, None, MOVED, FORKED)
+PAGE_WORDS = 1024
+AREA = 4 * PAGE_WORDS  # words of one mapping
+
+
+def _area(program: Program, thread: int, byte: int) -> Buffer | None:
+    """Returns mapped host memory, which the program may use again and again."""
+    if program.pages and (byte % 4 or len(program.pages) == 3):
+        area = program.pick(program.pages, byte // 4)
+        program.touch(thread, area)
+        return area
+    index = program.index("buffer")
+    if index is None:
+        return None
+    area = Buffer(index, MGPU, thread, PAGES, np.zeros(AREA, np.uint32))
+    program.say(thread, "pages", area, AREA // PAGE_WORDS, 0)
+    program.pages.append(area)
+    return area
+
+
+def _may_fork(program: Program) -> bool:
+    """HIP and the kernel decide which pages the device uses if memory is registered at a fork."""
+    buffers = [buffer for held in program.held for buffer in held.buffers]
+    none = not any(buffer.kind in (MGPU_REGISTERED, REGISTERED) for buffer in buffers)
+    return program.threads == 1 and none
+
+
+@action(4)
+def pages(program: Program, thread: int, b: Bytes) -> None:
+    """Registers a part of host memory up to three times, copies from it and unregisters it, and
+    replaces the pages in between or keeps them. The library may keep the registration, but only as
+    long as the pages stay. A last copy is from memory that is no longer registered: HIP reads it at
+    once."""
+    target = program.pick([x for x in program.buffers if x.kind == ALLOCATED], b[3])
+    area = _area(program, thread, b[0]) if target is not None and thread < THREAD_END else None
+    index = program.index("buffer") if area is not None else None
+    if index is None:
+        return
+    offset = (0, 0, 256, PAGE_WORDS, PAGE_WORDS + 512)[b[2] % 5]
+    count = (128, PAGE_WORDS, 2 * PAGE_WORDS, AREA)[b[2] // 5 % 4]
+    count = min(count, AREA - offset, len(target.content))
+    part = Buffer(index, MGPU, thread, PAGES, area.content[offset : offset + count])
+    program.say(thread, "name", BUFFERS, part, BUFFERS, area, 4 * offset)
+    own = program.pick(program.streams, b[4])
+    for number in range(1 + b[1] % 3):
+        how = (b[1] // 3 + number) % len(REPLACED)
+        if REPLACED[how] is not None and (REPLACED[how] != FORKED or _may_fork(program)):
+            program.say(thread, "replace", area, AREA // PAGE_WORDS, REPLACED[how])
+        program.say(thread, "register", part, 4 * count)
+        _copy_in(program, thread, part, target, own, b[3] + number)
+        program.sync(thread, MGPU, own)
+        program.say(thread, "unregister", part)
+    if b[4] % 4 == 3:
+        _copy_in(program, thread, part, target, own, b[3] + 3)
+        program.say(thread, "hostset", part, count, 0)
+
+
+def _copy_in(program: Program, thread: int, part: Buffer, target, own, seed: int) -> None:
+    """Writes host memory, and copies it to a block."""
+    count = len(part.content)
+    program.say(thread, "hostset", part, count, seed)
+    program.order(thread, own, seed, target)
+    program.submit(own, target, seen=True)
+    program.say(thread, "copy", MGPU, target, 0, part, 0, count, own)
+    write_words(target, 0, pattern(count, seed))
 
 
 @action(1)

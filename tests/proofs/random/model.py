@@ -36,7 +36,7 @@ MAIN, THREAD_END, EXIT_LATE, EXIT_EARLY, DESTRUCTOR = 0, 10, 20, 21, 22
 
 #: the numbers of the callers and of the allocators (steps.c)
 MGPU, HIP, HIP_NOW = 0, 1, 2
-ALLOCATED, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED, GLOBAL = range(7)
+ALLOCATED, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED, GLOBAL, PAGES = range(8)
 ASKS = 2  # a wait that queries until the stream is idle
 
 #: Kinds of objects of which thousands may be live at once. BUSY_WITH_ALL selects all kinds of work
@@ -200,6 +200,7 @@ class Program:
         self.lines: list[str] = []
         self.expected: dict[int, str | None] = {}
         self.marks = 0
+        self.pages: list[Buffer] = []  # host memory that the program maps
         self.host: dict[int, Clock] = {}
         self.ended = False
         self.resets = self.crosses = False

@@ -147,6 +147,8 @@ REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1", "tells": "1"})
 HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1", "tells": "1"})
 SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
 TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2", "tells": "1"})
+#: As a GPU does, this stub copies through the pages that were there when memory was registered.
+PINS = _stub("stub, pinned pages", pins="1", **{"async": DELAYS})
 #: Only the stub can make a chosen function fail, and only the stub creates thousands of streams
 #: quickly.
 STUBS_ALONE = ("refused", "many-streams")
@@ -197,7 +199,7 @@ CUDA = Device(
     lacks=("reset", *STUBS_ALONE, *_ENDS),
     fails=False,
 )
-_STUBS = (STUB, REUSE, HELD, SMALL, TWO)
+_STUBS = (STUB, REUSE, HELD, SMALL, TWO, PINS)
 _EMULATED = (SOFTGPU, SOFTGPU_TWO, SOFTGPU_7, SOFTGPU_7_TWO)
 DEVICES = {device.name: device for device in (*_STUBS, *_EMULATED, CUDA)}
 

@@ -20,6 +20,7 @@ SAMPLES = {
     "stub, held": (runner.HELD, 15, 5),
     "stub, little memory": (runner.SMALL, 10, 5),
     "stub, two devices": (runner.TWO, 10, 10),
+    "stub, pinned pages": (runner.PINS, 20, 5),
     "softgpu": (runner.SOFTGPU, 6, 6),
     "softgpu, two devices": (runner.SOFTGPU_TWO, 3, 3),
 }

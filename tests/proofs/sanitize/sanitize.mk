@@ -25,7 +25,7 @@ sanitize_macros := -DMGPU_RT_VERSION='"sanitized"'
 sanitize_runtime := $(patsubst csrc/runtime/%.c,%,$(wildcard csrc/runtime/*/*.c csrc/runtime/*/*/*.c))
 sanitize_headers := $(wildcard csrc/*.def csrc/*.h csrc/include/*.h csrc/runtime/*.h \
     csrc/runtime/*/*.h csrc/runtime/*/*/*.h csrc/runtime/*/*.def)
-sanitize_programs := host streams
+sanitize_programs := host
 
 define sanitize_kind
 $(sanitize_dir)/$(1)/runtime/%.o: csrc/runtime/%.c $(sanitize_headers)

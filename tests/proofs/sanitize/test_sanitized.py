@@ -67,12 +67,3 @@ def test_recorded_launches_are_clean_under_sanitizers(
     files = {name: str(tmp_path / name) for name in ("MGPU_RT_STATS", "MGPU_RT_TRACE")}
     _run(kind, "host", str(image), "test_func", mode, **files)
     assert all(Path(path).stat().st_size for path in files.values())
-
-
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("kind", KINDS)
-def test_streams_of_several_threads_are_clean_under_sanitizers(kind: str, seed: int) -> None:
-    limits = {"MGPU_RT_STREAM_LIMIT": "1"} if seed % 2 else {}
-    hip = str(BUILD / "sanitize" / kind / "libamdhip64.so.5")
-    wait = {"HIPSTUB_ASYNC": "20,0,100,5", "MGPU_RT_EXCLUSIVE": "on"}
-    _run(kind, "streams", hip, str(seed), "4", "500", **wait, **limits)

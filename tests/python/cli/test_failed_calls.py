@@ -20,7 +20,7 @@ LAUNCHES = [{"function": "mgpuLaunchKernel", "error": "hipErrorInvalidImage", "c
 TOLD = "40 calls of mgpuLaunchKernel failed with hipErrorInvalidImage"
 
 PROGRAM = """
-void mgpuMemFree(void *memory, void *stream);
+#include "program.h"
 int main(void) { mgpuMemFree((void *)16, 0); return 0; }
 """
 

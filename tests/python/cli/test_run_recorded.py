@@ -20,14 +20,7 @@ from tests.support.compiled import compile_c
 from tests.support.patience import HANG, wait_until
 
 PROGRAM = r"""
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern void *mgpuStreamCreate(void);
+#include "program.h"
 
 static void told(int number) {
     const char digits[] = {'0' + number / 10, '0' + number % 10, '\n'};

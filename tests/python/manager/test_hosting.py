@@ -32,7 +32,6 @@ from tests.support.hosting import (
     run_host,
     run_program,
 )
-from tests.support.locales import make_locales
 from tests.support.patience import HANG
 
 
@@ -207,52 +206,6 @@ def test_locale_is_the_programs() -> None:
     good("locale", LC_ALL="C.UTF-8")
 
 
-@pytest.fixture(scope="session")
-def odd_locales() -> Path:
-    """Creates locales with a codec that Python lacks, or with an encoding that is not a superset of
-    ASCII."""
-    return make_locales(
-        {
-            "ka_GE": ("ka_GE", "GEORGIAN-PS"),
-            "hy_AM": ("hy_AM", "ARMSCII-8"),
-            "ja_JP.eucjp": ("ja_JP", "EUC-JP"),
-            "zh_CN.gbk": ("zh_CN", "GBK"),
-            "tg_TJ.koi8t": ("tg_TJ", "KOI8-T"),
-        }
-    )
-
-
-LOCALES = ("ka_GE", "hy_AM", "ja_JP.eucjp", "zh_CN.gbk", "tg_TJ.koi8t", "nowhere.NOTHING")
-
-
-@pytest.mark.check
-@pytest.mark.parametrize("locale", LOCALES)
-def test_any_locale_is_served(locale: str, odd_locales: Path) -> None:
-    """An earlier version of the library loaded Python into the program, and in each tested locale
-    Python terminated the program."""
-    good("served", LC_ALL=locale, LOCPATH=str(odd_locales))
-
-
-def test_a_directory_as_standard_input_is_served() -> None:
-    """The standard input is a directory. If the standard input is a directory, an interpreter
-    inside the program's process would end the program."""
-    with open_directory("/") as descriptor:
-        result = run_host("served", promptly(), stdin=descriptor)
-    assert result.stdout == "ok\n", result.stderr
-
-
-class open_directory:
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> int:
-        self._descriptor = os.open(self._path, os.O_RDONLY)
-        return self._descriptor
-
-    def __exit__(self, *_exception: object) -> None:
-        os.close(self._descriptor)
-
-
 @pytest.mark.parametrize("streams", ["0", "0 1 2"])
 def test_closed_standard_streams_stay_closed(streams: str) -> None:
     """If the library opened a file in the program, the file could get the descriptor number of a
@@ -264,7 +217,7 @@ def test_closed_standard_streams_stay_closed(streams: str) -> None:
     assert result.returncode == 0
 
 
-@pytest.mark.parametrize("megabytes", [20, 40, 80, 160, 1000])
+@pytest.mark.parametrize("megabytes", [20, 160])
 def test_little_memory_is_enough_for_the_program(megabytes: int) -> None:
     """Memory limits that are too low for an interpreter may be sufficient for the program."""
     command = f'ulimit -v {megabytes * 1024}; exec "$0" "$@"'
@@ -288,9 +241,7 @@ def test_a_first_call_may_have_a_small_stack() -> None:
 
 
 CONSTRUCTOR = """
-#include <stddef.h>
-#include <stdio.h>
-extern void *mgpuModuleLoad(void *image, size_t size);
+#include "program.h"
 static const unsigned char image[] = {{{}}};
 static __attribute__((constructor)) void load(void) {{
     puts(mgpuModuleLoad((void *)image, 0) ? "loaded" : "not loaded");
@@ -299,13 +250,8 @@ static __attribute__((constructor)) void load(void) {{
 
 #: A program that exits once the manager has started, or has failed to start.
 OPENER = """
-#include <dlfcn.h>
-#include <locale.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
+#include "program.h"
 int main(void) {{
-    setlocale(LC_ALL, "");
     void *plugin = dlopen("{}", RTLD_NOW);
     puts(plugin ? "opened" : dlerror());
     fflush(stdout);
@@ -317,18 +263,14 @@ int main(void) {{
 """
 
 
-@pytest.mark.check
-@pytest.mark.parametrize("locale", ["C", "ja_JP.eucjp", "zh_CN.gbk", "tg_TJ.koi8t"])
-def test_a_first_call_may_be_in_a_constructor(
-    locale: str, tmp_path: Path, odd_locales: Path
-) -> None:
+def test_a_first_call_may_be_in_a_constructor(tmp_path: Path) -> None:
     """The call runs inside dlopen, which holds the loader's lock. The call inside dlopen does not
     wait for threads that need the loader's lock."""
     content = ", ".join(map(str, image().read_bytes()))
     flags = ("-shared", "-fPIC", str(library()), f"-Wl,-rpath,{library().parent}")
     plugin = compile_c(tmp_path / "plugin.so", CONSTRUCTOR.format(content), *flags)
     program = compile_c(tmp_path / "program", OPENER.format(plugin), "-ldl")
-    done = run_program([str(program)], promptly(LC_ALL=locale, LOCPATH=str(odd_locales)))
+    done = run_program([str(program)], promptly())
     assert done.stdout == "loaded\nopened\n"
     manager_of(done.stderr)
 

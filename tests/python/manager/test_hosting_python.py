@@ -1,9 +1,7 @@
-"""The library in programs that control a Python interpreter of their own, in any version and
-state."""
+"""The library and its manager in programs that Python runs."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import textwrap
@@ -11,16 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import ROOT, library
-from tests.support.compiled import compile_c
-from tests.support.folders import folder
+from tests.support.child import library
 from tests.support.hosting import (
     KERNEL,
     bare_python,
     ends,
     image,
     manager_of,
-    other_python,
     promptly,
     run_program,
 )
@@ -110,20 +105,6 @@ def test_python_with_any_flags_is_served(flags: tuple[str, ...]) -> None:
     assert ends(manager_of(said)[1])
 
 
-@pytest.mark.check
-@pytest.mark.parametrize(
-    "version",
-    ["2.7", "3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.14t"],
-)
-def test_every_python_is_served(version: str) -> None:
-    """The program's Python may be too old for the manager, or may lack a function that the manager
-    needs."""
-    interpreter = other_python(version)
-    if interpreter is None:
-        pytest.skip(f"no Python {version} on this machine")
-    python(SERVED, interpreter=interpreter)
-
-
 def test_a_host_without_cffi_is_served() -> None:
     """The manager runs in the library's own environment, not in the environment of the program."""
     python(SERVED, interpreter=str(bare_python()))
@@ -175,21 +156,6 @@ def test_children_that_import_are_served(method: str, tmp_path: Path) -> None:
     assert result.stdout == "ok\n", result.stderr
 
 
-def test_asyncio_programs_are_served() -> None:
-    python("""
-    import asyncio
-    async def main():
-        loop = asyncio.get_running_loop()
-        await asyncio.gather(*(loop.run_in_executor(None, launch) for _ in range(20)))
-        launch()
-        process = await asyncio.create_subprocess_exec('/bin/true')
-        assert await process.wait() == 0
-    asyncio.run(main())
-    wait_until_served()
-    asyncio.run(main())
-    """)
-
-
 def test_the_program_sees_its_own_children_only() -> None:
     """wait(-1), SIGCHLD and subprocess see only the program's children."""
     python("""
@@ -226,42 +192,6 @@ def test_daemon_threads_may_call_at_exit() -> None:
         )
 
 
-@pytest.mark.check
-@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
-def test_sub_interpreters_are_served(version: str) -> None:
-    """Point 10."""
-    interpreter = other_python(version)
-    if interpreter is None:
-        pytest.skip(f"no Python {version} on this machine")
-    script = """
-    try:
-        import _interpreters as interpreters
-        make = lambda: interpreters.create('legacy')
-        run = interpreters.exec
-    except ImportError:
-        import _xxsubinterpreters as interpreters
-        make = lambda: interpreters.create(isolated=False)
-        run = interpreters.run_string
-    code = '\\n'.join([
-        'import ctypes',
-        'lib = ctypes.CDLL(%r)' % sys.argv[1],
-        'lib.mgpuStreamCreate.restype = lib.mgpuModuleLoad.restype = ctypes.c_void_p',
-        'data = open(%r, "rb").read()' % sys.argv[2],
-        'assert lib.mgpuStreamCreate() and lib.mgpuModuleLoad(data, 0)',
-        'held = ctypes.PyDLL(%r)' % sys.argv[1],
-        'held.mgpuStreamCreate.restype = ctypes.c_void_p',
-        'assert held.mgpuStreamCreate()',
-    ])
-    for _ in range(2):
-        interpreter = make()
-        assert not run(interpreter, code)
-        interpreters.destroy(interpreter)
-        launch()
-        wait_until_served()
-    """
-    python(script, interpreter=interpreter)
-
-
 # ---- events in the program's Python -------------------------------------------------------------
 
 
@@ -293,109 +223,3 @@ def test_no_signal_is_lost() -> None:
     assert caught == len(raised) == 300, (caught, len(raised))
     """)
     assert "failed with" not in result.stderr
-
-
-@pytest.fixture(scope="session")
-def gil() -> Path:
-    out = folder("hosting") / "gil.so"
-    source = (ROOT / "tests" / "support" / "hosts" / "gil.c").read_text()
-    return compile_c(out, source, "-D_GNU_SOURCE", "-shared", "-fPIC", "-pthread")
-
-
-def test_the_gil_is_held_throughout(gil: Path) -> None:
-    """A thread that loads modules does not need the GIL, before or after the first call.
-
-    A thread that calls mgpu* does not enter the interpreter, because the thread would wait for the
-    holder of the GIL.
-    """
-    python(f"""
-    holder = ctypes.PyDLL({str(gil)!r})
-    pointer = lambda function: ctypes.cast(function, ctypes.c_void_p)
-    image = ctypes.create_string_buffer(data, len(data))
-    for _ in range(2):
-        holder.gil_start(pointer(lib.mgpuModuleLoad), pointer(lib.mgpuModuleUnload), image,
-                         ctypes.c_size_t(len(data)), 500)
-        before = holder.gil_wait()
-        assert before % 500 == 0 and before, before
-        wait_until_served()
-    """)
-
-
-def test_sys_path_and_modules_are_the_programs(tmp_path: Path) -> None:
-    """The library adds nothing to sys.path, imports nothing, and ignores a stray module `rocm`."""
-    (tmp_path / "rocm.py").write_text("raise SystemExit('imported')\n")
-    (tmp_path / "mgpu_rt.py").write_text("raise SystemExit('imported')\n")
-    python(
-        """
-        path, modules = list(sys.path), set(sys.modules)
-        launch()
-        wait_until_served()
-        launch()
-        assert sys.path == path
-        new = set(sys.modules) - modules
-        assert not [name for name in new if 'mgpu' in name or 'cffi' in name or 'rocm' in name], new
-        """,
-        PYTHONPATH=str(tmp_path),
-    )
-
-
-def test_calls_work_near_the_recursion_limit() -> None:
-    """Point 15."""
-    result = python("""
-    create = lib.mgpuStreamCreate
-    streams = []
-    def down(depth):
-        try:
-            down(depth + 1)
-        except RecursionError:
-            pass
-        if len(streams) < 40:
-            streams.append(create())
-    launch()
-    sys.setrecursionlimit(200)
-    down(0)
-    assert len(streams) == 40 and all(streams)
-    """)
-    assert "failed" not in result.stderr
-
-
-# ---- programs that bring their own Python -------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def embed() -> Path:
-    out = folder("hosting") / "embed"
-    source = (ROOT / "tests" / "support" / "hosts" / "embed.c").read_text()
-    flags = ("-std=c11", "-D_GNU_SOURCE", "-O1", "-pthread", "-ldl")
-    return compile_c(out, source, *flags)
-
-
-def libpython(version: str) -> Path | None:
-    interpreter = other_python(version)
-    if interpreter is None:
-        return None
-    question = (
-        "import sysconfig as s; print(s.get_config_var('LIBDIR') + '/' "
-        "+ (s.get_config_var('INSTSONAME') or ''))"
-    )
-    answer = subprocess.run([interpreter, "-c", question], capture_output=True, text=True)
-    path = Path(answer.stdout.strip())
-    return path if ".so" in path.name and path.exists() else None
-
-
-@pytest.mark.check
-@pytest.mark.parametrize("mode", ["late", "workers", "again"])
-@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
-def test_an_embedded_python_is_served(version: str, mode: str, embed: Path) -> None:
-    """Python starts after the library, ends before the library, or starts and ends repeatedly."""
-    path = libpython(version)
-    if path is None:
-        pytest.skip(f"no libpython {version} on this machine")
-    command = [str(embed), str(library()), str(image()), KERNEL, str(path), mode]
-    home = os.path.dirname(os.path.dirname(str(path)))
-    env = promptly(MGPU_RT_MODULE_LIMIT="100K", PYTHONHOME=home if ".pyenv" in home else "")
-    if not env["PYTHONHOME"]:
-        del env["PYTHONHOME"]
-    for _ in range(3):
-        result = run_program(command, env)
-        assert result.stdout == "ok\n", f"{result.returncode} {result.stderr}"

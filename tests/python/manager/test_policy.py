@@ -226,40 +226,6 @@ def test_empty_cache_gives_back_what_nobody_holds(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_misuse() == 0
 
 
-@in_child()
-def test_a_lent_stream_is_used(mgpu: Mgpu) -> None:
-    own = mgpu.stub_ffi.new("void **")
-    mgpu.stub.hipStreamCreate(own)
-    chosen = mgpu.from_stub(own[0], "hipStream_t")
-    assert mgpu.lib.mgpu_rt_use_stream(chosen) == 0
-    for _ in range(2):
-        assert mgpu.StreamCreate() == chosen
-        mgpu.StreamDestroy(chosen)
-    assert mgpu.lib.mgpu_rt_use_stream(mgpu.null) == 0
-    assert mgpu.StreamCreate() != chosen
-    assert mgpu.count("hipStreamDestroy") == 0
-    mgpu.lib.mgpu_rt_empty_cache()
-    assert mgpu.stub.hipStreamSynchronize(own[0]) == 0
-
-
-@in_child(MGPU_RT_CACHE="off")
-def test_cache_off_is_stock_call_for_call(mgpu: Mgpu) -> None:
-    buffer = mgpu.image(code_object("forum"))
-    for _ in range(3):
-        module = mgpu.load(buffer)
-        function = mgpu.function(module, KERNEL)
-        stream = mgpu.StreamCreate()
-        event = mgpu.EventCreate()
-        mgpu.launch(function, stream)
-        mgpu.EventRecord(event, stream)
-        mgpu.StreamSynchronize(stream)
-        mgpu.EventDestroy(event)
-        mgpu.StreamDestroy(stream)
-        mgpu.ModuleUnload(module)
-    assert mgpu.stub.hipstub_calls() == 3 * 10
-    assert mgpu.stub.hipstub_misuse() == 0
-
-
 @in_child(
     HIPSTUB_FAULT="hipModuleLoadData:1:2,hipModuleLoadData:2:2,hipStreamCreate:1:2,hipStreamCreate:2:2"
 )

@@ -130,9 +130,7 @@ def test_statistics_tell_of_calls_of_the_driver_that_were_not_counted(
 
 def test_no_python_is_loaded_unless_asked_for(tmp_path: Path) -> None:
     source = """
-    #include <stdio.h>
-    #include <string.h>
-    void *mgpuStreamCreate(void);
+    #include "program.h"
     int main(void) {
         char line[1024];
         mgpuStreamCreate();

@@ -30,7 +30,7 @@ from mgpu_rt._selftest import (
 )
 from mgpu_rt._selftest.bundle import Bundle
 from tests.proofs.programs import groups
-from tests.python.selftest import share
+from tests.python.selftest import checks
 from tests.support.child import environment, library
 from tests.support.command import invoke
 from tests.support.patience import HANG
@@ -205,8 +205,9 @@ def proofs_played(folder: Path, *names: str) -> result.Part:
     """Plays the named groups of tests/proofs/programs, or all groups if no name is given, on one or
     two emulated devices."""
     parts: list[result.Part] = []
-    checks = share.checks_of(library(), folder, names)
-    right.perform(checks, parts, math.inf, lambda text: None, "")
+    right.perform(
+        checks.checks_of(library(), folder, names), parts, math.inf, lambda text: None, ""
+    )
     return parts[0]
 
 

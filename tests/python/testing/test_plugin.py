@@ -22,11 +22,7 @@ pytestmark = pytest.mark.check  # each test starts pytest
 SESSION = Path(__file__).with_name("session.py")
 LINKED = (str(LIB / "libmlir_rocm_runtime.so"), f"-Wl,-rpath,{LIB}")
 HEAD = """
-#include <stdio.h>
-#include <stdlib.h>
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
-void mgpuMemFree(void *memory, void *stream);
+#include "program.h"
 """
 PROGRAMS = {
     "right": """int main(int argc, char **argv) {

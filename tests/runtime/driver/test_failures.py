@@ -17,17 +17,7 @@ from tests.support.patience import HANG
 #: A program that makes a failing call of mgpuMemFree. An argument selects the way in which the
 #: program ends.
 PROGRAM = r"""
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern void *mgpuStreamCreate(void);
-extern void mgpuStreamDestroy(void *stream);
-extern void mgpuMemFree(void *memory, void *stream);
+#include "program.h"
 
 static char memory[64];
 static void fail(void) { mgpuMemFree(memory, NULL); }

@@ -21,11 +21,7 @@ LAUNCHERS = {local: launcher for launcher, _, local, _ in ROWS if local}
 #: The program prints the device of its first stream. If the program has an argument, the program
 #: first chooses the device that the argument names.
 PROGRAM = """
-#include <stdio.h>
-#include <stdlib.h>
-void *mgpuStreamCreate(void);
-int hipSetDevice(int);
-int hipGetDevice(int *);
+#include "program.h"
 int main(int argc, char **argv) {
     int device = -1;
     if (argc > 1)

@@ -100,9 +100,7 @@ def test_a_thread_without_memory_chooses_its_device_once(tmp_path: Path) -> None
 
 #: A program that creates more events than the library's first table can hold.
 MANY_EVENTS = """
-#include <stdio.h>
-void *mgpuEventCreate(void);
-void mgpuEventDestroy(void *);
+#include "program.h"
 int main(void) {
     enum { EVENTS = 300 };
     void *events[EVENTS];
@@ -132,13 +130,7 @@ def test_a_table_that_cannot_grow_leaves_the_rest_to_hip(mgpu: Mgpu) -> None:
 #: Stock's hipFree waits for all work on the device, so the later stream cannot overwrite values of
 #: the memory's next owner.
 EARLY_FREE = """
-#include <stdio.h>
-void *mgpuStreamCreate(void);
-void mgpuStreamSynchronize(void *);
-void *mgpuMemAlloc(unsigned long, void *, _Bool);
-void mgpuMemFree(void *, void *);
-void mgpuMemset32(void *, int, unsigned long, void *);
-void mgpuMemcpy(void *, void *, unsigned long, void *);
+#include "program.h"
 int main(void) {
     int out[64] = {0};
     void *stream = mgpuStreamCreate();
@@ -178,13 +170,7 @@ def test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record(mgpu: Mgpu)
 #: Prints how often a free waits for the device after a reset, when the library knows a single
 #: stream.
 AFTER_RESET = """
-#include <stdint.h>
-#include <stdio.h>
-void *mgpuStreamCreate(void);
-void *mgpuMemAlloc(unsigned long, void *, _Bool);
-void mgpuMemFree(void *, void *);
-int hipDeviceReset(void);
-uint64_t hipstub_count(const char *);
+#include "program.h"
 int main(void) {
     (void)mgpuStreamCreate();
     (void)mgpuStreamCreate();
@@ -220,18 +206,7 @@ def test_a_reset_ends_the_streams_that_no_memory_was_left_to_record(mgpu: Mgpu) 
 #: Prints how often HIP loaded an image, and how many misuses the stub counted, such as a launch of
 #: an unloaded function.
 HANDLE_AGAIN = """
-#include <stdint.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <fcntl.h>
-void *mgpuModuleLoad(const void *, unsigned long);
-void *mgpuModuleGetFunction(void *, const char *);
-void mgpuModuleUnload(void *);
-void mgpuLaunchKernel(void *, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, int,
-                      void *, void **, void **, unsigned long);
-int hipModuleUnload(void *);
-uint64_t hipstub_count(const char *);
-uint64_t hipstub_misuse(void);
+#include "program.h"
 static void *map(const char *path) {
     return mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE, open(path, O_RDONLY), 0);
 }

@@ -402,19 +402,7 @@ def test_a_call_in_a_forked_child_is_seen_there(mgpu: Mgpu) -> None:
 
 
 JUMP = r"""
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <unistd.h>
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
-void mgpuStreamSynchronize(void *stream);
-uint64_t hipstub_count(const char *function);
-uint64_t hipstub_misuse(void);
-int hipDeviceReset(void);
+#include "program.h"
 static sigjmp_buf back;
 static pthread_t first;
 static void jump(int number) { (void)number, siglongjmp(back, 1); }

@@ -5,9 +5,9 @@
  * RUNTIME is a libmlir_rocm_runtime.so, and FOLDER holds the images. PENDING names the error that
  * the program leaves before each call: none, device or memory. FIRST is the first situation to
  * play. If a situation ends the process, this end is the situation's result. */
-#include "situation.h"
-
 #include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,33 +15,36 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { MOST = 256 };
+enum { KIB = 1 << 10 };
 
-static struct {
-    const char *name;
-    void (*run)(void);
-} all[MOST];
-static int count;
-static const char *current, *folder, *pending;
-static void *hip;
+typedef void *hipModule_t, *hipFunction_t, *hipStream_t, *hipEvent_t;
+struct mgpu_memref;
+struct mgpu_elapsed;
+struct row { /* a memref of rank 1 */
+    void *allocated, *aligned;
+    int64_t offset, size, stride;
+};
+#define mgpu_memref_float row
+#define mgpu_memref_int32 row
 
-#define MGPU_FN(result, name, params, args, first, last, ...) result(*name) params;
-#define MGPU_VOID(name, params, args, first, last, ...) void(*name) params;
+/* The runtime's functions; NULL if the runtime lacks one. */
+#define MGPU_FN(result, name, params, args, first, last, ...) static result(*name) params;
+#define MGPU_VOID(name, params, args, first, last, ...) static void(*name) params;
 #include "../../../csrc/abi.def"
 #undef MGPU_FN
 #undef MGPU_VOID
+
+static const char *current, *folder, *pending;
+static void *hip;
 
 static _Noreturn void give_up(const char *what) {
     fprintf(stderr, "last_error: %s: %s\n", what, dlerror());
     exit(2);
 }
 
-void situation_add(const char *name, void (*run)(void)) {
-    all[count].name = name;
-    all[count++].run = run;
-}
-
-void (*situation_hip(const char *name))(void) {
+/* Returns HIP's own function with the given name. If HIP lacks the function, the process ends. */
+#define HIP(name, ...) ((int (*)(__VA_ARGS__))situation_hip(#name))
+static void (*situation_hip(const char *name))(void) {
     void (*found)(void);
     *(void **)&found = dlsym(hip, name);
     if (found == NULL)
@@ -49,7 +52,8 @@ void (*situation_hip(const char *name))(void) {
     return found;
 }
 
-void situation_before(void) {
+/* Causes the error that PENDING names, and marks the lines that the call prints on stderr. */
+static void situation_before(void) {
     void *address;
     HIP(hipGetLastError, void)();
     if (strcmp(pending, "device") == 0)
@@ -59,14 +63,16 @@ void situation_before(void) {
     fprintf(stderr, "\n[%s\n", current);
 }
 
-void situation_after(void) {
+static void situation_after(void) {
     const int peeked = HIP(hipPeekAtLastError, void)(), got = HIP(hipGetLastError, void)();
     fputs("]\n", stderr);
     printf("%s %d %d\n", current, peeked, got);
     fflush(stdout);
 }
 
-void *situation_file(const char *name, bool at_end) {
+/* Returns the bytes of a file of the folder, in separate memory. If `at_end` is true, the memory
+ * behind the bytes is unreadable. */
+static void *situation_file(const char *name, bool at_end) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "rb");
@@ -86,8 +92,124 @@ void *situation_file(const char *name, bool at_end) {
     return at;
 }
 
+static const char kernel_name[] = "test_func";
+static char host[64 * KIB];
+static uint64_t nothing[512]; /* an address that is neither a handle nor device memory */
+static char pages[4][4096] __attribute__((aligned(4096)));
+#define UNKNOWN(type) ((type)(void *)nothing)
+
+/* Returns an image that was not loaded before: a valid code object with another number in the
+ * header's padding. */
+static void *new_image(void) {
+    static uint32_t number;
+    char *image = situation_file("good", false);
+    ++number;
+    memcpy(image + 10, &number, sizeof number);
+    return image;
+}
+
+static hipModule_t load(void *image) {
+    return mgpuModuleLoad(image, 0);
+}
+
+static hipModule_t loaded(void) {
+    return load(new_image());
+}
+
+static hipModule_t unloaded(void) {
+    hipModule_t module = loaded();
+    mgpuModuleUnload(module);
+    return module;
+}
+
+static hipFunction_t kernel(void) {
+    static hipFunction_t function;
+    if (function == NULL)
+        function = mgpuModuleGetFunction(loaded(), kernel_name);
+    return function;
+}
+
+static hipStream_t stream_new(void) {
+    return mgpuStreamCreate();
+}
+
+static hipStream_t stream_destroyed(void) {
+    hipStream_t stream = mgpuStreamCreate();
+    mgpuStreamDestroy(stream);
+    return stream;
+}
+
+static hipEvent_t event_destroyed(void) {
+    hipEvent_t event = mgpuEventCreate();
+    mgpuEventDestroy(event);
+    return event;
+}
+
+static void *block_of(size_t bytes) {
+    return mgpuMemAlloc(bytes, NULL, false);
+}
+
+static void give_back(void *block) {
+    mgpuMemFree(block, NULL);
+}
+
+static void launch(hipFunction_t function, intptr_t grid, intptr_t block, int32_t shared,
+                   hipStream_t stream) {
+    mgpuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, stream, NULL, NULL, 0);
+}
+
+static void launch_cooperatively(hipFunction_t function, intptr_t grid, intptr_t block,
+                                 hipStream_t stream) {
+    mgpuLaunchKernelCooperative(function, grid, 1, 1, 0, 0, 0, block, 1, 1, 0, stream, NULL, NULL);
+}
+
+static void *block_on(hipStream_t *stream) {
+    *stream = stream_new();
+    return mgpuMemAlloc(KIB, *stream, false);
+}
+
+static void release(void *block, hipStream_t stream) {
+    mgpuMemFree(block, stream);
+    mgpuStreamDestroy(stream);
+}
+
+static struct row row_of(void *memory, int64_t bytes) {
+    return (struct row){memory, memory, 0, bytes, 1};
+}
+
+/* ---- the situations ---- */
+
+#define ROW_IF(name, before, condition, call, after)                                               \
+    static void name(void) {                                                                       \
+        before;                                                                                    \
+        if (condition) {                                                                           \
+            situation_before();                                                                    \
+            call;                                                                                  \
+            situation_after();                                                                     \
+        }                                                                                          \
+        after;                                                                                     \
+    }
+#define ROW(name, before, call, after) ROW_IF(name, before, true, call, after)
+#define WRONG_IMAGE(name)                                                                          \
+    ROW(load_##name, void *image = situation_file(#name, false), load(image), )                    \
+    ROW(load_##name##_at_the_end, void *image = situation_file(#name, true), load(image), )
+#include "situations.def"
+#undef ROW_IF
+#undef WRONG_IMAGE
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} all[] = {
+#define ROW_IF(name, before, condition, call, after) {#name, name},
+#define WRONG_IMAGE(name)                                                                          \
+    {"load_" #name, load_##name}, {"load_" #name "_at_the_end", load_##name##_at_the_end},
+#include "situations.def"
+};
+enum { COUNT = sizeof all / sizeof *all };
+
 /* The program does not call a function that a runtime lacks: see main. */
-static void load(const char *path) {
+static void open_runtime(const char *path) {
     void *runtime = dlopen(path, RTLD_LAZY); /* AMD's HIP 5.2.3 lacks a function that stock calls */
     if (runtime == NULL)
         give_up(path);
@@ -110,10 +232,10 @@ int main(int argc, char **argv) {
     hip = dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW | RTLD_GLOBAL);
     if (hip == NULL)
         give_up("HIP");
-    load(argv[1]);
+    open_runtime(argv[1]);
     HIP(hipRuntimeGetVersion, int *)(&version);
     printf("hip %d\n", version);
-    for (int i = atoi(argv[4]); i < count; ++i) {
+    for (int i = atoi(argv[4]); i < COUNT; ++i) {
         current = all[i].name;
         printf("%d %s\n", i, current);
         fflush(stdout);

@@ -89,14 +89,7 @@ def test_chains_that_join_without_a_wait_hold_little_memory(tmp_path: Path, back
 
 #: Double buffering: the program waits for events, and one of the two streams is always at work.
 BUFFERS = """
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-void *mgpuStreamCreate(void); void mgpuStreamDestroy(void *);
-void *mgpuMemAlloc(unsigned long, void *, bool); void mgpuMemFree(void *, void *);
-void mgpuMemcpy(void *, void *, size_t, void *); void mgpuMemset32(void *, int, size_t, void *);
-void *mgpuEventCreate(void); void mgpuEventDestroy(void *);
-void mgpuEventRecord(void *, void *); void mgpuEventSynchronize(void *);
+#include "program.h"
 enum { MOST = 64 };
 int main(int count, char **words) {
     const int streams = atoi(words[1]), rounds = atoi(words[2]), size = atoi(words[3]);
@@ -298,12 +291,7 @@ def test_an_external_stream_is_not_asked(mgpu: Mgpu) -> None:
 #: The program creates LEFT streams, each of which does some work. Then the program allocates and
 #: frees on two streams, one of which is at work.
 LEFT = """
-#include <stdlib.h>
-void *mgpuStreamCreate(void);
-void mgpuStreamSynchronize(void *);
-void *mgpuMemAlloc(unsigned long, void *, int);
-void mgpuMemFree(void *, void *);
-void mgpuMemset32(void *, int, unsigned long, void *);
+#include "program.h"
 int main(int count, char **words) {
     void *streams[2] = {mgpuStreamCreate(), mgpuStreamCreate()};
     void *block = mgpuMemAlloc(4096, streams[0], 0);

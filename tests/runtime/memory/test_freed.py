@@ -32,11 +32,7 @@ def at_work(mgpu: Mgpu, block, size: int):
 #: The program creates and destroys GONE streams. In each iteration the program then allocates and
 #: frees ten blocks on three other streams.
 FREES = """
-#include <stdlib.h>
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *);
-void *mgpuMemAlloc(unsigned long, void *, int);
-void mgpuMemFree(void *, void *);
+#include "program.h"
 int main(int count, char **words) {
     void *before[500], *streams[3];
     const int gone = atoi(getenv("GONE")), calls = count > 2 ? atoi(words[2]) : 0;

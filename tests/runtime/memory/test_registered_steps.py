@@ -13,17 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.hosts import walks
+from tests.support.child import ROOT
 from tests.support.known import program, run_program
 
 HERE = Path(__file__).parent
+SOURCES = ROOT / "tests" / "support" / "hosts" / "registered"
 NO_SUCH_CALL = 3
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = (HERE / "registered_steps.c").read_text()
-    flags = ("-D_GNU_SOURCE", f"-I{walks.SOURCES}", str(walks.SOURCES / "memory.c"))
+    flags = ("-D_GNU_SOURCE", f"-I{SOURCES}", str(SOURCES / "memory.c"))
     return program(tmp_path_factory.mktemp("steps"), text, *flags)
 
 

@@ -14,15 +14,7 @@ from tests.support.known import program
 KIB = 1 << 10
 
 USES = """
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *);
-void *mgpuMemAlloc(uint64_t, void *, bool);
-void mgpuMemFree(void *, void *);
+#include "program.h"
 static void use(void) {
     void *stream = mgpuStreamCreate();
     if (!stream)

@@ -17,20 +17,7 @@ from tests.support.patience import HANG
 # ---- 3: calls after the exit handler -------------------------------------------------------------
 
 LATE = """
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-void *mgpuModuleLoad(void *, unsigned long);
-void *mgpuModuleGetFunction(void *, const char *);
-void mgpuLaunchKernel(void *, long, long, long, long, long, long, int, void *, void **, void **,
-                      unsigned long);
-void *mgpuStreamCreate(void);
-void mgpuStreamSynchronize(void *);
-void mgpuStreamDestroy(void *);
-void *mgpuMemAlloc(unsigned long, void *, _Bool);
-void mgpuMemFree(void *, void *);
-void mgpuMemcpy(void *, void *, unsigned long, void *);
-void mgpuMemset32(void *, int, unsigned long, void *);
+#include "program.h"
 static void *stream, *block;
 static char image[1 << 16];
 static void read_back(void) { /* as the destructor of a global object does */
@@ -91,15 +78,7 @@ def test_03_exit_handlers_and_destructors_use_the_device(
 
 
 REGISTERED = """
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-void *mgpuStreamCreate(void);
-void mgpuStreamSynchronize(void *);
-void *mgpuMemAlloc(unsigned long, void *, _Bool);
-void mgpuMemcpy(void *, void *, unsigned long, void *);
-void mgpuMemHostRegister(void *, unsigned long);
-void mgpuMemHostUnregister(void *);
+#include "program.h"
 enum { WORDS = 4096, BYTES = WORDS * sizeof(int) };
 static int *memory, out[WORDS];
 static void *block, *stream;
@@ -148,15 +127,7 @@ def test_03_memory_that_a_destructor_unregisters_is_pageable_again(
 # ---- 14: frees without a stream ------------------------------------------------------------------
 
 TWO_FREES = """
-#include <pthread.h>
-#include <stdio.h>
-#include <unistd.h>
-extern int hipStreamQuery(void *);
-extern unsigned hipstub_waiters(void *);
-void *mgpuStreamCreate(void);
-void *mgpuMemAlloc(unsigned long, void *, _Bool);
-void mgpuMemFree(void *, void *);
-void mgpuMemset32(void *, int, unsigned long, void *);
+#include "program.h"
 static void *first, *second;
 static void *free_first(void *unused) {
     mgpuMemFree(first, 0);
@@ -216,12 +187,7 @@ def test_15_a_library_opened_by_dlmopen_serves(tmp_path: Path, python: str) -> N
 # ---- a first call in a constructor ---------------------------------------------------------------
 
 FIRST_CALLS = """
-#include <dlfcn.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
-void *mgpuStreamCreate(void);
+#include "program.h"
 static sem_t loading;
 static void *call(void *unused) {
     (void)unused;
@@ -242,10 +208,8 @@ int main(void) {
 """
 #: The pause lets the other thread reach any place where it waits for the loader's lock.
 PLUGIN = """
-#include <stdio.h>
-#include <unistd.h>
+#include "program.h"
 void begin_to_load(void);
-void *mgpuStreamCreate(void);
 __attribute__((constructor)) static void construct(void) {
     begin_to_load();
     usleep(300000);
@@ -270,11 +234,7 @@ def test_a_first_call_waits_for_no_thread_that_holds_the_loaders_lock(
 # ---- 16: two runtimes in a process ---------------------------------------------------------------
 
 TWO_RUNTIMES = """
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-void *mgpuModuleLoad(void *, unsigned long);
-void *mgpuModuleGetFunction(void *, const char *);
+#include "program.h"
 static char image[1 << 16];
 int main(void) {
     void *other = dlopen(getenv("OTHER"), RTLD_NOW | RTLD_LOCAL);

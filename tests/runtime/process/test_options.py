@@ -262,10 +262,7 @@ def _variables(directory: Path) -> dict[str, str]:
 
 #: Uses a stream; ends when the file that the first argument names exists, or after a while.
 PATIENT_PROGRAM = """
-#include <stdlib.h>
-#include <unistd.h>
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
+#include "program.h"
 int main(int argc, char **argv) {
     mgpuStreamDestroy(mgpuStreamCreate());
     for (int left = argc > 2 ? atoi(argv[2]) : 0; left > 0 && access(argv[1], F_OK) != 0; left--)

@@ -95,146 +95,23 @@ static void make_objects(void) {
 
 /* ---- the calls ---- */
 
-#define ASK(name, ...)                                                                             \
-    static void call_##name(void) {                                                                \
-        (void)hip(#name)(__VA_ARGS__);                                                             \
-    }
 static int number;
 static size_t size;
 static uint64_t wide[512];
+static char unknown[BYTES];
 static void *pointer, *fresh;
 
-ASK(hipGetDeviceCount, &number)
-ASK(hipGetDevice, &number)
-ASK(hipSetDevice, 0)
-ASK(hipDeviceGetName, (char *)wide, 100, 0)
-ASK(hipGetDeviceProperties, wide, 0)
-ASK(hipDeviceGetAttribute, &number, WARP_SIZE, 0)
-ASK(hipRuntimeGetVersion, &number)
-ASK(hipGetLastError)
-ASK(hipPeekAtLastError)
-ASK(hipGetErrorName, 2)
-ASK(hipStreamQuery, asked)
-ASK(hipStreamGetFlags, asked, &number)
-ASK(hipStreamGetCaptureInfo, asked, &number, wide)
-ASK(hipMemGetInfo, &size, wide)
-ASK(hipMemGetAddressRange, &pointer, &size, block)
-ASK(hipPointerGetAttribute, wide, BUFFER_ID, block)
-ASK(hipPointerGetAttributes, wide, block)
-ASK(hipHostGetDevicePointer, &pointer, pinned, 0)
-ASK(hipModuleGetFunction, &pointer, module, "one")
-ASK(hipModuleGetGlobal, &pointer, &size, module, "absent")
-ASK(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor, &number, one, 64, (size_t)0)
-ASK(hipStreamSynchronize, asked)
-ASK(hipEventRecord, done, asked)
-ASK(hipStreamWaitEvent, asked, done, 0)
-ASK(hipMemsetD32Async, block, 1, (size_t)16, asked)
-ASK(hipDeviceSynchronize)
-
-static void call_hipStreamGetDevice(void) {
-    function found = hip("hipStreamGetDevice");
-    if (found)
-        (void)found(asked, &number);
-}
-static void call_hipPointerGetAttributes_pageable(void) {
-    (void)hip("hipPointerGetAttributes")(wide, pageable);
-}
-static void call_hipThreadExchangeStreamCaptureMode(void) {
-    number = RELAXED;
-    (void)hip("hipThreadExchangeStreamCaptureMode")(&number);
-}
-static void call_hipEventQuery_done(void) {
-    (void)hip("hipEventQuery")(done);
-}
-static void call_hipEventQuery_pending(void) {
-    (void)hip("hipEventQuery")(pending);
-}
-static void call_hipEventSynchronize_done(void) {
-    (void)hip("hipEventSynchronize")(done);
-}
-/* What the library asks for to refuse a handle as HIP would (csrc/runtime/driver/refusal.c). */
-static char unknown[BYTES];
-static void call_refused_stream(void) {
-    HIP(hipRuntimeGetVersion, &number);
-    if (number < 70000000)
-        (void)hip("hipStreamQuery")(unknown);
-    else
-        (void)hip("hipModuleLaunchKernel")(NULL, 1, 1, 1, 1, 1, 1, 0, unknown, NULL, NULL);
-}
-static void call_refused_event(void) {
-    (void)hip("hipEventSynchronize")(NULL);
-}
-static void call_refused_module(void) {
-    (void)hip("hipModuleUnload")(unknown);
-}
-static void call_refused_block(void) {
-    (void)hip("hipFree")(unknown);
-}
-static void call_refused_image(void) {
-    (void)hip("hipModuleLoadData")(&pointer, unknown);
-}
-static void call_event(void) {
-    void *event;
-    HIP(hipEventCreateWithFlags, &event, NO_TIMES);
-    HIP(hipEventDestroy, event);
-}
-static void call_hipStreamCreate(void) {
-    HIP(hipStreamCreate, &fresh);
-}
-static void call_hipStreamDestroy(void) {
-    HIP(hipStreamDestroy, fresh);
-}
-static void call_hipMalloc(void) {
-    HIP(hipMalloc, &spare, (size_t)BYTES);
-}
-static void call_hipMallocManaged(void) {
-    HIP(hipMallocManaged, &pointer, (size_t)BYTES, MANAGED_GLOBAL);
-}
-static void call_hipHostMalloc(void) {
-    HIP(hipHostMalloc, &pointer, (size_t)BYTES, 0);
-}
-static void call_hipExtMallocWithFlags(void) {
-    HIP(hipExtMallocWithFlags, &pointer, (size_t)64, 0);
-}
-static void call_hipFree(void) {
-    HIP(hipFree, spare);
-}
-static void call_hipHostFree(void) {
-    HIP(hipHostFree, pinned);
-}
-static void call_hipHostRegister(void) {
-    HIP(hipHostRegister, aligned_alloc(BYTES, BYTES), (size_t)BYTES, 0);
-}
-static void call_hipHostUnregister(void) {
-    HIP(hipHostUnregister, registered);
-}
-static void call_load(void) {
-    HIP(hipModuleLoadData, &pointer, image);
-}
-static void call_unload(void) {
-    HIP(hipModuleUnload, pointer);
-}
-static void call_launch(void) {
-    launch(one, block, asked);
-}
 static void copy(void *to, const void *from) {
     (void)hip("hipMemcpyAsync")(to, from, (size_t)64, DEFAULT_KIND, asked);
 }
-static void call_copy_up_pageable(void) {
-    copy(block, pageable);
-}
-static void call_copy_up_pinned(void) {
-    copy(block, pinned);
-}
-static void call_copy_down_pageable(void) {
-    copy(pageable, block);
-}
-static void call_copy_down_pinned(void) {
-    copy(pinned, block);
-}
-static void call_copy_on_device(void) {
-    copy(block, (char *)block + BYTES / 2);
-}
+
+#define ASK(name, ...) DO(name, (void)hip(#name)(__VA_ARGS__))
+#define DO(name, ...)                                                                              \
+    static void call_##name(void) {                                                                \
+        __VA_ARGS__;                                                                               \
+    }
+#include "questions.def"
+#undef DO
 
 /* Work on a stream that has nothing to do with the kernel or with the call. */
 static void work_elsewhere(void) {
@@ -242,68 +119,12 @@ static void work_elsewhere(void) {
     HIP(hipStreamSynchronize, bystander);
 }
 
-#define ROW(name) {#name, call_##name}
 static const struct {
     const char *name;
     void (*call)(void);
 } calls[] = {
-    /* first the questions */
-    ROW(hipGetDeviceCount),
-    ROW(hipGetDevice),
-    ROW(hipSetDevice),
-    ROW(hipDeviceGetName),
-    ROW(hipGetDeviceProperties),
-    ROW(hipDeviceGetAttribute),
-    ROW(hipRuntimeGetVersion),
-    ROW(hipGetLastError),
-    ROW(hipPeekAtLastError),
-    ROW(hipGetErrorName),
-    ROW(hipStreamGetFlags),
-    ROW(hipStreamGetDevice),
-    ROW(hipStreamGetCaptureInfo),
-    ROW(hipStreamQuery),
-    ROW(hipThreadExchangeStreamCaptureMode),
-    ROW(hipEventQuery_done),
-    ROW(hipEventQuery_pending),
-    ROW(hipMemGetInfo),
-    ROW(hipMemGetAddressRange),
-    ROW(hipPointerGetAttribute),
-    ROW(hipPointerGetAttributes),
-    ROW(hipPointerGetAttributes_pageable),
-    ROW(hipHostGetDevicePointer),
-    ROW(hipModuleGetFunction),
-    ROW(hipModuleGetGlobal),
-    ROW(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor),
-    ROW(refused_stream),
-    ROW(refused_event),
-    ROW(refused_module),
-    ROW(refused_block),
-    ROW(refused_image),
-    ROW(event),
-    ROW(hipStreamCreate),
-    ROW(hipStreamDestroy),
-    ROW(hipEventSynchronize_done),
-    ROW(hipStreamWaitEvent),
-    ROW(hipMalloc),
-    ROW(hipMallocManaged),
-    ROW(hipHostMalloc),
-    ROW(hipExtMallocWithFlags),
-    ROW(load),
-    ROW(launch),
-    ROW(hipMemsetD32Async),
-    ROW(copy_up_pinned),
-    ROW(copy_down_pinned),
-    ROW(copy_on_device),
-    ROW(copy_up_pageable),
-    ROW(copy_down_pageable),
-    ROW(hipEventRecord),
-    ROW(hipStreamSynchronize),
-    ROW(unload),
-    ROW(hipHostRegister),
-    ROW(hipHostUnregister),
-    ROW(hipHostFree),
-    ROW(hipFree),
-    ROW(hipDeviceSynchronize),
+#define DO(name, ...) {#name, call_##name},
+#include "questions.def"
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 

@@ -17,12 +17,7 @@ pytestmark = pytest.mark.check  # counts instructions of a hundred thousand hand
 
 #: Creates many objects of a kind, and then destroys each object; each destroy looks up the object.
 PROGRAM = """
-#include <stdlib.h>
-#include <string.h>
-void *mgpuEventCreate(void);
-void mgpuEventDestroy(void *);
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *);
+#include "program.h"
 int main(int argc, char **argv) {
     const int count = atoi(argv[2]), events = !strcmp(argv[1], "events");
     void **all = calloc(count, sizeof *all);

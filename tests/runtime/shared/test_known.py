@@ -56,13 +56,7 @@ def test_01_a_modules_global_is_not_host_memory(mgpu: Mgpu) -> None:
 # ---- 2: other code that calls HIP without the library's knowledge --------------------------------
 
 PLUG_IN = """
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-void *mgpuStreamCreate(void);
-void mgpuStreamSynchronize(void *);
-void *mgpuMemAlloc(unsigned long, void *, _Bool);
-void mgpuMemcpy(void *, void *, unsigned long, void *);
+#include "program.h"
 int main(void) {
     void *stream = mgpuStreamCreate();
     void *hip = dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW);
@@ -90,11 +84,7 @@ def test_02_a_plug_in_that_opens_hip_later_is_noticed(tmp_path: Path) -> None:
 
 
 FILL_UNSEEN = """
-#include <stdio.h>
-extern int hipMemsetD32Async(void *, int, unsigned long, void *);
-extern int hipHostMalloc(void **, unsigned long, unsigned);
-void *mgpuStreamCreate(void);
-void mgpuStreamSynchronize(void *);
+#include "program.h"
 int main(void) {
     volatile int *pinned;
     void *stream = mgpuStreamCreate();

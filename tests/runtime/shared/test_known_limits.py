@@ -229,10 +229,7 @@ def test_09_pinned_memory_in_use_is_not_taken(mgpu: Mgpu) -> None:
 # ---- 10: memory above the limit ------------------------------------------------------------------
 
 ABOVE = """
-#include <stdlib.h>
-void *mgpuStreamCreate(void);
-void *mgpuMemAlloc(unsigned long, void *, _Bool);
-void mgpuMemFree(void *, void *);
+#include "program.h"
 int main(int count, char **words) {
     void *stream = mgpuStreamCreate();
     for (int i = 0; i < 3000; i++)
@@ -266,9 +263,7 @@ def test_10_no_allocation_walks_all_blocks(tmp_path: Path) -> None:
 # ---- modules that the program holds -------------------------------------------------------------
 
 EQUAL = """
-#include <stdlib.h>
-#include <string.h>
-void *mgpuModuleLoad(const void *, unsigned long);
+#include "program.h"
 extern const char image[], image_end[];
 __asm__(".section .rodata\\nimage: .incbin \\"%s\\"\\nimage_end:\\n.previous\\n");
 int main(int count, char **words) {

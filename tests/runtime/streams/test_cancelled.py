@@ -21,10 +21,7 @@ HEADER = ROOT / "csrc" / "include"
 
 #: The main thread makes its first call after a thread was cancelled.
 CANCELLED = """
-#include <pthread.h>
-#include <stdlib.h>
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
+#include "program.h"
 static void *first(void *unused) {
     pthread_cancel(pthread_self());
     mgpuStreamDestroy(mgpuStreamCreate());
@@ -43,9 +40,7 @@ int main(void) {
 
 #: A thread with a pending cancellation calls exit(), and so ends the process.
 EXITING = """
-#include <pthread.h>
-#include <stdlib.h>
-void *mgpuStreamCreate(void);
+#include "program.h"
 static void *last(void *unused) {
     pthread_cancel(pthread_self());
     exit(0);
@@ -99,10 +94,8 @@ def test_an_exit_cannot_be_cancelled(_: Mgpu) -> None:
 #: Several threads set the same external stream in a loop. In each round, mgpuStreamCreate returns
 #: the stream; the thread then destroys the stream and ends its use.
 LENDING = """
-#include <pthread.h>
+#include "program.h"
 int mgpu_rt_use_stream(void *stream);
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
 enum { THREADS = 4, ROUNDS = 100000 };
 static int wrong;
 static void *lend(void *stream) {

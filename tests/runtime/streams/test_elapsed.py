@@ -18,20 +18,11 @@ from tests.support.patience import HANG
 #: Calls mgpuEventElapsedTime by each of the two signatures; prints the error, whether the time is
 #: valid, and whether the two times are equal.
 CLOCK = """
-#define _GNU_SOURCE
-#include <stdio.h>
-void *mgpuEventCreate(void);
-void mgpuEventDestroy(void *);
-void mgpuEventRecord(void *, void *);
-void mgpuEventSynchronize(void *);
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *);
+#include "program.h"
 #ifdef IMPORTS
 int into(float *, void *, void *) __asm__("mgpuEventElapsedTime");
 float elapsed(void *, void *) __asm__("mgpuEventElapsedTime");
 #else
-#include <dlfcn.h>
-#include <stdlib.h>
 static int (*into)(float *, void *, void *);
 static float (*elapsed)(void *, void *);
 #endif
@@ -61,13 +52,8 @@ int main(void) {
 """
 
 ASKS = """
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-void *mgpuModuleLoad(const void *, unsigned long);
-struct elapsed { float milliseconds; long error; };
-struct elapsed mgpuEventElapsedTime(void *, void *, void *);
-struct elapsed clock_of_it(void *a, void *b, void *c) { return mgpuEventElapsedTime(a, b, c); }
+#include "program.h"
+struct mgpu_elapsed clock_of_it(void *a, void *b, void *c) { return mgpuEventElapsedTime(a, b, c); }
 __attribute__((constructor)) static void load(void) {
     mgpuModuleLoad(mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE, open(getenv("IMAGE"), O_RDONLY), 0),
                    0);

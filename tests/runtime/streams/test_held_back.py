@@ -15,35 +15,20 @@ from tests.support.known import STOCK, program
 from tests.support.patience import HANG
 
 HEAD = """
-#include <dlfcn.h>
-#include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-void *mgpuStreamCreate(void), *mgpuMemAlloc(unsigned long, void *, _Bool);
-void mgpuStreamSynchronize(void *), mgpuStreamDestroy(void *), mgpuMemFree(void *, void *);
-void mgpuMemset32(void *, int, unsigned long, void *);
-void mgpuMemcpy(void *, void *, unsigned long, void *);
+#include "program.h"
 static sem_t gate;
 static void wait_at_gate(void *stream, int error, void *data) {
     sem_wait(&gate);
 }
-static void *hip(const char *name) {
-    return dlsym(dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW), name);
-}
 /* The stream does nothing more until the gate is opened. */
 static void hold(void *stream) {
-    int (*call)(void *, void (*)(void *, int, void *), void *, unsigned);
-    *(void **)&call = hip("hipStreamAddCallback");
-    if (call(stream, wait_at_gate, 0, 0))
+    if (HIP(hipStreamAddCallback, void *, void *, void *, unsigned)(stream, wait_at_gate, 0, 0))
         exit(3);
 }
 /* One of the program's own, which the null stream does not wait for either. */
 static void *own_stream(void) {
-    int (*create)(void **, unsigned);
     void *stream;
-    *(void **)&create = hip("hipStreamCreateWithFlags");
-    return create(&stream, 1) ? NULL : stream;
+    return HIP(hipStreamCreateWithFlags, void **, unsigned)(&stream, 1) ? NULL : stream;
 }
 static void use(unsigned long bytes, void *stream) {
     void *block = mgpuMemAlloc(bytes, stream, 0);

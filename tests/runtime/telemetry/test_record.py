@@ -28,20 +28,8 @@ from tests.support.folders import in_folder
 from tests.support.patience import HANG
 
 PROGRAM = r"""
+#include "program.h"
 #include <locale.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern void *mgpuStreamCreate(void);
-extern void mgpuStreamDestroy(void *stream);
-extern void *mgpuMemAlloc(unsigned long bytes, void *stream, int shared);
-extern void mgpuMemcpy(void *to, void *from, unsigned long bytes, void *stream);
-extern void mgpuMemset32(void *to, int value, unsigned long count, void *stream);
-extern void mgpuMemFree(void *memory, void *stream);
 
 static void work(void) {
     static char host[4096];

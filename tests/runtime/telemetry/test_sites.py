@@ -20,12 +20,7 @@ from tests.support.known import program
 from tests.support.patience import HANG
 
 SOURCE = """
-#include <stdbool.h>
-#include <stdint.h>
-#include <stddef.h>
-
-void *mgpuMemAlloc(uint64_t bytes, void *stream, bool shared);
-void mgpuMemFree(void *block, void *stream);
+#include "program.h"
 
 #define PLACE __attribute__((noinline, noipa))
 

@@ -201,10 +201,7 @@ def test_a_trace_needs_no_statistics(tmp_path: Path) -> None:
 
 
 THREADS = """
-#include <pthread.h>
-#include <stdlib.h>
-extern void *mgpuStreamCreate(void);
-extern void mgpuStreamDestroy(void *stream);
+#include "program.h"
 static void *work(void *calls) {
     for (long i = 0; i < (long)calls; i++)
         mgpuStreamDestroy(mgpuStreamCreate());

@@ -2,33 +2,10 @@
  * of mgpu* functions that fail. The situations are: before the first call, after exit, in forked
  * children, in cancelled threads, with pointers to unmapped memory, and at the process limit. Run
  * this program as `everything MODE`; SIGALRM ends a run that hangs. */
-#define _GNU_SOURCE
+#include "program.h"
+
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
-
-#include <dirent.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
-void mgpuStreamSynchronize(void *stream);
-void *mgpuMemAlloc(uint64_t size, void *stream, bool shared);
-void mgpuMemFree(void *memory, void *stream);
-void mgpuMemcpy(void *to, void *from, size_t size, void *stream);
-void *mgpuModuleLoad(void *image, size_t size);
-void *mgpuModuleGetFunction(void *module, const char *name);
-void *mgpuEventCreate(void);
-void mgpuEventDestroy(void *event);
-void mgpuEventRecord(void *event, void *stream);
-void mgpuMemHostRegister(void *memory, uint64_t size);
 
 enum { HANG = 60 /* seconds */, NOBODY = 65534 };
 

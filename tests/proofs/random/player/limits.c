@@ -2,6 +2,7 @@
  * ends. */
 #include "steps.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -197,6 +198,28 @@ static void play_busy(const struct step *step) {
         sched_yield();
 }
 
+/* ---- the time between events ---- */
+
+/* elapsed HOW STREAM: calls mgpuEventElapsedTime, which LLVM's own library lacks, with one of its
+ * two signatures */
+static void play_elapsed(const struct step *step) {
+    struct mgpu_elapsed found = {0}, (*ask)(void *, void *, void *);
+    *(void **)&ask = dlsym(RTLD_DEFAULT, "mgpuEventElapsedTime");
+    if (ask != NULL)
+        (void)ask(NULL, NULL, NULL); /* after this call, new events have timing */
+    void *start = mgpuEventCreate(), *stop = mgpuEventCreate();
+    mgpuEventRecord(start, STREAM(1));
+    mgpuEventRecord(stop, STREAM(1));
+    mgpuEventSynchronize(stop);
+    if (ask != NULL && ARGUMENT(0) == 0)
+        found = ask(start, stop, STREAM(1));
+    else if (ask != NULL)
+        found.error = ask(&found.milliseconds, start, stop).error;
+    say(step, (int)found.error == 0 && found.milliseconds >= 0 ? "a time" : "no time");
+    mgpuEventDestroy(start);
+    mgpuEventDestroy(stop);
+}
+
 /* ---- the steps ---- */
 
 void more_reset(void) {
@@ -205,8 +228,7 @@ void more_reset(void) {
 }
 
 const struct step_kind limit_steps[] = {
-    {"crowd", play_crowd},
-    {"uncrowd", play_uncrowd},
-    {"busy", play_busy},
+    {"crowd", play_crowd}, {"uncrowd", play_uncrowd},
+    {"busy", play_busy},   {"elapsed", play_elapsed},
     {NULL, NULL},
 };

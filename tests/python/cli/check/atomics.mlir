@@ -14,11 +14,13 @@ module attributes {gpu.container_module} {
       scf.if %clears {
         memref.store %nothing, %bins[%thread] : memref<16xi32, #workgroup>
       }
+      // fault: barrier taken out; race; addi %one, %bins[;
       gpu.barrier
       %x = memref.load %in[%i] : memref<?xi32>
       %number = arith.index_cast %x : i32 to index
       %bin = arith.remui %number, %count : index
       %old = memref.atomic_rmw addi %one, %bins[%bin] : (i32, memref<16xi32, #workgroup>) -> i32
+      // fault: barrier taken out; race; addi %one, %bins[;
       gpu.barrier
       scf.if %clears {
         %sum = memref.load %bins[%thread] : memref<16xi32, #workgroup>
@@ -40,6 +42,7 @@ module attributes {gpu.container_module} {
       scf.if %first {
         memref.store %nothing, %next[%zero] : memref<1xi32, #workgroup>
       }
+      // fault: barrier taken out; race; addi %one, %next[;
       gpu.barrier
       %x = memref.load %in[%i] : memref<?xi32>
       %ticket = memref.atomic_rmw addi %one, %next[%zero] : (i32, memref<1xi32, #workgroup>) -> i32
@@ -60,8 +63,10 @@ module attributes {gpu.container_module} {
       scf.if %first {
         memref.store %x, %most[%zero] : memref<1xi32, #workgroup>
       }
+      // fault: barrier taken out; race; maxs %x, %most[;
       gpu.barrier
       %old = memref.atomic_rmw maxs %x, %most[%zero] : (i32, memref<1xi32, #workgroup>) -> i32
+      // fault: barrier taken out; race; maxs %x, %most[;
       gpu.barrier
       %y = memref.load %most[%zero] : memref<1xi32, #workgroup>
       memref.store %y, %out[%i] : memref<?xi32>
@@ -78,6 +83,7 @@ module attributes {gpu.container_module} {
       scf.if %first {
         memref.store %start, %local[%zero] : memref<1xi32, #workgroup>
       }
+      // fault: barrier taken out; race uninitialised; %local[;
       gpu.barrier
       %x = memref.load %in[%i] : memref<?xi32>
       %old = memref.generic_atomic_rmw %local[%zero] : memref<1xi32, #workgroup> {
@@ -101,6 +107,7 @@ module attributes {gpu.container_module} {
       scf.if %first {
         memref.store %nothing, %out[%block] : memref<?xi32>
       }
+      // fault: barrier taken out; race; addi %x, %out[;
       gpu.barrier
       %x = memref.load %in[%i] : memref<?xi32>
       %old = memref.atomic_rmw addi %x, %out[%block] : (i32, memref<?xi32>) -> i32
@@ -120,6 +127,7 @@ module attributes {gpu.container_module} {
       scf.if %first {
         memref.store %nothing, %places[%zero] : memref<2xi32, #workgroup>
       }
+      // fault: barrier taken out; race; addi %one, %places[;
       gpu.barrier
       %x = memref.load %in[%i] : memref<?xi32>
       %bit = arith.andi %x, %one : i32
@@ -130,12 +138,14 @@ module attributes {gpu.container_module} {
       } else {
         scf.yield %nothing : i32
       }
+      // fault: barrier taken out; race; addi %one, %places[;
       gpu.barrier
       scf.if %first {
         %count = memref.load %places[%zero] : memref<2xi32, #workgroup>
         %begin = memref.atomic_rmw addi %count, %out[%end] : (i32, memref<?xi32>) -> i32
         memref.store %begin, %places[%base] : memref<2xi32, #workgroup>
       }
+      // fault: barrier taken out; race; %begin, %places[;
       gpu.barrier
       scf.if %even {
         %begin = memref.load %places[%base] : memref<2xi32, #workgroup>

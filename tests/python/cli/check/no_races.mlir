@@ -13,9 +13,11 @@ module attributes {gpu.container_module} {
       scf.for %round = %zero to %rounds step %one {
         %x = memref.load %out[%thread] : memref<?xi32>
         memref.store %x, %tile[%thread] : memref<128xi32, #workgroup>
+        // fault: barrier taken out; race; %tile[;
         gpu.barrier
         %y = memref.load %tile[%other] : memref<128xi32, #workgroup>
         memref.store %y, %out[%other] : memref<?xi32>
+        // fault: barrier taken out (2 lines); race; %tile[; }
         gpu.barrier
       }
       gpu.return
@@ -28,10 +30,13 @@ module attributes {gpu.container_module} {
       %bin = arith.remui %thread, %count : index
       %nothing = arith.constant 0 : i32
       memref.store %nothing, %bins[%bin] : memref<16xi32, #workgroup>
+      // fault: barrier taken out; race; %bins[;
       gpu.barrier
       %old = memref.atomic_rmw addi %one, %bins[%bin] : (i32, memref<16xi32, #workgroup>) -> i32
+      // fault: barrier taken out; race; %bins[;
       gpu.barrier
       %sum = memref.load %bins[%bin] : memref<16xi32, #workgroup>
+      // fault: atomic access made plain; race; %out[%bin]; %v = arith.index_cast %thread : index to i32 \n memref.store %v, %out[%bin] : memref<?xi32>
       %all = memref.atomic_rmw addi %sum, %out[%bin] : (i32, memref<?xi32>) -> i32
       gpu.return
     }
@@ -53,7 +58,9 @@ module attributes {gpu.container_module} {
       %x = arith.constant 5 : i32
       %y = arith.constant 6 : i32
       memref.store %x, %shared[%zero] : memref<2xi32, #workgroup>
+      // fault: index shifted; race; %shared[%one]; %t = gpu.thread_id x \n %v = arith.index_cast %t : index to i32 \n memref.store %v, %shared[%one] : memref<2xi32, #workgroup>
       memref.store %y, %shared[%one] : memref<2xi32, #workgroup>
+      // fault: index shifted; race; %out[%zero]; %i = gpu.global_id x \n %z = arith.index_cast %i : index to i32 \n memref.store %z, %out[%zero] : memref<?xi32>
       memref.store %x, %out[%zero] : memref<?xi32>
       gpu.barrier
       %thread = gpu.thread_id x
@@ -68,6 +75,7 @@ module attributes {gpu.container_module} {
       %i = gpu.global_id x
       %wave = arith.divui %i, %four : index
       %lane = arith.remui %i, %four : index
+      // fault: index shifted; race; %out[%at]; %dword = arith.addi %lane, %lane : index
       %dword = arith.muli %lane, %pair : index
       %at = arith.addi %dword, %wave : index
       %x = memref.load %out[%at] : memref<?xi8>
@@ -98,6 +106,8 @@ module attributes {gpu.container_module} {
               : !llvm.ptr<1> -> i32
           scf.yield %new : i32
         }
+        // fault: scope narrowed (2 lines); race; %data[%first]; %x = memref.load %data[%first] : memref<?xi32>
+        // fault: scope narrowed; race; %data[; llvm.fence syncscope("workgroup") acquire
         llvm.fence syncscope("agent") acquire
         %x = memref.load %data[%first] : memref<?xi32>
         memref.store %x, %data[%here] : memref<?xi32>
@@ -114,6 +124,8 @@ module attributes {gpu.container_module} {
       %nothing = arith.constant 0 : i32
       %i = gpu.global_id x
       memref.store %more, %data[%i] : memref<?xi32>
+      // fault: scope narrowed; race; %data[; %before = llvm.atomicrmw add %count, %more syncscope("agent") release : !llvm.ptr<1>, i32
+      // fault: scope narrowed; race; %data[; %before = llvm.atomicrmw add %count, %more syncscope("workgroup") acq_rel : !llvm.ptr<1>, i32
       %before = llvm.atomicrmw add %count, %more syncscope("agent") acq_rel : !llvm.ptr<1>, i32
       %last = arith.cmpi eq, %before, %end : i32
       scf.if %last {

@@ -1,5 +1,5 @@
 // Work on several streams, in the right order: by tokens, by the host's waits, by events. Each
-// function is a program of its own. mutants/streams.py takes the order out.
+// function is a program of its own. The comments "fault" take the order out (mutants/form.py).
 module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @set(%out: memref<?xi32>, %value: i32) kernel {
@@ -54,13 +54,19 @@ module attributes {gpu.container_module} {
     %a0 = gpu.wait async
     %copied = gpu.memcpy async [%a0] %in, %host : memref<?xi32>, memref<?xi32>
     %b0 = gpu.wait async
+    // fault: token left out; stream-race; %copied = gpu.memcpy; %b1 = gpu.wait async [%b0]
     %b1 = gpu.wait async [%b0, %copied]
+    // fault: work on another stream; stream-race use-after-destroy never-destroyed; %in[; %added = gpu.launch_func async [%b0] @kernels::@add
     %added = gpu.launch_func async [%b1] @kernels::@add
         blocks in (%one, %one, %one) threads in (%count, %one, %one)
+        // fault: free moved up; early-free never-destroyed; %dx =; args(%out : memref<?xi32>, %in : memref<?xi32>) \n %c0 = gpu.wait async \n %dx = gpu.dealloc async [%c0] %in : memref<?xi32> \n return \n } \n func.func @rest(%host: memref<?xi32>, %in: memref<?xi32>, %out: memref<?xi32>, \n %a0: !gpu.async.token, %b0: !gpu.async.token, %added: !gpu.async.token) {
         args(%out : memref<?xi32>, %in : memref<?xi32>)
     %c0 = gpu.wait async
+    // fault: token left out; stream-race; memref.store %sum; %c1 = gpu.wait async [%c0]
     %c1 = gpu.wait async [%c0, %added]
+    // fault: work on another stream; stream-race use-after-destroy never-destroyed; %back =; %back = gpu.memcpy async [%c0] %host, %out : memref<?xi32>, memref<?xi32>
     %back = gpu.memcpy async [%c1] %host, %out : memref<?xi32>, memref<?xi32>
+    // fault: wait left out; missing-wait never-destroyed; %back =; gpu.wait [%a0, %b0, %c0, %added]
     gpu.wait [%back, %a0, %b0, %c0, %added]
     %d0 = gpu.wait async
     %d1 = gpu.dealloc async [%d0] %in : memref<?xi32>
@@ -85,17 +91,24 @@ module attributes {gpu.container_module} {
     %first = gpu.launch_func async [%a] @kernels::@set
         blocks in (%one, %one, %one) threads in (%count, %one, %one)
         args(%out : memref<?xi32>, %three : i32)
-    gpu.wait [%first] // one
+    // fault: wait left out; stream-race never-destroyed; memref.store %value;
+    // fault: wait left out; stream-race; memref.store %value; %sone = builtin.unrealized_conversion_cast %first : !gpu.async.token to !llvm.ptr \n func.call @mgpuStreamDestroy(%sone) : (!llvm.ptr) -> ()
+    gpu.wait [%first]
     %second = gpu.launch_func async [%b] @kernels::@set
         blocks in (%one, %one, %one) threads in (%count, %one, %one)
         args(%out : memref<?xi32>, %four : i32)
-    gpu.wait [%second] // two
+    // fault: wait left out; stream-race never-destroyed; %third = gpu.memset;
+    // fault: wait left out; stream-race; %third = gpu.memset; %stwo = builtin.unrealized_conversion_cast %second : !gpu.async.token to !llvm.ptr \n func.call @mgpuStreamDestroy(%stwo) : (!llvm.ptr) -> ()
+    gpu.wait [%second]
     %c = gpu.wait async
     %third = gpu.memset async [%c] %out, %three : memref<?xi32>, i32
-    gpu.wait [%third] // three
+    // fault: wait left out; stream-race never-destroyed; %fourth = gpu.memcpy;
+    // fault: wait left out; stream-race; %fourth = gpu.memcpy; %sthree = builtin.unrealized_conversion_cast %third : !gpu.async.token to !llvm.ptr \n func.call @mgpuStreamDestroy(%sthree) : (!llvm.ptr) -> ()
+    gpu.wait [%third]
     %d = gpu.wait async
     %fourth = gpu.memcpy async [%d] %host, %out : memref<?xi32>, memref<?xi32>
-    gpu.wait [%fourth] // four
+    // fault: wait left out; missing-wait never-destroyed; %fourth =;
+    gpu.wait [%fourth]
     %e = gpu.wait async
     %fifth = gpu.dealloc async [%e] %out : memref<?xi32>
     gpu.wait [%fifth]
@@ -123,7 +136,9 @@ module attributes {gpu.container_module} {
     %a0 = gpu.wait async
     %b0 = gpu.wait async
     %a1 = gpu.launch_func async [%a0] @kernels::@add
+        // fault: size grown; stream-race; memref.store %value, %out[%right]; blocks in (%one, %one, %one) threads in (%count, %one, %one)
         blocks in (%one, %one, %one) threads in (%half, %one, %one)
+        // fault: another allocation; stream-race; memref.atomic_rmw; args(%x : memref<?xi32>, %in : memref<?xi32>)
         args(%y : memref<?xi32>, %in : memref<?xi32>)
     %b1 = gpu.launch_func async [%b0] @kernels::@set_right
         blocks in (%one, %one, %one) threads in (%half, %one, %one)
@@ -132,7 +147,8 @@ module attributes {gpu.container_module} {
         blocks in (%one, %one, %one) threads in (%half, %one, %one) args(%x : memref<?xi32>)
     %a2 = gpu.launch_func async [%a1] @kernels::@count
         blocks in (%one, %one, %one) threads in (%half, %one, %one) args(%x : memref<?xi32>)
-    gpu.wait [%a2, %b2] // both
+    // fault: wait left out; stream-race never-destroyed; memref.atomic_rmw;
+    gpu.wait [%a2, %b2]
     %c0 = gpu.wait async
     %d0 = gpu.wait async
     %c1 = gpu.launch_func async [%c0] @kernels::@set
@@ -140,7 +156,9 @@ module attributes {gpu.container_module} {
         args(%x : memref<?xi32>, %three : i32)
     %d1 = gpu.launch_func async [%d0] @kernels::@set
         blocks in (%one, %one, %one) threads in (%half, %one, %one)
+        // fault: value changed; stream-race; memref.store %value, %out[%i]; args(%x : memref<?xi32>, %four : i32)
         args(%x : memref<?xi32>, %three : i32)
+    // fault: free moved up (4 lines); early-free; %e2 = gpu.dealloc; %e0 = gpu.wait async \n %e2 = gpu.dealloc async [%e0] %x : memref<?xi32> \n gpu.wait [%c1, %d1] \n %e1 = gpu.dealloc async [%e2] %in : memref<?xi32>
     gpu.wait [%c1, %d1]
     %e0 = gpu.wait async
     %e1 = gpu.dealloc async [%e0] %in : memref<?xi32>
@@ -165,29 +183,45 @@ module attributes {gpu.container_module} {
     %in, %ta2 = gpu.alloc async [%ta] (%count) : memref<?xi32>
     %first = gpu.memset async [%ta] %in, %three : memref<?xi32>, i32
     %e = func.call @mgpuEventCreate() : () -> !llvm.ptr
-    func.call @mgpuEventRecord(%e, %a) : (!llvm.ptr, !llvm.ptr) -> () // first
+    // fault: event dropped; unrecorded-event stream-race; @mgpuStreamWaitEvent(%b, %e);
+    // fault: work on another stream; stream-race; %first = gpu.; func.call @mgpuEventRecord(%e, %b) : (!llvm.ptr, !llvm.ptr) -> ()
+    func.call @mgpuEventRecord(%e, %a) : (!llvm.ptr, !llvm.ptr) -> ()
     %second = gpu.memset async [%tb] %out, %three : memref<?xi32>, i32
-    func.call @mgpuStreamWaitEvent(%b, %e) : (!llvm.ptr, !llvm.ptr) -> () // first
+    // fault: wait left out; stream-race; %first = gpu.memset;
+    // fault: work on another stream; stream-race; %first =; func.call @mgpuStreamWaitEvent(%c, %e) : (!llvm.ptr, !llvm.ptr) -> ()
+    func.call @mgpuStreamWaitEvent(%b, %e) : (!llvm.ptr, !llvm.ptr) -> ()
+    // fault: work on another stream; stream-race; %second = gpu.memset; %third = gpu.launch_func async [%tc] @kernels::@add
     %third = gpu.launch_func async [%tb] @kernels::@add
         blocks in (%one, %one, %one) threads in (%count, %one, %one)
         args(%out : memref<?xi32>, %in : memref<?xi32>)
-    func.call @mgpuEventDestroy(%e) : (!llvm.ptr) -> () // first
+    // fault: handle misused; use-after-destroy; @mgpuStreamWaitEvent(%a, %e); func.call @mgpuEventDestroy(%e) : (!llvm.ptr) -> () \n func.call @mgpuStreamWaitEvent(%a, %e) : (!llvm.ptr, !llvm.ptr) -> ()
+    // fault: object left behind; never-destroyed; %e = func.call;
+    func.call @mgpuEventDestroy(%e) : (!llvm.ptr) -> ()
     %f = func.call @mgpuEventCreate() : () -> !llvm.ptr
-    func.call @mgpuEventRecord(%f, %b) : (!llvm.ptr, !llvm.ptr) -> () // second
-    func.call @mgpuStreamWaitEvent(%c, %f) : (!llvm.ptr, !llvm.ptr) -> () // second
+    // fault: event dropped; unrecorded-event stream-race; @mgpuStreamWaitEvent(%c, %f);
+    // fault: work on another stream; stream-race; %in[; func.call @mgpuEventRecord(%f, %a) : (!llvm.ptr, !llvm.ptr) -> ()
+    func.call @mgpuEventRecord(%f, %b) : (!llvm.ptr, !llvm.ptr) -> ()
+    // fault: wait left out; stream-race; %in[;
+    func.call @mgpuStreamWaitEvent(%c, %f) : (!llvm.ptr, !llvm.ptr) -> ()
     %fourth = gpu.launch_func async [%tc] @kernels::@set
         blocks in (%one, %one, %one) threads in (%count, %one, %one)
         args(%in : memref<?xi32>, %three : i32)
-    func.call @mgpuEventRecord(%f, %c) : (!llvm.ptr, !llvm.ptr) -> () // third
-    func.call @mgpuEventSynchronize(%f) : (!llvm.ptr) -> () // third
+    // fault: event dropped; stream-race; %in[;
+    func.call @mgpuEventRecord(%f, %c) : (!llvm.ptr, !llvm.ptr) -> ()
+    // fault: wait left out; stream-race; %in[;
+    // fault: handle misused; stream-as-event stream-race; @mgpuEventSynchronize(%c); func.call @mgpuEventSynchronize(%c) : (!llvm.ptr) -> ()
+    func.call @mgpuEventSynchronize(%f) : (!llvm.ptr) -> ()
     %fifth = gpu.launch_func async [%ta] @kernels::@add
         blocks in (%one, %one, %one) threads in (%count, %one, %one)
         args(%out : memref<?xi32>, %in : memref<?xi32>)
-    func.call @mgpuEventDestroy(%f) : (!llvm.ptr) -> () // second
+    // fault: object left behind; never-destroyed; %f = func.call;
+    func.call @mgpuEventDestroy(%f) : (!llvm.ptr) -> ()
     %freed = gpu.dealloc async [%ta] %out : memref<?xi32>
     %freed2 = gpu.dealloc async [%ta] %in : memref<?xi32>
     func.call @mgpuStreamSynchronize(%a) : (!llvm.ptr) -> ()
     func.call @mgpuStreamDestroy(%c) : (!llvm.ptr) -> ()
+    // fault: handle misused; use-after-destroy; @mgpuStreamSynchronize(%b); func.call @mgpuStreamDestroy(%b) : (!llvm.ptr) -> () \n func.call @mgpuStreamSynchronize(%b) : (!llvm.ptr) -> ()
+    // fault: object left behind; never-destroyed; %b = func.call;
     func.call @mgpuStreamDestroy(%b) : (!llvm.ptr) -> ()
     func.call @mgpuStreamDestroy(%a) : (!llvm.ptr) -> ()
     return
@@ -209,18 +243,24 @@ module attributes {gpu.container_module} {
     %a1 = gpu.launch_func async [%a0] @kernels::@set
         blocks in (%one, %one, %one) threads in (%count, %one, %one)
         args(%seen : memref<?xi32>, %three : i32)
-    gpu.wait [%a1] // one
+    // fault: wait left out; stream-race never-destroyed; %b1 = gpu.memcpy;
+    // fault: wait left out; stream-race; %b1 = gpu.memcpy; %sone = builtin.unrealized_conversion_cast %a1 : !gpu.async.token to !llvm.ptr \n func.call @mgpuStreamDestroy(%sone) : (!llvm.ptr) -> ()
+    gpu.wait [%a1]
     %b0 = gpu.wait async
     %b1 = gpu.memcpy async [%b0] %out, %host : memref<?xi32>, memref<?xi32>
-    gpu.wait [%b1] // two
+    // fault: wait left out; stream-race never-destroyed; %b1 = gpu.memcpy;
+    gpu.wait [%b1]
     %c0 = gpu.wait async
     %c1 = gpu.launch_func async [%c0] @kernels::@add
         blocks in (%one, %one, %one) threads in (%count, %one, %one)
         args(%seen : memref<?xi32>, %out : memref<?xi32>)
-    gpu.wait [%c1] // three
+    // fault: wait left out; stream-race never-destroyed; %d1 = gpu.memcpy;
+    gpu.wait [%c1]
     %d0 = gpu.wait async
     %d1 = gpu.memcpy async [%d0] %host, %out : memref<?xi32>, memref<?xi32>
-    gpu.wait [%d1] // four
+    // fault: unregister moved up (2 lines); early-unregister; gpu.host_unregister; gpu.host_unregister %unranked : memref<*xi32> \n gpu.wait [%d1]
+    // fault: free moved up (4 lines); early-free; %e1 = gpu.dealloc; %e0 = gpu.wait async \n %e1 = gpu.dealloc async [%e0] %out : memref<?xi32> \n gpu.wait [%d1] \n gpu.host_unregister %unranked : memref<*xi32>
+    gpu.wait [%d1]
     gpu.host_unregister %unranked : memref<*xi32>
     %e0 = gpu.wait async
     %e1 = gpu.dealloc async [%e0] %out : memref<?xi32>

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from bench import ROOT
-from tests.python.cli.check.mutants import atomics, kernels, programs, streams, waves
-from tests.python.cli.check.mutants.form import Mutant, assert_found, built, reports_of
+from tests.python.cli.check.mutants import kernels, programs
+from tests.python.cli.check.mutants.form import Mutant, assert_found, built, marked, reports_of
 from tests.support.suites import sampled
 
-SMALL = (*atomics.MUTANTS, *waves.MUTANTS, *streams.MUTANTS, *kernels.MUTANTS)
+HERE = "tests/python/cli/check"
+MARKED = [f"{HERE}/{name}.mlir" for name in ("atomics", "no_races", "streams")]
+SMALL = (*(each for source in MARKED for each in marked(source)), *kernels.MUTANTS)
 #: A run of a model takes as long as ten runs of kernels.
 SAMPLE = (*SMALL, *programs.SAMPLE)
 MUTANTS = (*SMALL, *programs.MUTANTS)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.cli.check.mutants.form import built, reports_of
-from tests.python.cli.check.mutants.streams import MUTANTS
+from tests.python.cli.check.mutants.form import built, marked, reports_of
 from tests.python.cli.check.test_check import check
 from tests.python.runtime.hooked import hip, program
 from tests.support.child import STUB
@@ -89,7 +88,8 @@ def test_a_program_without_calls_was_not_checked_on_a_gpu() -> None:
 def test_a_fault_of_calls_is_found_on_a_gpu(
     what: str, kind: str, status: int, tmp_path: Path
 ) -> None:
-    mutant = next(each for each in MUTANTS if (each.what, each.kind) == (what, kind))
+    faults = marked("tests/python/cli/check/streams.mlir")
+    mutant = next(each for each in faults if (each.what, each.kind) == (what, kind))
     source = tmp_path / f"{kind}.mlir"
     source.write_text(mutant.text())
     done = check_calls("--", program(source, lines=True))

@@ -1,12 +1,56 @@
 /* Single cases: an event removes the pages of registered memory, or the program registers memory of
- * an unusual kind. */
+ * an unusual kind:
+ *
+ *     cases NAME
+ *     cases race ROUNDS    one thread unmaps what another maps at once */
 #include "memory.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+static char seen[BYTES], before[BYTES];
+
+/* Checks that a copy from unregistered memory has read the memory when the copy's call returns. */
+static void check_pageable(struct range at) {
+    memcpy(before, at.address, at.bytes);
+    mgpuMemcpy(block, at.address, at.bytes, stream);
+    fill(at.address, at.bytes);
+    mgpuMemcpy(seen, block, at.bytes, stream);
+    mgpuStreamSynchronize(stream);
+    if (memcmp(seen, before, at.bytes) != 0)
+        fail("a copy from pageable memory read it late", at.address, at.bytes);
+}
+
+/* Does the work of check_pageable for a copy that ends in other host memory. */
+static void check_pageable_to_host(struct range at) {
+    memcpy(before, at.address, at.bytes);
+    mgpuMemcpy(seen, at.address, at.bytes, stream);
+    fill(at.address, at.bytes);
+    mgpuStreamSynchronize(stream);
+    if (memcmp(seen, before, at.bytes) != 0)
+        fail("a copy between pageable memory read it late", at.address, at.bytes);
+}
+
+/* Writes in the parent while a child shares the pages: the parent may get copies of these pages.
+ * HIP and the kernel decide about memory that is registered during the fork. The library is
+ * responsible for registrations that the program has ended before the fork. */
+static void split(struct range at) {
+    int ends[2];
+    char byte = 0;
+    if (pipe(ends) != 0)
+        return;
+    const pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) < 0);
+    }
+    for (size_t i = 0; i < at.bytes; i += PAGE)
+        at.address[i]++;
+    close(ends[0]);
+    close(ends[1]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+}
 
 /* MREMAP_DONTUNMAP moves the pages elsewhere but keeps the old mapping, which then gets new
  * pages. */
@@ -156,16 +200,22 @@ static void case_forked(void) {
     const struct range at = {window, 2 * PAGE};
     map(at);
     pass(at);
-    split();
+    split(at);
     pass(at);
 }
 
-/* Unregisters memory while work on the memory is pending. */
+/* Unregisters memory while work on the memory is pending: the unregister waits for the work, and
+ * the host may then read the memory. */
 static void case_pending(void) {
     const struct range at = {window, 2 * PAGE};
+    const int value = 7;
     map(at);
-    acquire(at);
-    check_wait(0);
+    mgpuMemHostRegister(at.address, at.bytes);
+    mgpuMemset32(block, value, at.bytes / 4, stream);
+    mgpuMemcpy(at.address, block, at.bytes, stream);
+    mgpuMemHostUnregister(at.address);
+    if (memcmp(at.address, &value, 4) != 0)
+        fail("work was pending after an unregister", at.address, at.bytes);
 }
 
 /* Registers ranges that begin at the same address or overlap. HIP would refuse such a range while
@@ -247,6 +297,47 @@ static void case_threads(void) {
     pass((struct range){window, PAGE});
 }
 
+/* ---- two threads, one address ----
+ *
+ * munmap removes pages before any process is notified. So a second thread may map, write and
+ * register the address while the munmap of the first thread still runs. */
+
+static _Atomic unsigned turn; /* the thread with number turn % 2 has its memory at the address */
+static unsigned rounds;
+
+static void race_round(unsigned round) {
+    struct range at = {window, 4 * PAGE};
+    while (mmap(at.address, at.bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != at.address)
+        continue;
+    memset(at.address, (int)(round % 251 + 1), at.bytes);
+    for (int i = 0; i < 2; i++) { /* registered twice, to use the cached registration */
+        mgpuMemHostRegister(at.address, at.bytes);
+        check_up(&at);
+        mgpuMemHostUnregister(at.address);
+    }
+    atomic_store(&turn, round + 1);
+    munmap(at.address, at.bytes);
+}
+
+static void *race_half(void *half) {
+    for (unsigned round = (unsigned)(uintptr_t)half; round < rounds; round += 2) {
+        for (unsigned spins = 1; atomic_load(&turn) != round; spins++)
+            if (spins % 4096 == 0)
+                sched_yield(); /* a longer wait would miss the other thread's munmap */
+        race_round(round);
+    }
+    return NULL;
+}
+
+static void race(void) {
+    pthread_t other;
+    munmap(window, BYTES);
+    pthread_create(&other, NULL, race_half, (void *)1);
+    race_half((void *)0);
+    pthread_join(other, NULL);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -274,11 +365,19 @@ static const struct {
     {"threads", case_threads},
 };
 
-int run_case(const char *name) {
+int main(int argc, char **argv) {
+    if (argc < 2)
+        return 2;
+    open_window();
+    stream = mgpuStreamCreate();
+    block = mgpuMemAlloc(BYTES, stream, false);
+    if (argc > 2) {
+        rounds = (unsigned)atoi(argv[2]);
+        race();
+        return 0;
+    }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(cases[i].name, name) == 0) {
+        if (strcmp(cases[i].name, argv[1]) == 0)
             cases[i].run();
-            return 0;
-        }
-    return 2;
+    return 0;
 }

@@ -1,28 +1,12 @@
-/* A model of an address space: memory is mapped, unmapped, moved, dropped, written, registered,
- * unregistered, and copied to the device and back. The device must always read the values that the
- * host wrote; otherwise the process prints one line and exits with status 1.
- *
- *     registered walk SEED PROGRAMS    PROGRAMS random programs, each from a seed of its own
- *     registered race ROUNDS           one thread unmaps what another maps at once
- *     registered case NAME             one of cases.c */
+/* Memory that programs map, replace, write, register, unregister, and copy to the device and back.
+ * The device must always read the values that the host wrote; otherwise the process prints one line
+ * and exits with status 1. */
 #ifndef REGISTERED_MEMORY_H
 #define REGISTERED_MEMORY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "program.h"
 
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
-void mgpuStreamSynchronize(void *stream);
-void *mgpuMemAlloc(uint64_t bytes, void *stream, bool shared);
-void mgpuMemFree(void *block, void *stream);
-void mgpuMemcpy(void *to, void *from, size_t bytes, void *stream);
-void mgpuMemset32(void *block, int value, size_t count, void *stream);
-void mgpuMemHostRegister(void *address, uint64_t bytes);
-void mgpuMemHostUnregister(void *address);
-
-enum { PAGE = 4096, PAGES = 48, BYTES = PAGES * PAGE, STEPS = 60, RANGES = 8 };
+enum { PAGE = 4096, PAGES = 48, BYTES = PAGES * PAGE };
 
 struct range {
     char *address;
@@ -31,35 +15,22 @@ struct range {
 
 extern char *window;         /* PAGES pages that nothing else uses */
 extern void *stream, *block; /* device memory of BYTES bytes */
-extern uint64_t seed;        /* seed of the random program; 0 outside of random programs */
 
+/* Gives the program new addresses, because the library learns at which addresses cached
+ * registrations are useless. */
 void open_window(void);
-void begin_program(uint64_t with);
 _Noreturn void fail(const char *what, const void *address, size_t bytes);
 void fill(char *at, size_t bytes);
 
-/* Maps, unmaps, moves, drops or writes memory, as a program does. The program unregisters memory
- * before unmapping, moving or dropping the memory. */
+/* Maps and fills, unmaps, or drops memory, as a program does. */
 void map(struct range at);
 void unmap(struct range at);
 void drop(struct range at);
-void acquire(struct range at);
-void release_in(const char *begin, const char *end);
-void split(void);
 
-/* Checks that the device and the host read equal bytes. `which` counts the pieces of memory that
- * are registered now. */
+/* Checks that the device reads what the host wrote. */
 void check_up(const struct range *at);
-void check_wait(int which);
-void check_pageable(struct range at);
-void check_pageable_to_host(struct range at);
 
 /* Registers, checks and unregisters the range. */
 void pass(struct range at);
-
-/* Makes one step of a random program. */
-void step(void);
-
-int run_case(const char *name);
 
 #endif

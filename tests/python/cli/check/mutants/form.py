@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from functools import cache
@@ -58,6 +59,44 @@ class Mutant:
     def environment(self) -> dict[str, str]:
         """Returns the environment variables for the run."""
         return THREADS
+
+
+#: A comment in a program names a fault: its class, the number of lines to replace, and the kinds of
+#: the reports. A part of the line follows that a report must name, and then the new lines.
+MARK = re.compile(r"^ *// fault: ([^;(]+?)(?: \((\d) lines\))?; ([^;]+); (.+?); ?(.*)$")
+
+
+@dataclass(frozen=True)
+class Marked(Mutant):
+    """A fault that a comment in the program names."""
+
+    faulty: str = ""
+
+    def text(self) -> str:
+        return self.faulty
+
+
+def marked(source: str) -> list[Mutant]:
+    """Returns the faults that the comments of a program name. Each replaces the lines after its
+    comment. The faulty program lacks the comments."""
+    lines = (ROOT / source).read_text().splitlines()
+    program = [line for line in lines if not MARK.match(line)]
+    found: list[Mutant] = []
+    at, function = 0, ""
+    for line in lines:
+        mark = MARK.match(line)
+        if mark is None:
+            at += 1
+            begun = re.search(r"func @(\w+)", line)
+            function = begun[1] if begun else function
+            continue
+        what, count, kinds, named, new = mark.groups()
+        kind, *also = kinds.split()
+        lacking = program[at + int(count or 1) :]
+        faulty = "\n".join([*program[:at], *new.split(" \\n "), *lacking])
+        old = program[at].strip()
+        found.append(Marked(source, what, kind, old, new, named, function, (*also,), faulty))
+    return found
 
 
 def reports_of(command: list[object], folder: Path, **environment: str) -> list[Report]:

@@ -21,7 +21,6 @@ static hipError_t absent_error = hipErrorSharedObjectInitFailed;
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "driver/hip.def"
 #pragma GCC diagnostic pop
-#undef HIP_FN
 
 /* Names errors while no HIP library is open. */
 static const char *error_name(hipError_t error) {
@@ -30,7 +29,6 @@ static const char *error_name(hipError_t error) {
     case number:                                                                                   \
         return #name;
 #include "../../hip_errors.def"
-#undef HIP_ERROR
     default:
         return NULL;
     }
@@ -39,7 +37,6 @@ static const char *error_name(hipError_t error) {
 struct hip_functions hip = {
 #define HIP_FN(need, name, params, args) .name = absent_##name,
 #include "driver/hip.def"
-#undef HIP_FN
     .GetErrorName = error_name,
 };
 

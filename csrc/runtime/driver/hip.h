@@ -14,7 +14,6 @@
 struct hip_functions {
 #define HIP_FN(need, name, params, args) hipError_t(*name) params;
 #include "driver/hip.def"
-#undef HIP_FN
     const char *(*GetErrorName)(hipError_t error);
 };
 

@@ -44,12 +44,10 @@ static struct advice lacks_function = {
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "driver/hip.def"
 #pragma GCC diagnostic pop
-#undef HIP_FN
 
 const struct hip_functions hip_missing = {
 #define HIP_FN(need, name, params, args) .name = missing_##name,
 #include "driver/hip.def"
-#undef HIP_FN
 };
 
 enum need { REQUIRED, OPTIONAL };
@@ -64,7 +62,6 @@ static const char *resolve(struct hip_functions *functions, void *library) {
     if (!functions->name)                                                                          \
         functions->name = hip_missing.name;
 #include "driver/hip.def"
-#undef HIP_FN
     *(void **)&functions->GetErrorName = dlsym(library, "hipGetErrorName");
     return functions->GetErrorName ? NULL : "hipGetErrorName";
 }

@@ -227,7 +227,6 @@ static void read_manager(struct options *out) {
 static const char *const launchers[][LAUNCHER_FACTS] = {
 #define LAUNCHER(launcher, ...) {__VA_ARGS__},
 #include "process/launchers.def"
-#undef LAUNCHER
 };
 enum { LAUNCHERS = sizeof launchers / sizeof *launchers };
 
@@ -279,7 +278,6 @@ void options_read(struct options *out) {
 #define OPTION(field, variable, default_value, meaning)                                            \
     out->field = variable_or(variable, default_value);
 #include "process/options.def"
-#undef OPTION
     read_outputs(out);
     read_manager(out);
     out->caches = read_caches(out->cache);

@@ -93,8 +93,6 @@ static const struct sparse_plugin *plugin_get(void) {
             known->name args;                                                                      \
     }
 #include "../../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 
 static int trim_environments(int device) {
     const struct sparse_plugin *known = load_acquire(&plugin);

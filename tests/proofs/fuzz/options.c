@@ -8,10 +8,8 @@
 static const char *const variables[] = {
 #define OPTION(field, variable, default_value, meaning) variable,
 #include "process/options.def"
-#undef OPTION
 #define LAUNCHER(launcher, ...) __VA_ARGS__,
 #include "process/launchers.def"
-#undef LAUNCHER
 };
 enum { VARIABLES = sizeof variables / sizeof *variables };
 

@@ -26,10 +26,7 @@ static const char *current, *folder, *pending;
 static void *hip;
 
 #define MGPU_FN(result, name, params, args, first, last, ...) result(*name) params;
-#define MGPU_VOID(name, params, args, first, last, ...) void(*name) params;
 #include "../../../csrc/abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 
 static _Noreturn void give_up(const char *what) {
     fprintf(stderr, "last_error: %s: %s\n", what, dlerror());
@@ -93,10 +90,7 @@ static void load(const char *path) {
         give_up(path);
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     *(void **)&name = dlsym(runtime, #name);
-#define MGPU_VOID(name, params, args, first, last, ...) *(void **)&name = dlsym(runtime, #name);
 #include "../../../csrc/abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 }
 
 int main(int argc, char **argv) {

@@ -26,10 +26,7 @@ struct mgpu_memref_int32 {
 
 /* The runtime's function; NULL if the runtime lacks it. */
 #define MGPU_FN(result, name, params, args, first, last, ...) extern result(*name) params;
-#define MGPU_VOID(name, params, args, first, last, ...) extern void(*name) params;
 #include "../../../csrc/abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 
 /* Defines a situation: the statements before the call, CALL(...) once, and the statements that
  * clean up. */

@@ -12,6 +12,7 @@ static void use(const unsigned char *bytes, size_t size) {
     const char *chip;
     size_t length;
     (void)metadata_block_limit(&image, "test_func");
+    (void)metadata_group_memory(&image, "");
     if (metadata_chip(&image, &chip, &length))
         HOLDS(chip >= (const char *)bytes && length <= size);
 }

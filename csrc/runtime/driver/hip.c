@@ -1,9 +1,11 @@
 #include "driver/hip.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 static char installed_path[4096];
+static void *installed; /* NULL: no library is installed */
 int hip_device_count = 1;
 bool hip_no_device;
 int hip_version;
@@ -44,6 +46,7 @@ struct hip_functions hip = {
 
 void hip_install(const struct hip_library *library) {
     memcpy(installed_path, library->path, sizeof installed_path);
+    installed = library->handle;
     hip = library->functions;
     cuda = library->cuda;
 }
@@ -56,6 +59,10 @@ void hip_install_without_device(const struct hip_library *library) {
 
 const char *hip_path(void) {
     return installed_path;
+}
+
+void *hip_symbol(const char *name) {
+    return installed ? dlsym(installed, name) : NULL;
 }
 
 const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]) {

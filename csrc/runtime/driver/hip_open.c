@@ -100,6 +100,7 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
         symbols_open_compiler(handle);
     cuda_resolve(&library->cuda, handle);
     resolve_witness(&library->witness, handle);
+    library->handle = handle;
     read_path(library, handle, name);
     return true;
 }
@@ -130,8 +131,20 @@ static bool try_folder(struct hip_library *library, const char *folder, const ch
     return opened;
 }
 
-/* A library that the process has mapped comes first: two HIPs do not know each other's objects. */
+/* rocMLIR opens HIP in a namespace of its own (dlmopen), and shares it by this function. The walk
+ * through the mapped libraries does not see a HIP in another namespace. */
+static void *shared_by_rocmlir(void) {
+    void *(*share)(void);
+    *(void **)&share = dlsym(RTLD_DEFAULT, "mlirRocmSystemDetectGetHipHandle");
+    return share ? share() : NULL;
+}
+
+/* A library that the process already has comes first: two HIPs do not know each other's objects. */
 static bool search(struct hip_library *library, struct attempts *attempts) {
+    static const char sharing[] = "the HIP of mlirRocmSystemDetectGetHipHandle";
+    void *shared = shared_by_rocmlir();
+    if (shared && accept(library, shared, sharing, attempts))
+        return true;
     void *mapped = mapped_library("libamdhip64.so", library->path, sizeof library->path);
     attempts->searching = true;
     return (mapped && accept(library, mapped, library->path, attempts)) ||

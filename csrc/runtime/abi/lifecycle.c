@@ -33,7 +33,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -225,8 +224,7 @@ __attribute__((constructor)) static void open_early(void) {
 }
 
 static bool find_hip(struct hip_library *library) {
-    const char *then = options_path_variable("MGPU_RT_HIP");
-    if (early.path[0] && (!options.hip[0] || (then && strcmp(then, options.hip) == 0))) {
+    if (early.path[0]) {
         *library = early;
         return true;
     }

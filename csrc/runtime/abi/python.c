@@ -8,7 +8,6 @@
 #include "process/mapped.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -31,13 +30,8 @@ static void open_python(void) {
     static struct python_host host = {
         MGPU_RT_VERSION, mapped_library, mapped_home, interpreter_find, {0}};
     find_functions(&host);
-    char path[PATH_MAX];
-    python_entry *entry = NULL;
-    void *library = mapped_beside("libmgpu_rt_python.so", path, sizeof path)
-                        ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
-                        : NULL;
-    if (library)
-        *(void **)&entry = dlsym(library, "mgpu_rt_python");
+    python_entry *const entry =
+        (python_entry *)mapped_plugin("libmgpu_rt_python.so", "mgpu_rt_python");
     if (!entry) {
         report_line("MGPU_RT_RUNTIME: libmgpu_rt_python.so, which lies beside this library, cannot "
                     "be opened: install mgpu_rt again");

@@ -56,8 +56,7 @@ enum manager_state manager_state(void) {
 /* Returns true if the program ends, or if all its threads have ended. The kernel then still counts
  * two threads, because a main thread that has ended counts until the process ends. */
 static bool program_is_over(void) {
-    const unsigned long long threads =
-        process_main_has_ended() ? process_field(getpid(), PROCESS_THREADS) : 0;
+    const size_t threads = process_main_has_ended() ? process_threads() : 0;
     return load_acquire(&stopping) || (threads && threads <= 2);
 }
 
@@ -201,8 +200,7 @@ static const char *reason_against(char python[PATH_MAX]) {
         return "neither make nor pip has recorded one";
     if (spawn_is_adopter())
         return "this process adopts orphans, so that the manager would be its child: run it under "
-               "an "
-               "init of its own, as docker run --init does";
+               "an init of its own, as docker run --init does";
     if (!asked && !spawn_has_init())
         return "process 1 of this container may leave an ended manager as a zombie. If it is an "
                "init, set MGPU_RT_MANAGER=delay=0";

@@ -1,10 +1,10 @@
 /* Opens libmgpu_rt_python.so, which lies beside this library. */
 #include "abi/python.h"
 #include "abi/python_plugin.h"
-#include "driver/report.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
 #include "process/interpreter.h"
+#include "process/lines.h"
 #include "process/mapped.h"
 
 #include <dlfcn.h>
@@ -33,8 +33,8 @@ static void open_python(void) {
     python_entry *const entry =
         (python_entry *)mapped_plugin("libmgpu_rt_python.so", "mgpu_rt_python");
     if (!entry) {
-        report_line("MGPU_RT_RUNTIME: libmgpu_rt_python.so, which lies beside this library, cannot "
-                    "be opened: install mgpu_rt again");
+        line_print("MGPU_RT_RUNTIME: libmgpu_rt_python.so, which lies beside this library, cannot "
+                   "be opened: install mgpu_rt again");
         fflush(stdout);
         _exit(1); /* as if the runtime could not be created */
     }

@@ -13,6 +13,7 @@
 #include "memory/blocks.h"
 #include "modules/modules_limit.h"
 #include "process/interpreter.h"
+#include "process/lines.h"
 #include "process/mapped.h"
 #include "process/options.h"
 #include "process/own_thread.h"
@@ -128,7 +129,7 @@ static void print_text(struct table *table) {
     text[sizeof text - 1] = table->text[0] = '\0';
     for (char *line = strsep(&next, "\n"); line; line = strsep(&next, "\n"))
         if (line[0])
-            report_line("%s", line);
+            line_print("%s", line);
 }
 
 /* Waits until a cache has reached its limit again. */

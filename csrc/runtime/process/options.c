@@ -12,7 +12,7 @@ struct options options = {.caches = ALL_CACHES, .device_number = -1};
 
 /* Reports an option's senseless value. `problem` says which value the library uses instead. */
 static void complain(const char *variable, const char *value, const char *problem) {
-    line_print("mgpu_rt: %s='%s' %s\n", variable, value, problem);
+    line_print("%s='%s' %s", variable, value, problem);
 }
 
 /* A program may have privileges that its caller lacks (set-uid, AT_SECURE). The caller must not
@@ -118,8 +118,8 @@ static bool is_second(const char *variable, const char *value, const char *first
                       const char *second) {
     const bool is = strcmp(value, second) == 0;
     if (!is && strcmp(value, first) != 0)
-        line_print("mgpu_rt: %s='%s' is neither %s nor %s: %s is used\n", variable, value, first,
-                   second, first);
+        line_print("%s='%s' is neither %s nor %s: %s is used", variable, value, first, second,
+                   first);
     return is;
 }
 

@@ -15,7 +15,7 @@
 enum { PATH = 4096 };
 
 static void cannot_write(const char *variable, const char *path, const char *why) {
-    line_print("mgpu_rt: %s: cannot write '%s': %s\n", variable, path, why);
+    line_print("%s: cannot write '%s': %s", variable, path, why);
 }
 
 /* ---- the name of a file ---- */
@@ -91,7 +91,7 @@ static int take_name(char path[PATH], const char *variable, const char *pattern,
     if (result < 0)
         cannot_write(variable, path, strerror(errno));
     else if (strcmp(first, path) != 0)
-        line_print("mgpu_rt: %s: '%s' exists, so '%s' gets the recording\n", variable, first, path);
+        line_print("%s: '%s' exists, so '%s' gets the recording", variable, first, path);
     return result;
 }
 

@@ -13,7 +13,7 @@ enum { LINE = 2048 };
 void line_compose(char line[LINE], const char *prefix, const char *format, va_list words);
 
 /* Writes such a line to stderr. A line is composed before it is written, so that lines of several
- * threads do not mix: from glibc 2.37 on, fprintf writes to stderr in pieces of 128 bytes. */
+ * threads do not mix. From glibc 2.37 on, fprintf writes to stderr in pieces of 128 bytes. */
 void line_write(const char *prefix, const char *format, va_list words);
 
 /* Writes a line that begins with "mgpu_rt: ". */

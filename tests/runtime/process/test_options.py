@@ -67,7 +67,8 @@ def test_early_lines_need_no_certain_word() -> None:
 
 
 def test_a_file_may_have_any_name(tmp_path: Path) -> None:
-    _probe(tmp_path, MGPU_RT_STATS="./0", MGPU_RT_TRACE="./off")
+    _probe(tmp_path, MGPU_RT_STATS="./0")
+    _probe(tmp_path, MGPU_RT_TRACE="./off")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "off"]
 
 

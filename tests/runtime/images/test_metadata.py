@@ -13,7 +13,10 @@ from tests.support.compiled import compile_c
 #: Names of one, two and three bytes of length, and two names of which one ends the other.
 NAMES = ["foo", "oo", "k" * 40, "q" * 253, "m" * 300]
 
-#: Prints the limits of the kernels that the arguments name, in an image without its ELF header.
+FILES = ("modules/image/metadata.c", "process/lines.c")
+
+#: Prints the targets, and the limits of the kernels that the arguments name, of an image without
+#: an ELF header.
 READER = """
 #include "modules/image/metadata.h"
 #include <stdio.h>
@@ -22,10 +25,9 @@ int main(int count, char **words) {
     FILE *file = fopen(words[1], "rb");
     const struct image image = {.bytes = bytes, .size = fread(bytes, 1, sizeof bytes, file),
                                 .kind = IMAGE_ELF, .machine = MACHINE_AMDGPU};
-    const char *chip;
-    size_t length;
-    if (metadata_chip(&image, &chip, &length))
-        printf("%.*s\\n", (int)length, chip);
+    char targets[64];
+    metadata_targets(&image, targets, sizeof targets);
+    puts(targets);
     for (int i = 2; i < count; i++)
         printf("%lu %lu\\n", metadata_block_limit(&image, words[i]),
                metadata_group_memory(&image, words[i]));
@@ -45,7 +47,7 @@ def _kernel(name: str, threads: int) -> dict[str, object]:
 
 def test_the_limits_of_each_kernel_are_its_own(tmp_path: Path) -> None:
     source = ROOT / "csrc" / "runtime"
-    flags = ("-D_GNU_SOURCE", f"-I{source}", str(source / "modules" / "image" / "metadata.c"))
+    flags = ("-D_GNU_SOURCE", f"-I{source}", *(str(source / file) for file in FILES))
     reader = compile_c(tmp_path / "reader", READER, *flags)
     threads = [64, 100, 256, 1000, 70000]
     kernels = [_kernel(*kernel) for kernel in zip(NAMES, threads, strict=True)]

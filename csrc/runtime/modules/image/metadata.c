@@ -2,6 +2,7 @@
  * refused launch had too much memory need them. So this file searches the image's bytes for the
  * keys, and has no reader of MessagePack. LLVM sorts the keys of each map. */
 #include "modules/image/metadata.h"
+#include "process/lines.h"
 #include "proof.h"
 
 #include <stdio.h>
@@ -87,20 +88,18 @@ uint64_t metadata_group_memory(const struct image *image, const char *kernel) {
 }
 
 /* A target is a triple with an empty environment, and then the chip:
- * "amdgcn-amd-amdhsa--gfx9-generic". */
-bool metadata_chip(const struct image *image, const char **chip, size_t *length) {
+ * "amdgcn-amd-amdhsa--gfx9-generic". A bundle's table contains a target for each entry. */
+void metadata_targets(const struct image *image, char *text, size_t size) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789:+-";
-    enum { TRIPLE = 32 };
-    struct rest rest = metadata_in(image);
-    if (!find_word(&rest, "amdhsa.target"))
-        return false;
-    struct rest triple = {rest.at, rest.size < TRIPLE ? rest.size : TRIPLE};
-    if (!find_word(&triple, "--"))
-        return false;
-    const unsigned char *end = triple.at;
-    while (end < rest.at + rest.size && memchr(letters, *end, sizeof letters - 1))
-        end++;
-    *chip = (const char *)triple.at;
-    *length = (size_t)(end - triple.at);
-    return *length > 0;
+    struct rest rest = {image->bytes, image->size};
+    char target[64];
+    text[0] = '\0';
+    while (find_word(&rest, "amdhsa--")) {
+        size_t length = 0;
+        while (length < rest.size && memchr(letters, rest.at[length], sizeof letters - 1))
+            length++;
+        snprintf(target, sizeof target, "%.*s", (int)length, (const char *)rest.at);
+        if (!strstr(text, target))
+            (void)text_append(text, size, "%s%s", text[0] ? ", " : "", target);
+    }
 }

@@ -22,7 +22,6 @@ typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t error, void *
 enum {
 #define HIP_ERROR(number, name) name = number,
 #include "hip_errors.def"
-#undef HIP_ERROR
 };
 
 enum {

@@ -12,4 +12,3 @@
         return thread_state.last = LIKELY(!error) ? (expression) : error;                          \
     }
 #include "api.def"
-#undef HIP_FN

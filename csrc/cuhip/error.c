@@ -19,7 +19,6 @@ static const char *name_of(hipError_t error) {
     case number:                                                                                   \
         return #name;
 #include "../hip_errors.def"
-#undef HIP_ERROR
     default:
         return "hipErrorUnknown";
     }
@@ -31,7 +30,6 @@ static hipError_t nearest(CUresult result) {
     switch (result) {
 #define HIP_ERROR(number, name) case number:
 #include "../hip_errors.def"
-#undef HIP_ERROR
         return 0;
     case 34:  /* STUB_LIBRARY */
     case 36:  /* CALL_REQUIRES_NEWER_DRIVER */

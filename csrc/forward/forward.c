@@ -9,5 +9,4 @@
     void name(void) {                                                                              \
         __builtin_trap();                                                                          \
     }
-#define MGPU_VOID(name, ...) MGPU_FN(void, name)
 #include "../abi.def"

@@ -51,10 +51,7 @@ struct mgpu_elapsed {
 /* The indexes of the functions in the statistics' counters, in the order of abi.def. */
 enum abi_index {
 #define MGPU_FN(result, name, params, args, first, last, ...) ABI_##name,
-#define MGPU_VOID(name, params, args, first, last, ...) ABI_##name,
 #include "../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
     ABI_COUNT
 };
 
@@ -62,10 +59,6 @@ enum abi_index {
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     result name params;                                                                            \
     result impl_##name params;
-#define MGPU_VOID(name, params, args, first, last, ...)                                            \
-    MGPU_FN(void, name, params, args, first, last, __VA_ARGS__)
 #include "../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 
 #endif

@@ -17,10 +17,7 @@ const struct sparse_plugin *mgpu_rt_sparse(const struct sparse_host *of_runtime)
     static const struct sparse_plugin plugin = {
 #define ONLY_SPARSE
 #define MGPU_FN(result, name, params, args, first, last, ...) .name = impl_##name,
-#define MGPU_VOID(name, params, args, first, last, ...) .name = impl_##name,
 #include "../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
         .trim = environment_trim, .invalidate = environment_invalidate};
     host = of_runtime;
     return &plugin;

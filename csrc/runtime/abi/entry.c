@@ -104,8 +104,6 @@ static void end_slow(const struct call *outer, const void *result) {
             slow_##name args;                                                                      \
     }
 #include "../../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 
 /* Provides this library's functions for the user's runtime. These functions use the slow entry: if
  * the implementations had a second caller, the compiler would inline less of the fast path. */
@@ -125,16 +123,11 @@ static void end_slow(const struct call *outer, const void *result) {
         override_inside = before;                                                                  \
     }
 #include "../../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 
 mgpu_rt_function entry_native(const char *name) {
     static const mgpu_rt_function natives[] = {
 #define MGPU_FN(result, name, params, args, first, last, ...) (mgpu_rt_function) native_##name,
-#define MGPU_VOID(name, params, args, first, last, ...) (mgpu_rt_function) native_##name,
 #include "../../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
     };
     const int index = override_index(name);
     return index < ABI_COUNT ? natives[index] : NULL;

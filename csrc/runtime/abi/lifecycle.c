@@ -16,6 +16,7 @@
 #include "mgpu.h"
 #include "modules/modules_limit.h"
 #include "process/cancel.h"
+#include "process/lines.h"
 #include "process/mapped.h"
 #include "process/options.h"
 #include "process/state.h"
@@ -33,7 +34,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -178,9 +178,9 @@ static void report_no_call(void) {
         return;
     if (getrusage(RUSAGE_CHILDREN, &children) == 0 &&
         children.ru_minflt == asked_of.faults_of_children)
-        report_line("'%s' called none of the library's functions, so there is nothing to show: "
-                    "name a program that MLIR lowered for a GPU",
-                    program_invocation_name);
+        line_print("'%s' called none of the library's functions, so there is nothing to show: "
+                   "name a program that MLIR lowered for a GPU",
+                   program_invocation_name);
 }
 
 /* Runs after the program's global destructors, so that their calls are counted. */
@@ -225,8 +225,7 @@ __attribute__((constructor)) static void open_early(void) {
 }
 
 static bool find_hip(struct hip_library *library) {
-    const char *then = options_path_variable("MGPU_RT_HIP");
-    if (early.path[0] && (!options.hip[0] || (then && strcmp(then, options.hip) == 0))) {
+    if (early.path[0]) {
         *library = early;
         return true;
     }

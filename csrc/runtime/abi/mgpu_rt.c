@@ -13,6 +13,7 @@
 #include "modules/image/image.h"
 #include "modules/mgpu_module.h"
 #include "process/exit_status.h"
+#include "process/lines.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
@@ -53,8 +54,8 @@ int mgpu_rt_graph_begin(void) {
     runtime_start();
     if (!override_present())
         return graph_begin(false);
-    report_line("a graph is not built: a hook or runtime in Python answers its calls (--hook, "
-                "--runtime, mgpu_rt.intercept, mgpu-rt check or diff)");
+    line_print("a graph is not built: a hook or runtime in Python answers its calls (--hook, "
+               "--runtime, mgpu_rt.intercept, mgpu-rt check or diff)");
     return -1;
 }
 

@@ -1,14 +1,13 @@
 /* Opens libmgpu_rt_python.so, which lies beside this library. */
 #include "abi/python.h"
 #include "abi/python_plugin.h"
-#include "driver/report.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
 #include "process/interpreter.h"
+#include "process/lines.h"
 #include "process/mapped.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -31,16 +30,11 @@ static void open_python(void) {
     static struct python_host host = {
         MGPU_RT_VERSION, mapped_library, mapped_home, interpreter_find, {0}};
     find_functions(&host);
-    char path[PATH_MAX];
-    python_entry *entry = NULL;
-    void *library = mapped_beside("libmgpu_rt_python.so", path, sizeof path)
-                        ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
-                        : NULL;
-    if (library)
-        *(void **)&entry = dlsym(library, "mgpu_rt_python");
+    python_entry *const entry =
+        (python_entry *)mapped_plugin("libmgpu_rt_python.so", "mgpu_rt_python");
     if (!entry) {
-        report_line("MGPU_RT_RUNTIME: libmgpu_rt_python.so, which lies beside this library, cannot "
-                    "be opened: install mgpu_rt again");
+        line_print("MGPU_RT_RUNTIME: libmgpu_rt_python.so, which lies beside this library, cannot "
+                   "be opened: install mgpu_rt again");
         fflush(stdout);
         _exit(1); /* as if the runtime could not be created */
     }

@@ -8,5 +8,4 @@ void cuda_resolve(struct cuda_functions *functions, void *library) {
 #define CUDA_FN(result, name, params)                                                              \
     *(void **)&functions->name = dlsym(library, "mgpu_cuhip_" #name);
 #include "driver/cuda.def"
-#undef CUDA_FN
 }

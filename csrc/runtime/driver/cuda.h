@@ -8,7 +8,6 @@
 struct cuda_functions {
 #define CUDA_FN(result, name, params) result(*name) params;
 #include "driver/cuda.def"
-#undef CUDA_FN
 };
 
 /* Each pointer is NULL unless the library that serves as HIP is csrc/cuhip. */

@@ -1,9 +1,11 @@
 #include "driver/hip.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 static char installed_path[4096];
+static void *installed; /* NULL: no library is installed */
 int hip_device_count = 1;
 bool hip_no_device;
 int hip_version;
@@ -21,7 +23,6 @@ static hipError_t absent_error = hipErrorSharedObjectInitFailed;
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "driver/hip.def"
 #pragma GCC diagnostic pop
-#undef HIP_FN
 
 /* Names errors while no HIP library is open. */
 static const char *error_name(hipError_t error) {
@@ -30,7 +31,6 @@ static const char *error_name(hipError_t error) {
     case number:                                                                                   \
         return #name;
 #include "../../hip_errors.def"
-#undef HIP_ERROR
     default:
         return NULL;
     }
@@ -39,7 +39,6 @@ static const char *error_name(hipError_t error) {
 struct hip_functions hip = {
 #define HIP_FN(need, name, params, args) .name = absent_##name,
 #include "driver/hip.def"
-#undef HIP_FN
     .GetErrorName = error_name,
 };
 
@@ -47,6 +46,7 @@ struct hip_functions hip = {
 
 void hip_install(const struct hip_library *library) {
     memcpy(installed_path, library->path, sizeof installed_path);
+    installed = library->handle;
     hip = library->functions;
     cuda = library->cuda;
 }
@@ -59,6 +59,10 @@ void hip_install_without_device(const struct hip_library *library) {
 
 const char *hip_path(void) {
     return installed_path;
+}
+
+void *hip_symbol(const char *name) {
+    return installed ? dlsym(installed, name) : NULL;
 }
 
 const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]) {

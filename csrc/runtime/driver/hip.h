@@ -14,7 +14,6 @@
 struct hip_functions {
 #define HIP_FN(need, name, params, args) hipError_t(*name) params;
 #include "driver/hip.def"
-#undef HIP_FN
     const char *(*GetErrorName)(hipError_t error);
 };
 
@@ -35,6 +34,7 @@ struct hip_library {
     struct hip_functions functions;
     struct cuda_functions cuda;
     struct witness_functions witness;
+    void *handle;    /* as dlopen returns it */
     char path[4096]; /* path according to the loader; "" if unknown */
 };
 
@@ -47,6 +47,10 @@ void hip_install_without_device(const struct hip_library *library);
 
 /* Returns the path of the installed library; "" if no library is installed. */
 const char *hip_path(void);
+
+/* Returns the address of a name in the installed library, or in a library that it depends on; NULL
+ * if there is none. */
+void *hip_symbol(const char *name);
 
 /* Writes an error's name into `text`, or "error 1234" if the error has no name, and returns `text`.
  * Works in a process without HIP, too. */

@@ -44,12 +44,10 @@ static struct advice lacks_function = {
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "driver/hip.def"
 #pragma GCC diagnostic pop
-#undef HIP_FN
 
 const struct hip_functions hip_missing = {
 #define HIP_FN(need, name, params, args) .name = missing_##name,
 #include "driver/hip.def"
-#undef HIP_FN
 };
 
 enum need { REQUIRED, OPTIONAL };
@@ -64,7 +62,6 @@ static const char *resolve(struct hip_functions *functions, void *library) {
     if (!functions->name)                                                                          \
         functions->name = hip_missing.name;
 #include "driver/hip.def"
-#undef HIP_FN
     *(void **)&functions->GetErrorName = dlsym(library, "hipGetErrorName");
     return functions->GetErrorName ? NULL : "hipGetErrorName";
 }
@@ -103,6 +100,7 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
         symbols_open_compiler(handle);
     cuda_resolve(&library->cuda, handle);
     resolve_witness(&library->witness, handle);
+    library->handle = handle;
     read_path(library, handle, name);
     return true;
 }
@@ -133,8 +131,20 @@ static bool try_folder(struct hip_library *library, const char *folder, const ch
     return opened;
 }
 
-/* A library that the process has mapped comes first: two HIPs do not know each other's objects. */
+/* rocMLIR opens HIP in a namespace of its own (dlmopen), and shares it by this function. The walk
+ * through the mapped libraries does not see a HIP in another namespace. */
+static void *shared_by_rocmlir(void) {
+    void *(*share)(void);
+    *(void **)&share = dlsym(RTLD_DEFAULT, "mlirRocmSystemDetectGetHipHandle");
+    return share ? share() : NULL;
+}
+
+/* A library that the process already has comes first: two HIPs do not know each other's objects. */
 static bool search(struct hip_library *library, struct attempts *attempts) {
+    static const char sharing[] = "the HIP of mlirRocmSystemDetectGetHipHandle";
+    void *shared = shared_by_rocmlir();
+    if (shared && accept(library, shared, sharing, attempts))
+        return true;
     void *mapped = mapped_library("libamdhip64.so", library->path, sizeof library->path);
     attempts->searching = true;
     return (mapped && accept(library, mapped, library->path, attempts)) ||

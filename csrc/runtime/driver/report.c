@@ -5,7 +5,6 @@
 #include "process/exit_status.h"
 #include "process/lines.h"
 #include "process/options.h"
-#include "process/printable.h"
 #include "process/state.h"
 #include "proof.h"
 #include "telemetry/call.h"
@@ -15,28 +14,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A line is composed before it is written, so that lines of several threads do not mix. From glibc
- * 2.37 on, fprintf writes to stderr in pieces of 128 bytes. */
-static void compose_line(char line[LINE], const char *begin, const char *format, va_list words) {
-    const int head = snprintf(line, LINE, "%s", begin);
-    vsnprintf(line + head, LINE - (size_t)head - 1, format, words);
-    const char *at = line; /* names of images and files may contain codes that control a terminal */
-    char *end = line;
-    while (*at)
-        *end++ = next_printable(&at);
-    strcpy(end, "\n");
-}
-
-static void print_line(const char *begin, const char *format, va_list words) {
-    char line[LINE];
-    compose_line(line, begin, format, words);
-    fputs(line, stderr);
-}
-
+/* Prints a line as stock does, without a prefix. */
 static __attribute__((format(printf, 1, 2))) void say_line(const char *format, ...) {
     va_list words;
     va_start(words, format);
-    print_line("", format, words);
+    line_write("", format, words);
     va_end(words);
 }
 
@@ -81,7 +63,7 @@ void report_cause_again(void) {
 static void explain(const struct advice *advice, va_list words) {
     const struct advice *none = NULL;
     char line[LINE];
-    compose_line(line, "mgpu_rt: ", advice->text, words);
+    line_compose(line, "mgpu_rt: ", advice->text, words);
     fputs(line, stderr);
     if (advice->leads_to && cas_acq_rel(&cause, &none, advice))
         store_release(&cause_line, strdup(line));
@@ -165,7 +147,7 @@ void report_failure_in(const char *library, const char *expression, const char *
     note_failure(error);
     say_line("%s '%s' failed with '%s'", library, expression, reason);
     if (advice && !follows(advice) && first_time(advice))
-        say_line("mgpu_rt: %s", advice->text);
+        line_print("%s", advice->text);
 }
 
 void report_once(struct advice *advice, ...) {
@@ -183,18 +165,11 @@ void report_not_made(hipError_t error, struct advice *advice) {
     report_once(advice);
 }
 
-void report_line(const char *format, ...) {
-    va_list words;
-    va_start(words, format);
-    print_line("mgpu_rt: ", format, words);
-    va_end(words);
-}
-
 void report_verbose(const char *format, ...) {
     if (!options.verbose_on)
         return;
     va_list words;
     va_start(words, format);
-    print_line("mgpu_rt: ", format, words);
+    line_write("mgpu_rt: ", format, words);
     va_end(words);
 }

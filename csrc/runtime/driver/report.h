@@ -55,10 +55,7 @@ void report_not_made(hipError_t error, struct advice *advice);
  */
 void report_cause_again(void);
 
-/* Prints one line on stderr, with a prefix. */
-void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* Prints a line with a prefix, but only if MGPU_RT_VERBOSE is set. */
+/* Prints a line as line_print does, but only if MGPU_RT_VERBOSE is set. */
 void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* REPORT(expression, call, advice, arguments...): calls HIP as stock would, and reports a failure

@@ -1,9 +1,7 @@
 #include "driver/rocr.h"
-#include "process/mapped.h"
+#include "driver/hip.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,14 +20,9 @@ static struct {
 } rocr;
 
 static bool find_rocr(void) {
-    char path[PATH_MAX];
-    void *library = mapped_library("libhsa-runtime64.so", path, sizeof path);
-    if (!library)
-        return false;
-    *(void **)&rocr.create = dlsym(library, "hsa_signal_create");
-    *(void **)&rocr.destroy = dlsym(library, "hsa_signal_destroy");
-    *(void **)&rocr.call_at = dlsym(library, "hsa_amd_signal_async_handler");
-    dlclose(library); /* HIP has opened ROCr */
+    *(void **)&rocr.create = hip_symbol("hsa_signal_create");
+    *(void **)&rocr.destroy = hip_symbol("hsa_signal_destroy");
+    *(void **)&rocr.call_at = hip_symbol("hsa_amd_signal_async_handler");
     return rocr.create && rocr.destroy && rocr.call_at;
 }
 

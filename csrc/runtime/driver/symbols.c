@@ -82,7 +82,8 @@ static void find_compiler_name(struct search *search, const char *begin, size_t 
         memcpy(search->name, found, length + 1);
 }
 
-static int search_library(const struct dl_phdr_info *info, void *data) {
+static int search_library(struct dl_phdr_info *info, size_t info_size, void *data) {
+    (void)info_size;
     struct search *search = data;
     if (info->dlpi_addr != search->base)
         return 0;
@@ -124,7 +125,7 @@ void symbols_open_compiler(void *library) {
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
         return;
     search.base = map->l_addr;
-    (void)mapped_walk(search_library, &search);
+    (void)dl_iterate_phdr(search_library, &search);
     if (!search.name[0])
         return;
     find_compiler_file(library, search.name, path, sizeof path);

@@ -117,7 +117,6 @@ static struct hip_functions unmarked;
         return error;                                                                              \
     }
 #include "driver/hip.def"
-#undef HIP_FN
 
 static void mark_own_calls(void) {
     unmarked = hip;
@@ -125,7 +124,6 @@ static void mark_own_calls(void) {
     if (hip.name != hip_missing.name)                                                              \
         hip.name = own_##name;
 #include "driver/hip.def"
-#undef HIP_FN
 }
 
 /* Up to HIP 6 each successful query clears the thread's last error, as the successful call of stock
@@ -201,7 +199,6 @@ static unsigned kind_of(const char *name) {
     if (strcmp(name, "hip" #function) == 0)                                                        \
         kind = HIP_##function + 1;
 #include "driver/hip.def"
-#undef HIP_FN
     for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
         if (strcmp(name, harmless[i]) == 0)
             kind |= HARMLESS;

@@ -4,6 +4,7 @@
 #include "driver/report.h"
 #include "memory/blocks.h"
 #include "mgpu.h"
+#include "process/lines.h"
 #include "proof.h"
 
 #include <stdarg.h>
@@ -25,7 +26,7 @@ void graph_fail(const char *format, ...) {
     va_start(words, format);
     vsnprintf(reason, sizeof reason, format, words);
     va_end(words);
-    report_line("the graph is not built: %s", reason);
+    line_print("the graph is not built: %s", reason);
 }
 
 void graph_fail_call(const char *expression, hipError_t error) {
@@ -45,8 +46,8 @@ void graph_report_failure(bool of_function, const char *expression, hipError_t e
     if (DOUBT(failed_launch_runs_again, of_function)) {
         const char *name = hip.GetErrorName(error);
         device_clear_error(error);
-        report_line("a function runs without its graph: '%s' failed with '%s'", expression,
-                    name ? name : "<unknown>");
+        line_print("a function runs without its graph: '%s' failed with '%s'", expression,
+                   name ? name : "<unknown>");
     } else {
         report_failure(expression, error, NULL);
     }

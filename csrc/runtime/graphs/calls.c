@@ -327,17 +327,11 @@ static void built_set_device(int32_t device) {
         graph_fail(#name " cannot be in a graph");                                                 \
     }
 #include "../../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 #pragma GCC diagnostic pop
 
 static const mgpu_rt_function refused[ABI_COUNT] = {
 #define MGPU_FN(result, name, params, args, first, last, ...) (mgpu_rt_function) refused_##name,
-#define MGPU_VOID(name, params, args, first, last, ...)                                            \
-    MGPU_FN(void, name, params, args, first, last, __VA_ARGS__)
 #include "../../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 };
 
 static const mgpu_rt_function built[ABI_COUNT] = {

@@ -7,6 +7,7 @@
 #include "graphs/capture.h"
 #include "graphs/graphs.h"
 #include "mgpu.h"
+#include "process/lines.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
@@ -165,7 +166,7 @@ const struct cache function_graph_cache = {.name = "functions with graphs",
 static void refuse(struct replayed *state, const char *name) {
     state->refused = true;
     drop_graphs(state);
-    report_line("'%s' runs without a graph from now on", name);
+    line_print("'%s' runs without a graph from now on", name);
 }
 
 /* ---- arguments ---- */

@@ -8,6 +8,7 @@
 #include "memory/blocks.h"
 #include "memory/registrations.h"
 #include "modules/modules.h"
+#include "process/lines.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
@@ -87,8 +88,8 @@ int graph_begin(bool of_function) {
     }
     const int device = hip_current_device();
     if (!caches_on() || !device_kept(device) || !device_has_caches(device)) {
-        report_line("a graph is not built: %s",
-                    caches_on() ? "its device was reset" : "it needs MGPU_RT_CACHE=on");
+        line_print("a graph is not built: %s",
+                   caches_on() ? "its device was reset" : "it needs MGPU_RT_CACHE=on");
         return -1;
     }
     struct mgpu_rt_graph *graph = calloc(1, sizeof *graph);

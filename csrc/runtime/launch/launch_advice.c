@@ -5,7 +5,6 @@
 #include "driver/report.h"
 #include "modules/image/metadata.h"
 #include "modules/modules.h"
-#include "proof.h"
 #include "shared/caches.h"
 
 #include <pthread.h>
@@ -109,7 +108,7 @@ void launch_report(const char *expression, hipError_t error, const struct launch
     find_kernel(launch->function, &kernel);
     if (launch_is_cut(launch) && is_positive(launch))
         report_failure(expression, error, &cut, SIZES(launch), CUT_SIZES(launch));
-    else if (DOUBT(block_exceeds_its_kernels, kernel.most_threads && threads > kernel.most_threads))
+    else if (kernel.most_threads && threads > kernel.most_threads)
         report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],
                        (long)block[2], (long)kernel.most_threads, kernel.name);
     else if (is_positive(launch) && is_grid_too_large(launch))

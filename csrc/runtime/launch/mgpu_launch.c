@@ -15,7 +15,6 @@
 #include "streams/mgpu_stream.h"
 #include "streams/streams.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -133,11 +132,7 @@ typedef hipError_t launch_function(const struct launch_config *config, hipFuncti
 static launch_function *launch_with;
 
 static void find_launch(void) {
-    void *library = dlopen(hip_path(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-    if (!library)
-        return;
-    *(void **)&launch_with = dlsym(library, "hipDrvLaunchKernelEx");
-    dlclose(library); /* the runtime has this library open */
+    *(void **)&launch_with = hip_symbol("hipDrvLaunchKernelEx");
 }
 
 /* HIP reports version 12.5 for gfx1250, which has clusters, and version 12.0 for gfx1200, which has

@@ -13,6 +13,7 @@
 #include "memory/blocks.h"
 #include "modules/modules_limit.h"
 #include "process/interpreter.h"
+#include "process/lines.h"
 #include "process/mapped.h"
 #include "process/options.h"
 #include "process/own_thread.h"
@@ -56,8 +57,7 @@ enum manager_state manager_state(void) {
 /* Returns true if the program ends, or if all its threads have ended. The kernel then still counts
  * two threads, because a main thread that has ended counts until the process ends. */
 static bool program_is_over(void) {
-    const unsigned long long threads =
-        process_main_has_ended() ? process_field(getpid(), PROCESS_THREADS) : 0;
+    const size_t threads = process_main_has_ended() ? process_threads() : 0;
     return load_acquire(&stopping) || (threads && threads <= 2);
 }
 
@@ -129,7 +129,7 @@ static void print_text(struct table *table) {
     text[sizeof text - 1] = table->text[0] = '\0';
     for (char *line = strsep(&next, "\n"); line; line = strsep(&next, "\n"))
         if (line[0])
-            report_line("%s", line);
+            line_print("%s", line);
 }
 
 /* Waits until a cache has reached its limit again. */
@@ -201,8 +201,7 @@ static const char *reason_against(char python[PATH_MAX]) {
         return "neither make nor pip has recorded one";
     if (spawn_is_adopter())
         return "this process adopts orphans, so that the manager would be its child: run it under "
-               "an "
-               "init of its own, as docker run --init does";
+               "an init of its own, as docker run --init does";
     if (!asked && !spawn_has_init())
         return "process 1 of this container may leave an ended manager as a zombie. If it is an "
                "init, set MGPU_RT_MANAGER=delay=0";

@@ -51,15 +51,6 @@ static bool is_of_other_version(const struct image *image) {
            (version < versions_taken()->first || version > versions_taken()->last);
 }
 
-/* Writes the targets of an image ("gfx906, gfx90a:xnack+"), as far as the bytes show them. */
-static void write_targets(const struct image *image, char targets[TARGETS]) {
-    const char *chip;
-    size_t length;
-    image_bundle_targets(image, targets, TARGETS);
-    if (version_of(image) && metadata_chip(image, &chip, &length) && length < TARGETS)
-        snprintf(targets, TARGETS, "%.*s", (int)length, chip);
-}
-
 /* Returns true if an image fits none of the devices' processors. A generic target stands for
  * several processors. */
 static bool is_for_others(const char *targets, const char *devices) {
@@ -76,7 +67,7 @@ bool image_suits_device(const struct image *image) {
     char targets[TARGETS], devices[TARGETS];
     if (!image->size || cuda_present())
         return false;
-    write_targets(image, targets);
+    metadata_targets(image, targets, sizeof targets);
     device_targets(devices, sizeof devices);
     return targets[0] && devices[0] && !is_for_others(targets, devices) &&
            !is_of_other_version(image);
@@ -106,7 +97,7 @@ void advise_image(const char *expression, hipError_t error, const struct image *
         return;
     }
     if (!load_relaxed(&refused.given)) { /* device_targets starts a thread */
-        write_targets(image, targets);
+        metadata_targets(image, targets, sizeof targets);
         if (!cuda_present())
             device_targets(devices, sizeof devices);
         write_way_out(image, targets, devices, way_out, sizeof way_out);

@@ -9,7 +9,6 @@
 #include "driver/report.h"
 #include "likely.h"
 #include "mgpu.h"
-#include "modules/image/image.h"
 #include "modules/modules.h"
 #include "process/mapped.h"
 #include "process/options.h"
@@ -34,8 +33,10 @@ static struct advice null_module = {
             "ExecutionEngine of LLVM 22 and later, call initialize() before invoke()",
     .leads_to = NULL_FUNCTION,
     .follows = NULL_MODULE};
-static struct advice unknown_kernel = {.text = "module %p has no kernel '%s'; it has %s",
-                                       .leads_to = NULL_FUNCTION};
+static struct advice unknown_kernel = {
+    .text =
+        "module %p has no kernel '%s': `mgpu-rt inspect PROGRAM` lists the kernels of each image",
+    .leads_to = NULL_FUNCTION};
 static struct advice unloaded_module = {
     .text = "the program looked up kernel '%s' in module %p after mgpuModuleUnload",
     .leads_to = NULL_FUNCTION};
@@ -185,16 +186,6 @@ static void report_unloaded(hipModule_t module, const char *name) {
            (void *)module);
 }
 
-static void report_unknown(struct module *module, const char *name, hipError_t error) {
-    char names[512] = "";
-    pthread_mutex_lock(&tables_lock);
-    if (module_is_known(module))
-        image_kernel_names(&module->image, names, sizeof names);
-    pthread_mutex_unlock(&tables_lock);
-    report_failure(expression, error, &unknown_kernel, (void *)module_handle(module), name,
-                   names[0] ? names : "none that could be listed");
-}
-
 /* Asks HIP, and caches the answer if the cache of functions is on. */
 static hipFunction_t ask_function(const struct lookup *lookup) {
     hipFunction_t function = NULL;
@@ -202,7 +193,8 @@ static hipFunction_t ask_function(const struct lookup *lookup) {
     const hipError_t error =
         hip.ModuleGetFunction(&function, module_handle(lookup->module), lookup->name);
     if (error != hipSuccess) {
-        report_unknown(lookup->module, lookup->name, error);
+        report_failure(expression, error, &unknown_kernel, (void *)module_handle(lookup->module),
+                       lookup->name);
     } else if (cache_is_on(CACHE_FUNCTIONS)) {
         stats_miss(CACHE_FUNCTIONS);
         function_insert(lookup, function);

@@ -11,31 +11,14 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* ---- the walk ---- */
-
-struct walk {
-    mapped_visit *visit;
-    void *data;
-};
-
-static int visit_object(struct dl_phdr_info *info, size_t info_size, void *data) {
-    (void)info_size;
-    const struct walk *walk = data;
-    return walk->visit(info, walk->data);
-}
-
-int mapped_walk(mapped_visit *visit, void *data) {
-    struct walk walk = {visit, data};
-    return dl_iterate_phdr(visit_object, &walk);
-}
-
 struct wanted {
     const char *prefix, *but;
     char *path;
     size_t size;
 };
 
-static int compare_name(const struct dl_phdr_info *info, void *data) {
+static int compare_name(struct dl_phdr_info *info, size_t info_size, void *data) {
+    (void)info_size;
     const struct wanted *wanted = data;
     const char *slash = strrchr(info->dlpi_name, '/');
     const char *name = slash ? slash + 1 : info->dlpi_name;
@@ -48,7 +31,7 @@ static int compare_name(const struct dl_phdr_info *info, void *data) {
 
 bool mapped_find(const char *prefix, const char *but, char *path, size_t size) {
     struct wanted wanted = {prefix, but, path, size};
-    return mapped_walk(compare_name, &wanted) == 1;
+    return dl_iterate_phdr(compare_name, &wanted) == 1;
 }
 
 void *mapped_library(const char *prefix, char *path, size_t size) {
@@ -106,7 +89,8 @@ static size_t count_imports(const struct dynamic *dynamic) {
     return dynamic->hash ? dynamic->hash[1] : 0;
 }
 
-static int imports(const struct dl_phdr_info *info, void *data) {
+static int imports(struct dl_phdr_info *info, size_t info_size, void *data) {
+    (void)info_size;
     const char *prefix = data;
     const struct dynamic dynamic = dynamic_of(info);
     const size_t length = strlen(prefix);
@@ -121,7 +105,7 @@ static int imports(const struct dl_phdr_info *info, void *data) {
 }
 
 bool mapped_imports(const char *prefix) {
-    return mapped_walk(imports, (void *)(uintptr_t)prefix) == 1;
+    return dl_iterate_phdr(imports, (void *)(uintptr_t)prefix) == 1;
 }
 
 /* ---- definitions ---- */
@@ -157,7 +141,8 @@ struct definition {
     mapped_code address;
 };
 
-static int defines(const struct dl_phdr_info *info, void *data) {
+static int defines(struct dl_phdr_info *info, size_t info_size, void *data) {
+    (void)info_size;
     struct definition *definition = data;
     const struct dynamic dynamic = dynamic_of(info);
     const ElfW(Sym) *symbol = find_symbol(&dynamic, definition->name);
@@ -170,7 +155,7 @@ static int defines(const struct dl_phdr_info *info, void *data) {
 
 mapped_code mapped_function(const char *name) {
     struct definition definition = {name, NULL};
-    (void)mapped_walk(defines, &definition);
+    (void)dl_iterate_phdr(defines, &definition);
     return definition.address;
 }
 
@@ -204,6 +189,16 @@ static bool folder_above(int levels, char path[PATH_MAX]) {
 bool mapped_beside(const char *name, char *path, size_t size) {
     char folder[PATH_MAX];
     return folder_above(1, folder) && snprintf(path, size, "%s/%s", folder, name) < (int)size;
+}
+
+mapped_code mapped_plugin(const char *name, const char *function) {
+    char path[PATH_MAX];
+    mapped_code found = NULL;
+    void *library =
+        mapped_beside(name, path, sizeof path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (library)
+        *(void **)&found = dlsym(library, function);
+    return found;
 }
 
 bool mapped_home(char *path, size_t size) {
@@ -244,7 +239,8 @@ static struct promises promises_of(const struct dl_phdr_info *info) {
 
 /* Returns 0 if this object does not contain the bytes. Returns 1 if there is a proof that the bytes
  * never change and are never unmapped, and -1 if there is no such proof. */
-static int promise(const struct dl_phdr_info *info, void *data) {
+static int promise(struct dl_phdr_info *info, size_t info_size, void *data) {
+    (void)info_size;
     const struct range *range = data;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
@@ -265,5 +261,5 @@ static int promise(const struct dl_phdr_info *info, void *data) {
  * runs constructors. */
 bool mapped_for_good(const void *data, size_t size) {
     struct range range = {(uintptr_t)data, size};
-    return !runtime_forked && mapped_walk(promise, &range) == 1;
+    return !runtime_forked && dl_iterate_phdr(promise, &range) == 1;
 }

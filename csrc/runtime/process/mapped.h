@@ -1,15 +1,10 @@
-/* Answers questions about the files that the loader has mapped into this process. */
+/* Answers questions about the files that the loader has mapped into this process. Most answers take
+ * a lock of the loader, so a forked child must not ask. */
 #ifndef MGPU_RT_MAPPED_H
 #define MGPU_RT_MAPPED_H
 
-#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-/* Calls `visit` with each object of the process until `visit` returns a value other than 0, and
- * returns that value. Takes a lock of the loader, so it must not be called in a forked child. */
-typedef int mapped_visit(const struct dl_phdr_info *info, void *data);
-int mapped_walk(mapped_visit *visit, void *data);
 
 /* Returns true if the loader has mapped an object whose file name begins with `prefix`. Ignores the
  * object whose path is `but`. Writes the object's path to `path`. */
@@ -35,6 +30,10 @@ unsigned long long mapped_objects(void);
 /* Finds the file of this name in the folder of this library's file. Returns false if the folder is
  * unknown. */
 bool mapped_beside(const char *name, char *path, size_t size);
+
+/* Opens the library of this name in that folder, and returns its only exported function; NULL if
+ * the library cannot be opened. */
+mapped_code mapped_plugin(const char *name, const char *function);
 
 /* Finds the folder three levels above this library's file, without a trailing slash: the root of a
  * checkout, or site-packages of an installed package. Returns false if the folder is unknown. */

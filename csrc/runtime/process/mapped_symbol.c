@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +36,8 @@ static bool covers(const struct dl_phdr_info *info, uintptr_t address) {
     return false;
 }
 
-static int find_object(const struct dl_phdr_info *info, void *data) {
+static int find_object(struct dl_phdr_info *info, size_t info_size, void *data) {
+    (void)info_size;
     struct object *object = data;
     if (!covers(info, object->address))
         return 0;
@@ -126,7 +128,7 @@ static bool read_symbol(int file, struct object *object, char name[MAPPED_SYMBOL
 }
 
 static bool find_symbol(struct object *object, char name[MAPPED_SYMBOL]) {
-    if (runtime_forked || mapped_walk(find_object, object) != 1)
+    if (runtime_forked || dl_iterate_phdr(find_object, object) != 1)
         return false;
     const int error = errno; /* the program's */
     const int file = open(object->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -8,17 +8,11 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-struct options options = {.caches = ALL_CACHES,
-                          .device_number = -1,
-                          .local_ranks = 1,
-                          .module_limit_bytes = (size_t)256 << 20,
-                          .manager_delay_ms = -1,
-                          .stream_limit_count = 32,
-                          .memory_limit_fraction = 0.25};
+struct options options = {.caches = ALL_CACHES, .device_number = -1};
 
 /* Reports an option's senseless value. `problem` says which value the library uses instead. */
 static void complain(const char *variable, const char *value, const char *problem) {
-    line_print("mgpu_rt: %s='%s' %s\n", variable, value, problem);
+    line_print("%s='%s' %s", variable, value, problem);
 }
 
 /* A program may have privileges that its caller lacks (set-uid, AT_SECURE). The caller must not
@@ -46,20 +40,11 @@ static long number(const char *variable, const char *text, long fallback, const 
 static const char default_limit[] = "is not a number from 0 on: the default is used";
 static const char default_device[] = "is not a number from 0 on: HIP's default device is used";
 
+/* Returns the bytes of a unit, an upper or lower case letter; 0 for any other character. */
 static double unit(char letter) {
-    switch (letter) {
-    case 'K':
-    case 'k':
-        return 1 << 10;
-    case 'M':
-    case 'm':
-        return 1 << 20;
-    case 'G':
-    case 'g':
-        return 1 << 30;
-    default:
-        return 0;
-    }
+    static const char units[] = "KkMmGg";
+    const char *found = letter ? strchr(units, letter) : NULL;
+    return found ? (double)(1 << 10 * ((found - units) / 2 + 1)) : 0;
 }
 
 /* Reads a number with a decimal point, in any locale of the program. */
@@ -87,7 +72,7 @@ static bool read_size(const char *text, double *value, bool *in_units) {
 static void read_memory_limit(struct options *out) {
     double value;
     bool in_units;
-    out->memory_limit_bytes = 0;
+    out->memory_limit_bytes = 0; /* the fraction applies */
     out->memory_limit_fraction = 0.25;
     if (!read_size(out->memory_limit, &value, &in_units) ||
         (!in_units && value > 1 && value != (double)(size_t)value))
@@ -103,12 +88,12 @@ static void read_memory_limit(struct options *out) {
 static void read_module_limit(struct options *out) {
     double value;
     bool in_units;
-    out->module_limit_bytes = (size_t)256 << 20;
-    if (read_size(out->module_limit, &value, &in_units))
-        out->module_limit_bytes = (size_t)value;
-    else
+    if (!read_size(out->module_limit, &value, &in_units)) {
         complain("MGPU_RT_MODULE_LIMIT", out->module_limit,
                  "is not a number of bytes such as 64M: 256M is used");
+        value = 256 << 20;
+    }
+    out->module_limit_bytes = (size_t)value;
 }
 
 static bool is_off(const char *value) {
@@ -133,8 +118,8 @@ static bool is_second(const char *variable, const char *value, const char *first
                       const char *second) {
     const bool is = strcmp(value, second) == 0;
     if (!is && strcmp(value, first) != 0)
-        line_print("mgpu_rt: %s='%s' is neither %s nor %s: %s is used\n", variable, value, first,
-                   second, first);
+        line_print("%s='%s' is neither %s nor %s: %s is used", variable, value, first, second,
+                   first);
     return is;
 }
 
@@ -168,21 +153,14 @@ static unsigned read_caches(const char *value) {
     return caches;
 }
 
-static const char markers[] = "markers"; /* a word in MGPU_RT_TRACE, with or without a path */
-
-/* Reads and removes the word before the trace's path. */
-static void read_trace_word(struct options *out) {
-    const size_t length = sizeof markers - 1;
-    if (strncmp(out->trace, markers, length) != 0 ||
-        (out->trace[length] && out->trace[length] != ','))
-        return;
-    out->trace_markers_on = true;
-    out->trace += length + (out->trace[length] == ',');
-}
-
-/* Reads the paths of the statistics and the trace; "" means no output. */
+/* Reads the paths of the statistics and the trace; "" means no output. The word `markers` may
+ * precede the trace's path, or replace it. */
 static void read_outputs(struct options *out) {
-    read_trace_word(out);
+    static const char markers[] = "markers";
+    const size_t word = strcspn(out->trace, ",");
+    out->trace_markers_on = word == sizeof markers - 1 && strncmp(out->trace, markers, word) == 0;
+    if (out->trace_markers_on)
+        out->trace += word + (out->trace[word] == ',');
     if (is_off(out->stats))
         out->stats = "";
     if (strcmp(out->stats, "on") == 0)
@@ -197,29 +175,22 @@ static void read_outputs(struct options *out) {
 
 /* ---- the manager: off; an interpreter; delay=MS; or INTERPRETER,delay=MS ---- */
 
-static const char delay_word[] = "delay=";
-
-/* Finds "delay=MS", the last item in the value of MGPU_RT_MANAGER; returns NULL if the value has no
- * delay. */
-static const char *find_delay(const char *value) {
-    const char *comma = strrchr(value, ',');
-    const char *last = comma ? comma + 1 : value;
-    return strncmp(last, delay_word, sizeof delay_word - 1) == 0 ? last : NULL;
-}
-
 static void read_manager(struct options *out) {
-    const char *delay = find_delay(out->manager);
-    const size_t length = delay ? (size_t)(delay - out->manager) : strlen(out->manager);
-    snprintf(out->python, sizeof out->python, "%.*s", (int)(delay && length ? length - 1 : length),
-             out->manager);
+    static const char word[] = "delay=";
+    const char *comma = strrchr(out->manager, ','), *last = comma ? comma + 1 : out->manager;
+    const char *delay = strncmp(last, word, sizeof word - 1) == 0 ? last + sizeof word - 1 : NULL;
+    const char *end = comma ? comma : last;
+    if (!delay)
+        end = out->manager + strlen(out->manager);
+    snprintf(out->python, sizeof out->python, "%.*s", (int)(end - out->manager), out->manager);
     out->manager_off = is_off(out->python) || getauxval(AT_SECURE);
     if (strcmp(out->python, "on") == 0 || strcmp(out->python, "1") == 0 || is_off(out->python))
         out->python[0] = '\0';
     out->manager_delay_ms = out->policy[0] ? 0 : -1; /* a policy of the user makes all decisions, so
                                                       * the manager starts at the first call */
     if (delay)
-        out->manager_delay_ms = number("MGPU_RT_MANAGER", delay + sizeof delay_word - 1,
-                                       out->manager_delay_ms, default_limit);
+        out->manager_delay_ms =
+            number("MGPU_RT_MANAGER", delay, out->manager_delay_ms, default_limit);
 }
 
 /* ---- launchers ---- */
@@ -227,7 +198,6 @@ static void read_manager(struct options *out) {
 static const char *const launchers[][LAUNCHER_FACTS] = {
 #define LAUNCHER(launcher, ...) {__VA_ARGS__},
 #include "process/launchers.def"
-#undef LAUNCHER
 };
 enum { LAUNCHERS = sizeof launchers / sizeof *launchers };
 
@@ -279,7 +249,6 @@ void options_read(struct options *out) {
 #define OPTION(field, variable, default_value, meaning)                                            \
     out->field = variable_or(variable, default_value);
 #include "process/options.def"
-#undef OPTION
     read_outputs(out);
     read_manager(out);
     out->caches = read_caches(out->cache);

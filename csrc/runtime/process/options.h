@@ -25,7 +25,6 @@ enum { ALL_CACHES = (1 << CACHE_NAMES) - 1 };
 struct options {
 #define OPTION(field, variable, default_value, meaning) const char *field;
 #include "process/options.def"
-#undef OPTION
     unsigned caches; /* a bit for each cache that is on; 0: stock's behaviour, call for call */
     bool verbose_on;
     bool exclusive_on; /* the user declares that no other code calls HIP */

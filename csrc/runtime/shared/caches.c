@@ -51,7 +51,8 @@ void caches_stream_ends(struct stream *stream) {
 }
 
 bool caches_make_room(hipError_t error) {
-    if (!caches_on() || !PROOF(memory_was_short, error == hipErrorOutOfMemory))
+    const bool may_help = caches_on() && PROOF(memory_was_short, error == hipErrorOutOfMemory);
+    if (!may_help)
         return false;
     limit_reached();
     (void)trim(false);

@@ -11,9 +11,6 @@
 #include "sparse/plugin.h"
 #include "streams/mgpu_stream.h"
 
-#include <dlfcn.h>
-#include <limits.h>
-
 static struct advice absent = {
     .text = "libmgpu_rt_sparse.so, which lies beside this library, cannot be opened, so nothing is "
             "computed with sparse matrices: install mgpu_rt again"};
@@ -55,18 +52,13 @@ static void open_plugin(void) {
                                       .caches_are_on = caches_are_on,
                                       .begin = begin_sparse_work,
                                       .end = end_sparse_work};
-    char path[PATH_MAX];
-    sparse_entry *entry = NULL;
     host.cuda = cuda_present();
     if (hip.RuntimeGetVersion(&host.hip_version) != hipSuccess)
         host.hip_version = 0;
     host.hip_path = hip_path();
     host.register_exit = register_exit;
-    void *library = mapped_beside("libmgpu_rt_sparse.so", path, sizeof path)
-                        ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
-                        : NULL;
-    if (library)
-        *(void **)&entry = dlsym(library, "mgpu_rt_sparse");
+    sparse_entry *const entry =
+        (sparse_entry *)mapped_plugin("libmgpu_rt_sparse.so", "mgpu_rt_sparse");
     store_release(&plugin, entry ? entry(&host) : NULL);
 }
 
@@ -93,8 +85,6 @@ static const struct sparse_plugin *plugin_get(void) {
             known->name args;                                                                      \
     }
 #include "../../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 
 static int trim_environments(int device) {
     const struct sparse_plugin *known = load_acquire(&plugin);

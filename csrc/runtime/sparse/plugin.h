@@ -47,11 +47,7 @@ struct sparse_host {
 struct sparse_plugin {
 #define ONLY_SPARSE
 #define MGPU_FN(result, name, params, args, first, last, ...) result(*name) params;
-#define MGPU_VOID(name, params, args, first, last, ...) void(*name) params;
 #include "../../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
-#undef ONLY_SPARSE
     int (*trim)(int device); /* as in struct cache (shared/caches.h) */
     void (*invalidate)(int device);
 };

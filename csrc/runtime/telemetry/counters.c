@@ -13,16 +13,12 @@ __thread const void *call_site __attribute__((tls_model("initial-exec")));
 
 const char *const abi_names[] = {
 #define MGPU_FN(result, name, params, args, first, last, ...) #name,
-#define MGPU_VOID(name, params, args, first, last, ...) #name,
 #include "../../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 };
 
 const char *const hip_names[] = {
 #define HIP_FN(need, name, params, args) "hip" #name,
 #include "driver/hip.def"
-#undef HIP_FN
 };
 
 uint64_t clock_ns(void) {

@@ -15,7 +15,6 @@
 enum hip_index {
 #define HIP_FN(need, name, params, args) HIP_##name,
 #include "driver/hip.def"
-#undef HIP_FN
     HIP_COUNT
 };
 
@@ -189,13 +188,7 @@ struct counts {
 #define ONE(name, type, fields) type name;
 #define MANY(name, type, count, fields) type name[count];
 #define VALUE(name) uint64_t name;
-#define VALUES(name, count) uint64_t name[count];
 #include "telemetry/record.def"
-#undef VALUES
-#undef VALUE
-#undef MANY
-#undef ONE
-#undef RECORD_COUNTS
 } __attribute__((aligned(COUNT_PAGE)));
 
 /* Returns the key of a failure, which combines the function and the error. If the failure belongs

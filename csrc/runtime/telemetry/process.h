@@ -7,10 +7,9 @@
 /* Returns the rank; -1 if no launcher has set a rank. */
 int process_rank(void);
 
-/* Returns a numeric field of a process's /proc/ID/stat; 0 if the field does not exist. `field` must
- * be 4 or larger. */
-enum { PROCESS_THREADS = 20 };
-unsigned long long process_field(long process, int field);
+/* Returns how many threads the process has; 0 if this is unknown. A main thread that has ended
+ * counts. */
+size_t process_threads(void);
 
 /* Returns true if the program's main thread has called pthread_exit. The process then ends when all
  * other threads have ended, so the library's threads must end too. */

@@ -65,12 +65,7 @@ struct trace {
 #define RECORD_TRACE
 #define MANY(name, type, count, fields) type name[count];
 #define VALUE(name) uint64_t name;
-#define VALUES(name, count) uint64_t name[count];
 #include "telemetry/record.def"
-#undef VALUES
-#undef VALUE
-#undef MANY
-#undef RECORD_TRACE
 };
 
 /* NULL if nothing is traced. */

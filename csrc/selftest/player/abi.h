@@ -27,9 +27,6 @@ struct mgpu_elapsed {
 };
 
 #define MGPU_FN(result, name, params, args, first, last, ...) result name params;
-#define MGPU_VOID(name, params, args, first, last, ...) void name params;
 #include "../../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 
 #endif

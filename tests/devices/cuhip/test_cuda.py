@@ -155,15 +155,6 @@ def test_the_compilers_log_is_printed_with_advice(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("custub",))
-def test_a_missing_kernel_is_named_beside_those_that_there_are(mgpu: Mgpu) -> None:
-    stub = CuStub()
-    module = _jit(mgpu, PLAIN)
-    stub.fail("cuModuleGetFunction", 500)
-    assert not mgpu.function(module, "nothing")
-    assert "no kernel 'nothing'; it has 'test_func', 'other'" in mgpu.stderr()
-
-
-@in_child(backends=("custub",))
 def test_a_fatbin_without_globals_is_shared(mgpu: Mgpu) -> None:
     """The library caches a fatbin's module if the fatbin contains a readable cubin without
     globals."""

@@ -173,7 +173,6 @@ static const char *error_name(hipError_t error) {
     case name:                                                                                     \
         return #name;
 #include "../../../csrc/hip_errors.def"
-#undef HIP_ERROR
     }
     return "hipErrorUnknown";
 }

@@ -9,11 +9,11 @@
 static void use(const unsigned char *bytes, size_t size) {
     const struct image image = {
         .bytes = bytes, .size = size, .kind = IMAGE_ELF, .machine = EM_AMDGPU};
-    const char *chip;
-    size_t length;
+    char targets[16];
     (void)metadata_block_limit(&image, "test_func");
-    if (metadata_chip(&image, &chip, &length))
-        HOLDS(chip >= (const char *)bytes && length <= size);
+    (void)metadata_group_memory(&image, "");
+    metadata_targets(&image, targets, sizeof targets);
+    HOLDS(strlen(targets) < sizeof targets);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

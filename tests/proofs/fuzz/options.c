@@ -8,10 +8,8 @@
 static const char *const variables[] = {
 #define OPTION(field, variable, default_value, meaning) variable,
 #include "process/options.def"
-#undef OPTION
 #define LAUNCHER(launcher, ...) __VA_ARGS__,
 #include "process/launchers.def"
-#undef LAUNCHER
 };
 enum { VARIABLES = sizeof variables / sizeof *variables };
 
@@ -30,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     set_variables(text);
     struct options read = {0};
     options_read(&read);
-    HOLDS(read.stream_limit_count >= 0 && read.manager_delay_ms >= 0);
+    HOLDS(read.stream_limit_count >= 0 && read.manager_delay_ms >= -1);
     HOLDS(read.module_limit_bytes < (size_t)1 << 60 && read.memory_limit_bytes < (size_t)1 << 60);
     HOLDS(read.memory_limit_fraction >= 0 && read.memory_limit_fraction <= 1);
     HOLDS(read.device_number >= -1 && read.local_ranks >= 1);

@@ -141,13 +141,6 @@ def _endless(library: bytes) -> bytes:
     return bytes(changed)
 
 
-def names() -> list[bytes]:
-    """Returns inputs of names.c. Each input consists of the reader's number, the size of the buffer
-    for names, and an image."""
-    forum = code_objects()[0]
-    return [b"\0\x10" + forum, b"\2\x10" + _cubin(forum) + b"\0.text.k\0", b"\1\x10" + PTX]
-
-
 def settings() -> list[bytes]:
     """Returns one input for each variable and value, and one input with all lines. Each line begins
     with the variable's letter (options.c)."""
@@ -172,7 +165,6 @@ SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "image": lambda: [*images(), shared_notes(b"\x80")],
     "bundle": files_of_images,
     "metadata": metadata,
-    "names": names,
     "ptx": lambda: [PTX],
     "symbols": symbols,
     "options": settings,

@@ -33,7 +33,7 @@ static size_t file_size;
 static char file_name[64];
 
 /* Reports the input file to `visit`, as if the loader had mapped the file. */
-int mapped_walk(mapped_visit *visit, void *data) {
+int dl_iterate_phdr(int (*visit)(struct dl_phdr_info *, size_t, void *), void *data) {
     static ElfW(Phdr) segments[1 << 16];
     ElfW(Ehdr) header;
     struct dl_phdr_info info = {.dlpi_name = file_name, .dlpi_phdr = segments};
@@ -45,7 +45,7 @@ int mapped_walk(mapped_visit *visit, void *data) {
         return 0;
     info.dlpi_phnum = header.e_phnum;
     memcpy(segments, file_bytes + header.e_phoff, header.e_phnum * sizeof *segments);
-    return visit(&info, data);
+    return visit(&info, sizeof info, data);
 }
 
 static void write_file(void) {

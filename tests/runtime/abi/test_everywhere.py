@@ -19,7 +19,7 @@ MODES = ("wild", "cancelled", "forks", "processes", "exit")
 SETTINGS = {
     "plain": {"MGPU_RT_MANAGER": "off"},
     "manager": AT_ONCE,
-    "recorded": {**AT_ONCE, "MGPU_RT_STATS": "s.%p", "MGPU_RT_TRACE": "t.%p"},
+    "recorded": {**AT_ONCE, "MGPU_RT_TRACE": "t.%p"},
     "early": {"EARLY": "1", "MGPU_RT_MANAGER": "off"},
     "off": {"MGPU_RT_CACHE": "off"},
 }
@@ -84,7 +84,7 @@ def test_two_libraries_in_a_process_share_nothing(tmp_path: Path) -> None:
     (tmp_path / "mgpu_rt").symlink_to(ROOT / "mgpu_rt")
     env = environment(**SETTINGS["recorded"], HIPSTUB_MODE="fast")
     env["MGPU_RT_MANAGER"] = f"{sys.executable},delay=0"
-    env |= {"MGPU_RT_STATS": "same", "MGPU_RT_TRACE": "same"}
+    env |= {"MGPU_RT_TRACE": "same"}
     command = [sys.executable, "-c", TWO, library(), copy]
     done = subprocess.run(
         command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG

@@ -189,7 +189,7 @@ def test_a_host_without_a_main_of_its_own_ends_so_too(end: str) -> None:
 
 # ---- what is counted ----
 
-COUNTED = {"policies": ("builtin",), "MGPU_RT_STATS": "stats.json", "MGPU_RT_TRACE": "trace.json"}
+COUNTED = {"policies": ("builtin",), "MGPU_RT_TRACE": "trace.json"}
 INVALID = "hipErrorInvalidValue"
 
 

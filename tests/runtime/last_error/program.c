@@ -29,10 +29,7 @@ struct row { /* a memref of rank 1 */
 
 /* The runtime's functions; NULL if the runtime lacks one. */
 #define MGPU_FN(result, name, params, args, first, last, ...) static result(*name) params;
-#define MGPU_VOID(name, params, args, first, last, ...) static void(*name) params;
 #include "../../../csrc/abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 
 static const char *current, *folder, *pending;
 static void *hip;
@@ -215,10 +212,7 @@ static void open_runtime(const char *path) {
         give_up(path);
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     *(void **)&name = dlsym(runtime, #name);
-#define MGPU_VOID(name, params, args, first, last, ...) *(void **)&name = dlsym(runtime, #name);
 #include "../../../csrc/abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
 }
 
 int main(int argc, char **argv) {

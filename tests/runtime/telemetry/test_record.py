@@ -159,12 +159,11 @@ def names(folder: Path) -> list[str]:
 def test_a_recording_has_all_that_was_counted(
     how: str, status: int, program: Path, tmp_path: Path
 ) -> None:
-    """One file has both names, and contains the statistics and the trace."""
-    done = run(program, tmp_path, how, MGPU_RT_STATS="stats.json", MGPU_RT_TRACE="trace.json")
+    """One file contains the statistics and the trace."""
+    done = run(program, tmp_path, how, MGPU_RT_STATS="trace.json", MGPU_RT_TRACE="trace.json")
     assert (done.returncode, done.stderr) == (status, "")
-    assert names(tmp_path) == ["stats.json", "trace.json"]
-    assert (tmp_path / "stats.json").samefile(tmp_path / "trace.json")
-    stats = recordings.stats(tmp_path / "stats.json")
+    assert names(tmp_path) == ["trace.json"]
+    stats = recordings.stats(tmp_path / "trace.json")
     assert made(stats) == CALLS
     assert stats["process"]["ended"] == ("unfinished" if how in CUT_OFF else "exit")
     assert stats["process"]["program"] == "recorded"
@@ -217,9 +216,9 @@ def test_copies_are_counted_by_direction(program: Path, tmp_path: Path) -> None:
 def test_a_child_of_a_process_that_has_started_hip_has_no_recording(
     program: Path, tmp_path: Path
 ) -> None:
-    run(program, tmp_path, "fork", MGPU_RT_STATS="1,stats.json", MGPU_RT_TRACE="trace")
-    assert names(tmp_path) == ["stats.json", "trace"]
-    assert made(recordings.stats(tmp_path / "stats.json")) == CALLS
+    run(program, tmp_path, "fork", MGPU_RT_STATS="1", MGPU_RT_TRACE="trace")
+    assert names(tmp_path) == ["trace"]
+    assert made(recordings.stats(tmp_path / "trace")) == CALLS
 
 
 FORK_FIRST = """
@@ -333,12 +332,13 @@ def test_each_unwritable_path_is_named_in_one_line(program: Path, tmp_path: Path
             )
 
 
-def test_a_second_name_that_cannot_be_written_is_named(program: Path, tmp_path: Path) -> None:
-    done = run(program, tmp_path, MGPU_RT_STATS="/nowhere/s", MGPU_RT_TRACE="t")
+def test_a_trace_contains_the_statistics(program: Path, tmp_path: Path) -> None:
+    done = run(program, tmp_path, MGPU_RT_STATS="stats", MGPU_RT_TRACE="trace")
     assert done.stderr == (
-        "mgpu_rt: MGPU_RT_STATS: cannot write '/nowhere/s': No such file or directory\n"
+        "mgpu_rt: MGPU_RT_STATS: the statistics are in the recording that MGPU_RT_TRACE names\n"
     )
-    assert made(recordings.stats(tmp_path / "t")) == CALLS
+    assert names(tmp_path) == ["trace"]
+    assert made(recordings.stats(tmp_path / "trace")) == CALLS
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
@@ -412,7 +412,7 @@ def test_few_file_descriptors_are_enough(descriptors: int, program: Path, tmp_pa
     limit = (descriptors, descriptors)
     done = subprocess.run(
         [program],
-        env=environment(MGPU_RT_STATS="s", MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off"),
+        env=environment(MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off"),
         cwd=tmp_path,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limit),
         capture_output=True,
@@ -420,7 +420,7 @@ def test_few_file_descriptors_are_enough(descriptors: int, program: Path, tmp_pa
         timeout=HANG,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert names(tmp_path) == ["s", "t"]
+    assert names(tmp_path) == ["t"]
 
 
 def test_a_name_may_have_the_longest_length(program: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
  *
  * If an entry cannot be read, the library does not cache the module. */
 #include "modules/image/formats.h"
-#include "process/lines.h"
 #include "proof.h"
 
 #include <string.h>
@@ -193,25 +192,4 @@ void image_describe_fatbin(struct image *image, struct view *view) {
         return;
     image->size = size;
     image->head = sizeof header;
-}
-
-/* ---- for messages ---- */
-
-char *image_bundle_targets(const struct image *image, char *text, size_t size) {
-    size_t at = BUNDLE_HEAD;
-    text[0] = '\0';
-    if (image->kind != IMAGE_BUNDLE || image->size == 0)
-        return text;
-    for (uint64_t count = count_of(image->bytes); count > 0; count--) {
-        const struct bundle_entry entry = bundle_entry_at(image->bytes, at);
-        const char *name = (const char *)image->bytes + at + sizeof entry;
-        const char *dashes = memmem(name, entry.name_size, "--", 2);
-        at += sizeof entry + entry.name_size;
-        if (!dashes || dashes + 2 == name + entry.name_size)
-            continue; /* the host's entry has no target */
-        const int length = (int)(name + entry.name_size - (dashes + 2));
-        if (!text_append(text, size, "%s%.*s", text[0] ? ", " : "", length, dashes + 2))
-            break;
-    }
-    return text;
 }

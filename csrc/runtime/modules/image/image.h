@@ -61,12 +61,4 @@ static inline bool image_lies_at(const struct image *image, const void *data) {
 /* Returns the image's kind as text for messages, such as "an NVIDIA cubin". */
 const char *image_kind_text(const struct image *image);
 
-/* Writes the names of an image's kernels, separated by ", ", into at most `size` bytes including
- * the 0. Returns `text`. */
-char *image_kernel_names(const struct image *image, char *text, size_t size);
-
-/* Writes a list of the targets, such as "gfx90a:xnack+", for which an offload bundle has entries.
- */
-char *image_bundle_targets(const struct image *image, char *text, size_t size);
-
 #endif

@@ -16,9 +16,8 @@ uint64_t metadata_block_limit(const struct image *image, const char *kernel);
  * launch; 0 if the number is unknown, too. */
 uint64_t metadata_group_memory(const struct image *image, const char *kernel);
 
-/* Reads the chip of a code object ("gfx90a:xnack+") from its bytes; returns false if the chip is
- * unknown.
- */
-bool metadata_chip(const struct image *image, const char **chip, size_t *length);
+/* Writes the targets ("gfx906, gfx90a:xnack+") of a code object or of the entries of a bundle, each
+ * once, as far as the bytes show them. */
+void metadata_targets(const struct image *image, char *text, size_t size);
 
 #endif

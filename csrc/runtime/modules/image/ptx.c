@@ -3,10 +3,6 @@
 #include <ctype.h>
 #include <string.h>
 
-static bool is_space(char c) {
-    return isspace((unsigned char)c) != 0;
-}
-
 static bool is_of_word(char c) {
     return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
 }
@@ -28,27 +24,4 @@ bool ptx_has(const char *text, const char *directive) {
         if (!is_of_word(at[length]) && !is_instructions(text, at))
             return true;
     return false;
-}
-
-/* Finds a directive that is a separate word: a name may also contain the text `.entry`. */
-static const char *find_directive(const char *text, const char *directive) {
-    const size_t length = strlen(directive);
-    for (const char *at = strstr(text, directive); at; at = strstr(at + length, directive))
-        if ((at == text || is_space(at[-1]) || at[-1] == ';' || at[-1] == '}') &&
-            is_space(at[length]))
-            return at;
-    return NULL;
-}
-
-const char *ptx_next_kernel(const char **position, int *length) {
-    const char *name = find_directive(*position, ".entry");
-    if (!name)
-        return NULL;
-    name += strlen(".entry");
-    while (is_space(*name))
-        name++;
-    const size_t count = strcspn(name, " \t\r\n(;{");
-    *length = (int)count;
-    *position = name + count;
-    return name;
 }

@@ -37,11 +37,9 @@ static void note_call(enum hip_index function, uint64_t begin, hipError_t error)
         return error;                                                                              \
     }
 #include "driver/hip.def"
-#undef HIP_FN
 
 void driver_calls_watch(void) {
     hip_untimed = hip;
 #define HIP_FN(need, name, params, args) hip.name = timed_##name;
 #include "driver/hip.def"
-#undef HIP_FN
 }

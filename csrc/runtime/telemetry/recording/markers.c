@@ -46,9 +46,9 @@ void markers_open(void) {
     store_relaxed(&pop, end);
     store_release(&push, found);
     if (!found && !exchange_relaxed(&said, true))
-        line_print("mgpu_rt: MGPU_RT_TRACE=markers: there is no libroctx64.so or "
+        line_print("MGPU_RT_TRACE=markers: there is no libroctx64.so or "
                    "librocprofiler-sdk-roctx.so: install ROCm's, or add their folder to "
-                   "LD_LIBRARY_PATH\n");
+                   "LD_LIBRARY_PATH");
 }
 
 const char *marker_text(const struct kernel_name *kernel, char text[MARKER_TEXT]) {

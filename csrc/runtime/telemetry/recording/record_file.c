@@ -15,7 +15,7 @@
 enum { PATH = 4096 };
 
 static void cannot_write(const char *variable, const char *path, const char *why) {
-    line_print("mgpu_rt: %s: cannot write '%s': %s\n", variable, path, why);
+    line_print("%s: cannot write '%s': %s", variable, path, why);
 }
 
 /* ---- the name of a file ---- */
@@ -58,41 +58,31 @@ static bool choose(char path[PATH], const char *pattern, long attempt) {
 
 /* ---- the file ---- */
 
-typedef int make_file(const char *path, const char *from);
-
-static int create(const char *path, const char *from) {
-    (void)from;
-    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-}
-
-static int link_to(const char *path, const char *from) {
-    return link(from, path);
-}
-
-/* Calls `make` with the first name that is free, and stores the name. Returns -1 if it fails, after
- * a line that says why. */
-static int take_name(char path[PATH], const char *variable, const char *pattern, make_file *make,
-                     const char *from) {
+/* Creates a file with the first name that is free, and stores the name. Returns -1 if it fails,
+ * after a line that says why. */
+static int create(char path[PATH], const char *variable, const char *pattern) {
     enum { MOST = 1000 };
     static char first[PATH];
     struct stat found;
-    int result = -1;
+    int file = -1;
     (void)choose(first, pattern, 0);
     for (long attempt = 0; attempt < MOST; attempt++) {
         errno = ENAMETOOLONG;
-        result = choose(path, pattern, attempt) ? make(path, from) : -1;
-        if (result >= 0 || errno != EEXIST)
+        file = choose(path, pattern, attempt)
+                   ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
+                   : -1;
+        if (file >= 0 || errno != EEXIST)
             break;
         if (attempt == 0 && lstat(path, &found) == 0 && !S_ISREG(found.st_mode)) {
             cannot_write(variable, path, "it exists and is not a file: name a new file");
             return -1;
         }
     }
-    if (result < 0)
+    if (file < 0)
         cannot_write(variable, path, strerror(errno));
     else if (strcmp(first, path) != 0)
-        line_print("mgpu_rt: %s: '%s' exists, so '%s' gets the recording\n", variable, first, path);
-    return result;
+        line_print("%s: '%s' exists, so '%s' gets the recording", variable, first, path);
+    return file;
 }
 
 /* Allocates the file's blocks and maps them; returns MAP_FAILED and sets errno on failure. A file
@@ -114,20 +104,18 @@ static bool replace(void *content, void *pages, size_t part) {
     return mremap(pages, part, part, MREMAP_MAYMOVE | MREMAP_FIXED, content) == content;
 }
 
-void *record_file(const struct record_names *names, void *content, size_t part, size_t size) {
-    static char path[PATH], second[PATH];
-    const int file = take_name(path, names->variables[0], names->patterns[0], create, NULL);
+void *record_file(const char *variable, const char *pattern, void *content, size_t part,
+                  size_t size) {
+    static char path[PATH];
+    const int file = create(path, variable, pattern);
     if (file < 0)
         return NULL;
     char *const pages = allocate_file(file, size);
     const bool is_mapped = pages != MAP_FAILED && replace(content, pages, part);
     close(file);
-    if (!is_mapped) {
-        cannot_write(names->variables[0], path, strerror(errno));
-        unlink(path);
-        return NULL;
-    }
-    if (names->count > 1)
-        (void)take_name(second, names->variables[1], names->patterns[1], link_to, path);
-    return pages + part;
+    if (is_mapped)
+        return pages + part;
+    cannot_write(variable, path, strerror(errno));
+    unlink(path);
+    return NULL;
 }

@@ -6,22 +6,16 @@
 
 #include <stddef.h>
 
-/* The names of one file: patterns, and the options that contain them. */
-struct record_names {
-    const char *variables[2], *patterns[2];
-    int count;
-};
-
 /* Creates a new file of `size` bytes (whole pages), with mode 0600, which only this process records
  * in. The file's blocks are allocated on the disk. The first `part` bytes of the file get a copy of
  * the pages at `content`, and replace these pages. Returns the pages of the rest.
  *
  * A pattern names the file: %p is the process id, and %r the rank; a rank that neither names is
- * inserted. If the name is taken, the process id is inserted, and a line names the file. The second
- * pattern names a link to the file.
+ * inserted. If the name is taken, the process id is inserted, and a line names the file.
  *
- * If the file cannot be made, returns NULL after one line that says why. The caller holds
- * start_lock. */
-void *record_file(const struct record_names *names, void *content, size_t part, size_t size);
+ * If the file cannot be made, returns NULL after one line that says why. `variable` is the option
+ * that contains the pattern. The caller holds start_lock. */
+void *record_file(const char *variable, const char *pattern, void *content, size_t part,
+                  size_t size);
 
 #endif

@@ -16,16 +16,11 @@ struct column {
 };
 
 /* The type of a table's rows, the table's place in the recording, and the number of its rows. */
-#define ONE(name, type, fields) MANY(name, type, 1, fields)
-#define VALUE(name) VALUES(name, 1)
-#define VALUES(name, count) MANY(name, uint64_t, count, )
 #define MANY(name, type, count, fields)                                                            \
     typedef type row_##name;                                                                       \
     enum { base_##name = offsetof(struct counts, name), rows_##name = (count) };
 #define RECORD_COUNTS
 #include "telemetry/record.def"
-#undef RECORD_COUNTS
-#undef MANY
 #define MANY(name, type, count, fields)                                                            \
     typedef type row_##name;                                                                       \
     enum {                                                                                         \
@@ -34,10 +29,6 @@ struct column {
     };
 #define RECORD_TRACE
 #include "telemetry/record.def"
-#undef RECORD_TRACE
-#undef MANY
-#undef VALUES
-#undef ONE
 
 #define KIND(type) _Generic((type)0, char: 't', int64_t: 'i', default: 'u')
 #define COLUMN(table, type, name, length)                                                          \
@@ -48,7 +39,6 @@ struct column {
      (uint64_t)base_##table + offsetof(row_##table, name),                                         \
      sizeof(row_##table),                                                                          \
      rows_##table},
-#define ONE(name, type, fields) fields(COLUMN, name)
 #define MANY(name, type, count, fields) fields(COLUMN, name)
 #define VALUES(name, count)                                                                        \
     {#name, "value", 'u', sizeof(uint64_t), base_##name, sizeof(uint64_t), count},
@@ -57,8 +47,6 @@ static const struct column columns[] = {
 #define RECORD_COUNTS
 #define RECORD_TRACE
 #include "telemetry/record.def"
-#undef RECORD_TRACE
-#undef RECORD_COUNTS
 };
 
 /* ---- the names of a table's rows, and of the values of a field ---- */
@@ -66,7 +54,6 @@ static const struct column columns[] = {
 static const char *const errors[] = {
 #define HIP_ERROR(number, name) #number " " #name,
 #include "../../../hip_errors.def"
-#undef HIP_ERROR
 };
 static const char *const cache_names[CACHE_COUNT] = {[CACHE_MODULES] = "modules",
                                                      [CACHE_FUNCTIONS] = "functions",

@@ -6,6 +6,7 @@
 #include "manager/manager.h"
 #include "memory/blocks.h"
 #include "modules/mgpu_module.h"
+#include "process/lines.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "shared/ranges.h"
@@ -334,25 +335,23 @@ static bool wants_table(void) {
     return strcmp(options.stats, "1") == 0 || strncmp(options.stats, "1,", 2) == 0;
 }
 
-/* Adds a name to the recording's names. The path /dev/null asks for counts without a file. */
-static void add_name(struct record_names *names, const char *variable, const char *path) {
-    if (!path[0] || strcmp(path, "/dev/null") == 0 ||
-        (names->count && strcmp(names->patterns[0], path) == 0))
-        return;
-    names->variables[names->count] = variable;
-    names->patterns[names->count++] = path;
+/* The path /dev/null asks for counts without a file. */
+static bool names_file(const char *path) {
+    return path[0] && strcmp(path, "/dev/null") != 0;
 }
 
 /* Returns new pages for the trace, after the counters have got the recording's pages. Returns NULL
  * if there is no recording. */
 static void *recording_pages(size_t trace) {
     const char *stats = wants_table() ? options.stats + (options.stats[1] ? 2 : 1) : options.stats;
-    struct record_names names = {.count = 0};
-    add_name(&names, "MGPU_RT_TRACE", options.trace);
-    add_name(&names, "MGPU_RT_STATS", stats);
-    if (names.count) {
+    const bool is_traced = names_file(options.trace);
+    if (is_traced && names_file(stats) && strcmp(stats, options.trace) != 0)
+        line_print("MGPU_RT_STATS: the statistics are in the recording that MGPU_RT_TRACE names");
+    if (is_traced || names_file(stats)) {
         record_head(counts.head, sizeof counts + trace);
-        return record_file(&names, &counts, sizeof counts, sizeof counts + trace);
+        return record_file(is_traced ? "MGPU_RT_TRACE" : "MGPU_RT_STATS",
+                           is_traced ? options.trace : stats, &counts, sizeof counts,
+                           sizeof counts + trace);
     }
     void *pages = trace ? mmap(NULL, trace, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)

@@ -3,7 +3,7 @@
 #include "telemetry/recording/statistics.h"
 #include "driver/hip.h"
 #include "mgpu.h"
-#include "process/printable.h"
+#include "process/lines.h"
 #include "telemetry/counters.h"
 #include "telemetry/recording/markers.h"
 
@@ -38,13 +38,6 @@ static void add_row(struct rows *table, const char *name, const struct counter *
 
 static const char rule[] = "------ ----------- ----------- --------- --------------------\n";
 
-/* An image may contain kernel names that control a terminal. */
-static void print_row_name(FILE *out, const char *name) {
-    while (*name)
-        fputc(next_printable(&name), out);
-    fputc('\n', out);
-}
-
 /* Prints a table with the columns of `ltrace -c`, and then removes all rows from `table`. */
 static void print_table(FILE *out, const char *title, const char *what, struct rows *table) {
     struct counter total = {0, 0};
@@ -57,10 +50,9 @@ static void print_table(FILE *out, const char *title, const char *what, struct r
     for (size_t i = 0; i < table->count; i++) {
         const struct row *row = &table->rows[i];
         const double time = (double)row->counter.nanoseconds;
-        fprintf(out, "%6.2f %11.6f %11.2f %9" PRIu64 " ",
+        fprintf(out, "%6.2f %11.6f %11.2f %9" PRIu64 " %s\n",
                 total.nanoseconds ? 100 * time / (double)total.nanoseconds : 0.0, time / 1e9,
-                time / 1e3 / (double)row->counter.calls, row->counter.calls);
-        print_row_name(out, row->name);
+                time / 1e3 / (double)row->counter.calls, row->counter.calls, row->name);
     }
     fprintf(out, "%s100.00 %11.6f %11s %9" PRIu64 " total\n", rule, (double)total.nanoseconds / 1e9,
             "", total.calls);
@@ -144,13 +136,17 @@ static void print_start(FILE *out) {
         fprintf(out, "mgpu_rt: calls of HIP by other code: %s\n", counts.start.other_calls);
 }
 
-/* If another kernel has the same name, the gpu.module precedes the name. */
+/* Writes a kernel's name. If another kernel has the same name, the gpu.module precedes the name. */
 static const char *kernel_label(size_t row, char text[MARKER_TEXT]) {
-    const struct kernel_name *kernel = &counts.kernel_names[row];
+    struct kernel_name kernel = counts.kernel_names[row];
+    size_t alike = 0;
     for (size_t i = 0; i < KERNELS; i++)
-        if (i != row && strcmp(counts.kernel_names[i].name, kernel->name) == 0)
-            return marker_text(kernel, text);
-    return kernel->name;
+        alike += strcmp(counts.kernel_names[i].name, kernel.name) == 0;
+    if (alike == 1)
+        kernel.module[0] = '\0';
+    (void)marker_text(&kernel, text);
+    line_clean(text); /* an image may contain names that control a terminal */
+    return text;
 }
 
 void statistics_print_tables(FILE *out) {

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bench import records
-from bench.measure import calls, graphs, in_python, models, objects, programs, threads
+from bench.measure import calls, graphs, in_python, models, programs, threads
 from bench.models.zoo import MODELS
 from bench.setup import build, device, native, pack
 from bench.setup import models as prepared
@@ -33,7 +33,6 @@ WHERE = {
     "models": ("softgpu", "cuda", "hip"),
     "graphs": device.NAMES,
     "in_python": device.NAMES,
-    "objects": ("stub",),
 }
 SECONDS_BETWEEN_LINES = 5.0  # between lines of progress
 
@@ -54,7 +53,6 @@ class Request:
 
 def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result]:
     count, llvm = asked.of(on), asked.llvm_runtime
-    few = max(count // 4, 3)  # for benchmarks whose repetitions are processes that start the driver
     return {
         "calls": lambda step: calls.run(20 * count, step),
         "threads": lambda step: threads.run(on, count, asked.threads, step),
@@ -62,7 +60,6 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
         "models": lambda step: models.run(on, count if on.real else 3, llvm, step, asked.models),
         "graphs": lambda step: graphs.run(on, count if on.real else 3, llvm, step, asked.models),
         "in_python": lambda step: in_python.run(on, count, step),
-        "objects": lambda step: objects.run(on, few, step),
     }[name]
 
 
@@ -167,21 +164,19 @@ def main(
         output.write(results, found, written, before)
     output.show_summary(results, console)
     if results:
-        console.print(f"written to {written}; python -m bench plot {written} draws it")
+        console.print(f"written to {written}")
     sys.exit(1 if broken else 0)
 
 
 @main.command()
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-def plot(results: tuple[Path, ...]) -> None:
-    """Draw the plots of RESULTS (JSON) as PNG files in the same folder."""
+@click.argument("results", type=click.Path(path_type=Path, exists=True))
+def plot(results: Path) -> None:
+    """Draw README's picture from RESULTS (JSON), as a PNG file in the same folder."""
     try:
-        from bench.show import plots
+        from bench.show.plot import draw
     except ImportError as error:
         raise click.ClickException(f"{error}: pip install '.[bench]'") from None
-    for path in results:
-        for drawn in plots.draw(records.load(path), path):
-            print(drawn)
+    print(draw(records.load(results), results) or "no graphs were measured on a device")
 
 
 @main.command()

@@ -108,25 +108,18 @@ static const char *find_target(const char *properties, size_t size) {
 }
 
 static void print_device(int device) {
-    enum {
-        KERNEL_EXEC_TIMEOUT = 18
-    }; /* 1 if the driver limits a kernel's run time (since HIP 5) */
     static char properties[1 << 16];
-    char name[256] = "", bus[64] = "", capability[32];
-    int major = 0, minor = 0, watched = 0;
+    char name[256] = "", capability[32];
+    int major = 0, minor = 0;
     memset(properties, 0, sizeof properties);
     HIP(GetDeviceProperties, (void *, int), properties, device);
     HIP(DeviceGetName, (char *, int, int), name, sizeof name, device);
-    HIP(DeviceGetPCIBusId, (char *, int, int), bus, sizeof bus, device);
     HIP(DeviceComputeCapability, (int *, int *, int), &major, &minor, device);
-    HIP(DeviceGetAttribute, (int *, int, int), &watched, KERNEL_EXEC_TIMEOUT, device);
     snprintf(capability, sizeof capability, major ? "sm_%d%d" : "", major, minor);
     const char *target = find_target(properties, sizeof properties - 256);
     properties[255] = '\0';
     putchar('{');
     print_text("name", *name ? name : *properties ? properties : "without a name");
-    printf(", \"watched\": %d, ", watched);
-    print_text("bus", bus);
     fputs(", ", stdout);
     print_text("target", target ? target : capability);
     putchar('}');

@@ -12,7 +12,6 @@
     with mgpu_rt.graph() as graph:     # what is called becomes a graph; graph.replay()
     with mgpu_rt.intercept(MyHook()):  # calls are looked at, or answered, in Python
     mgpu_rt.stats()["cache"]           # misses and evictions so far; hits, if asked for
-    mgpu_rt.memory_history()           # who holds what at the peak
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
     mgpu_rt.load()                     # the library in this process, with all its functions
 
@@ -61,7 +60,6 @@ __all__ = [
     "library_path",
     "load",
     "lower",
-    "memory_history",
     "stats",
     "to_device",
     "use_stream",
@@ -147,13 +145,6 @@ def empty_cache() -> int:
     Returns the number of released objects. Loads the library if necessary, as `load` does.
     """
     return load().empty_cache()
-
-
-def memory_history() -> str:
-    """Returns a table of the device memory at its peak, grouped by the code that allocated it.
-    Requires that MGPU_RT_TRACE was set before the first call. Loads the library if necessary, as
-    `load` does."""
-    return load().memory_history()
 
 
 def stats() -> "dict[str, Any]":

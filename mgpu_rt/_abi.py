@@ -1,13 +1,10 @@
-"""Reads the mgpu* ABI from csrc/abi.def, which declares each function once.
-
-Generates the cffi declarations, and the table in docs/abi.md.
-"""
+"""Reads the mgpu* ABI from csrc/abi.def, which declares each function once, and generates the
+declarations for cffi."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from mgpu_rt import _layout
 
@@ -69,31 +66,6 @@ int mgpu_rt_epoch_lasts(unsigned long long epoch);
 """
 
 
-#: Maps each function that no LLVM release calls to the compiler that calls the function.
-FORKS = {
-    "mgpuModuleGetGlobal": "a compiler for OpenMP",
-    "mgpuModuleOccupancyMaxActiveBlocks": "FlyDSL",
-    "mgpuEventElapsedTime": "mlir-air and others",
-    "mgpuTraceBufferRead": "FlyDSL",
-    "mgpuTraceBufferClear": "FlyDSL",
-}
-
-_NVIDIA = "NVIDIA's driver; on AMD an error"
-
-#: Maps the first words of a section's comment in abi.def to the vendor library that serves the
-#: section's functions. HIP serves all other sections.
-_SECTIONS = {
-    "Tensor maps": _NVIDIA,
-    "Sparse matrices": "hipSPARSE or cuSPARSE",
-}
-
-#: Functions that other runtimes have and this library lacks, with the reason.
-LEFT_OUT = {
-    "mgpu*SparseLt*, mgpuCusparseLtCreate2To4SpMat": "2:4 sparse matrices, on NVIDIA only",
-    "flydslAot*, flydslRuntimeTakeError": "FlyDSL links them from an archive of its own",
-}
-
-
 @dataclass(frozen=True)
 class Function:
     """One function of the ABI."""
@@ -103,30 +75,12 @@ class Function:
     params: str
     first_llvm: int
     last_llvm: int
-    served_by: str
-
-    @property
-    def emitted_by(self) -> str:
-        """Returns the LLVM releases, or the other compiler, whose programs call the function."""
-        return FORKS.get(self.name) or f"LLVM {self.first_llvm}–{self.last_llvm}"
 
     @property
     def prototype(self) -> str:
         """Returns the function's C declaration, without the semicolon."""
         space = "" if self.result.endswith("*") else " "
         return f"{self.result}{space}{self.name}({self.params})"
-
-
-def _served_by(text: str, match: re.Match[str]) -> str:
-    """Returns the vendor library that serves a function. For most functions the comment above the
-    function's section determines the library."""
-    if match["name"] == "mgpuModuleLoadJIT":
-        return _NVIDIA
-    section = re.findall(r"^/\* (.*)", text[: match.start()], re.MULTILINE)[-1:]
-    found = [
-        by for beginning, by in _SECTIONS.items() if section and section[0].startswith(beginning)
-    ]
-    return found[0] if found else "HIP"
 
 
 def parse(text: str) -> list[Function]:
@@ -138,7 +92,6 @@ def parse(text: str) -> list[Function]:
             match["params"],
             int(match["first"]),
             int(match["last"]),
-            _served_by(text, match),
         )
         for match in _LINE.finditer(text)
     ]
@@ -148,35 +101,12 @@ def parse(text: str) -> list[Function]:
     return functions
 
 
-def functions(definition: Path | None = None) -> list[Function]:
-    """Returns the functions in the order of `definition`, by default the abi.def of this checkout
-    or package."""
-    path = definition or _layout.table("abi.def")
-    return parse(path.read_text(encoding="utf-8"))
+def functions() -> list[Function]:
+    """Returns the functions in the order of this checkout's or package's abi.def."""
+    return parse(_layout.table("abi.def").read_text(encoding="utf-8"))
 
 
-def cdef(definition: Path | None = None) -> str:
+def cdef() -> str:
     """Returns declarations of all the library's exports, for cffi's FFI.cdef."""
-    lines = [f"{function.prototype};" for function in functions(definition)]
+    lines = [f"{function.prototype};" for function in functions()]
     return TYPES + "\n".join(lines) + EXTENSIONS + PRIVATE
-
-
-def markdown() -> str:
-    """Returns the ABI as a table for docs/abi.md."""
-    rows = [
-        f"| `{function.name}` | {function.emitted_by} | {function.served_by} "
-        f"| `{function.result} ({function.params})` |"
-        for function in functions()
-    ]
-    head = ["| function | called by | served by | signature |", "|---|---|---|---|"]
-    return "\n".join([*head, *rows]) + "\n"
-
-
-def left_out() -> str:
-    """Returns a table of functions that other compilers emit and this library lacks."""
-    rows = [f"| `{names}` | {why} |" for names, why in LEFT_OUT.items()]
-    return "\n".join(["| left out | why |", "|---|---|", *rows]) + "\n"
-
-
-if __name__ == "__main__":
-    print(markdown() + "\n" + left_out(), end="")

@@ -1,4 +1,4 @@
-"""The user's folders for data and for caches. The user may have no home, or the process may be
+"""The user's folder for caches. The user may have no home, or the process may be
 unable to enter the home, as under `docker --user` and `sudo -u`."""
 
 from __future__ import annotations
@@ -14,24 +14,14 @@ def _home() -> Path | None:
     return Path(home) if os.path.isabs(home) else None
 
 
-def _folder(variable: str, below_home: str) -> Path | None:
-    """Returns the folder that an environment variable of XDG names, or the folder's default below
-    the home. As XDG prescribes, ignores a variable with a relative path."""
-    named = os.environ.get(variable, "")
+def cache() -> Path | None:
+    """Returns the folder for this package's cache; None if the user has no home. As XDG prescribes,
+    ignores a variable with a relative path."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(named):
         return Path(named, "mgpu_rt")
     home = _home()
-    return home and home / below_home / "mgpu_rt"
-
-
-def data() -> Path | None:
-    """Returns the folder for this package's data; None if the user has no home."""
-    return _folder("XDG_DATA_HOME", ".local/share")
-
-
-def cache() -> Path | None:
-    """Returns the folder for this package's cache; None if the user has no home."""
-    return _folder("XDG_CACHE_HOME", ".cache")
+    return home and home / ".cache" / "mgpu_rt"
 
 
 def make(folder: Path | None) -> Path:
@@ -39,6 +29,6 @@ def make(folder: Path | None) -> Path:
     home = _home()
     if folder is None or (home and home in folder.parents and not home.exists()):
         path = str(home) if home else "~"
-        raise FileNotFoundError(errno.ENOENT, "there is no home: set HOME or XDG_DATA_HOME", path)
+        raise FileNotFoundError(errno.ENOENT, "there is no home: set HOME or XDG_CACHE_HOME", path)
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from mgpu_rt import _abi, _layout, _memory_table, _record, _record_json
+from mgpu_rt import _abi, _layout, _record, _record_json
 from mgpu_rt._errors import HipError
 
 
@@ -175,17 +175,6 @@ class RuntimeLibrary:
             # The library must not call Python after the interpreter has ended.
             atexit.register(self.native.mgpu_rt_on_out_of_memory, self.ffi.NULL)
         self.native.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
-
-    def memory_history(self) -> str:
-        """Returns a table of the places in the program that had allocated memory when the program's
-        device memory peaked. For each place, the table shows the bytes and the blocks.
-
-        A place is the return address of a call of mgpuMemAlloc. For each place, the table shows the
-        function, the file, and the offset in the file for addr2line. For JIT-compiled code the
-        table shows a plain address. The table needs the events of a trace: if MGPU_RT_TRACE was not
-        set at the first call, a message replaces the table.
-        """
-        return _memory_table.memory_history(self._recording())
 
     def use_stream(self, stream: int) -> None:
         """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t; 0 ends the use of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 
 def how_to_install(debian: str, elsewhere: str = "") -> str:
@@ -29,3 +30,14 @@ def _is_externally_managed() -> bool:
 
     in_environment = sys.prefix != sys.base_prefix
     return not in_environment and Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").exists()
+
+
+def numpy_for(user: str) -> Any:
+    """Imports NumPy, an optional dependency of this package. Raises ImportError, which says how to
+    install NumPy."""
+    try:
+        import numpy
+    except ModuleNotFoundError:
+        how = how_to_add("numpy", "python3-numpy", pip="pip")
+        raise ImportError(f"{user} needs NumPy: {how}") from None
+    return numpy

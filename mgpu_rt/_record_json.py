@@ -3,6 +3,7 @@ describes them."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections import defaultdict
@@ -193,113 +194,95 @@ def lost_events(recording: Recording) -> tuple[int, int]:
 
 
 def trace(recording: Recording) -> bytes:
-    """Returns a trace as JSON. Raises Damaged."""
-    return "".join(_trace(recording)).encode()
-
-
-def _trace(recording: Recording) -> Iterator[str]:
+    """Returns a trace as JSON, one event a line. Raises Damaged."""
     pid, program = recording.value("process", "id"), recording.value("process", "program")
-    yield '{"displayTimeUnit": "ns", "traceEvents": [\n' + _name("process_name", pid, 0, program)
+    streams_pid = pid + (1 << 22)  # Linux never uses this id
     keys, names = recording.values("thread_keys"), recording.values("thread_names", "name")
-    for thread, name in zip(keys, names, strict=True):
-        if thread:
-            yield ",\n" + _name("thread_name", pid, thread, name)
-    lines = _Lines(recording, pid)
+    found = [_name("process_name", pid, 0, program)]
+    found += [_name("thread_name", pid, k, n) for k, n in zip(keys, names, strict=True) if k]
     events, written = recording.events(_EVENT)
-    kept = 0
+    reader, kept = _Reader(recording, pid, streams_pid), 0
     for event in events:
         kept += 1
-        yield lines.of(event)
-    if lines.streams:
-        yield ",\n" + _name("process_name", lines.streams_pid, 0, f"{program}: streams")
-    for stream in sorted(lines.streams):
+        found += map(_dumped, reader.of(event))
+    if reader.streams:
+        found.append(_name("process_name", streams_pid, 0, f"{program}: streams"))
+    for stream in sorted(reader.streams):
         row = f"stream {stream}" if stream else "null stream"
-        yield ",\n" + _name("thread_name", lines.streams_pid, stream, row)
+        found.append(_name("thread_name", streams_pid, stream, row))
     other = {
         "kept": kept,
         "lost": written - kept,
         "ended": "exit" if recording.value("process", "exited") else "unfinished",
     }
-    yield f'\n], "otherData": {json.dumps(other)}}}\n'
+    head = '{"displayTimeUnit": "ns", "traceEvents": [\n'
+    lines = ",\n".join(found)
+    return f'{head}{lines}\n], "otherData": {json.dumps(other)}}}\n'.encode()
+
+
+#: Returns an event as a line.
+_dumped = functools.partial(json.dumps, ensure_ascii=False)
 
 
 def _name(what: str, pid: int, row: int, name: str) -> str:
-    event = {"ph": "M", "name": what, "pid": pid, "tid": row, "args": {"name": name}}
-    return json.dumps(event, ensure_ascii=False)
+    return _dumped({"ph": "M", "name": what, "pid": pid, "tid": row, "args": {"name": name}})
 
 
-def _time(ns: int) -> str:
-    """Chrome's unit of time is the microsecond."""
-    return f"{ns // 1000}.{ns % 1000:03d}"
+class _Reader:
+    """Reads a trace's events; collects the streams that have events."""
 
-
-class _Lines:
-    """The lines of a trace's events; collects the streams that have events."""
-
-    def __init__(self, recording: Recording, pid: int) -> None:
-        self.pid = pid
-        self.streams_pid = pid + (1 << 22)  # Linux never uses this id
+    def __init__(self, recording: Recording, pid: int, streams_pid: int) -> None:
+        self.pid, self.streams_pid = pid, streams_pid
         self.streams: set[int] = set()
         self._errors = recording.error
         names = recording.names
         self._functions = {"program": names["abi"], "driver": names["hip"]}
         self._work = {names["abi"].index(name) for name in _WORK if name in names["abi"]}
         self._kinds, self._hows = names["kind"], names["how"]
-        self._kernels = [_quoted(name) for name in labels(recording)]
-        self._places = [_quoted(place) for place in places(recording)]
+        self._kernels, self._places = labels(recording), places(recording)
 
-    def of(self, event: tuple[Any, ...]) -> str:
-        begin, ns, _, thread, kind, function, kernel, stream, *_ = event
+    def of(self, event: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+        """Yields the event as a call of its thread, and work also as an event of its stream. The
+        unit of time is the microsecond."""
+        begin, ns, size, thread, kind, function, kernel, stream, *_ = event
         what = self._kinds[kind] if kind < len(self._kinds) else "?"
+        at = {"ts": begin / 1000}
         if what == "memory":
-            return self._memory(event)
+            args = {"allocated": ns, "cached": size}
+            of = {"id": str(function)} if function else {}
+            memory = {"ph": "C", "name": "device memory", "pid": self.pid, "tid": 0}
+            yield {**memory, **of, **at, "args": args}
+            return
         known = self._functions.get(what, [])
-        name = _quoted(known[function] if function < len(known) else "?")
-        if what == "start":
-            name = '"HIP\'s start"'
-        elif what == "graph":
-            name = '"graph"'
-        times = f'"ts": {_time(begin)}, "dur": {_time(ns)}, "args": {{{self._args(what, event)}}}}}'
-        row = f'"pid": {self.pid}, "tid": {thread}, '
-        line = f',\n{{"ph": "X", "name": {name}, "cat": "{what}", {row}{times}'
-        if what != "program" or function not in self._work or stream == _NO_STREAM:
-            return line
-        self.streams.add(stream)
-        work = self._kernels[kernel] if kernel < len(self._kernels) else name
-        row = f'"pid": {self.streams_pid}, "tid": {stream}, '
-        return f'{line},\n{{"ph": "X", "name": {work}, "cat": "stream", {row}{times}'
+        name = {"start": "HIP's start", "graph": "graph"}.get(what)
+        name = name or (known[function] if function < len(known) else "?")
+        times = {**at, "dur": ns / 1000, "args": self._args(what, event)}
+        yield {"ph": "X", "name": name, "cat": what, "pid": self.pid, "tid": thread, **times}
+        if what == "program" and function in self._work and stream != _NO_STREAM:
+            self.streams.add(stream)
+            work = self._kernels[kernel] if kernel < len(self._kernels) else name
+            on = {"pid": self.streams_pid, "tid": stream}
+            yield {"ph": "X", "name": work, "cat": "stream", **on, **times}
 
-    def _memory(self, event: tuple[Any, ...]) -> str:
-        begin, allocated, cached, _, _, device, *_ = event
-        other = f'"id": "{device}", ' if device else ""
-        return (
-            f',\n{{"ph": "C", "name": "device memory", "pid": {self.pid}, "tid": 0, {other}'
-            f'"ts": {_time(begin)}, "args": {{"allocated": {allocated}, "cached": {cached}}}}}'
-        )
-
-    def _args(self, what: str, event: tuple[Any, ...]) -> str:
+    def _args(self, what: str, event: tuple[Any, ...]) -> dict[str, Any]:
         _, _, size, _, _, _, kernel, stream, detail, error, place = event
-        found = []
+        failed = {"error": self._errors(error)} if error else {}
         if what == "graph":
-            found.append(f'"nodes": {size}')
-        elif what != "driver":
-            if kernel < len(self._kernels) and what == "program":
-                found.append(f'"kernel": {self._kernels[kernel]}')
-            if stream != _NO_STREAM:
-                found.append(f'"stream": {stream}')
-            if size:
-                found.append(f'"bytes": {size}')
-            if 0 < detail < len(self._hows):
-                found.append(f'"result": "{self._hows[detail]}"')
-            if 0 < place <= len(self._places):
-                found.append(f'"place": {self._places[place - 1]}')
-        if error:
-            found.append(f'"error": {_quoted(self._errors(error))}')
-        return ", ".join(found)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+            return {"nodes": size, **failed}
+        if what == "driver":
+            return failed
+        found: dict[str, Any] = {}
+        if kernel < len(self._kernels) and what == "program":
+            found["kernel"] = self._kernels[kernel]
+        if stream != _NO_STREAM:
+            found["stream"] = stream
+        if size:
+            found["bytes"] = size
+        if 0 < detail < len(self._hows):
+            found["result"] = self._hows[detail]
+        if 0 < place <= len(self._places):
+            found["place"] = self._places[place - 1]
+        return {**found, **failed}
 
 
 # ---- places that allocate ----

@@ -15,13 +15,13 @@ from bench.setup import native
 
 # These options make callgrind write whole paths and names, so that parse() can read each line
 # separately.
-_CALLGRIND = [
+CALLGRIND = [
     *("--tool=callgrind", "--collect-systime=yes"),
     *("--compress-strings=no", "--compress-pos=no"),
 ]
 # Callgrind counts only the instructions between entry and return of `measured` in
 # bench/native/calls.c.
-_MEASURED = ["--zero-before=measured", "--dump-after=measured"]
+MEASURED = ["--zero-before=measured", "--dump-after=measured"]
 _COST = re.compile(r"^(?:0x)?[0-9a-f]+((?: \d+)+)$")
 
 
@@ -93,38 +93,11 @@ def count(
     env = native.stub_environment(**{"MGPU_RT_MANAGER": "off", **(variables or {})})
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "callgrind.out")
-        options = [*_CALLGRIND, *_MEASURED, f"--callgrind-out-file={out}"]
+        options = [*CALLGRIND, *MEASURED, f"--callgrind-out-file={out}"]
         command = ["valgrind", *options, native.program("calls")]
         arguments = ["count", native.STUB, iterations, calls, f"runtime,{runtime}"]
         native.run([*command, *arguments, *(["copy"] if copy else [])], env)
         return parse(Path(f"{out}.1").read_text(), iterations)
-
-
-def count_objects(
-    number: int, calls: int, runtime: Path = native.RUNTIME, *, kind: str = "", **variables: str
-) -> dict[str, Profile]:
-    """Profiles calls beside `number` objects of each kind (bench/native/objects.c), on the stub. A
-    `kind` profiles only the calls of this kind."""
-    native.need(runtime, native.STUB)
-    env = native.stub_environment(
-        **{
-            "MGPU_RT_MANAGER": "off",
-            "MGPU_RT_MODULE_LIMIT": "64G",
-            "MALLOC_TOP_PAD_": str(64 << 20),  # so the host's heap grows before the measurement
-            **variables,
-        }
-    )
-    program = native.program("objects")
-    kinds = [kind] if kind else native.run_json([program, "kinds"])
-    with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch, "callgrind.out")
-        # Without --skip-plt=no, callgrind also counts earlier jumps through the linkage table.
-        options = [*_CALLGRIND, "--skip-plt=no", *_MEASURED, f"--callgrind-out-file={out}"]
-        words = [program, "count", runtime, number, calls, *([kind] if kind else [])]
-        native.run(["valgrind", *options, *words], env)
-        # Each call of `measured` writes a file, so the first file is that of the first kind.
-        texts = [Path(f"{out}.{place}").read_text() for place in range(1, len(kinds) + 1)]
-    return {kind: parse(text, calls) for kind, text in zip(kinds, texts, strict=True)}
 
 
 def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> Profile:
@@ -136,7 +109,7 @@ def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> 
     def whole(calls: int) -> Profile:
         with tempfile.TemporaryDirectory() as scratch:
             out = Path(scratch, "callgrind.out")
-            command = ["valgrind", *_CALLGRIND, f"--callgrind-out-file={out}"]
+            command = ["valgrind", *CALLGRIND, f"--callgrind-out-file={out}"]
             native.run([*command, executable, 0, calls], env)
             return parse(out.read_text(), iterations)
 

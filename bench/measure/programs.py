@@ -24,13 +24,11 @@ from bench.setup.sides import (
     LAZY,
     LLVM,
     OURS,
-    SERIAL,
     STOCK,
-    TITLES,
     Side,
     all_sides,
 )
-from bench.show.figures import Figure, Result, Step, median, ratios
+from bench.show.figures import Figure, Result, Step
 
 #: Restarts the processes after this many turns, because the memory layout of a process can make all
 #: its rounds faster.
@@ -149,11 +147,6 @@ def _processes(
         command = side.command(program.name, llvm, device)
         if command is not None:
             processes[side.name] = (command, side.environment)
-    if program.name == "spin":
-        hoisted = next(side for side in sides if side.name == HOISTED)
-        command = hoisted.command(SERIAL, llvm, device)
-        assert command is not None
-        processes[SERIAL] = (command, hoisted.environment)
     return processes
 
 
@@ -165,13 +158,4 @@ def _figures(program: Program, llvm: int, device: Device, samples: Samples) -> l
     ]
     pairs = {(pair.side, pair.base): pair for pair in (*SHOWN, *chosen)}
     judged = device.name != "stub"
-    figures = compare.figures(title, samples, pairs.values(), judged)
-    return figures + [
-        median(
-            f"{title}, one stream / two streams, {TITLES[side]}",
-            ratios(samples[SERIAL], samples[side]),
-            "",
-        )
-        for side in (STOCK, LLVM, OURS)
-        if SERIAL in samples and side in samples
-    ]
+    return compare.figures(title, samples, pairs.values(), judged)

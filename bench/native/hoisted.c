@@ -86,26 +86,17 @@ static void vecadd(void) {
     }
 }
 
-/* Runs two chains; on a single stream, one chain follows the other. */
-static void chains(handle left, handle right) {
+/* Runs two chains. */
+static void overlap(void) {
     struct memref a = memref(device[0], SMALL), b = memref(device[1], SMALL);
     float two = 2, three = 3;
     void *params_a[] = {MEMREF_PARAMS(a), &two}, *params_b[] = {MEMREF_PARAMS(b), &three};
     for (long i = 0; i < iterations; i++) {
-        launch(kernels[0], 1, SMALL, left, params_a);
-        launch(kernels[0], 1, SMALL, right, params_b);
-        CALL(StreamSynchronize, left);
-        if (right != left)
-            CALL(StreamSynchronize, right);
+        launch(kernels[0], 1, SMALL, streams[0], params_a);
+        launch(kernels[0], 1, SMALL, streams[1], params_b);
+        CALL(StreamSynchronize, streams[0]);
+        CALL(StreamSynchronize, streams[1]);
     }
-}
-
-static void overlap(void) {
-    chains(streams[0], streams[1]);
-}
-
-static void serial(void) {
-    chains(streams[0], streams[0]);
 }
 
 /* Makes `after` wait for the work on `before` so far. */
@@ -204,7 +195,6 @@ static const struct program {
     {"vecadd", vecadd, {"vecadd"}, ELEMENTS, NULL},
     {"overlap", overlap, {"add"}, SMALL, NULL},
     {"spin", overlap, {"spin"}, SMALL, NULL},
-    {"spin-serial", serial, {"spin"}, SMALL, NULL},
     {"forkjoin", forkjoin, {"scale", "join"}, FORKED, host[1]},
     {"forkjoin-nowait", forkjoin_nowait, {"scale", "join"}, FORKED_LARGE, host[1]},
     {"grow", grow, {"extend", "score", "add_up"}, GROWN, host[0]},

@@ -28,7 +28,7 @@ STUB = ROOT / "build" / "hipstub" / "libamdhip64.so.5"
 FORUM = PROGRAMS / "forum.mlir"
 KERNEL = "test_func"
 
-MEASURING = ("calls", "threads", "hoisted", "objects")
+MEASURING = ("calls", "threads", "hoisted")
 HEADERS = ("forum.h", "hip.h", "native.h", "rounds.h", "runtime.h")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]
 
@@ -44,8 +44,8 @@ def need(*libraries: Path) -> None:
             raise Failed(f"{library} is missing: `make all stock test-libraries` builds it")
 
 
-def program(name: str, chip: str = pipelines.DEFAULT_CHIP) -> Path:
-    """Compiles ``bench/native/<name>.c`` if the result is older than its sources, and returns the
+def program(name: str, chip: str = pipelines.DEFAULT_CHIP, folder: Path = SOURCES) -> Path:
+    """Compiles ``<name>.c`` of ``folder`` if the result is older than its sources, and returns the
     result's path.
 
     The program contains the forum's code object for ``chip``. Without a compiler, returns an
@@ -55,11 +55,11 @@ def program(name: str, chip: str = pipelines.DEFAULT_CHIP) -> Path:
     result = OUT / chip / name
     if result.exists() and shutil.which("cc") is None:
         return result
-    sources = [*(SOURCES / file for file in (f"{name}.c", *HEADERS)), Path(__file__)]
+    sources = [folder / f"{name}.c", *(SOURCES / file for file in HEADERS), Path(__file__)]
     newest = max(path.stat().st_mtime for path in [*sources, image])
     if result.exists() and result.stat().st_mtime > newest:
         return result
-    macros = [f'-DIMAGE_FILE="{image}"', f'-DKERNEL="{KERNEL}"']
+    macros = [f"-I{ROOT}", f'-DIMAGE_FILE="{image}"', f'-DKERNEL="{KERNEL}"']
     compile_c([*FLAGS, *macros, sources[0], "-ldl", "-pthread"], result)
     return result
 

@@ -13,7 +13,6 @@ from bench.setup.device import Device
 STOCK, LLVM, PLAIN, OURS = "stock", "llvm", "plain", "mgpu_rt"
 EXCLUSIVE, LAZY, HOISTED = "exclusive", "lazy", "hoisted"
 GRAPH, HAND_GRAPH = "graph", "graph by hand"
-SERIAL = "spin-serial"  # the hoisted program spin on one stream
 
 #: The sides in the order of the tables.
 TITLES = {
@@ -26,7 +25,6 @@ TITLES = {
     HOISTED: "by hand",
     GRAPH: "mgpu_rt's graph",
     HAND_GRAPH: "graph by hand",
-    SERIAL: "on one stream, by hand",
 }
 
 #: The library and function that wait for all work of a program that calls NVIDIA's driver directly.
@@ -34,7 +32,7 @@ ON_LIBCUDA = "libcuda.so.1,cuCtxSynchronize"
 
 #: The programs that have a version written by hand in bench/native/hoisted.c.
 BY_HAND = (
-    *("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL),
+    *("forum", "many", "churn", "vecadd", "overlap", "spin"),
     *("forkjoin", "forkjoin-nowait", "grow", "ragged"),
 )
 
@@ -59,7 +57,7 @@ class Side:
     def command(self, program: str, llvm: int, device: Device) -> list[str] | None:
         """Returns the command that runs a program in rounds; None if this side lacks the
         program."""
-        iterations = device.iterations.get(program.removesuffix("-serial"))
+        iterations = device.iterations.get(program)
         if self.name != HOISTED:
             return [str(build.executable(program, llvm, device.chip, iterations))]
         if program not in BY_HAND:
@@ -70,9 +68,8 @@ class Side:
 
 def by_hand_arguments(program: str, device: Device) -> list[str]:
     """Returns the arguments for bench/native/hoisted.c, which calls HIP directly."""
-    plain = program.removesuffix("-serial")
-    images = build.images(plain, device.chip)
-    return [*map(str, (device.hip, program, device.iterations.get(plain) or 1, *images)), "--"]
+    images = build.images(program, device.chip)
+    return [*map(str, (device.hip, program, device.iterations.get(program) or 1, *images)), "--"]
 
 
 def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:

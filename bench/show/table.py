@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import records
-from bench.setup.sides import GRAPH, HOISTED, LAZY, LLVM, OURS, SERIAL, STOCK, TITLES
+from bench.setup.sides import GRAPH, HOISTED, LAZY, LLVM, OURS, STOCK, TITLES
 
 
 def number(value: float) -> str:
@@ -100,26 +100,13 @@ def in_python(results: dict[str, Any], device: str) -> str:
     return _table(head, ["", *heads], [(name, *by.values()) for name, by in taken.items()])
 
 
-def objects(results: dict[str, Any], device: str) -> str:
-    """Shows the time of each kind of call by the number of objects."""
-    benchmark = results["benchmarks"][f"objects-{device}"]
-    taken: dict[str, dict[int, str]] = {}
-    for figure in benchmark["figures"]:
-        kind, _, words = figure["name"].rpartition(", ")
-        taken.setdefault(kind, {})[int(words.split()[0])] = number(figure["value"])
-    heads = sorted(next(iter(taken.values())))
-    rows = [(kind, *(by[head] for head in heads)) for kind, by in taken.items()]
-    head = f"{_measured(results, benchmark)}, ns a call, by the number of objects"
-    return _table(head, ["", *(f"{head:,}" for head in heads)], rows)
-
-
 def _measured(results: dict[str, Any], benchmark: dict[str, Any]) -> str:
     return f"{benchmark['device']}, {results['date'][:10]}"
 
 
 def _sides(rows: Iterable[dict[str, Any]]) -> list[str]:
     """Returns the sides that occur, in the order of the tables."""
-    known = {side for row in rows for side in row} - {SERIAL}
+    known = {side for row in rows for side in row}
     return [side for side in TITLES if side in known]
 
 
@@ -153,14 +140,12 @@ TABLES: dict[str, Callable[[Any, str], str]] = {
     "models": models,
     "graphs": graphs,
     "in-python": in_python,
-    "objects": objects,
 }
 
 #: The files that show tables. A table that no function here makes was measured before, and stays.
 SHOWN_IN = ("docs/record/figures.md",)
 
-#: A table in a document: <!-- table KIND FILE DEVICE --> the table <!-- end -->; FILE may be a
-#: folder.
+#: A table in a document: <!-- table KIND FILE DEVICE --> the table <!-- end -->.
 _SHOWN = re.compile(r"<!-- table (\S+) (\S+) (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
@@ -169,14 +154,8 @@ def refreshed(text: str, root: Path) -> str:
 
     def table(match: re.Match[str]) -> str:
         kind, file, device = match.group(1, 2, 3)
-        results = _read(root / file)
+        results = records.load(root / file)
         shown = TABLES[kind](results, device)
         return f"<!-- table {kind} {file} {device} -->\n{shown}\n<!-- end -->"
 
     return _SHOWN.sub(table, text)
-
-
-def _read(path: Path) -> Any:
-    if path.suffix != ".json":
-        return [_read(file) for file in sorted(path.glob("*.json"))]
-    return records.load(path)

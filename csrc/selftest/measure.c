@@ -4,7 +4,7 @@
  *     measure programs LIBRARY NAME...     runs each lowered program once: "# NAME", its answers
  *     measure both LIBRARY NAME            one on devices 0 and 1 at once, a thread each
  *                                          both say "# end" on stderr when main returns
- *     measure rounds LIBRARY NAME          runs it as often as the lines of stdin say
+ *     measure rounds LIBRARY NAME COUNT    runs it in so many rounds: nanoseconds a call
  *
  * MGPU_RT_HIP names HIP. LIBRARY is the bundle's programs.so. The programs in LIBRARY call the
  * runtime library to which `measure` is linked, and print through functions of this file. */
@@ -155,20 +155,29 @@ static void run_on_both(void (*program)(void)) {
         fputs(sides[i].text, stdout);
 }
 
-/* Reads a number from each line of the standard input, and runs `program` that many times. For each
- * line, prints the nanoseconds until the device is idle. */
-static void serve_rounds(void (*program)(void)) {
+/* Runs the program `calls` times; returns the nanoseconds until the device is idle. */
+static uint64_t time_calls(void (*program)(void), uint64_t calls) {
     int (*wait_for_all)(void) = HIP(DeviceSynchronize, void);
-    char line[32];
-    while (fgets(line, sizeof line, stdin)) {
-        const long calls = strtol(line, NULL, 10);
-        const uint64_t begin = now_ns();
-        for (long i = 0; i < calls; ++i)
-            program();
-        wait_for_all();
-        printf("%" PRIu64 "\n", now_ns() - begin);
-        fflush(stdout);
+    const uint64_t begin = now_ns();
+    for (uint64_t i = 0; i < calls; ++i)
+        program();
+    wait_for_all();
+    return now_ns() - begin;
+}
+
+/* Prints the nanoseconds per call of each round. A round takes about 50 ms; the first calls, which
+ * start HIP, do not count. */
+static void print_rounds(void (*program)(void), long rounds) {
+    enum { ROUND_NS = 50000000, WARM = 5 };
+    uint64_t fastest = UINT64_MAX;
+    time_calls(program, 1);
+    for (int i = 0; i < WARM; ++i) {
+        const uint64_t taken = time_calls(program, 1);
+        fastest = taken < fastest ? taken : fastest;
     }
+    const uint64_t calls = 1 + ROUND_NS / (fastest + 1);
+    for (long i = 0; i < rounds; ++i)
+        printf("%.3f\n", (double)time_calls(program, calls) / (double)calls);
 }
 
 int main(int count, char **words) {
@@ -182,9 +191,9 @@ int main(int count, char **words) {
     } else if (strcmp(mode, "both") == 0 && count == 4) {
         run_on_both(lowered(open_programs(words[2]), words[3]));
         fputs("# end\n", stderr);
-    } else if (strcmp(mode, "rounds") == 0 && count == 4) {
+    } else if (strcmp(mode, "rounds") == 0 && count == 5) {
         is_quiet = 1;
-        serve_rounds(lowered(open_programs(words[2]), words[3]));
+        print_rounds(lowered(open_programs(words[2]), words[3]), strtol(words[4], NULL, 10));
     } else {
         fail("measure", "no such words");
     }

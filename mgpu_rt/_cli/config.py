@@ -20,11 +20,6 @@ from mgpu_rt._cli.errors import CommandError
 @click.option("--cmakedir", is_flag=True, help="Print the folder for CMake's mgpu_rt_DIR.")
 @click.option("--path", is_flag=True, help="Print the library's folder, for LD_PRELOAD and -L.")
 @click.option(
-    "--abi",
-    is_flag=True,
-    help="Show each function that programs call, and the part of mgpu_rt that serves the function.",
-)
-@click.option(
     "--env",
     is_flag=True,
     help="Print shell commands, after which the shell runs programs as `mgpu-rt run --device "
@@ -38,13 +33,11 @@ def config(
     cflags: bool,
     cmakedir: bool,
     path: bool,
-    abi: bool,
     env: bool,
     device: str,
     as_json: bool,
 ) -> None:
-    """Show every option, how to build with the library, or the functions that the library
-    implements."""
+    """Show every option, or how to build with the library."""
     if device != "auto" and not env:
         raise CommandError(f"--device {device} needs --env: add --env")
     asked = (libs, cflags, cmakedir)
@@ -53,8 +46,6 @@ def config(
         _show_json()
     elif path:
         click.echo(_folder())
-    elif abi:
-        _show_abi()
     elif env:
         _show_env(device)
     elif wanted:
@@ -109,12 +100,6 @@ def _show_env(device: str) -> None:
         if os.environ.get(name) != value:
             lines.append(f"export {name}={shlex.quote(value)}")
     click.echo(os.fsencode("".join(f"{line}\n" for line in lines)), nl=False)
-
-
-def _show_abi() -> None:
-    from mgpu_rt._abi import left_out, markdown
-
-    click.echo(markdown() + "\n" + left_out(), nl=False)
 
 
 def _show_options() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import mgpu_rt
-from mgpu_rt import _hip_search, _layout, _releases
+from mgpu_rt import _hip_search, _layout
 from mgpu_rt._cli import conflicts, cuda, hip_devices, options, preload
 from mgpu_rt._cli.checklist import FAILURE, NOTE, OK, WARNING, Checklist
 from mgpu_rt._cli.errors import CommandError
@@ -197,15 +197,12 @@ def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
     """Explains why a program loads the HIP library `hip`, and names the other installed HIP
     libraries."""
     found = _hip_search.find(base)
-    fetched = Path(hip) in _releases.installed()
     others = [f"{other.path} ({other.origin})" for other in found if not _same(other.path, hip)]
     beside = f"; there is also {', '.join(others)}" if others else ""
     if device == "cuda":
         return "which is mgpu_rt's own, over NVIDIA's driver"
     if base.get("MGPU_RT_HIP"):
         return f"as MGPU_RT_HIP says{beside}"
-    if fetched:
-        return f"which `mgpu-rt doctor --install` fetched{beside}"
     origin = next((other.origin for other in found if _same(other.path, hip)), "")
     if origin == "ROCM_PATH":
         return f"as {origin} says{beside}"

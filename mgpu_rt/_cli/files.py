@@ -6,20 +6,15 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from mgpu_rt._cli.errors import CommandError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def read(path: str, way_out: str) -> bytes:
     """Reads a file that must not be empty; - means stdin. Raises CommandError."""
-    from mgpu_rt import _files
-
     try:
-        content = sys.stdin.buffer.read() if path == "-" else _files.read(path)
+        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
         raise unreadable(path, error, way_out) from None
     if not content.strip():
@@ -39,15 +34,15 @@ def read_mlir(path: str) -> str:
 
 def write(path: str | Path, content: bytes) -> None:
     """Writes a file completely or not at all; - means stdout. Raises CommandError."""
-    from mgpu_rt import _files
-
     try:
         if path == "-":
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
         else:
-            _files.write(path, content)
+            Path(path).write_bytes(content)
     except OSError as error:
+        if path != "-" and Path(path).is_file() and not Path(path).is_symlink():
+            Path(path).unlink()
         raise unwritable("stdout" if path == "-" else path, error) from None
 
 

@@ -85,25 +85,12 @@ for command in (
 @main.command()
 @parameters.device("As for `mgpu-rt run`.")
 @parameters.as_json
-@click.option(
-    "--install",
-    "version",
-    metavar="VERSION",
-    help="Fetch HIP of VERSION (5.7, 6.4 or 7.2) into your folder first, from Debian's packages "
-    "(60 MB); root is not needed. --device softgpu uses this HIP for devices that the "
-    "machine's own HIP does not know; set MGPU_RT_HIP to this HIP for all devices. Then doctor "
-    "makes no trial run.",
-)
-def doctor(device: str, as_json: bool, version: str | None) -> None:
+def doctor(device: str, as_json: bool) -> None:
     """Make a trial run and print what a real run would do.
 
     Exit status 0: a run is possible; 1: a run would fail, and the lines of failed checks give the
     reason.
     """
-    if version is not None:
-        from mgpu_rt._cli.install import install
-
-        return install(version)
     from mgpu_rt._cli.doctor import examine
 
     found = examine(device)

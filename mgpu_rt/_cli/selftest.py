@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 
 @click.command()
 @parameters.device("The GPU's maker, as for `mgpu-rt run`.")
-@click.option("--gpu", type=click.IntRange(min=0), metavar="N", help=
-    "The GPU's number in HIP. [default: the first GPU without a screen]"
-)  # fmt: skip
-@click.option(
-    "--minutes", type=click.FloatRange(min=0.1, max=600), default=5.0, show_default=True,
-    help="About how long the test may take.",
-)  # fmt: skip
 @click.option(
     "--json", "file", type=parameters.PATH, metavar="FILE", help="Write the results to this file."
 )
@@ -41,8 +34,6 @@ if TYPE_CHECKING:
 )  # fmt: skip
 def selftest(
     device: str,
-    gpu: int | None,
-    minutes: float,
     file: str | None,
     harsh: bool,
     only: tuple[str, ...],
@@ -54,6 +45,8 @@ def selftest(
     Afterwards the selftest times loops in three modes. FILE does not identify you or your machine,
     so you can send it to others. The selftest allocates at most a tenth of the free memory.
 
+    HIP_VISIBLE_DEVICES (CUDA_VISIBLE_DEVICES) selects one of several GPUs.
+
     Exit status 0: all results are right; 1: some are wrong, as the lines report; 2: some checks
     could not be compared or timed.
     """
@@ -63,7 +56,7 @@ def selftest(
     try:
         if file:
             files.check_writable(file)
-        asked = run.Request(device, gpu, minutes, harsh, only)
+        asked = run.Request(device, harsh, only)
         result = run.run(asked, _progress)
         _progress("")
         for line in summary.lines(result, file or ""):

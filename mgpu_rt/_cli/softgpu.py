@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from mgpu_rt import _hip_search, _layout, _releases
+from mgpu_rt import _hip_search, _layout
 from mgpu_rt._packages import how_to_install
 
 BUILD = _layout.DEVICES
@@ -85,15 +85,15 @@ def _items(text: str) -> tuple[list[str], list[str]]:
 
 def hip(base: Mapping[str, str] | None = None, build: Path | None = None, seam: str = "") -> Path:
     """Returns a HIP library that supports the devices: ``MGPU_RT_HIP``, or the newest installed
-    HIP. If no installed HIP supports the devices, returns the newest release that `mgpu-rt doctor
-    --install` has downloaded. ``seam`` is the driver library that the HIP library must load. Raises
+    HIP. ``seam`` is the driver library that the HIP library must load. Raises
     SoftGpuUnavailable."""
     environment = os.environ if base is None else base
     wanted = targets(environment)
     named = environment.get("MGPU_RT_HIP")
     if named and (why := _hip_search.why_not(named)):
         raise SoftGpuUnavailable(why)
-    found = [Path(named)] if named else _candidates(environment)
+    paths = [named] if named else [each.path for each in _hip_search.find(environment)]
+    found = [Path(path) for path in paths]
     fit = [path for path in found if named or serves(str(path), build, seam)]
     for path in fit:
         if all(_hip_search.knows(str(path), target) for target in wanted):
@@ -109,19 +109,12 @@ def hip(base: Mapping[str, str] | None = None, build: Path | None = None, seam: 
     )
 
 
-def _candidates(base: Mapping[str, str]) -> list[Path]:
-    return [*(Path(found.path) for found in _hip_search.find(base)), *_releases.installed()]
-
-
 def _unknown_to(fit: list[Path], wanted: list[str], named: list[Path]) -> str:
     """Explains why no HIP library can run these devices."""
     unknown = next(t for t in wanted if not all(_hip_search.knows(str(path), t) for path in fit))
     which = f"{', '.join(map(str, fit))} {'does' if len(fit) == 1 else 'do'}"
     instead = "unset MGPU_RT_HIP, and " if named else ""
-    return (
-        f"{which} not know {unknown}, HIP {SINCE} and later ones do: "
-        f"{instead}`mgpu-rt doctor --install {SINCE}` fetches one"
-    )
+    return f"{which} not know {unknown}: {instead}install HIP {SINCE} or later (docs/ci.md)"
 
 
 def _how_to_get_hip() -> str:
@@ -141,9 +134,7 @@ def environment(
     directory = str(driver(build).parent)
     paths = [path for path in result.get("LD_LIBRARY_PATH", "").split(":") if path]
     library = hip(result, build)
-    fetched = [str(library.parent)] if library in _releases.installed() else []
-    search = [directory, *paths, *fetched]  # a fetched HIP has its own libraries beside it
-    result["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(search))
+    result["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys([directory, *paths]))
     result["MGPU_RT_HIP"] = str(library)
     result.setdefault("MGPU_RT_SOFTGPU", DEFAULT_TARGETS)
     if Path(directory, DTIF).exists():

@@ -25,8 +25,7 @@ class Library:
 
     `mgpu-rt lower` writes the types of the functions into the files that it makes. For another
     library, give the types as MLIR writes them: functions={"forward": "(memref<?x4xf32>, index) ->
-    f32"}. Alternatively pass the library's MLIR program as `source`: mlir-opt of LLVM 22 reads the
-    types from the program.
+    f32"}.
 
     close() unloads the library, once no call is running. The library is also unloaded at the end of
     `with`, at exit, and when no reference to the library or its functions is left. Work on an
@@ -41,10 +40,9 @@ class Library:
         path: str | os.PathLike[str],
         *,
         functions: Mapping[str, str] | None = None,
-        source: str | os.PathLike[str] | None = None,
     ) -> None:
         self.path = os.path.abspath(os.fspath(path))
-        texts = _texts(Path(self.path), functions, source)
+        texts = sidecar.read(Path(self.path)) | dict(functions or {})
         self._types = {name: types.function(text) for name, text in texts.items()}
         self._loaded: _Loaded | None = _Loaded(self.path)
         self._functions: dict[str, Function] = {}
@@ -70,7 +68,7 @@ class Library:
         way = (
             ""
             if self.__dict__.get("_types")
-            else ("; lower it by `mgpu-rt lower`, or give functions={...} or source='program.mlir'")
+            else ("; lower it by `mgpu-rt lower`, or give functions={...}")
         )
         path = self.__dict__.get("path", "")
         return f"'{os.path.basename(path)}' has no function '{name}'; it has {known}{way}"
@@ -111,19 +109,6 @@ class Library:
         if self._loaded is None:
             raise ValueError(f"{os.path.basename(self.path)} is closed")
         return self._loaded
-
-
-def _texts(
-    path: Path, functions: Mapping[str, str] | None, source: str | os.PathLike[str] | None
-) -> dict[str, str]:
-    """Returns the functions' types: from the library, from the library's MLIR program, and from the
-    argument `functions`. Raises ValueError or OSError."""
-    texts = sidecar.read(path)
-    if source is not None:
-        from mgpu_rt._lowering.function_types import function_types
-
-        texts |= function_types(Path(source).read_text())
-    return texts | dict(functions or {})
 
 
 class _Loaded:

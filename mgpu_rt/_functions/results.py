@@ -12,6 +12,7 @@ from mgpu_rt._arrays.memory import Memory
 from mgpu_rt._arrays.work import Uses, Work
 from mgpu_rt._functions import descriptors, types, values
 from mgpu_rt._launch.copies import Copy
+from mgpu_rt._packages import numpy_for
 
 #: For a memref that is a constant of the program, MLIR writes this value into the descriptor's
 #: `allocated` pointer.
@@ -97,18 +98,16 @@ class Reader:
 
 
 def _numpy(array: HostArray, *, copy: bool = False) -> Any:
-    """Returns a NumPy array that keeps the memory alive, or the array itself if NumPy is missing or
-    lacks the element type."""
-    try:
-        import numpy
-
-        if array.dtype == "bfloat16":
+    """Returns a NumPy array that keeps the memory alive, or the array itself if no package has the
+    element type."""
+    numpy = numpy_for("an array as a result")
+    if array.dtype == "bfloat16":
+        try:
             import ml_dtypes
-
-            plain = HostArray(array._owner, array._address, "ui16", array.shape, array.strides)
-            made = numpy.asarray(plain).view(ml_dtypes.bfloat16)
-        else:
-            made = numpy.asarray(array)
-    except ImportError:
-        return array
+        except ImportError:
+            return array
+        plain = HostArray(array._owner, array._address, "ui16", array.shape, array.strides)
+        made = numpy.asarray(plain).view(ml_dtypes.bfloat16)
+    else:
+        made = numpy.asarray(array)
     return made.copy() if copy else made

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt import _files
 from mgpu_rt._images import elf, image, kernel_names
 from mgpu_rt._images.model import BUNDLE, COMPRESSED, FATBIN, ImageDescription, with_article
 
@@ -55,7 +54,7 @@ class Contents:
 def read(path: Path) -> Contents:
     """Returns the images of a file. Raises NothingFound."""
     try:
-        data = _files.read(path)
+        data = path.read_bytes()
     except OSError as error:
         raise NothingFound(_cannot_read(path, error)) from None
     return contents(data, f"'{path}'")

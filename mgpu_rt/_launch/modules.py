@@ -6,9 +6,9 @@ import operator
 import os
 import weakref
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from mgpu_rt import _files
 from mgpu_rt._images import find, kernel_names, requirements
 from mgpu_rt._images.model import ImageDescription, KernelDescription
 from mgpu_rt._launch.arguments import Passed, parameters_of
@@ -123,7 +123,7 @@ def choose(image: Any, holding: str | None) -> tuple[str, ImageDescription]:
     requirements.check()
     is_path = isinstance(image, (str, os.PathLike))
     name = f"'{os.fspath(image)}'" if is_path else "the image"
-    data = _files.read(image) if is_path else _bytes_of(image)
+    data = Path(image).read_bytes() if is_path else _bytes_of(image)
     try:
         images = find.contents(data, name).images
     except find.NothingFound as nothing:

@@ -27,21 +27,12 @@ _VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "HIP_VISIBLE_DEVICES"}
 
 
 @dataclass(frozen=True)
-class Gpu:
-    """A device, and the device's number in HIP on this machine."""
-
-    number: int
-    name: str
-    target: str
-    shows: bool  # a screen is connected to it
-
-
-@dataclass(frozen=True)
 class Machine:
     """The machine on which the tests run."""
 
     kind: str  # hip, cuda, softgpu
-    gpu: Gpu
+    name: str  # of the device
+    target: str
     devices: int
     hip: str  # its release
     driver: str
@@ -55,27 +46,24 @@ class Machine:
 
 def find(
     device: str,
-    number: int | None,
     bundle: Bundle,
     library: Path | None = None,
     base: Mapping[str, str] = os.environ,
 ) -> Machine:
-    """Finds the GPU to test: the GPU with the given number, or the first GPU without a screen.
-    `library` is the path of a library to test instead of this installation's library. Raises
-    CommandError."""
+    """Finds the GPU to test, which is HIP's first. `library` is the path of a library to test
+    instead of this installation's library. Raises CommandError."""
     kind, base = preload.kind(preload.choose(device, base), base)
     environment = _environment(kind, base, library)
     values = hip_devices.ask(environment["MGPU_RT_HIP"], environment)
     gpus = _gpus(values)
-    gpu = _choose(gpus, number)
-    chip = chip_of(gpu.target)
+    target = gpus[0]["target"]
+    chip = chip_of(target)
     if chip not in bundle.chips:
         raise CommandError(
-            f"there are no kernels for {gpu.target} here: with an LLVM that knows {gpu.target}, "
+            f"there are no kernels for {target} here: with an LLVM that knows {target}, "
             f"add it to tests/proofs/programs/bundle.py in a checkout"
         )
-    others = [other for other in gpus if other != gpu and not other.shows]
-    alone = _only(kind, environment, gpu)
+    alone = _only(kind, environment, 1)
     memory = _memory(alone)
     free, total = int(memory["free"]), int(memory["total"])
     if free // SHARE < NEEDED:
@@ -84,11 +72,10 @@ def find(
             f"{NEEDED >> 20} MB, and at most a tenth of the free memory; end other programs on "
             f"the device first"
         )
-    both = _only(kind, environment, gpu, others[0]) if others else None
-    release = _release(kind, values["version"])
+    both = _only(kind, environment, 2) if len(gpus) > 1 else None
     return Machine(
-        kind, gpu, len(gpus), release, _driver(kind, values["driver"]), free, total,
-        alone, both, chip,
+        kind, gpus[0]["name"], target, len(gpus), _release(kind, values["version"]),
+        _driver(kind, values["driver"]), free, total, alone, both, chip,
     )  # fmt: skip
 
 
@@ -126,52 +113,21 @@ def _no_answer(why: str) -> CommandError:
 _NONE = ("hipErrorInsufficientDriver", "hipErrorInvalidDevice")
 
 
-def _gpus(asked: Mapping[str, Any]) -> list[Gpu]:
+def _gpus(asked: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if asked["error"] and asked["error"] not in _NONE:
         raise _no_answer(asked["error"])
-    gpus = [
-        Gpu(number, one["name"], one["target"], bool(one["watched"]) or _has_screen(one["bus"]))
-        for number, one in enumerate(asked["devices"])
-    ]
-    if not gpus:
+    if not asked["devices"]:
         raise CommandError("HIP finds no GPU that it knows: `mgpu-rt doctor` says why")
-    return gpus
+    return asked["devices"]
 
 
-def _has_screen(bus: str) -> bool:
-    """Returns whether Linux reports a screen on a connector of the device."""
-    folder = Path("/sys/bus/pci/devices", bus.lower())
-    try:
-        found = [path.read_text().strip() for path in folder.glob("drm/card*/card*-*/status")]
-    except OSError:
-        return False
-    return "connected" in found
-
-
-def _choose(gpus: list[Gpu], number: int | None) -> Gpu:
-    if number is not None:
-        chosen = [gpu for gpu in gpus if gpu.number == number]
-        if not chosen:
-            raise CommandError(f"--gpu {number}: HIP has the devices 0 to {len(gpus) - 1}")
-        return chosen[0]
-    dark = [gpu for gpu in gpus if not gpu.shows]
-    if not dark:
-        raise CommandError(
-            f"a screen is connected to {gpus[0].name}, so selftest does not use this GPU unless "
-            f"you name it: --gpu {gpus[0].number}"
-        )
-    return dark[0]
-
-
-def _only(kind: str, environment: Mapping[str, str], *gpus: Gpu) -> dict[str, str]:
-    """Returns the environment in which only the given devices are visible."""
+def _only(kind: str, environment: Mapping[str, str], count: int) -> dict[str, str]:
+    """Returns the environment in which only the first `count` devices are visible."""
     variable = _VISIBLE.get(kind)
     if variable is None:
         return dict(environment)
-    names = environment.get(variable, "").split(",")
-    chosen = [names[gpu.number] if gpu.number < len(names) and names[0] else str(gpu.number)
-              for gpu in gpus]  # fmt: skip
-    return {**environment, variable: ",".join(chosen)}
+    names = [name for name in environment.get(variable, "").split(",") if name] or ["0", "1"]
+    return {**environment, variable: ",".join(names[:count])}
 
 
 def _release(kind: str, number: int) -> str:

@@ -12,10 +12,9 @@ import socket
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-FORMAT = 3
+FORMAT = 4
 
-#: The value of `side` for a failure that also occurs with stock's behaviour.
-HIP = "HIP"
+#: The value of `side` for a fault of stock's behaviour, which is no fault of the library.
 STOCK = "stock"
 
 #: The verdicts. The verdict is yes only if every side was compared, completely and without a
@@ -42,11 +41,6 @@ class Part:
     checked: int = 0
     compared: int = 0  # checks that compared every side with stock's behaviour
     wrong: list[Wrong] = field(default_factory=list)
-
-    @property
-    def differ(self) -> int:
-        """Returns how often stock's behaviour or the library gave a wrong result."""
-        return sum(one.side != HIP for one in self.wrong)
 
 
 @dataclass
@@ -83,7 +77,7 @@ class Result:
     def verdict(self) -> str:
         """Returns YES, NO or NOT_KNOWN."""
         sides = {wrong.side for part in self.right for wrong in part.wrong}
-        if sides - {STOCK, HIP}:
+        if sides - {STOCK}:
             return NO
         complete = all(part.compared == part.total > 0 for part in self.right)
         return YES if self.right and complete and STOCK not in sides else NOT_KNOWN
@@ -91,12 +85,7 @@ class Result:
     @property
     def wrong(self) -> list[Wrong]:
         """Returns the faults of stock's behaviour and of the library."""
-        return [wrong for part in self.right for wrong in part.wrong if wrong.side != HIP]
-
-    @property
-    def failed(self) -> list[Wrong]:
-        """Returns the failures of HIP itself, which are no faults of the library."""
-        return [wrong for part in self.right for wrong in part.wrong if wrong.side == HIP]
+        return [wrong for part in self.right for wrong in part.wrong]
 
     def document(self) -> dict[str, Any]:
         """Returns the result as JSON for the file."""

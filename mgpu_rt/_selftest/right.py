@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from pathlib import Path
 from mgpu_rt._cli import child
 from mgpu_rt._selftest.bundle import Bundle, library_name
 from mgpu_rt._selftest.machine import MEASURE, Machine
-from mgpu_rt._selftest.result import HIP, STOCK, Part, Wrong
+from mgpu_rt._selftest.result import STOCK, Part, Wrong
 from mgpu_rt._selftest.sequences import Case, Output, differences, run
 
 #: The time limit of one process in seconds. An emulated device needs a few seconds; a GPU is
@@ -63,7 +62,7 @@ class Findings:
     """The result of a check. A side that was not compared counts as unknown."""
 
     compared: list[str] = field(default_factory=list)  # sides
-    wrong: dict[str, list[str]] = field(default_factory=dict)  # by side, or HIP
+    wrong: dict[str, list[str]] = field(default_factory=dict)  # by side
 
     def add(self, side: str, wrong: list[str]) -> None:
         """Adds the faults of a side that was compared."""
@@ -107,19 +106,16 @@ def checks(
 
 
 def perform(
-    found: Sequence[Check], parts: list[Part], until: float, step: Callable[[str], None], how: str
+    found: Sequence[Check], parts: list[Part], step: Callable[[str], None], how: str
 ) -> str:
-    """Makes one check after the other until time.monotonic() exceeds `until`. The findings of each
-    check are stored at once, so the findings remain even if a later check ends the run. `how` is
-    the beginning of the command that repeats a check. Returns the reason why the run ended early,
-    or ""."""
+    """Makes one check after the other. The findings of each check are stored at once, so the
+    findings remain even if a later check ends the run. `how` is the beginning of the command that
+    repeats a check. Returns the reason why the run ended early, or ""."""
     totals = Counter(check.part for check in found)
     by_name = {name: Part(name, total) for name, total in totals.items()}
     parts += by_name.values()
     for check in found:
         part = by_name[check.part]
-        if time.monotonic() > until:
-            continue
         step(f"{check.part}: {check.name}")
         findings = check.make()
         wrong = findings.wrong
@@ -129,7 +125,7 @@ def perform(
         part.wrong += [Wrong(check.name, s, says[:MOST_SAID], repeat) for s, says in wrong.items()]
         if any(child.HUNG in line for says in wrong.values() for line in says):
             return f"hung in {check.name}"
-    return "out of time" if any(part.checked < part.total for part in parts) else ""
+    return ""
 
 
 # ---- programs ----
@@ -246,33 +242,18 @@ def known_compared(play: Play, sides: Sequence[str]) -> Findings:
 
 
 def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Findings:
-    """Returns the faults of a sequence, by side. HIP itself sometimes ends a process by a signal.
-    If HIP also ends one of two plays with stock's behaviour, the end is a failure of HIP, and the
-    side is not compared."""
+    """Returns the faults of a sequence, by side. A fault with stock's behaviour ends the comparison
+    at once."""
     found = Findings()
     stock, wrong = play(STOCK)
-    if _was_ended(stock):
-        stock, wrong = play(STOCK)
-    if _was_ended(stock):
-        found.wrong[HIP] = ["stock's behaviour never came to its end: nothing was compared", *wrong]
-    elif wrong:
-        found.wrong[STOCK] = wrong
     if wrong:
-        return found
+        return Findings(wrong={STOCK: wrong})
     for side in sides:
-        said, wrong = play(side, stock)
-        if wrong and _was_ended(said) and any(_was_ended(play(STOCK)[0]) for _ in range(2)):
-            found.wrong[HIP] = [f"{side}: stock's behaviour was ended so too", *wrong]
-            continue
+        _, wrong = play(side, stock)
         found.add(side, wrong)
         if wrong:
             break
     return found
-
-
-def _was_ended(said: Output) -> bool:
-    """Returns True if a signal, such as abort's, ended the process."""
-    return isinstance(said.status, int) and said.status < 0
 
 
 def _played(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mgpu_rt._selftest.fast import by_side
 from mgpu_rt._selftest.machine import EMULATED
-from mgpu_rt._selftest.result import HIP, NO, STOCK, YES, Result, Wrong
+from mgpu_rt._selftest.result import NO, STOCK, YES, Result
 
 #: For each loop: the work in one iteration.
 ITERATION = {
@@ -18,23 +18,17 @@ def verdict(result: Result) -> str:
     """Returns the verdict as a sentence that says what was compared."""
     compared, total = (sum(getattr(p, n) for p in result.right) for n in ("compared", "total"))
     done = ", ".join(f"{part.name} {part.compared} of {part.total}" for part in result.right)
-    failed = _failed(result)
     verdict = result.verdict
     if verdict == NO:
         differ = sum(wrong.side != STOCK for wrong in result.wrong)
-        return f"NO: {differ} differ from stock's behaviour (compared: {done}){failed}"
+        return f"NO: {differ} differ from stock's behaviour (compared: {done})"
     if verdict == YES:
-        return f"yes, all are as with stock's behaviour ({done}){failed}"
+        return f"yes, all are as with stock's behaviour ({done})"
     if any(wrong.side == STOCK for wrong in result.wrong):
-        return f"NOT KNOWN: stock's behaviour itself is wrong on this device ({done}){failed}"
+        return f"NOT KNOWN: stock's behaviour itself is wrong on this device ({done})"
     if compared == 0:
-        return f"NOT KNOWN: nothing was compared{failed}"
-    return f"NOT KNOWN: only {compared} of {total} could be compared ({done}){failed}"
-
-
-def _failed(result: Result) -> str:
-    """Returns a text that counts HIP's failures; returns "" without failures."""
-    return f"; HIP itself failed in {len(result.failed)}" if result.failed else ""
+        return "NOT KNOWN: nothing was compared"
+    return f"NOT KNOWN: only {compared} of {total} could be compared ({done})"
 
 
 def lines(result: Result, file: str = "") -> list[str]:
@@ -52,17 +46,10 @@ def lines(result: Result, file: str = "") -> list[str]:
         *(f"untimed:  {why}" for why in result.untimed),
         f"file:     {file or 'none; --json FILE keeps this, to be sent'}",
     ]
-    for wrong in (*result.wrong, *result.failed):
-        said += ["", f"{blamed(wrong)}; again: {wrong.repeat}"]
+    for wrong in result.wrong:
+        said += ["", f"{wrong.name}, {wrong.side}; again: {wrong.repeat}"]
         said += [f"    {line}" for line in wrong.says]
     return said
-
-
-def blamed(wrong: Wrong) -> str:
-    """Returns a text that names the check, and the side with the fault."""
-    if wrong.side == HIP:
-        return f"{wrong.name}: HIP failed, not the library"
-    return f"{wrong.name}, {wrong.side}"
 
 
 def _ended(result: Result) -> str:

@@ -28,15 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--mgpu-device",
         metavar="DEVICE",
         help="Run pytest on a device: auto, hip, cuda, softgpu, or the name of an emulated device "
-        "such as gfx942. Tests with the mark mgpu need it.",
-    )
-    group.addoption(
-        "--mgpu-timeout",
-        type=float,
-        default=300.0,
-        metavar="SECONDS",
-        help="The time limit in seconds for a program, and for a marked test without its own "
-        "limit (default: 300).",
+        "such as gfx942. The fixture and the mark mgpu need it.",
     )
 
 
@@ -61,7 +53,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
         return None
     from mgpu_rt._testing import device
 
-    return f"mgpu: {device.of(config)}"
+    return f"mgpu: {device.description()}"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -71,7 +63,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         return None
     from mgpu_rt._testing import device, isolated
 
-    return isolated.run(item, nextitem) if device.suits(item) else None
+    return None if device.unwanted(item) else isolated.run(item, nextitem)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -80,8 +72,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("mgpu") is not None:
         from mgpu_rt._testing import device
 
-        if reason := device.unwanted(item):
-            pytest.skip(reason)
+        if outcome := device.unwanted(item):
+            raise outcome
 
 
 @pytest.fixture
@@ -89,4 +81,6 @@ def mgpu(request: pytest.FixtureRequest) -> Programs:
     """Runs programs on the device: `mgpu.run("./program").stdout`."""
     from mgpu_rt._testing import device, programs
 
-    return programs.Programs(device.here(request.config), request.config.getoption("mgpu_timeout"))
+    if not request.config.getoption("mgpu_device"):
+        pytest.fail(device.NEEDS, pytrace=False)
+    return programs.Programs()

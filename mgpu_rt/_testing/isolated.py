@@ -4,9 +4,9 @@ only one test."""
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import pickle
-import select
 import sys
 import tempfile
 import traceback
@@ -21,6 +21,8 @@ from _pytest.runner import runtestprotocol
 
 from mgpu_rt._cli.child import kill, signal_name
 from mgpu_rt._cli.stats.statistics import ENDING, added, read
+
+LIMIT = 300.0  # seconds, for a program and for a marked test
 
 
 def run(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
@@ -42,14 +44,14 @@ def run(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
 def _reports(item: pytest.Item) -> Iterator[pytest.TestReport]:
     """Yields the reports of a test's process, or reports that state how the process ended."""
     marks = [mark.kwargs for mark in item.iter_markers("mgpu")]  # the closest mark is first
-    limits = [each["timeout"] for each in marks if each.get("timeout")]
+    limit = next((each["timeout"] for each in marks if each.get("timeout")), LIMIT)
     errors = next((each["errors"] for each in marks if "errors" in each), False)
     if factory := getattr(item.config, "_tmp_path_factory", None):
         factory.getbasetemp()  # the parent of all `tmp_path` folders, created before the fork
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-") as folder:
         file = Path(folder, "reports")
         try:
-            why = _fork(item, file, (*limits, item.config.getoption("mgpu_timeout"))[0])
+            why = _fork(item, file, limit)
         except pytest.fail.Exception as error:  # another plugin's limit, which a signal brings
             why = str(error)
         if why or not file.exists():  # a test may call os._exit(0)
@@ -67,24 +69,22 @@ def _reports(item: pytest.Item) -> Iterator[pytest.TestReport]:
 
 def _fork(item: pytest.Item, file: Path, limit: float) -> str:
     """Runs a test in a fork. Returns how the process ended; empty if it ended with status 0."""
+    process = multiprocessing.get_context("fork").Process(target=_in_child, args=(item, file))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads of others' and fork
-        pid = os.fork()
-    if pid == 0:
-        _in_child(item, file)
+        process.start()
+    assert process.pid is not None
     with contextlib.suppress(OSError):
-        os.setpgid(pid, pid)
-    late = True
-    number = os.pidfd_open(pid)
+        os.setpgid(process.pid, process.pid)
     try:
-        late = not select.select([number], [], [], limit)[0]
+        process.join(limit)
     finally:
-        os.close(number)
-        if late:
-            kill(pid)
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if late:
-        how = f"did not end in {limit:g} s (@pytest.mark.mgpu(timeout=), --mgpu-timeout)"
+        status = process.exitcode
+        if status is None:
+            kill(process.pid)
+            process.join()
+    if status is None:
+        how = f"did not end in {limit:g} s (@pytest.mark.mgpu(timeout=))"
         return f"the test {how}, and was killed"
     if end := signal_name(status):
         return f"the test's process was ended by {end}"

@@ -16,7 +16,8 @@ from mgpu_rt._cli import child, executable
 from mgpu_rt._cli.child import Ended
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats.statistics import ENDING, Statistics, added, read
-from mgpu_rt._testing.device import Device
+from mgpu_rt._testing import device
+from mgpu_rt._testing.isolated import LIMIT
 
 #: A failure message shows at most this number of stderr lines.
 _SHOWN = 20
@@ -38,24 +39,15 @@ class Run:
 class Programs:
     """Runs programs on the session's device, with the library preloaded."""
 
-    def __init__(self, device: Device, timeout: float) -> None:
-        self._device = device
-        self._timeout = timeout
-
-    @property
-    def device(self) -> str:
-        """Returns the device's kind: hip, cuda or softgpu."""
-        return self._device.kind
-
     @property
     def chip(self) -> str | None:
         """Returns the emulated device's name, for `mgpu-rt lower --chip`; None for a GPU."""
-        return self._device.chips[0] if self._device.chips else None
+        return next(iter(device.chips()), None)
 
     @property
     def environment(self) -> dict[str, str]:
         """Returns the environment in which a program runs on the device."""
-        return dict(self._device.environment)
+        return device.environment()
 
     def run(
         self,
@@ -63,7 +55,7 @@ class Programs:
         *arguments: str | Path,
         status: int | None = 0,
         errors: bool = False,
-        timeout: float | None = None,
+        timeout: float = LIMIT,
         stdin: str = "",
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
@@ -77,16 +69,17 @@ class Programs:
         """
         __tracebackhide__ = True
         command = [os.fspath(program), *map(os.fspath, arguments)]
-        limit = self._timeout if timeout is None else timeout
         with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-") as folder:
             changes = {**(env or {}), "MGPU_RT_STATS": os.path.join(folder, f"%p{ENDING}")}
-            environment = {**self._device.environment, **changes}
+            environment = {**device.environment(), **changes}
             streams = {**child.PIPES, "stdin": subprocess.PIPE}
             try:
                 executable.check(command[0])
-                ended = child.run(command, environment, text=stdin, limit=limit, cwd=cwd, **streams)
+                ended = child.run(
+                    command, environment, text=stdin, limit=timeout, cwd=cwd, **streams
+                )
                 found = [read(file) for file in sorted(Path(folder).glob(f"*{ENDING}"))]
-                why = _fault(ended, found, status, errors, limit)
+                why = _fault(ended, found, status, errors, timeout)
             except CommandError as error:
                 pytest.fail(error.message)
         if why:
@@ -108,7 +101,7 @@ def _fault(
 ) -> str:
     """Returns the reason why a run makes the test fail, or an empty string."""
     if ended.status is None:
-        return f"did not end in {limit:g} s (timeout=, --mgpu-timeout), and was killed"
+        return f"did not end in {limit:g} s (timeout=), and was killed"
     if end := child.signal_name(ended.status):
         return f"was ended by {end}"
     failures = added(found).failures

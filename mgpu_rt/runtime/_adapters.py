@@ -15,48 +15,12 @@ from mgpu_rt.runtime._objects import CalledLaunch, Image
 
 
 def check(runtime: Runtime) -> None:
-    """Raises TypeError if a class does not call Runtime's __init__. Also raises TypeError for a
-    method that is a coroutine or a generator, because a call would not execute the method's body.
-    Also raises TypeError for a method that nothing calls and whose name resembles on_launch or
-    on_out_of_memory."""
-    kinds = type(runtime).__mro__
-    called = {
-        name
-        for kind in kinds
-        if kind.__module__.partition(".")[0] == "mgpu_rt"
-        for name in vars(kind)
-    }
-    kinds = kinds[: kinds.index(Runtime)]
+    """Raises TypeError if a class does not call Runtime's __init__."""
     if not runtime._is_made:
+        kinds = type(runtime).__mro__
+        kinds = kinds[: kinds.index(Runtime)]
         own = [kind.__name__ for kind in kinds if "__init__" in vars(kind)]
         raise TypeError(f"call super().__init__() in the __init__ of {' and of '.join(own)}")
-    for kind in kinds:
-        for name, method in vars(kind).items():
-            method = getattr(method, "__func__", method)  # for a static or a class method
-            if callable(method) and name not in called and (meant := _meant(name, called)):
-                raise TypeError(f"nothing calls {kind.__name__}.{name}: {meant}")
-            if not hasattr(Runtime, name) and name != "on_launch":
-                continue
-            if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
-                raise TypeError(
-                    f"{kind.__name__}.{name} is async, but the library does not await it"
-                )
-            if inspect.isgeneratorfunction(method):
-                raise TypeError(
-                    f"{kind.__name__}.{name} contains yield, so a call would not run it"
-                )
-
-
-def _meant(name: str, called: set[str]) -> str:
-    """Returns advice about a method that nothing calls; empty if its name resembles no other."""
-    if name == "on_launch":
-        return "derive the class from mgpu_rt.hooks.LaunchHook"
-    if not name.startswith("on_"):
-        return ""
-    import difflib
-
-    near = difflib.get_close_matches(name, [each for each in called if each.startswith("on_")], 1)
-    return f"do you mean {near[0]}?" if near else ""
 
 
 def _load(runtime: Runtime) -> Callable[..., int]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from mgpu_rt.runtime._objects import numpy_for
+from mgpu_rt._packages import numpy_for
 
 #: Maps each type name of MLIR to a type name of NumPy. NumPy lacks bf16, which is the upper half of
 #: an f32.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mgpu_rt._images.kernel_names import full_name
-from mgpu_rt._packages import how_to_add
+from mgpu_rt._packages import numpy_for
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt._text import printable
 
@@ -374,17 +374,6 @@ def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRefDesc
         if strides == tuple(math.prod(sizes[i + 1 :]) for i in range(rank)):
             return MemRefDescriptor(values[at + 1], values[at + 2], sizes, strides)
     return None
-
-
-def numpy_for(user: str) -> Any:
-    """Imports NumPy, an optional dependency of this package. Raises ImportError, which says how to
-    install NumPy."""
-    try:
-        import numpy
-    except ModuleNotFoundError:
-        how = how_to_add("numpy", "python3-numpy", pip="pip")
-        raise ImportError(f"{user} needs NumPy: {how}") from None
-    return numpy
 
 
 _PIECE = 4 << 20  # bytes of a block that are hashed at once

@@ -3,15 +3,17 @@ that is read is untrusted, so each value is checked."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mgpu_rt import __version__, _files
+from mgpu_rt import __version__
 from mgpu_rt._text import shown
 from mgpu_rt.runtime._folder import LAUNCH
 
@@ -65,7 +67,7 @@ class RecordedLaunch:
         """Returns the content with this hash. Raises Damaged if the file's hash has changed."""
         paths = [folder / name for folder in self.folders]
         path = next((path for path in paths if path.exists()), paths[0])
-        content = _files.read_regular(path)
+        content = _read(path)
         if hashlib.sha256(content).hexdigest() != name:
             raise Damaged(f"'{path.parent}': {name} is not what was recorded")
         return content
@@ -77,10 +79,18 @@ class RecordedLaunch:
         return json.dumps({**head, **known}, default=bytes.hex).encode()
 
 
+def _read(path: Path) -> bytes:
+    """Reads a regular file. Raises OSError for any other file, which may have no end."""
+    if not path.is_file():
+        os.stat(path)
+        raise OSError(errno.EINVAL, "this is not a regular file", str(path))
+    return path.read_bytes()
+
+
 def read(folder: Path) -> RecordedLaunch:
     """Reads a launch's folder. Raises OSError, or Damaged with the first fault found."""
     try:
-        found = json.loads(_files.read_regular(folder / LAUNCH))
+        found = json.loads(_read(folder / LAUNCH))
         _checked(found, {"format": (lambda v: v == FORMAT, f"{FORMAT} for this mgpu_rt")})
         values = _checked(found, _LAUNCH)
         blocks = tuple(Block(**_checked(block, _BLOCK)) for block in values["blocks"])

@@ -74,8 +74,8 @@ static bool read_list(const char *list) {
             return false;
         }
         if (!rocr_knows(target->name)) {
-            softgpu_say("MGPU_RT_SOFTGPU=%s: this HIP does not know %s. HIP 5.7 and later ones do: "
-                        "`mgpu-rt doctor --install 5.7` fetches one; no device",
+            softgpu_say("MGPU_RT_SOFTGPU=%s: this HIP does not know %s. HIP 5.7 and later ones do; "
+                        "no device",
                         list, target->name);
             return false;
         }

@@ -48,3 +48,17 @@ def in_folder(test: Callable[[Subject], None]) -> Callable[[Subject], None]:
                 os.chdir("/")
 
     return run
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Writes a file that other processes may be reading: these processes read either the whole old
+    content or the whole new content."""
+    if isinstance(content, str):
+        content = content.encode()
+    if path.exists() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as fresh:
+        fresh.write(content)
+    os.chmod(fresh.name, 0o644)
+    os.replace(fresh.name, path)

@@ -60,8 +60,8 @@ def diff(
     from mgpu_rt._cli import files
     from mgpu_rt._cli.diff import runs
     from mgpu_rt._cli.diff.search import Allowed, Request, search
+    from mgpu_rt._packages import numpy_for
     from mgpu_rt.runtime import _difference
-    from mgpu_rt.runtime._objects import numpy_for
     from mgpu_rt.runtime._recorded import Damaged
 
     programs = ctx.meta["program"]

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._files import read as read_file
 from mgpu_rt._images.kernel_names import full_name
 from mgpu_rt._memory_table import memory_summary
 from mgpu_rt._record import Damaged, Recording, is_recording
@@ -258,7 +257,7 @@ def load(path: str | Path, how_to_get: str) -> list[Any]:
 
 def _content(path: str | Path, how_to_get: str) -> bytes:
     try:
-        return read_file(path)
+        return Path(path).read_bytes()
     except OSError as error:
         raise files.unreadable(path, error, how_to_get) from None
 

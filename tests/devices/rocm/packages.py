@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mgpu_rt import _debian
-from mgpu_rt._debian import PackagesMissing
+from tests.devices.rocm import debian
+from tests.devices.rocm.debian import PackagesMissing
 from tests.devices.rocm.releases import Release
 from tests.support.folders import locked
 
@@ -69,4 +69,4 @@ def fetch_only(release: Release, names: tuple[str, ...], root: Path) -> None:
     with locked(root):
         if not root.exists():
             newest = (*release.newest, *names)
-            _debian.unpack(names, root, suites=release.suites, newest=newest, dependencies=False)
+            debian.unpack(names, root, suites=release.suites, newest=newest, dependencies=False)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import _debian
-from tests.devices.rocm import matrix, packages
+from tests.devices.rocm import debian, matrix, packages
 from tests.devices.rocm.releases import RELEASES, find
 from tests.devices.rocm.suites import SUITES
 from tests.support.patience import HANG
@@ -49,7 +48,7 @@ def test_rows_are_counted_by_chip_and_llvm() -> None:
 
 def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MGPU_RT_ROCM_CACHE", str(tmp_path))
-    monkeypatch.setattr(_debian, "_SOURCES", tmp_path)
+    monkeypatch.setattr(debian, "_SOURCES", tmp_path)
     with pytest.raises(packages.PackagesMissing, match="names no source of Debian packages"):
         packages.fetch(RELEASES[-1])
 

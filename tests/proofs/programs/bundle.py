@@ -26,12 +26,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench import PROGRAMS as SOURCES
-from mgpu_rt._files import write_whole
 from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
 from mgpu_rt._selftest import bundle
 from mgpu_rt._selftest.bundle import ROOM, marker
 from mgpu_rt._selftest.sequences import Case
 from tests.proofs.programs import groups, images
+from tests.support.folders import write_whole
 
 #: The iterations of each program's loop; None: the program has no loop.
 PROGRAMS: dict[str, int | None] = {

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mgpu_rt._files import write_whole
 from mgpu_rt._lowering import lower
+from tests.support.folders import write_whole
 
 ROOT = Path(__file__).resolve().parents[3]
 OUT = ROOT / "build" / "random_driver" / "images"

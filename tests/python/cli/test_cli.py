@@ -17,7 +17,7 @@ import click
 import pytest
 
 import mgpu_rt
-from mgpu_rt import _abi, _packages
+from mgpu_rt import _packages
 from mgpu_rt._cli import doctor as doctor_module
 from mgpu_rt._cli import options, preload
 from mgpu_rt._cli.main import main
@@ -62,9 +62,8 @@ def test_an_option_that_is_not_understood_is_an_error() -> None:
         options.parse('OPTION(new, "MGPU_RT_NEW")\n')
 
 
-def test_path_and_abi_print_folder_and_tables() -> None:
+def test_path_prints_the_folder() -> None:
     assert invoke("config", "--path").stdout == f"{LIB}\n"
-    assert invoke("config", "--abi").stdout == f"{_abi.markdown()}\n{_abi.left_out()}"
 
 
 def test_a_start_imports_only_what_every_command_needs() -> None:
@@ -196,7 +195,7 @@ def test_doctor_prints_a_list_for_people() -> None:
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_that_lacks_letters_ends_no_command(encoding: str) -> None:
     result = subprocess.run(
-        [COMMAND, "config", "--abi"],
+        [COMMAND, "doctor", "--help"],
         env=environment(PYTHONIOENCODING=encoding),
         capture_output=True,
     )

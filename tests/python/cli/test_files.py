@@ -75,14 +75,6 @@ def _write_late(pipe: int, content: bytes) -> None:
         file.write(content[100:])
 
 
-@pytest.mark.parametrize(
-    "words", [("stats",), ("stats", "-o", "-"), ("compare", "--report", "-"), ("inspect",)]
-)
-def test_a_device_without_an_end_is_refused(words: tuple[str, ...]) -> None:
-    result = invoke(*words, "/dev/zero")
-    assert_sentence(result.exit_code, result.stderr, "a device's file may have no end")
-
-
 def test_a_fifo_is_no_program(place: Path) -> None:
     os.chmod("fifo", 0o755)
     done = command("run", "--", "./fifo")

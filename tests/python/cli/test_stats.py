@@ -11,7 +11,6 @@ import pytest
 
 from bench.setup.printing import print_library
 from mgpu_rt._cli.stats import runs as runs_of
-from mgpu_rt._cli.stats import statistics as stats_files
 from mgpu_rt._cli.stats.runs import Run
 from mgpu_rt._cli.stats.statistics import (
     Cache,
@@ -417,7 +416,7 @@ def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def refuse(*_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(stats_files, "read_file", refuse)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
     closed = invoke("stats", str(tmp_path / "closed.json"))
     assert_sentence(closed.exit_code, closed.stderr, "cannot be read: Permission denied")
 

@@ -29,7 +29,6 @@ COMMANDS = {
     "config --libs": ("config", "--libs"),
     "doctor": ("doctor",),
     "doctor --device softgpu": ("doctor", "--device", "softgpu"),
-    "doctor --install": ("doctor", "--install", "5.7"),
     "run": ("run", "--", *PROGRAM),
     "run --device softgpu": ("run", "--device", "softgpu", "--", *PROGRAM),
     "run a kernel": ("run", "--device", "softgpu", "--", sys.executable, str(VECADD)),
@@ -178,12 +177,3 @@ def test_a_home_that_does_not_exist_is_not_made(name: str, open_folder: Path) ->
         done = run(("-m", "mgpu_rt", *COMMANDS[name]), homes, inner)
         assert done.returncode == 0, done.stderr
         assert not missing.exists() and not (inner / "data").exists()
-
-
-def test_a_release_is_not_installed_without_a_home(open_folder: Path) -> None:
-    missing = open_folder / "missing"
-    done = run(
-        ("-m", "mgpu_rt", *COMMANDS["doctor --install"]), {"HOME": str(missing)}, open_folder
-    )
-    assert done.returncode == 2 and not missing.exists()
-    assert "there is no home: set HOME or XDG_DATA_HOME" in done.stderr

@@ -298,17 +298,6 @@ def test_another_library_needs_the_types(tmp_path: Path) -> None:
         mgpu_rt.Library(path, functions={"cos": "f64"})
 
 
-def test_types_come_from_a_program_too(tmp_path: Path) -> None:
-    source = tmp_path / "program.mlir"
-    source.write_text(HOST.read_text().replace("@half(", "@cos("))
-    stripped = tmp_path / "library.so"
-    made = mgpu_rt.lower(HOST)
-    section = "--remove-section=.mgpu_rt.functions"
-    subprocess.run(["objcopy", section, made, stripped], check=True)
-    assert len(mgpu_rt.Library(stripped)) == 0
-    assert mgpu_rt.Library(stripped, source=HOST).double(ROW)[1] == 2
-
-
 def test_files_that_are_no_library_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         mgpu_rt.Library(tmp_path / "none.so")

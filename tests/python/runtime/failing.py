@@ -36,9 +36,7 @@ def _generator(self: Any, *_arguments: object) -> Any:
     yield
 
 
-Misspelt = type("Mine", (LaunchHook,), {"on_lanch": _generator})
 OwnMethod = type("Mine", (LaunchHook,), {"on_free": _generator})
-NoHook = _runtime("on_launch", lambda self, launch: None)
 AsyncHook = type("Mine", (LaunchHook,), {"on_launch": _coroutine})
 GeneratorHook = type("Mine", (LaunchHook,), {"on_launch": _generator})
 AsyncLaunch, AsyncWait = _runtime("launch_kernel", _coroutine), _runtime("mem_free", _coroutine)

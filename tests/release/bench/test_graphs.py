@@ -99,10 +99,10 @@ def test_the_picture_and_the_table_show_the_results(tmp_path: Path) -> None:
     benchmark = {"name": "graphs", "on": "cuda", "device": "a GPU", "data": data}
     results = {"date": "2026-11-23", "benchmarks": {"graphs-cuda": benchmark}}
     pytest.importorskip("matplotlib")
-    from bench.show import plots
+    from bench.show import plot
 
-    drawn = list(plots.draw(results, tmp_path / "results.json"))
-    assert [path.name for path in drawn] == ["results-graphs-cuda.png"]
+    drawn = plot.draw(results, tmp_path / "results.json")
+    assert drawn is not None and drawn.name == "results-graphs-cuda.png" and drawn.exists()
     assert "| block, waits, LLVM 22 | 100 | 101 | 102 | 103 | 104 | 4.95 |" in table.graphs(
         results, "cuda"
     )

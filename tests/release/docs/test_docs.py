@@ -193,7 +193,8 @@ ELSEWHERE = {
     "mgpu-rt selftest --harsh --json harsh.json": "tests/python/selftest",
     "mgpu-rt check recording": "tests/python/cli/check",
     "mgpu-rt replay recording": "tests/python/runtime",
-    "mgpu-rt doctor --install 5.7": "tests/release/docs/test_sessions.py",
+    "mgpu-rt run --device gfx942 -- ./steps": "tests/devices/rocm",
+    "mgpu-rt check --device gfx942 -- ./steps": "tests/devices/rocm",
 }
 
 

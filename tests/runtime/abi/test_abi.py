@@ -14,6 +14,7 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
 from mgpu_rt import _abi
+from tests.release.docs.generated import FORKS
 from tests.support.child import ROOT, STUB, Mgpu, environment, in_child
 from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
 from tests.support.images import code_object
@@ -53,11 +54,6 @@ def test_the_table_has_60_functions() -> None:
 def test_a_malformed_line_of_the_table_is_an_error() -> None:
     with pytest.raises(ValueError, match="has 1 lines, but only 0 can be"):
         _abi.parse("MGPU_VOID(mgpuNew, (int a) (a), 12, 24)\n")
-
-
-def test_markdown_has_a_row_for_each_function() -> None:
-    rows = _abi.markdown().splitlines()[2:]
-    assert [row.split("`")[1] for row in rows] == [function.name for function in _abi.functions()]
 
 
 # ---- the library ----
@@ -245,4 +241,4 @@ def test_every_name_that_llvm_emits_is_served(release: int) -> None:
 
 def test_no_release_emits_names_of_other_releases() -> None:
     others = {function.name for function in _abi.functions() if function.last_llvm == 0}
-    assert others == set(_abi.FORKS)
+    assert others == set(FORKS)

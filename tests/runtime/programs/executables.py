@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from bench.setup.printing import print_library
-from mgpu_rt._files import write_whole
 from mgpu_rt._lowering import lower, object_files
 from softgpu.tests.kernels.images import TEXTS
 from softgpu.tests.kernels.program import Launch, Module
+from tests.support.folders import write_whole
 from tests.support.programs import STOCK
 
 _KINDS = {

@@ -1,6 +1,6 @@
 """The cost of a call does not depend on how many objects the process has.
 
-bench/native/objects.c makes each kind of call beside few and beside many objects. Callgrind counts
+object_costs.c makes each kind of call beside few and beside many objects. Callgrind counts
 the instructions, which are the same on a busy machine. On the stub, the instructions in HIP's
 library show whether a call makes more calls of the driver.
 """
@@ -8,6 +8,8 @@ library show whether a call makes more calls of the driver.
 from __future__ import annotations
 
 import functools
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -27,9 +29,41 @@ MOST = 1.5  # times the cost beside few objects
 GROWING = ("allocate, free, streams", "create, launch, wait, destroy, streams")
 
 
+def count_objects(
+    number: int, calls: int, *, kind: str = "", **variables: str
+) -> dict[str, instructions.Profile]:
+    """Profiles calls beside `number` objects of each kind (object_costs.c), on the stub. A
+    `kind` profiles only the calls of this kind."""
+    native.need(native.RUNTIME, native.STUB)
+    env = native.stub_environment(
+        **{
+            "MGPU_RT_MANAGER": "off",
+            "MGPU_RT_MODULE_LIMIT": "64G",
+            "MALLOC_TOP_PAD_": str(64 << 20),  # so the host's heap grows before the measurement
+            **variables,
+        }
+    )
+    program = native.program("object_costs", folder=Path(__file__).parent)
+    kinds = [kind] if kind else native.run_json([program, "kinds"])
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch, "callgrind.out")
+        # Without --skip-plt=no, callgrind also counts earlier jumps through the linkage table.
+        options = [
+            *instructions.CALLGRIND,
+            "--skip-plt=no",
+            *instructions.MEASURED,
+            f"--callgrind-out-file={out}",
+        ]
+        words = [program, native.RUNTIME, number, calls, *([kind] if kind else [])]
+        native.run(["valgrind", *options, *words], env)
+        # Each call of `measured` writes a file, so the first file is that of the first kind.
+        texts = [Path(f"{out}.{place}").read_text() for place in range(1, len(kinds) + 1)]
+    return {kind: instructions.parse(text, calls) for kind, text in zip(kinds, texts, strict=True)}
+
+
 @functools.cache
 def profiles(number: int, exclusive: str) -> dict[str, instructions.Profile]:
-    return instructions.count_objects(number, CALLS, MGPU_RT_EXCLUSIVE=exclusive)
+    return count_objects(number, CALLS, MGPU_RT_EXCLUSIVE=exclusive)
 
 
 def check(many: int, exclusive: str) -> None:
@@ -62,7 +96,7 @@ def test_a_free_a_miss_and_an_eviction_cost_no_more_beside_many_blocks() -> None
     """Each free is beyond the limit of 64 bytes, so HIP frees a block and allocates the next."""
     kind, limit = "free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "64"}
     few, many = (
-        instructions.count_objects(number, 200, kind=kind, **limit)[kind].per_iteration()
+        count_objects(number, 200, kind=kind, **limit)[kind].per_iteration()
         for number in (FEW, MANY)
     )
     assert many <= MOST * few, (few, many)
@@ -74,7 +108,7 @@ def test_held_modules_beyond_the_limit_cost_no_more() -> None:
     become more."""
     kind, limit = "first load, held modules of an image", {"MGPU_RT_MODULE_LIMIT": "64K"}
     few, many = (
-        instructions.count_objects(number, 200, kind=kind, **limit)[kind].per_iteration()
+        count_objects(number, 200, kind=kind, **limit)[kind].per_iteration()
         for number in (FEW, MANY)
     )
     assert many <= MOST * few

@@ -22,7 +22,8 @@ blocks = [runtime.mgpuMemAlloc(size, stream, False) for size in (1000, 2000, 300
 for block in blocks[{held}:]:
     runtime.mgpuMemFree(block, stream)
 runtime.mgpuStreamDestroy(stream)
-print(mgpu_rt._memory_table.memory_summary(mgpu_rt.stats()))
+from mgpu_rt._memory_table import memory_summary
+print(memory_summary(mgpu_rt.stats()))
 """
 
 

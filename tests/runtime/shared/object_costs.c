@@ -1,12 +1,11 @@
 /* Measures calls beside many objects: a call's cost should not depend on their number.
  *
- *     objects time RUNTIME NUMBER CALLS ROUNDS    JSON: for each kind of call, ns a call by round
- *     objects count RUNTIME NUMBER CALLS [KIND]   runs `measured` once for each kind, for callgrind
- *     objects kinds                               JSON: the kinds, in the order of `count`
+ *     object_costs RUNTIME NUMBER CALLS [KIND]   runs `measured` once for each kind, for callgrind
+ *     object_costs kinds                         JSON: the kinds, in that order
  *
  * NUMBER is at most MOST. The calls of a round visit the objects in an order without locality. The
  * stub of HIP has no cost of its own that depends on the number of objects. */
-#include "runtime.h"
+#include "bench/native/runtime.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -204,16 +203,6 @@ __attribute__((noinline, noclone)) void measured(const struct kind *kind, long f
         kind->call(call);
 }
 
-static void time_kind(const struct kind *kind, long calls, long rounds) {
-    printf("%s\"%s\": [", kind == kinds ? "{" : ", ", kind->name);
-    for (long round = 0; round < rounds; round++) {
-        const uint64_t begin = now_ns();
-        measured(kind, round * calls, calls);
-        printf("%s%.2f", round ? ", " : "", (double)(now_ns() - begin) / (double)calls);
-    }
-    printf("]");
-}
-
 static void print_kinds(void) {
     for (int i = 0; i < KINDS; i++)
         printf("%s\"%s\"", i ? ", " : "[", kinds[i].name);
@@ -225,19 +214,18 @@ int main(int argc, char **argv) {
         print_kinds();
         return 0;
     }
-    const bool times = argc == 6 && strcmp(argv[1], "time") == 0;
-    const char *only = argc == 6 && !times ? argv[5] : NULL;
-    if (!times && !((argc == 5 || only) && strcmp(argv[1], "count") == 0))
-        fail("usage", "see the head of objects.c");
-    void *library = open_library(argv[2]);
+    const char *only = argc == 5 ? argv[4] : NULL;
+    if (argc < 4)
+        fail("usage", "see the head of object_costs.c");
+    void *library = open_library(argv[1]);
     resolve_runtime(&runtime, library);
     *(void **)&MemAlloc = symbol(library, "mgpuMemAlloc");
     *(void **)&MemFree = symbol(library, "mgpuMemFree");
     *(void **)&Memcpy = symbol(library, "mgpuMemcpy");
-    number = atol(argv[3]);
-    const long calls = atol(argv[4]);
+    number = atol(argv[2]);
+    const long calls = atol(argv[3]);
     if (number < 2 || number > MOST || calls < 1)
-        fail("wrong number", argv[3]);
+        fail("wrong number", argv[2]);
     for (const struct kind *kind = kinds; kind < kinds + KINDS; kind++) {
         const long before[] = {2 * number, 20, 0};
         if (only && strcmp(only, kind->name) != 0)
@@ -245,13 +233,8 @@ int main(int argc, char **argv) {
         kind->set_up();
         for (long call = 0; call < before[kind->visits]; call++)
             kind->call(call);
-        if (times)
-            time_kind(kind, kind->visits == NEW ? EXTRA / atol(argv[5]) : calls, atol(argv[5]));
-        else
-            measured(kind, 0, calls);
+        measured(kind, 0, calls);
         kind->tear_down();
     }
-    if (times)
-        puts("}");
     return 0;
 }

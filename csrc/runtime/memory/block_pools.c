@@ -343,7 +343,7 @@ static struct block *search_pools(int device, size_t size, struct stream *stream
  *
  * A miss may take an idle block of up to MOST_LARGER / 2 times the size. A size gets a block of its
  * own after PATIENCE allocations from larger blocks, so that a program with fixed sizes soon hits.
- * bench/results/blocks.md shows how both numbers were chosen. */
+ * bench/simulate/blocks.py chose both numbers. */
 enum { MOST_LARGER = 7, PATIENCE = 64, SIZES_COUNTED = 512 };
 
 /* How many allocations of a size got a larger block since HIP last allocated that size. Two sizes

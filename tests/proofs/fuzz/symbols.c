@@ -2,18 +2,23 @@
  * other parts may differ. The first 8 bytes of the input are the requested address. */
 #include "edge.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 static ssize_t counted_pread(int file, void *to, size_t size, off_t offset);
+static int mapped_file(const void *address, Dl_info *info, void **map, int flags);
 
 /* mapped_symbol.c limits the bytes that a whole process reads, but the fuzzer needs a limit for
  * each input. This file therefore includes mapped_symbol.c. */
 #define pread counted_pread
+#define dladdr1 mapped_file
 #include "process/mapped_symbol.c"
 #undef pread
+#undef dladdr1
 
 enum {
     ROOM = 1 << 14
@@ -32,20 +37,17 @@ static const uint8_t *file_bytes;
 static size_t file_size;
 static char file_name[64];
 
-/* Reports the input file to `visit`, as if the loader had mapped the file. */
-int dl_iterate_phdr(int (*visit)(struct dl_phdr_info *, size_t, void *), void *data) {
-    static ElfW(Phdr) segments[1 << 16];
-    ElfW(Ehdr) header;
-    struct dl_phdr_info info = {.dlpi_name = file_name, .dlpi_phdr = segments};
-    if (file_size < sizeof header)
-        return 0;
-    memcpy(&header, file_bytes, sizeof header);
-    if (header.e_phoff > file_size ||
-        header.e_phnum > (file_size - header.e_phoff) / sizeof *segments)
-        return 0;
-    info.dlpi_phnum = header.e_phnum;
-    memcpy(segments, file_bytes + header.e_phoff, header.e_phnum * sizeof *segments);
-    return visit(&info, sizeof info, data);
+/* Answers as if the loader had mapped the headers of the input file at address 0. */
+static int mapped_file(const void *address, Dl_info *info, void **map, int flags) {
+    static char headers[HEADERS];
+    static struct link_map object;
+    (void)address, (void)flags;
+    memset(headers, 0, sizeof headers);
+    memcpy(headers, file_bytes, file_size < HEADERS ? file_size : HEADERS);
+    object.l_name = file_name;
+    info->dli_fbase = headers;
+    *map = &object;
+    return 1;
 }
 
 static void write_file(void) {

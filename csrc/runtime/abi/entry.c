@@ -8,6 +8,7 @@
 #include "driver/report.h"
 #include "likely.h"
 #include "mgpu.h"
+#include "process/options.h"
 #include "process/state.h"
 #include "telemetry/call.h"
 #include "telemetry/recording/recorder.h"
@@ -64,7 +65,8 @@ static void end_slow(const struct call *outer, const void *result) {
 /* Defines the words of abi.def's last column. */
 #define NOTHING .begin = 0
 #define STREAM .in_stream = true, .stream = stream
-#define CACHED .cached = true
+#define CACHE(kind) .cache = 1 + CACHE_##kind
+#define CACHED(kind) CACHE(kind), .is_assumed = true
 
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     static __attribute__((noinline, cold)) result slow_##name params {                             \

@@ -26,7 +26,8 @@ struct call {
     bool overridden;  /* an override is answering the call (override.h) */
     bool native;      /* the override that answers the call has called this library */
     bool in_stream;   /* the call has a stream as an argument */
-    bool cached;      /* a cache answers the call, unless its implementation records otherwise */
+    unsigned cache;   /* 1 + the cache that may answer the call (enum cache_kind); 0: none */
+    bool is_assumed;  /* this cache answers the call, unless the implementation records otherwise */
     const void *site; /* the call's return address in the program */
     uint64_t begin;
     hipStream_t stream;
@@ -62,7 +63,7 @@ static inline void call_tell(enum call_how how) {
 /* Records a hit, if a cache may answer the call. The function that answers, which runs next,
  * records every other outcome, so a hit takes no instruction for that. */
 static inline void call_assume(void) {
-    call_tell(call_now.cached && !call_now.overridden ? CALL_HIT : CALL_PLAIN);
+    call_tell(call_now.is_assumed && !call_now.overridden ? CALL_HIT : CALL_PLAIN);
 }
 
 /* Records that the program holds `bytes` more bytes of a device's memory from now on. */

@@ -7,7 +7,7 @@ from tests.support.child import Mgpu, in_child
 from tests.support.folders import in_folder
 from tests.support.images import code_object
 
-COUNTED = {"policies": ("builtin",), "MGPU_RT_STATS": "stats.json", "MGPU_RT_TRACE": "trace.json"}
+COUNTED = {"policies": ("builtin",), "MGPU_RT_TRACE": "trace.json"}
 FORUM = "test_func"
 
 
@@ -30,6 +30,15 @@ def test_a_refused_image_is_no_hit(mgpu: Mgpu) -> None:
     assert not mgpu.load(mgpu.image(b"no image"))
     assert hits_and_misses(mgpu, "modules") == (0, 0)
     assert results(mgpu, "mgpuModuleLoad") == ["failed", "failed"]
+
+
+@in_child(**COUNTED)
+@in_folder
+def test_an_event_is_no_hit(mgpu: Mgpu) -> None:
+    """Events are not cached."""
+    for _ in range(2):
+        mgpu.EventDestroy(mgpu.EventCreate())
+    assert results(mgpu, "mgpuEventCreate") == [None, None]
 
 
 @in_child(**COUNTED)

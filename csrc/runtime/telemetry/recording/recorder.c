@@ -197,26 +197,6 @@ uint16_t recorder_stream(hipStream_t stream) {
     return number;
 }
 
-/* Returns the cache that serves a function; CACHE_COUNT if none does. */
-static enum cache_kind cache_behind(enum abi_index function) {
-    switch (function) {
-    case ABI_mgpuModuleLoad:
-    case ABI_mgpuModuleLoadJIT:
-        return CACHE_MODULES;
-    case ABI_mgpuModuleGetFunction:
-        return CACHE_FUNCTIONS;
-    case ABI_mgpuStreamCreate:
-        return CACHE_STREAMS;
-    case ABI_mgpuMemAlloc:
-        return CACHE_MEMORY;
-    case ABI_mgpuMemHostRegister:
-    case ABI_mgpuMemHostRegisterMemRef:
-        return CACHE_REGISTRATIONS;
-    default:
-        return CACHE_COUNT;
-    }
-}
-
 /* Begins a range for a launch. If the kernel is unknown, the range has the name of the called mgpu*
  * function. */
 static void mark(struct call *call) {
@@ -304,15 +284,14 @@ static void trace_call(const struct call *call, const void *result, uint64_t nan
 }
 
 void recorder_ended(const struct call *call, const void *result) {
-    const enum cache_kind cache = cache_behind(call->function);
     if (call->marked)
         marker_ended();
     if (!runtime_counting())
         return; /* the process's first call, or a call after the exit */
     const uint64_t nanoseconds = clock_ns() - call->begin;
     stats_call(&counts.abi[call->function], nanoseconds);
-    if (cache < CACHE_COUNT && call->how == CALL_HIT)
-        stats_hit(cache);
+    if (call->cache && call->cache <= CACHE_COUNT && call->how == CALL_HIT)
+        stats_hit(call->cache - 1);
     if (call->error != hipSuccess)
         stats_failure(call->function, call->error);
     if (call->overridden && !call->native)

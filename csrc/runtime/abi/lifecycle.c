@@ -99,7 +99,15 @@ __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(before_fork, in_parent, in_child);
 }
 
-/* ---- exit ---- */
+/* ---- exit: handlers run last in, first out ----
+ *
+ *     run_exit                      EXITING   nothing is cached any longer
+ *     HIP's of its first use
+ *     note_late                     LATE      HIP has destroyed what its first use created
+ *     HIP's of its opening
+ *     note_end_of_hip               OVER      HIP has ended
+ *     the destructors of libraries            the last one here completes the recording
+ */
 
 /* Counts the blocks that the program has not freed when the exit handlers run. The driver frees
  * these blocks when the process ends, as it does with stock. */
@@ -115,8 +123,7 @@ static void report_held(void) {
                        count, bytes);
 }
 
-/* Runs before the exit handlers that HIP has registered since the library first called HIP.
- * Destroys streams only on HIP 7, and only idle streams. HIP 7 reports the signals of the remaining
+/* Destroys streams only on HIP 7, and only idle streams. HIP 7 reports the signals of the remaining
  * streams as leaked, and waits for these streams when HIP ends. hipFree waits for the device, even
  * for work that waits for the program. Before HIP 7 hipStreamDestroy waits for the stream's queue,
  * which other streams share. HIP has no function that reports whether a device is idle. The driver
@@ -143,12 +150,12 @@ static void run_exit(void) {
     fetch_or_release(&runtime_mode, MODE_EXITING);
 }
 
-/* Exit handlers run last in, first out. This handler is registered before the library first calls
- * HIP, so it runs after all handlers that HIP registers from then on. */
+/* Registered before the library first calls HIP. */
 static void note_late(void) {
     fetch_or_release(&runtime_mode, MODE_LATE);
 }
 
+/* Registered before the library opens HIP. */
 static void note_end_of_hip(void) {
     fetch_or_release(&runtime_mode, MODE_LATE | MODE_OVER);
 }

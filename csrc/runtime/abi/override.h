@@ -18,24 +18,20 @@ extern __thread bool override_inside;
 /* Returns the enum abi_index of a name; ABI_COUNT if no function has that name. */
 int override_index(const char *name);
 
-mgpu_rt_function override_find(enum abi_index function);
-
 /* Sets the override of a function, or of "end", as mgpu_rt_intercept does. */
 int override_set(const char *name, mgpu_rt_function instead);
 
 /* Returns the function that answers a call in place of the call's implementation; NULL if the
  * implementation answers. The order:
  *
- *     1. The graph that the calling thread builds answers. If any override is set, the call ends
- * the building instead.
- *     2. The thread's external stream. mgpuStreamCreate returns this stream, and mgpuStreamDestroy
- * leaves it alive.
- *        While a thread captures, its capture answers every call.
- *     3. An override.
- *     4. The capture of another thread's external stream.
+ *     the graph that the calling thread builds    every call; fails if an override is set
+ *     the thread's external stream                its create and destroy; every call of a capture
+ *     an override                                 every call that no override makes
+ *     the capture of another thread               the calls in graphs/capture.c
  *
- * No override answers a call that an override makes. The first override ends MGPU_RT_EXCLUSIVE and
- * MGPU_RT_SYNC=lazy, because overrides may call HIP and read memory. */
+ * The first override ends MGPU_RT_EXCLUSIVE and MGPU_RT_SYNC=lazy, because overrides may call HIP
+ * and read memory. */
+mgpu_rt_function override_find(enum abi_index function);
 static inline mgpu_rt_function override_answer(enum abi_index function) {
     return UNLIKELY(runtime_is(MODE_OVERRIDE | MODE_GRAPH | MODE_EXTERNAL))
                ? override_find(function)

@@ -12,16 +12,15 @@
 
 /* 0 while calls take the fast path; any bit sends each call through the slow entry (entry.c). */
 enum {
-    MODE_UNSTARTED = 1,  /* the options have not been read, and HIP has not been searched for */
-    MODE_TIMED = 2,      /* MGPU_RT_STATS: each call is timed */
-    MODE_EXITING = 4,    /* the exit handler has run: nothing is cached any longer */
-    MODE_LATE = 8,       /* the exit handlers that HIP registered at its first use have run, too */
-    MODE_OVERRIDE = 64,  /* the user's runtime may override calls (override.h) */
+    MODE_UNSTARTED = 1, /* the options have not been read, and HIP has not been searched for */
+    MODE_TIMED = 2,     /* MGPU_RT_STATS: each call is timed */
+    MODE_EXITING = 4,   /* the three phases of exit (lifecycle.c) */
+    MODE_LATE = 8,
+    MODE_OVER = 16,
     MODE_FORKED = 32,    /* a forked child has made no call yet, and records nothing */
-    MODE_OVER = 16,      /* the exit handlers that were registered when HIP was opened have run: HIP
-                          * has ended */
-    MODE_GRAPH = 256,    /* a thread is building a graph (graphs/) */
+    MODE_OVERRIDE = 64,  /* the user's runtime may override calls (override.h) */
     MODE_EXTERNAL = 128, /* a thread uses an external stream, which may be capturing (graphs/) */
+    MODE_GRAPH = 256,    /* a thread is building a graph (graphs/) */
 };
 extern unsigned runtime_mode;
 

@@ -1,7 +1,6 @@
 /* Defines the exported functions. Each exported function makes one predictable test, and then calls
  * its implementation, which another file defines. A call takes the slow entry if it is the first
  * call, if statistics are on, or if HIP has ended. */
-#include "abi/entry.h"
 #include "abi/lifecycle.h"
 #include "abi/override.h"
 #include "atomics.h"
@@ -126,7 +125,7 @@ static void end_slow(const struct call *outer, const void *result) {
     }
 #include "../../abi.def"
 
-mgpu_rt_function entry_native(const char *name) {
+mgpu_rt_function mgpu_rt_native(const char *name) {
     static const mgpu_rt_function natives[] = {
 #define MGPU_FN(result, name, params, args, first, last, ...) (mgpu_rt_function) native_##name,
 #include "../../abi.def"

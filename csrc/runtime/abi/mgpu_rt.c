@@ -1,6 +1,6 @@
-/* Defines the functions of mgpu_rt.h and mgpu_rt_private.h, which are not part of the ABI. */
+/* Defines functions of mgpu_rt.h and mgpu_rt_private.h, which are not part of the ABI. Functions
+ * that need nothing of this folder are in the folder of their objects. */
 #include "mgpu_rt.h"
-#include "abi/entry.h"
 #include "abi/lifecycle.h"
 #include "abi/override.h"
 #include "driver/hip.h"
@@ -44,10 +44,6 @@ int mgpu_rt_use_stream(hipStream_t handle) {
     return !handle || stream_use_external(thread, handle) ? 0 : -1;
 }
 
-void *mgpu_rt_record(size_t *bytes) {
-    return recorder_copy(bytes);
-}
-
 /* ---- graphs: an override sees nothing of what one replays ---- */
 
 int mgpu_rt_graph_begin(void) {
@@ -59,10 +55,6 @@ int mgpu_rt_graph_begin(void) {
     return -1;
 }
 
-struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
-    return graph_end();
-}
-
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream) {
     static struct advice unseen = {
         .text = "a graph is replayed: the hook or runtime (--hook, --runtime, mgpu_rt.intercept, "
@@ -70,10 +62,6 @@ int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream) {
     if (override_present())
         report_once(&unseen);
     return graph_launch(graph, stream);
-}
-
-void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
-    graph_destroy(graph);
 }
 
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph) {
@@ -84,10 +72,6 @@ int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arg
                         size_t bytes) {
     runtime_start();
     return graph_enter(function, arguments, bytes, override_present());
-}
-
-int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function) {
-    return graph_leave(function) ? 0 : -1;
 }
 
 const char *mgpu_rt_take_error(void) {
@@ -132,25 +116,11 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
     from->capacity = 0;
 }
 
-/* ---- overrides ---- */
-
-mgpu_rt_function mgpu_rt_native(const char *name) {
-    return entry_native(name);
-}
-
-int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
-    return override_set(name, instead);
-}
-
 void mgpu_rt_report(const char *call, int error) {
     report_failure(call, error, NULL);
 }
 
 /* ---- mgpu_rt_private.h ---- */
-
-const char *mgpu_rt_manager(void) {
-    return recorder_manager();
-}
 
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size) {
     if (name && size)

@@ -67,7 +67,7 @@ static void set_room(mgpu_rt_function instead) {
     store_release(&asked_for_memory[ASKED_OVERRIDE], instead ? make_room_by_override : NULL);
 }
 
-int override_set(const char *name, mgpu_rt_function instead) {
+int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
     const int index = override_index(name);
     const bool end = name && strcmp(name, "end") == 0;
     const bool room = name && strcmp(name, "out_of_memory") == 0;

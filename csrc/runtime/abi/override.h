@@ -18,9 +18,6 @@ extern __thread bool override_inside;
 /* Returns the enum abi_index of a name; ABI_COUNT if no function has that name. */
 int override_index(const char *name);
 
-/* Sets the override of a function, or of "end", as mgpu_rt_intercept does. */
-int override_set(const char *name, mgpu_rt_function instead);
-
 /* Returns the function that answers a call in place of the call's implementation; NULL if the
  * implementation answers. The order:
  *

@@ -111,7 +111,7 @@ static enum mgpu_rt_graph_way plainly(void) {
 /* ---- a graph's end ---- */
 
 static void destroy(struct known_call *call) {
-    graph_destroy(call->graph);
+    mgpu_rt_graph_destroy(call->graph);
     call->graph = NULL;
     PROOF_STEP(dropped_graph_waits_for_more_calls, call->same = 0);
 }
@@ -268,11 +268,11 @@ enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, cons
     return way;
 }
 
-bool graph_leave(struct mgpu_rt_graph_function *function) {
+int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function) {
     struct replayed *state = function->state;
     struct known_call *call = state->built;
     builds = NULL;
-    call->graph = graph_end();
+    call->graph = mgpu_rt_graph_end();
     call->replays = 0;
     const bool done = call->graph && replay(call);
     if (!done) {
@@ -280,5 +280,5 @@ bool graph_leave(struct mgpu_rt_graph_function *function) {
         (void)plainly(); /* counts */
     }
     release_state(state);
-    return done;
+    return done ? 0 : -1;
 }

@@ -56,7 +56,7 @@ static void count_builders(int change) {
 
 /* hipGraphDestroy does not wait for the graph's work. The library waits for the device, because
  * only idle memory may return to the pools. */
-void graph_destroy(struct mgpu_rt_graph *graph) {
+void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
     if (!graph)
         return;
     const bool known = !graph_is_lost(graph);
@@ -112,7 +112,7 @@ int graph_begin(bool of_function) {
     return 0;
 }
 
-struct mgpu_rt_graph *graph_end(void) {
+struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
     struct mgpu_rt_graph *graph = graph_building;
     if (!graph)
         return NULL;
@@ -134,7 +134,7 @@ struct mgpu_rt_graph *graph_end(void) {
         fetch_add_relaxed(graph->failed ? &counts.graphs.refused : &counts.graphs.built, 1);
     if (!graph->failed)
         return graph;
-    graph_destroy(graph);
+    mgpu_rt_graph_destroy(graph);
     return NULL;
 }
 
@@ -143,7 +143,7 @@ static void end_unfinished(struct thread *thread) {
     if (!graph_building)
         return;
     graph_fail("the thread that builds it ends");
-    (void)graph_end();
+    (void)mgpu_rt_graph_end();
 }
 
 const struct cache graph_cache = {.name = "graphs", .thread_ends = end_unfinished};

@@ -9,13 +9,11 @@
 
 struct cache;
 
-/* Begins a graph, as mgpu_rt_graph_begin does. This function and the next three functions require
- * that the runtime has started. */
+/* Begins and launches a graph, as mgpu_rt_graph_begin and mgpu_rt_graph_launch do. Both functions
+ * require that the runtime has started. */
 int graph_begin(bool of_function); /* graph of `mgpu-rt lower --graph`: if HIP fails, the function
                                     * runs without a graph */
-struct mgpu_rt_graph *graph_end(void);
 int graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
-void graph_destroy(struct mgpu_rt_graph *graph);
 
 /* Returns true if HIP no longer has the graph: the graph's device was reset, the process was
  * forked, or the process ends. */
@@ -36,9 +34,6 @@ extern const struct cache graph_cache;
  * graph, because overrides of the user must get every call. */
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                                    size_t bytes, bool overridden);
-/* Leaves a function that graph_enter has entered. Returns false if the function must still run,
- * without a graph. */
-bool graph_leave(struct mgpu_rt_graph_function *function);
 
 /* Releases the graphs of those functions that no thread is executing. */
 extern const struct cache function_graph_cache;

@@ -5,6 +5,8 @@
 #include "likely.h"
 #include "manager/manager.h"
 #include "memory/blocks.h"
+#include "mgpu_rt.h"
+#include "mgpu_rt_private.h"
 #include "modules/mgpu_module.h"
 #include "process/lines.h"
 #include "process/options.h"
@@ -367,7 +369,7 @@ void recorder_leave(void) {
     last_stream = 0;
 }
 
-const char *recorder_manager(void) {
+const char *mgpu_rt_manager(void) {
     static const char *const states[] = {"none", "starting", "serving", "ended"};
     return states[manager_state()];
 }
@@ -376,7 +378,7 @@ const char *recorder_manager(void) {
 static void complete(struct counts *record) {
     if (!record->process.id)
         record->process = process_now();
-    snprintf(record->process.manager, MANAGER_NAME, "%s", recorder_manager());
+    snprintf(record->process.manager, MANAGER_NAME, "%s", mgpu_rt_manager());
     for (int device = 0; device < MOST_DEVICES; device++) {
         struct memory_account account = block_account(device);
         account.peak_allocated = record->memory[device].peak_allocated;
@@ -385,7 +387,7 @@ static void complete(struct counts *record) {
     store_relaxed(&record->process.last, clock_ns());
 }
 
-void *recorder_copy(size_t *bytes) {
+void *mgpu_rt_record(size_t *bytes) {
     const struct trace *trace = trace_now;
     const uint64_t next = trace ? load_acquire(&trace->next) : 0;
     const uint64_t events = next < TRACE_EVENTS ? next : TRACE_EVENTS;

@@ -38,10 +38,4 @@ void recorder_leave(void);
 /* Completes the recording when the process ends, and prints the table. Once. */
 void recorder_close(void);
 
-/* Returns a copy of the recording so far, which the caller frees, and its size; NULL if memory ran
- * out. Without statistics the recording contains the counts that the library always makes. */
-void *recorder_copy(size_t *bytes);
-/* Returns the manager's state: none, starting, serving, ended. */
-const char *recorder_manager(void);
-
 #endif

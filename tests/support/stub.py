@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from tests.python.snippets.library import Hip
 from tests.support import nursery
@@ -73,10 +72,6 @@ def on_stub(**env: str) -> Callable:
 def run_child(module: str, name: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Runs a test of a module in a process of its own."""
     return nursery.run(["tests.support.stub", module, name], environment(**env))
-
-
-def log_of(path: Path) -> dict:
-    return json.loads(path.read_text())
 
 
 def main() -> None:

@@ -101,6 +101,12 @@ static void play_lines_of(int thread) {
             steps[i].play(&steps[i]);
 }
 
+void play_between(int thread, int first, int last) {
+    for (size_t i = 0; i < step_count; ++i)
+        if (steps[i].thread == thread && steps[i].number > first && steps[i].number < last)
+            steps[i].play(&steps[i]);
+}
+
 static void play_thread_end(void *value) {
     play_lines_of(AT_THREAD_END + (int)(intptr_t)value);
 }

@@ -19,6 +19,9 @@ struct step {
 /* Returns the function that plays the steps of this name; NULL if no step has this name. */
 void (*step_find(const char *name))(const struct step *step);
 
+/* Plays a thread's steps with numbers between two others again. */
+void play_between(int thread, int first, int last);
+
 /* Clears all objects of the last sequence. */
 void steps_reset(void);
 

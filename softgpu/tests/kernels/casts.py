@@ -10,7 +10,7 @@ from softgpu.tests.kernels.compare import bf16, from_bf16
 from softgpu.tests.kernels.inputs import FLOATS, INTEGERS, UNSIGNED, any_floats, any_integers
 from softgpu.tests.kernels.program import COUNT, Launch, Module, elements, elementwise
 
-MODULE = Module("casts")
+MODULE = Module("casts", single=True)
 
 Data = Callable[[np.random.Generator], Launch]
 

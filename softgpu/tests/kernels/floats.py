@@ -12,7 +12,7 @@ from softgpu.tests.kernels.compare import bf16, from_bf16
 from softgpu.tests.kernels.inputs import FLOATS, any_floats
 from softgpu.tests.kernels.program import COUNT, Launch, Module, elements, elementwise
 
-MODULE = Module("floats")
+MODULE = Module("floats", single=True)
 BF16 = Module("bf16", sample=True)
 
 libm = ctypes.CDLL(ctypes.util.find_library("m"))

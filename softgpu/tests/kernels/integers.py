@@ -9,7 +9,7 @@ import numpy as np
 from softgpu.tests.kernels.inputs import INTEGERS, UNSIGNED, any_integers, nonzero
 from softgpu.tests.kernels.program import COUNT, Launch, Module, elements, elementwise
 
-MODULE = Module("integers")
+MODULE = Module("integers", single=True)
 DIVISION = Module("division", sample=True, unoptimised=True)
 
 Formula = Callable[[np.ndarray, np.ndarray], np.ndarray]

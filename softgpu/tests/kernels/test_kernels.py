@@ -77,8 +77,8 @@ def _variants() -> Iterator[tuple[Module, str, bool]]:
     """Yields pairs of a module and a target. The third value is false if only `make check-isa` runs
     the pair.
 
-    `make test` runs all programs for gfx90a, and some modules without optimisation. `make check`
-    runs a sample of the modules for older targets, and `make check-isa` runs all pairs.
+    `make test` runs modules for gfx90a, some of them without optimisation. `make check` runs those
+    of single operations, and a sample for older targets. `make check-isa` runs all pairs.
     """
     for module in MODULES:
         if module is not matrix.NEWER:
@@ -95,10 +95,10 @@ def _variants() -> Iterator[tuple[Module, str, bool]]:
             yield module.at(level), "gfx90a", level == 0 and module.unoptimised
 
 
-def _suite(chip: str, often: bool) -> Sequence[pytest.MarkDecorator]:
+def _suite(module: Module, chip: str, often: bool) -> Sequence[pytest.MarkDecorator]:
     if not often:
         return [pytest.mark.check_isa]
-    return [pytest.mark.check] if chip in OLDER else []
+    return [pytest.mark.check] if chip in OLDER or (module.single and chip not in NEWER) else []
 
 
 CASES = [
@@ -107,7 +107,7 @@ CASES = [
         name,
         chip,
         id=f"{module.name}-{name}-{chip}",
-        marks=_suite(chip, often),
+        marks=_suite(module, chip, often),
     )
     for module, chip, often in _variants()
     if often or runs("check_isa")

@@ -343,7 +343,9 @@ def unload(program: Program, thread: int, b: Bytes) -> None:
         program.unload(thread, module, MGPU if b[1] % 2 else module.who)
 
 
-def _function(program: Program, thread: int, module: Module, name: str, b: int) -> Function | None:
+def find_function(
+    program: Program, thread: int, module: Module, name: str, b: int
+) -> Function | None:
     if name in module.functions and b % 2:
         return module.functions[name]
     index = program.index("function")
@@ -386,7 +388,7 @@ def launch(program: Program, thread: int, b: Bytes) -> None:
         buffers.append(module.cell)
     if count == 0:
         return
-    function = _function(program, thread, module, kernel, b[2] // 5)
+    function = find_function(program, thread, module, kernel, b[2] // 5)
     if function is not None:
         who = int(b[3] % 5 == 4)
         _launch(program, thread, who, function, stream, buffers, count, argument, b[4])
@@ -480,7 +482,7 @@ def _work(
     function = None
     if module is not None:
         kernel = "slow" if target is None else "copy"
-        function = _function(program, thread, module, kernel, 1)
+        function = find_function(program, thread, module, kernel, 1)
     if function is None:
         fill_block(program, thread, buffer, stream, value)
         return
@@ -500,7 +502,7 @@ def learn(program: Program, thread: int, b: Bytes) -> None:
     buffer = program.pick(room, b[1])
     if module is None or buffer is None:
         return
-    function = _function(program, thread, module, "where", b[2])
+    function = find_function(program, thread, module, "where", b[2])
     if function is None:
         return
     stream = program.pick(program.streams, b[3])

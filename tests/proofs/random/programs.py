@@ -46,7 +46,7 @@ class Plan:
         scripts = {}
         lacks = [name for side in self.sides for name in side.lacks]
         if self.fails:  # if the library has no memory for an event's entry, the event has no time
-            lacks.append("elapsed")
+            lacks += ["elapsed", "graph"]
         for number, (head, actions) in enumerate(self.programs, start=1):
             alone = self.device.starts_alone and number == 1
             scripts[number] = script.write(

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.proofs.random import actions, edges
+from tests.proofs.random import actions, edges, graphs
 from tests.proofs.random.model import MAIN, Program, Script
 
 ACTION = 7  # bytes
-EVERY = (*actions.ACTIONS, *edges.ACTIONS)
+EVERY = (*actions.ACTIONS, *edges.ACTIONS, *graphs.ACTIONS)
 TABLE = [function for weight, function in EVERY for _ in range(weight)]
 
 

@@ -20,7 +20,8 @@ SEQUENCES, SEED = 300, 28
 #: The number of sequences that may reset the device. Only --harsh plays these sequences.
 HARSH = 60
 #: Actions that need steps of the tests' player.
-TESTS_ALONE = ("bad", "crowd", "elapsed", "end-busy", "end-busy-handlers", "hoard", "refused")
+TESTS_ALONE = ("bad", "crowd", "elapsed", "end-busy", "end-busy-handlers")
+TESTS_ALONE += ("graph", "hoard", "refused")
 
 
 def draw(folder: Path) -> None:

@@ -26,7 +26,6 @@ from tests.runtime.last_error.compare import (
 )
 from tests.support.child import ROOT, Mgpu, in_child, library
 from tests.support.edge import at_the_edge
-from tests.support.images import code_object
 from tests.support.suites import in_check
 
 HIP_7, NEVER = 70000000, 1 << 31
@@ -206,44 +205,7 @@ def test_a_wait_for_a_destroyed_stream_leaves_the_error_of_stock(mgpu: Mgpu) -> 
 
 
 @in_child()
-def test_a_destroyed_event_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
-    event = mgpu.EventCreate()
-    mgpu.EventDestroy(event)
-    mgpu.EventRecord(event, mgpu.null)
-    assert _refused(mgpu) == 400
-
-
-@in_child()
-def test_an_unloaded_module_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
-    module = mgpu.load(mgpu.image(code_object("forum")))
-    mgpu.ModuleUnload(module)
-    mgpu.ModuleUnload(module)
-    assert _refused(mgpu) == 500
-
-
-@in_child()
-def test_a_freed_block_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
-    block = mgpu.MemAlloc(64, mgpu.null, False)
-    mgpu.MemFree(block, mgpu.null)
-    mgpu.MemFree(block, mgpu.null)
-    assert _refused(mgpu) == 1
-
-
-@in_child()
-def test_a_null_image_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
-    assert not mgpu.load(mgpu.null)
-    assert _refused(mgpu) == 1
-
-
-@in_child()
 def test_an_image_of_a_few_bytes_is_not_read_beyond_its_end(mgpu: Mgpu) -> None:
     for content in (b"\xa5" * 3, b"text"):
         assert not mgpu.load(at_the_edge(mgpu, content))
         assert " failed with 'hipError" in mgpu.stderr()
-
-
-@in_child()
-def test_hip_judges_a_null_symbol(mgpu: Mgpu) -> None:
-    null = mgpu.null
-    mgpu.LaunchKernelRT(null, 1, 1, 1, 1, 1, 1, 0, null, null, null, 0)
-    assert _refused(mgpu) == 98

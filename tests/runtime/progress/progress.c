@@ -90,41 +90,35 @@ static void make_objects(void) {
     mark = MGPU(EventCreate);
 }
 
-/* ---- the calls: the part of a name before "_" is the function of the ABI ---- */
+/* ---- the calls ---- */
 
-#define CALL(name, ...)                                                                            \
-    static void call_##name(void) {                                                                \
-        __VA_ARGS__;                                                                               \
-    }
 static void *got;
 static size_t got_bytes;
 static int32_t got_number;
 static float milliseconds;
 
-CALL(ModuleLoad, other_module = MGPU(ModuleLoad, image, sizeof image))
-CALL(ModuleLoadJIT, MGPU(ModuleUnload, MGPU(ModuleLoadJIT, image, 2, sizeof image)))
-CALL(ModuleGetFunction, MGPU(ModuleGetFunction, other_module, "one"))
-CALL(ModuleGetFunction_again, MGPU(ModuleGetFunction, module, "one"))
-CALL(ModuleGetGlobal, MGPU(ModuleGetGlobal, &got, &got_bytes, module, "absent"))
-CALL(ModuleOccupancyMaxActiveBlocks, MGPU(ModuleOccupancyMaxActiveBlocks, image, "one", 64, 0))
-CALL(ModuleUnload, MGPU(ModuleUnload, other_module))
-CALL(LaunchKernel, launch(one, block, named))
-static void call_LaunchKernelCooperative(void) {
+static void copy(void *to, const void *from, size_t bytes) {
+    MGPU(Memcpy, to, from, bytes, named);
+}
+
+static void launch_cooperatively(void) {
     int64_t count = 4, stride = 1;
     void *arguments[] = {&block, &block, &zero, &count, &stride};
     const intptr_t once = 1;
     MGPU(LaunchKernelCooperative, one, once, once, once, once, once, once, once, once, once, 0,
          named, arguments, NULL);
 }
-static void call_LaunchClusterKernel(void) {
+
+static void launch_cluster(void) {
     int64_t count = 4, stride = 1;
     void *arguments[] = {&block, &block, &zero, &count, &stride};
     const intptr_t once = 1;
     MGPU(LaunchClusterKernel, one, once, once, once, once, once, once, once, once, once, 0, named,
          arguments, NULL, (size_t)5);
 }
+
 /* The program registers no kernel with HIP. HIP 7.2.4 ends the process for an unknown symbol. */
-static void call_LaunchKernelRT(void) {
+static void launch_symbol(void) {
     int version = 0;
     HIP(RuntimeGetVersion, &version);
     if (version >= 60000000)
@@ -134,120 +128,28 @@ static void call_LaunchKernelRT(void) {
     MGPU(LaunchKernelRT, &zero, once, once, once, once, once, once, 0, named, arguments, NULL,
          (size_t)1);
 }
-CALL(StreamCreate, stream = MGPU(StreamCreate))
-CALL(StreamSynchronize_new, MGPU(StreamSynchronize, stream))
-CALL(StreamDestroy, MGPU(StreamDestroy, stream))
-CALL(StreamSynchronize, MGPU(StreamSynchronize, named))
-CALL(EventCreate, event = MGPU(EventCreate))
-CALL(EventRecord, MGPU(EventRecord, event, named))
-CALL(StreamWaitEvent, MGPU(StreamWaitEvent, named, event))
-CALL(EventSynchronize, MGPU(EventSynchronize, event))
-CALL(EventElapsedTime, MGPU(EventElapsedTime, &milliseconds, event, event))
-CALL(EventDestroy, MGPU(EventDestroy, event))
-CALL(EventRecord_pending, MGPU(EventRecord, event, busy))
-CALL(MemAlloc, scratch = MGPU(MemAlloc, (uint64_t)MIDDLE, named, false))
-CALL(MemAlloc_shared, shared = MGPU(MemAlloc, (uint64_t)MIDDLE, named, true))
-/* Nothing of this size is cached, so the library asks HIP. */
-CALL(MemAlloc_fresh, got = MGPU(MemAlloc, (uint64_t)FRESH, named, false))
-CALL(MemFree_fresh, MGPU(MemFree, got, named))
-CALL(MemFree, MGPU(MemFree, scratch, named))
-CALL(MemFree_shared, MGPU(MemFree, shared, named))
-CALL(MemFree_null, MGPU(MemFree, NULL, named))
-CALL(Memset32, MGPU(Memset32, block, 1, (size_t)16, named))
-CALL(Memset16, MGPU(Memset16, block, 1, (size_t)16, named))
-static void copy(void *to, const void *from, size_t bytes) {
-    MGPU(Memcpy, to, from, bytes, named);
-}
-CALL(Memcpy_up_small, copy(block, pageable, SMALL))
-CALL(Memcpy_up_middle, copy(block, pageable, MIDDLE))
-CALL(Memcpy_up_large, copy(block, pageable, LARGE))
-CALL(Memcpy_up_pinned, copy(block, pinned, MIDDLE))
-CALL(Memcpy_up_registered, copy(block, registered, MIDDLE))
-CALL(Memcpy_down_small, copy(pageable, block, SMALL))
-CALL(Memcpy_down_middle, copy(pageable, block, MIDDLE))
-CALL(Memcpy_down_large, copy(pageable, block, LARGE))
-CALL(Memcpy_down_pinned, copy(pinned, block, MIDDLE))
-CALL(Memcpy_down_registered, copy(registered, block, MIDDLE))
-CALL(Memcpy_on_device, copy(second, block, LARGE))
-CALL(MemHostRegister, MGPU(MemHostRegister, pageable, (uint64_t)PAGE))
-CALL(MemHostUnregister, MGPU(MemHostUnregister, pageable))
-CALL(MemHostRegisterMemRef, MGPU(MemHostRegisterMemRef, (int64_t)1, &memref, (int64_t)1))
-CALL(MemHostUnregisterMemRef, MGPU(MemHostUnregisterMemRef, (int64_t)1, &memref, (int64_t)1))
-static void call_MemGetDeviceMemRef1dFloat(void) {
-    (void)((struct memref (*)())(uintptr_t)find(runtime, "mgpuMemGetDeviceMemRef1dFloat"))(
-        registered, registered, zero, (int64_t)4, (int64_t)1);
-}
-static void call_MemGetDeviceMemRef1dInt32(void) {
-    (void)((struct memref (*)())(uintptr_t)find(runtime, "mgpuMemGetDeviceMemRef1dInt32"))(
-        registered, registered, zero, (int64_t)4, (int64_t)1);
-}
-CALL(SetDefaultDevice, MGPU(SetDefaultDevice, 0))
-CALL(TraceBufferRead, MGPU(TraceBufferRead, &got_number, block, (uint64_t)4))
-CALL(TraceBufferClear, MGPU(TraceBufferClear, block, (uint64_t)4))
 
-#define ROW(name) {#name, call_##name}
+static void get_memref(const char *function) {
+    (void)((struct memref (*)())(uintptr_t)find(runtime, function))(registered, registered, zero,
+                                                                    (int64_t)4, (int64_t)1);
+}
+
+/* A call may stand in several rows, so the number of its row names its function. */
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define CALL(name, ...)                                                                            \
+    static void JOIN(call_, __LINE__)(void) {                                                      \
+        __VA_ARGS__;                                                                               \
+    }
+#include "calls.def"
+#undef CALL
+
 static const struct {
     const char *name;
     void (*call)(void);
 } calls[] = {
-    ROW(StreamCreate),
-    ROW(StreamSynchronize_new),
-    ROW(EventCreate),
-    ROW(EventRecord),
-    ROW(EventSynchronize),
-    ROW(StreamWaitEvent),
-    ROW(EventElapsedTime),
-    ROW(EventRecord_pending),
-    ROW(EventDestroy),
-    ROW(EventCreate),
-    ROW(EventDestroy),
-    ROW(MemAlloc),
-    ROW(MemAlloc_shared),
-    ROW(MemAlloc_fresh),
-    ROW(MemFree_fresh),
-    ROW(LaunchKernel),
-    ROW(LaunchKernelCooperative),
-    ROW(LaunchClusterKernel),
-    ROW(LaunchKernelRT),
-    ROW(Memset32),
-    ROW(Memset16),
-    ROW(StreamSynchronize),
-    ROW(Memcpy_up_small),
-    ROW(Memcpy_up_middle),
-    ROW(Memcpy_up_large),
-    ROW(Memcpy_up_pinned),
-    ROW(Memcpy_up_registered),
-    ROW(Memcpy_on_device),
-    ROW(Memcpy_down_small),
-    ROW(Memcpy_down_middle),
-    ROW(Memcpy_down_large),
-    ROW(Memcpy_down_pinned),
-    ROW(Memcpy_down_registered),
-    ROW(StreamSynchronize),
-    ROW(MemGetDeviceMemRef1dFloat),
-    ROW(MemGetDeviceMemRef1dInt32),
-    ROW(ModuleLoad),
-    ROW(ModuleGetFunction),
-    ROW(ModuleGetFunction_again),
-    ROW(ModuleGetGlobal),
-    ROW(ModuleOccupancyMaxActiveBlocks),
-    ROW(ModuleUnload),
-    ROW(ModuleLoadJIT),
-    ROW(SetDefaultDevice),
-    ROW(MemFree_null),
-    ROW(StreamDestroy),
-    ROW(TraceBufferRead),
-    ROW(TraceBufferClear),
-    ROW(MemHostRegister),
-    ROW(MemHostUnregister),
-    ROW(MemHostRegisterMemRef),
-    ROW(MemHostUnregisterMemRef),
-    ROW(MemFree),
-    ROW(MemFree_shared),
-    ROW(MemAlloc),
-    ROW(LaunchKernel),
-    ROW(StreamSynchronize),
-    ROW(MemFree),
+#define CALL(name, ...) {#name, JOIN(call_, __LINE__)},
+#include "calls.def"
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import resource
-import subprocess
-import sys
 import tempfile
 import threading
 from pathlib import Path
 
 from mgpu_rt._lowering import lower
 from tests.support import recordings
-from tests.support.child import Mgpu, in_child, library
+from tests.support.child import Mgpu, in_child
 from tests.support.folders import in_folder
 from tests.support.images import code_object
-from tests.support.patience import HANG
 
 COUNTED = {"MGPU_RT_STATS": "/dev/null"}
 FORUM, GLOBALS, INCREMENT = "test_func", "count", "increment"
@@ -251,32 +247,6 @@ def test_a_child_of_fork_leaves_its_parents_file_alone(mgpu: Mgpu) -> None:
     assert Path("stats.json").read_bytes() == before
     assert mgpu.stats()["abi"]["mgpuStreamCreate"]["calls"] == 1
     assert [path.name for path in Path().iterdir()] == ["stats.json"]
-
-
-OTHER = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).mgpuStreamCreate(); os._exit(0)"
-
-
-@in_child(**FILES)
-@in_folder
-def test_a_living_process_keeps_its_file(mgpu: Mgpu) -> None:
-    """A second process with the same file name inserts its id."""
-    mgpu.StreamCreate()
-    before = Path("stats.json").read_bytes()
-    subprocess.run([sys.executable, "-c", OTHER, library()], check=True, timeout=HANG)
-    assert Path("stats.json").read_bytes() == before
-    (other,) = {path.name for path in Path().iterdir()} - {"stats.json"}
-    number = recordings.stats(other)["process"]["pid"]
-    assert other == f"stats.{number}.json"
-
-
-@in_child(**FILES)
-@in_folder
-def test_a_recording_stays_below_the_limit_of_file_sizes(mgpu: Mgpu) -> None:
-    """A write beyond the limit would end most programs by SIGXFSZ; Python ignores that signal."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-    mgpu.StreamCreate()
-    assert mgpu.stderr().endswith("'stats.json': File too large\n")
-    assert list(Path().iterdir()) == []
 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="")

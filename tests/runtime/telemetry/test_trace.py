@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.support import browser, recordings
-from tests.support.child import ROOT, Mgpu, environment, in_child, library
+from tests.support.child import Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.folders import folder, in_folder
 from tests.support.patience import HANG
-from tests.support.programs import Outcome, build, run, run_environment, ways
+from tests.support.programs import Outcome, build, run, ways
 
 
 def read(path: Path) -> tuple[list[dict], dict[str, int]]:
@@ -271,42 +271,6 @@ def test_a_stream_beyond_the_last_row_has_none(mgpu: Mgpu) -> None:
     numbers = [row for row in rows[:4500] if row is not None]
     assert numbers == list(range(1, len(numbers) + 1))
     assert 3500 < len(numbers) <= 4096
-
-
-def test_an_unwritable_path_is_named(tmp_path: Path) -> None:
-    """One line names the path that the library cannot write."""
-    executable = build("forum", 22, 3, ways()["linked"].linked)
-    env = run_environment(ways()["linked"], "stub", 22, "builtin", MGPU_RT_TRACE="/nowhere/trace")
-    done = subprocess.run([str(executable)], env=env, capture_output=True, text=True, timeout=HANG)
-    assert done.stderr.splitlines() == [
-        "mgpu_rt: MGPU_RT_TRACE: cannot write '/nowhere/trace': No such file or directory"
-    ]
-
-
-FORK = """
-import ctypes, os, sys
-lib = ctypes.CDLL(sys.argv[1])
-lib.mgpuStreamCreate()
-child = os.fork()
-lib.mgpuStreamCreate()
-if child:
-    os.waitpid(child, 0)
-"""
-
-
-def test_a_child_of_a_process_that_has_started_hip_records_nothing(tmp_path: Path) -> None:
-    """HIP does not work in such a child. The parent's recording has no events of the child."""
-    subprocess.run(
-        [sys.executable, "-c", FORK, str(library())],
-        env=environment(MGPU_RT_TRACE=f"{tmp_path}/%p", HIPSTUB_MODE="fast"),
-        cwd=ROOT,
-        timeout=HANG,
-        check=True,
-    )
-    (path,) = tmp_path.iterdir()
-    calls, _ = read(path)
-    assert {call["pid"] for call in calls} == {int(path.name)}
-    assert Counter(call["name"] for call in calls)["mgpuStreamCreate"] == 2
 
 
 def test_the_command_writes_a_trace_where_it_was_called(tmp_path: Path) -> None:

@@ -182,4 +182,4 @@ const struct step_kind fault_steps[] = {
     {NULL, NULL},
 };
 
-const struct step_kind *const more_steps[] = {fault_steps, limit_steps, NULL};
+const struct step_kind *const more_steps[] = {fault_steps, limit_steps, replay_steps, NULL};

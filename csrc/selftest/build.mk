@@ -5,13 +5,13 @@
 
 SELFTEST_PROGRAMS := build/lib/selftest/player build/lib/selftest/measure
 SELFTEST_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 $(PORTABLE) -Wall -Wextra -Wpedantic -pthread $(CFLAGS) $(LDFLAGS)
-SELFTEST_LINK = -Wl,--allow-shlib-undefined $(LIBRARY) -Wl,-rpath,'$$ORIGIN/..' -ldl
+SELFTEST_LINK = -Wl,--allow-shlib-undefined,--no-as-needed $(LIBRARY) -Wl,-rpath,'$$ORIGIN/..' -ldl
 
 build/lib/selftest/player: $(wildcard csrc/selftest/player/*.[ch]) | $(LIBRARY)
 	@mkdir -p $(@D)
 	$(CC) $(SELFTEST_CFLAGS) $(filter %.c,$^) $(SELFTEST_LINK) -o $@
 
-# Programs of the bundle print by functions of this one.
+# Programs of the bundle print by functions of this one, and call the library that this one loads.
 build/lib/selftest/measure: csrc/selftest/measure.c | $(LIBRARY)
 	@mkdir -p $(@D)
 	$(CC) $(SELFTEST_CFLAGS) -rdynamic $(filter %.c,$^) $(SELFTEST_LINK) -o $@

@@ -2,15 +2,13 @@
  *
  *     measure memory                       how much the first device has
  *     measure programs LIBRARY NAME...     runs each lowered program once: "# NAME", its answers
- *     measure both LIBRARY NAME            one on devices 0 and 1 at once, a thread each
- *                                          both say "# end" on stderr when main returns
+ *                                          and says "# end" on stderr when main returns
  *     measure rounds LIBRARY NAME COUNT    runs it in so many rounds: nanoseconds a call
  *
  * MGPU_RT_HIP names HIP. LIBRARY is the bundle's programs.so. The programs in LIBRARY call the
  * runtime library to which `measure` is linked, and print through functions of this file. */
 #include <dlfcn.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +64,7 @@ void printF32(float value);
 void printNewline(void);
 void _mlir_ciface_printMemrefF32(void *unranked);
 
-static _Thread_local FILE *out;
+static FILE *out;
 static int is_quiet;
 
 void printI64(int64_t value) {
@@ -99,8 +97,6 @@ void _mlir_ciface_printMemrefF32(void *unranked) {
 
 /* ---- lowered programs ---- */
 
-void mgpuSetDefaultDevice(int32_t device);
-
 static void *open_programs(const char *library) {
     void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (!opened)
@@ -124,35 +120,6 @@ static void run_each(void *opened, int count, char **names) {
         fflush(stdout);
         lowered(opened, names[i])();
     }
-}
-
-static struct on_device {
-    void (*program)(void);
-    int device;
-    char *text;
-    size_t length;
-} sides[2];
-
-static void *run_on_device(void *argument) {
-    struct on_device *side = argument;
-    out = open_memstream(&side->text, &side->length);
-    mgpuSetDefaultDevice(side->device);
-    side->program();
-    fclose(out);
-    return NULL;
-}
-
-static void run_on_both(void (*program)(void)) {
-    pthread_t threads[2];
-    for (int i = 0; i < 2; ++i) {
-        sides[i] = (struct on_device){.program = program, .device = i};
-        if (pthread_create(&threads[i], NULL, run_on_device, &sides[i]) != 0)
-            fail("no thread", "for a device");
-    }
-    for (int i = 0; i < 2; ++i)
-        pthread_join(threads[i], NULL);
-    for (int i = 0; i < 2; ++i)
-        fputs(sides[i].text, stdout);
 }
 
 /* Runs the program `calls` times; returns the nanoseconds until the device is idle. */
@@ -187,9 +154,6 @@ int main(int count, char **words) {
         print_memory();
     } else if (strcmp(mode, "programs") == 0 && count > 3) {
         run_each(open_programs(words[2]), count - 3, words + 3);
-        fputs("# end\n", stderr);
-    } else if (strcmp(mode, "both") == 0 && count == 4) {
-        run_on_both(lowered(open_programs(words[2]), words[3]));
         fputs("# end\n", stderr);
     } else if (strcmp(mode, "rounds") == 0 && count == 5) {
         is_quiet = 1;

@@ -31,7 +31,6 @@ class _Process(NamedTuple):
 
     pid: int
     rank: int  # -1: none
-    lives: bool
     file: Path
     recording: Recording
 
@@ -56,8 +55,9 @@ def folder_beside(output: str) -> Iterator[Path]:
 
 def convert(folder: Path, outputs: Outputs, main: int) -> None:
     """Writes the outputs of the processes that have recorded in a folder, and removes the
-    recordings. `main` is the process that the command has started. A recording that cannot be
-    converted stays, and a line says why; so does the recording of a process that still runs."""
+    recordings. `main` is the process that the command has started. The outputs of a process that
+    still runs have its calls so far. A recording that cannot be converted stays, and a line says
+    why."""
     taken: set[str] = set()
     for process in _processes(folder, main):
         try:
@@ -83,8 +83,7 @@ def _processes(folder: Path, main: int) -> list[_Process]:
         if recording is None:
             continue
         (row,) = recording.rows("process")
-        lives = not row["exited"] and row["id"] != main and _lives(row["id"])
-        process = _Process(row["id"], row["rank"], lives, file, recording)
+        process = _Process(row["id"], row["rank"], file, recording)
         found.append((row["id"] != main, row["begin"], process))
     return [process for _, _, process in sorted(found, key=lambda each: each[:2])]
 
@@ -95,10 +94,7 @@ def _convert_one(process: _Process, outputs: Outputs, taken: set[str]) -> None:
             continue
         path = _name(pattern, process, taken)
         taken.add(path)
-        if process.lives and _is_file(path):
-            _leave(process, path)
-        else:
-            _write(process.recording, path, is_trace)
+        _write(process.recording, path, is_trace)
     process.file.unlink(missing_ok=True)
 
 
@@ -112,31 +108,6 @@ def _write(recording: Recording, path: str, is_trace: bool) -> None:
     if lost:
         told = f"'{path}': of {kept + lost} events the newest {kept} were kept"
         _say(told)
-
-
-def _leave(process: _Process, path: str) -> None:
-    """The recording of a process that still runs gets the output's name."""
-    with contextlib.suppress(OSError):
-        os.unlink(path)
-    try:
-        os.link(process.file, path)
-    except OSError as error:
-        raise CommandError(
-            f"process {process.pid} still runs, and '{path}' cannot be linked to "
-            f"its recording: {error.strerror}"
-        ) from None
-    told = (
-        f"process {process.pid} still runs: '{path}' is its recording, which `mgpu-rt stats` reads"
-    )
-    _say(told)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return False
-    return state not in "ZX"
 
 
 def _is_file(path: str) -> bool:

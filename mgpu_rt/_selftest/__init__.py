@@ -2,7 +2,6 @@
 machine, and measures the saved time.
 
 `bundle` reads the programs, kernels and sequences in the wheel. `machine` finds the GPU and the
-environment for child processes, and `children` runs the processes with a time limit. `right`
-compares results, and `fast` measures the gain. `result` contains the findings and their schema;
-`summary` and `page` show the findings.
+environment for child processes. `right` compares results, and `fast` measures the gain. `result`
+contains the findings; `summary` shows them.
 """

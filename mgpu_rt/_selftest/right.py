@@ -89,8 +89,6 @@ def checks(
 ) -> list[Check]:
     """Returns all checks for this machine, the programs first."""
     found = [*_program_checks(bundle, machine, folder)]
-    if machine.both is not None:
-        found.append(_both_check(machine, folder))
     images = folder / "images"
     for kind in kinds:
         part = "sequences" if kind in RANDOM else "proofs"
@@ -141,15 +139,6 @@ def _program_checks(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[
             return _compared(command, machine.environment, expected)
 
         yield Check("programs", f"programs-{llvm}", list(SIDES), make)
-
-
-def _both_check(machine: Machine, folder: Path) -> Check:
-    """Checks two threads, each with its own device."""
-    both = machine.both
-    assert both is not None
-    command = [str(MEASURE), "both", str(folder / library_name(19)), "churn"]
-    answer = 2 * ANSWERS["churn"]
-    return Check("two devices", "both", list(SIDES), lambda: _compared(command, both, answer))
 
 
 def _compared(command: Sequence[str], environment: Mapping[str, str], expected: str) -> Findings:

@@ -16,7 +16,7 @@ from mgpu_rt._cli import child, executable
 from mgpu_rt._cli.child import Ended
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats.statistics import ENDING, Statistics, added, read
-from mgpu_rt._testing import device
+from mgpu_rt._testing.device import chips, environment
 from mgpu_rt._testing.isolated import LIMIT
 
 #: A failure message shows at most this number of stderr lines.
@@ -42,12 +42,12 @@ class Programs:
     @property
     def chip(self) -> str | None:
         """Returns the emulated device's name, for `mgpu-rt lower --chip`; None for a GPU."""
-        return next(iter(device.chips()), None)
+        return next(iter(chips()), None)
 
     @property
     def environment(self) -> dict[str, str]:
         """Returns the environment in which a program runs on the device."""
-        return device.environment()
+        return environment()
 
     def run(
         self,
@@ -71,13 +71,11 @@ class Programs:
         command = [os.fspath(program), *map(os.fspath, arguments)]
         with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-") as folder:
             changes = {**(env or {}), "MGPU_RT_STATS": os.path.join(folder, f"%p{ENDING}")}
-            environment = {**device.environment(), **changes}
+            whole = {**environment(), **changes}
             streams = {**child.PIPES, "stdin": subprocess.PIPE}
             try:
                 executable.check(command[0])
-                ended = child.run(
-                    command, environment, text=stdin, limit=timeout, cwd=cwd, **streams
-                )
+                ended = child.run(command, whole, text=stdin, limit=timeout, cwd=cwd, **streams)
                 found = [read(file) for file in sorted(Path(folder).glob(f"*{ENDING}"))]
                 why = _fault(ended, found, status, errors, timeout)
             except CommandError as error:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._objects import Sizes
 
 POINTER = 8  # bytes
-GUARD, GUARD_BYTE = 4096, 0xA5  # bytes before and after each block that no kernel may touch
 
 
 @dataclass(frozen=True)
@@ -33,20 +32,19 @@ class Replayed:
     """The result of a replay. `seconds` contains the time of each iteration, from the launch call
     to the end of the kernel.
 
-    `iteration`, counted from 1, is the first iteration whose results differ. `differences` and
-    `outside` describe only the iteration with the number `iteration`.
+    `iteration`, counted from 1, is the first iteration whose results differ. `differences`
+    describe only the iteration with the number `iteration`.
     """
 
     kernel: str
     blocks: int  # number of blocks of memory that were compared after each iteration
     iteration: int
     differences: list[Difference]
-    outside: list[str]  # writes beyond a block
     seconds: list[float] = field(repr=False)
 
     @property
     def same(self) -> bool:
-        return not self.differences and not self.outside
+        return not self.differences
 
     def __str__(self) -> str:
         seconds = sorted(self.seconds)
@@ -58,7 +56,7 @@ class Replayed:
         same = "same" if self.blocks else "no memory to compare"
         how = same if self.same else f"DIFFERS{where}"
         head = f"{shown(self.kernel)}: {how}, {took}"
-        return "\n".join([head, *map(str, self.differences), *self.outside])
+        return "\n".join([head, *map(str, self.differences)])
 
 
 class Recording:
@@ -124,17 +122,15 @@ class Recording:
         contents = [_contents(launch, held) for held in launch.blocks]
         seconds, iteration = [], 0
         found: list[Difference] = []
-        outside: list[str] = []
         with _Replay(launch, code, [before for before, _ in contents]) as replay:
             for _ in range(iterations):
                 seconds.append(replay.once())
-                if found or outside:
+                if found:
                     continue  # the first one suffices
                 iteration += 1
-                outside = list(replay.outside())
                 for at, (_, after) in enumerate(contents):
                     found += differences(at, replay.content(at), after, tolerance, dtype, ulps)
-        return Replayed(launch.label, len(contents), iteration, found, outside, seconds)
+        return Replayed(launch.label, len(contents), iteration, found, seconds)
 
     def run(self, number: int) -> None:
         """Runs a recorded launch once, and copies the results back. Each block of memory has the
@@ -147,7 +143,7 @@ class Recording:
         code = launch.content(launch.image)
         _kernel_for(launch, code)
         before = [_contents(launch, b)[0][: b.asked or b.size] for b in launch.blocks]
-        with _Replay(launch, code, before, guard=0) as replay:
+        with _Replay(launch, code, before) as replay:
             replay.once()
             for at in range(len(before)):
                 replay.content(at)
@@ -224,13 +220,10 @@ def _sizes(sizes: Sequence[int | None]) -> str:
 class _Replay:
     """A recorded launch's memory and kernel, on the device of this process."""
 
-    def __init__(
-        self, launch: RecordedLaunch, code: bytes, before: Sequence[bytes], guard: int = GUARD
-    ) -> None:
+    def __init__(self, launch: RecordedLaunch, code: bytes, before: Sequence[bytes]) -> None:
         from mgpu_rt._library import load
 
         self._library, self._launch, self._code, self._before = load(), launch, code, before
-        self._guard = guard  # bytes before and after each block
         self._places: list[Any] = []
 
     def __enter__(self) -> _Replay:
@@ -259,16 +252,15 @@ class _Replay:
         finally_(library.mgpuStreamDestroy, self._stream)
         finally_(library.mgpuStreamSynchronize, self._stream)
         for content in self._before:
-            room = len(content) + 2 * self._guard
-            place = library.mgpuMemAlloc(room, self._stream, False)
-            library.check(f"out of memory: {room} bytes")
+            place = library.mgpuMemAlloc(len(content), self._stream, False)
+            library.check(f"out of memory: {len(content)} bytes")
             finally_(library.mgpuMemFree, place, self._stream)
             self._places.append(place)
         self._passed = [library.ffi.from_buffer(c) for c in self._arguments()]
         self._params = library.ffi.new("void *[]", self._passed)
 
     def _address(self, at: int) -> int:
-        return int(self._library.ffi.cast("uintptr_t", self._places[at])) + self._guard
+        return int(self._library.ffi.cast("uintptr_t", self._places[at]))
 
     def _arguments(self) -> Iterator[bytes]:
         for argument in self._launch.arguments:
@@ -281,10 +273,8 @@ class _Replay:
     def once(self) -> float:
         """Makes one launch on the recorded memory; returns the launch's seconds."""
         library, launch = self._library, self._launch
-        guard = bytes([GUARD_BYTE]) * self._guard
         for at, content in enumerate(self._before):
-            full = guard + content + guard
-            self._copy(self._address(at) - self._guard, library.ffi.from_buffer(full), len(full))
+            self._copy(self._address(at), library.ffi.from_buffer(content), len(content))
         sizes = (*launch.grid, *launch.block, launch.shared)
         null, count = library.ffi.NULL, len(self._passed)
         begin = time.perf_counter()
@@ -301,22 +291,9 @@ class _Replay:
         library.mgpuStreamSynchronize(self._stream)
         library.check(f"{size} bytes were not copied")
 
-    def _read(self, address: int, size: int) -> bytes:
-        content = bytearray(size)
-        self._copy(self._library.ffi.from_buffer(content), address, size)
-        return bytes(content)
-
     def content(self, at: int) -> bytes:
         """Returns the present content of a block."""
-        return self._read(self._address(at), len(self._before[at]))
-
-    def outside(self) -> Iterator[str]:
-        """Yields a message for each guard that the kernel has overwritten."""
-        for at, content in enumerate(self._before):
-            for where, address in (("before", -GUARD), ("behind", len(content))):
-                guard = self._read(self._address(at) + address, GUARD)
-                if wrong := [i for i, byte in enumerate(guard) if byte != GUARD_BYTE]:
-                    away = GUARD - 1 - wrong[-1] if where == "before" else wrong[0]
-                    nearest = f"{away:,} bytes from the block" if away else "next to the block"
-                    place = f"{where} memory block {at}"
-                    yield f"{len(wrong):,} bytes {place} were written, the nearest {nearest}"
+        content = bytearray(len(self._before[at]))
+        into = self._library.ffi.from_buffer(content)
+        self._copy(into, self._address(at), len(content))
+        return bytes(content)

@@ -58,8 +58,7 @@ def diff(
     from pathlib import Path
 
     from mgpu_rt._cli import files
-    from mgpu_rt._cli.diff import runs
-    from mgpu_rt._cli.diff.search import Allowed, Request, search
+    from mgpu_rt._cli.diff.search import Allowed, search, side
     from mgpu_rt._packages import numpy_for
     from mgpu_rt.runtime import _difference
     from mgpu_rt.runtime._recorded import Damaged
@@ -76,16 +75,13 @@ def diff(
         _difference.check(tolerance, dtype)
     except (ImportError, ValueError) as error:
         raise CommandError(str(error)) from None
-    before, after = (
-        _executable(words, device, wanted)
-        for words, device in zip((before, after), on, strict=True)
-    )
-    sides = runs.side("before", before, on[0]), runs.side("after", after, on[1])
+    commands = [_executable(*each, wanted) for each in zip((before, after), on, strict=True)]
+    sides = [side(*each) for each in zip(("before", "after"), commands, on, strict=True)]
     files.claim(out, " with -o")
     try:
         with tempfile.TemporaryDirectory(dir=os.path.abspath(out)) as work:
             allowed = Allowed(tolerance, ulps, dtype)
-            lines, status = search(Request(*sides, allowed, Path(out)), Path(work))
+            lines, status = search(sides, allowed, Path(out), Path(work))
     except (Damaged, MemoryError) as error:
         raise CommandError(str(error) or "out of memory") from None
     except OSError as error:

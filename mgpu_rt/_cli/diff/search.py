@@ -1,4 +1,4 @@
-"""Finds the first launch after which memory differs between the sides.
+"""Finds the first launch after which memory differs between two programs, the sides.
 
 The first run of each side records hashes of all memory before and after each launch. Later runs
 record the full content of launches with different results. The search ends at the first launch
@@ -7,24 +7,49 @@ whose difference exceeds the tolerance.
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from mgpu_rt._cli import child, replay
-from mgpu_rt._cli.diff.runs import Pair, Side, key, matched, run
+from mgpu_rt._cli import child, executable, overrides, preload, replay
+from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images import image as images
 from mgpu_rt._images import lines as line_tables
 from mgpu_rt._text import shown
+from mgpu_rt.runtime import _noting
 from mgpu_rt.runtime._difference import DTYPES, Difference, of_elements
 from mgpu_rt.runtime._folder import LaunchFolder
 from mgpu_rt.runtime._recorded import RecordedLaunch
+from mgpu_rt.runtime._replay import Recording
 
 BATCH = 16  # launches that one more run of each side records completely
 CROSSED = "crossed"
+
+Launches = Sequence[RecordedLaunch]
+
+
+class Side(NamedTuple):
+    """A program, its device, and the environment that selects the device but does not preload the
+    library."""
+
+    name: str  # before, after
+    command: Sequence[str]
+    device: str
+    environment: Mapping[str, str]
+
+
+class Pair(NamedTuple):
+    """A launch of each side; `number` is the launch's position in the first side's run, from 1."""
+
+    number: int
+    before: RecordedLaunch
+    after: RecordedLaunch
 
 
 class Allowed(NamedTuple):
@@ -36,33 +61,108 @@ class Allowed(NamedTuple):
     dtype: str
 
 
-class Request(NamedTuple):
-    """The user's request for a comparison. `out` is the folder for the recordings."""
-
-    before: Side
-    after: Side
-    allowed: Allowed
-    out: Path
+# ---- runs ----
 
 
-def search(asked: Request, work: Path) -> tuple[list[str], int]:
-    """Runs both sides as often as necessary, and records the runs in the folder `work`. Returns the
-    lines that describe the findings, and the exit status. Raises CommandError, Damaged or
-    OSError."""
-    sides = asked.before, asked.after
-    notes = [run(side, work / f"{side.name}-1") for side in sides]
+def side(name: str, command: Sequence[str], device: str) -> Side:
+    """Raises CommandError if the program cannot run on the device."""
+    base = {name: value for name, value in os.environ.items() if name != "MGPU_RT_TRACE"}
+    if named := base.get("MGPU_RT_RUNTIME"):
+        raise CommandError(
+            f"MGPU_RT_RUNTIME={named} answers the calls that diff records: unset MGPU_RT_RUNTIME"
+        )
+    device = preload.announced(device)
+    executable.check(command[0])
+    return Side(name, command, device, preload.device_environment(device, base))
+
+
+def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tuple[Launches, bool]:
+    """Runs a side, and records launches in `folder`. With an empty `whole`, records all launches
+    with hashes of memory. Otherwise records only the launches in `whole`, with all of their memory.
+    Returns the launches, and whether a launch could not be recorded. The program's output goes to
+    stderr. The program's stdin is empty, because diff may run the program more than once. Raises
+    CommandError or Damaged."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    note = f"{_noting.__name__}:{_noting.Note.__name__}"
+    settings = {"output": str(folder), "whole": json.dumps([*whole])}
+    environment = {
+        **preload.with_library(side.environment),
+        "MGPU_RT_RUNTIME": overrides.variable([note], settings),
+    }
+    streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
+    status = child.run(side.command, environment, **streams).status
+    who = f"{side.name}, '{side.command[0]}'"
+    if end := child.signal_name(status):
+        raise CommandError(
+            f"{who} was ended by {end}, so there is nothing to compare: see why with "
+            f"mgpu-rt run --device {side.device} -- {side.command[0]}"
+        )
+    found = [path for path in folder.iterdir() if path.is_dir()]
+    if len(found) > 1:
+        raise CommandError(
+            f"{who} has {len(found)} processes that launch kernels: diff compares one; run one "
+            "rank, or the process alone"
+        )
+    if not found or not any(not path.name.startswith(".") for path in found[0].iterdir()):
+        is_lost = found or (folder / _noting.LOST).exists()
+        how = "recorded: the lines above give the reason"
+        how = how if is_lost else "made through this library"
+        raise CommandError(f"{who} ended with status {status}, and no launch was {how}")
+    return Recording(found[0]).launches, (folder / _noting.LOST).exists()
+
+
+def _key(launch: RecordedLaunch) -> tuple[str, int]:
+    """Returns the kernel's full name, and the launch's index among that kernel's launches."""
+    return launch.label, launch.number
+
+
+def matched(before: Launches, after: Launches) -> tuple[list[Pair], str]:
+    """Pairs launches: by name if both sides launch equal kernels equally often, because threads may
+    launch in any order; else by position. If the numbers of launches differ, the pairs end at the
+    first other name. Returns the pairs, and a line about the point where the runs diverge, if any.
+
+    If one kernel changes, MLIR gives new numbers to all kernel names.
+    """
+    there = {_key(launch): launch for launch in after}
+    if sorted(map(_key, before)) == sorted(there):
+        after = [there[_key(launch)] for launch in before]
+    pairs = [Pair(n, *pair) for n, pair in enumerate(zip(before, after, strict=False), 1)]
+    for at, pair in enumerate(pairs):
+        sizes = [[block.size for block in side.blocks] for side in pair[1:]]
+        words = ""
+        if len(before) != len(after) and pair.before.label != pair.after.label:
+            words = f"{shown(pair.before.label)} before, {shown(pair.after.label)} after"
+        elif sizes[0] != sizes[1]:
+            blocks = [f"{len(each)} of {sum(each):,} bytes" for each in sizes]
+            words = f"other blocks of memory, {blocks[0]} before, {blocks[1]} after"
+        if words:
+            return pairs[:at], f"the runs diverge at launch {pair.number}: {words}"
+    if len(before) == len(after):
+        return pairs, ""
+    counts = f"{len(before)} launches before, {len(after)} after"
+    return pairs, f"the runs diverge after launch {len(pairs)}: {counts}"
+
+
+# ---- the search ----
+
+
+def search(sides: Sequence[Side], allowed: Allowed, out: Path, work: Path) -> tuple[list[str], int]:
+    """Runs both sides as often as necessary, and records the runs in the folder `work`; `out` gets
+    the recordings of the first launch that differs. Returns the lines that describe the findings,
+    and the exit status. Raises CommandError, Damaged or OSError."""
+    notes = [run(side, work / side.name) for side in sides]
     lines = [f"{side.name}: {' '.join(side.command)}, on {side.device}" for side in sides]
     pairs, parting = matched(notes[0][0], notes[1][0])
     candidates = [pair for pair in pairs if _written_otherwise(pair)]
-    pair, elements, doubts = _first(asked, candidates, work)
+    pair, elements, doubts = _first(sides, allowed, candidates, work)
     if pair:
-        lines += _found(asked, pair, elements, len(notes[0][0]))
-    lines += [*doubts, *([parting] if parting else [])]
+        lines += _found(sides, allowed, out, pair, elements, len(notes[0][0]))
+    lines += [*doubts, *filter(None, [parting])]
     differs = bool(pair or parting or doubts)
-    how = "equal" if not candidates else "equal within the tolerance"
-    lines.append(f"{len(pairs)} launches compared" + (f": {how}" if not differs else ""))
-    lost = ["not compared: launches that could not be recorded"]
-    holes = (lost if any(is_lost for _, is_lost in notes) else []) + [*_holes(pairs)]
+    how = ": equal within the tolerance" if candidates else ": equal"
+    lines.append(f"{len(pairs)} launches compared" + (how if not differs else ""))
+    holes = [*_holes(pairs, any(is_lost for _, is_lost in notes))]
     return lines + holes, 1 if differs else 2 if holes else 0
 
 
@@ -75,34 +175,33 @@ def _written_otherwise(pair: Pair) -> bool:
 
 
 def _first(
-    asked: Request, candidates: Sequence[Pair], work: Path
+    sides: Sequence[Side], allowed: Allowed, candidates: Sequence[Pair], work: Path
 ) -> tuple[Pair | None, list[Difference], list[str]]:
     """Returns the first pair whose difference exceeds the tolerance, recorded completely, and the
     elements that differ. Also returns a line for each side whose memory changed since its first
     run."""
-    exact = asked.allowed.tolerance is None and not asked.allowed.ulps
+    exact = allowed.tolerance is None and not allowed.ulps
     size = 1 if exact else BATCH  # without a tolerance, each bit counts
     for begin in range(0, len(candidates), size):
         batch = candidates[begin : begin + size]
         runs = []
-        for at, side in enumerate((asked.before, asked.after), 1):
-            folder = work / f"{side.name}-2"
-            shutil.rmtree(folder, ignore_errors=True)
-            launches, _ = run(side, folder, [key(pair[at]) for pair in batch])
-            runs.append({key(one): one for one in launches})
+        for at, side in enumerate(sides, 1):
+            launches, _ = run(side, work / f"{side.name}-again", [_key(pair[at]) for pair in batch])
+            runs.append({_key(one): one for one in launches})
         for pair in batch:
-            again = [runs[0].get(key(pair.before)), runs[1].get(key(pair.after))]
+            again = [runs[0].get(_key(pair.before)), runs[1].get(_key(pair.after))]
             doubts = [
                 f"non-deterministic: {side.name}, launch {pair.number} ({_name(pair.before)}) has "
                 "other memory in a second run"
-                for side, was, now in zip((asked.before, asked.after), pair[1:], again, strict=True)
+                for side, was, now in zip(sides, pair[1:], again, strict=True)
                 if now is None or _hashes(now) != _hashes(was)
             ]
-            if not all(again):
-                return None, [], doubts
-            same = Pair(pair.number, *again)  # type: ignore[arg-type]
-            if (elements := _elements(same, asked.allowed)) or doubts:
-                return same if elements else None, elements, doubts
+            elements: list[Difference] = []
+            if all(again):
+                pair = Pair(pair.number, *again)  # type: ignore[arg-type]
+                elements = _elements(pair, allowed)
+            if elements or doubts:
+                return pair if elements else None, elements, doubts
     return None, [], []
 
 
@@ -133,14 +232,21 @@ def differing(block: int, mine: bytes, theirs: bytes, allowed: Allowed) -> list[
 # ---- the lines about the first different launch ----
 
 
-def _found(asked: Request, pair: Pair, elements: list[Difference], total: int) -> Iterator[str]:
+def _found(
+    sides: Sequence[Side],
+    allowed: Allowed,
+    out: Path,
+    pair: Pair,
+    elements: list[Difference],
+    total: int,
+) -> Iterator[str]:
     before, after = pair.before, pair.after
     inputs = [*_inputs(pair)]
     crossed = replace(after, blocks=before.blocks, folders=after.folders + before.folders)
     if _alike(pair):
         crossed = replace(crossed, arguments=before.arguments)
     for name, launch in (("before", before), ("after", after), (CROSSED, crossed)):
-        folder = LaunchFolder(asked.out / name)
+        folder = LaunchFolder(out / name)
         for content in {launch.image, *(n for b in launch.blocks for n in (b.before, b.after))}:
             folder.keep(launch.content(content))
         folder.finish(launch.as_json())
@@ -149,17 +255,16 @@ def _found(asked: Request, pair: Pair, elements: list[Difference], total: int) -
         yield f"  its kernel begins at {place}"
     if before.label != after.label:
         yield f"  after: {_name(after)}"
-    geometry = [(one.grid, one.block, one.shared) for one in (before, after)]
-    if geometry[0] != geometry[1]:
-        yield "  grid, block, dynamic memory: {} before, {} after".format(*geometry)
     for element in elements:
         yield f"  {element}"
         values = "the first: {} before, {} after".format(*element.values)
         yield f"  {values}; argument {_argument(before, element.block)} points to this memory"
     if inputs:
         yield f"  before the launch these differ already: {', '.join(inputs)}"
-    yield f"  {_verdict(asked, pair, bool(inputs))}"
-    yield f"recorded in {asked.out}: before, after, {CROSSED}, for `mgpu-rt replay`"
+    same_image = before.image == after.image and sides[0].device != sides[1].device
+    cause = "the device: both sides have one image" if same_image else "the kernel"
+    yield f"  {_verdict(sides[1], allowed, out, cause, bool(inputs))}"
+    yield f"recorded in {out}: before, after, {CROSSED}, for `mgpu-rt replay`"
 
 
 def _alike(pair: Pair) -> bool:
@@ -188,32 +293,30 @@ def _argument(launch: RecordedLaunch, block: int) -> int:
     return next(at for at, argument in enumerate(launch.arguments) if argument.block == block)
 
 
-def _verdict(asked: Request, pair: Pair, inputs_differ: bool) -> str:
-    """Replays the second side's kernel on the first side's memory, and decides whether the kernel
-    or the inputs cause the difference."""
+def _verdict(after: Side, allowed: Allowed, out: Path, cause: str, inputs_differ: bool) -> str:
+    """Replays the second side's kernel on the first side's memory. Decides whether the inputs cause
+    the difference, or the kernel or device in `cause`."""
     replayed = "on the inputs before, the kernel after writes"
-    command = replay.command_of(str(asked.out / CROSSED), **asked.allowed._asdict())
-    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-    ended = child.run(command, asked.after.environment, **pipes)
-    equal = "its inputs differ" if inputs_differ else "its inputs are equal"
-    if ended.status not in (0, 1):
+    command = replay.command_of(str(out / CROSSED), **allowed._asdict())
+    ended = child.run(command, after.environment, **child.PIPES)
+    inputs = "its inputs differ too" if inputs_differ else "its inputs are equal"
+    if ended.status == 1:
+        return f"the cause is {cause} ({inputs}): {replayed} other results"
+    if ended.status != 0:
         why = (ended.stderr.strip() or "it ended early").splitlines()[-1].removeprefix("mgpu-rt: ")
-        return f"{equal}; the kernel after could not be replayed on the inputs before: {why}"
-    if ended.status == 0 and inputs_differ:
+        return f"{inputs}; the kernel after could not be replayed on the inputs before: {why}"
+    if inputs_differ:
         return f"the cause is its inputs: {replayed} the results before"
-    if ended.status == 0:
-        return (
-            f"the cause is unknown: its inputs are equal, and {replayed} the results before; the "
-            "kernel is not deterministic, or reads memory that no argument leads to"
-        )
-    if pair.before.image == pair.after.image and asked.before.device != asked.after.device:
-        return f"the cause is the device: both sides have one image, and {replayed} other results"
-    also = "its inputs differ too" if inputs_differ else equal
-    return f"the cause is the kernel ({also}): {replayed} other results"
+    return (
+        f"the cause is unknown: {inputs}, and {replayed} the results before; the kernel is not "
+        "deterministic, or reads memory that no argument leads to"
+    )
 
 
-def _holes(pairs: Sequence[Pair]) -> Iterator[str]:
+def _holes(pairs: Sequence[Pair], is_lost: bool) -> Iterator[str]:
     """Yields lines about data that was not compared."""
+    if is_lost:
+        yield "not compared: launches that could not be recorded"
     unknown = [words for pair in pairs for one in pair[1:] for words in one.not_recorded]
     if unknown:
         yield f"not compared, at {len(unknown)} places: {unknown[0]}"

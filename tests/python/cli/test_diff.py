@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli import softgpu
-from mgpu_rt._cli.diff import runs, search
-from mgpu_rt._cli.diff.runs import Pair, matched
-from mgpu_rt._cli.diff.search import Allowed, differing
+from mgpu_rt._cli.diff import search
+from mgpu_rt._cli.diff.search import Allowed, Pair, differing, matched
 from mgpu_rt.runtime import Runtime, _noting
 from mgpu_rt.runtime._objects import Buffer
 from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
@@ -276,8 +275,8 @@ def test_the_numbers_of_gpus_do_not_hide_an_emulated_device(
 ) -> None:
     for name, value in {**hip(), "HIP_VISIBLE_DEVICES": "1"}.items():
         monkeypatch.setenv(name, value)
-    assert runs.side("before", ["sh"], "hip").environment["HIP_VISIBLE_DEVICES"] == "1"
-    assert "HIP_VISIBLE_DEVICES" not in runs.side("after", ["sh"], "gfx90a").environment
+    assert search.side("before", ["sh"], "hip").environment["HIP_VISIBLE_DEVICES"] == "1"
+    assert "HIP_VISIBLE_DEVICES" not in search.side("after", ["sh"], "gfx90a").environment
 
 
 # ---- differences that are seeded into the models ----

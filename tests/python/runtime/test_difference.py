@@ -109,6 +109,6 @@ def test_each_iteration_is_compared(recorded: Any, monkeypatch: pytest.MonkeyPat
 
 
 def test_nothing_is_called_the_same_where_nothing_was_compared() -> None:
-    replayed = _replay.Replayed("k", 0, 1, [], [], [1e-6])
+    replayed = _replay.Replayed("k", 0, 1, [], [1e-6])
     assert str(replayed) == "k: no memory to compare, 1.0 µs"
     assert replayed.same

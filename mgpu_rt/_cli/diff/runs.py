@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mgpu_rt._cli import child, executable, overrides, preload
+from mgpu_rt._cli import child, executable, overrides, preload, source
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._text import shown
 from mgpu_rt.runtime import _noting
@@ -70,7 +70,7 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
     }
     streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
     status = child.run(side.command, environment, **streams).status
-    who = f"{side.name}, '{side.command[0]}'"
+    who = f"{side.name}, '{source.named(side.command[0])}'"
     if end := child.signal_name(status):
         raise CommandError(
             f"{who} was ended by {end}, so there is nothing to compare: see why with "

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from mgpu_rt._cli import child, executable, preload
+from mgpu_rt._cli import child, executable, preload, source
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats.statistics import (
     ENDING,
@@ -90,9 +90,9 @@ def _each(
             _run(command, {**environment, **changes}, side, Path(folder) if keep_output else None)
             if not any(Path(folder).glob(f"*{ENDING}")):
                 raise CommandError(
-                    f"'{command[0]}' wrote no statistics: it called none of the library's "
-                    f"functions, or a line above says why. Name a program that MLIR lowered for "
-                    f"a GPU"
+                    f"'{source.named(command[0])}' wrote no statistics: it called none of the "
+                    "library's functions, or a line above says why. Name a program that MLIR "
+                    "lowered for a GPU"
                 )
             return read(Path(folder))
 
@@ -117,8 +117,8 @@ def _run(
         words = "".join(f"{name}={value} " for name, value in side.items())
         name = NAMES[_BOTH.index(side)] if side in _BOTH else words.strip()
         raise CommandError(
-            f"with {name} '{command[0]}' was ended by {end}, so there is nothing to compare: see "
-            f"why with {words}mgpu-rt run -- {command[0]}"
+            f"with {name} '{source.named(command[0])}' was ended by {end}, so there is nothing to "
+            f"compare: see why with {words}mgpu-rt run -- {command[0]}"
         )
 
 

@@ -27,7 +27,8 @@ def read(path: Path) -> tuple[list[dict], dict[str, int]]:
     assert trace["otherData"]["ended"] == "exit"
     kept = [e for e in events if e["ph"] == "C" or e.get("cat") in ("program", "driver")]
     starts = sum(event.get("cat") == "start" for event in events)
-    assert trace["otherData"]["kept"] == len(kept) + starts
+    pointers = sum(len(e["args"].get("pointers", ())) for e in kept if e.get("cat") == "program")
+    assert trace["otherData"]["kept"] == len(kept) + starts + pointers
     return [event for event in kept if event["ph"] == "X"], trace["otherData"]
 
 
@@ -95,6 +96,8 @@ ARGS = {
     "result": str,
     "error": str,
     "place": str,
+    "address": str,
+    "pointers": list,
 }
 
 
@@ -133,6 +136,23 @@ def test_caches_show_their_decisions(events: list[dict]) -> None:
     for name in ("mgpuModuleLoad", "mgpuModuleGetFunction", "mgpuStreamCreate", "mgpuMemAlloc"):
         assert Counter(told[name])["miss"] < Counter(told[name])["hit"], name
         assert told[name][0] == "miss"
+
+
+def test_calls_show_the_addresses_that_they_pass(events: list[dict]) -> None:
+    """An allocation and a free show the block; a launch and a copy show which blocks they get."""
+    calls = [event for event in events if event.get("cat") == "program"]
+    held: set[str] = set()
+    given = Counter()
+    for call in sorted(calls, key=lambda call: call["ts"]):
+        if call["name"] == "mgpuMemAlloc":
+            held.add(call["args"]["address"])
+        elif call["name"] == "mgpuMemFree":
+            held.remove(call["args"]["address"])
+        elif pointers := call["args"].get("pointers"):
+            given[call["name"]] += len(held.intersection(pointers))
+    allocations = sum(call["name"] == "mgpuMemAlloc" for call in calls)
+    assert given["mgpuLaunchKernel"] == allocations
+    assert given["mgpuMemcpy"] == sum(call["name"] == "mgpuMemcpy" for call in calls)
 
 
 def test_a_trace_counts_device_memory(events: list[dict]) -> None:

@@ -10,7 +10,7 @@ hipError_t mgpu_cuhip_stream_create(hipStream_t *stream) {
 
 size_t mgpu_cuhip_parameter_bytes(hipFunction_t function, unsigned number) {
     size_t offset, bytes = 0;
-    const bool is_told = cuda.FuncGetParamInfo && function && !context_enter() &&
+    const bool is_told = function && !context_enter() &&
                          cuda.FuncGetParamInfo(function, number, &offset, &bytes) == CUDA_SUCCESS;
     return is_told ? bytes : 0;
 }

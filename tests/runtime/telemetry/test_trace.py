@@ -405,3 +405,23 @@ def test_nvidias_driver_does_small_copies(mgpu: Mgpu) -> None:
     for size in (16 * KIB, MIB):
         mgpu.Memcpy(block, host, size, stream)
     assert results(mgpu) == [None, "bypass"]
+
+
+@in_child(backends=("custub",), **TRACED)
+@in_folder
+def test_nvidias_driver_tells_which_arguments_may_be_pointers(mgpu: Mgpu) -> None:
+    """The stub's kernels have two parameters of 8 bytes. A third word behind them is no argument,
+    and a number below 64 KiB is no address."""
+    stream = mgpu.StreamCreate()
+    text = b".version 7.0\n.target sm_90\n.address_size 64\n.visible .entry add() {ret;}\n"
+    module = mgpu.lib.mgpuModuleLoadJIT(mgpu.image(text), 2, 0)
+    function = mgpu.ModuleGetFunction(module, mgpu.ffi.from_buffer(b"add\0"))
+    for words in ([1 << 20, 7, 1 << 21], [7, 1 << 20, 1 << 21], [1 << 20, 1 << 21, 1 << 22]):
+        values = mgpu.ffi.new("uint64_t[]", words)
+        params = mgpu.ffi.new("void *[]", [values + i for i in range(3)])
+        null = mgpu.ffi.NULL
+        mgpu.LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, null, 0)
+    calls = recordings.trace("trace.json")["traceEvents"]
+    launches = [c for c in calls if c.get("cat") == "program" and "Launch" in c["name"]]
+    given = [c["args"]["pointers"] for c in launches]
+    assert given == [["0x100000"], ["0x100000"], ["0x100000", "0x200000"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,6 +61,8 @@ def run(asked: Request, step: Callable[[str], None]) -> Result:
 def status(asked: Request, result: Result) -> int:
     """Returns the command's exit status: 0 only if every requested part was completed without a
     fault."""
+    if result.ended == INTERRUPTED:
+        return 128 + signal.SIGINT
     if result.wrong or result.ended.startswith("hung"):
         return 1
     is_right = result.verdict == YES or not asked.checks

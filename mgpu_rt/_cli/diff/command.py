@@ -29,7 +29,7 @@ from mgpu_rt._cli.errors import CommandError
     default="diff",
     show_default=True,
     metavar="FOLDER",
-    help="A new or empty folder, for the recordings of the launch.",
+    help="A folder for the recordings of the launch; FOLDER-2 if FOLDER holds something.",
 )
 @source.options
 @click.pass_context
@@ -81,7 +81,7 @@ def diff(
         for words, device in zip((before, after), on, strict=True)
     )
     sides = runs.side("before", before, on[0]), runs.side("after", after, on[1])
-    files.claim(out, " with -o")
+    out = files.claim(out)
     try:
         with tempfile.TemporaryDirectory(dir=os.path.abspath(out)) as work:
             allowed = Allowed(tolerance, ulps, dtype)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mgpu_rt._cli import child, executable, overrides, preload, source
+from mgpu_rt._cli import child, executable, overrides, preload, source, terminal
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._text import shown
 from mgpu_rt.runtime import _noting
@@ -61,6 +61,7 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
     Returns the launches, and whether a launch could not be recorded. The program's output goes to
     stderr. The program's stdin is empty, because diff may run the program more than once. Raises
     CommandError or Damaged."""
+    terminal.step(f"{'again' if whole else 'first run'}: {side.name}, on {side.device}")
     folder.mkdir(mode=0o700)
     note = f"{_noting.__name__}:{_noting.Note.__name__}"
     settings = {"output": str(folder), "whole": json.dumps([*whole])}
@@ -69,12 +70,16 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
         "MGPU_RT_RUNTIME": overrides.variable([note], settings),
     }
     streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
-    status = child.run(side.command, environment, **streams).status
+    ended = child.run(side.command, environment, **streams)
+    status = ended.status
+    if ended.interrupted:
+        raise KeyboardInterrupt
     who = f"{side.name}, '{source.named(side.command[0])}'"
     if end := child.signal_name(status):
         raise CommandError(
             f"{who} was ended by {end}, so there is nothing to compare: see why with "
             f"mgpu-rt run --device {side.device} -- {side.command[0]}"
+            f"{child.reason_in_images(side.command[0], status)}"
         )
     found = [path for path in folder.iterdir() if path.is_dir()]
     is_lost = (folder / _noting.LOST).exists()

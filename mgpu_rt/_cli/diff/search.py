@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from mgpu_rt._cli import child, replay
+from mgpu_rt._cli import child, replay, source
 from mgpu_rt._cli.diff.runs import Pair, Side, key, matched, run
 from mgpu_rt._images import image as images
 from mgpu_rt._images import lines as line_tables
@@ -51,18 +51,23 @@ def search(asked: Request, work: Path) -> tuple[list[str], int]:
     OSError."""
     sides = asked.before, asked.after
     notes = [run(side, work / f"{side.name}-1") for side in sides]
-    lines = [f"{side.name}: {' '.join(side.command)}, on {side.device}" for side in sides]
+    lines = [
+        f"{side.name}: {' '.join(map(source.named, side.command))}, on {side.device}"
+        for side in sides
+    ]
     pairs, parting = matched(notes[0][0], notes[1][0])
     candidates = [pair for pair in pairs if _written_otherwise(pair)]
     pair, elements, doubts = _first(asked, candidates, work)
     if pair:
         lines += _found(asked, pair, elements, len(notes[0][0]))
     lines += [*doubts, *([parting] if parting else [])]
-    differs = bool(pair or parting or doubts)
+    is_lost = any(is_lost for _, is_lost in notes)
+    differs = bool(pair or doubts or (parting and not is_lost))
     how = "equal" if not candidates else "equal within the tolerance"
-    lines.append(f"{len(pairs)} launches compared" + (f": {how}" if not differs else ""))
-    lost = ["not compared: launches that could not be recorded"]
-    holes = (lost if any(is_lost for _, is_lost in notes) else []) + [*_holes(pairs)]
+    ending = "" if differs or parting else f": {how}"
+    lines.append(f"{len(pairs)} launch{'es' * (len(pairs) != 1)} compared{ending}")
+    lost = ["not compared: launches that failed or could not be recorded"] if is_lost else []
+    holes = [*lost, *_holes(pairs)]
     return lines + holes, 1 if differs else 2 if holes else 0
 
 

@@ -51,7 +51,7 @@ STEPS := build tools test fuzz sanitize install sparse
 
 # One short line a step, for the first command of its recipe, instead of the commands.
 ifneq ($(V),1)
-QUIET = $(LINKS) all demo test check nightly check-jit bench lint format needs-% clean check-% $(VENV)/%
+QUIET = $(LINKS) help all demo test check nightly check-jit bench lint format needs-% clean check-% $(VENV)/%
 SAID :=
 say = $(if $(filter $(QUIET) $(SAID),$@),,$(eval SAID += $@)$(info $()  $@))
 PLAIN_SHELL := $(SHELL)

@@ -96,6 +96,18 @@ def statistics(recording: Recording) -> dict[str, Any]:
     }
     if process["manager"]:
         found["manager"] = process["manager"]
+    return found if start.get("counted", 1) else _without_counts(found)
+
+
+def _without_counts(found: dict[str, Any]) -> dict[str, Any]:
+    """Replaces what the library counts only if statistics or a trace are on by None."""
+    for name in ("failed", "abi", "hip", "overridden", "kernels", "copies", "modules"):
+        found[name] = None
+    found["start"]["ns"] = None
+    for cache in found["cache"].values():
+        cache["hits"] = None
+    for device in found["memory"].values():
+        device["peak_allocated"] = None
     return found
 
 

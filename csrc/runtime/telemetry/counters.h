@@ -78,6 +78,7 @@ struct process {
 enum { DEVICE_NAME = 232, OTHER_CALLS = 128 };
 #define START_FIELDS(F, G)                                                                         \
     F(G, uint64_t, nanoseconds, )                                                                  \
+    F(G, uint64_t, counted, )              /* 0: neither statistics nor a trace are on */          \
     F(G, int64_t, version, )               /* from hipRuntimeGetVersion; 0: unknown */             \
     F(G, char, device, [DEVICE_NAME])      /* its name; "": unknown */                             \
     F(G, char, other_calls, [OTHER_CALLS]) /* which call of HIP other code made first              \

@@ -373,6 +373,7 @@ void recorder_start(uint64_t begin, uint64_t nanoseconds) {
 
 void recorder_open(void) {
     is_open = true;
+    counts.start.counted = 1;
     counts.process = process_now();
     void *pages = recording_pages(options.trace[0] ? sizeof(struct trace) : 0);
     trace_into(options.trace[0] ? pages : NULL);
@@ -382,6 +383,7 @@ void recorder_open(void) {
 void recorder_leave(void) {
     is_open = false;
     stats_reset();
+    counts.start.counted = stats_wanted();
     trace_into(NULL);
     memset(&modules, 0, sizeof modules);
     memset(&kernels, 0, sizeof kernels);

@@ -91,7 +91,7 @@ def kill(group: int) -> None:
 
 
 def reason_in_images(program: str, status: int | None) -> str:
-    """Returns why a program crashed, with stock's library too, if its images tell; else ""."""
+    """Returns why a program crashed, with stock too, if its images tell; otherwise returns ""."""
     if status not in (-signal.SIGSEGV, -signal.SIGABRT):
         return ""
     from mgpu_rt._cli import executable

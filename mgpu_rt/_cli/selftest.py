@@ -48,7 +48,7 @@ def selftest(
     HIP_VISIBLE_DEVICES (CUDA_VISIBLE_DEVICES) selects one of several GPUs.
 
     Exit status 0: all results are right; 1: some are wrong, as the lines report; 2: some checks
-    could not be compared or timed; 130: Ctrl-C ended the selftest.
+    could not be compared or timed. After Ctrl-C the status is 130.
     """
     from mgpu_rt._cli import files
     from mgpu_rt._cli.terminal import progress

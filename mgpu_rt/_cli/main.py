@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 from typing import Any
 
@@ -43,7 +42,7 @@ class Commands(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except KeyboardInterrupt:
-            raise SystemExit(128 + signal.SIGINT) from None
+            raise SystemExit(130) from None  # 128 + SIGINT
         except OSError as error:
             if error.filename is not None or error.errno not in _FULL:
                 from mgpu_rt import _hip_search

@@ -1,3 +1,4 @@
+# make help     this list
 # make          build everything: .venv, build/lib, build/softgpu, build/cuhip
 # make demo     the main job: MLIR's program, before and after
 # make test     the tests, in five minutes; T=tests/runtime for some of them
@@ -45,12 +46,12 @@ NEEDS_install := mmdebstrap
 
 STEPS := build tools test fuzz sanitize install sparse
 
-.PHONY: all demo test check nightly check-jit check-isa check-amd check-install soak-hosts bench lint format clean $(STEPS:%=needs-%)
+.PHONY: all demo test check nightly check-jit check-isa check-amd check-install soak-hosts bench lint format help clean $(STEPS:%=needs-%)
 .DEFAULT_GOAL := all
 
 # One short line a step, for the first command of its recipe, instead of the commands.
 ifneq ($(V),1)
-QUIET = $(LINKS) all demo test check nightly check-jit bench lint format needs-% clean check-% $(VENV)/%
+QUIET = $(LINKS) help all demo test check nightly check-jit bench lint format needs-% clean check-% $(VENV)/%
 SAID :=
 say = $(if $(filter $(QUIET) $(SAID),$@),,$(eval SAID += $@)$(info $()  $@))
 PLAIN_SHELL := $(SHELL)
@@ -146,6 +147,9 @@ format:
 	$(BIN)/ruff check --fix --quiet
 	$(BIN)/ruff format --quiet
 	clang-format-22 -i $(C_SOURCES)
+
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 
 clean:
 	rm -rf build dist $(VENV) mgpu_rt/*.so *.egg-info

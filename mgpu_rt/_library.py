@@ -92,8 +92,8 @@ class RuntimeLibrary:
     def stats(self) -> dict[str, Any]:
         """Returns the statistics so far, as docs/statistics.md describes them.
 
-        Calls, times and hits are 0 if neither MGPU_RT_STATS nor MGPU_RT_TRACE was set at the first
-        call.
+        Calls, times and hits are None if neither MGPU_RT_STATS nor MGPU_RT_TRACE was set at the
+        first call.
         """
         return _record_json.statistics(self._recording())
 

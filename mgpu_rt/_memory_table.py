@@ -12,12 +12,9 @@ _COLUMNS = ("allocated", "peak_allocated", "reserved", "peak_reserved", "blocks"
 def memory_summary(stats: dict[str, Any]) -> str:
     """Returns a table of a process's device memory, from its statistics (RuntimeLibrary.stats)."""
     rows = [["device", *(column.replace("_", " ") for column in _COLUMNS)]]
-    is_counted = bool(stats["abi"])
+    is_counted = stats["abi"] is not None
     for device, values in stats["memory"].items():
-        cells = [str(values[c]) if "blocks" in c else size(values[c]) for c in _COLUMNS]
-        if not is_counted:
-            cells[_COLUMNS.index("peak_allocated")] = "–"
-        rows.append([shown(device), *cells])
+        rows.append([shown(device), *(_cell(column, values[column]) for column in _COLUMNS)])
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines = [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
@@ -29,3 +26,9 @@ def memory_summary(stats: dict[str, Any]) -> str:
     if not is_counted:
         last += "; the peak of allocated memory and the hits are counted with MGPU_RT_STATS"
     return "\n".join(["Device memory", *lines, last]) + "\n"
+
+
+def _cell(column: str, value: int | None) -> str:
+    if value is None:
+        return "–"
+    return str(value) if "blocks" in column else size(value)

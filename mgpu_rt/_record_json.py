@@ -28,6 +28,8 @@ _NO_STREAM = 0xFFFF
 
 _OTHERS = "(others)"
 
+UNFINISHED = "unfinished"  # the result of a call that did not return
+
 
 # ---- names ----
 
@@ -94,6 +96,18 @@ def statistics(recording: Recording) -> dict[str, Any]:
     }
     if process["manager"]:
         found["manager"] = process["manager"]
+    return found if start.get("counted", 1) else _without_counts(found)
+
+
+def _without_counts(found: dict[str, Any]) -> dict[str, Any]:
+    """Replaces what the library counts only if statistics or a trace are on by None."""
+    for name in ("failed", "abi", "hip", "overridden", "kernels", "copies", "modules"):
+        found[name] = None
+    found["start"]["ns"] = None
+    for cache in found["cache"].values():
+        cache["hits"] = None
+    for device in found["memory"].values():
+        device["peak_allocated"] = None
     return found
 
 
@@ -183,6 +197,7 @@ _EVENT = (
     "detail",
     "error",
     "place",
+    "address",
 )
 
 
@@ -205,6 +220,7 @@ def trace(recording: Recording) -> bytes:
     for event in events:
         kept += 1
         found += map(_dumped, reader.of(event))
+    found += map(_dumped, reader.unfinished())
     if reader.streams:
         found.append(_name("process_name", streams_pid, 0, f"{program}: streams"))
     for stream in sorted(reader.streams):
@@ -215,6 +231,8 @@ def trace(recording: Recording) -> bytes:
         "lost": written - kept,
         "ended": "exit" if recording.value("process", "exited") else "unfinished",
     }
+    if (fault := fault_address(recording)) is not None:
+        other["fault"] = hex(fault)
     head = '{"displayTimeUnit": "ns", "traceEvents": [\n'
     lines = ",\n".join(found)
     return f'{head}{lines}\n], "otherData": {json.dumps(other)}}}\n'.encode()
@@ -239,7 +257,11 @@ class _Reader:
         self._functions = {"program": names["abi"], "driver": names["hip"]}
         self._work = {names["abi"].index(name) for name in _WORK if name in names["abi"]}
         self._kinds, self._hows = names["kind"], names["how"]
-        self._kernels, self._places = labels(recording), places(recording)
+        rows, keys = recording.rows("places"), recording.values("place_keys")
+        self._places = [_site(row) if key else "" for row, key in zip(rows, keys, strict=True)]
+        self._kernels = labels(recording)
+        self._pointers: dict[int, list[str]] = defaultdict(list)  # of the thread's next call
+        self._begun: dict[int, tuple[Any, ...]] = {}  # the last pointer of that call
 
     def of(self, event: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
         """Yields the event as a call of its thread, and work also as an event of its stream. The
@@ -253,6 +275,10 @@ class _Reader:
             memory = {"ph": "C", "name": "device memory", "pid": self.pid, "tid": 0}
             yield {**memory, **of, **at, "args": args}
             return
+        if what == "pointer":
+            self._pointers[thread].append(hex(event[-1]))
+            self._begun[thread] = event
+            return
         known = self._functions.get(what, [])
         name = {"start": "HIP's start", "graph": "graph"}.get(what)
         name = name or (known[function] if function < len(known) else "?")
@@ -264,8 +290,16 @@ class _Reader:
             on = {"pid": self.streams_pid, "tid": stream}
             yield {"ph": "X", "name": work, "cat": "stream", **on, **times}
 
+    def unfinished(self) -> Iterator[dict[str, Any]]:
+        """Yields the calls that the end of the process has interrupted."""
+        program, hows = self._kinds.index("program"), len(self._hows)
+        self._hows.append(UNFINISHED)
+        for begin, _, size, thread, _, function, kernel, stream, *_ in [*self._begun.values()]:
+            call = (begin, 0, size, thread, program, function, kernel, stream, hows, 0, 0, 0)
+            yield from self.of(call)
+
     def _args(self, what: str, event: tuple[Any, ...]) -> dict[str, Any]:
-        _, _, size, _, _, _, kernel, stream, detail, error, place = event
+        _, _, size, thread, _, _, kernel, stream, detail, error, place, address = event
         failed = {"error": self._errors(error)} if error else {}
         if what == "graph":
             return {"nodes": size, **failed}
@@ -282,16 +316,29 @@ class _Reader:
             found["result"] = self._hows[detail]
         if 0 < place <= len(self._places):
             found["place"] = self._places[place - 1]
+        if address:
+            found["address"] = hex(address)
+        if what == "program" and self._begun.pop(thread, None):
+            found["pointers"] = self._pointers.pop(thread)
         return {**found, **failed}
+
+
+def fault_address(recording: Recording) -> int | None:
+    """Returns the address of the memory fault that ended the process, if ROCr has told it."""
+    (process,) = recording.rows("process") or [{}]
+    return process.get("fault") if process.get("faults") else None
 
 
 # ---- places that allocate ----
 
 
-def places(recording: Recording) -> list[str]:
-    """Returns the place of each row: a file and an offset, for addr2line, or an address."""
-    rows = recording.rows("places")
-    return [
-        f"{os.path.basename(row['file'])}+{row['offset']:#x}" if row["file"] else hex(row["offset"])
-        for row in rows
-    ]
+def _site(row: dict[str, Any]) -> str:
+    """Returns a place's text: the symbol, the file, and the offset for addr2line."""
+    from mgpu_rt._images import elf
+
+    file, offset = row["file"], row["offset"]
+    if not file:
+        return f"{offset:#x}"
+    place = f"{os.path.basename(file)}+{offset:#x}"
+    symbol = elf.symbol_at(file, offset)
+    return f"{symbol.name}+{offset - symbol.value:#x} ({place})" if symbol else place

@@ -8,6 +8,13 @@ hipError_t mgpu_cuhip_stream_create(hipStream_t *stream) {
     return thread_state.last = error;
 }
 
+size_t mgpu_cuhip_parameter_bytes(hipFunction_t function, unsigned number) {
+    size_t offset, bytes = 0;
+    const bool is_told = function && !context_enter() &&
+                         cuda.FuncGetParamInfo(function, number, &offset, &bytes) == CUDA_SUCCESS;
+    return is_told ? bytes : 0;
+}
+
 hipError_t mgpu_cuhip_launch_cluster(hipFunction_t function, dim3 cluster, dim3 grid, dim3 block,
                                      unsigned shared_bytes, int cooperative, hipStream_t stream,
                                      void **params, void **extra) {

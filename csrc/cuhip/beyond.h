@@ -20,6 +20,10 @@ EXPORT hipError_t mgpu_cuhip_stream_create(hipStream_t *stream);
  * (pageable host memory). Costs half as much as hipPointerGetAttributes. */
 EXPORT int mgpu_cuhip_memory_type(const void *address);
 
+/* Returns the bytes of a kernel's parameter, from 0; 0 after the last one, or if the driver does
+ * not tell (before CUDA 12.4). */
+EXPORT size_t mgpu_cuhip_parameter_bytes(hipFunction_t function, unsigned number);
+
 /* Launches in clusters of workgroups (sm_90 and later); if `cooperative` is set, all clusters run
  * at once. */
 EXPORT hipError_t mgpu_cuhip_launch_cluster(hipFunction_t function, dim3 cluster, dim3 grid,

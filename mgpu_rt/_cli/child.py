@@ -24,6 +24,7 @@ class Ended(NamedTuple):
     status: int | None
     stdout: str
     stderr: str
+    interrupted: bool = False  # by Ctrl-C
 
     @property
     def how(self) -> str:
@@ -44,9 +45,9 @@ def run(
     **streams: Any,
 ) -> Ended:
     """Runs a program to its end. Ctrl-C does not end the wait, because the program gets the signal
-    too. `text` is the program's stdin; `streams` are subprocess.Popen's arguments. With a `limit`
-    in seconds, the program leads a session of its own, whose processes are killed at the limit.
-    Raises CommandError."""
+    too; the result tells of Ctrl-C. `text` is the program's stdin; `streams` are subprocess.Popen's
+    arguments. With a `limit` in seconds, the program leads a session of its own, whose processes
+    are killed at the limit. Raises CommandError."""
     try:
         child = subprocess.Popen(
             [*command],
@@ -63,10 +64,11 @@ def run(
 
         why = executable.why_not(executable.find(command[0], environment), error)
         raise CommandError(f"'{command[0]}' cannot be executed: {why}") from None
+    interrupted = False
     while True:
         try:
             out, err = child.communicate(text, limit)
-            return Ended(child.returncode, out or "", err or "")
+            return Ended(child.returncode, out or "", err or "", interrupted)
         except subprocess.TimeoutExpired:
             kill(child.pid)
             out = err = ""
@@ -75,6 +77,7 @@ def run(
             return Ended(None, out or "", err or "")
         except BaseException as error:
             if limit is None and isinstance(error, KeyboardInterrupt):
+                interrupted = True
                 continue
             if limit is not None:
                 kill(child.pid)
@@ -85,6 +88,26 @@ def kill(group: int) -> None:
     """Kills a process and the other processes of its group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
+
+
+def reason_in_images(program: str, status: int | None) -> str:
+    """Returns why a program crashed, with stock too, if its images tell; otherwise returns ""."""
+    if status not in (-signal.SIGSEGV, -signal.SIGABRT):
+        return ""
+    from mgpu_rt._cli import executable
+    from mgpu_rt._cli.errors import CommandError
+
+    try:
+        with open(executable.find(program), "rb") as file:
+            content = file.read()
+    except (OSError, CommandError):
+        return ""
+    if b"hidden_default_queue" not in content:
+        return ""
+    return (
+        "; HIP 5.2 crashes with stock too if a kernel names hidden_default_queue, as a kernel of "
+        "this program does: lower it with mgpu-rt lower, or run it with another HIP"
+    )
 
 
 def signal_name(status: int | None) -> str:

@@ -124,7 +124,7 @@ def _sides(
     from mgpu_rt._cli.stats import runs, spread
     from mgpu_rt._cli.stats.statistics import ENDING, read
 
-    line = shlex.join(program)
+    line = shlex.join(map(source.named, program))
     if with_word:
         word = zip(runs.SIDES, with_word, strict=True)
         return [side(name, [run.statistics], line) for name, run in word], [], {}

@@ -4,9 +4,12 @@ written."""
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import sys
 from pathlib import Path
+
+import click
 
 from mgpu_rt._cli.errors import CommandError
 
@@ -88,13 +91,20 @@ def _no_folder(path: str | Path) -> CommandError:
     )
 
 
-def claim(folder: str, option: str = "") -> None:
-    """Creates the folder of a recording. Raises CommandError if it holds something already."""
+def claim(folder: str) -> str:
+    """Creates the folder of a recording, and returns its name. If the folder holds something, a
+    number is appended, and a line says so. Raises CommandError."""
     from mgpu_rt.runtime import _folder
 
-    try:
-        _folder.claim(os.path.abspath(folder))
-    except FileExistsError:
-        raise CommandError(f"'{folder}' exists already: name another folder{option}") from None
-    except OSError as error:
-        raise unwritable(folder, error) from None
+    for number in itertools.count(1):
+        name = folder if number == 1 else f"{folder.rstrip('/')}-{number}"
+        try:
+            _folder.claim(os.path.abspath(name))
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise unwritable(name, error) from None
+        if name != folder:
+            click.echo(f"mgpu-rt: '{folder}' exists, so '{name}' gets the recording", err=True)
+        return name
+    raise AssertionError

@@ -30,7 +30,8 @@ from mgpu_rt._cli.stats.command import stats
 
 
 class Commands(click.Group):
-    """Reports errors of stdout, such as a full disk, and a failure to start a process."""
+    """Reports errors of stdout, such as a full disk, and a failure to start a process. Ends a
+    command after Ctrl-C with the status that a shell gives it."""
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
         tolerate_encodings()
@@ -40,6 +41,8 @@ class Commands(click.Group):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
+        except KeyboardInterrupt:
+            raise SystemExit(130) from None  # 128 + SIGINT
         except OSError as error:
             if error.filename is not None or error.errno not in _FULL:
                 from mgpu_rt import _hip_search

@@ -34,6 +34,21 @@ class _Path(click.Path):
 #: A file name, which a shell can complete. The code that opens the file reports errors.
 PATH = _Path(readable=False)
 
+
+class _Address(click.ParamType):
+    """An address, in hexadecimal digits with or without 0x."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return int(value, 16)
+        except ValueError:
+            self.fail(f"'{value}' is not an address such as 0x7f0012345000", param, ctx)
+
+
+ADDRESS = _Address()
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

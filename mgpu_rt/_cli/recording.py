@@ -15,7 +15,7 @@ import click
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats import statistics
 from mgpu_rt._record import Recording
-from mgpu_rt._record_json import lost_events, trace
+from mgpu_rt._record_json import fault_address, lost_events, trace
 from mgpu_rt._text import printable
 
 
@@ -61,6 +61,7 @@ def convert(folder: Path, outputs: Outputs, main: int) -> None:
     taken: set[str] = set()
     for process in _processes(folder, main):
         try:
+            _explain_fault(process)
             _convert_one(process, outputs, taken)
         except CommandError as error:
             _say(f"{error.message.rstrip('.')}; the recording stays in '{process.file}'")
@@ -96,6 +97,24 @@ def _convert_one(process: _Process, outputs: Outputs, taken: set[str]) -> None:
         taken.add(path)
         _write(process.recording, path, is_trace)
     process.file.unlink(missing_ok=True)
+
+
+def _explain_fault(process: _Process) -> None:
+    """Prints what a recording tells about a memory fault, if there was one."""
+    from mgpu_rt._cli.stats import faults
+
+    if process.recording.is_trace:
+        with statistics.damage_named(process.file):
+            lines = faults.of_recording(process.recording)
+    elif (address := fault_address(process.recording)) is not None:
+        lines = [
+            f"a kernel accessed address {address:#x}, which it may not access: mgpu-rt run --trace "
+            "FILE records what lies there"
+        ]
+    else:
+        return
+    for line in lines:
+        _say(line)
 
 
 def _write(recording: Recording, path: str, is_trace: bool) -> None:

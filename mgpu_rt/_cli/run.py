@@ -63,8 +63,9 @@ from mgpu_rt._cli.errors import CommandError
     "--record",
     type=parameters.PATH,
     metavar="FOLDER",
-    help="Record the first launch of each kernel in this folder, with the memory that the launch "
-    "read and wrote. --kernel and --nth choose other launches; --nth 0 chooses all "
+    help="Record the first launch of each kernel in this folder (FOLDER-2 if it holds something), "
+    "with the memory that the launch read and wrote. --kernel and --nth choose other launches; "
+    "--nth 0 chooses all "
     "launches. `mgpu-rt replay FOLDER` repeats a recorded launch.",
 )
 @parameters.overrides
@@ -120,7 +121,7 @@ def run(
         environment["MGPU_RT_ERRORS"] = "fail"
     if record:
         executable.check(program, as_shell=True)
-        files.claim(record)
+        record = files.claim(record)
         hooks, nth = (*hooks, f"record={record}"), 1 if nth is None else nth
     environment |= overrides.environment(runtime, hooks, kernel, nth)
     reason = executable.obstacle(executable.find(program))
@@ -132,9 +133,19 @@ def run(
         click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
     if stats_json or trace:
         _record(stats_json or "", trace or "", program, list(arguments), environment)
+    if misplaced := [word for word in arguments if word.partition("=")[0] in _OPTIONS]:
+        click.echo(
+            f"mgpu-rt: {misplaced[0]} after '{source.named(program)}' is an argument of the "
+            "program: mgpu-rt's options stand before it",
+            err=True,
+        )
     if stats or fail_on_error or runtime or hooks:
         environment |= preload.shown_of_this_process()
     executable.execute(program, list(arguments), environment)
+
+
+#: Options of `mgpu-rt run` that no program is likely to have.
+_OPTIONS = ("--stats", "--stats-json", "--trace", "--exclusive", "--fail-on-error")
 
 
 def _record(
@@ -142,6 +153,7 @@ def _record(
 ) -> NoReturn:
     """Runs the program, writes the outputs, and ends as the program has ended."""
     from mgpu_rt._cli import executable, preload, recording
+    from mgpu_rt._cli.child import reason_in_images
 
     with recording.folder_beside(stats_json or trace) as folder:
         name = os.path.join(folder, "%p")
@@ -154,4 +166,6 @@ def _record(
             program, arguments, environment, preload.shown_of_this_process
         )
         recording.convert(folder, recording.Outputs(stats_json, trace), child)
+    if why := reason_in_images(program, os.waitstatus_to_exitcode(status)):
+        click.echo(f"mgpu-rt: '{source.named(program)}' was ended by a signal{why}", err=True)
     executable.end_as(status)

@@ -48,33 +48,29 @@ def selftest(
     HIP_VISIBLE_DEVICES (CUDA_VISIBLE_DEVICES) selects one of several GPUs.
 
     Exit status 0: all results are right; 1: some are wrong, as the lines report; 2: some checks
-    could not be compared or timed.
+    could not be compared or timed. After Ctrl-C the status is 130.
     """
     from mgpu_rt._cli import files
+    from mgpu_rt._cli.terminal import progress
     from mgpu_rt._selftest import run, summary
 
     try:
         if file:
             files.check_writable(file)
         asked = run.Request(device, harsh, only)
-        result = run.run(asked, _progress)
-        _progress("")
+        result = run.run(asked, progress)
+        progress("")
         for line in summary.lines(result, file or ""):
             click.echo(line)
         _write(result, file)
     except CommandError:
-        _progress("")
+        progress("")
         raise
     except KeyboardInterrupt:
-        _progress("")
-        raise CommandError("interrupted before anything was tested") from None
+        progress("")
+        click.echo("mgpu-rt: interrupted before anything was tested", err=True)
+        raise
     sys.exit(run.status(asked, result))
-
-
-def _progress(text: str) -> None:
-    """Shows progress on one changing line of a terminal; shows nothing if stderr is no terminal."""
-    if sys.stderr.isatty():
-        click.echo(f"\r\033[K{text}", nl=False, err=True)
 
 
 def _write(result: Result, file: str | None) -> None:

@@ -92,7 +92,18 @@ def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False
             raise
     for sentence in needed.told:
         click.echo(f"mgpu-rt: {sentence}", err=True)
+    _SOURCES[str(made)] = program
     return str(made)
+
+
+#: The program in MLIR of each executable.
+_SOURCES: dict[str, str] = {}
+
+
+def named(program: str) -> str:
+    """Returns the name of a program as the user gave it: that of a .mlir file in place of its
+    executable."""
+    return _SOURCES.get(program, program)
 
 
 def _chip(device: str, base: Mapping[str, str]) -> str:

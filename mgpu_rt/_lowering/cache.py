@@ -50,8 +50,8 @@ def kept(
     tools: Callable[[], Sequence[Path]],
     make: Callable[[], bytes],
 ) -> Path:
-    """Returns the path of the cached result for `key`. If no result is cached, computes and stores
-    the result.
+    """Returns the path of the cached result for `key`, a file with the name `stem` and `suffix`. If
+    no result is cached, computes and stores the result.
 
     The size and time of a tool's file identify the tool's version: a run with ``--version`` would
     take 30 ms. If tools are missing, returns the newest result for `key`, even if other versions of
@@ -60,18 +60,18 @@ def kept(
     processes compute the result at the same time. If this process cannot write to the cache's
     folder, the result lasts as long as this process.
     """
-    name = f"{stem}-{_digest(key)}"
+    name = _digest(key)
     try:
         stamps = [(str(t), (s := t.stat()).st_size, s.st_mtime_ns) for t in tools()]
     except ToolchainMissing:
-        pattern = f"{glob.escape(name)}-*{glob.escape(suffix)}"
+        pattern = f"{name}-*/{glob.escape(stem + suffix)}"
         carried = [
             folder / path for folder in _folders() for path in glob.glob(pattern, root_dir=folder)
         ]
         if not carried:
             raise
         return max(carried, key=lambda path: path.stat().st_mtime)
-    file = f"{name}-{_digest(stamps)[:8]}{suffix}"
+    file = f"{name}-{_digest(stamps)[:8]}/{stem}{suffix}"
     for folder in _folders():
         if os.path.exists(folder / file):
             return folder / file
@@ -86,6 +86,7 @@ def _store(folder: Path, file: str, content: bytes) -> Path:
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         result = Path(scratch, "result")
         result.write_bytes(content)
+        (folder / file).parent.mkdir(exist_ok=True)
         return result.replace(folder / file)
 
 

@@ -36,8 +36,8 @@ _RENAMED = "mgpu_rt_entry_main"
 def executable(
     stem: str, text: str, pipeline: Pipeline, entry: str = "main"
 ) -> tuple[Path, Preparation]:
-    """Returns an executable in the cache, whose name begins with ``stem``, and what the lowering
-    added to the pipeline.
+    """Returns an executable in the cache, whose name is ``stem``, and what the lowering added to
+    the pipeline.
 
     The executable is linked with mgpu_rt's library and with those of LLVM's libraries that its
     functions come from. Raises ToolchainMissing, LoweringFailed, ValueError.

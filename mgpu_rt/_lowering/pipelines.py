@@ -32,6 +32,12 @@ DEVICE_PASSES = (
     "convert-gpu-to-rocdl{{chipset={chip} runtime=HIP}},"
     "reconcile-unrealized-casts),{lines}gpu-module-to-binary{{format=bin}}"
 )
+#: MLIR's own pipeline, since LLVM 23, which also lowers operations of amdgpu.
+ROCDL_PIPELINE = "gpu-lower-to-rocdl-pipeline"
+OWN_PASSES = (
+    f"{{first}}{_COMMON_PASSES},"
+    f"{ROCDL_PIPELINE}{{{{chip={{chip}}{{features}} abi=400 opt-level={{opt}} binary-format=bin}}}}"
+)
 NVIDIA_PASSES = (
     f"{{first}}{_COMMON_PASSES},"
     "nvvm-attach-target{{chip={chip} features=+ptx80 O={opt}}},"
@@ -140,7 +146,11 @@ class Pipeline:
 
     def _device_steps(self, further: str = "") -> list[Step]:
         """Compiles the program's gpu.modules and runs further passes."""
-        passes = (NVIDIA_PASSES if self.nvidia else DEVICE_PASSES).format(
+        opt = toolchain.tool("mlir-opt", self.device_llvm)
+        recipe = NVIDIA_PASSES if self.nvidia else DEVICE_PASSES
+        if further and self._may_be_whole() and toolchain.has_pass(opt, ROCDL_PIPELINE):
+            recipe = OWN_PASSES
+        passes = recipe.format(
             chip=self.chip,
             features=self.features and f' features="{self.features}"',
             opt=self.opt_level,
@@ -149,11 +159,15 @@ class Pipeline:
             lines=self.lines and f"{LINES_PASS},",
         )
         passes = ",".join(filter(None, (passes, further)))
-        opt = toolchain.tool("mlir-opt", self.device_llvm)
         command = [opt, f"--pass-pipeline=builtin.module({passes})", *self._shown_lines()]
         if self.nvidia:
             return [Step(command, _cuda())]
         return [Step(command, rocm=self.device_llvm), _NO_QUEUES, _DEFINED]
+
+    def _may_be_whole(self) -> bool:
+        """Returns whether MLIR's own pipeline may lower the program, with the host's code. This
+        pipeline writes no line tables, and lowers no coroutines."""
+        return self.llvm >= 23 and not (self.nvidia or self.lines or self.coroutines)
 
     def llvm_dialect(self, text: str) -> bytes:
         """Returns the whole program in the LLVM dialect. Raises ToolchainMissing or

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 import subprocess
@@ -27,6 +28,13 @@ DEVICE_LIBRARIES = (Path("/usr/lib/x86_64-linux-gnu/amdgcn"), Path("/opt/rocm/am
 _UNKNOWN_CHIP = ("is not a recognized processor", "Invalid chipset name")
 
 _VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")
+
+
+@functools.cache
+def has_pass(tool: Path, name: str) -> bool:
+    """Returns whether an mlir-opt has a pass or a pipeline, which its help lists."""
+    done = subprocess.run([tool, "--help"], capture_output=True, text=True, errors="replace")
+    return f"--{name} " in done.stdout
 
 
 class ToolchainMissing(RuntimeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from mgpu_rt._selftest import bundle, fast, machine, right
 from mgpu_rt._selftest.result import YES, Result
 
 TIME = "time"
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def run(asked: Request, step: Callable[[str], None]) -> Result:
             read.lay_out(found.chip, folder)
             _test(asked, read, found, folder, result, step)
     except KeyboardInterrupt:
-        result.ended = "interrupted"
+        result.ended = INTERRUPTED
     except OSError as error:
         result.ended = f"failed: {error.strerror or error}, in the folder for temporary files"
     result.seconds = round(time.monotonic() - begin, 1)
@@ -60,6 +62,8 @@ def run(asked: Request, step: Callable[[str], None]) -> Result:
 def status(asked: Request, result: Result) -> int:
     """Returns the command's exit status: 0 only if every requested part was completed without a
     fault."""
+    if result.ended == INTERRUPTED:
+        return 128 + signal.SIGINT
     if result.wrong or result.ended.startswith("hung"):
         return 1
     is_right = result.verdict == YES or not asked.checks

@@ -18,6 +18,10 @@ from mgpu_rt._cli.main import main
 from tests.support import nursery
 from tests.support.child import environment
 
+#: The end of check's last line on the emulated GPU, and the whole line if there is no fault.
+UNEXAMINED = "; not examined: what host code itself reads and writes"
+NO_FAULT = f"mgpu-rt: found no fault{UNEXAMINED}\n"
+
 COMMAND = Path(sys.executable).with_name("mgpu-rt")
 
 

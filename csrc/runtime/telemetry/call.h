@@ -35,6 +35,7 @@ struct call {
     hipModule_t module;
     const char *name;
     const void *to, *from;
+    void **params; /* of a launch */
     uint64_t bytes;
     enum call_how how;
     hipError_t error; /* error of the last failure; hipSuccess if there was none */

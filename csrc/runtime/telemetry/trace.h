@@ -21,6 +21,9 @@ enum trace_kind {
     TRACE_GRAPH,   /* a launch of a graph; `bytes` is the graph's number of nodes */
     TRACE_MEMORY,  /* `function` is the device, `nanoseconds` is the number of allocated bytes, and
                     * `bytes` is the number of cached bytes */
+    TRACE_POINTER, /* an address that the thread's next call passes: an argument of a kernel, or the
+                    * end of a copy. `function` and `kernel` are those of the call. Written before
+                    * the call, so that a call that a fault interrupts has its pointers */
     TRACE_KINDS
 };
 
@@ -32,7 +35,7 @@ enum { TRACE_NO_STREAM = UINT16_MAX, TRACE_NO_KERNEL = UINT16_MAX };
     F(G, uint64_t, begin, )                                                                        \
     F(G, uint64_t, nanoseconds, )                                                                  \
     F(G, uint64_t, bytes, )                                                                        \
-    F(G, uint64_t, address, ) /* the block of an allocation or a free */                           \
+    F(G, uint64_t, address, ) /* the block of an allocation or a free, or the pointer */           \
     F(G, uint32_t, thread, )                                                                       \
     F(G, uint16_t, kind, )                                                                         \
     F(G, uint16_t, function, )                                                                     \

@@ -64,7 +64,7 @@ def check(
     import tempfile
     from pathlib import Path
 
-    from mgpu_rt._cli import child, executable, files, replay
+    from mgpu_rt._cli import child, executable, files, replay, terminal
     from mgpu_rt._cli.check import orders, recordings, reports, runs
 
     recording = program if os.path.isdir(program) else None
@@ -82,32 +82,38 @@ def check(
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-check-") as folder:
         output = Path(folder, "reports")
         environment = runs.environment(device, output, uninitialised)
-        status = child.run([program, *arguments], environment).status or 0
+        with terminal.told_if_long(f"'{source.named(program)}' still runs: {runs.slow(on)}"):
+            over = child.run([program, *arguments], environment)
+        status = over.status or 0
         begun, ended, failed, found = reports.read(output)
     end = child.signal_name(status)
     if recording and status == recordings.NOT_MADE:
         raise SystemExit(status)
-    if not begun and end:
-        raise CommandError(
-            f"'{program}' called none of the library's functions before {end} ended it, so nothing "
-            "was checked"
-        )
+    if not begun and over.interrupted:
+        raise KeyboardInterrupt
     if not begun:
+        nothing = f"'{source.named(program)}' called none of the library's functions"
         raise CommandError(
-            f"'{program}' called none of the library's functions, so nothing was checked: name a "
-            "program that MLIR lowered for a GPU"
+            f"{nothing} before {end} ended it, so nothing was checked"
+            f"{child.reason_in_images(program, status)}"
+            if end
+            else f"{nothing}, so nothing was checked: name a program that MLIR lowered for a GPU"
         )
     if recording:
         recordings.describe(found)
     early = "" if ended else "a signal or _exit"
     shown = found[:limit]
     for report in shown:
-        click.echo(reports.text(report), err=True)
-    click.echo(f"mgpu-rt: {reports.summary(found, len(shown), failed, end or early)}", err=True)
+        terminal.message(reports.text(report))
+    last = reports.summary(found, len(shown), failed, end or early)
+    why = child.reason_in_images(program, status)
+    click.echo(f"mgpu-rt: {last}; {runs.unexamined(on)}{why}", err=True)
     if json_file:
         try:
             Path(json_file).write_text(reports.as_json(shown))
         except OSError as error:
             raise files.unwritable(json_file, error) from None
+    if over.interrupted:
+        raise KeyboardInterrupt
     faulty = not all(map(orders.is_warning, found))
     raise SystemExit(1 if faulty else runs.exit_status(status, failed))

@@ -130,6 +130,11 @@ def text(report: Report) -> str:
         for what in ("allocated", "freed"):
             if allocation[what]:
                 said.append(f"  {what} by {_place(allocation[what])}")
+    if report["kind"] == "divergent-barrier":
+        said.append(
+            "  all threads of a workgroup must reach a gpu.barrier: move it out of the branch or "
+            "the loop that only some of them enter"
+        )
     if note := report.get("note"):
         said.append(f"  {note}")
     return "\n".join(said)
@@ -220,6 +225,12 @@ def _what(report: Report) -> str:
     if kind == "free-inside":
         return f"{report['call']} frees by an address that is not the allocation's first"
     who = f"kernel {report['kernel']}" if "kernel" in report else report["call"]
+    if kind == "divergent-barrier":
+        whose = "wave" if report["parts"] == "lanes" else "workgroup"
+        return (
+            f"{who} reaches a barrier with {report['here']} of the {whose}'s {report['all']} "
+            f"{report['parts']}"
+        )
     if kind == "uninitialised":
         return f"{who} {_use(report)}"
     access = f"{who} {_ACCESS[report['access']]} {_bytes(report['bytes'])}"

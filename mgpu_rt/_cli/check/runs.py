@@ -19,13 +19,28 @@ NOT_UNINITIALISED = {"MGPU_RT_CHECK_UNINITIALISED": "off"}
 CALLS = "libmgpu_rt_check.so"
 
 
+def unexamined(device: str) -> str:
+    """Returns what check does not examine on a device, for its last line."""
+    kernels = "" if _is_emulated(device) else "kernels, "
+    return f"not examined: {kernels}what host code itself reads and writes"
+
+
+def slow(device: str) -> str:
+    """Returns why a checked program takes long."""
+    return "check emulates each instruction of its kernels" if _is_emulated(device) else "wait"
+
+
+def _is_emulated(device: str) -> bool:
+    return device not in ("hip", "cuda")
+
+
 def environment(device: str, output: Path, uninitialised: bool) -> dict[str, str]:
     """Returns the environment of a program whose reports go to a file. Raises CommandError."""
     if named := os.environ.get("MGPU_RT_RUNTIME"):
         raise CommandError(
             f"MGPU_RT_RUNTIME={named} answers the calls that check examines: unset MGPU_RT_RUNTIME"
         )
-    result = _calls_only(device) if device in ("hip", "cuda") else _emulated(device)
+    result = _emulated(device) if _is_emulated(device) else _calls_only(device)
     return result | {OUTPUT: str(output)} | ({} if uninitialised else NOT_UNINITIALISED)
 
 

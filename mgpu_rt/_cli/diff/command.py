@@ -29,7 +29,7 @@ from mgpu_rt._cli.errors import CommandError
     default="diff",
     show_default=True,
     metavar="FOLDER",
-    help="A new or empty folder, for the recordings of the launch.",
+    help="A folder for the recordings of the launch; FOLDER-2 if FOLDER holds something.",
 )
 @source.options
 @click.pass_context
@@ -77,7 +77,7 @@ def diff(
         raise CommandError(str(error)) from None
     commands = [_executable(*each, wanted) for each in zip((before, after), on, strict=True)]
     sides = [side(*each) for each in zip(("before", "after"), commands, on, strict=True)]
-    files.claim(out, " with -o")
+    out = files.claim(out)
     try:
         with tempfile.TemporaryDirectory(dir=os.path.abspath(out)) as work:
             allowed = Allowed(tolerance, ulps, dtype)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from mgpu_rt._cli import child, executable, overrides, preload, replay
+from mgpu_rt._cli import child, executable, overrides, preload, replay, source, terminal
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images import image as images
 from mgpu_rt._images import lines as line_tables
@@ -82,6 +82,7 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
     Returns the launches, and whether a launch could not be recorded. The program's output goes to
     stderr. The program's stdin is empty, because diff may run the program more than once. Raises
     CommandError or Damaged."""
+    terminal.step(f"{'again' if whole else 'first run'}: {side.name}, on {side.device}")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
     note = f"{_noting.__name__}:{_noting.Note.__name__}"
@@ -91,12 +92,16 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
         "MGPU_RT_RUNTIME": overrides.variable([note], settings),
     }
     streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
-    status = child.run(side.command, environment, **streams).status
-    who = f"{side.name}, '{side.command[0]}'"
+    ended = child.run(side.command, environment, **streams)
+    status = ended.status
+    if ended.interrupted:
+        raise KeyboardInterrupt
+    who = f"{side.name}, '{source.named(side.command[0])}'"
     if end := child.signal_name(status):
         raise CommandError(
             f"{who} was ended by {end}, so there is nothing to compare: see why with "
             f"mgpu-rt run --device {side.device} -- {side.command[0]}"
+            f"{child.reason_in_images(side.command[0], status)}"
         )
     found = [path for path in folder.iterdir() if path.is_dir()]
     if len(found) > 1:
@@ -152,17 +157,22 @@ def search(sides: Sequence[Side], allowed: Allowed, out: Path, work: Path) -> tu
     the recordings of the first launch that differs. Returns the lines that describe the findings,
     and the exit status. Raises CommandError, Damaged or OSError."""
     notes = [run(side, work / side.name) for side in sides]
-    lines = [f"{side.name}: {' '.join(side.command)}, on {side.device}" for side in sides]
+    lines = [
+        f"{side.name}: {' '.join(map(source.named, side.command))}, on {side.device}"
+        for side in sides
+    ]
     pairs, parting = matched(notes[0][0], notes[1][0])
     candidates = [pair for pair in pairs if _written_otherwise(pair)]
     pair, elements, doubts = _first(sides, allowed, candidates, work)
     if pair:
         lines += _found(sides, allowed, out, pair, elements, len(notes[0][0]))
     lines += [*doubts, *filter(None, [parting])]
-    differs = bool(pair or parting or doubts)
+    is_lost = any(is_lost for _, is_lost in notes)
+    differs = bool(pair or doubts or (parting and not is_lost))
     how = ": equal within the tolerance" if candidates else ": equal"
-    lines.append(f"{len(pairs)} launches compared" + (how if not differs else ""))
-    holes = [*_holes(pairs, any(is_lost for _, is_lost in notes))]
+    ending = "" if differs or parting else how
+    lines.append(f"{len(pairs)} launch{'es' * (len(pairs) != 1)} compared{ending}")
+    holes = [*_holes(pairs, is_lost)]
     return lines + holes, 1 if differs else 2 if holes else 0
 
 
@@ -316,7 +326,7 @@ def _verdict(after: Side, allowed: Allowed, out: Path, cause: str, inputs_differ
 def _holes(pairs: Sequence[Pair], is_lost: bool) -> Iterator[str]:
     """Yields lines about data that was not compared."""
     if is_lost:
-        yield "not compared: launches that could not be recorded"
+        yield "not compared: launches that failed or could not be recorded"
     unknown = [words for pair in pairs for one in pair[1:] for words in one.not_recorded]
     if unknown:
         yield f"not compared, at {len(unknown)} places: {unknown[0]}"

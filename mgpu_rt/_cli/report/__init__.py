@@ -7,7 +7,7 @@ advice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ from mgpu_rt._cli.stats.tables import (
 )
 from mgpu_rt._text import printable, shortened
 
+MANY = 24  # rows of a table from which on those below 1 % are folded
 ROWS = 40  # of a table; one line counts the others, and the most important rows come first
 SENTENCE = 600  # letters of a text on the page
 
@@ -219,6 +220,7 @@ class Table(NamedTuple):
     pairs: bool = False
     note: str = ""
     limit: int = ROWS
+    folded: Sequence[Sequence[str]] = ()  # rows that a click shows
 
 
 def _time(counter: Counter | None) -> str:
@@ -251,12 +253,27 @@ def _by_name(
         return [name, *cells, *([] if is_one else [factor(ratio(counters[0], counters[-1]))])]
 
     names = pairs(layers[0], {name: c for each in layers for name, c in each.items()})
-    rows = [row(shortened(name), [each.get(name) for each in layers]) for name in names]
+    small = _small(names, layers) if len(names) >= MANY else set()
+    rows, folded = (
+        [row(shortened(n), [each.get(n) for each in layers]) for n in names if (n in small) is fold]
+        for fold in (False, True)
+    )
     sums = row("total", [summed(each) for each in layers])
     for at in range(1 + 2 * len(sides), 1 + len(measures) * len(sides)):
         sums[at] = ""  # no time of one call: the functions differ
     heads = [thing, *(measures if is_one else [*heads, "ratio"])]
-    return Table(caption, heads, rows, sums, pairs=len(sides) == 2) if names else None
+    is_pair = len(sides) == 2
+    return Table(caption, heads, rows, sums, pairs=is_pair, folded=folded) if names else None
+
+
+def _small(names: Iterable[str], layers: Sequence[dict[str, Counter]]) -> set[str]:
+    """Returns the names whose counters have less than 1 % of the time of each side."""
+    least = [total(each.values()).ns / 100 for each in layers]
+    return {
+        name
+        for name in names
+        if all(name not in c or c[name].ns < ns for c, ns in zip(layers, least, strict=True))
+    }
 
 
 def _copies(sides: Sequence[Side]) -> Table | None:

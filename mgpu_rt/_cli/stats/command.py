@@ -17,19 +17,32 @@ from mgpu_rt._cli import parameters
     help="If FILE is a recording: write its Chrome trace to OUT (- for stdout), for "
     "ui.perfetto.dev, or its statistics as JSON if it contains no trace.",
 )
+@click.option(
+    "--address",
+    type=parameters.ADDRESS,
+    metavar="ADDRESS",
+    help="Name the block of device memory at or near this address, such as 0x7f0012345000 from a "
+    "driver's line about a memory fault: its size, where the program allocated it, when it was "
+    "freed, and the launches that were given it. FILE comes from `mgpu-rt run --trace FILE`.",
+)
 @parameters.as_json
-def stats(file: str, out: str | None, as_json: bool) -> None:
+def stats(file: str, out: str | None, address: int | None, as_json: bool) -> None:
     """Show statistics as tables, or convert a recording.
 
     FILE comes from `mgpu-rt run --stats-json FILE`. FILE may also be a recording, which
     MGPU_RT_STATS=FILE and MGPU_RT_TRACE=FILE leave, even if the program was killed or still runs.
-    "–" stands for a value that was not counted.
+    "–" stands for a value that was not counted. If a memory fault ended a recorded process, lines
+    explain the fault.
     """
     from mgpu_rt._cli.stats import tables
-    from mgpu_rt._cli.stats.statistics import convert, read
+    from mgpu_rt._cli.stats.faults import explained
+    from mgpu_rt._cli.stats.statistics import HOW_TO_GET_TRACE, convert, load, read
 
     if out:
         return convert(file, out)
+    if address is not None:
+        trace = load(file, HOW_TO_GET_TRACE)[-1]
+        return click.echo("\n".join(explained(file, trace, address)))
     statistics = read(file)
     if as_json:
         parameters.show_json(statistics.raw)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from mgpu_rt._cli import child, executable, preload
+from mgpu_rt._cli import child, executable, preload, source, terminal
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats.statistics import (
     ENDING,
@@ -90,13 +90,22 @@ def _each(
             _run(command, {**environment, **changes}, side, Path(folder) if keep_output else None)
             if not any(Path(folder).glob(f"*{ENDING}")):
                 raise CommandError(
-                    f"'{command[0]}' wrote no statistics: it called none of the library's "
-                    f"functions, or a line above says why. Name a program that MLIR lowered for "
-                    f"a GPU"
+                    f"'{source.named(command[0])}' wrote no statistics: it called none of the "
+                    "library's functions, or a line above says why. Name a program that MLIR "
+                    "lowered for a GPU"
                 )
             return read(Path(folder))
 
-    return [run(side) for side in sides]
+    found = []
+    for number, side in enumerate(sides, 1):
+        terminal.step(f"run {number} of {len(sides)}: {_name(side)}")
+        found.append(run(side))
+    return found
+
+
+def _name(side: dict[str, str]) -> str:
+    words = " ".join(f"{name}={value}" for name, value in side.items())
+    return NAMES[_BOTH.index(side)] if side in _BOTH else words
 
 
 def _run(
@@ -113,12 +122,14 @@ def _run(
         sys.stderr.flush()
         with open(sys.stderr.fileno(), "wb", closefd=False) as shown:
             shown.write((keep / OUTPUT).read_bytes())
+    if ended.interrupted:
+        raise KeyboardInterrupt
     if end := child.signal_name(ended.status):
         words = "".join(f"{name}={value} " for name, value in side.items())
-        name = NAMES[_BOTH.index(side)] if side in _BOTH else words.strip()
         raise CommandError(
-            f"with {name} '{command[0]}' was ended by {end}, so there is nothing to compare: see "
-            f"why with {words}mgpu-rt run -- {command[0]}"
+            f"with {_name(side)} '{source.named(command[0])}' was ended by {end}, so there is "
+            f"nothing to compare: see why with {words}mgpu-rt run -- {command[0]}"
+            f"{child.reason_in_images(command[0], ended.status)}"
         )
 
 

@@ -86,7 +86,7 @@ static bool is_read_only(uint64_t va, const struct softgpu_range *range) {
 /* ---- reports ---- */
 
 /* Further kinds of faults, which the memory map cannot detect. */
-enum { READ_ONLY = 16, OUTSIDE_GROUP, OUTSIDE_SCRATCH, RACE, UNINITIALISED };
+enum { READ_ONLY = 16, OUTSIDE_GROUP, OUTSIDE_SCRATCH, RACE, UNINITIALISED, BARRIER };
 
 /* Returns true for HIP's own copy and fill kernels, whose call calls.c has already checked. */
 static bool is_hips(const struct dispatch *d) {
@@ -221,6 +221,45 @@ void softgpu_check_outside(struct wave *w, const struct inst *i, int lane, const
     put_access(&report, w, i, lane, va, bytes);
     softgpu_report_number(&report, "size", scratch ? d->scratch_lane_size : d->lds_size);
     softgpu_report_end(&report);
+}
+
+/* ---- barriers that not all work items of a workgroup reach ---- */
+
+/* Returns the lanes with which a wave began. */
+static uint64_t lanes_of(const struct wave *w) {
+    const uint32_t *size = w->group->size;
+    const uint32_t left = size[0] * size[1] * size[2] - (uint32_t)w->index * LANES;
+    return left >= LANES ? UINT64_MAX : (UINT64_C(1) << left) - 1;
+}
+
+static void report_barrier(struct wave *w, const struct inst *i, const char *what, unsigned here,
+                           unsigned all) {
+    struct softgpu_report report;
+    if (!w->group->dispatch->launch || !is_new(w, i, BARRIER))
+        return;
+    softgpu_report_begin(&report, "divergent-barrier");
+    put_lane(&report, w, i, -1);
+    softgpu_report_text(&report, "parts", what);
+    softgpu_report_number(&report, "here", here);
+    softgpu_report_number(&report, "all", all);
+    softgpu_report_end(&report);
+}
+
+void softgpu_check_barrier(struct wave *w, const struct inst *i) {
+    const uint64_t all = lanes_of(w), here = wave_exec(w) & all;
+    if (here != all)
+        report_barrier(w, i, "lanes", (unsigned)__builtin_popcountll(here),
+                       (unsigned)__builtin_popcountll(all));
+}
+
+void softgpu_check_barrier_waves(struct group *g) {
+    struct wave *waits = NULL;
+    unsigned here = 0;
+    for (unsigned n = 0; n < g->wave_count; n++)
+        if (g->waves[n]->stop == AT_BARRIER && ++here)
+            waits = g->waves[n];
+    if (waits && here < g->wave_count)
+        report_barrier(waits, waits->next - 1, "waves", here, g->wave_count);
 }
 
 /* ---- undefined bits ---- */

@@ -32,6 +32,10 @@ bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64
  * or scratch. */
 void softgpu_check_outside(struct wave *w, const struct inst *i, int lane, const char *what,
                            uint64_t va, unsigned bytes);
+/* Reports a barrier that only some lanes of a wave have reached. */
+void softgpu_check_barrier(struct wave *w, const struct inst *i);
+/* Reports a barrier at which waves wait for waves that have ended. */
+void softgpu_check_barrier_waves(struct group *g);
 /* Reports why a kernel or the copy engine stops. */
 void softgpu_check_stopped(const char *text);
 /* Notes that the program's memory becomes accessible to the device, or stops being accessible. */
@@ -115,7 +119,12 @@ void softgpu_check_filled(uint64_t to, uint64_t bytes);
 #define CHECK_COPIED(to, from, bytes) softgpu_check_copied(to, from, bytes)
 #define CHECK_FILLED(to, bytes) softgpu_check_filled(to, bytes)
 #define CHECK_GROUP_END(g) softgpu_race_group_end(g)
-#define CHECK_BARRIER(g) softgpu_race_barrier(g)
+#define CHECK_BARRIER(g)                                                                           \
+    do {                                                                                           \
+        softgpu_check_barrier_waves(g);                                                            \
+        softgpu_race_barrier(g);                                                                   \
+    } while (0)
+#define CHECK_LANES_AT_BARRIER(w, i) softgpu_check_barrier(w, i)
 #define CHECKED_CACHE(nothing) softgpu_check_cache
 #define CHECK_GRID_BARRIER(w) softgpu_race_grid_barrier(w)
 
@@ -146,6 +155,7 @@ void softgpu_check_filled(uint64_t to, uint64_t bytes);
 #define CHECK_FILLED(to, bytes)
 #define CHECK_GROUP_END(g)
 #define CHECK_BARRIER(g)
+#define CHECK_LANES_AT_BARRIER(w, i) (void)(i)
 #define CHECKED_CACHE(nothing) nothing
 #define CHECK_GRID_BARRIER(w)
 

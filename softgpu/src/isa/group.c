@@ -258,11 +258,11 @@ static bool waits_for_grid(const struct group *g) {
 
 /* Releases the barrier. No wave can run, so every wave that has not ended waits at the barrier. */
 static void release_barrier(struct group *g) {
+    CHECK_BARRIER(g);
     for (unsigned n = 0; n < g->wave_count; n++)
         if (g->waves[n]->stop == AT_BARRIER)
             g->waves[n]->stop = RUNNING;
     g->awaited = 0;
-    CHECK_BARRIER(g);
 }
 
 /* Counts the instructions that some waves run while other waves wait at a barrier. Without a limit,

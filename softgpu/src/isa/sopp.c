@@ -38,7 +38,7 @@ static void endpgm(struct wave *w, const struct inst *i) {
 }
 
 static void barrier(struct wave *w, const struct inst *i) {
-    (void)i;
+    CHECK_LANES_AT_BARRIER(w, i);
     w->stop = AT_BARRIER;
 }
 

@@ -75,7 +75,7 @@ def test_a_launch_that_cannot_be_recorded_leaves_a_file(
 def test_equal_programs_leave_nothing(tmp_path: Path) -> None:
     before = variant("with")
     done = diff(tmp_path / "out", "--device", "softgpu,gfx90a", "--", before)
-    assert (done.returncode, done.stdout.splitlines()[2:]) == (0, ["1 launches compared: equal"])
+    assert (done.returncode, done.stdout.splitlines()[2:]) == (0, ["1 launch compared: equal"])
     assert not (tmp_path / "out").exists()
 
 
@@ -112,10 +112,6 @@ def test_a_crash_and_another_runtime_are_one_line(tmp_path: Path) -> None:
     done = diff(tmp_path / "out", "--", variant("with"), "--", *crash)
     assert done.returncode == 2
     assert "mgpu-rt: after, 'sh' was ended by signal 11" in done.stderr
-    (tmp_path / "full").mkdir(0o700)
-    (tmp_path / "full" / "file").touch()
-    done = diff(tmp_path / "full", "--", "true", "--", "true")
-    assert_sentence(done.returncode, done.stderr, "exists already: name another folder with -o")
     words = ("diff", "-o", tmp_path / "out", "--device", "softgpu", "--", "true", "--", "true")
     done = command(*words, **hip(), MGPU_RT_RUNTIME="mine:Trace")
     assert_sentence(done.returncode, done.stderr, "MGPU_RT_RUNTIME=mine:Trace answers the calls")
@@ -304,3 +300,15 @@ def test_a_seeded_difference_is_named_at_its_launch(seed: Seed, tmp_path: Path) 
     said = compare_models(before, after, tmp_path / "out")
     assert f"\nlaunch {seed.operation} of " in said
     assert seed.verdict in said
+
+
+def test_launches_of_a_side_that_failed_are_not_a_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a wrong chip on one side, launches are missing there: nothing was compared."""
+    sides = [search.Side(name, ["p"], "softgpu", {}) for name in ("before", "after")]
+    monkeypatch.setattr(search, "run", lambda side, _: ([], side.name == "after"))
+    monkeypatch.setattr(search, "matched", lambda *_: ([], "the runs diverge after launch 0"))
+    lines, status = search.search(sides, search.Allowed(None, 0, "f32"), tmp_path, tmp_path)
+    assert status == 2
+    assert "not compared: launches that failed or could not be recorded" in lines

@@ -184,11 +184,11 @@ def test_a_page_says_where_and_when(tmp_path: Path) -> None:
 
 
 def test_rows_beyond_those_that_matter_are_counted(tmp_path: Path) -> None:
-    kernels = {f"k{n}": {"launches": 1, "ns": 1000 - n} for n in range(100)}
+    kernels = {f"k{n}": {"launches": 1, "ns": 1000 - n} for n in range(90)}
     rows = report(tmp_path, a=recorded.statistics(kernels=kernels)).tables["Launches by kernel"]
     assert list(rows)[1:41] == [f"k{n}" for n in range(40)]
-    assert "and 60 more" in rows
-    assert rows["total"][0] == "100"
+    assert "and 50 more" in rows
+    assert rows["total"][0] == "90"
 
 
 @pytest.mark.parametrize(
@@ -379,3 +379,19 @@ def test_the_reasons_for_the_drivers_allocations_are_shown(tmp_path: Path) -> No
         path.write_text(json.dumps(whole))
     result = invoke("compare", *map(str, paths))
     assert f"before: m{told}" in " ".join(result.stdout.split())
+
+
+def test_small_rows_of_a_long_table_are_folded(tmp_path: Path) -> None:
+    """A row is small if it has less than 1 % of the time on each side."""
+    large = {"mgpuStreamCreate": {"calls": 1, "ns": 1_000_000}}
+    small = {f"mgpuOther{n}": {"calls": 1, "ns": 100} for n in range(23)}
+    moved = {"mgpuOther7": {"calls": 1, "ns": 500_000}}
+    before = recorded.statistics(abi=large | small)
+    after = recorded.statistics(abi=large | small | moved)
+    shown = invoke("compare", "--report", "-", *files(tmp_path, a=before, b=after)).stdout
+    listed, _, folded = shown.partition("<details>")
+    assert "22 rows below 1 % of the time" in folded
+    assert ">mgpuOther7<" in listed and ">mgpuOther8<" in folded.partition("</details>")[0]
+    small.pop("mgpuOther22")
+    shown = report(tmp_path, a=recorded.statistics(abi=large | small))
+    assert "below 1 %" not in shown.text

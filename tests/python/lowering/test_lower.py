@@ -308,7 +308,7 @@ def test_host_objects_have_the_habits_of_their_release(llvm: int) -> None:
     [
         (20, ["mlir-opt-22", "mlir-opt-20", "mlir-translate-20", "llc-20"]),
         (21, ["mlir-opt-22", "mlir-opt-21", "mlir-translate-21", "llc-21"]),
-        (23, ["mlir-opt-23", "mlir-translate-23", "llc-23"]),
+        (23, ["mlir-opt-23", "mlir-opt-23", "mlir-translate-23", "llc-23"]),  # help, then work
     ],
 )
 def test_other_releases_lower_where_their_tools_are(
@@ -447,3 +447,40 @@ def test_carried_objects_serve_without_tools(
     assert lower.lower(program, llvm=22) == made
     with pytest.raises(toolchain.ToolchainMissing):
         lower.lower(program, llvm=22, iterations=13)
+
+
+# ---- LLVM 23's own pipeline ----------------------------------------------------------------------
+
+#: Stands for LLVM 23's mlir-opt: LLVM 22's passes do the work of the pipeline that LLVM 22 lacks.
+MLIR_OPT_23 = """#!/bin/sh
+if [ "$1" = --help ]; then
+    echo '      --{listed}  -   lowers to ROCDL'
+    exit
+fi
+echo "$1" >> {log}
+own='rocdl-attach-target{{chip=gfx90a abi=400 O=2}},gpu.module(convert-scf-to-cf,'
+own="${{own}}convert-gpu-to-rocdl{{chipset=gfx90a runtime=HIP}},reconcile-unrealized-casts),"
+own="${{own}}gpu-module-to-binary{{format=bin}}"
+exec {real} "$(echo "$1" | sed "s/gpu-lower-to-rocdl-pipeline{{[^}}]*}}/$own/")"
+"""
+
+
+@pytest.mark.parametrize("listed", [pipelines.ROCDL_PIPELINE, "another-pipeline"])
+def test_mlirs_own_pipeline_is_used_if_there_is_one(
+    listed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LLVM 23 has the pipeline, unless it is an early build. The options are those of LLVM 24."""
+    log, real = tmp_path / "log", toolchain.tool("mlir-opt", 22)
+    own = tmp_path / "mlir-opt-23"
+    own.write_text(MLIR_OPT_23.format(listed=listed, log=log, real=real))
+    own.chmod(0o755)
+    (tmp_path / "ld.lld-23").symlink_to(toolchain.tool("ld.lld", 22))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    lowered = pipelines.pipeline(23, "gfx90a").llvm_dialect(KERNEL)
+    assert b"gpu.binary @kernels" in lowered and b"llvm.func @main" in lowered
+    passes = log.read_text()
+    pipeline = "gpu-lower-to-rocdl-pipeline{chip=gfx90a abi=400 opt-level=2 binary-format=bin},"
+    assert (pipeline in passes) is (listed == pipelines.ROCDL_PIPELINE)
+    # The pipeline writes no line tables.
+    pipelines.pipeline(23, "gfx90a", lines="f.mlir").llvm_dialect(KERNEL)
+    assert passes.count(pipeline) == log.read_text().count(pipeline)

@@ -144,7 +144,7 @@ def test_an_interrupt_keeps_the_results_so_far(
     words = [word for name in only for word in ("--only", name)]
     status, said, _ = interrupted(at, *words, "--json", file)
     document = json.loads(file.read_text())
-    assert (status, document["ended"]) == (2, "interrupted")
+    assert (status, document["ended"]) == (130, "interrupted")
     parts = document["right"]
     assert all(part["checked"] >= at for part, at in zip(parts, checked, strict=True))
     assert not any(part["wrong"] for part in parts)
@@ -160,7 +160,7 @@ def test_an_interrupt_before_the_first_check_says_so(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(machine, "find", interrupt)
     ended = invoke("selftest")
-    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert (ended.exit_code, ended.stdout) == (130, "")
     assert ended.stderr == "mgpu-rt: interrupted before anything was tested\n"
 
 
@@ -293,7 +293,7 @@ ALL = result.Part("programs", 3, 3, 3)
             2,
         ),
         (found_so(ALL, result.Part("graphs", 1)), "not known", "only 3 of 4 could be compared", 2),
-        (found_so(ALL, ended="interrupted"), "yes", "yes, all are", 2),
+        (found_so(ALL, ended="interrupted"), "yes", "yes, all are", 130),
         (found_so(ALL, untimed=["churn"]), "yes", "yes, all are", 2),
         (
             found_so(ALL, result.Part("sequences", 1, 1, 0, [BY_STOCK])),

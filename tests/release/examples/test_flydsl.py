@@ -18,8 +18,8 @@ from tests.release.examples.conftest import EXAMPLES
 from tests.support.child import ROOT
 from tests.support.patience import HANG
 
-#: The exports of FlyDSL 0.4.2's libfly_jit_runtime.so (nm -D).
-NEEDED = Path(__file__).with_name("flydsl-0.4.2.txt").read_text(encoding="utf-8").split()
+#: The exports of FlyDSL 0.5.0's libfly_jit_runtime.so (nm -D).
+NEEDED = Path(__file__).with_name("flydsl-0.5.0.txt").read_text(encoding="utf-8").split()
 PAGE = (ROOT / "docs" / "jit.md").read_text(encoding="utf-8")
 SCALE = EXAMPLES / "flydsl" / "scale.py"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -64,4 +65,5 @@ def test_allocations_show_their_places(
         if event["name"] == "mgpuMemAlloc"
     ]
     assert len(allocations) == 5 and len(set(allocations)) == 2
-    assert all(place.startswith("program+0x") for place in allocations)
+    named = re.compile(r"(weights|activations)\+0x[0-9a-f]+ \(program\+0x[0-9a-f]+\)")
+    assert all(map(named.fullmatch, allocations))

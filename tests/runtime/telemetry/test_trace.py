@@ -27,7 +27,8 @@ def read(path: Path) -> tuple[list[dict], dict[str, int]]:
     assert trace["otherData"]["ended"] == "exit"
     kept = [e for e in events if e["ph"] == "C" or e.get("cat") in ("program", "driver")]
     starts = sum(event.get("cat") == "start" for event in events)
-    assert trace["otherData"]["kept"] == len(kept) + starts
+    pointers = sum(len(e["args"].get("pointers", ())) for e in kept if e.get("cat") == "program")
+    assert trace["otherData"]["kept"] == len(kept) + starts + pointers
     return [event for event in kept if event["ph"] == "X"], trace["otherData"]
 
 
@@ -95,6 +96,8 @@ ARGS = {
     "result": str,
     "error": str,
     "place": str,
+    "address": str,
+    "pointers": list,
 }
 
 
@@ -133,6 +136,23 @@ def test_caches_show_their_decisions(events: list[dict]) -> None:
     for name in ("mgpuModuleLoad", "mgpuModuleGetFunction", "mgpuStreamCreate", "mgpuMemAlloc"):
         assert Counter(told[name])["miss"] < Counter(told[name])["hit"], name
         assert told[name][0] == "miss"
+
+
+def test_calls_show_the_addresses_that_they_pass(events: list[dict]) -> None:
+    """An allocation and a free show the block; a launch and a copy show which blocks they get."""
+    calls = [event for event in events if event.get("cat") == "program"]
+    held: set[str] = set()
+    given = Counter()
+    for call in sorted(calls, key=lambda call: call["ts"]):
+        if call["name"] == "mgpuMemAlloc":
+            held.add(call["args"]["address"])
+        elif call["name"] == "mgpuMemFree":
+            held.remove(call["args"]["address"])
+        elif pointers := call["args"].get("pointers"):
+            given[call["name"]] += len(held.intersection(pointers))
+    allocations = sum(call["name"] == "mgpuMemAlloc" for call in calls)
+    assert given["mgpuLaunchKernel"] == allocations
+    assert given["mgpuMemcpy"] == sum(call["name"] == "mgpuMemcpy" for call in calls)
 
 
 def test_a_trace_counts_device_memory(events: list[dict]) -> None:
@@ -349,3 +369,23 @@ def test_nvidias_driver_does_small_copies(mgpu: Mgpu) -> None:
     for size in (16 * KIB, MIB):
         mgpu.Memcpy(block, host, size, stream)
     assert results(mgpu) == [None, "bypass"]
+
+
+@in_child(backends=("custub",), **TRACED)
+@in_folder
+def test_nvidias_driver_tells_which_arguments_may_be_pointers(mgpu: Mgpu) -> None:
+    """The stub's kernels have two parameters of 8 bytes. A third word behind them is no argument,
+    and a number below 64 KiB is no address."""
+    stream = mgpu.StreamCreate()
+    text = b".version 7.0\n.target sm_90\n.address_size 64\n.visible .entry add() {ret;}\n"
+    module = mgpu.lib.mgpuModuleLoadJIT(mgpu.image(text), 2, 0)
+    function = mgpu.ModuleGetFunction(module, mgpu.ffi.from_buffer(b"add\0"))
+    for words in ([1 << 20, 7, 1 << 21], [7, 1 << 20, 1 << 21], [1 << 20, 1 << 21, 1 << 22]):
+        values = mgpu.ffi.new("uint64_t[]", words)
+        params = mgpu.ffi.new("void *[]", [values + i for i in range(3)])
+        null = mgpu.ffi.NULL
+        mgpu.LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, null, 0)
+    calls = recordings.trace("trace.json")["traceEvents"]
+    launches = [c for c in calls if c.get("cat") == "program" and "Launch" in c["name"]]
+    given = [c["args"]["pointers"] for c in launches]
+    assert given == [["0x100000"], ["0x100000"], ["0x100000", "0x200000"]]

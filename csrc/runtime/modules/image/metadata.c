@@ -39,10 +39,11 @@ bool metadata_may_print(const struct image *image) {
     return !silent;
 }
 
-/* Finds a kernel's key ".symbol", whose value is the kernel's name and ".kd". The first bytes of a
- * text are its length. */
+/* The first bytes of a text are its length. */
+enum { SHORT_TEXT = 0xa0, TEXT_8 = 0xd9, TEXT_16 = 0xda };
+
+/* Finds a kernel's key ".symbol", whose value is the kernel's name and ".kd". */
 static const unsigned char *find_symbol_of(const struct image *image, const char *kernel) {
-    enum { SHORT_TEXT = 0xa0, TEXT_8 = 0xd9, TEXT_16 = 0xda };
     char entry[512];
     const size_t length = strlen(kernel) + sizeof ".kd" - 1;
     const int wide = (length >= 32) + (length >= 256);
@@ -77,6 +78,45 @@ static uint64_t kernel_number(const struct image *image, const char *kernel, con
     while (find_word(&rest, key))
         number = number_at(rest);
     return number;
+}
+
+/* Reads the position and the length of a text; returns NULL if there is no text. */
+static const char *text_at(struct rest rest, size_t *length) {
+    const unsigned first = rest.size > 2 ? rest.at[0] : 0;
+    const size_t wide = first == TEXT_16 ? 2 : first == TEXT_8;
+    if (!wide && (first & ~31u) != SHORT_TEXT)
+        return NULL;
+    *length = wide == 2 ? (size_t)rest.at[1] << 8 | rest.at[2] : wide ? rest.at[1] : first & 31;
+    return *length <= rest.size - 1 - wide ? (const char *)rest.at + 1 + wide : NULL;
+}
+
+/* Reads the arguments in a kernel's map. The compiler appends arguments whose kind begins with
+ * `hidden_`, which a launch does not pass. */
+static uint64_t words_in(struct rest kernel) {
+    static const char hidden[] = "hidden_";
+    uint64_t words = 0;
+    size_t length;
+    for (unsigned i = 0; i < 64 && find_word(&kernel, ".size"); i++) {
+        const uint64_t size = number_at(kernel);
+        const char *kind = find_word(&kernel, ".value_kind") ? text_at(kernel, &length) : NULL;
+        if (!kind || (length >= strlen(hidden) && memcmp(kind, hidden, strlen(hidden)) == 0))
+            break;
+        if (size == sizeof(void *))
+            words |= UINT64_C(1) << i;
+    }
+    return words;
+}
+
+void metadata_kernels(const struct image *image, metadata_visit *visit, void *data) {
+    struct rest rest = metadata_in(image), kernel = rest;
+    size_t length;
+    while (find_word(&rest, ".symbol")) {
+        kernel.size = (size_t)(rest.at - kernel.at);
+        const char *name = text_at(rest, &length);
+        if (name && length > strlen(".kd"))
+            visit(name, length - strlen(".kd"), words_in(kernel), data);
+        kernel.at = rest.at;
+    }
 }
 
 uint64_t metadata_block_limit(const struct image *image, const char *kernel) {

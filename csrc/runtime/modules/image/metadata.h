@@ -16,6 +16,11 @@ uint64_t metadata_block_limit(const struct image *image, const char *kernel);
  * launch; 0 if the number is unknown, too. */
 uint64_t metadata_group_memory(const struct image *image, const char *kernel);
 
+/* Calls `visit` with the name of each kernel of a code object. Bit i of `words` says that the
+ * kernel's argument i has 8 bytes, as an address has; arguments after the 64th are left out. */
+typedef void metadata_visit(const char *name, size_t length, uint64_t words, void *data);
+void metadata_kernels(const struct image *image, metadata_visit *visit, void *data);
+
 /* Writes the targets ("gfx906, gfx90a:xnack+") of a code object or of the entries of a bundle, each
  * once, as far as the bytes show them. */
 void metadata_targets(const struct image *image, char *text, size_t size);

@@ -75,11 +75,9 @@ static const char *const unshared_reasons[UNSHARED_REASONS] = {
 static const char *const hows[CALL_HOWS] = {[CALL_PLAIN] = "",          [CALL_HIT] = "hit",
                                             [CALL_MISS] = "miss",       [CALL_BYPASS] = "bypass",
                                             [CALL_REFUSED] = "refused", [CALL_FAILED] = "failed"};
-static const char *const trace_kinds[TRACE_KINDS] = {[TRACE_PROGRAM] = "program",
-                                                     [TRACE_DRIVER] = "driver",
-                                                     [TRACE_START] = "start",
-                                                     [TRACE_GRAPH] = "graph",
-                                                     [TRACE_MEMORY] = "memory"};
+static const char *const trace_kinds[TRACE_KINDS] = {
+    [TRACE_PROGRAM] = "program", [TRACE_DRIVER] = "driver", [TRACE_START] = "start",
+    [TRACE_GRAPH] = "graph",     [TRACE_MEMORY] = "memory", [TRACE_POINTER] = "pointer"};
 
 static const struct list {
     const char *name;

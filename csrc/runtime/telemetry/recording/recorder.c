@@ -16,6 +16,7 @@
 #include "telemetry/counters.h"
 #include "telemetry/keys.h"
 #include "telemetry/process.h"
+#include "telemetry/recording/faults.h"
 #include "telemetry/recording/markers.h"
 #include "telemetry/recording/record_file.h"
 #include "telemetry/recording/record_head.h"
@@ -63,19 +64,13 @@ static void count_load(const struct call *call, hipModule_t handle) {
     if (!image)
         return;
     struct module_counter *module = &counts.modules[image - 1];
+    if (trace_on() && !load_relaxed(&module->loads))
+        faults_know_image(counts.module_keys[image - 1], call->image);
     fetch_add_relaxed(&module->loads, 1);
     fetch_add_relaxed(&module->driver_loads, call->loaded.driver_loads);
 }
 
 /* ---- kernels ---- */
-
-/* Hashes with FNV-1a, starting from the image's hash. */
-static uint64_t kernel_key(uint64_t image, const char *name) {
-    uint64_t key = UINT64_C(0xCBF29CE484222325) ^ image;
-    for (; *name; name++)
-        key = (key ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
-    return key ? key : 1;
-}
 
 /* module: 1 + the image's row; 0 if the image has no row. */
 static void name_kernel(size_t row, size_t module, const char *name) {
@@ -94,10 +89,13 @@ static void enter_kernel(const struct call *call, const hipFunction_t *handle) {
         return;
     const size_t module = meaning_of(&modules, call->module);
     const uint64_t image = module ? counts.module_keys[module - 1] : 0;
-    const size_t row =
-        key_enter(counts.kernel_keys, KERNELS, kernel_key(image, call->name), &fresh);
-    if (row < KERNELS && fresh)
+    const uint64_t key = faults_kernel_key(image, call->name, strlen(call->name));
+    const size_t row = key_enter(counts.kernel_keys, KERNELS, key, &fresh);
+    if (row < KERNELS && fresh) {
         name_kernel(row, module, call->name);
+        if (trace_on())
+            faults_know_kernel(*handle, row, key);
+    }
     set_meaning(&kernels, *handle, row < KERNELS ? row + 1 : 0);
 }
 
@@ -232,6 +230,8 @@ void recorder_begins(struct call *call) {
     if (options.trace_markers_on && call->kernel)
         mark(call);
     call->begin = clock_ns();
+    if (trace_on() && runtime_counting())
+        faults_trace(call, recorder_kernel(call->kernel), recorder_stream(call->stream));
 }
 
 /* Counts the details of a call, if its function has details. Returns the kernel's row;
@@ -342,6 +342,7 @@ static void *recording_pages(size_t trace) {
 
 void recorder_start(uint64_t begin, uint64_t nanoseconds) {
     fetch_add_relaxed(&counts.start.nanoseconds, nanoseconds);
+    faults_watch();
     call_now.begin += nanoseconds;
     if (trace_on() && nanoseconds)
         trace_add(&(struct trace_event){.kind = TRACE_START,
@@ -353,6 +354,7 @@ void recorder_start(uint64_t begin, uint64_t nanoseconds) {
 
 void recorder_open(void) {
     is_open = true;
+    counts.start.counted = 1;
     counts.process = process_now();
     void *pages = recording_pages(options.trace[0] ? sizeof(struct trace) : 0);
     trace_into(options.trace[0] ? pages : NULL);
@@ -362,10 +364,12 @@ void recorder_open(void) {
 void recorder_leave(void) {
     is_open = false;
     stats_reset();
+    counts.start.counted = stats_wanted();
     trace_into(NULL);
     memset(&modules, 0, sizeof modules);
     memset(&kernels, 0, sizeof kernels);
     memset(&streams, 0, sizeof streams);
+    faults_leave();
     last_stream = 0;
 }
 

@@ -23,9 +23,10 @@ from mgpu_rt.runtime._folder import LaunchFolder
 from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
 from softgpu.tests.csmith.program import SEEDS, Csmith, Endless, fetch
 from tests.python.cli.check.test_check import check
+from tests.support.command import NO_FAULT
 
 CHIP = "gfx90a,budget=1000000000"
-RIGHT = "mgpu-rt: found no fault"
+RIGHT = NO_FAULT.rstrip()
 ENDLESS, UNBUILT = "does not end", "was not compiled"
 #: seeds of programs that clang 22 miscompiles, with reasons
 MISCOMPILED = {

@@ -19,6 +19,7 @@ from mgpu_rt._lowering import toolchain
 from tests.python.cli.check.mutants.form import built, reports_of
 from tests.python.cli.check.test_check import check
 from tests.support.child import library
+from tests.support.command import NO_FAULT
 
 pytestmark = pytest.mark.check  # calls mlir-opt three times
 
@@ -97,7 +98,7 @@ def run(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_an_execute_that_yields_its_event_is_right(tmp_path: Path) -> None:
     done = run(calls(tmp_path), tmp_path)
-    assert (done.returncode, done.stderr) == (0, "mgpu-rt: found no fault\n")
+    assert (done.returncode, done.stderr) == (0, NO_FAULT)
     assert "[14,  14,  14,  14]" in done.stdout
 
 

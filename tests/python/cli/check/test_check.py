@@ -21,7 +21,7 @@ from tests.python.runtime.hooked import hip, program
 from tests.runtime.programs.test_programs import LEAKING
 from tests.support import programs
 from tests.support.child import library
-from tests.support.command import assert_sentence, command
+from tests.support.command import NO_FAULT, UNEXAMINED, assert_sentence, command
 from tests.support.suites import sampled
 
 HERE = Path(__file__).parent
@@ -88,7 +88,7 @@ def test_each_fault_is_found_once() -> None:
     # The order of the reports does not matter.
     assert sorted(rows, key=str) == sorted(FAULTS, key=str)
     assert done.stderr.count("\nerror: ") + done.stderr.startswith("error: ") == len(FAULTS)
-    assert done.stderr.endswith(f"\nmgpu-rt: {len(FAULTS)} faults\n")
+    assert done.stderr.endswith(f"\nmgpu-rt: {len(FAULTS)} faults{UNEXAMINED}\n")
 
 
 def test_a_report_says_where_and_whose() -> None:
@@ -136,7 +136,7 @@ def test_without_a_line_table_a_report_says_the_place_in_the_code() -> None:
 
 def test_a_right_program_keeps_its_status() -> None:
     done = check("--", program(HERE / "right.mlir"))
-    assert (done.returncode, done.stderr) == (7, "mgpu-rt: found no fault\n")
+    assert (done.returncode, done.stderr) == (7, NO_FAULT)
 
 
 #: Launches more threads than a workgroup can contain.
@@ -167,8 +167,8 @@ def test_a_launch_that_failed_was_not_checked(
     source.write_text(REFUSED)
     done = check("--", program(source), **wanted)
     assert "'hipModuleLaunchKernel(" in done.stderr
-    last = "\nmgpu-rt: found no fault, but 1 call failed: its work was not checked\n"
-    assert done.stderr.endswith(last)
+    last = "\nmgpu-rt: found no fault, but 1 call failed: its work was not checked"
+    assert done.stderr.endswith(f"{last}{UNEXAMINED}\n")
     assert "MGPU_RT_ERRORS" not in done.stderr
     assert done.returncode == status
 
@@ -184,7 +184,7 @@ os.kill(os.getpid(), signal.SIGABRT)
 def test_the_last_line_names_the_signal_that_ended_the_program() -> None:
     call = "ctypes.CDLL(None).mgpuStreamSynchronize(None)"
     done = check("--", sys.executable, "-c", KILLED.format(call=call))
-    said = "mgpu-rt: found no fault before signal 6 (SIGABRT) ended the program\n"
+    said = f"mgpu-rt: found no fault before signal 6 (SIGABRT) ended the program{UNEXAMINED}\n"
     assert (done.returncode, done.stderr) == (134, said)
     done = check("--", sys.executable, "-c", KILLED.format(call=""))
     said = "called none of the library's functions before signal 6 (SIGABRT) ended it"
@@ -195,7 +195,7 @@ def test_the_last_line_names_the_signal_that_ended_the_program() -> None:
 def test_the_last_line_says_that_a_process_of_the_program_did_not_exit(end: str) -> None:
     code = f"import ctypes, os, signal; ctypes.CDLL(None).mgpuStreamSynchronize(None); {end}"
     done = check("--", "sh", "-c", '"$@"; exit 3', "sh", sys.executable, "-c", code)
-    said = "mgpu-rt: found no fault before a signal or _exit ended the program\n"
+    said = f"mgpu-rt: found no fault before a signal or _exit ended the program{UNEXAMINED}\n"
     assert (done.returncode, done.stderr.splitlines(keepends=True)[-1]) == (3, said)
 
 
@@ -238,7 +238,7 @@ def test_reports_are_limited() -> None:
     done = check("--limit", 2, "--", program(HERE / "faults.mlir", lines=True))
     assert done.returncode == 1
     assert done.stderr.count("error: ") == 2
-    assert done.stderr.endswith("mgpu-rt: 18 faults, of which 2 are shown (--limit)\n")
+    assert done.stderr.endswith(f"2 are shown (--limit){UNEXAMINED}\n")
 
 
 def test_a_program_without_the_librarys_calls_was_not_checked() -> None:
@@ -329,4 +329,69 @@ def test_models_have_no_fault(name: str) -> None:
     model = seeded.executable(f"check {name}", seeded.source(name), name)
     wait = f"{softgpu.hip({})},hipDeviceSynchronize"
     done = check("--", "sh", "-c", 'echo 1 | "$0"', model, BENCH_WAIT=wait)
-    assert (done.returncode, done.stderr) == (0, "mgpu-rt: found no fault\n")
+    assert (done.returncode, done.stderr) == (0, NO_FAULT)
+
+
+BARRIERS = """
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @within(%m: memref<256xi32>, %threads: index) kernel {
+      %t = gpu.thread_id x
+      %one = arith.constant 1 : i32
+      %in = arith.cmpi ult, %t, %threads : index
+      scf.if %in {
+        memref.store %one, %m[%t] : memref<256xi32>
+        gpu.barrier
+      }
+      gpu.return
+    }
+    gpu.func @behind(%m: memref<256xi32>, %threads: index) kernel {
+      %t = gpu.thread_id x
+      %one = arith.constant 1 : i32
+      %in = arith.cmpi ult, %t, %threads : index
+      scf.if %in {
+        memref.store %one, %m[%t] : memref<256xi32>
+      }
+      gpu.barrier
+      gpu.return
+    }
+  }
+  func.func @main() {
+    %c1 = arith.constant 1 : index
+    %threads = arith.constant THREADS : index
+    %c100 = arith.constant 100 : index
+    %t = gpu.wait async
+    %m, %t0 = gpu.alloc async [%t] () : memref<256xi32>
+    %t1 = gpu.launch_func async [%t0] @kernels::@KERNEL blocks in (%c1, %c1, %c1)
+        threads in (%c100, %c1, %c1) args(%m : memref<256xi32>, %threads : index)
+    %t2 = gpu.dealloc async [%t1] %m : memref<256xi32>
+    gpu.wait [%t2]
+    return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "threads", "words"),
+    [
+        ("within", 32, "reaches a barrier with 32 of the wave's 64 lanes [divergent-barrier]"),
+        ("within", 64, "reaches a barrier with 1 of the workgroup's 2 waves [divergent-barrier]"),
+        ("within", 100, ""),
+        ("behind", 32, ""),
+    ],
+)
+def test_all_threads_must_reach_a_barrier(
+    kernel: str, threads: int, words: str, tmp_path: Path
+) -> None:
+    """The last wave of the workgroup has 36 lanes."""
+    source = tmp_path / "barriers.mlir"
+    source.write_text(BARRIERS.replace("KERNEL", kernel).replace("THREADS", str(threads)))
+    done = check(source)
+    lines = done.stderr.splitlines()
+    if not words:
+        assert (done.returncode, done.stderr) == (0, NO_FAULT)
+        return
+    assert (done.returncode, lines[0]) == (1, f"error: kernel {kernel} {words}")
+    assert lines[1].startswith(f"  at {source}:10, ") and "s_barrier" in lines[1]
+    assert lines[-1] == f"mgpu-rt: 1 fault{UNEXAMINED}"

@@ -14,6 +14,7 @@ import pytest
 from tests.python.cli.check.mutants.form import THREADS
 from tests.python.cli.check.test_check import check
 from tests.python.runtime.hooked import program
+from tests.support.command import NO_FAULT
 
 HERE = Path(__file__).parent
 
@@ -72,4 +73,4 @@ def test_a_race_says_what_would_order_it() -> None:
 @pytest.mark.parametrize("source", ["no_races.mlir", "atomics.mlir"])
 def test_ordered_and_atomic_accesses_are_no_race(source: str) -> None:
     done = check("--", program(HERE / source), **THREADS)
-    assert (done.returncode, done.stderr) == (0, "mgpu-rt: found no fault\n")
+    assert (done.returncode, done.stderr) == (0, NO_FAULT)

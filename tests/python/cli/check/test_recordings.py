@@ -20,7 +20,7 @@ from tests.python.runtime.hooked import (
     program,
     write_launches,
 )
-from tests.support.command import assert_sentence, command
+from tests.support.command import NO_FAULT, UNEXAMINED, assert_sentence, command
 
 NAME = b'x"""; raise SystemExit(\'ran\') # \\x {0} \xff\x1b[31m'
 
@@ -53,7 +53,7 @@ def test_a_fault_is_found_on_its_line(faulty: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "just behind memory block 0 [out-of-bounds]\n  at faults.mlir:" in done.stderr
     assert "allocated by" not in done.stderr and "called by" not in done.stderr
-    assert done.stderr.endswith("\nmgpu-rt: 1 fault\n")
+    assert done.stderr.endswith(f"\nmgpu-rt: 1 fault{UNEXAMINED}\n")
 
 
 @pytest.mark.check
@@ -71,7 +71,7 @@ def gpu_functions(source: str) -> list[str]:
 @pytest.mark.check
 def test_a_right_launch_has_no_fault(right: Path) -> None:
     done = check("--launch", 2, right)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "mgpu-rt: found no fault\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", NO_FAULT)
 
 
 @pytest.mark.check
@@ -118,7 +118,7 @@ def test_a_damaged_recording_is_named(right: Path, tmp_path: Path) -> None:
 def test_a_hostile_name_is_a_name(faulty: Path, tmp_path: Path) -> None:
     evil = Path(os.fsdecode(bytes(tmp_path) + b"/" + NAME))
     shutil.copytree(faulty, evil)
-    assert check(evil).stderr.endswith("\nmgpu-rt: 1 fault\n")
+    assert check(evil).stderr.endswith(f"\nmgpu-rt: 1 fault{UNEXAMINED}\n")
     (folders_of(evil)[0] / "launch.json").write_bytes(b"\x1b[31m\n")
     done = check(evil)
     assert_sentence(done.returncode, done.stderr, "is no launch")

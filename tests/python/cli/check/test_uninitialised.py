@@ -12,6 +12,7 @@ import pytest
 
 from tests.python.cli.check.test_check import check
 from tests.python.runtime.hooked import program
+from tests.support.command import NO_FAULT
 
 HERE = Path(__file__).parent
 SOURCE = HERE / "uninitialised.mlir"
@@ -54,12 +55,12 @@ def test_each_use_is_found_once_with_its_origin(tmp_path: Path) -> None:
 
 def test_uninitialised_values_are_left_out_on_request() -> None:
     done = check("--no-uninitialised", "--", program(SOURCE))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "mgpu-rt: found no fault\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", NO_FAULT)
 
 
 def test_the_device_reads_the_switch_by_itself() -> None:
     done = check("--", program(SOURCE), MGPU_RT_CHECK_UNINITIALISED="off")
-    assert (done.returncode, done.stderr) == (0, "mgpu-rt: found no fault\n")
+    assert (done.returncode, done.stderr) == (0, NO_FAULT)
 
 
 #: Copies bytes that nothing wrote to the host; HIP makes copies of up to 64 bytes with the CPU.
@@ -92,4 +93,4 @@ def test_a_small_copy_to_the_host_is_a_use(size: int) -> None:
 def test_a_small_copy_of_written_bytes_is_no_fault() -> None:
     assert "; 1 of them, from 0x" in small(64, written=63).stderr
     done = small(64, written=64)
-    assert (done.returncode, done.stderr) == (0, "mgpu-rt: found no fault\n")
+    assert (done.returncode, done.stderr) == (0, NO_FAULT)

@@ -1,0 +1,132 @@
+#include "telemetry/recording/faults.h"
+#include "atomics.h"
+#include "driver/cuda.h"
+#include "modules/image/image.h"
+#include "modules/image/metadata.h"
+#include "process/mapped.h"
+#include "telemetry/counters.h"
+#include "telemetry/keys.h"
+#include "telemetry/trace.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <string.h>
+
+/* ---- which arguments of a kernel may be pointers ---- */
+
+enum { ARGUMENTS = 64, LEAST_ADDRESS = 1 << 16 };
+
+/* `words` has a row for each kernel of the images, found by its key; `of_row` is indexed by the
+ * kernel's row in the counters. If bit i is set, argument i has 8 bytes. */
+static struct {
+    uint64_t keys[KERNELS], words[KERNELS];
+    uint64_t of_row[KERNELS];
+} known;
+
+uint64_t faults_kernel_key(uint64_t image, const char *name, size_t length) {
+    uint64_t key = UINT64_C(0xCBF29CE484222325) ^ image; /* FNV-1a */
+    for (size_t i = 0; i < length; i++)
+        key = (key ^ (unsigned char)name[i]) * UINT64_C(0x100000001B3);
+    return key ? key : 1;
+}
+
+static void know(const char *name, size_t length, uint64_t words, void *image) {
+    bool fresh;
+    const size_t row = key_enter(known.keys, KERNELS,
+                                 faults_kernel_key(*(const uint64_t *)image, name, length), &fresh);
+    if (row < KERNELS)
+        store_relaxed(&known.words[row], words);
+}
+
+void faults_know_image(uint64_t image, const void *data) {
+    const struct image described = image_describe(data);
+    if (described.hash == image)
+        metadata_kernels(&described, know, &image);
+}
+
+static uint64_t words_of_cuda(hipFunction_t kernel) {
+    uint64_t words = 0;
+    for (unsigned i = 0; i < ARGUMENTS; i++) {
+        const size_t bytes = cuda.parameter_bytes ? cuda.parameter_bytes(kernel, i) : 0;
+        if (!bytes)
+            break;
+        if (bytes == sizeof(void *))
+            words |= UINT64_C(1) << i;
+    }
+    return words;
+}
+
+void faults_know_kernel(hipFunction_t kernel, size_t row, uint64_t key) {
+    const size_t said = key_find(known.keys, KERNELS, key);
+    const uint64_t words = said < KERNELS   ? load_relaxed(&known.words[said])
+                           : cuda_present() ? words_of_cuda(kernel)
+                                            : 0;
+    store_relaxed(&known.of_row[row], words);
+}
+
+/* ---- the addresses that a call passes ---- */
+
+static void trace_pointer(const struct call *call, size_t row, uint16_t stream,
+                          const void *address) {
+    trace_add(&(struct trace_event){.kind = TRACE_POINTER,
+                                    .function = (uint16_t)call->function,
+                                    .begin = call->begin,
+                                    .address = (uintptr_t)address,
+                                    .kernel = (uint16_t)row,
+                                    .stream = stream});
+}
+
+/* A memref is passed as two pointers, which are mostly equal, an offset, sizes and strides. */
+void faults_trace(const struct call *call, size_t row, uint16_t stream) {
+    const uint64_t words = call->params && row < KERNELS ? load_relaxed(&known.of_row[row]) : 0;
+    const char *value, *last = NULL;
+    for (unsigned i = 0; i < ARGUMENTS && words >> i; i++) {
+        if (!(words >> i & 1))
+            continue;
+        memcpy(&value, call->params[i], sizeof value);
+        if ((uintptr_t)value >= LEAST_ADDRESS && value != last)
+            trace_pointer(call, row, stream, value);
+        last = value;
+    }
+    if (call->to && call->function != ABI_mgpuMemFree)
+        trace_pointer(call, TRACE_NO_KERNEL, stream, call->to);
+    if (call->from)
+        trace_pointer(call, TRACE_NO_KERNEL, stream, call->from);
+}
+
+void faults_leave(void) {
+    memset(&known, 0, sizeof known);
+}
+
+/* ---- ROCr's word of a fault ---- */
+
+/* ROCr's hsa_amd_event_t (hsa_ext_amd.h), as far as it describes a memory fault. */
+struct event {
+    int kind; /* 0: a memory fault */
+    uint64_t agent, address;
+};
+typedef int event_handler(const struct event *event, void *data);
+
+/* ROCr calls the handler on a thread of its own. A handler that answers an error leaves the fault
+ * to ROCr, which prints its line and ends the process. */
+static int note_fault(const struct event *event, void *data) {
+    const int not_handled = 0x1000;
+    (void)data;
+    if (event->kind != 0)
+        return not_handled;
+    store_relaxed(&counts.process.fault, event->address);
+    store_release(&counts.process.faults, 1);
+    return not_handled;
+}
+
+void faults_watch(void) {
+    static bool watched;
+    char path[PATH_MAX];
+    int (*watch)(event_handler *handler, void *data);
+    void *library = watched ? NULL : mapped_library("libhsa-runtime64.so", path, sizeof path);
+    if (!library)
+        return;
+    *(void **)&watch = dlsym(library, "hsa_amd_register_system_event_handler");
+    watched = watch && watch(note_fault, NULL) == 0;
+    dlclose(library); /* HIP has opened ROCr */
+}

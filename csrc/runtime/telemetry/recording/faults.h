@@ -1,0 +1,32 @@
+/* Records what explains a memory fault: the addresses that calls pass, and the address of a fault.
+ * `mgpu-rt stats --address` finds the block. */
+#ifndef MGPU_RT_FAULTS_H
+#define MGPU_RT_FAULTS_H
+
+#include "telemetry/call.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Notes which arguments of the kernels of an image may be pointers. `image` is the image's hash,
+ * and `data` are its bytes. */
+void faults_know_image(uint64_t image, const void *data);
+/* Notes which arguments of a kernel may be pointers. `row` is the kernel's row in the counters, and
+ * `key` is the row's key. */
+void faults_know_kernel(hipFunction_t kernel, size_t row, uint64_t key);
+
+/* Traces the addresses that a call is about to pass: the arguments of the kernel in `row`, or both
+ * ends of a copy. `stream` is the number of the call's stream. */
+void faults_trace(const struct call *call, size_t row, uint16_t stream);
+
+/* Makes ROCr tell the address of a memory fault, before it ends the process. Each part of HIP's
+ * start calls this function, and one call finds ROCr ready. */
+void faults_watch(void);
+
+/* Separates a forked child from what its parent knows. */
+void faults_leave(void);
+
+/* Returns the key of a kernel in the counters: a hash of its image and its name. */
+uint64_t faults_kernel_key(uint64_t image, const char *name, size_t length);
+
+#endif

@@ -1,0 +1,214 @@
+"""Explains a memory fault from a recording: the block near an address, and the last launches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._record import Recording
+from mgpu_rt._record_json import UNFINISHED, fault_address, statistics, trace
+from mgpu_rt._text import shown
+
+_NEWEST = 3  # launches that are shown
+_PAGE = 4096  # AMD's driver reports the page of an address
+_NULL = 1 << 16
+
+#: Errors after which a kernel has accessed memory that it may not access. NVIDIA's driver gives no
+#: address, and HIP 7 ends no process.
+_FAULTS = ("hipErrorIllegalAddress", "hipErrorLaunchFailure")
+
+_ALLOCATE, _FREE = "mgpuMemAlloc", "mgpuMemFree"
+
+
+class Call(NamedTuple):
+    """A call of the program. `begin` is in nanoseconds, and `pointers` are addresses that the call
+    passes. `is_over` is False for a call that the end of the process interrupted."""
+
+    name: str
+    kernel: str
+    stream: int | None
+    begin: int
+    bytes: int
+    address: int
+    place: str
+    pointers: tuple[int, ...]
+    error: str
+    is_over: bool = True
+
+
+@dataclass
+class _Block:
+    """Memory that the program held from one call to another."""
+
+    address: int
+    bytes: int
+    allocated: Call
+    freed: Call | None = None
+    given: list[Call] = field(default_factory=list)  # the launches and copies that got it
+
+    def distance(self, address: int) -> int:
+        """Returns how far an address is outside the block: negative before it, 0 within."""
+        if address < self.address:
+            return address - self.address
+        return max(0, address - (self.address + self.bytes) + 1)
+
+
+class Faulty(NamedTuple):
+    """The calls of a process that concern its memory."""
+
+    calls: list[Call]
+    fault: int | None  # the address that ended the process
+
+
+# ---- reading ----
+
+
+def read(trace: dict[str, Any]) -> Faulty:
+    """Reads a trace. Raises LookupError, ValueError, TypeError or AttributeError if the trace has
+    another form."""
+    calls = [_call(event) for event in trace["traceEvents"] if event.get("cat") == "program"]
+    calls.sort(key=lambda call: call.begin)
+    fault = trace["otherData"].get("fault")
+    return Faulty(calls, None if fault is None else int(fault, 16))
+
+
+def _call(event: dict[str, Any]) -> Call:
+    args = event["args"]
+    return Call(
+        event["name"],
+        args.get("kernel", ""),
+        args.get("stream"),
+        int(event["ts"] * 1000),
+        args.get("bytes", 0),
+        int(args.get("address", "0"), 16),
+        args.get("place", ""),
+        tuple(int(pointer, 16) for pointer in args.get("pointers", ())),
+        args.get("error", ""),
+        args.get("result") != UNFINISHED,
+    )
+
+
+def explained(path: str, found: Any, address: int | None = None) -> list[str]:
+    """Returns lines about an address, or about the fault in a trace. Raises CommandError."""
+    if not isinstance(found, dict) or "traceEvents" not in found:
+        raise CommandError(f"'{path}' has no addresses: record them by mgpu-rt run --trace FILE")
+    try:
+        faulty = read(found)
+    except (LookupError, ValueError, TypeError, AttributeError):
+        raise CommandError(f"'{path}' is not a trace of this library") from None
+    return explanation(faulty, address)
+
+
+def of_recording(recording: Recording) -> list[str]:
+    """Returns lines about the fault in a recording with a trace; none if there was no fault."""
+    failed = {row["error"] for row in statistics(recording)["failed"]}
+    if fault_address(recording) is None and failed.isdisjoint(_FAULTS):
+        return []
+    return explanation(read(json.loads(trace(recording))))
+
+
+# ---- explaining ----
+
+
+def explanation(faulty: Faulty, address: int | None = None) -> list[str]:
+    """Returns lines that explain the fault at an address, or the fault that ended the process;
+    none if there was no fault."""
+    asked = address is not None
+    address = faulty.fault if address is None else address
+    failed = next((call for call in faulty.calls if call.error in _FAULTS), None)
+    if address is None and failed is None:
+        return []
+    calls = [call for call in faulty.calls if asked or not failed or call.begin < failed.begin]
+    blocks = _blocks(calls)
+    lines = []
+    if address is not None:
+        lines += _near(faulty, blocks, address)
+    elif failed:
+        lines.append(f"a kernel accessed wrong memory: {failed.name} reports {failed.error}")
+    return [*lines, *_last_launches(faulty, calls, blocks)]
+
+
+def _blocks(calls: Sequence[Call]) -> list[_Block]:
+    held: dict[int, _Block] = {}
+    blocks = []
+    for call in calls:
+        if call.name == _ALLOCATE and call.address:
+            held[call.address] = _Block(call.address, call.bytes, call)
+            blocks.append(held[call.address])
+        elif call.name == _FREE and call.address in held:
+            held.pop(call.address).freed = call
+    return blocks
+
+
+def _block_of(blocks: Sequence[_Block], pointer: int, before: int) -> _Block | None:
+    """Returns the newest block that contained an address."""
+    found = (b for b in reversed(blocks) if b.allocated.begin < before and not b.distance(pointer))
+    return next(found, None)
+
+
+def _near(faulty: Faulty, blocks: Sequence[_Block], address: int) -> Iterator[str]:
+    """Yields what is known of the block at or near an address. The newest of equally near blocks
+    counts, and a block that the program holds before one that it has freed."""
+    if address < _NULL:
+        yield f"address {address:#x}: a null pointer, {address} bytes further"
+        return
+    if not blocks:
+        yield f"address {address:#x}: no allocation is recorded"
+        return
+    block = min(
+        reversed(blocks), key=lambda each: (abs(each.distance(address)), each.freed is not None)
+    )
+    distance = block.distance(address)
+    where = f"{address - block.address:,} bytes into" if not distance else ""
+    if distance:
+        past = distance - 1
+        where = f"{-distance:,} bytes before" if distance < 0 else f"{past:,} bytes past the end of"
+    yield f"address {address:#x}: {where} a block of {block.bytes:,} bytes at {block.address:#x}"
+    if distance and address % _PAGE == 0:
+        yield "  the driver may name the beginning of a page: the access may be up to 4,095 further"
+    yield f"  allocated {_when(faulty, block.allocated)} by {_place(block)}"
+    yield f"  freed {_when(faulty, block.freed)}" if block.freed else "  not freed"
+    given = [
+        call
+        for call in faulty.calls
+        if call.pointers
+        and call.begin > block.allocated.begin
+        and any(_block_of(blocks, p, call.begin) is block for p in call.pointers)
+    ]
+    if not given:
+        yield "  no recorded launch or copy was given it"
+    for call in reversed(given[-_NEWEST:]):
+        late = ", after the free" if block.freed and call.begin > block.freed.begin else ""
+        yield f"  given to {_name(call)} {_when(faulty, call)}{late}"
+
+
+def _last_launches(
+    faulty: Faulty, calls: Sequence[Call], blocks: Sequence[_Block]
+) -> Iterator[str]:
+    launches = [call for call in calls if "Launch" in call.name]
+    if launches:
+        yield "the last launches, newest first, and their blocks:"
+    for call in reversed(launches[-_NEWEST:]):
+        running = "" if call.is_over else ", which had not returned"
+        yield f"  {_name(call)} {_when(faulty, call)}{running}"
+        for pointer in dict.fromkeys(call.pointers):
+            if block := _block_of(blocks, pointer, call.begin):
+                late = block.freed and block.freed.begin < call.begin
+                freed = ", freed before" if late else ""
+                yield f"    {pointer:#x}: {block.bytes:,} bytes from {_place(block)}{freed}"
+
+
+def _place(block: _Block) -> str:
+    return shown(block.allocated.place) or "the program"
+
+
+def _name(call: Call) -> str:
+    stream = "" if call.stream is None else f" in stream {call.stream}"
+    return f"{shown(call.kernel or call.name)}{stream}"
+
+
+def _when(faulty: Faulty, call: Call) -> str:
+    return f"at {max(0, call.begin - faulty.calls[0].begin) / 1e6:.3f} ms"

@@ -1,0 +1,95 @@
+"""How commands end: Ctrl-C, folders that exist, crashes that stock shares, misplaced options."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt._cli import child, files, softgpu
+from mgpu_rt._cli.errors import CommandError
+from tests.support.child import environment
+from tests.support.command import COMMAND, command
+from tests.support.patience import HANG
+
+#: Calls the library, tells the test, and waits for Ctrl-C.
+WAITS = (
+    "import ctypes, os, sys, time; ctypes.CDLL(None).mgpuStreamSynchronize(None);"
+    "open(sys.argv[1], 'w').close(); time.sleep(600)"
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--stats-json", "s.json", "--"),
+        ("run", "--"),
+        ("check", "--"),
+        ("compare", "--"),
+        ("diff", "--device", "softgpu,softgpu", "--"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_ctrl_c_is_130(words: tuple[str, ...], tmp_path: Path) -> None:
+    """As a shell shows it: by the signal, or by the status 130."""
+    env = environment("stub", MGPU_RT_HIP=str(softgpu.hip({})))
+    program = [sys.executable, "-c", WAITS, "here"]
+    running = subprocess.Popen(
+        [COMMAND, *words, *program],
+        cwd=tmp_path,
+        env=env,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
+    end = time.monotonic() + HANG
+    while not (tmp_path / "here").exists() and running.poll() is None and time.monotonic() < end:
+        time.sleep(0.05)
+    os.killpg(running.pid, signal.SIGINT)
+    _, stderr = running.communicate(timeout=HANG)
+    assert running.returncode in (130, -signal.SIGINT), stderr
+    assert "mgpu-rt: Aborted" not in stderr and "nothing to compare" not in stderr
+
+
+def test_a_folder_that_exists_gets_a_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "recording")
+    assert files.claim(folder) == folder
+    (tmp_path / "recording" / "launch").touch()
+    assert files.claim(folder) == f"{folder}-2"
+    (tmp_path / "recording-2" / "launch").touch()
+    assert files.claim(f"{folder}/") == f"{folder}-3"
+    told = f"mgpu-rt: '{folder}/' exists, so '{folder}-3' gets the recording"
+    assert capsys.readouterr().err.splitlines()[-1] == told
+    with pytest.raises(CommandError, match="cannot be written"):
+        files.claim("/proc/recording")
+
+
+def test_a_crash_that_stock_shares_is_explained(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n# hidden_default_queue\nkill -SEGV $$\n")
+    program.chmod(0o755)
+    done = command("compare", "--", program)
+    assert done.returncode == 2
+    assert "HIP 5.2 crashes with stock too if a kernel names hidden_default_queue" in done.stderr
+    done = command("run", "--stats-json", tmp_path / "s.json", "--", program)
+    assert done.returncode == -signal.SIGSEGV
+    assert done.stderr.count("HIP 5.2 crashes with stock too") == 1
+    assert child.reason_in_images(str(program), 1) == ""
+    assert child.reason_in_images("sh", -signal.SIGSEGV) == ""
+
+
+def test_an_option_after_the_program_is_named() -> None:
+    done = command("run", "echo", "--stats", "--trace=t")
+    assert (done.returncode, done.stdout) == (0, "--stats --trace=t\n")
+    told = (
+        "mgpu-rt: --stats after 'echo' is an argument of the program: mgpu-rt's options stand "
+        "before it\n"
+    )
+    assert done.stderr == told

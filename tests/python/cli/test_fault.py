@@ -1,0 +1,196 @@
+"""A memory fault is explained: its block, how far outside the address is, and the last launches."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mgpu_rt._cli import softgpu
+from mgpu_rt._cli.stats import faults
+from tests.support import command as commands
+from tests.support import recorded
+from tests.support.command import invoke
+
+FAR = """
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @fill(%m: memref<256xf32>, %step: index) kernel {
+      %t = gpu.thread_id x
+      %i = arith.muli %t, %step : index
+      %c = arith.constant 1.0 : f32
+      memref.store %c, %m[%i] : memref<256xf32>
+      gpu.return
+    }
+  }
+  func.func @main() {
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %step = arith.constant STEP : index
+    %t = gpu.wait async
+    %m, %t0 = gpu.alloc async [%t] () : memref<256xf32>
+    %t1 = gpu.launch_func async [%t0] @kernels::@fill blocks in (%c1, %c1, %c1)
+        threads in (%c2, %c1, %c1) args(%m : memref<256xf32>, %step : index)
+    %t2 = gpu.dealloc async [%t1] %m : memref<256xf32>
+    gpu.wait [%t2]
+    return
+  }
+}
+"""
+
+STEP = 2**38 + 5  # a tebibyte further, no process has memory
+
+RAN = re.compile(
+    r"""mgpu-rt: address (?P<address>0x\w+): (?P<distance>[0-9,]+) bytes past the end of a block """
+    r"""of 1,024 bytes at 0x\w+
+mgpu-rt:   allocated at [0-9.]+ ms by \w+\+0x\w+ \(far\+0x\w+\)
+mgpu-rt:   (not freed|freed at [0-9.]+ ms)
+mgpu-rt:   given to fill in stream 1 at [0-9.]+ ms
+mgpu-rt: the last launches, newest first, and their blocks:
+mgpu-rt:   fill in stream 1 at [0-9.]+ ms(, which had not returned)?
+mgpu-rt:     0x\w+: 1,024 bytes from \w+\+0x\w+ \(far\+0x\w+\)
+"""
+)
+
+
+def far(tmp_path: Path, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs a kernel whose second thread stores outside all memory, from a block of 1,024 bytes."""
+    program = tmp_path / "far.mlir"
+    program.write_text(FAR.replace("STEP", str(STEP)))
+    env["MGPU_RT_HIP"] = str(softgpu.hip({}))
+    return commands.command("run", "--device", "softgpu", *arguments, program, **env)
+
+
+@pytest.mark.parametrize("cache", ["on", "off"])
+def test_a_run_that_a_fault_ends_names_the_block(cache: str, tmp_path: Path) -> None:
+    """ROCr tells the recording the address, prints its own line and ends the process as before."""
+    trace = tmp_path / "trace.json"
+    done = far(tmp_path, "--trace", trace, MGPU_RT_CACHE=cache)
+    assert done.returncode == -6
+    assert "Memory access fault by GPU" in done.stderr
+    told = RAN.search(done.stderr)
+    assert told, done.stderr
+    assert f"on address {told['address']}" in done.stderr
+    assert told["distance"] == f"{4 * STEP - 1024:,}"
+    # A user may read the address from the driver's line, later.
+    asked = invoke("stats", str(trace), "--address", told["address"])
+    assert asked.output == told[0].replace("mgpu-rt: ", "")
+
+
+def test_without_a_trace_a_line_says_how_to_find_the_block(tmp_path: Path) -> None:
+    done = far(tmp_path, "--stats-json", tmp_path / "s.json")
+    line = done.stderr.splitlines()[-1]
+    assert re.fullmatch(
+        r"mgpu-rt: a kernel accessed address 0x\w+, which it may not access: mgpu-rt run --trace "
+        "FILE records what lies there",
+        line,
+    )
+
+
+# ---- traces of other devices ----
+
+
+def launch(begin: float, *pointers: int, kernel: str = "k", **args: Any) -> dict[str, Any]:
+    given = [hex(pointer) for pointer in pointers]
+    return recorded.call("mgpuLaunchKernel", begin, kernel=kernel, stream=1, pointers=given, **args)
+
+
+def allocation(begin: float, address: int, size: int, place: str = "step+0x4") -> dict[str, Any]:
+    return recorded.call("mgpuMemAlloc", begin, bytes=size, address=hex(address), place=place)
+
+
+def freed(begin: float, address: int) -> dict[str, Any]:
+    return recorded.call("mgpuMemFree", begin, address=hex(address))
+
+
+def explained(events: list[dict[str, Any]], address: int | None = None) -> list[str]:
+    return faults.explained("t", {"traceEvents": events, "otherData": {}}, address)
+
+
+A, B = 0x7F0000100000, 0x7F0000200000
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        (A, "0 bytes into a block of 1,000 bytes"),
+        (A + 999, "999 bytes into a block of 1,000 bytes"),
+        (A + 1000, "0 bytes past the end of a block of 1,000 bytes"),
+        (A - 8, "8 bytes before a block of 1,000 bytes"),
+        (B - 8, "8 bytes before a block of 2,000 bytes"),
+        (8, "a null pointer, 8 bytes further"),
+    ],
+)
+def test_the_nearest_block_counts(address: int, words: str) -> None:
+    lines = explained([allocation(1, A, 1000), allocation(2, B, 2000)], address)
+    assert lines[0].startswith(f"address {address:#x}: {words}")
+
+
+def test_a_page_may_stand_for_an_address_in_it() -> None:
+    events = [allocation(1, A, 1000)]
+    assert "page" in explained(events, A + 4096)[1]
+    assert "page" not in explained(events, A + 4100)[1]
+
+
+def test_the_newest_block_at_an_address_counts() -> None:
+    """The cache gives one address to many allocations. A launch after the free is the fault."""
+    events = [
+        allocation(1, A, 1000, "old+0x1"),
+        launch(2, A, kernel="before"),
+        freed(3, A),
+        allocation(4, A, 900, "new+0x2"),
+        launch(5, A + 16, kernel="writer"),
+        freed(6, A),
+        launch(7, A, kernel="late"),
+    ]
+    assert explained(events, A + 5) == [
+        f"address {A + 5:#x}: 5 bytes into a block of 900 bytes at {A:#x}",
+        "  allocated at 0.003 ms by new+0x2",
+        "  freed at 0.005 ms",
+        "  given to late in stream 1 at 0.006 ms, after the free",
+        "  given to writer in stream 1 at 0.004 ms",
+        "the last launches, newest first, and their blocks:",
+        "  late in stream 1 at 0.006 ms",
+        f"    {A:#x}: 900 bytes from new+0x2, freed before",
+        "  writer in stream 1 at 0.004 ms",
+        f"    {A + 16:#x}: 900 bytes from new+0x2",
+        "  before in stream 1 at 0.001 ms",
+        f"    {A:#x}: 1,000 bytes from old+0x1",
+    ]
+
+
+def test_a_driver_without_an_address_leaves_the_launches() -> None:
+    """NVIDIA's driver reports the error of a kernel at a later call, without the address."""
+    error = "hipErrorIllegalAddress"
+    events = [
+        allocation(1, A, 1000),
+        launch(2, A, 0x493E0, kernel="wrong", result="unfinished"),
+        recorded.call("mgpuStreamSynchronize", 3, error=error),
+        launch(4, A, kernel="refused", error=error),
+    ]
+    assert explained(events) == [
+        f"a kernel accessed wrong memory: mgpuStreamSynchronize reports {error}",
+        "the last launches, newest first, and their blocks:",
+        "  wrong in stream 1 at 0.001 ms, which had not returned",
+        f"    {A:#x}: 1,000 bytes from step+0x4",
+    ]
+    assert explained(events[:2]) == []
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"traceEvents": [{"cat": "program"}]}'])
+def test_a_file_without_addresses_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(content)
+    done = invoke("stats", str(tmp_path / "t.json"), "--address", "0x7f0000000000")
+    commands.assert_sentence(done.exit_code, done.stderr, "trace")
+
+
+def test_an_address_is_hexadecimal(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": [], "otherData": {}}))
+    done = invoke("stats", str(tmp_path / "t.json"), "--address", "here")
+    assert done.exit_code == 2 and "'here' is not an address" in done.stderr
+    done = invoke("stats", str(tmp_path / "t.json"), "--address", "7f00")
+    assert done.output == "address 0x7f00: a null pointer, 32512 bytes further\n"

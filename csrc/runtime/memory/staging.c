@@ -119,8 +119,8 @@ bool staging_up(const struct copy *copy, hipError_t *error) {
         char *pinned = staging->up + staging->used;
         memcpy(pinned, copy->from, bytes);
         *error = hip.MemcpyAsync(copy->to, pinned, bytes, hipMemcpyDefault, stream_handle(stream));
-        stream_submitted(thread_get(), stream);
-        staging->fence = stream_next_fence(stream);
+        stream_submitted(stream);
+        staging->fence = load_acquire(&stream->submitted);
         staging->used += (bytes + 63) / 64 * 64;
         if (staging->used > STAGING_UP)
             staging->used = STAGING_UP;
@@ -182,7 +182,7 @@ static hipError_t copy_pieces(const struct copy *copy, struct staging *staging) 
 static hipError_t copy_at_once(const struct copy *copy, struct staging *staging) {
     hipError_t error = hip.MemcpyAsync(staging->down, copy->from, copy->bytes, hipMemcpyDefault,
                                        stream_handle(copy->stream));
-    stream_submitted(thread_get(), copy->stream);
+    stream_submitted(copy->stream);
     if (error == hipSuccess)
         error = PROOF_VALUE(copy_has_arrived, stream_wait(copy->stream), hipSuccess);
     if (error == hipSuccess)

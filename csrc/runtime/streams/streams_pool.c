@@ -161,10 +161,8 @@ static hipError_t destroy_taken(struct stream *stream) {
     }
     lazy_settle(NULL);
     stream_drop_mark(stream);
-    const uint64_t fence = stream_has_blocks(stream) ? stream_set_fence(stream) : 0;
-    if (fence && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess) {
-        stream_complete_fence(stream, fence);
-        PROOF_STEP(nothing_waits_for_a_destroyed_stream, store_release(&stream->waiters, 0));
+    if (stream_has_blocks(stream) && stream_wait(stream) == hipSuccess) {
+        PROOF_STEP(nothing_waits_for_a_destroyed_stream, store_release(&stream->has_blocks, false));
     } else {
         PROOF_STEP(stream_goes_back_at_work, stream_leaves_work(stream));
     }
@@ -265,13 +263,9 @@ static void end_past(hipStream_t handle) {
         return;
     PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
     stream_invalidate(stream);
-    if (!stream_has_blocks(stream)) {
-        stream_complete_all(stream);
-        return;
-    }
-    const uint64_t fence = stream_set_fence(stream);
-    if (device_answered(stream_wait_for_device(stream->device)))
-        stream_complete_fence(stream, fence);
+    const uint64_t number = stream_begin_wait(stream);
+    if (!stream_has_blocks(stream) || device_answered(stream_wait_for_device(stream->device)))
+        stream_complete(stream, number);
 }
 
 struct stream_acquired stream_acquire(struct thread *thread, int device) {
@@ -315,7 +309,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
             queue_those_of_threads();
     }
-    store_relaxed(&stream->maker, thread_own_tickets(thread));
+    store_relaxed(&stream->user, thread);
     if (!thread_is_none(thread)) {
         store_relaxed(&thread->stream, stream);
         PROOF_STEP(last_stream_is_left_to_others, leave_to_others(before));
@@ -388,18 +382,17 @@ static void invalidate_streams(int device) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (PROOF(reset_ends_its_own_streams, of_device(device, load_relaxed(&stream->device)))) {
             stream_invalidate(stream);
-            stream_complete_fence(
-                stream,
-                PROOF_VALUE(completed_fence_was_set, stream_set_fence(stream),
-                            stream_next_fence(stream))); /* HIP has ended the stream's work, too */
-            stream_complete_all(stream);
-            store_release(&stream->waiters, 0);
+            stream_complete(stream, stream_begin_wait(stream)); /* HIP has ended the work, too */
+            store_release(&stream->has_blocks, false);
         }
 }
 
 static void release_of_thread(struct thread *thread) {
     struct stream *stream = thread->stream;
     stream_end_external(thread);
+    for (struct stream *each = handle_first(&stream_map); each; each = handle_next(each))
+        if (load_relaxed(&each->user) == thread)
+            store_relaxed(&each->user, NULL);
     leave_to_others(stream);
 }
 

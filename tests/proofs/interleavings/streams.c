@@ -254,7 +254,7 @@ static bool is_chosen(const struct stream *stream) {
 }
 
 static void check(void) {
-    model_check_fences();
+    model_check_numbers();
     if (!explore_held(&tables_lock)) {
         explore_require(queued == length(&idle) + length(&retired), "`queued` counts the queues");
         for (struct stream *one = stream_first(); one; one = stream_next(one)) {
@@ -298,14 +298,14 @@ static void check_between(void) {
     explore_require(known == stream_pool_total, "the total counts all that are kept");
 }
 
-/* The program owns object 0, a stream that needs fences. A queue contains a second stream, which is
- * idle or busy. */
+/* The program owns object 0, a stream for which a block waits. A queue contains a second stream,
+ * which is idle or busy. */
 static void set_up(bool exclusive) {
     model_start(1, exclusive);
     model_own_stream(OWN);
     cache_limits.streams = 2;
     world.held[0] = (struct held){.state = IS_HELD, .handle = model_stream(0)};
-    stream_first()->waiters = WAITS_BLOCK;
+    stream_first()->has_blocks = true;
     const hipStream_t other = impl_mgpuStreamCreate();
     if (!exclusive)
         program_launch(other);

@@ -13,6 +13,7 @@
 #include "modules/image/image.h"
 #include "process/state.h"
 #include "shared/handles.h"
+#include "shared/queue.h"
 #include "shared/ranges.h"
 
 #include <stdbool.h>
@@ -21,7 +22,6 @@
 
 struct block_pool;
 struct staging;
-struct stream_queue;
 struct thread;
 
 /* ---- streams ----
@@ -50,8 +50,8 @@ struct thread;
  * moved the stream to another state, the thread invalidates the stream if its device was reset. So
  * an entry begins to serve a new stream only after all threads have stopped using the entry for the
  * old stream. If HIP returns the handle of a TAKEN stream for a new stream, the new stream gets no
- * entry (stream_insert). A stream is in a queue if and only if
- * `queue` is set; the program may already hold a queued stream again. stream_pool_total == the
+ * entry (stream_insert). The program may already
+ * hold a queued stream again. stream_pool_total == the
  * number of streams that are not GONE or EXTERNAL. external_users == the number of threads
  * that use a stream as their external stream. completed <= submitted. */
 enum stream_state {
@@ -84,21 +84,20 @@ struct stream {
     /* the second cache line */
     int state __attribute__((aligned(64))); /* enum stream_state */
     bool has_blocks;                        /* a block waits, or has waited, for the stream */
-    bool listed;                /* the list of streams.h contains the stream; under tables_lock */
-    struct block_pool *pool;    /* pool of the blocks that were freed on the stream (blocks.h);
-                                 * NULL: no block was freed yet */
-    struct staging *staging;    /* the pinned memory of the stream's last copy, or NULL */
-    struct stream_queue *queue; /* the queue of idle streams that contains the stream; NULL: none */
+    bool listed;             /* the list of streams.h contains the stream; under tables_lock */
+    struct block_pool *pool; /* pool of the blocks that were freed on the stream (blocks.h);
+                              * NULL: no block was freed yet */
+    struct staging *staging; /* the pinned memory of the stream's last copy, or NULL */
+    struct queued queued;    /* in a queue of the streams that the program does not hold */
     uint64_t put_off; /* the value of `submitted` when a synchronise was postponed (lazy_sync.h) */
-    struct stream *newer, *older; /* in the queue */
-    struct stream *next_left;     /* links the streams that were LEFT since stream_return_all; under
-                                   * tables_lock */
-    bool in_left;                 /* that chain contains the stream; under tables_lock */
-    bool asked_about;             /* a thread asks HIP about the held stream (held.h) */
-    hipEvent_t mark;              /* the library's own event, or NULL (held.c) */
-    struct joins *joins;          /* the streams that have joined this one (joins.h), or NULL */
-    uint64_t born;                /* the last number of the handle's earlier streams */
-    uint64_t marked;              /* while the event is pending: the number that it completes */
+    struct stream *next_left; /* links the streams that were LEFT since stream_return_all; under
+                               * tables_lock */
+    bool in_left;             /* that chain contains the stream; under tables_lock */
+    bool asked_about;         /* a thread asks HIP about the held stream (held.h) */
+    hipEvent_t mark;          /* the library's own event, or NULL (held.c) */
+    struct joins *joins;      /* the streams that have joined this one (joins.h), or NULL */
+    uint64_t born;            /* the last number of the handle's earlier streams */
+    uint64_t marked;          /* while the event is pending: the number that it completes */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct stream, state) == 64, "a free reads only the first cache line");
 
@@ -125,7 +124,6 @@ struct staging {
     bool no_up, no_down;  /* HIP has refused the allocation */
     size_t used;          /* bytes of `up` in use since `fence` was last done */
     uint64_t fence;
-    uint64_t last_use;
     int device; /* the events' */
     hipEvent_t events[STAGING_PIECES];
 };
@@ -294,8 +292,8 @@ struct block {
     struct block *next_overflow;
     /* in the eviction queue of its device (eviction_queue.h); under tables_lock */
     bool queued;
-    uint64_t age;        /* the age when the block entered the queue */
-    size_t queued_bytes; /* the size when the block entered the queue */
+    uint64_t age;       /* the age when the block entered the queue */
+    size_t small_bytes; /* the size when the block entered the queue; 0 for a large block */
     struct block *first_younger, *next_sibling;
 };
 

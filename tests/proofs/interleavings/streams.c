@@ -199,7 +199,7 @@ static void serve_taken(void) {
     if (!stream || !take_stream(stream, STREAM_IDLE))
         explore_prune();
     explore_require(!stream_insert(model_stream(0), 1), "a taken entry serves a new stream");
-    queue_put(&idle, stream);
+    put_in_queue(&idle, stream);
 }
 
 static void play_moved(unsigned operation) {
@@ -225,16 +225,16 @@ static void play_moved(unsigned operation) {
     }
 }
 
-static bool is_in(const struct stream_queue *queue, const struct stream *stream) {
-    const struct stream *one = queue->oldest;
-    while (one && one != stream)
+static bool is_in(const struct queue *queue, const struct stream *stream) {
+    const struct queued *one = queue->oldest;
+    while (one && one != &stream->queued)
         one = one->newer;
     return one != NULL;
 }
 
-static size_t length(const struct stream_queue *queue) {
+static size_t length(const struct queue *queue) {
     size_t count = 0;
-    for (const struct stream *one = queue->oldest; one; one = one->newer)
+    for (const struct queued *one = queue->oldest; one; one = one->newer)
         count++;
     return count;
 }
@@ -258,8 +258,8 @@ static void check(void) {
     if (!explore_held(&tables_lock)) {
         explore_require(queued == length(&idle) + length(&retired), "`queued` counts the queues");
         for (struct stream *one = stream_first(); one; one = stream_next(one)) {
-            explore_require(is_in(&idle, one) == (one->queue == &idle) &&
-                                is_in(&retired, one) == (one->queue == &retired),
+            explore_require(is_in(&idle, one) == (one->queued.queue == &idle) &&
+                                is_in(&retired, one) == (one->queued.queue == &retired),
                             "a stream lies in its queue, and in no other");
             explore_require(one->external_users == 0 || one->state != STREAM_GONE,
                             "what threads use is not gone");
@@ -288,8 +288,8 @@ static void check_between(void) {
         explore_require(state != STREAM_GONE || !alive || world.forgot || world.hand_between ||
                             !device_has_caches(0) || model_number(stream_handle(one)) == OWN,
                         "HIP has back what is gone");
-        explore_require(state == STREAM_IDLE      ? one->queue || in_slots(one)
-                        : state == STREAM_RETIRED ? one->queue || world.exits
+        explore_require(state == STREAM_IDLE      ? one->queued.queue || in_slots(one)
+                        : state == STREAM_RETIRED ? one->queued.queue || world.exits
                                                   : true,
                         "who looks for a stream can find it");
         explore_require(state != STREAM_IDLE || !exclusive_hip() || stream_is_idle(one),

@@ -147,7 +147,7 @@ static void captured_copy(void *to, void *from, size_t bytes, hipStream_t handle
         call_tell(CALL_PLAIN);
         REPORT("hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)",
                hip.MemcpyAsync(to, from, bytes, hipMemcpyDefault, handle), NULL);
-        stream_launched(thread_get(), capture.stream);
+        stream_launched(capture.stream);
     } else {
         impl_mgpuMemcpy(to, from, bytes, handle);
     }

@@ -270,7 +270,7 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     store_release(&graph->launched, true);
     const uint64_t begin = runtime_counting() ? clock_ns() : 0;
     const hipError_t error = launch_on_device(graph, handle);
-    stream_launched(thread, stream);
+    stream_launched(stream);
     if (error != hipSuccess)
         graph_report_failure(graph->of_function, launch_expression, error);
     else if (begin)

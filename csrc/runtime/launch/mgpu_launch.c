@@ -92,7 +92,7 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
     const hipError_t error = hip.ModuleLaunchKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
-    stream_launched(thread, known);
+    stream_launched(known);
     if (UNLIKELY(error != hipSuccess || launch_is_cut(LAUNCH)))
         launch_failed(error, LAUNCH);
 }
@@ -183,7 +183,7 @@ static void launch_cluster(const struct launch *launch, const intptr_t cluster[3
                                   dim3_of(launch->block), (unsigned)launch->smem, cooperative,
                                   launch->stream, launch->params, launch->extra)
             : launch_in_clusters(launch, dim3_of(cluster), cooperative);
-    stream_launched(thread_get(), known);
+    stream_launched(known);
     if (error == hipErrorNotSupported && !cuda_present())
         report_failure(launch_expression, error, &no_clusters);
     else if (error != hipSuccess)
@@ -215,7 +215,7 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
         if (LIKELY(error == hipSuccess) || again || !makes_room(error, LAUNCH))
             break;
     }
-    stream_launched(thread_get(), known);
+    stream_launched(known);
     if (error != hipSuccess && !function)
         report_failure(cooperative_expression, error, &null_function);
     else if (error != hipSuccess)
@@ -257,7 +257,7 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
         .grid = {gridX, gridY, gridZ}, .block = {blockX, blockY, blockZ}, .smem = smem};
     if (UNLIKELY(error != hipSuccess) && makes_room(error, &without_function))
         error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
-    stream_launched(thread_get(), known);
+    stream_launched(known);
     if (error != hipSuccess && !symbol)
         report_failure(expression, error, &null_function);
     else if (error != hipSuccess)

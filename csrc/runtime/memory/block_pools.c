@@ -28,7 +28,7 @@ static struct block_pool *next_pool;    /* the pool where the next search starts
 
 static void set_fence(struct fence *fence, struct stream *stream) {
     store_relaxed(&fence->stream, stream);
-    store_relaxed(&fence->number, stream_next_fence(stream));
+    store_relaxed(&fence->number, stream_fence(stream));
 }
 
 /* Truncates the list of fences after `last`. */
@@ -91,7 +91,6 @@ static bool is_ready(const struct block *block, const struct stream *stream,
         if (needed != stream &&
             !PROOF(stream_has_passed_the_free,
                    stream_fence_done(needed, load_relaxed(&fence->number)) ||
-                       stream_is_known_idle(needed) ||
                        join_proves(needed, load_relaxed(&fence->number), stream))) {
             *holder = needed;
             return false;

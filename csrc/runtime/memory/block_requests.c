@@ -69,8 +69,10 @@ static bool request_again(struct request *request) {
 
 /* Continues after HIP had no memory. First idle blocks of the device leave, as many as the request
  * needs. Then HIP gets the exact size, then the device's remaining idle blocks leave, and then all
- * caches release their idle objects. AMD's HIP 5.2.3 has freed memory only once it knows that
- * the streams' earlier work is done. So the library asks about the streams, and then for memory. */
+ * caches release their idle objects. HIP frees memory only by hipFree, which waits for the device.
+ * Without this wait, an allocation would fail that succeeds with stock. AMD's HIP 5.2.3 has freed
+ * memory only once it knows that the streams' earlier work is done. So the library asks about the
+ * streams, and then for memory. */
 static void request_harder(struct request *request, size_t exact) {
     const int device = request->device;
     (void)device_kept(device);

@@ -91,35 +91,16 @@ static bool is_idle_on(int device, const struct block *block) {
     return load_acquire(&block->state) == BLOCK_IDLE && of_device(device, block_device(block));
 }
 
-/* Returns the queue whose first block has the lower age; QUEUES if both queues are empty. Under
- * tables_lock. */
-static enum eviction_queue oldest_queue(int device, enum eviction_queue first) {
-    const struct block *oldest = NULL;
-    enum eviction_queue found = QUEUES;
-    for (enum eviction_queue queue = first; queue < QUEUES; queue++) {
-        const struct block *block = eviction_queue_first(device, queue);
-        if (!block || (oldest && oldest->age <= block->age))
-            continue;
-        oldest = block;
-        found = queue;
-    }
-    return found;
-}
-
-/* Removes the least recently used idle block of the queues from `first` on from its pool and from
- * the table. Returns NULL if the queues contain no idle block. A block that the program holds
- * leaves the queue until its next free. Under tables_lock. */
-static struct block *remove_oldest_block(int device, enum eviction_queue first) {
-    enum eviction_queue queue;
+/* Removes the least recently used idle block of a device from its pool and from the table. Returns
+ * NULL if the device has no idle block. A block that the program holds leaves the queue until its
+ * next free. Under tables_lock. */
+static struct block *remove_oldest_block(int device) {
+    struct block *block;
     fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
-    while ((queue = oldest_queue(device, first)) != QUEUES) {
-        struct block *block = eviction_queue_first(device, queue);
-        const uint64_t age = eviction_age(block);
-        const bool is_old = block->age == age;
-        eviction_queue_remove_first(device, queue);
+    while ((block = eviction_queue_take(device))) {
         if (load_acquire(&block->state) != BLOCK_IDLE || !block->booked)
             continue;
-        if (block->device != device || !is_old) {
+        if (block->device != device || block->age != eviction_age(block)) {
             eviction_queue_put(block);
             continue;
         }
@@ -135,28 +116,27 @@ static struct block *remove_oldest_block(int device, enum eviction_queue first) 
     return NULL;
 }
 
-/* Returns the first queue whose blocks must leave after a free of `freed` bytes; QUEUES if no block
- * must leave. Under tables_lock. */
-static enum eviction_queue beyond_bounds(int device, size_t freed) {
+/* Returns true if a block must leave after a free of `freed` bytes. Under tables_lock. */
+static bool is_beyond_bounds(int device, size_t freed) {
     const size_t limit = cache_limits.memory_bytes[device];
     const size_t large = block_large_bytes(device), asked = block_asked_bytes(device);
     /* an upper bound of the bytes that HIP holds and the program did not ask for */
     const size_t unused = eviction_queue_small_bytes(device) + (large > asked ? large - asked : 0);
     if (limit && DOUBT(blocks_beyond_the_limit_leave, unused > limit)) {
         limit_reached();
-        return QUEUE_SMALL;
+        return true;
     }
     if (!is_beyond_peak(device))
-        return QUEUES;
+        return false;
     raise_recent_peak(device, asked + freed);
-    return DOUBT(sizes_of_the_past_leave, is_beyond_peak(device)) ? QUEUE_LARGE : QUEUES;
+    return DOUBT(sizes_of_the_past_leave, is_beyond_peak(device));
 }
 
 size_t eviction_of_bytes(int device, size_t bytes) {
     size_t freed = 0;
     while (freed < bytes) {
         pthread_mutex_lock(&tables_lock);
-        struct block *block = remove_oldest_block(device, QUEUE_SMALL);
+        struct block *block = remove_oldest_block(device);
         pthread_mutex_unlock(&tables_lock);
         if (!block)
             break;
@@ -172,8 +152,7 @@ static void evict_beyond_bounds(int device, size_t freed) {
     struct block *block;
     do {
         pthread_mutex_lock(&tables_lock);
-        const enum eviction_queue first = beyond_bounds(device, freed);
-        block = first != QUEUES ? remove_oldest_block(device, first) : NULL;
+        block = is_beyond_bounds(device, freed) ? remove_oldest_block(device) : NULL;
         pthread_mutex_unlock(&tables_lock);
         if (block)
             REPORT(free_expression, evict_removed(block), NULL);

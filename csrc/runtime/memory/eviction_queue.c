@@ -1,11 +1,11 @@
-/* A pairing heap for each queue. Each node is part of a block's entry, so the heap allocates
+/* A pairing heap for each device. Each node is part of a block's entry, so the heap allocates
  * nothing. */
 #include "memory/eviction_queue.h"
 #include "atomics.h"
 
 enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
 
-static struct block *heaps[MOST_DEVICES][QUEUES];
+static struct block *heaps[MOST_DEVICES];
 static size_t small_bytes[MOST_DEVICES];
 
 uint64_t eviction_age(const struct block *block) {
@@ -48,29 +48,25 @@ static struct block *merge_children(struct block *child) {
 }
 
 void eviction_queue_put(struct block *block) {
+    const int device = block->device;
     if (block->queued)
         return;
-    const enum eviction_queue queue = eviction_queue_of(block);
-    struct block **heap = &heaps[block->device][queue];
     block->age = eviction_age(block);
     block->first_younger = block->next_sibling = NULL;
     store_relaxed(&block->queued, true);
-    block->queued_bytes = block->size;
-    if (queue == QUEUE_SMALL)
-        store_relaxed(&small_bytes[block->device], small_bytes[block->device] + block->size);
-    *heap = merge(*heap, block);
+    block->small_bytes = block->size > BLOCK_EXACT_UP_TO ? 0 : block->size;
+    store_relaxed(&small_bytes[device], small_bytes[device] + block->small_bytes);
+    heaps[device] = merge(heaps[device], block);
 }
 
-struct block *eviction_queue_first(int device, enum eviction_queue queue) {
-    return heaps[device][queue];
-}
-
-void eviction_queue_remove_first(int device, enum eviction_queue queue) {
-    struct block *const first = heaps[device][queue];
-    heaps[device][queue] = merge_children(first->first_younger);
+struct block *eviction_queue_take(int device) {
+    struct block *const first = heaps[device];
+    if (!first)
+        return NULL;
+    heaps[device] = merge_children(first->first_younger);
     store_relaxed(&first->queued, false);
-    if (queue == QUEUE_SMALL)
-        store_relaxed(&small_bytes[device], small_bytes[device] - first->queued_bytes);
+    store_relaxed(&small_bytes[device], small_bytes[device] - first->small_bytes);
+    return first;
 }
 
 size_t eviction_queue_small_bytes(int device) {

@@ -10,27 +10,19 @@
 
 #include "shared/types.h"
 
-/* Each device has two queues: for blocks up to BLOCK_EXACT_UP_TO bytes, and for larger blocks. */
-enum eviction_queue { QUEUE_SMALL, QUEUE_LARGE, QUEUES };
-
-static inline enum eviction_queue eviction_queue_of(const struct block *block) {
-    return block->size > BLOCK_EXACT_UP_TO ? QUEUE_LARGE : QUEUE_SMALL;
-}
-
 /* Returns a block's age. The age orders blocks by the time of the last free, and then by the number
  * of uses. */
 uint64_t eviction_age(const struct block *block);
 
-/* Puts a block into its queue, unless the block is in the queue. */
+/* Puts a block into its device's queue, unless the block is in the queue. */
 void eviction_queue_put(struct block *block);
 
-/* Returns the block with the lowest age, or NULL. The block stays in the queue. */
-struct block *eviction_queue_first(int device, enum eviction_queue queue);
+/* Removes the block with the lowest age from a device's queue; returns NULL if the queue is empty.
+ */
+struct block *eviction_queue_take(int device);
 
-/* Removes the block that eviction_queue_first returns. */
-void eviction_queue_remove_first(int device, enum eviction_queue queue);
-
-/* Returns the sizes of the blocks in the queue of small blocks, an upper bound of the idle ones.
+/* Returns the sizes of the blocks up to BLOCK_EXACT_UP_TO bytes in a queue, an upper bound of the
+ * idle ones.
  * Needs no lock. */
 size_t eviction_queue_small_bytes(int device);
 

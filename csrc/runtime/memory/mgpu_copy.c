@@ -189,7 +189,7 @@ static void copy_up(const struct copy *copy) {
         return;
     }
     submit_copy(copy);
-    stream_submitted(copy->thread, copy->stream);
+    stream_submitted(copy->stream);
 }
 
 /* Returns true if a copy from a block to pageable memory was completed through pinned memory. */
@@ -213,7 +213,7 @@ void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
         copy_up(&copy);
     } else if (!cached || !copy_down(&copy)) {
         submit_copy(&copy);
-        stream_launched(copy.thread, copy.stream); /* the copy may write host memory */
+        stream_launched(copy.stream); /* the copy may write host memory */
     }
 }
 
@@ -236,7 +236,7 @@ void impl_mgpuMemset32(void *dst, int value, size_t count, hipStream_t handle) {
     REPORT(expression,
            hip.MemsetD32Async(dst, value, count_for_hip(dst, count, sizeof value), handle),
            &bad_fill, (unsigned long long)count, 4, dst);
-    stream_launched(thread_get(), stream);
+    stream_launched(stream);
 }
 
 void impl_mgpuMemset16(void *dst, uint16_t value, size_t count, hipStream_t handle) {
@@ -248,5 +248,5 @@ void impl_mgpuMemset16(void *dst, uint16_t value, size_t count, hipStream_t hand
     REPORT(expression,
            hip.MemsetD16Async(dst, value, count_for_hip(dst, count, sizeof value), handle),
            &bad_fill, (unsigned long long)count, 2, dst);
-    stream_launched(thread_get(), stream);
+    stream_launched(stream);
 }

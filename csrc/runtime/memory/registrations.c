@@ -53,8 +53,7 @@ struct registration {
     bool stale;      /* the pages at the address may have been replaced */
     bool watched;    /* the watch of the pages began before HIP pinned the pages */
     unsigned wasted; /* number of times that the registration became stale since its last reuse */
-    bool linked;     /* whether the registration is in the list of idle registrations */
-    struct registration *older, *newer; /* in that list */
+    struct queued queued; /* in the queue of idle registrations */
 };
 
 static struct handle_map registrations = HANDLE_MAP(struct registration);
@@ -93,30 +92,14 @@ static struct registration *last_in(uintptr_t begin, uintptr_t end) {
  * A list under tables_lock: the stale registrations first, then the others from the least to the
  * most recently used. A registration in the list may be TAKEN. */
 
-static struct registration *oldest, *newest;
-
-static void unlink_idle(struct registration *registration) {
-    if (!registration->linked)
-        return;
-    *(registration->older ? &registration->older->newer : &oldest) = registration->newer;
-    *(registration->newer ? &registration->newer->older : &newest) = registration->older;
-    registration->linked = false;
-}
-
-static void link_idle(struct registration *registration, bool first) {
-    registration->older = first ? NULL : newest;
-    registration->newer = first ? oldest : NULL;
-    *(registration->older ? &registration->older->newer : &oldest) = registration;
-    *(registration->newer ? &registration->newer->older : &newest) = registration;
-    registration->linked = true;
-}
+static struct queue idle_queue;
 
 static void make_stale(struct registration *registration) {
     store_seq_cst(&registration->stale, true);
-    if (!registration->linked)
+    if (!registration->queued.queue)
         return;
-    unlink_idle(registration);
-    link_idle(registration, true);
+    queue_remove(&registration->queued);
+    queue_add(&idle_queue, &registration->queued, NULL);
 }
 
 /* Marks the registrations of changed pages as stale. */
@@ -127,14 +110,15 @@ static void mark_changed(uintptr_t begin, uintptr_t end) {
 
 /* Returns the first idle registration, or the first one that is stale. */
 static struct registration *first_idle(bool is_stale) {
-    struct registration *found;
+    struct registration *found = NULL;
     pthread_mutex_lock(&tables_lock);
     page_changes_apply(mark_changed);
-    for (found = oldest; found; found = found->newer) {
-        if (is_stale && !load_seq_cst(&found->stale))
-            found = NULL;
-        if (!found || load_seq_cst(&found->state) == REGISTRATION_IDLE)
+    for (const struct queued *at = idle_queue.oldest; at && !found; at = at->newer) {
+        struct registration *each = QUEUE_ENTRY(at, struct registration, queued);
+        if (is_stale && !load_seq_cst(&each->stale))
             break;
+        if (load_seq_cst(&each->state) == REGISTRATION_IDLE)
+            found = each;
     }
     pthread_mutex_unlock(&tables_lock);
     return found;
@@ -153,7 +137,7 @@ static void unwatch(struct registration *registration) {
     uintptr_t begin = page_of((uintptr_t)address_of(registration));
     uintptr_t end = page_of((uintptr_t)address_of(registration) + registration->bytes - 1);
     pthread_mutex_lock(&tables_lock);
-    unlink_idle(registration);
+    queue_remove(&registration->queued);
     ranges_remove((uintptr_t)address_of(registration));
     const bool last_shared =
         DOUBT(last_page_is_watched_for_another, last_in(end, end + page_bytes));
@@ -414,9 +398,9 @@ static void set_kind(struct registration *registration, enum range_kind kind) {
     store_relaxed(&registration->range.kind, kind);
     ranges_change();
     if (kind == RANGE_IDLE)
-        link_idle(registration, false);
+        queue_add(&idle_queue, &registration->queued, idle_queue.newest);
     else
-        unlink_idle(registration);
+        queue_remove(&registration->queued);
     pthread_mutex_unlock(&tables_lock);
 }
 

@@ -11,7 +11,6 @@
 #include <string.h>
 
 static struct staging all[STAGING_COUNT];
-static uint64_t clock_now; /* counts how often pinned memory got a new owner */
 
 static bool try_take_staging(struct staging *staging) {
     return PROOF(one_thread_copies_through_it, !exchange_acquire(&staging->taken, 1));
@@ -35,31 +34,26 @@ static bool is_free(const struct staging *staging) {
                  !owner || !staging->used || stream_fence_done(owner, staging->fence));
 }
 
-/* Takes the least recently used pinned memory whose copies are done. `stream` becomes the owner of
- * this memory. Returns NULL if all pinned memory has pending copies. */
-static struct staging *take_oldest(struct stream *stream) {
-    struct staging *best = NULL;
+/* Takes pinned memory whose copies are done. `stream` becomes the owner of this memory. Returns
+ * NULL if all pinned memory has pending copies. Each search begins where the last one ended,
+ * so that an owner keeps its memory for a while. */
+static struct staging *take_free(struct stream *stream) {
+    static unsigned turn;
     if (!device_kept(stream->device) || !device_has_caches(stream->device))
         return NULL;
-    for (size_t i = 0; i < STAGING_COUNT; i++) {
-        struct staging *staging = &all[i];
+    for (unsigned looked = 0; looked < STAGING_COUNT; looked++) {
+        struct staging *staging = &all[fetch_add_relaxed(&turn, 1) % STAGING_COUNT];
         if (!try_take_staging(staging))
             continue;
-        if (!is_free(staging) || (best && best->last_use <= staging->last_use)) {
-            release_staging(staging);
-            continue;
+        if (is_free(staging)) {
+            staging->used = 0;
+            store_relaxed(&staging->owner, stream);
+            store_release(&stream->staging, staging);
+            return staging;
         }
-        if (best)
-            release_staging(best);
-        best = staging;
+        release_staging(staging);
     }
-    if (!best)
-        return NULL;
-    best->used = 0;
-    fetch_add_relaxed(&clock_now, 1);
-    store_relaxed(&best->owner, stream);
-    store_release(&stream->staging, best);
-    return best;
+    return NULL;
 }
 
 /* Takes the stream's pinned memory for the calling thread. Returns NULL if another thread is
@@ -73,11 +67,7 @@ static struct staging *take_staging(struct stream *stream) {
         release_staging(staging); /* another stream now owns the memory */
         staging = NULL;
     }
-    if (!own || !staging)
-        staging = take_oldest(stream);
-    if (staging)
-        staging->last_use = load_relaxed(&clock_now);
-    return staging;
+    return own && staging ? staging : take_free(stream);
 }
 
 /* Returns true if *memory is allocated. The first call allocates the memory. If this allocation
@@ -119,8 +109,8 @@ bool staging_up(const struct copy *copy, hipError_t *error) {
         char *pinned = staging->up + staging->used;
         memcpy(pinned, copy->from, bytes);
         *error = hip.MemcpyAsync(copy->to, pinned, bytes, hipMemcpyDefault, stream_handle(stream));
-        stream_submitted(thread_get(), stream);
-        staging->fence = stream_next_fence(stream);
+        stream_submitted(stream);
+        staging->fence = load_acquire(&stream->submitted);
         staging->used += (bytes + 63) / 64 * 64;
         if (staging->used > STAGING_UP)
             staging->used = STAGING_UP;
@@ -182,7 +172,7 @@ static hipError_t copy_pieces(const struct copy *copy, struct staging *staging) 
 static hipError_t copy_at_once(const struct copy *copy, struct staging *staging) {
     hipError_t error = hip.MemcpyAsync(staging->down, copy->from, copy->bytes, hipMemcpyDefault,
                                        stream_handle(copy->stream));
-    stream_submitted(thread_get(), copy->stream);
+    stream_submitted(copy->stream);
     if (error == hipSuccess)
         error = PROOF_VALUE(copy_has_arrived, stream_wait(copy->stream), hipSuccess);
     if (error == hipSuccess)

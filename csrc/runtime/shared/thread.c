@@ -16,15 +16,6 @@ struct thread thread_none;
 
 static bool unlisted; /* a thread without a block has called this library; under tables_lock */
 
-uint64_t thread_take_tickets(struct thread *thread) {
-    static uint64_t given;
-    const uint64_t first =
-        PROOF_VALUE(ticket_is_no_other_threads, fetch_add_relaxed(&given, TICKET_BLOCK), given) + 1;
-    if (!thread_is_none(thread))
-        thread->ticket = first;
-    return first;
-}
-
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool key_made; /* false: the block of an ending thread is leaked */

@@ -38,7 +38,7 @@ struct thread {
     size_t module_slots;
     struct host_slot hosts[HOST_SLOTS];
     unsigned next_host;
-    uint64_t ticket; /* the latest ticket that thread_next_ticket has returned, an odd number */
+    uint64_t number;               /* no other thread ever has this number */
     ptrdiff_t asked[MOST_DEVICES]; /* bytes of large blocks that the thread allocated, less those
                                     * that it freed, by device (blocks.h) */
     struct thread *next;           /* links all threads; guarded by tables_lock */
@@ -70,35 +70,6 @@ bool thread_is_alone_locked(void);
 static inline struct thread *thread_get(void) {
     struct thread *thread = thread_self;
     return LIKELY(thread != NULL) ? thread : thread_new();
-}
-
-/* Reserves a block of tickets for the thread; returns the first ticket. */
-uint64_t thread_take_tickets(struct thread *thread);
-
-/* Returns an odd number that no other call in any thread returns. Costs one locked operation in two
- * billion calls. */
-#define TICKET_BLOCK (UINT64_C(1) << 32)
-static inline uint64_t thread_next_ticket(struct thread *thread) {
-    const uint64_t next = thread->ticket + 2;
-    if (UNLIKELY(next % TICKET_BLOCK <= 2)) /* the thread has used all tickets of its block, or has
-                                             * no block of tickets */
-        return thread_take_tickets(thread);
-    thread->ticket = next;
-    return next;
-}
-
-/* Returns the number of the block that contains a ticket, or the name of a submission that was made
- * from it (streams.h). Returns 0 for 0. */
-static inline uint64_t thread_ticket_block(uint64_t name) {
-    return name ? (name - 1) / TICKET_BLOCK + 1 : 0;
-}
-
-/* Returns the number of the block from which the thread takes its next tickets; 0 if the thread has
- * none. */
-static inline uint64_t thread_own_tickets(struct thread *thread) {
-    if (!thread->ticket)
-        (void)thread_take_tickets(thread);
-    return thread_ticket_block(thread->ticket);
 }
 
 /* The list of all threads' blocks; the caller holds tables_lock. */

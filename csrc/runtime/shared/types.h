@@ -13,6 +13,7 @@
 #include "modules/image/image.h"
 #include "process/state.h"
 #include "shared/handles.h"
+#include "shared/queue.h"
 #include "shared/ranges.h"
 
 #include <stdbool.h>
@@ -21,7 +22,6 @@
 
 struct block_pool;
 struct staging;
-struct stream_queue;
 struct thread;
 
 /* ---- streams ----
@@ -50,26 +50,20 @@ struct thread;
  * moved the stream to another state, the thread invalidates the stream if its device was reset. So
  * an entry begins to serve a new stream only after all threads have stopped using the entry for the
  * old stream. If HIP returns the handle of a TAKEN stream for a new stream, the new stream gets no
- * entry (stream_insert). A stream is in a queue if and only if
- * `queue` is set; the program may already hold a queued stream again. stream_pool_total == the
+ * entry (stream_insert). The program may already
+ * hold a queued stream again. stream_pool_total == the
  * number of streams that are not GONE or EXTERNAL. external_users == the number of threads
- * that use a stream as their external stream. fences_done <= fences. All submitted work is done if
- * completed == submitted. */
+ * that use a stream as their external stream. completed <= submitted. */
 enum stream_state {
     STREAM_GONE,     /* HIP has destroyed the stream: nothing is known about the handle any longer
                       */
-    STREAM_IDLE,     /* idle, and may be handed out */
-    STREAM_LIVE,     /* held by the program */
-    STREAM_LEFT,     /* held by the program, idle, and not in the list of streams.h */
-    STREAM_RETIRED,  /* the program has destroyed the stream, but work is pending */
     STREAM_EXTERNAL, /* the program created the stream and passed it to mgpu_rt_use_stream. Null
                       * streams and the entries for untracked work also have this state */
+    STREAM_IDLE,     /* idle, and may be handed out */
+    STREAM_LEFT,     /* held by the program, idle, and not in the list of streams.h */
+    STREAM_LIVE,     /* held by the program */
+    STREAM_RETIRED,  /* the program has destroyed the stream, but work is pending */
     STREAM_TAKEN,    /* a thread owns the stream and is moving it to another state */
-};
-
-enum waiters {
-    WAITS_BLOCK = 1, /* a block waits */
-    WAITS_JOIN = 2,  /* a join waits (joins.h) */
 };
 
 /* A free reads the first cache line of each listed stream (stream_is_idle). The stream's own calls
@@ -79,35 +73,31 @@ enum waiters {
 struct stream {
     struct handle handle;
     int device;
-    unsigned external_users;     /* under tables_lock */
-    uint64_t submitted;          /* the name of the last submission (streams.h) */
-    uint64_t completed;          /* the value of `submitted` at the start of the last completed
-                                  * wait */
-    struct stream *next_listed;  /* links the list of streams.h; written under tables_lock */
-    uint64_t asked, asked_fence; /* while a thread waits for the device: the last submission and
-                                  * the fence at the start of this wait; otherwise 0 */
+    unsigned external_users;    /* under tables_lock */
+    uint64_t submitted;         /* the number of the last submission (streams.h) */
+    uint64_t completed;         /* all submissions up to this number are done */
+    struct stream *next_listed; /* links the list of streams.h; written under tables_lock */
+    const struct thread *user;  /* the thread that got the stream from the library; NULL if a second
+                                 * thread has used the stream */
+    uint64_t asked;             /* while a thread waits for the device: the number that this wait
+                                 * completes; otherwise 0 */
     /* the second cache line */
     int state __attribute__((aligned(64))); /* enum stream_state */
-    unsigned char waiters;                  /* what waits for a fence: enum waiters */
-    bool listed;                  /* the list of streams.h contains the stream; under tables_lock */
-    uint64_t fences, fences_done; /* how many fences were set, and how many of these fences are done
-                                   */
-    struct block_pool *pool;      /* pool of the blocks that were freed on the stream (blocks.h);
-                                   * NULL: no block was freed yet */
-    struct staging *staging;      /* the pinned memory of the stream's last copy, or NULL */
-    struct stream_queue *queue; /* the queue of idle streams that contains the stream; NULL: none */
+    bool has_blocks;                        /* a block waits, or has waited, for the stream */
+    bool listed;             /* the list of streams.h contains the stream; under tables_lock */
+    struct block_pool *pool; /* pool of the blocks that were freed on the stream (blocks.h);
+                              * NULL: no block was freed yet */
+    struct staging *staging; /* the pinned memory of the stream's last copy, or NULL */
+    struct queued queued;    /* in a queue of the streams that the program does not hold */
     uint64_t put_off; /* the value of `submitted` when a synchronise was postponed (lazy_sync.h) */
-    struct stream *newer, *older; /* in the queue */
-    uint64_t maker; /* the block of tickets of the thread that got the stream from the library */
-    struct stream *next_left;    /* links the streams that were LEFT since stream_return_all; under
-                                  * tables_lock */
-    bool in_left;                /* that chain contains the stream; under tables_lock */
-    bool asked_about;            /* a thread asks HIP about the held stream (held.h) */
-    hipEvent_t mark;             /* the library's own event, or NULL (held.c) */
-    struct joins *joins;         /* the streams that have joined this one (joins.h), or NULL */
-    uint64_t born;               /* the fence with which the stream of this handle began */
-    uint64_t mark_fence, marked; /* while the event is pending: the fence and the value of
-                                  * `submitted` before the event was recorded; otherwise 0 */
+    struct stream *next_left; /* links the streams that were LEFT since stream_return_all; under
+                               * tables_lock */
+    bool in_left;             /* that chain contains the stream; under tables_lock */
+    bool asked_about;         /* a thread asks HIP about the held stream (held.h) */
+    hipEvent_t mark;          /* the library's own event, or NULL (held.c) */
+    struct joins *joins;      /* the streams that have joined this one (joins.h), or NULL */
+    uint64_t born;            /* the last number of the handle's earlier streams */
+    uint64_t marked;          /* while the event is pending: the number that it completes */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct stream, state) == 64, "a free reads only the first cache line");
 
@@ -134,7 +124,6 @@ struct staging {
     bool no_up, no_down;  /* HIP has refused the allocation */
     size_t used;          /* bytes of `up` in use since `fence` was last done */
     uint64_t fence;
-    uint64_t last_use;
     int device; /* the events' */
     hipEvent_t events[STAGING_PIECES];
 };
@@ -145,11 +134,10 @@ struct staging {
  * insert     any   LIVE       who had HIP make it  release
  * remove     LIVE  DESTROYED  a destroy            release
  * invalidate any   GONE       who saw the reset    release */
-/* A point in the work of a stream: all work that was submitted before a fence was set. */
+/* A point in the work of a stream: all submissions up to a number. */
 struct point {
     struct stream *stream; /* NULL: no point */
-    uint64_t fence;
-    uint64_t submitted; /* the name of the last submission before the point; 0: unknown */
+    uint64_t number;
 };
 
 enum event_state {
@@ -276,7 +264,7 @@ enum block_state {
  * freed. */
 struct fence {
     struct stream *stream; /* NULL: this fence and all later fences in the list are unused */
-    uint64_t number;       /* the fence's number in its stream */
+    uint64_t number;       /* of the stream (streams.h) */
     struct fence *next;    /* fences are never freed, but reused */
 };
 
@@ -304,8 +292,8 @@ struct block {
     struct block *next_overflow;
     /* in the eviction queue of its device (eviction_queue.h); under tables_lock */
     bool queued;
-    uint64_t age;        /* the age when the block entered the queue */
-    size_t queued_bytes; /* the size when the block entered the queue */
+    uint64_t age;       /* the age when the block entered the queue */
+    size_t small_bytes; /* the size when the block entered the queue; 0 for a large block */
     struct block *first_younger, *next_sibling;
 };
 

@@ -25,7 +25,7 @@ static bool begin_sparse_work(hipStream_t stream, const char *expression, struct
 }
 
 static void end_sparse_work(struct stream *known) {
-    stream_launched(thread_get(), known);
+    stream_launched(known);
 }
 
 static int current_device(void) {

@@ -156,8 +156,7 @@ static void end_record(struct event *event, uint64_t begun, const struct point *
         return;
     if (point->stream) {
         store_release(&event->point.stream, point->stream);
-        store_release(&event->point.fence, point->fence);
-        store_release(&event->point.submitted, point->submitted);
+        store_release(&event->point.number, point->number);
         store_release(&event->noted, begun);
     }
     fetch_sub_release(&event->records, 1);
@@ -174,8 +173,7 @@ static struct last_record begin_wait(const struct event *event) {
     if (event && PROOF(record_overlaps_no_other, (uint32_t)last.records == 0) &&
         PROOF(noted_record_is_the_last_one, load_acquire(&event->noted) == last.records + 1)) {
         last.point.stream = load_acquire(&event->point.stream);
-        last.point.fence = load_acquire(&event->point.fence);
-        last.point.submitted = load_acquire(&event->point.submitted);
+        last.point.number = load_acquire(&event->point.number);
     }
     return last;
 }
@@ -220,7 +218,7 @@ void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
     const uint64_t begun = begin_record(event);
     struct point point = join_point(event ? stream : NULL);
     const hipError_t error = hip.EventRecord(handle, stream_handle);
-    join_recorded(thread, stream, &point);
+    join_recorded(stream, &point);
     if (UNLIKELY(error != hipSuccess)) {
         report_failure(expression, error, NULL);
         point.stream = NULL;
@@ -240,7 +238,7 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {
         return;
     const struct last_record last = begin_wait(event);
     const hipError_t error = hip.StreamWaitEvent(handle, event_handle, 0);
-    stream_launched(thread, stream); /* the stream may wait for kernels from now on */
+    stream_launched(stream); /* the stream may wait for kernels from now on */
     if (UNLIKELY(error != hipSuccess))
         report_failure(expression, error, NULL);
     else if (stream && has_waited_for(event, &last))

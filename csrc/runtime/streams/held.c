@@ -12,14 +12,12 @@
 /* ---- may HIP be asked? ---- */
 
 /* Returns true if, as far as the library knows, no other thread works on the stream. The calling
- * thread then got the stream from mgpuStreamCreate and made its last submission, or no other thread
- * has called this library. Another thread may at any time capture its stream, or destroy its stream
- * by calling HIP. */
+ * thread then got the stream from mgpuStreamCreate, and no other thread has used it. The answer is
+ * also true if no other thread has called this library. Another thread may at any time capture its
+ * stream, or destroy its stream by calling HIP. */
 static bool is_of_this_thread(const struct stream *stream) {
-    const uint64_t own = thread_ticket_block(thread_get()->ticket);
-    return (own && load_relaxed(&stream->maker) == own &&
-            thread_ticket_block(load_acquire(&stream->submitted)) == own) ||
-           thread_is_alone();
+    const struct thread *own = thread_get();
+    return (!thread_is_none(own) && load_relaxed(&stream->user) == own) || thread_is_alone();
 }
 
 /* Returns true if the handle still belongs to a stream of this library, which runs its work at
@@ -47,20 +45,17 @@ static bool begin_question(struct stream *stream) {
 
 /* ---- the library's event on a stream ----
  *
- * `mark` is an event, which is created at its first use. If mark_fence is not 0, the event was
- * recorded after this fence was set. Only the thread that has set `asked_about` may change these
- * members. */
+ * `mark` is an event, which is created at its first use. If `marked` is not 0, the event follows
+ * all work up to this number. Only the thread that has set `asked_about` may change these members.
+ */
 
 static void record_mark(struct stream *stream) {
     if (!stream->mark &&
         !device_answered(hip.EventCreateWithFlags(&stream->mark, hipEventDisableTiming)))
         return;
-    const uint64_t submitted = load_acquire(&stream->submitted);
-    const uint64_t fence = stream_set_fence(stream);
-    if (device_answered(hip.EventRecord(stream->mark, stream_handle(stream)))) {
-        stream->mark_fence = fence;
-        stream->marked = submitted;
-    }
+    const uint64_t number = stream_begin_wait(stream);
+    if (device_answered(hip.EventRecord(stream->mark, stream_handle(stream))))
+        stream->marked = number;
 }
 
 /* Returns true if the event is complete. The stream has then done all work before the event. If
@@ -69,15 +64,15 @@ static void record_mark(struct stream *stream) {
 static bool look_at_mark(struct stream *stream) {
     if (!PROOF(mark_is_complete, device_answered(hip.EventQuery(stream->mark))))
         return false;
-    stream_complete(stream, stream->marked, stream->mark_fence);
-    stream->mark_fence = 0;
+    stream_complete(stream, stream->marked);
+    stream->marked = 0;
     if (!stream_is_idle(stream))
         record_mark(stream);
     return true;
 }
 
 static bool ask(struct stream *stream) {
-    if (stream->mark_fence)
+    if (stream->marked)
         return look_at_mark(stream);
     const hipError_t error = stream_ask(stream);
     if (error == hipErrorNotReady)
@@ -90,8 +85,6 @@ bool stream_query_held(struct stream *stream, bool *asked) {
     if (!stream_is_live(stream) || stream_state(stream) != STREAM_LIVE ||
         load_relaxed(&stream->external_users))
         return false;
-    if (stream_is_known_idle(stream))
-        return true;
     if (!PROOF(asked_stream_is_of_the_thread, is_of_this_thread(stream)) || !begin_question(stream))
         return false;
     *asked = true;
@@ -104,7 +97,7 @@ bool stream_query_held(struct stream *stream, bool *asked) {
 void stream_drop_mark(struct stream *stream) {
     const hipEvent_t mark = stream->mark;
     stream->mark = NULL;
-    stream->mark_fence = 0;
+    stream->marked = 0;
     if (mark)
         REPORT("hipEventDestroy(event)", hip.EventDestroy(mark), NULL);
 }

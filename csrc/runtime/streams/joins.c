@@ -16,11 +16,9 @@ struct joins {
     uint64_t version; /* odd while a thread writes */
     unsigned next;    /* the oldest join */
     struct join {
-        struct stream *by;  /* NULL: unused */
-        uint64_t own;       /* a fence of `by`. Its work follows the point, and so does all work
-                             * after it */
-        uint64_t fence;     /* of the joined stream: the point */
-        uint64_t submitted; /* the name of the last submission before the point; 0: unknown */
+        struct stream *by; /* NULL: unused */
+        uint64_t own;      /* a number of `by`: all later work of `by` follows the point */
+        uint64_t number;   /* of the joined stream: the point */
     } of[MOST_JOINS];
 };
 
@@ -30,32 +28,31 @@ struct point join_point(struct stream *stream) {
     if (!stream || stream_state(stream) != STREAM_LIVE ||
         !PROOF(no_stream_is_captured, !runtime_is(MODE_EXTERNAL)) || !sole_user_so_far())
         return (struct point){.stream = NULL};
-    const uint64_t submitted = load_acquire(&stream->submitted);
-    return (struct point){stream, add_fetch_seq_cst(&stream->fences, 1), submitted};
+    return (struct point){stream, load_acquire(&stream->submitted)};
 }
 
-void join_recorded(struct thread *thread, struct stream *stream, struct point *point) {
-    uint64_t last = point->submitted;
-    const bool kernels = stream && stream_has_kernels(stream);
+void join_recorded(struct stream *stream, struct point *point) {
     if (!point->stream) {
-        stream_submitted(thread, stream);
+        stream_submitted(stream);
         return;
     }
-    point->submitted = thread_next_ticket(thread) + !kernels;
-    if (cas_acq_rel(&stream->submitted, &last, point->submitted))
-        return;
-    point->submitted = 0; /* another thread has submitted work: before or after the record */
-    stream_launched(thread, stream);
+    const uint64_t number = stream_submitted_after(stream, point->number);
+    if (number)
+        point->number = number;
+    else /* another thread has submitted work: before or after the record */
+        stream_launched(stream);
 }
 
 void join_done(const struct point *point) {
-    struct stream *stream = point->stream;
-    stream_complete_fence(stream, point->fence);
-    if (point->submitted && load_acquire(&stream->submitted) == point->submitted)
-        store_release(&stream->completed, point->submitted);
+    stream_complete(point->stream, point->number);
 }
 
 /* ---- joins ---- */
+
+/* Returns true if the join was made by the stream that the handle of `by` has now. */
+static bool is_of_this_life(const struct stream *by, uint64_t own) {
+    return own > load_acquire(&by->born);
+}
 
 /* Returns the join that a new join of `by` replaces: an older join of `by`, an unused one, or the
  * oldest. Under tables_lock. */
@@ -74,13 +71,12 @@ static struct join *join_to_replace(struct joins *joins, const struct stream *by
 static void write_join(struct joins *joins, struct stream *by, uint64_t own,
                        const struct point *point) {
     struct join *join = join_to_replace(joins, by);
-    if (join->by == by && join->fence >= point->fence && stream_is_of_life(by, join->own))
+    if (join->by == by && join->number >= point->number && is_of_this_life(by, join->own))
         return;
     store_relaxed(&joins->version, joins->version + 1);
     store_release(&join->by, by);
     store_release(&join->own, own);
-    store_release(&join->fence, point->fence);
-    store_release(&join->submitted, point->submitted);
+    store_release(&join->number, point->number);
     store_release(&joins->version, joins->version + 1);
 }
 
@@ -89,7 +85,7 @@ void join_add(struct stream *stream, const struct point *point) {
     if (joined == stream || stream_state(stream) != STREAM_LIVE ||
         load_relaxed(&joined->device) != load_relaxed(&stream->device))
         return;
-    const uint64_t own = stream_await_fence(stream, WAITS_JOIN);
+    const uint64_t own = load_acquire(&stream->submitted); /* HIP has the wait for the event */
     struct joins *fresh = load_acquire(&joined->joins) ? NULL : calloc(1, sizeof *fresh);
     pthread_mutex_lock(&tables_lock);
     if (!joined->joins) {
@@ -113,10 +109,10 @@ static bool proves(const struct stream *stream, uint64_t fence, const struct str
     for (int i = 0; i < MOST_JOINS && !found; i++) {
         const struct stream *by = load_acquire(&joins->of[i].by);
         const uint64_t own = load_acquire(&joins->of[i].own);
-        found = by && PROOF(join_follows_the_fence, load_acquire(&joins->of[i].fence) >= fence) &&
+        found = by && PROOF(join_follows_the_fence, load_acquire(&joins->of[i].number) >= fence) &&
                 (by == order || stream_fence_done(by, own) ||
                  (steps && proves(by, own, order, steps - 1))) &&
-                PROOF(join_is_of_this_life, stream_is_of_life(by, own));
+                PROOF(join_is_of_this_life, is_of_this_life(by, own));
     }
     return found && version % 2 == 0 && load_relaxed(&joins->version) == version;
 }
@@ -125,29 +121,11 @@ bool join_proves(const struct stream *stream, uint64_t fence, const struct strea
     return proves(stream, fence, order, MOST_STEPS);
 }
 
-/* Returns the newest point of the stream that covers all work submitted so far, or a point without
- * a stream. */
-static struct point last_point(struct stream *stream) {
-    const struct joins *joins = load_acquire(&stream->joins);
-    const uint64_t version = joins ? load_acquire(&joins->version) : 1;
-    struct point point = {.submitted = load_acquire(&stream->submitted)};
-    if (version % 2)
-        return point;
-    for (int i = 0; i < MOST_JOINS && !point.stream; i++)
-        if (PROOF(join_covers_all_work, load_acquire(&joins->of[i].submitted) == point.submitted)) {
-            point.fence = load_acquire(&joins->of[i].fence);
-            point.stream = stream;
-        }
-    if (load_relaxed(&joins->version) != version)
-        point.stream = NULL;
-    return point;
-}
-
 bool join_proves_all(struct stream *stream, const struct stream *order) {
-    const struct point point = last_point(stream);
-    if (!point.stream || !join_proves(stream, point.fence, order))
+    const uint64_t last = load_acquire(&stream->submitted);
+    if (!join_proves(stream, last, order))
         return false;
-    if (stream_fence_done(stream, point.fence) || join_proves(stream, point.fence, NULL))
-        join_done(&point); /* later frees need not look at the joins */
+    if (join_proves(stream, last, NULL))
+        stream_complete(stream, last); /* later frees need not look at the joins */
     return true;
 }

@@ -3,7 +3,7 @@
  * The program records an event on one stream, and a second stream waits for the event: the second
  * stream has joined the first. Its later work follows the first stream's work up to the record. So
  * its next work may use a block that was freed on the first stream before the record. The host and
- * other streams may use the block once the second stream has passed a fence after the join.
+ * other streams may use the block once the second stream has done its wait for the event.
  *
  * An event proves a join only while no other code calls HIP, because other code could record the
  * event again. A stream keeps its newest joins; without a join the library asks HIP. */
@@ -16,13 +16,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Begins a record of an event on a stream, before HIP is called: sets a fence. Returns a point
- * without a stream if the record can prove nothing. */
+/* Begins a record of an event on a stream, before HIP is called. Returns a point without a stream
+ * if the record can prove nothing. */
 struct point join_point(struct stream *stream);
 
 /* Records an event's record that HIP has made on the stream. Completes `point`, which join_point
  * returned. */
-void join_recorded(struct thread *thread, struct stream *stream, struct point *point);
+void join_recorded(struct stream *stream, struct point *point);
 
 /* Records that the later work of `stream` follows the work before `point`. */
 void join_add(struct stream *stream, const struct point *point);

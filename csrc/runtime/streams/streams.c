@@ -123,15 +123,15 @@ static void begin_life(struct stream *stream, int device, int state) {
         PROOF_STEP(frees_mind_other_streams,
                    fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS));
     store_relaxed(&stream->asked, 0);
-    store_relaxed(&stream->asked_fence, 0);
+    store_relaxed(&stream->user, NULL);
     if (DOUBT(handle_moved_to_another_device, load_relaxed(&stream->device) != device))
         store_release(&stream->pool, NULL); /* whose blocks are of the earlier device */
     store_relaxed(&stream->device, device);
     PROOF_STEP(joins_end_with_their_stream,
-               store_release(&stream->born, add_fetch_seq_cst(&stream->fences, 1)));
+               store_release(&stream->born, load_acquire(&stream->submitted)));
     stream->mark = NULL; /* HIP has destroyed the event of the handle's earlier stream, or the
                           * event is leaked */
-    stream->mark_fence = 0;
+    stream->marked = 0;
     store_release(&stream->state, state);
 }
 
@@ -156,8 +156,11 @@ __attribute__((noinline)) struct stream *stream_of_null(void) {
     return &stream_null[device];
 }
 
+__attribute__((noinline)) void stream_note_kernel(struct stream *stream) {
+    fetch_or_release(&stream->submitted, STREAM_KERNEL);
+}
+
 __attribute__((noinline)) void stream_note_untracked(int device) {
-    const uint64_t ticket = thread_next_ticket(thread_get());
     for (int each = 0; each < hip_device_count && each < MOST_DEVICES; each++) {
         struct stream *work = &stream_untracked[each];
         if (!of_device(PROOF_VALUE(untracked_device_is_unknown, device, hip_current_device()),
@@ -165,7 +168,7 @@ __attribute__((noinline)) void stream_note_untracked(int device) {
             continue;
         if (UNLIKELY(stream_is_gone(work)))
             list_for_good(work, each);
-        store_release(&work->submitted, ticket);
+        stream_add_kernel(work);
     }
 }
 
@@ -226,8 +229,7 @@ void stream_end_external(struct thread *thread) {
     /* The program may destroy the stream from now on. */
     if (!stream->external_users && stream_state(stream) == STREAM_EXTERNAL) {
         if (!stream_is_idle(stream)) /* blocks that are freed now still wait for this stream */
-            PROOF_STEP(returned_stream_is_waited_for,
-                       fetch_or_seq_cst(&stream->waiters, WAITS_BLOCK));
+            PROOF_STEP(returned_stream_is_waited_for, store_release(&stream->has_blocks, true));
         PROOF_STEP(returned_stream_is_unknown, store_release(&stream->state, STREAM_GONE));
         stream_count_gone();
     }
@@ -274,26 +276,20 @@ bool stream_is_here(hipStream_t handle) {
 }
 
 hipError_t stream_ask(struct stream *stream) {
-    const uint64_t submitted = load_acquire(&stream->submitted);
-    const uint64_t fence = stream_set_fence(stream);
+    const uint64_t number = stream_begin_wait(stream);
     const hipError_t error = hip.StreamQuery(stream_handle(stream));
-    if (!device_answered(error))
-        return error;
-    if (load_relaxed(&stream->completed) == submitted)
-        stream_complete_fence(stream, fence); /* leaves the first cache line to its readers */
-    else
-        stream_complete(stream, submitted, fence);
+    if (device_answered(error))
+        stream_complete(stream, number);
     return error;
 }
 
 hipError_t stream_wait(struct stream *stream) {
-    const uint64_t submitted = load_acquire(&stream->submitted);
-    const uint64_t fence = stream_set_fence(stream);
+    const uint64_t number = stream_begin_wait(stream);
     const hipError_t error = hip.StreamSynchronize(stream_handle(stream));
     if (LIKELY(error == hipSuccess))
-        stream_complete(stream, submitted, fence);
+        stream_complete(stream, number);
     else
-        stream_launched(thread_get(), stream);
+        stream_launched(stream);
     return error;
 }
 
@@ -318,21 +314,16 @@ hipError_t stream_wait_for_device(int device) {
         stream_return_all();
     for (struct stream *stream = notes ? stream_first() : NULL; stream;
          stream = stream_next(stream))
-        if (load_relaxed(&stream->device) == device) {
-            store_relaxed(&stream->asked, load_acquire(&stream->submitted));
-            store_relaxed(&stream->asked_fence, stream_set_fence(stream));
-        }
+        if (load_relaxed(&stream->device) == device)
+            store_relaxed(&stream->asked, stream_begin_wait(stream));
     if (error == hipSuccess)
         error = hip.DeviceSynchronize();
     for (struct stream *stream = notes ? stream_first() : NULL; stream;
          stream = stream_next(stream)) {
         const uint64_t asked = load_relaxed(&stream->asked); /* 0: no submission, or a new stream */
-        const uint64_t fence = load_relaxed(&stream->asked_fence); /* not 0 if a block waits */
-        if (error == hipSuccess && (asked || fence))
-            PROOF_STEP(wait_for_the_device_completes_streams,
-                       stream_complete(stream, asked, fence));
+        if (error == hipSuccess && asked)
+            PROOF_STEP(wait_for_the_device_completes_streams, stream_complete(stream, asked));
         store_relaxed(&stream->asked, 0);
-        store_relaxed(&stream->asked_fence, 0);
     }
     if (notes)
         store_release(&noting, false);

@@ -100,14 +100,20 @@ struct stream *stream_of_null(void);
  * ALL_DEVICES. */
 void stream_note_untracked(int device);
 
-/* ---- whether a stream is idle ----
+/* ---- numbers: what of a stream's work is done ----
  *
- * Each submission has a unique name, which is made from a thread's ticket. A thread that waits
- * reads the name of the last submission, waits, and then stores that name as completed. The stream
- * is idle while the name of the last submission is equal to the completed name. Threads may submit
- * and wait at the same time without a locked operation. Threads may overwrite each other's names,
- * and may store a completed name late. Even then, the two names are never equal while work is
+ * A submission gets the stream's next number once HIP has it. A thread that waits for a stream, or
+ * queries it, reads the last number, and then calls HIP. If HIP reports that the work is done, all
+ * submissions up to this number are completed. The stream is idle while the last number is
+ * completed.
+ *
+ * A freed block waits for a number, its fence. Work of other code has no number. So while other
+ * code may call HIP, the fence is the next number. A wait then takes a number of its own, which
+ * completes all earlier fences.
+ *
+ * The lowest bit of a number says that a kernel, or other work that writes host memory, may be
  * pending. */
+enum { STREAM_KERNEL = 1, STREAM_NEXT = 2 };
 
 /* Returns true if all submitted work is known to be done. The order of the two reads matters:
  * otherwise a wait for earlier work could seem to cover later work. */
@@ -123,64 +129,47 @@ static inline bool stream_is_known_idle(const struct stream *stream) {
            PROOF(stream_was_made_here, load_acquire(&stream->state) == STREAM_LIVE);
 }
 
-/* Records that all submitted work is done, or that this library need not wait for it. */
-static inline void stream_complete_all(struct stream *stream) {
-    store_release(&stream->completed, load_acquire(&stream->submitted));
-}
-
-/* ---- fences: what of a stream's past is done ----
- *
- * A fence covers all work that was submitted before the fence was set. Freed memory waits for the
- * stream's next fence. Each synchronise and each query sets a fence if something waits for one. The
- * fence is done once HIP reports that the stream's work is complete. Fences are completed in the
- * order in which they were set. */
-
-/* Returns true if a block waits for a fence of the stream. */
+/* Returns true if a block waits for the stream. */
 static inline bool stream_has_blocks(const struct stream *stream) {
-    return load_acquire(&stream->waiters) & WAITS_BLOCK;
+    return load_acquire(&stream->has_blocks);
 }
 
-/* Returns true if the fence, or a later one, was set for the present stream of the handle. */
-static inline bool stream_is_of_life(const struct stream *stream, uint64_t fence) {
-    return fence > load_acquire(&stream->born);
+/* Returns true if, as far as is known, each submission to the stream has a number. */
+static inline bool stream_counts_all(const struct stream *stream) {
+    return load_acquire(&stream->state) > STREAM_EXTERNAL && sole_user_so_far();
 }
 
-/* Returns the fence that covers all work submitted so far, for which `waiter` waits from now on. */
-static inline uint64_t stream_await_fence(struct stream *stream, enum waiters waiter) {
-    if (!(load_relaxed(&stream->waiters) & waiter))
-        fetch_or_seq_cst(&stream->waiters, waiter);
-    return load_seq_cst(&stream->fences) + PROOF_VALUE(next_fence_is_a_later_one, 1, 0);
+/* Returns the number for which a block waits that is freed now. In the same call of the library,
+ * sole_user_of_hip must confirm what is known of other code. */
+static inline uint64_t stream_fence(struct stream *stream) {
+    if (UNLIKELY(!stream_has_blocks(stream)))
+        store_seq_cst(&stream->has_blocks, true);
+    const uint64_t last = load_seq_cst(&stream->submitted);
+    return LIKELY(stream_counts_all(stream))
+               ? last
+               : last + PROOF_VALUE(next_fence_is_a_later_one, STREAM_NEXT, 0);
 }
 
-/* Returns the fence that a block waits for. */
-static inline uint64_t stream_next_fence(struct stream *stream) {
-    return stream_await_fence(stream, WAITS_BLOCK);
+/* Begins a wait or a query of HIP; returns the number that is completed if HIP reports that the
+ * work is done. */
+static inline uint64_t stream_begin_wait(struct stream *stream) {
+    return !stream_has_blocks(stream) || LIKELY(stream_counts_all(stream))
+               ? load_acquire(&stream->submitted)
+               : add_fetch_seq_cst(&stream->submitted, STREAM_NEXT);
 }
 
-/* Sets a fence; the caller then calls HIP to wait or to query. Returns 0 if nothing waits for a
- * fence. */
-static inline uint64_t stream_set_fence(struct stream *stream) {
-    return stream && load_acquire(&stream->waiters) ? add_fetch_seq_cst(&stream->fences, 1) : 0;
-}
-
-/* Records that a fence and all earlier fences are done. */
-static inline void stream_complete_fence(struct stream *stream, uint64_t fence) {
-    uint64_t done = fence ? load_relaxed(&stream->fences_done) : 0;
-    CHECK(fence <= load_seq_cst(&stream->fences));
-    while (done < fence && !cas_weak_release(&stream->fences_done, &done, fence))
-        continue;
+/* Records that all submissions up to a number are done. Another thread may have completed a later
+ * number just before; the stream then seems to be at work until the next wait. */
+static inline void stream_complete(struct stream *stream, uint64_t number) {
+    const uint64_t covered =
+        PROOF_VALUE(wait_covers_what_came_before, number, load_acquire(&stream->submitted));
+    CHECK(number <= load_acquire(&stream->submitted));
+    if (load_relaxed(&stream->completed) < covered)
+        store_release(&stream->completed, covered);
 }
 
 static inline bool stream_fence_done(const struct stream *stream, uint64_t fence) {
-    return load_acquire(&stream->fences_done) >= fence;
-}
-
-/* Records the completion of all work that was submitted before the query to HIP. The stream is now
- * idle, unless another thread has submitted work since. */
-static inline void stream_complete(struct stream *stream, uint64_t submitted, uint64_t fence) {
-    stream_complete_fence(stream, fence);
-    store_release(&stream->completed, PROOF_VALUE(wait_covers_what_came_before, submitted,
-                                                  load_acquire(&stream->submitted)));
+    return load_acquire(&stream->completed) >= fence;
 }
 
 /* ---- submissions ---- */
@@ -192,32 +181,45 @@ static inline bool stream_is_at_work(const struct stream *stream) {
     return !stream_is_idle(stream) && (!stream_is_gone(stream) || stream_has_blocks(stream));
 }
 
-/* Returns true if kernels, or other work that writes host memory, may be pending. The name of a
- * submission is a number, which is odd for kernels. */
+/* Returns true if kernels, or other work that writes host memory, may be pending. */
 static inline bool stream_has_kernels(const struct stream *stream) {
     const uint64_t completed = load_acquire(&stream->completed);
     const uint64_t submitted = load_acquire(&stream->submitted);
-    return submitted != completed && submitted % 2;
+    return submitted != completed && submitted & STREAM_KERNEL;
+}
+
+/* Marks the stream's numbers as including a kernel. Not inlined, so that a launch is short. */
+void stream_note_kernel(struct stream *stream);
+
+/* Gives a number to a kernel that HIP has. */
+static inline void stream_add_kernel(struct stream *stream) {
+    if (UNLIKELY(!(fetch_add_release(&stream->submitted, STREAM_NEXT) & STREAM_KERNEL)))
+        stream_note_kernel(stream);
 }
 
 /* Records a launch that the caller has already made. The record follows the launch, so another
  * thread may synchronise between the launch and the record. In that case the stream stays marked as
  * busy, which costs a query but never causes a wrong reuse. */
-static inline void stream_launched(struct thread *thread, struct stream *stream) {
+static inline void stream_launched(struct stream *stream) {
     if (LIKELY(stream))
-        PROOF_STEP(launch_marks_its_stream,
-                   store_release(&stream->submitted, thread_next_ticket(thread)));
+        PROOF_STEP(launch_marks_its_stream, stream_add_kernel(stream));
     else
         PROOF_STEP(launch_elsewhere_is_noted, stream_note_untracked(ALL_DEVICES));
 }
 
 /* Records an event or a copy to the device, neither of which writes host memory. The caller has
- * already submitted the event or the copy. Earlier kernels remain recorded. */
-static inline void stream_submitted(struct thread *thread, struct stream *stream) {
-    uint64_t last = stream ? load_acquire(&stream->submitted) : 0;
-    if (!stream || DOUBT(kernels_are_pending, stream_has_kernels(stream)) ||
-        !cas_acq_rel(&stream->submitted, &last, thread_next_ticket(thread) + 1))
-        stream_launched(thread, stream);
+ * already submitted the event or the copy. Earlier kernels remain recorded. Returns the number;
+ * does nothing, and returns 0, if the stream's last number is no longer `last`. */
+static inline uint64_t stream_submitted_after(struct stream *stream, uint64_t last) {
+    const bool kernels = DOUBT(kernels_are_pending, stream_has_kernels(stream));
+    const uint64_t next = (kernels ? last : last & ~(uint64_t)STREAM_KERNEL) + STREAM_NEXT;
+    return cas_acq_rel(&stream->submitted, &last, next) ? next : 0;
+}
+
+/* Records an event or a copy to the device, as stream_submitted_after does. */
+static inline void stream_submitted(struct stream *stream) {
+    if (!stream || !stream_submitted_after(stream, load_acquire(&stream->submitted)))
+        stream_launched(stream);
 }
 
 /* Waits for all work that was submitted to a stream of the table. Returns HIP's answer. */

@@ -25,23 +25,17 @@ enum { QUERIES_PER_CREATE = 2 };
  * without the lock, so a queue may contain a held stream. A thread that finds a held stream in a
  * queue removes it from the queue. */
 
-struct stream_queue {
-    struct stream *oldest, *newest;
-};
-static struct stream_queue idle, retired;
+static struct queue idle, retired;
 static size_t queued; /* in both */
 size_t stream_pool_total;
 
-static void queue_drop(struct stream *stream) {
-    struct stream_queue *queue = stream->queue;
-    *(stream->older ? &stream->older->newer : &queue->oldest) = stream->newer;
-    *(stream->newer ? &stream->newer->older : &queue->newest) = stream->older;
-    stream->queue = NULL;
-    queued--;
+static void drop_from_queue(struct stream *stream) {
+    queued -= stream->queued.queue != NULL;
+    queue_remove(&stream->queued);
 }
 
 /* Returns the state of the streams in a queue. */
-static int state_in_queue(const struct stream_queue *queue) {
+static int state_in_queue(const struct queue *queue) {
     return queue == &idle ? STREAM_IDLE : STREAM_RETIRED;
 }
 
@@ -65,36 +59,32 @@ static bool move_taken(struct stream *stream, int to) {
 }
 
 /* Puts a stream that the caller has taken into a queue, where other threads find the stream. */
-static void queue_add(struct stream_queue *queue, struct stream *stream) {
-    if (stream->queue != queue) {
-        if (stream->queue)
-            queue_drop(stream);
-        stream->queue = queue;
-        stream->older = queue->newest;
-        stream->newer = NULL;
-        *(queue->newest ? &queue->newest->newer : &queue->oldest) = stream;
-        queue->newest = stream;
+static void add_to_queue(struct queue *queue, struct stream *stream) {
+    if (stream->queued.queue != queue) {
+        drop_from_queue(stream);
+        queue_add(queue, &stream->queued, queue->newest);
         queued++;
     }
     if (!PROOF(queued_stream_was_not_forgotten, move_taken(stream, state_in_queue(queue))))
-        queue_drop(stream);
+        drop_from_queue(stream);
 }
 
-static void queue_put(struct stream_queue *queue, struct stream *stream) {
+static void put_in_queue(struct queue *queue, struct stream *stream) {
     pthread_mutex_lock(&tables_lock);
-    queue_add(queue, stream);
+    add_to_queue(queue, stream);
     pthread_mutex_unlock(&tables_lock);
 }
 
 /* Removes a device's newest or oldest stream from a queue; NULL if there is none. After a reset,
  * HIP may create a stream on another device under a handle that is still in this queue. */
-static struct stream *queue_take(struct stream_queue *queue, int device, bool newest) {
-    struct stream *next, *stream = newest ? queue->newest : queue->oldest;
-    for (; stream; stream = next) {
-        next = newest ? stream->older : stream->newer;
+static struct stream *take_from_queue(const struct queue *queue, int device, bool newest) {
+    struct queued *next, *each = newest ? queue->newest : queue->oldest;
+    for (; each; each = next) {
+        struct stream *stream = QUEUE_ENTRY(each, struct stream, queued);
+        next = newest ? each->older : each->newer;
         if (!PROOF(queued_stream_is_of_the_device, load_relaxed(&stream->device) == device))
             continue;
-        queue_drop(stream);
+        drop_from_queue(stream);
         if (PROOF(queued_stream_is_taken_once, take_stream(stream, state_in_queue(queue))))
             return stream;
     }
@@ -105,7 +95,7 @@ static struct stream *queue_take(struct stream_queue *queue, int device, bool ne
  * the idle last stream of any thread. */
 static struct stream *take_idle(int device) {
     pthread_mutex_lock(&tables_lock);
-    struct stream *found = queue_take(&idle, device, true);
+    struct stream *found = take_from_queue(&idle, device, true);
     for (struct thread *thread = thread_list; thread && !found; thread = thread->next) {
         struct stream *stream = load_relaxed(&thread->stream);
         if (stream && load_relaxed(&stream->device) == device && take_stream(stream, STREAM_IDLE))
@@ -122,7 +112,7 @@ bool stream_query_unheld(struct stream *stream, bool *asked) {
         return false;
     *asked = true;
     const bool done = stream_ask(stream) == hipSuccess;
-    queue_put(state == STREAM_IDLE ? &idle : &retired, stream);
+    put_in_queue(state == STREAM_IDLE ? &idle : &retired, stream);
     return done;
 }
 
@@ -156,15 +146,13 @@ static void invalidate_taken(struct stream *stream) {
  * a queue again, and returns hipErrorNotReady. */
 static hipError_t destroy_taken(struct stream *stream) {
     if (DOUBT(stream_is_in_question, stream_is_asked_about(stream))) {
-        queue_put(&retired, stream);
+        put_in_queue(&retired, stream);
         return hipErrorNotReady;
     }
     lazy_settle(NULL);
     stream_drop_mark(stream);
-    const uint64_t fence = stream_has_blocks(stream) ? stream_set_fence(stream) : 0;
-    if (fence && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess) {
-        stream_complete_fence(stream, fence);
-        PROOF_STEP(nothing_waits_for_a_destroyed_stream, store_release(&stream->waiters, 0));
+    if (stream_has_blocks(stream) && stream_wait(stream) == hipSuccess) {
+        PROOF_STEP(nothing_waits_for_a_destroyed_stream, store_release(&stream->has_blocks, false));
     } else {
         PROOF_STEP(stream_goes_back_at_work, stream_leaves_work(stream));
     }
@@ -184,8 +172,8 @@ static void enforce_limit(int device) {
         struct stream *stream = NULL;
         pthread_mutex_lock(&tables_lock);
         if (DOUBT(streams_exceed_the_limit, queued > cache_limits.streams) &&
-            !(stream = queue_take(&idle, device, false)))
-            stream = queue_take(&retired, device, false);
+            !(stream = take_from_queue(&idle, device, false)))
+            stream = take_from_queue(&retired, device, false);
         pthread_mutex_unlock(&tables_lock);
         const hipError_t error = stream ? destroy_taken(stream) : hipErrorNotReady;
         if (error == hipErrorNotReady)
@@ -203,7 +191,7 @@ static void queue_those_of_threads(void) {
     for (struct thread *thread = thread_list; thread; thread = thread->next) {
         struct stream *stream = load_relaxed(&thread->stream);
         if (stream && take_stream(stream, STREAM_IDLE))
-            queue_add(&idle, stream);
+            add_to_queue(&idle, stream);
     }
     pthread_mutex_unlock(&tables_lock);
 }
@@ -213,7 +201,7 @@ static void queue_those_of_threads(void) {
 __attribute__((noinline)) bool stream_refuse(struct stream *stream, hipError_t error) {
     (void)stream_change(stream, STREAM_LIVE, STREAM_TAKEN); /* the thread's own stream */
     if (error == hipErrorNotReady) {
-        queue_put(&retired, stream);
+        put_in_queue(&retired, stream);
         return false;
     }
     stream_leaves_work(stream); /* other code has destroyed the stream */
@@ -234,7 +222,7 @@ static struct stream *take_retired(int device) {
     const int most = PROOF_VALUE(destroyed_streams_are_asked_about, QUERIES_PER_CREATE, 0);
     for (int queries = 0; queries < most; queries++) {
         pthread_mutex_lock(&tables_lock);
-        struct stream *stream = queue_take(&retired, device, false);
+        struct stream *stream = take_from_queue(&retired, device, false);
         pthread_mutex_unlock(&tables_lock);
         if (!stream)
             return NULL;
@@ -251,7 +239,7 @@ static struct stream *take_retired(int device) {
  * the stream. Does nothing for NULL, or if the stream's state is not IDLE. */
 static void leave_to_others(struct stream *stream) {
     if (stream && take_stream(stream, STREAM_IDLE))
-        queue_put(&idle, stream);
+        put_in_queue(&idle, stream);
 }
 
 /* HIP has returned the handle of a stream that this library did not destroy: the program has
@@ -265,13 +253,9 @@ static void end_past(hipStream_t handle) {
         return;
     PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
     stream_invalidate(stream);
-    if (!stream_has_blocks(stream)) {
-        stream_complete_all(stream);
-        return;
-    }
-    const uint64_t fence = stream_set_fence(stream);
-    if (device_answered(stream_wait_for_device(stream->device)))
-        stream_complete_fence(stream, fence);
+    const uint64_t number = stream_begin_wait(stream);
+    if (!stream_has_blocks(stream) || device_answered(stream_wait_for_device(stream->device)))
+        stream_complete(stream, number);
 }
 
 struct stream_acquired stream_acquire(struct thread *thread, int device) {
@@ -315,7 +299,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
             queue_those_of_threads();
     }
-    store_relaxed(&stream->maker, thread_own_tickets(thread));
+    store_relaxed(&stream->user, thread);
     if (!thread_is_none(thread)) {
         store_relaxed(&thread->stream, stream);
         PROOF_STEP(last_stream_is_left_to_others, leave_to_others(before));
@@ -327,7 +311,7 @@ bool stream_release(struct stream *stream) {
     const bool is_idle = stream_is_idle(stream) || lazy_has_put_off(stream);
     if (!PROOF(stream_is_released_once, stream_change(stream, STREAM_LIVE, STREAM_TAKEN)))
         return false;
-    queue_put(PROOF(released_stream_is_idle, is_idle) ? &idle : &retired, stream);
+    put_in_queue(PROOF(released_stream_is_idle, is_idle) ? &idle : &retired, stream);
     enforce_limit(stream->device);
     return true;
 }
@@ -388,18 +372,17 @@ static void invalidate_streams(int device) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (PROOF(reset_ends_its_own_streams, of_device(device, load_relaxed(&stream->device)))) {
             stream_invalidate(stream);
-            stream_complete_fence(
-                stream,
-                PROOF_VALUE(completed_fence_was_set, stream_set_fence(stream),
-                            stream_next_fence(stream))); /* HIP has ended the stream's work, too */
-            stream_complete_all(stream);
-            store_release(&stream->waiters, 0);
+            stream_complete(stream, stream_begin_wait(stream)); /* HIP has ended the work, too */
+            store_release(&stream->has_blocks, false);
         }
 }
 
 static void release_of_thread(struct thread *thread) {
     struct stream *stream = thread->stream;
     stream_end_external(thread);
+    for (struct stream *each = handle_first(&stream_map); each; each = handle_next(each))
+        if (load_relaxed(&each->user) == thread)
+            store_relaxed(&each->user, NULL);
     leave_to_others(stream);
 }
 

@@ -190,7 +190,7 @@ static const char *const asked_names[] = {"work on stream 1, and allocate on str
 static void work_alone(void *on) {
     struct held *held = program_use(1);
     struct stream *stream = handle_find(&stream_map, held->handle);
-    store_relaxed(&stream->maker, thread_own_tickets(thread_get()));
+    store_relaxed(&stream->user, thread_get());
     program_launch_on(held->handle, on);
     held->users--;
 }
@@ -290,6 +290,7 @@ enum joined_operation {
     WORK_AND_FREE,
     NEW_EVENT,
     OTHER_CODE_RECORDS,
+    OTHER_CODE_WORKS,
     JOINED_OPERATIONS
 };
 static const char *const joined_names[] = {"record the event on stream 0",
@@ -300,7 +301,9 @@ static const char *const joined_names[] = {"record the event on stream 0",
                                            "synchronise the event, allocate on stream 2",
                                            "work with the block on stream 0, and free it there",
                                            "destroy the event, and create one",
-                                           "other code records the event on stream 2"};
+                                           "other code records the event on stream 2",
+                                           "other code works with the block on stream 0, and the "
+                                           "program frees it there"};
 
 void impl_mgpuEventRecord(hipEvent_t event, hipStream_t stream);
 void impl_mgpuEventSynchronize(hipEvent_t event);
@@ -317,7 +320,7 @@ static void record(unsigned stream) {
 static void wait_for_event(unsigned stream) {
     struct held *event = program_use(1);
     impl_mgpuStreamWaitEvent(model_stream(stream), event->handle);
-    ++world.streams[stream].returned;
+    model_returned(stream);
     event->users--;
 }
 
@@ -326,6 +329,19 @@ static void new_event(void) {
     impl_mgpuEventDestroy(event->handle);
     event->handle = impl_mgpuEventCreate();
     event->state = IS_HELD;
+}
+
+/* Ends what the library knows of other code, before a call of other code runs. */
+static void other_code_calls(void) {
+    store_relaxed(&options.exclusive_on, false);
+}
+
+static void other_code_works(void) {
+    struct held *held = program_use(0);
+    other_code_calls();
+    model_other_code_launches(0, held->handle);
+    held->users--;
+    release(0, 0);
 }
 
 static void play_joined(unsigned operation) {
@@ -361,9 +377,12 @@ static void play_joined(unsigned operation) {
     case NEW_EVENT:
         new_event();
         break;
+    case OTHER_CODE_WORKS:
+        other_code_works();
+        break;
     default:
         event = program_use(1);
-        store_relaxed(&options.exclusive_on, false); /* before the call runs */
+        other_code_calls();
         model_other_code_records(event->handle, 2);
         event->users--;
     }
@@ -388,7 +407,7 @@ static unsigned places(const struct block *block) {
 
 static void check(void) {
     size_t known = 0;
-    model_check_fences();
+    model_check_numbers();
     if (explore_held(&tables_lock))
         return;
     for (const struct block *block = block_first(); block;

@@ -88,7 +88,7 @@ static void play(unsigned operation) {
 }
 
 static void check(void) {
-    model_check_fences();
+    model_check_numbers();
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
         explore_require(world.held[i].state != IS_HELD || world.forgot || world.reset ||
                             event_held((hipEvent_t)world.held[i].handle),
@@ -117,9 +117,9 @@ static void check_between(void) {
 static void set_up(bool exclusive) {
     model_start(2, exclusive);
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
-        stream->waiters = WAITS_BLOCK; /* a thread waits for every fence */
+        stream->has_blocks = true;
         world.streams[model_number(stream_handle(stream))].submitted = 1;
-        stream->submitted = 1;
+        stream->submitted = STREAM_NEXT;
     }
     world.held[0] = (struct held){.state = IS_HELD, .handle = impl_mgpuEventCreate()};
     impl_mgpuEventDestroy(impl_mgpuEventCreate());

@@ -154,17 +154,6 @@ unsigned model_self(void) {
     return explore_self() < 0 ? THREADS : (unsigned)explore_self();
 }
 
-/* Records which operations the stream's new fences cover. The caller then submits an operation that
- * these fences do not cover. */
-static void note_marks(unsigned number) {
-    const struct stream *stream = handle_find(&stream_map, model_stream(number));
-    while (stream && world.fences[number] < stream->fences) {
-        if (world.fences[number] == MOST_FENCES)
-            explore_fail("the explorer has room for no more fences");
-        world.covers[number][world.fences[number]++] = world.streams[number].submitted;
-    }
-}
-
 static hipError_t launch(hipFunction_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                          unsigned by, unsigned bz, unsigned smem, hipStream_t stream, void **params,
                          void **extra) {
@@ -172,12 +161,17 @@ static hipError_t launch(hipFunction_t function, unsigned gx, unsigned gy, unsig
     (void)params, (void)extra;
     explore_point();
     need_stream(stream);
-    note_marks(model_number(stream));
     const unsigned work = ++world.streams[model_number(stream)].submitted;
     const void *on = world.works_on[model_self()];
     if (on)
         world.blocks[model_block(on)].needs[model_number(stream)] = work;
     return hipSuccess;
+}
+
+void model_other_code_launches(unsigned stream, void *address) {
+    world.works_on[model_self()] = address;
+    (void)launch(NULL, 1, 1, 1, 1, 1, 1, 0, model_stream(stream), NULL, NULL);
+    world.works_on[model_self()] = NULL;
 }
 
 static hipError_t synchronize_device(void) {
@@ -234,7 +228,6 @@ static hipError_t stream_wait_event(hipStream_t stream, hipEvent_t event, unsign
     need_event(event);
     need_stream(stream);
     const unsigned number = event_number(event), waiting = model_number(stream);
-    note_marks(waiting);
     const unsigned work = ++world.streams[waiting].submitted;
     if (!world.events[number].recorded)
         return hipSuccess;
@@ -455,7 +448,6 @@ static hipError_t copy(void *to, const void *from, size_t bytes, int kind, hipSt
     (void)bytes, (void)kind;
     explore_point();
     need_stream(stream);
-    note_marks(number);
     struct transfer transfer = {number, ++world.streams[number].submitted, NULL, 0, false};
     if (pinned_at(from)) {
         transfer.place = (unsigned char *)(uintptr_t)from;
@@ -506,7 +498,16 @@ void model_lose_device(void) {
 
 /* ---- what has to hold ---- */
 
-void model_check_fences(void) {
+void model_returned(unsigned stream) {
+    const struct stream *known = handle_find(&stream_map, model_stream(stream));
+    if (world.streams[stream].returned == MOST_WORKS)
+        explore_fail("the explorer has room for no more operations");
+    const bool counted = known && !stream_is_gone(known) && device_has_caches(0);
+    world.streams[stream].numbers[world.streams[stream].returned++] =
+        counted ? known->submitted : 0;
+}
+
+void model_check_numbers(void) {
     for (unsigned i = 0; i < MOST_STREAMS; i++) {
         const struct stream *stream = handle_find(&stream_map, model_stream(i));
         if (!stream)
@@ -515,12 +516,12 @@ void model_check_fences(void) {
                             !stream_is_idle(stream) ||
                             world.streams[i].done >= world.streams[i].returned,
                         "a stream is called idle that is at work");
-        explore_require(stream->fences_done <= stream->fences, "no fence is done before it is set");
-        for (unsigned fence = 0; fence < stream->fences_done && !world.forgot; fence++)
-            explore_require(fence >= world.fences[i]
-                                ? model_is_done(i)
-                                : world.streams[i].done >= world.covers[i][fence],
-                            "a fence was done before the work that it covers");
+        explore_require(stream->completed <= stream->submitted, "what is completed was submitted");
+        for (unsigned work = 0; work < world.streams[i].returned && !world.forgot; work++)
+            explore_require(!world.streams[i].numbers[work] ||
+                                !stream_fence_done(stream, world.streams[i].numbers[work]) ||
+                                world.streams[i].done > work,
+                            "an operation counts as done before it is done");
     }
 }
 

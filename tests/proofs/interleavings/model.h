@@ -14,7 +14,7 @@ enum {
     MOST_MODULES = 5,
     MOST_BLOCKS = 5,
     MOST_OBJECTS = 2,
-    MOST_FENCES = 16,
+    MOST_WORKS = 16,
     MOST_PINNED = 4,
     PINNED_BYTES = 256,
     MOST_TRANSFERS = 6,
@@ -31,8 +31,9 @@ struct held {
 struct world {
     struct {
         bool alive;
-        unsigned submitted, done; /* works */
-        unsigned returned;        /* the newest operation whose submission has returned */
+        unsigned submitted, done;     /* works */
+        unsigned returned;            /* the newest operation whose submission has returned */
+        uint64_t numbers[MOST_WORKS]; /* the library's numbers of these operations; 0: none */
     } streams[MOST_STREAMS];
     struct {
         bool alive, recorded;
@@ -71,10 +72,8 @@ struct world {
     } transfers[MOST_TRANSFERS];
     unsigned char value[THREADS + 1];
     struct held held[MOST_OBJECTS];
-    int device[THREADS + 1];                    /* the current device of each thread */
-    bool recorded[MOST_OBJECTS];                /* whether the event in `held` was recorded */
-    unsigned covers[MOST_STREAMS][MOST_FENCES]; /* operations submitted before a fence was set */
-    unsigned fences[MOST_STREAMS];
+    int device[THREADS + 1];     /* the current device of each thread */
+    bool recorded[MOST_OBJECTS]; /* whether the event in `held` was recorded */
     bool forgot; /* a thread has invalidated the caches, so some objects exist only in HIP */
     bool exits;  /* the process is exiting */
     struct {
@@ -103,8 +102,10 @@ bool model_is_done(unsigned stream);
 /* Returns true if a stream's work is done, or precedes the next work of `order`. */
 bool model_precedes(unsigned stream, unsigned work, unsigned order);
 
-/* Records an event as other code does, by calling HIP. */
+/* Records an event, or launches a kernel that uses the memory, as other code does by calling HIP.
+ */
 void model_other_code_records(hipEvent_t event, unsigned stream);
+void model_other_code_launches(unsigned stream, void *address);
 
 /* Returns the number of the running thread, or THREADS before the threads begin. */
 unsigned model_self(void);
@@ -126,8 +127,11 @@ unsigned char model_content(const void *address);
 /* Returns whether a copy on the stream still reads this pinned memory. */
 bool model_reads(unsigned stream, const char *pinned);
 
-/* Checks that streams with pending work do not count as idle. Checks that a fence is done only
- * after all operations that the fence covers are done. */
-void model_check_fences(void);
+/* Records that a submission to the stream has returned. */
+void model_returned(unsigned stream);
+
+/* Checks that streams with pending work do not count as idle. Checks that the number of an
+ * operation is completed only after the operation is done. */
+void model_check_numbers(void);
 
 #endif

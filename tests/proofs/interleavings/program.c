@@ -4,7 +4,7 @@
 
 void program_launch(hipStream_t stream) {
     impl_mgpuLaunchKernel((hipFunction_t)world.held, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL, 0);
-    ++world.streams[model_number(stream)].returned;
+    model_returned(model_number(stream));
 }
 
 void program_launch_on(hipStream_t stream, void *address) {

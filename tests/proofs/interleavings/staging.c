@@ -85,7 +85,7 @@ static void play(unsigned operation) {
 
 static void check(void) {
     const struct staging *staging = &all[0];
-    model_check_fences();
+    model_check_numbers();
     explore_require(staging->used <= STAGING_UP, "no more is used than there is");
     if (!staging->up || staging->taken)
         return;

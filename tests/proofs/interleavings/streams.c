@@ -199,7 +199,7 @@ static void serve_taken(void) {
     if (!stream || !take_stream(stream, STREAM_IDLE))
         explore_prune();
     explore_require(!stream_insert(model_stream(0), 1), "a taken entry serves a new stream");
-    queue_put(&idle, stream);
+    put_in_queue(&idle, stream);
 }
 
 static void play_moved(unsigned operation) {
@@ -225,16 +225,16 @@ static void play_moved(unsigned operation) {
     }
 }
 
-static bool is_in(const struct stream_queue *queue, const struct stream *stream) {
-    const struct stream *one = queue->oldest;
-    while (one && one != stream)
+static bool is_in(const struct queue *queue, const struct stream *stream) {
+    const struct queued *one = queue->oldest;
+    while (one && one != &stream->queued)
         one = one->newer;
     return one != NULL;
 }
 
-static size_t length(const struct stream_queue *queue) {
+static size_t length(const struct queue *queue) {
     size_t count = 0;
-    for (const struct stream *one = queue->oldest; one; one = one->newer)
+    for (const struct queued *one = queue->oldest; one; one = one->newer)
         count++;
     return count;
 }
@@ -254,12 +254,12 @@ static bool is_chosen(const struct stream *stream) {
 }
 
 static void check(void) {
-    model_check_fences();
+    model_check_numbers();
     if (!explore_held(&tables_lock)) {
         explore_require(queued == length(&idle) + length(&retired), "`queued` counts the queues");
         for (struct stream *one = stream_first(); one; one = stream_next(one)) {
-            explore_require(is_in(&idle, one) == (one->queue == &idle) &&
-                                is_in(&retired, one) == (one->queue == &retired),
+            explore_require(is_in(&idle, one) == (one->queued.queue == &idle) &&
+                                is_in(&retired, one) == (one->queued.queue == &retired),
                             "a stream lies in its queue, and in no other");
             explore_require(one->external_users == 0 || one->state != STREAM_GONE,
                             "what threads use is not gone");
@@ -288,8 +288,8 @@ static void check_between(void) {
         explore_require(state != STREAM_GONE || !alive || world.forgot || world.hand_between ||
                             !device_has_caches(0) || model_number(stream_handle(one)) == OWN,
                         "HIP has back what is gone");
-        explore_require(state == STREAM_IDLE      ? one->queue || in_slots(one)
-                        : state == STREAM_RETIRED ? one->queue || world.exits
+        explore_require(state == STREAM_IDLE      ? one->queued.queue || in_slots(one)
+                        : state == STREAM_RETIRED ? one->queued.queue || world.exits
                                                   : true,
                         "who looks for a stream can find it");
         explore_require(state != STREAM_IDLE || !exclusive_hip() || stream_is_idle(one),
@@ -298,14 +298,14 @@ static void check_between(void) {
     explore_require(known == stream_pool_total, "the total counts all that are kept");
 }
 
-/* The program owns object 0, a stream that needs fences. A queue contains a second stream, which is
- * idle or busy. */
+/* The program owns object 0, a stream for which a block waits. A queue contains a second stream,
+ * which is idle or busy. */
 static void set_up(bool exclusive) {
     model_start(1, exclusive);
     model_own_stream(OWN);
     cache_limits.streams = 2;
     world.held[0] = (struct held){.state = IS_HELD, .handle = model_stream(0)};
-    stream_first()->waiters = WAITS_BLOCK;
+    stream_first()->has_blocks = true;
     const hipStream_t other = impl_mgpuStreamCreate();
     if (!exclusive)
         program_launch(other);

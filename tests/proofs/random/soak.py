@@ -1,6 +1,6 @@
 """Runs the whole random driver: many programs on every device of this machine, on all cores.
 
-    python -m tests.proofs.random.soak 20000 [--minutes M] [--seed S]
+    python -m tests.proofs.random.soak 20000 [--minutes M] [--seed S] [--device NAME]
     python -m tests.proofs.random.soak --shrink SEED        makes the failure of a seed small
 
 Writes the date, counts, seeds and failures to bench/results/suites/random.json. Also updates the
@@ -31,7 +31,7 @@ from tests.proofs.random import programs, runner, table
 RESULTS = records.SUITES / "random.json"
 EXAMPLES = 10  # number of cases for a seed
 
-#: The devices on which 20 successive seeds run. If the flag is true, the programs continue while
+#: The devices on which 22 successive seeds run. If the flag is true, the programs continue while
 #: the process exits.
 Share = tuple[runner.Device, bool]
 SHARES: tuple[Share, ...] = (
@@ -43,6 +43,8 @@ SHARES: tuple[Share, ...] = (
     (runner.PINS, False),
     (runner.SOFTGPU, False),
     (runner.SOFTGPU_TWO, False),
+    (runner.SOFTGPU_5, False),
+    (runner.SOFTGPU_6, False),
     (runner.SOFTGPU_7, False),
     (runner.SOFTGPU_7_TWO, False),
     (runner.STUB, True),
@@ -51,17 +53,17 @@ SHARES: tuple[Share, ...] = (
 )
 
 
-def _had_here() -> tuple[Share, ...]:
-    """Returns the elements of SHARES, but omits devices whose HIP release is missing and cannot be
-    downloaded."""
-    missing = set()
-    for device in {device for device, _ in SHARES if device.release}:
+def _had_here(name: str) -> tuple[Share, ...]:
+    """Returns the elements of SHARES on the device of this name; "" selects all devices. Omits
+    devices whose HIP release is missing and cannot be downloaded."""
+    missing, shares = set(), [share for share in SHARES if name in ("", share[0].name)]
+    for device in {device for device, _ in shares if device.release}:
         try:
             packages.fetch(releases.find(device.release))
         except packages.PackagesMissing as reason:
             print(f"{device.name} is left out: {reason}", flush=True)
             missing.add(device)
-    return tuple(share for share in SHARES if share[0] not in missing)
+    return tuple(share for share in shares if share[0] not in missing)
 
 
 def _play_seed(
@@ -126,11 +128,12 @@ def soak(
     minutes: float,
     without: tuple[str, ...] = (),
     sides: tuple[runner.Side, ...] = runner.ALL,
+    device: str = "",
 ) -> dict:
     """Plays successive seeds, beginning with `first`, until the wanted number of programs has
     run."""
     begin, total, failures, last = time.monotonic(), {}, [], first
-    shares = _had_here()
+    shares = _had_here(device)
     play = functools.partial(_play_seed, without=without, sides=sides, shares=shares)
     with multiprocessing.Pool(os.cpu_count()) as pool:
         for one in pool.imap_unordered(play, range(first, sys.maxsize)):
@@ -164,6 +167,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=600)
     parser.add_argument("--out", type=Path, help="where the results go; none: as above")
+    parser.add_argument("--device", default="", help="the only device, such as 'softgpu 6.4.3'")
     parser.add_argument("--without", action="append", default=[], help="an action left out")
     parser.add_argument("--python", action="store_true", help="runtimes in Python alone")
     parser.add_argument("--shrink", type=int, metavar="SEED")
@@ -174,7 +178,8 @@ def main() -> int:
         one = _play_seed(options.shrink, shrink=True, without=tuple(options.without), sides=sides)
         print(one["error"] or "nothing differs")
         return one["error"] is not None
-    results = soak(options.programs, options.seed, options.minutes, tuple(options.without), sides)
+    without, device = tuple(options.without), options.device
+    results = soak(options.programs, options.seed, options.minutes, without, sides, device)
     out = options.out or RESULTS
     records.save(results, out)
     if options.out is None:

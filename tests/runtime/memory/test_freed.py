@@ -27,6 +27,20 @@ def at_work(mgpu: Mgpu, block, size: int):
     return stream
 
 
+# ---- for what a block waits ----
+
+
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_TELLS="1", HIPSTUB_VERSION="70253211")
+def test_without_other_code_a_synchronise_before_the_free_counts(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, first)
+    mgpu.Memset32(block, 7, KIB // 4, first)
+    mgpu.StreamSynchronize(first)
+    mgpu.MemFree(block, first)
+    assert mgpu.MemAlloc(KIB, second, False) == block
+    assert mgpu.count("hipStreamQuery") == 0
+
+
 # ---- a free checks the streams ----
 
 #: The program creates and destroys GONE streams. In each iteration the program then allocates and

@@ -13,6 +13,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -104,8 +105,11 @@ def is_offered(mgpu: Mgpu) -> bool:
 
 def threads() -> list[Path]:
     """Returns the folders of this process's threads that return idle memory."""
-    tasks = Path("/proc/self/task").iterdir()
-    return [task for task in tasks if (task / "comm").read_text() == "mgpu_rt idle\n"]
+    found = []
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # a thread may end in between
+            found += [task] if (task / "comm").read_text() == "mgpu_rt idle\n" else []
+    return found
 
 
 # ---- a shortage ----------------------------------------------------------------------------------

@@ -1,0 +1,40 @@
+/* Entries in the order in which they were added. The oldest entry leaves first when a cache is over
+ * its limit. All functions need tables_lock. */
+#ifndef MGPU_RT_QUEUE_H
+#define MGPU_RT_QUEUE_H
+
+#include <stddef.h>
+
+struct queue {
+    struct queued *oldest, *newest;
+};
+
+/* A member of an entry. */
+struct queued {
+    struct queue *queue; /* NULL: the entry is in no queue */
+    struct queued *older, *newer;
+};
+
+/* Returns the entry of type `type` whose member `member` is at `at`; NULL for NULL. */
+#define QUEUE_ENTRY(at, type, member)                                                              \
+    ((type *)((at) ? (char *)(at) - offsetof(type, member) : NULL))
+
+/* Removes an entry from its queue; does nothing if the entry is in no queue. */
+static inline void queue_remove(struct queued *entry) {
+    struct queue *const queue = entry->queue;
+    if (!queue)
+        return;
+    *(entry->older ? &entry->older->newer : &queue->oldest) = entry->newer;
+    *(entry->newer ? &entry->newer->older : &queue->newest) = entry->older;
+    entry->queue = NULL;
+}
+
+/* Adds an entry, which is in no queue, behind `older`. If `older` is NULL, the entry becomes the
+ * oldest. */
+static inline void queue_add(struct queue *queue, struct queued *entry, struct queued *older) {
+    *entry = (struct queued){queue, older, older ? older->newer : queue->oldest};
+    *(entry->older ? &entry->older->newer : &queue->oldest) = entry;
+    *(entry->newer ? &entry->newer->older : &queue->newest) = entry;
+}
+
+#endif

@@ -1,0 +1,183 @@
+"""Tests which functions of HIP are missing from HIP's reports of calls (driver/witness.h), and what
+the library knows from the reports."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt._cli import softgpu
+from tests.devices.rocm.surroundings import Popen, Surroundings
+from tests.support import recordings
+from tests.support.compiled import compile_c
+from tests.support.patience import HANG
+
+pytestmark = pytest.mark.check  # a newer release of HIP, which is downloaded
+
+#: A child process calls each function. The process ends at HIP's report, before the function runs.
+#: The program prints the functions of which HIP reported nothing. If the first word is "unnamed",
+#: the program leaves out the functions for which HIP has an operation of a report.
+SILENT = """
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+enum { HIP_API = 3, REPORTED = 42, OPERATIONS = 1024 };
+static const char *(*name_of)(unsigned operation);
+static int has_operation(const char *name) {
+    for (unsigned i = 0; i < OPERATIONS; i++)
+        if (strcmp(name_of(i), name) == 0)
+            return 1;
+    return 0;
+}
+static int hear(int domain, unsigned operation, void *data) {
+    if (domain == HIP_API)
+        _exit(REPORTED);
+    return 1;
+}
+int main(int count, char **names) {
+    void *hip = dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW);
+    void (*tracer)(int (*)(int, unsigned, void *));
+    long (*call)(long, long, long, long, long, long, long, long);
+    *(void **)&tracer = dlsym(hip, "hipRegisterTracerCallback");
+    *(void **)&name_of = dlsym(hip, "hipApiName");
+    for (int i = 2; i < count; i++) {
+        int status = 0;
+        *(void **)&call = dlsym(hip, names[i]);
+        if (strcmp(names[1], "unnamed") == 0 && has_operation(names[i]))
+            continue;
+        if (fork() == 0) {
+            dup2(open("/dev/null", O_WRONLY), 2); /* the call may end with a message */
+            tracer(hear);
+            call(0, 0, 0, 0, 0, 0, 0, 0);
+            _exit(0);
+        }
+        wait(&status);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != REPORTED)
+            puts(names[i]);
+    }
+    fflush(stdout);
+    _Exit(0);
+}
+"""
+
+#: The functions of which HIP reports nothing, and why the library need not know of their calls.
+JUDGED = {
+    "return a fact": (
+        "hipApiName hipCreateChannelDesc hipDrvGetErrorName hipDrvGetErrorString hipGetCmdName "
+        "hipGetErrorName hipGetErrorString hipGetStreamDeviceId hipKernelNameRef "
+        "hipKernelNameRefByPtr hipDeviceGetTexture1DLinearMaxWidth"
+    ),
+    "register the program's own kernels, which run only by a launch that HIP reports": (
+        "__hipRegisterFatBinary __hipRegisterFunction __hipRegisterManagedVar "
+        "__hipRegisterSurface __hipRegisterTexture __hipRegisterVar __hipUnregisterFatBinary"
+    ),
+    "replace the library's function, which the probe detects": "hipRegisterTracerCallback",
+    "describe textures over memory; they submit no work, and free no memory of the library": (
+        "hipBindTexture hipBindTexture2D hipBindTextureToArray hipBindTextureToMipmappedArray "
+        "hipCreateTextureObject hipDestroyTextureObject hipGetTextureAlignmentOffset "
+        "hipGetTextureObjectResourceDesc hipGetTextureObjectResourceViewDesc "
+        "hipGetTextureObjectTextureDesc hipGetTextureReference hipTexObjectCreate "
+        "hipTexObjectDestroy hipTexObjectGetResourceDesc hipTexObjectGetResourceViewDesc "
+        "hipTexObjectGetTextureDesc hipTexRefGetAddressMode hipTexRefGetFilterMode "
+        "hipTexRefGetMipmapFilterMode hipTexRefSetAddressMode hipTexRefSetFilterMode "
+        "hipTexRefSetMipmapFilterMode hipUnbindTexture"
+    ),
+    "describe a graph, which runs only by a launch that HIP reports": (
+        "hipGraphAddExternalSemaphoresSignalNode hipGraphAddExternalSemaphoresWaitNode "
+        "hipGraphExecExternalSemaphoresSignalNodeSetParams "
+        "hipGraphExecExternalSemaphoresWaitNodeSetParams "
+        "hipGraphExternalSemaphoresSignalNodeGetParams "
+        "hipGraphExternalSemaphoresSignalNodeSetParams "
+        "hipGraphExternalSemaphoresWaitNodeGetParams hipGraphExternalSemaphoresWaitNodeSetParams"
+    ),
+    "compile on the host": (
+        "hiprtcAddNameExpression hiprtcCompileProgram hiprtcCreateProgram hiprtcDestroyProgram "
+        "hiprtcGetBitcode hiprtcGetBitcodeSize hiprtcGetCode hiprtcGetCodeSize "
+        "hiprtcGetErrorString hiprtcGetLoweredName hiprtcGetProgramLog hiprtcGetProgramLogSize "
+        "hiprtcLinkAddData hiprtcLinkAddFile hiprtcLinkComplete hiprtcLinkCreate "
+        "hiprtcLinkDestroy hiprtcVersion"
+    ),
+}
+
+
+def exported(here: Surroundings) -> list[str]:
+    """Returns the names of HIP's exported functions, without the names of its versions."""
+    command = ["nm", "--dynamic", "--defined-only", here.hip]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    names = {line.split()[-1].partition("@")[0] for line in lines if line.split()[-2] in "TW"}
+    return sorted(name for name in names if name.startswith(("hip", "__hip")))
+
+
+def test_each_function_that_hip_does_not_report_is_judged(
+    here: Surroundings, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    Popen.here = here
+    some = "all" if request.config.getoption("--rocm", None) else "unnamed"
+    program = compile_c(tmp_path / "silent", SILENT, "-ldl")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    words, env = [str(program), some, *exported(here)], here.environment()
+    with Popen(words, env=env, text=True, **pipes) as process:
+        silent, errors = process.communicate(timeout=HANG)
+    judged = {name for names in JUDGED.values() for name in names.split()}
+    assert {*silent.split()} - judged == set(), errors
+    assert len(silent.split()) > 30, errors
+
+
+#: In each round a second stream works on a block and frees it. The first stream waits for an event
+#: of the second stream, then allocates as much, works on the block and frees it. The host never
+#: waits.
+JOINS = """
+#include <stdbool.h>
+#include <stddef.h>
+void *mgpuStreamCreate(void);
+void *mgpuMemAlloc(size_t size, void *stream, bool shared);
+void mgpuMemFree(void *block, void *stream);
+void mgpuMemset32(void *to, int value, size_t count, void *stream);
+void *mgpuEventCreate(void);
+void mgpuEventDestroy(void *event);
+void mgpuEventRecord(void *event, void *stream);
+void mgpuStreamWaitEvent(void *stream, void *event);
+enum { ROUNDS = 50, SIZE = 4 << 20 };
+static void follow(void *later, void *stream) {
+    void *event = mgpuEventCreate();
+    mgpuEventRecord(event, stream);
+    mgpuStreamWaitEvent(later, event);
+    mgpuEventDestroy(event);
+}
+static void work(void *stream) {
+    void *block = mgpuMemAlloc(SIZE, stream, false);
+    mgpuMemset32(block, 7, SIZE / 4, stream);
+    mgpuMemFree(block, stream);
+}
+int main(void) {
+    void *stream = mgpuStreamCreate(), *forked = mgpuStreamCreate();
+    for (int i = 0; i < ROUNDS; i++) {
+        work(forked);
+        follow(stream, forked);
+        work(stream);
+        follow(forked, stream);
+    }
+}
+"""
+
+
+def test_forks_and_joins_by_events_reuse_memory_without_a_question(
+    here: Surroundings, tmp_path: Path
+) -> None:
+    Popen.here = here
+    library = softgpu.BUILD / "lib" / "libmlir_rocm_runtime.so"
+    program = compile_c(tmp_path / "joins", JOINS, str(library), f"-Wl,-rpath,{library.parent}")
+    out = tmp_path / "stats"
+    env = here.environment({"MGPU_RT_STATS": str(out)})
+    with Popen([str(program)], env=env, stderr=subprocess.PIPE, text=True) as process:
+        _, errors = process.communicate(timeout=HANG)
+    assert process.returncode == 0, errors
+    calls = {name: row["calls"] for name, row in recordings.stats(out)["hip"].items()}
+    assert calls["hipMalloc"] <= 6, calls
+    assert "hipStreamQuery" not in calls and "hipEventQuery" not in calls, calls

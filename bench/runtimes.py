@@ -3,7 +3,7 @@ runtimes."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from mgpu_rt.hooks import LaunchHook
 from mgpu_rt.runtime._base import METHODS, Runtime
@@ -17,24 +17,15 @@ class Observe(LaunchHook):
         super().on_launch(launch)
 
 
-class OnKernel(Runtime):
-    """A hook on launches. Python also handles the calls that load modules and look up functions, so
-    that a launch has the kernel's name."""
+class OnLaunch(Runtime):
+    """A runtime that overrides only launches, which is less than a LaunchHook does."""
 
     def launch_kernel(self, launch: Launch) -> None:
         super().launch_kernel(launch)
 
 
-class OnLaunch(OnKernel):
-    """A hook on launches that does not need the kernel's name."""
-
-    knows_kernels: ClassVar[bool] = False
-
-
 class All(Runtime):
     """Passes every call on to the library."""
-
-    knows_kernels: ClassVar[bool] = False
 
 
 def _pass(method: str) -> Any:

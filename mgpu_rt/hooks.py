@@ -46,27 +46,35 @@ class LaunchHook(Runtime):
         super().__init__(**settings)
         #: Counts the launches of each kernel that the pattern `kernel` matches.
         self._counted: dict[tuple[str, ...], Iterator[int]] = {}
-        #: The last kernel of each handle, the pattern, and the kernel's counter; None if the
-        #: pattern does not match.
-        self._judged: dict[int, tuple[LoadedKernel, str, Iterator[int] | None]] = {}
+        #: For each handle of a function: the last known kernel, the pattern, and the kernel's
+        #: counter, which is None if the pattern does not match.
+        self._judged: dict[int, tuple[LoadedKernel | None, str, Iterator[int] | None]] = {}
         #: The launched kernels that the pattern `kernel` does not match. The message in `end` names
         #: these kernels.
         self._passed: dict[tuple[str, ...], LoadedKernel] = {}
         self._chosen = False  # `on_launch` has seen a launch
         self._counting = threading.Lock()
         self._passes_captures = False  # said already
-        self._hip: Hip | None = None  # found at the first launch
+        #: The next class's method. A call of super() for each launch would take longer.
+        self._launch = super().launch_kernel
 
     def launch_kernel(self, launch: Launch) -> None:
-        if launch.stream and (self._hip or self._find_hip()).stream_captures(launch.stream):
+        given = launch._c
+        if given.capture and Hip.of_process().captures(launch):
             self._say_captures()
-        elif self._is_wanted(launch):
-            return self.on_launch(launch)  # returns nothing, which adapters.py checks
-        return super().launch_kernel(launch)
-
-    def _find_hip(self) -> Hip:
-        self._hip = Hip.of_process()
-        return self._hip
+            return self._launch(launch)  # returns nothing, which adapters.py checks
+        function = given.function
+        judged, known = self._judged.get(function), self._kernels.get(function)
+        if judged is not None and judged[0] is known and judged[1] is self.kernel:
+            counter = judged[2]
+        else:
+            counter = self._counter_of(launch.kernel, known)
+        if counter is not None:
+            launch.number = number = next(counter)
+            if not self.nth or self.nth == number:
+                self._chosen = True
+                return self.on_launch(launch)
+        return self._launch(launch)
 
     def _say_captures(self) -> None:
         if not self._passes_captures:
@@ -79,7 +87,7 @@ class LaunchHook(Runtime):
         Before super() you can read and change the launch. After super() and `launch.finish()`,
         which waits, you can read the launch's results. If the method does not call super(), the
         kernel is not launched."""
-        return super().launch_kernel(launch)
+        return self._launch(launch)
 
     def end(self) -> None:
         """Prints a message if `kernel` and `nth` have selected no launch."""
@@ -95,29 +103,14 @@ class LaunchHook(Runtime):
         names = ", ".join(sorted(kernel.label for kernel in self._passed.values()))
         return f"no kernel's name matches '{self.kernel}'; the program launched {names}"
 
-    def _is_wanted(self, launch: Launch) -> bool:
-        kernel = launch.kernel
-        judged = self._judged.get(kernel.handle)
-        if judged and judged[0] is kernel and judged[1] is self.kernel:
-            counter = judged[2]
-        else:
-            counter = self._counter_of(kernel)
-        if counter is None:
-            return False
-        launch.number = number = next(counter)
-        if self.nth and self.nth != number:
-            return False
-        self._chosen = True
-        return True
-
-    def _counter_of(self, kernel: LoadedKernel) -> Iterator[int] | None:
+    def _counter_of(self, kernel: LoadedKernel, known: LoadedKernel | None) -> Iterator[int] | None:
         """Returns the counter of a kernel; None if the pattern does not match the kernel's name."""
         names, counter = kernel.names, None
         if any(fnmatch.fnmatchcase(name, self.kernel) for name in names):
             counter = self._counted.setdefault(names, itertools.count(1))
         else:
             self._passed.setdefault(names, kernel)
-        self._judged[kernel.handle] = (kernel, self.kernel, counter)
+        self._judged[kernel.handle] = (known, self.kernel, counter)
         return counter
 
 

@@ -23,7 +23,6 @@ METHOD = (
 RUNTIMES = {
     "an empty LaunchHook": ("bench.runtimes:Observe", 3.0),
     "a Runtime with launch_kernel only": ("bench.runtimes:OnLaunch", 3.0),
-    "a Runtime with launch_kernel that knows the kernel": ("bench.runtimes:OnKernel", None),
     "all calls through Python": ("bench.runtimes:All", 8.0),
     "PlainRuntime": ("mgpu_rt.runtime:PlainRuntime", None),
     "CachedRuntime": ("mgpu_rt.runtime:CachedRuntime", None),

@@ -3,8 +3,9 @@
  * The cffi module includes this file (mgpu_rt/runtime/_build.py) after it has defined PLAIN_ABI,
  * which lists the functions of csrc/abi.def with Python's types:
  *
- *     FN  (result, name, (parameters), (arguments), member that says whether the result is LOST)
- *     VOID(        name, (parameters), (arguments))
+ *     FN    (result, name, (parameters), (arguments), member that says whether the result is LOST)
+ *     VOID  (        name, (parameters), (arguments))
+ *     LAUNCH(        name, (parameters), (arguments))
  *
  * Handles and addresses are integers of a pointer's size, because x86-64 passes integers and
  * pointers in the same registers. Python therefore gets ints, and cffi creates no objects for
@@ -13,7 +14,14 @@
  * Each function has three functions here. `on_NAME` is Python's, which cffi defines. `NAME` calls
  * the library's own function. `enter_NAME` replaces the library's function, and calls `on_NAME`. If
  * a method calls the function that it overrides, `enter_NAME` passes the call to the library, so
- * the method does not recurse. */
+ * the method does not recurse.
+ *
+ * A call into Python takes a microsecond, and each argument and result adds to it. So all functions
+ * that launch share `on_launch`, which gets one pointer. A runtime that overrides only
+ * launches needs to know the kernels. For this runtime, `note_NAME` replaces the functions that
+ * load modules and look functions up. It calls the library's function, and tells Python only what
+ * Python does not know yet (known.h). */
+#include "known.h"
 #include "stack.h"
 
 #include <stdint.h>
@@ -69,7 +77,7 @@ static unsigned (*event_flags)(void) = absent_flags;
     static void name params {                                                                      \
         ((void(*) params)own_##name) args;                                                         \
     }
-PLAIN_ABI(FN, VOID)
+PLAIN_ABI(FN, VOID, VOID)
 #undef FN
 #undef VOID
 
@@ -128,9 +136,148 @@ static void lose(void *value, size_t size) {
         if (!answer)                                                                               \
             lose(&answer, sizeof answer);                                                          \
     }
-PLAIN_ABI(FN, VOID)
+#define NOTHING(name, params, args)
+PLAIN_ABI(FN, VOID, NOTHING)
 #undef FN
 #undef VOID
+#undef NOTHING
+
+/* ---- questions to HIP ---- */
+
+/* Looks a handle up in HIP, if `look_up` is not 0. A question would read what a dead handle points
+ * to. The functions below ask HIP's questions at each hit, in 0.2 µs instead of ctypes' 1.5. */
+static int look_up_handle(uintptr_t look_up, uintptr_t handle) {
+    int device;
+    return look_up ? ((int (*)(void *, int *))look_up)((void *)handle, &device) : 0;
+}
+static int ask_handle(uintptr_t look_up, uintptr_t query, uintptr_t handle) {
+    const int error = look_up_handle(look_up, handle);
+    return error ? error : ((int (*)(void *))query)((void *)handle);
+}
+static int ask_flags(uintptr_t look_up, uintptr_t get_flags, uintptr_t handle) {
+    unsigned flags = 0;
+    int error = look_up_handle(look_up, handle);
+    error = error ? error : ((int (*)(void *, unsigned *))get_flags)((void *)handle, &flags);
+    return error ? -error : (int)flags;
+}
+static int ask_device(uintptr_t get_device) {
+    int device = 0;
+    return ((int (*)(int *))get_device)(&device) == 0 ? device : 0;
+}
+static uint64_t ask_number(uintptr_t get_attribute, int attribute, uintptr_t address) {
+    uint64_t number = 0;
+    int (*const get)(void *, int, void *) = (int (*)(void *, int, void *))get_attribute;
+    return get(&number, attribute, (void *)address) == 0 ? number : 0;
+}
+
+/* ---- launches ---- */
+
+static void launch(struct launch l) {
+    const intptr_t *const g = l.grid, *const b = l.block, *const c = l.cluster;
+    if (l.symbol)
+        mgpuLaunchKernelRT(l.function, g[0], g[1], g[2], b[0], b[1], b[2], l.shared, l.stream,
+                           l.params, l.extra, 0);
+    else if (l.cooperative)
+        mgpuLaunchKernelCooperative(l.function, g[0], g[1], g[2], c[0], c[1], c[2], b[0], b[1],
+                                    b[2], l.shared, l.stream, l.params, l.extra);
+    else if (l.clustered)
+        mgpuLaunchClusterKernel(l.function, c[0], c[1], c[2], g[0], g[1], g[2], b[0], b[1], b[2],
+                                l.shared, l.stream, l.params, l.extra, 0);
+    else
+        mgpuLaunchKernel(l.function, g[0], g[1], g[2], b[0], b[1], b[2], l.shared, l.stream,
+                         l.params, l.extra, 0);
+}
+
+/* Returns what `on_launch` got. A method may keep the launch for longer than the call lasts. */
+static struct launch copy_launch(uintptr_t given) {
+    return *(const struct launch *)given;
+}
+
+static int on_launch(uintptr_t given);
+
+enum { NOT_ASKED = INT32_MIN };
+static uintptr_t query_capture; /* hipStreamIsCapturing, if a hook asks for it; otherwise 0 */
+
+static void enter_launch(struct launch l) {
+    if (inside || !stack_has_room()) {
+        launch(l);
+        return;
+    }
+    inside = true;
+    if (l.stream)
+        l.capture = query_capture ? ask_flags(0, query_capture, l.stream) : NOT_ASKED;
+    int answer = on_launch((uintptr_t)&l);
+    inside = false;
+    if (!answer)
+        lose(&answer, sizeof answer);
+}
+
+#define LAUNCH_PARAMS                                                                              \
+    intptr_t gx, intptr_t gy, intptr_t gz, intptr_t bx, intptr_t by, intptr_t bz, int32_t shared,  \
+        uintptr_t stream, uintptr_t params, uintptr_t extra
+#define LAUNCH_ARGS                                                                                \
+    .grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream,               \
+    .params = params, .extra = extra
+static void enter_mgpuLaunchKernel(uintptr_t function, LAUNCH_PARAMS, size_t late) {
+    (void)late;
+    enter_launch((struct launch){.function = function, LAUNCH_ARGS});
+}
+static void enter_mgpuLaunchKernelRT(uintptr_t symbol, LAUNCH_PARAMS, size_t late) {
+    (void)late;
+    enter_launch((struct launch){.function = symbol, .symbol = true, LAUNCH_ARGS});
+}
+static void enter_mgpuLaunchKernelCooperative(uintptr_t function, intptr_t gx, intptr_t gy,
+                                              intptr_t gz, intptr_t cx, intptr_t cy, intptr_t cz,
+                                              intptr_t bx, intptr_t by, intptr_t bz, int32_t shared,
+                                              uintptr_t stream, uintptr_t params, uintptr_t extra) {
+    enter_launch((struct launch){.function = function,
+                                 .cluster = {cx, cy, cz},
+                                 .clustered = cx || cy || cz,
+                                 .cooperative = true,
+                                 LAUNCH_ARGS});
+}
+static void enter_mgpuLaunchClusterKernel(uintptr_t function, intptr_t cx, intptr_t cy, intptr_t cz,
+                                          LAUNCH_PARAMS, size_t late) {
+    (void)late;
+    enter_launch((struct launch){
+        .function = function, .cluster = {cx, cy, cz}, .clustered = true, LAUNCH_ARGS});
+}
+#undef LAUNCH_PARAMS
+#undef LAUNCH_ARGS
+
+/* ---- the kernels of a runtime that overrides only launches ---- */
+
+static int on_loaded(uintptr_t module, uintptr_t image);
+static int on_found(uintptr_t function, uintptr_t module, const char *name);
+
+/* Notifies Python by `call`, unless Python has called the library, or does not fit on the stack. */
+#define NOTIFY(call)                                                                               \
+    if (!inside && stack_has_room()) {                                                             \
+        inside = true;                                                                             \
+        int answer = call;                                                                         \
+        inside = false;                                                                            \
+        if (!answer)                                                                               \
+            lose(&answer, sizeof answer);                                                          \
+    }
+
+static uintptr_t note_module(uintptr_t module, uintptr_t image) {
+    if (module && !module_is_known(module, image))
+        NOTIFY(on_loaded(module, image))
+    return module;
+}
+static uintptr_t note_mgpuModuleLoad(uintptr_t image, size_t size) {
+    return note_module(mgpuModuleLoad(image, size), image);
+}
+static uintptr_t note_mgpuModuleLoadJIT(uintptr_t image, int level, size_t size) {
+    return note_module(mgpuModuleLoadJIT(image, level, size), image);
+}
+static uintptr_t note_mgpuModuleGetFunction(uintptr_t module, const char *name) {
+    const uintptr_t function = mgpuModuleGetFunction(module, name);
+    if (function && !function_is_known(function, module, name))
+        NOTIFY(on_found(function, module, name))
+    return function;
+}
+#undef NOTIFY
 
 /* glibc's exit may be called by one of its handlers: it continues with the remaining handlers. */
 static int status_at_end;
@@ -169,14 +316,19 @@ static void enter_out_of_memory(int device, size_t size) {
 
 #define FN(result, name, params, args, member) {#name, &own_##name, (mgpu_rt_function)enter_##name},
 #define VOID(name, params, args) {#name, &own_##name, (mgpu_rt_function)enter_##name},
-static const struct {
+static const struct function {
     const char *name;
     mgpu_rt_function *own, callback;
-} functions[] = {PLAIN_ABI(FN, VOID){"end", NULL, enter_end},
-                 {"out_of_memory", NULL, (mgpu_rt_function)enter_out_of_memory}};
+} functions[] = {PLAIN_ABI(FN, VOID, VOID){"end", NULL, enter_end},
+                 {"out_of_memory", NULL, (mgpu_rt_function)enter_out_of_memory}},
+  notes[] = {
+      {"mgpuModuleLoad", NULL, (mgpu_rt_function)note_mgpuModuleLoad},
+      {"mgpuModuleLoadJIT", NULL, (mgpu_rt_function)note_mgpuModuleLoadJIT},
+      {"mgpuModuleGetFunction", NULL, (mgpu_rt_function)note_mgpuModuleGetFunction},
+};
 #undef FN
 #undef VOID
-enum { FUNCTIONS = sizeof functions / sizeof *functions };
+enum { FUNCTIONS = sizeof functions / sizeof *functions, NOTES = sizeof notes / sizeof *notes };
 
 /* Binds to a library. The arguments are the addresses of mgpu_rt_native, mgpu_rt_intercept,
  * mgpu_rt_report, mgpu_rt_hip_path, mgpu_rt_image_name and mgpu_rt_event_flags. */
@@ -193,45 +345,23 @@ static void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report_
             *functions[i].own = find(functions[i].name);
 }
 
-static void override(const char *name, bool on) {
-    for (int i = 0; set_override && i < FUNCTIONS; i++)
-        if (strcmp(name, functions[i].name) == 0)
-            set_override(name, on ? functions[i].callback : NULL);
+static void set(const char *name, const struct function *from, int count) {
+    for (int i = 0; set_override && i < count; i++)
+        if (strcmp(name, from[i].name) == 0)
+            set_override(name, from[i].callback);
+}
+/* Calls Python in place of a function, or after a function with what Python does not know yet. */
+static void override(const char *name) {
+    set(name, functions, FUNCTIONS);
+}
+static void note(const char *name) {
+    set(name, notes, NOTES);
+}
+static void restore(const char *name) {
+    if (set_override)
+        set_override(name, NULL);
 }
 
 static uint64_t image_name(uintptr_t image, char *name, size_t size) {
     return name_of_image((const void *)image, name, size);
-}
-
-/* Looks a handle up in HIP, if `look_up` is not 0. A question would read what a dead handle points
- * to. The functions below ask HIP's questions at each hit, in 0.2 µs instead of ctypes' 1.5. */
-static int look_up_handle(uintptr_t look_up, uintptr_t handle) {
-    int device;
-    return look_up ? ((int (*)(void *, int *))look_up)((void *)handle, &device) : 0;
-}
-static int ask_handle(uintptr_t look_up, uintptr_t query, uintptr_t handle) {
-    const int error = look_up_handle(look_up, handle);
-    return error ? error : ((int (*)(void *))query)((void *)handle);
-}
-static int ask_flags(uintptr_t look_up, uintptr_t get_flags, uintptr_t handle) {
-    unsigned flags = 0;
-    int error = look_up_handle(look_up, handle);
-    error = error ? error : ((int (*)(void *, unsigned *))get_flags)((void *)handle, &flags);
-    return error ? -error : (int)flags;
-}
-static int ask_device(uintptr_t get_device) {
-    int device = 0;
-    return ((int (*)(int *))get_device)(&device) == 0 ? device : 0;
-}
-static uint64_t ask_number(uintptr_t get_attribute, int attribute, uintptr_t address) {
-    uint64_t number = 0;
-    int (*const get)(void *, int, void *) = (int (*)(void *, int, void *))get_attribute;
-    return get(&number, attribute, (void *)address) == 0 ? number : 0;
-}
-
-/* Compares the first bytes first: they say that there are as many as there were. */
-static int lies_at(uintptr_t address, const char *content, size_t size) {
-    const size_t head = size < 64 ? size : 64;
-    return memcmp((const void *)address, content, head) == 0 &&
-           memcmp((const void *)address, content, size) == 0;
 }

@@ -11,7 +11,7 @@ from typing import Any
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt.runtime._base import METHODS, Runtime
 from mgpu_rt.runtime._hip import OUT_OF_MEMORY, Hip, HipError
-from mgpu_rt.runtime._objects import CalledLaunch, Image
+from mgpu_rt.runtime._objects import Image, Launch
 
 
 def check(runtime: Runtime) -> None:
@@ -47,11 +47,8 @@ def _load_jit(runtime: Runtime) -> Callable[..., int]:
 
 
 def _get_function(runtime: Runtime) -> Callable[..., int]:
-    if not _overrides(runtime, "module_get_function"):
-        return _get_native_function(runtime)
-
     def get(module: int, name: Any) -> int:
-        text = ffi.string(name).decode(errors="surrogateescape") if name else ""
+        text = _text(name)
         function = runtime.module_get_function(module, text)
         runtime._found(function, module, text)
         return function
@@ -59,60 +56,43 @@ def _get_function(runtime: Runtime) -> Callable[..., int]:
     return get
 
 
-def _get_native_function(runtime: Runtime) -> Callable[..., int]:
-    """Looks a function up in the library, and records the kernel unless it is known."""
-    kernels, images = runtime._kernels, runtime._images
+def _text(name: Any) -> str:
+    return ffi.string(name).decode(errors="surrogateescape") if name else ""
 
-    def get(module: int, name: Any) -> int:
-        function = lib.mgpuModuleGetFunction(module, name)
-        text = ffi.string(name).decode(errors="surrogateescape") if name else ""
-        known = kernels.get(function)
-        if known is None or known.name != text or known.image is not images.get(module):
-            runtime._found(function, module, text)
-        return function
 
-    return get
+def _note_module(runtime: Runtime, who: int) -> Callable[..., int]:
+    def note(module: int, address: int) -> int:
+        image = Image.at(address)
+        runtime._loaded(module, image)
+        lib.know_module(who, module, ffi.from_buffer(image.content), len(image.content))
+        return 1
+
+    return note
+
+
+def _note_function(runtime: Runtime, who: int) -> Callable[..., int]:
+    def note(function: int, module: int, name: Any) -> int:
+        runtime._found(function, module, _text(name))
+        lib.know_function(who, function, module, name)
+        return 1
+
+    return note
 
 
 def _launch(runtime: Runtime) -> Callable[..., int]:
-    serve = runtime.launch_kernel
+    """Runs at each launch, so it is written for speed. It makes a Launch without Launch's __init__:
+    only HIP checks the sizes of a launch that the program calls. It copies the arguments, because a
+    method may keep the launch."""
+    serve, new, kind, copy = runtime.launch_kernel, Launch.__new__, Launch, lib.copy_launch
 
-    def launch(function, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> int:
-        made = CalledLaunch(
-            runtime, function, (x, y, z), (bx, by, bz), shared, stream, params, extra
-        )
-        return nothing(serve(made))
-
-    return launch
-
-
-def _launch_symbol(runtime: Runtime) -> Callable[..., int]:
-    def launch(symbol, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> int:
-        sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
-        return nothing(runtime.launch_kernel(CalledLaunch(runtime, symbol, *sizes, symbol=True)))
-
-    return launch
-
-
-def _launch_cooperative(runtime: Runtime) -> Callable[..., int]:
-    def launch(
-        function, x, y, z, cx, cy, cz, bx, by, bz, shared, stream, params, extra, *_late
-    ) -> int:
-        sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
-        cluster = (cx, cy, cz) if cx or cy or cz else None
-        return nothing(
-            runtime.launch_kernel(CalledLaunch(runtime, function, *sizes, cluster, True))
-        )
-
-    return launch
-
-
-def _launch_cluster(runtime: Runtime) -> Callable[..., int]:
-    def launch(
-        function, cx, cy, cz, x, y, z, bx, by, bz, shared, stream, params, extra, *_late
-    ) -> int:
-        sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
-        return nothing(runtime.launch_kernel(CalledLaunch(runtime, function, *sizes, (cx, cy, cz))))
+    def launch(given: int) -> int:
+        made = new(kind)
+        made.runtime = runtime
+        made._c = copy(given)
+        made._kept = None
+        made.number = 0
+        answer = serve(made)
+        return 1 if answer is None else nothing(answer)
 
     return launch
 
@@ -174,27 +154,26 @@ _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
     "mgpuModuleLoad": _load,
     "mgpuModuleLoadJIT": _load_jit,
     "mgpuModuleGetFunction": _get_function,
-    "mgpuLaunchKernel": _launch,
-    "mgpuLaunchKernelCooperative": _launch_cooperative,
-    "mgpuLaunchClusterKernel": _launch_cluster,
-    "mgpuLaunchKernelRT": _launch_symbol,
     "mgpuMemAlloc": _allocate,
 }
 
 #: Methods without a function of the ABI; the keys are the names that the library uses.
 _OTHERS = {"end": "end", "out_of_memory": "on_out_of_memory"}
 
-#: Functions whose calls the runtime must see, because the calls tell which kernel a handle denotes.
+#: Functions whose calls tell which kernel a handle denotes. A runtime that overrides launches, but
+#: not these functions, is notified of what they have loaded and found.
 _KERNELS = ("mgpuModuleLoad", "mgpuModuleLoadJIT", "mgpuModuleGetFunction")
 
 
 def overridden(runtime: Runtime) -> list[str]:
-    """Returns the names of the ABI and of _OTHERS whose methods a runtime overrides. For a runtime
-    that overrides launches and knows kernels, adds the names in _KERNELS."""
-    names = [name for name, method in METHODS.items() if _overrides(runtime, method)]
-    if runtime.knows_kernels and "mgpuLaunchKernel" in names:
-        names += [name for name in _KERNELS if name not in names]
-    return [*names, *(name for name, method in _OTHERS.items() if _overrides(runtime, method))]
+    """Returns the names of the ABI and of _OTHERS whose methods a runtime overrides."""
+    return [name for name, method in (METHODS | _OTHERS).items() if _overrides(runtime, method)]
+
+
+def noted(runtime: Runtime) -> list[str]:
+    """Returns the names of _KERNELS whose results a runtime needs and does not answer itself."""
+    own = overridden(runtime)
+    return [name for name in _KERNELS if name not in own] if "mgpuLaunchKernel" in own else []
 
 
 def _method_of(name: str) -> str:
@@ -203,9 +182,10 @@ def _method_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """The method that replaces a function of the ABI, and the handler of the method's exceptions.
-    If the handler also fails, the C code gets `lost` as the result."""
+    """The method that Python's function `extern` of csrc/python/runtime.h calls, and the handler of
+    the method's exceptions. If the handler also fails, the C code gets `lost` as the result."""
 
+    extern: str
     method: Callable[..., Any]
     handler: Callable[..., Any]
     lost: Any
@@ -215,22 +195,33 @@ class Answer:
 Fail = Callable[[str, BaseException], None]
 
 
-def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
-    """Returns an Answer for each function that a runtime overrides."""
+def answers(runtime: Runtime, fail: Fail) -> list[Answer]:
+    """Returns an Answer for each function that a runtime overrides, and for its notifications."""
     found = {}
     for name in overridden(runtime):
         method = getattr(runtime, _method_of(name))
         if not callable(method):
             kind = type(runtime).__name__
             raise TypeError(f"{kind}.{_method_of(name)} is not a method: {method!r}")
-        result = "void" if name in _OTHERS else ffi.typeof(getattr(lib, name)).result.cname
-        if name in _ADAPTERS:
-            method = _ADAPTERS[name](runtime)
-        elif result == "void":
-            method = _without_result(method)
+        extern, result = name, "void"
+        if METHODS.get(name) == "launch_kernel":  # one for all functions that launch
+            extern, method = "launch", _launch(runtime)
+        else:
+            result = "void" if name in _OTHERS else ffi.typeof(getattr(lib, name)).result.cname
+            if name in _ADAPTERS:
+                method = _ADAPTERS[name](runtime)
+            elif result == "void":
+                method = _without_result(method)
         failed, lost = _results(result)
-        found[name] = Answer(method, _handler(runtime, name, failed, fail), lost)
-    return found
+        found[extern] = Answer(extern, method, _handler(runtime, name, failed, fail), lost)
+    if noted(runtime):
+        who = lib.new_knower()
+        for extern, name, method in (
+            ("loaded", "mgpuModuleLoad", _note_module(runtime, who)),
+            ("found", "mgpuModuleGetFunction", _note_function(runtime, who)),
+        ):
+            found[extern] = Answer(extern, method, _handler(runtime, name, 1, fail), 0)
+    return list(found.values())
 
 
 def _results(kind: str) -> tuple[Any, Any]:

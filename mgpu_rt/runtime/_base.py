@@ -30,6 +30,9 @@ def method_name(function: str) -> str:
 _WORDS = {"mgpu": "", "MemRef": "Memref", "Memref": "Memref", "JIT": "Jit"}
 
 
+_launch = lib.launch
+
+
 class Runtime:
     """The class that runtimes and hooks derive from. One object serves all threads of a program at
     once.
@@ -44,9 +47,6 @@ class Runtime:
 
     #: The C library's functions as attributes; calls of these functions bypass all runtimes.
     native: ClassVar[Any] = lib
-    #: True if the runtime needs the names and images of kernels. With False, a hook on launches
-    #: takes less time.
-    knows_kernels: ClassVar[bool] = True
     _is_made = False  # until __init__ has run
 
     def __init__(self, **settings: Any) -> None:
@@ -79,39 +79,7 @@ class Runtime:
     def launch_kernel(self, launch: Launch) -> None:
         """Implements mgpuLaunchKernel, mgpuLaunchKernelCooperative, mgpuLaunchClusterKernel and
         mgpuLaunchKernelRT."""
-        # Nearly all launches take this path, which reads members in place of their properties.
-        if not (launch.symbol or launch.cooperative or launch._cluster):
-            x, y, z = launch._grid
-            bx, by, bz = launch._block
-            params, extra = launch.params, launch.extra
-            lib.mgpuLaunchKernel(
-                launch._function,
-                x,
-                y,
-                z,
-                bx,
-                by,
-                bz,
-                launch._shared,
-                launch.stream,
-                params,
-                extra,
-                0,
-            )
-            return
-        sizes, rest = (*launch.grid, *launch.block, launch.shared), (launch.params, launch.extra)
-        if launch.symbol:
-            lib.mgpuLaunchKernelRT(launch.function, *sizes, launch.stream, *rest, 0)
-        elif launch.cooperative:
-            lib.mgpuLaunchKernelCooperative(
-                launch.function,
-                *(*launch.grid, *(launch.cluster or (0, 0, 0)), *launch.block),
-                *(launch.shared, launch.stream, *rest),
-            )
-        elif launch.cluster:
-            lib.mgpuLaunchClusterKernel(
-                launch.function, *launch.cluster, *sizes, launch.stream, *rest, 0
-            )
+        _launch(launch._c)
 
     # ---- streams and events ----
 
@@ -206,12 +174,12 @@ class Runtime:
 
     def _loaded(self, module: int, image: Image) -> None:
         self._images[module] = image
-        if self.knows_kernels:
-            # The reader of image.kernels needs optional packages. Without these packages, only
-            # `_found` records the kernels' names.
-            with suppress(ModuleNotFoundError):
-                for name in image.kernels:
-                    self._alike[name].add(image)
+        _ = image.label  # while the image's memory exists
+        # The reader of image.kernels needs optional packages. Without these packages, only `_found`
+        # records the kernels' names.
+        with suppress(ModuleNotFoundError):
+            for name in image.kernels:
+                self._alike[name].add(image)
 
     def _lacks_image(self, kernel: LoadedKernel) -> None:
         """Prints once for each kernel that the kernel's arguments are unknown."""
@@ -228,7 +196,6 @@ class Runtime:
         if known is None or known.image is not image or known.name != name:
             if image is not None:
                 self._alike[name].add(image)
-                _ = image.label  # while the image's memory exists
             self._kernels[function] = LoadedKernel(function, name, image, self._alike[name])
 
 

@@ -24,6 +24,18 @@ _STRUCTS = "\n".join(
     if line.startswith(("struct mgpu_memref", "struct mgpu_elapsed"))
 )
 
+#: The arguments of all functions that launch. `clustered`: `cluster` contains sizes. `capture`:
+#: HIP's answer about a capture of the stream, as `ask_flags` returns it, or NOT_ASKED.
+_LAUNCH = """
+struct launch {
+    uintptr_t function; /* or a host symbol */
+    intptr_t grid[3], block[3], cluster[3];
+    uintptr_t stream, params, extra;
+    int32_t shared, capture;
+    _Bool clustered, cooperative, symbol;
+};
+"""
+
 
 def _plain(kind: str) -> str:
     """Returns the type that Python gets: text and memrefs keep their types, handles and other
@@ -44,11 +56,14 @@ class _Function:
         given = [(_plain(pair[1]), pair[2]) for pair in pairs if pair]
         self.params = ", ".join(f"{kind} {name}" for kind, name in given) or "void"
         self.names = ", ".join(name for _, name in given)
+        self.is_launch = self.name.startswith("mgpuLaunch")
 
     @property
     def row(self) -> str:
         """Returns the function's row of PLAIN_ABI in csrc/python/runtime.h."""
         rest = f"{self.name}, ({self.params}), ({self.names})"
+        if self.is_launch:
+            return f"LAUNCH({rest})"
         if self.result == "void":
             return f"VOID({rest})"
         members = {"struct mgpu_elapsed": ".error"}
@@ -64,11 +79,20 @@ class _Function:
 _DECLARATIONS = """
 #define LOST ...
 extern int lost, ends_program;
+#define NOT_ASKED ...
+extern uintptr_t query_capture;
 void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report, uintptr_t path,
                  uintptr_t image_name, uintptr_t event_flags);
 unsigned event_flags(void);
 uint64_t image_name(uintptr_t image, char *name, size_t size);
-void override(const char *name, _Bool on);
+void override(const char *name);
+void note(const char *name);
+void restore(const char *name);
+void know_module(int who, uintptr_t module, const char *content, size_t size);
+void know_function(int who, uintptr_t function, uintptr_t module, const char *name);
+int new_knower(void);
+void launch(struct launch given);
+struct launch copy_launch(uintptr_t given);
 void report(const char *call, int error);
 int lies_at(uintptr_t address, const char *content, size_t size);
 const char *hip_path(void);
@@ -84,17 +108,23 @@ void change_status(int status);
 def make_ffi() -> FFI:
     """Returns the cffi object that builds mgpu_rt._runtime."""
     functions = [_Function(function) for function in _abi.functions()]
-    callbacks = ["int on_end(void);", "int on_out_of_memory(int device, size_t size);"]
-    callbacks += [function.python for function in functions]
+    callbacks = [
+        "int on_end(void);",
+        "int on_out_of_memory(int device, size_t size);",
+        "int on_launch(uintptr_t given);",
+        "int on_loaded(uintptr_t module, uintptr_t image);",
+        "int on_found(uintptr_t function, uintptr_t module, const char *name);",
+        *(function.python for function in functions if not function.is_launch),
+    ]
     rows = " \\\n".join(function.row for function in functions)
     ffi = FFI()
-    ffi.cdef(_STRUCTS)
+    ffi.cdef(_STRUCTS + _LAUNCH)
     ffi.cdef('extern "Python" {\n' + "\n".join(callbacks) + "\n}")
     ffi.cdef("\n".join(f"{f.result} {f.name}({f.params});" for f in functions))
     ffi.cdef(_DECLARATIONS)
     head = "#include <stddef.h>\n#include <stdint.h>\n"
-    table = f"#define PLAIN_ABI(FN, VOID) \\\n{rows}\n"
-    ffi.set_source("mgpu_rt._runtime", f'{head}{_STRUCTS}\n{table}#include "runtime.h"\n')
+    table = f"#define PLAIN_ABI(FN, VOID, LAUNCH) \\\n{rows}\n"
+    ffi.set_source("mgpu_rt._runtime", f'{head}{_STRUCTS}{_LAUNCH}{table}#include "runtime.h"\n')
     return ffi
 
 

@@ -13,7 +13,7 @@ import ctypes
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from mgpu_rt._runtime import lib
 from mgpu_rt.runtime._base import Runtime
@@ -31,8 +31,6 @@ from mgpu_rt.runtime._objects import Image, Launch
 
 class PlainRuntime(Runtime):
     """The runtime with stock's behaviour: each call goes to HIP."""
-
-    knows_kernels: ClassVar[bool] = False
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(**settings)

@@ -12,11 +12,14 @@ import functools
 import sys
 import threading
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mgpu_rt._errors import HipError
 from mgpu_rt._runtime import lib
 from mgpu_rt.runtime import _library
+
+if TYPE_CHECKING:
+    from mgpu_rt.runtime._objects import Launch
 
 SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
 #: HIP's errors for an invalid handle or address.
@@ -196,10 +199,15 @@ class Hip:
         flags = lib.ask_flags(self._find_stream, self._stream_flags, stream)
         return flags if self._is_good(-min(0, flags)) else None
 
-    def stream_captures(self, stream: int) -> bool:
-        """Returns True if the stream is being captured. Work that is submitted to the stream then
-        becomes part of a graph instead of running."""
-        status = lib.ask_flags(0, self._stream_status, stream) if self._stream_status else 0
+    def captures(self, launch: Launch) -> bool:
+        """Returns True if the stream of a launch is being captured. Work that is submitted to the
+        stream then becomes part of a graph instead of running. From the first question on, each
+        launch of the program brings HIP's answer, because asking from Python takes longer."""
+        lib.query_capture = self._stream_status
+        status: int = launch._c.capture
+        if status == lib.NOT_ASKED:
+            ask, stream = self._stream_status, launch.stream
+            status = lib.ask_flags(0, ask, stream) if ask and stream else 0
         return status > 0 or (status < 0 and self._is_good(-status))
 
     def event_elapsed(self, start: int, stop: int) -> float:

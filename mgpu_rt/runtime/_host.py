@@ -30,7 +30,7 @@ class _State:
     """The active runtimes of this process."""
 
     runtime: Runtime | None = None  # that answers
-    overridden: ClassVar[list[str]] = []  # the functions that the class answers
+    replaced: ClassVar[list[str]] = []  # the functions that call the class
     inside: ClassVar[list[Runtime]] = []  # all in a `with`, the innermost last
     failed: Runtime | None = None  # the runtime that has raised `error`
     error: BaseException | None = None
@@ -74,19 +74,24 @@ def install(runtime: Runtime) -> None:
         answers = _adapters.answers(runtime, _fail)
         remove()
         _State.runtime = runtime
-        for name, answer in answers.items():
-            extern = ffi.def_extern(name=f"on_{name}", error=answer.lost, onerror=answer.handler)
-            extern(answer.method)
-            _State.overridden.append(name)
-            lib.override(name.encode(), True)
+        for answer in answers:
+            name = f"on_{answer.extern}"
+            ffi.def_extern(name=name, error=answer.lost, onerror=answer.handler)(answer.method)
+        for replace, names in (
+            (lib.note, _adapters.noted(runtime)),
+            (lib.override, _adapters.overridden(runtime)),
+        ):
+            for name in names:
+                _State.replaced.append(name)
+                replace(name.encode())
 
 
 def remove() -> None:
     """Restores the library's functions. A call that has already entered the runtime finishes in the
     runtime."""
     with _State.lock:
-        while _State.overridden:
-            lib.override(_State.overridden.pop().encode(), False)
+        while _State.replaced:
+            lib.restore(_State.replaced.pop().encode())
         _State.runtime = None
 
 

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -172,24 +172,28 @@ class MemRefDescriptor:
         return f"memref<{'x'.join(map(str, self.sizes))}>@{self.aligned:#x}"
 
 
-def _sizes_of(name: str) -> Any:
+def _sizes_of(name: str, check: Callable[[Launch, Any], None] | None = None) -> Any:
     """Returns a property of Launch whose setter checks the sizes. HIP itself truncates sizes to 32
-    bits. If a block size differs from the kernel's compiled block size, HIP uses the compiled
-    size."""
+    bits."""
 
     def change(launch: Launch, sizes: Any) -> None:
-        if sizes is not None or name != "_cluster":
-            sizes = tuple(map(operator.index, sizes))
-            if len(sizes) != 3 or not all(0 <= size < 1 << 32 for size in sizes):
-                raise ValueError(f"launch.{name[1:]} = {sizes}: give three sizes below 2**32")
-        if name == "_block" and sizes != launch.block:
-            launch._check_block(launch.function, sizes, f"launch.block = {sizes}")
-        setattr(launch, name, sizes)
+        sizes = tuple(map(operator.index, sizes))
+        if len(sizes) != 3 or not all(0 <= size < 1 << 32 for size in sizes):
+            raise ValueError(f"launch.{name} = {sizes}: give three sizes below 2**32")
+        if check:
+            check(launch, sizes)
+        setattr(launch._c, name, sizes)
 
-    return property(operator.attrgetter(name), change)
+    return property(lambda launch: tuple(getattr(launch._c, name)), change)
 
 
-@dataclass(slots=True, eq=False)
+def _member(name: str) -> Any:
+    """Returns a property of Launch that needs no check."""
+    return property(
+        operator.attrgetter(f"_c.{name}"), lambda launch, value: setattr(launch._c, name, value)
+    )
+
+
 class Launch:
     """A launch of a kernel. A method may change the launch before it passes the launch on.
 
@@ -202,63 +206,102 @@ class Launch:
     create a Launch. A Launch that a hook creates is also checked.
     """
 
-    runtime: Runtime
-    _function: int
-    _grid: Sizes
-    _block: Sizes
-    _shared: int
-    stream: int
-    params: int
-    extra: int = 0
-    _cluster: Sizes | None = None
-    cooperative: bool = False
-    symbol: bool = False
-    number: int = 0
-    _kept: Any = None
+    #: `_c` contains the arguments of the call, as C passes them. Python converts an argument when a
+    #: method reads it. `_kept` keeps arguments alive that Python has made.
+    __slots__ = ("_c", "_kept", "number", "runtime")
 
-    grid: ClassVar[Any] = _sizes_of("_grid")
-    block: ClassVar[Any] = _sizes_of("_block")
-    cluster: ClassVar[Any] = _sizes_of("_cluster")
+    def __init__(
+        self,
+        runtime: Runtime,
+        function: int,
+        grid: Sizes,
+        block: Sizes,
+        shared: int,
+        stream: int,
+        params: int,
+        extra: int = 0,
+        cluster: Sizes | None = None,
+        cooperative: bool = False,
+        symbol: bool = False,
+    ) -> None:
+        self.runtime, self.number, self._kept = runtime, 0, None
+        self._c = ffi.new("struct launch *")[0]
+        self._c.function, self.stream = function, stream
+        self._c.params, self._c.extra = params, extra
+        self._c.cooperative, self._c.symbol = cooperative, symbol
+        self.grid, self.cluster, self.shared = grid, cluster, shared
+        self.block = block
 
-    def __post_init__(self) -> None:
-        self.grid, self.block, self.cluster = self._grid, self._block, self._cluster
-        self.shared = self._shared
-        self._check_block(self._function, self._block, f"launch.block = {self._block}")
+    grid: ClassVar[Any] = _sizes_of("grid")
+    params: ClassVar[Any] = _member("params")
+    extra: ClassVar[Any] = _member("extra")
+    cooperative: ClassVar[Any] = _member("cooperative")
+    symbol: ClassVar[Any] = _member("symbol")
+
+    @property
+    def stream(self) -> int:
+        """Returns the stream's handle."""
+        stream: int = self._c.stream
+        return stream
+
+    @stream.setter
+    def stream(self, stream: int) -> None:
+        self._c.stream, self._c.capture = stream, lib.NOT_ASKED
 
     def _check_block(self, function: int, sizes: Sizes, change: str) -> None:
-        """Raises ValueError if the kernel was not compiled for blocks of these sizes."""
+        """Raises ValueError if the kernel was not compiled for blocks of these sizes. HIP would use
+        the compiled size."""
         kernel = self.runtime.kernel_of(function)
         known = kernel.description
         if known and (limit := known.limit_on(sizes)):
             raise ValueError(f"{change}: kernel {kernel.label} {limit}")
 
+    def _check_new_block(self, sizes: Sizes) -> None:
+        if sizes != self.block:
+            self._check_block(self.function, sizes, f"launch.block = {sizes}")
+
+    block: ClassVar[Any] = _sizes_of("block", _check_new_block)
+    _any_cluster: ClassVar[Any] = _sizes_of("cluster")
+
+    @property
+    def cluster(self) -> Sizes | None:
+        return self._any_cluster if self._c.clustered else None
+
+    @cluster.setter
+    def cluster(self, sizes: Sizes | None) -> None:
+        if sizes is not None:
+            self._any_cluster = sizes
+        self._c.clustered = sizes is not None
+
     @property
     def function(self) -> int:
         """Returns the kernel's handle."""
-        return self._function
+        function: int = self._c.function
+        return function
 
     @function.setter
     def function(self, function: int) -> None:
-        if function != self._function:
-            change = f"launch.function = {function:#x} with launch.block = {self._block}"
-            self._check_block(function, self._block, change)
-        self._function = function
+        if function != self._c.function:
+            change = f"launch.function = {function:#x} with launch.block = {self.block}"
+            self._check_block(function, self.block, change)
+        self._c.function = function
 
     @property
     def shared(self) -> int:
         """Returns the bytes of dynamic memory."""
-        return self._shared
+        shared: int = self._c.shared
+        return shared
 
     @shared.setter
     def shared(self, size: int) -> None:
         if not 0 <= operator.index(size) < 1 << 31:
             raise ValueError(f"launch.shared = {size!r}: give a number of bytes below 2**31")
-        self._shared = operator.index(size)
+        self._c.shared = operator.index(size)
 
     @property
     def kernel(self) -> LoadedKernel:
         """Returns the kernel, with its name and image if they are known."""
-        return self.runtime.kernel_of(self._function)
+        return self.runtime.kernel_of(self._c.function)
 
     @property
     def is_described(self) -> bool:
@@ -341,15 +384,6 @@ class Launch:
         if self.kernel.image is None and not given:
             given = "?"  # its module was loaded before the runtime
         return f"{self.kernel.label}<{_sizes(self.grid)}, {_sizes(self.block)}>({given})"
-
-
-class CalledLaunch(Launch):
-    """A launch that the program calls. Only HIP checks the sizes of the call."""
-
-    __slots__ = ()
-
-    def __post_init__(self) -> None:
-        pass
 
 
 def _sizes(sizes: Sizes) -> str:

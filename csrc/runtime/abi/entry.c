@@ -69,6 +69,8 @@ static void end_slow(const struct call *outer, const void *result) {
 
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     static __attribute__((noinline, cold)) result slow_##name params {                             \
+        if (override_passes(ABI_##name))                                                           \
+            return impl_##name args;                                                               \
         struct call call = {.function = ABI_##name, .site = call_site, __VA_ARGS__};               \
         result value = {0};                                                                        \
         if (begin_slow(&call)) {                                                                   \
@@ -87,6 +89,10 @@ static void end_slow(const struct call *outer, const void *result) {
     }
 #define MGPU_VOID(name, params, args, first, last, ...)                                            \
     static __attribute__((noinline, cold)) void slow_##name params {                               \
+        if (override_passes(ABI_##name)) {                                                         \
+            impl_##name args;                                                                      \
+            return;                                                                                \
+        }                                                                                          \
         struct call call = {.function = ABI_##name, __VA_ARGS__};                                  \
         if (begin_slow(&call)) {                                                                   \
             const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \

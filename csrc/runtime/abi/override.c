@@ -191,6 +191,11 @@ mgpu_rt_function override_find(enum abi_index function) {
     return override || !external || !caches_on() ? override : capture_calls[function];
 }
 
+bool override_passes(enum abi_index function) {
+    return load_acquire(&runtime_mode) == MODE_OVERRIDE &&
+           (override_inside || (!load_acquire(&awaited) && !load_acquire(&overrides[function])));
+}
+
 /* ---- begin and end ---- */
 
 void override_start(void) {

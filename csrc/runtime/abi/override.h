@@ -35,6 +35,10 @@ static inline mgpu_rt_function override_answer(enum abi_index function) {
                : NULL;
 }
 
+/* Returns true if overrides are the only reason for the slow entry, and no override answers this
+ * call. Nothing records such a call, so the implementation can answer at once. */
+bool override_passes(enum abi_index function);
+
 /* Returns true if any function has an override. Creates the runtime that MGPU_RT_RUNTIME names. */
 bool override_present(void);
 

@@ -13,7 +13,6 @@ import pytest
 from mgpu_rt._images.model import KernelDescription
 from mgpu_rt._lowering import lower
 from mgpu_rt.runtime import Image, Launch, Runtime
-from mgpu_rt.runtime._objects import CalledLaunch
 from tests.devices.gpu import CHIP
 from tests.python.runtime.hooked import hip, program, replay
 from tests.runtime.images import corpus
@@ -41,6 +40,18 @@ def launch_of(content: bytes) -> Launch:
     runtime._loaded(1, Image.at(int(ffi.cast("uintptr_t", kept))))
     runtime._found(2, 1, "fill")
     return Launch(runtime, 2, (1, 1, 1), (64, 1, 1), 0, 0, 0)
+
+
+def called(runtime: Runtime, function: int, block: tuple[int, int, int]) -> Launch:
+    """Returns a launch that the program calls."""
+    from mgpu_rt._runtime import ffi
+    from mgpu_rt.runtime import _adapters
+
+    taken: list[Launch] = []
+    runtime.launch_kernel = taken.append  # type: ignore[method-assign]
+    given = ffi.new("struct launch *", {"function": function, "grid": (1, 1, 1), "block": block})
+    _adapters._launch(runtime)(int(ffi.cast("uintptr_t", given)))
+    return taken[0]
 
 
 @functools.cache
@@ -84,7 +95,7 @@ def test_a_hook_cannot_launch_a_kernel_that_was_compiled_for_another_size() -> N
     changes or creates it."""
     known = launch_of(lower.code_object(EXACT, corpus.AMD)).runtime
     other, fill = 3, 2
-    launch = CalledLaunch(known, other, (1, 1, 1), (8, 8, 1), 0, 0, 0)
+    launch = called(known, other, (8, 8, 1))
     words = r"launch.function = 0x2 with launch.block = \(8, 8, 1\): kernel fill was.*"
     with pytest.raises(ValueError, match=words + ONLY):
         launch.function = fill
@@ -92,7 +103,7 @@ def test_a_hook_cannot_launch_a_kernel_that_was_compiled_for_another_size() -> N
     launch.block = (64, 1, 1)
     launch.function = fill
     assert launch.kernel.name == "fill"
-    asked = CalledLaunch(known, fill, (1, 1, 1), (8, 8, 1), 0, 0, 0)
+    asked = called(known, fill, (8, 8, 1))
     asked.function = fill
     assert asked.block == (8, 8, 1)
 
@@ -106,7 +117,7 @@ def test_a_launch_that_a_hook_makes_is_checked_too() -> None:
         Launch(*known[:2], (1 << 32, 1, 1), launch.block, 0, 0, 0)
     with pytest.raises(ValueError, match=r"launch.shared = -1: give a number of bytes"):
         Launch(*known, launch.block, -1, 0, 0)
-    assert CalledLaunch(*known, (8, 8, 1), 0, 0, 0).block == (8, 8, 1)  # HIP judges the program's
+    assert called(*known[:2], (8, 8, 1)).block == (8, 8, 1)  # HIP judges the program's
 
 
 def test_cubins_say_it_too() -> None:

@@ -7,13 +7,12 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from bench import PROGRAMS
 from mgpu_rt.hooks import LaunchHook
+from mgpu_rt.runtime import Launch, Runtime
 from tests.python.runtime.hooked import hip, program
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command
@@ -127,18 +126,22 @@ def test_a_hook_that_saw_no_launch_says_why(words: tuple[object, ...], why: str)
     assert done.stderr == f"mgpu_rt: the hook has looked at no launch: {why}\n"
 
 
+def launch_on(runtime: Runtime) -> Launch:
+    return Launch(runtime, 1, (1, 1, 1), (1, 1, 1), 0, 0, 0)
+
+
 def test_a_launch_keeps_its_number_while_others_are_counted() -> None:
     """Another thread launches the kernel before the hook has looked up the kernel."""
     seen = []
 
     class Looks(LaunchHook):
-        def on_launch(self, launch: Any) -> None:
+        def on_launch(self, launch: Launch) -> None:
             if launch.number < 3:
-                self.launch_kernel(SimpleNamespace(stream=0, kernel=launch.kernel))
+                self.launch_kernel(launch_on(self))
             seen.append(launch.number)
 
-    kernel = SimpleNamespace(handle=1, names=("kernel",))
-    Looks().launch_kernel(SimpleNamespace(stream=0, kernel=kernel))
+    hook = Looks()
+    hook.launch_kernel(launch_on(hook))
     assert seen == [3, 2, 1]
 
 
@@ -154,21 +157,21 @@ def test_a_hook_compares_a_kernels_name_once(monkeypatch: pytest.MonkeyPatch) ->
     class Looks(LaunchHook):
         kernel = "f"
 
-        def on_launch(self, launch: Any) -> None:
-            seen.append((launch.kernel.names[0], launch.number))
+        def on_launch(self, launch: Launch) -> None:
+            seen.append((launch.kernel.name, launch.number))
 
-        def launch_natively(self, launch: Any) -> None:
-            seen.append((launch.kernel.names[0], 0))
+        def launch_natively(self, launch: Launch) -> None:
+            seen.append((launch.kernel.name, 0))
 
     monkeypatch.setattr("mgpu_rt.hooks.fnmatch.fnmatchcase", compare)
     monkeypatch.setattr("mgpu_rt.runtime._base.Runtime.launch_kernel", Looks.launch_natively)
     hook = Looks()
-    first, second = (SimpleNamespace(handle=1, names=(name,)) for name in ("first", "second"))
-    for kernel in (first, first, second, first):
-        hook.launch_kernel(SimpleNamespace(stream=0, kernel=kernel))
+    for name in ("first", "first", "second", "first"):
+        hook._found(1, 1, name)
+        hook.launch_kernel(launch_on(hook))
     assert compared == ["first", "second", "first"]
     hook.kernel = "s"
-    hook.launch_kernel(SimpleNamespace(stream=0, kernel=first))
+    hook.launch_kernel(launch_on(hook))
     assert compared[3:] == ["first"]
     assert seen == [("first", 1), ("first", 2), ("second", 0), ("first", 3), ("first", 0)]
 

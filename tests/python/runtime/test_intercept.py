@@ -293,7 +293,7 @@ from mgpu_rt.runtime import Image, Runtime
 runtime = Runtime()
 print(runtime.stream_create(), runtime.mem_alloc(64, 0, False), Image(b"x" * 64).label)
 print(runtime.module_get_function(0, "k"), runtime.stream_destroy(1), lib.report(b"hipInit", 1))
-lib.override(b"mgpuStreamCreate", True)
+lib.override(b"mgpuStreamCreate")
 """
 
 

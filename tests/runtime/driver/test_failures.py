@@ -194,7 +194,7 @@ INVALID = "hipErrorInvalidValue"
 
 
 def failed(mgpu: Mgpu) -> dict[tuple[str, str], int]:
-    return {(row["function"], row["error"]): row["calls"] for row in mgpu.stats()["failed"]}
+    return {(row["function"], row["error"]): row["calls"] for row in mgpu.stats()["failed"] or ()}
 
 
 @in_child(**COUNTED)

@@ -77,19 +77,16 @@ static void in_child(void) {
     registrations_forked();
     neighbours_forked();
     start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    if (installing)
+    if (installing || (started && stats_wanted()))
         recorder_leave();
+    else if (started)
+        stats_reset();
     installing = false;
     if (started) {
         runtime_forked = true;
         manager_forked();
-    }
-    if (started)
         fetch_or_release(&runtime_mode, MODE_FORKED);
-    if (started && stats_wanted())
-        recorder_leave();
-    else if (started)
-        stats_reset();
+    }
     pthread_mutex_unlock(&tables_lock);
 }
 

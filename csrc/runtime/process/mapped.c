@@ -38,15 +38,7 @@ void *mapped_library(const char *prefix, char *path, size_t size) {
     return mapped_find(prefix, "", path, size) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
-/* Returns the object's dynamic section; NULL if the object has none. */
-static const ElfW(Dyn) * dynamic_section(const struct dl_phdr_info *info) {
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    return NULL;
-}
-
-/* ---- imports ---- */
+/* ---- the dynamic section ---- */
 
 struct dynamic {
     const ElfW(Sym) * symbols;
@@ -54,6 +46,8 @@ struct dynamic {
     const uint32_t *gnu_hash, *hash;
     bool filters; /* this object only stands for another library, in which the loader finds the
                    * symbols */
+    bool text_relocations; /* the loader writes to segments that the file marks as read-only */
+    bool never_unloaded;
 };
 
 /* Returns the address of a table. The loader has replaced the offset of each table by an address,
@@ -63,10 +57,14 @@ static const void *table_at(const struct dl_phdr_info *info, ElfW(Addr) value) {
 }
 
 static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
-    struct dynamic dynamic = {NULL, NULL, NULL, NULL, false};
-    const ElfW(Dyn) *entry = dynamic_section(info);
+    struct dynamic dynamic = {.symbols = NULL};
+    const ElfW(Dyn) *entry = NULL;
+    for (int i = 0; i < info->dlpi_phnum && !entry; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            entry = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
     for (; entry && entry->d_tag != DT_NULL; entry++) {
         const void *table = table_at(info, entry->d_un.d_ptr);
+        const ElfW(Xword) flags = entry->d_un.d_val;
         if (entry->d_tag == DT_SYMTAB)
             dynamic.symbols = table;
         else if (entry->d_tag == DT_STRTAB)
@@ -75,11 +73,15 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
             dynamic.gnu_hash = table;
         else if (entry->d_tag == DT_HASH)
             dynamic.hash = table;
-        else if (entry->d_tag == DT_FILTER)
-            dynamic.filters = true;
+        dynamic.filters |= entry->d_tag == DT_FILTER;
+        dynamic.text_relocations |=
+            entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && (flags & DF_TEXTREL));
+        dynamic.never_unloaded |= entry->d_tag == DT_FLAGS_1 && (flags & DF_1_NODELETE);
     }
     return dynamic;
 }
+
+/* ---- imports ---- */
 
 /* Returns the index of the first symbol in GNU's hash table. Only symbols with lower indexes may be
  * imported, because GNU's hash table contains no imported symbols. */
@@ -218,25 +220,6 @@ static bool holds(const struct dl_phdr_info *info, const ElfW(Phdr) * segment,
            range->size <= segment->p_filesz - offset;
 }
 
-/* The flags of the dynamic section that decide whether an object's bytes are constant. */
-struct promises {
-    bool text_relocations; /* the loader writes to segments that the file marks as read-only */
-    bool never_unloaded;
-};
-
-static struct promises promises_of(const struct dl_phdr_info *info) {
-    struct promises promises = {false, false};
-    const ElfW(Dyn) *entry = dynamic_section(info);
-    for (; entry && entry->d_tag != DT_NULL; entry++) {
-        if (entry->d_tag == DT_TEXTREL ||
-            (entry->d_tag == DT_FLAGS && (entry->d_un.d_val & DF_TEXTREL)))
-            promises.text_relocations = true;
-        if (entry->d_tag == DT_FLAGS_1 && (entry->d_un.d_val & DF_1_NODELETE))
-            promises.never_unloaded = true;
-    }
-    return promises;
-}
-
 /* Returns 0 if this object does not contain the bytes. Returns 1 if there is a proof that the bytes
  * never change and are never unmapped, and -1 if there is no such proof. */
 static int promise(struct dl_phdr_info *info, size_t info_size, void *data) {
@@ -246,11 +229,11 @@ static int promise(struct dl_phdr_info *info, size_t info_size, void *data) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         if (!holds(info, segment, range))
             continue;
-        const struct promises promises = promises_of(info);
+        const struct dynamic dynamic = dynamic_of(info);
         const bool program = (uintptr_t)info->dlpi_phdr == getauxval(AT_PHDR);
         return PROOF(nobody_writes_there, !(segment->p_flags & PF_W)) &&
-                       PROOF(loader_wrote_nothing_there, !promises.text_relocations) &&
-                       PROOF(object_is_never_unloaded, program || promises.never_unloaded)
+                       PROOF(loader_wrote_nothing_there, !dynamic.text_relocations) &&
+                       PROOF(object_is_never_unloaded, program || dynamic.never_unloaded)
                    ? 1
                    : -1;
     }

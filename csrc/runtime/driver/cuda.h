@@ -13,9 +13,6 @@ struct cuda_functions {
 /* Each pointer is NULL unless the library that serves as HIP is csrc/cuhip. */
 extern struct cuda_functions cuda;
 
-/* Looks up the functions of cuda.def in a library that may serve as HIP. */
-void cuda_resolve(struct cuda_functions *functions, void *library);
-
 static inline bool cuda_present(void) {
     return cuda.jit_level != NULL;
 }

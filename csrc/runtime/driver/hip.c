@@ -10,6 +10,7 @@ int hip_device_count = 1;
 bool hip_no_device;
 int hip_version;
 struct hip_functions hip_untimed;
+struct cuda_functions cuda;
 
 /* ---- before a library is there, or without a device ---- */
 

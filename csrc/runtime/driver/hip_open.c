@@ -66,6 +66,12 @@ static const char *resolve(struct hip_functions *functions, void *library) {
     return functions->GetErrorName ? NULL : "hipGetErrorName";
 }
 
+static void resolve_cuda(struct cuda_functions *functions, void *library) {
+#define CUDA_FN(result, name, params)                                                              \
+    *(void **)&functions->name = dlsym(library, "mgpu_cuhip_" #name);
+#include "driver/cuda.def"
+}
+
 /* HIP depends on ROCr, so the search from HIP's handle also finds ROCr's function. */
 static void resolve_witness(struct witness_functions *functions, void *library) {
     *(void **)&functions->set_tracer = dlsym(library, "hipRegisterTracerCallback");
@@ -98,7 +104,7 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
     }
     if (attempts->own)
         symbols_open_compiler(handle);
-    cuda_resolve(&library->cuda, handle);
+    resolve_cuda(&library->cuda, handle);
     resolve_witness(&library->witness, handle);
     library->handle = handle;
     read_path(library, handle, name);

@@ -5,6 +5,7 @@
 #include "abi/override.h"
 #include "atomics.h"
 #include "driver/report.h"
+#include "graphs/build.h"
 #include "likely.h"
 #include "mgpu.h"
 #include "process/options.h"
@@ -76,7 +77,8 @@ static void end_slow(const struct call *outer, const void *result) {
         if (begin_slow(&call)) {                                                                   \
             const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
             call_assume();                                                                         \
-            value = taken ? taken args : impl_##name args;                                         \
+            if (taken != (ABI_TYPE(name))graph_no_answer)                                          \
+                value = taken ? taken args : impl_##name args;                                     \
         }                                                                                          \
         end_slow(&call, &value);                                                                   \
         return value;                                                                              \
@@ -97,10 +99,10 @@ static void end_slow(const struct call *outer, const void *result) {
         if (begin_slow(&call)) {                                                                   \
             const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
             call_assume();                                                                         \
-            if (taken)                                                                             \
-                taken args;                                                                        \
-            else                                                                                   \
+            if (!taken)                                                                            \
                 impl_##name args;                                                                  \
+            else if (taken != (ABI_TYPE(name))graph_no_answer)                                     \
+                taken args;                                                                        \
         }                                                                                          \
         end_slow(&call, NULL);                                                                     \
     }                                                                                              \

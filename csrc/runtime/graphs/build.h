@@ -85,7 +85,9 @@ uint64_t graph_memory_number(void *address);
 
 /* Returns the function that answers a call while the calling thread builds a graph. The returned
  * function adds a node, does nothing, or marks the graph as failed. Returns NULL if the usual
- * implementation answers the call. */
+ * implementation answers the call. Returns graph_no_answer, which must not be called, if the call
+ * cannot be in a graph: the graph has then failed, and the call returns zero. */
 mgpu_rt_function graph_call(enum abi_index function);
+void graph_no_answer(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include "proof.h"
 #include "shared/thread.h"
 #include "streams/streams.h"
+#include "telemetry/counters.h"
 
 #include <stdlib.h>
 
@@ -312,27 +313,7 @@ static void built_set_device(int32_t device) {
         impl_mgpuSetDefaultDevice(device);
 }
 
-/* ---- what cannot be in a graph ---- */
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#define MGPU_FN(result, name, params, args, first, last, ...)                                      \
-    static result refused_##name params {                                                          \
-        result nothing = {0};                                                                      \
-        graph_fail(#name " cannot be in a graph");                                                 \
-        return nothing;                                                                            \
-    }
-#define MGPU_VOID(name, params, args, first, last, ...)                                            \
-    static void refused_##name params {                                                            \
-        graph_fail(#name " cannot be in a graph");                                                 \
-    }
-#include "../../abi.def"
-#pragma GCC diagnostic pop
-
-static const mgpu_rt_function refused[ABI_COUNT] = {
-#define MGPU_FN(result, name, params, args, first, last, ...) (mgpu_rt_function) refused_##name,
-#include "../../abi.def"
-};
+/* ---- all calls ---- */
 
 static const mgpu_rt_function built[ABI_COUNT] = {
     [ABI_mgpuStreamSynchronize] = (mgpu_rt_function)built_synchronize,
@@ -370,9 +351,13 @@ static bool is_hosts_alone(enum abi_index function) {
     }
 }
 
+void graph_no_answer(void) {}
+
 mgpu_rt_function graph_call(enum abi_index function) {
     if (is_hosts_alone(function))
         return NULL;
-    return built[function] ? built[function]
-                           : PROOF_VALUE(call_is_no_part_of_a_graph, refused[function], NULL);
+    const bool is_refused = PROOF_VALUE(call_is_no_part_of_a_graph, !built[function], false);
+    if (is_refused)
+        graph_fail("%s cannot be in a graph", abi_names[function]);
+    return is_refused ? graph_no_answer : built[function];
 }

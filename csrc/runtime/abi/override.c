@@ -93,14 +93,14 @@ static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
  * need the GIL. A module that Python imports for the override may call mgpu* functions. Returns
  * false if the thread has too little stack for Python, and so bypasses the runtime. */
 static bool host(void) {
-    void *const gil = python_let_go();
+    void *const gil = python_get()->let_go();
     bool created = true;
     pthread_mutex_lock(&host_lock);
-    python_take_back(gil);
+    python_get()->take_back(gil);
     if (load_acquire(&awaited)) {
         begun = true;
         override_inside = true;
-        created = python_create(options.runtime);
+        created = python_get()->create(options.runtime);
         override_inside = false;
         if (created)
             store_release(&awaited, 0);

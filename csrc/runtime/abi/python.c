@@ -1,6 +1,5 @@
 /* Opens libmgpu_rt_python.so, which lies beside this library. */
 #include "abi/python.h"
-#include "abi/python_plugin.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
 #include "process/interpreter.h"
@@ -41,20 +40,8 @@ static void open_python(void) {
     plugin = entry(&host);
 }
 
-static const struct python_plugin *python_get(void) {
+const struct python_plugin *python_get(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, open_python);
     return plugin;
-}
-
-void *python_let_go(void) {
-    return python_get()->let_go();
-}
-
-void python_take_back(void *gil) {
-    python_get()->take_back(gil);
-}
-
-bool python_create(const char *wanted) {
-    return python_get()->create(wanted);
 }

@@ -97,32 +97,20 @@ struct image image_describe(const void *data) {
 }
 
 const char *image_kind_text(const struct image *image) {
-    switch (image->kind) {
-    case IMAGE_ELF:
-        switch (image->machine) {
-        case MACHINE_AMDGPU:
-            return "an AMDGPU code object";
-        case MACHINE_CUDA:
-            return "an NVIDIA cubin";
-        default:
-            return "an ELF for another machine";
-        }
-    case IMAGE_BUNDLE:
-        return "a clang offload bundle";
-    case IMAGE_COMPRESSED:
-        return "a compressed offload bundle";
-    case IMAGE_FATBIN:
-        return "an NVIDIA fatbin";
-    case IMAGE_PTX:
-        return "PTX, NVIDIA's assembly, not binary code";
-    case IMAGE_TEXT:
-        return "text (assembly or PTX), not binary code";
-    case IMAGE_BITCODE:
-        return "LLVM bitcode, not binary code";
-    case IMAGE_UNKNOWN:
-        break;
-    }
-    return "neither a code object nor an offload bundle";
+    static const char *const texts[] = {[IMAGE_UNKNOWN] =
+                                            "neither a code object nor an offload bundle",
+                                        [IMAGE_ELF] = "an ELF for another machine",
+                                        [IMAGE_BUNDLE] = "a clang offload bundle",
+                                        [IMAGE_COMPRESSED] = "a compressed offload bundle",
+                                        [IMAGE_FATBIN] = "an NVIDIA fatbin",
+                                        [IMAGE_PTX] = "PTX, NVIDIA's assembly, not binary code",
+                                        [IMAGE_TEXT] = "text (assembly or PTX), not binary code",
+                                        [IMAGE_BITCODE] = "LLVM bitcode, not binary code"};
+    if (image->kind == IMAGE_ELF && image->machine == MACHINE_AMDGPU)
+        return "an AMDGPU code object";
+    if (image->kind == IMAGE_ELF && image->machine == MACHINE_CUDA)
+        return "an NVIDIA cubin";
+    return texts[image->kind];
 }
 
 /* ---- whether an image lies at an address ----

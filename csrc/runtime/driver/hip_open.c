@@ -139,9 +139,17 @@ static bool try_folder(struct hip_library *library, const char *folder, const ch
 
 /* rocMLIR opens HIP in a namespace of its own (dlmopen), and shares it by this function. The walk
  * through the mapped libraries does not see a HIP in another namespace. */
+static void *sharing_function(void) {
+    return dlsym(RTLD_DEFAULT, "mlirRocmSystemDetectGetHipHandle");
+}
+
+bool hip_is_shared(void) {
+    return sharing_function() != NULL;
+}
+
 static void *shared_by_rocmlir(void) {
     void *(*share)(void);
-    *(void **)&share = dlsym(RTLD_DEFAULT, "mlirRocmSystemDetectGetHipHandle");
+    *(void **)&share = sharing_function();
     return share ? share() : NULL;
 }
 

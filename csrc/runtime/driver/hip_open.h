@@ -13,6 +13,10 @@
  * may call hip_open at once, because hip_open writes only to *library. */
 bool hip_open(struct hip_library *library, const char *wanted, bool silent);
 
+/* Returns true if another library may share its HIP. hip_open then calls a function of that
+ * library, so the constructors of all libraries must have run. */
+bool hip_is_shared(void);
+
 /* The stand-ins for HIP functions that a library lacks: each stand-in returns hipErrorNotSupported.
  */
 extern const struct hip_functions hip_missing;

@@ -142,9 +142,13 @@ SHARING = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
+static int is_ready;
+__attribute__((constructor)) static void begin(void) { is_ready = 1; }
 void *mlirRocmSystemDetectGetHipHandle(void) {
     static void *handle;
     const char *path = getenv("SHARED");
+    if (!is_ready)
+        abort();
     if (!handle && path)
         handle = dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
     return handle;

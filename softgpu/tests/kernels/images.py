@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench import ROOT
-from mgpu_rt._files import write_whole
 from mgpu_rt._lowering import lower
 from softgpu.tests.kernels.program import Module
+from tests.support.folders import write_whole
 
 TEXTS = ROOT / "build" / "kernels"
 

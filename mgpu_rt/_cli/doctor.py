@@ -194,35 +194,13 @@ def _ending(result: subprocess.CompletedProcess[str]) -> str:
 
 
 def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
-    """Explains why a program loads the HIP library `hip`, and names the other installed HIP
-    libraries."""
-    found = _hip_search.find(base)
-    others = [f"{other.path} ({other.origin})" for other in found if not _same(other.path, hip)]
-    beside = f"; there is also {', '.join(others)}" if others else ""
+    """Explains why a program loads the HIP library `hip`, and names the others."""
     if device == "cuda":
         return "which is mgpu_rt's own, over NVIDIA's driver"
-    if base.get("MGPU_RT_HIP"):
-        return f"as MGPU_RT_HIP says{beside}"
-    origin = next((other.origin for other in found if _same(other.path, hip)), "")
-    if origin == "ROCM_PATH":
-        return f"as {origin} says{beside}"
-    fit = "that the software GPU can run" if device == "softgpu" else "that can be opened"
-    newest = f"the newest {fit}, " if others else ""
-    return f"{newest}found by {origin}{beside}"
-
-
-def _same(left: str, right: str) -> bool:
-    return os.path.realpath(left) == os.path.realpath(right)
-
-
-def _seam(checklist: Checklist) -> None:
-    """Checks that the installation has a library that emulates AMD's driver for this release of
-    HIP."""
-    folder = preload.softgpu.driver().parent
-    names = [name for name in _hip_search.seams(checklist.hip) if (folder / name).exists()]
-    checklist.add(
-        "driver", OK if names else FAILURE, f"emulated by {names[-1]}" if names else "none"
-    )
+    origins = {os.path.realpath(one.path): one.origin for one in _hip_search.find(base)}
+    mine = origins.pop(os.path.realpath(hip), "")
+    mine = "as MGPU_RT_HIP says" if base.get("MGPU_RT_HIP") else f"found by {mine}"
+    return mine + (f"; there is also {', '.join(origins)}" if origins else "")
 
 
 def _hip(
@@ -243,8 +221,6 @@ def _hip(
     checklist.add(
         "HIP", OK, f"{checklist.hip}{release}, {_why(checklist.hip, checklist.device, base)}"
     )
-    if checklist.device == "softgpu":
-        _seam(checklist)
     asked = hip_devices.ask(checklist.hip, environment)
     checklist.devices, error = [each["name"] for each in asked["devices"]], asked["error"]
     if checklist.devices:

@@ -7,17 +7,24 @@ import errno
 import itertools
 import os
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mgpu_rt._cli.errors import CommandError
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 def read(path: str, way_out: str) -> bytes:
     """Reads a file that must not be empty; - means stdin. Raises CommandError."""
     try:
-        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        if path == "-":
+            content = sys.stdin.buffer.read()
+        else:
+            with open(path, "rb") as file:
+                content = file.read()
     except OSError as error:
         raise unreadable(path, error, way_out) from None
     if not content.strip():
@@ -42,10 +49,11 @@ def write(path: str | Path, content: bytes) -> None:
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
         else:
-            Path(path).write_bytes(content)
+            with open(path, "wb") as file:
+                file.write(content)
     except OSError as error:
-        if path != "-" and Path(path).is_file() and not Path(path).is_symlink():
-            Path(path).unlink()
+        if path != "-" and os.path.isfile(path) and not os.path.islink(path):
+            os.unlink(path)
         raise unwritable("stdout" if path == "-" else path, error) from None
 
 

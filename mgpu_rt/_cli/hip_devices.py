@@ -4,11 +4,12 @@ crash."""
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping
 from typing import Any
 
 from mgpu_rt import _hip_search
+from mgpu_rt._cli import child
+from mgpu_rt._cli.errors import CommandError
 
 TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
 
@@ -17,18 +18,13 @@ def ask(hip: str, environment: Mapping[str, str]) -> dict[str, Any]:
     """Returns the facts that `mgpu-rt-probe --json HIP` prints in the environment of a program:
     version, driver, devices, pages. `error` says why there are no devices; "": HIP has none."""
     unwanted = ("LD_PRELOAD", "MGPU_RT_STATS", "MGPU_RT_TRACE")
-    child = {name: value for name, value in environment.items() if name not in unwanted}
-    command = [_hip_search.probe(), "--json", hip]
-    pipes = {"stdin": subprocess.DEVNULL, "capture_output": True}
-    why = ""
+    clean = {name: value for name, value in environment.items() if name not in unwanted}
+    known = {"version": 0, "devices": []}
     try:
-        done = subprocess.run(command, env=child, timeout=TIMEOUT, **pipes)
-        return {"version": 0, "devices": [], **json.loads(done.stdout.splitlines()[-1])}
-    except OSError as error:
-        why = f"no process could be started: {error.strerror}"
-    except subprocess.TimeoutExpired:
-        why = f"it did not answer in {TIMEOUT:.0f} s: see dmesg"
+        command = [_hip_search.probe(), "--json", hip]
+        ended = child.run(command, clean, limit=TIMEOUT, **child.PIPES)
+        return {**known, **json.loads(ended.stdout.splitlines()[-1])}
+    except CommandError as error:
+        return {**known, "error": error.message}
     except (ValueError, IndexError):
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        why = (said or [f"a process that asked it ended with {done.returncode}"])[-1]
-    return {"version": 0, "devices": [], "error": why}
+        return {**known, "error": (ended.stderr.strip().splitlines() or [ended.how])[-1]}

@@ -1,4 +1,4 @@
-"""Selects the Python runtime and the hooks that `mgpu-rt run` inserts into a program's calls."""
+"""Selects the hooks and runtimes in Python that `mgpu-rt run` inserts into a program's calls."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from mgpu_rt._cli.errors import CommandError
 
-#: The variable in which `mgpu-rt run` stores its options --hook and --runtime. Messages about the
-#: runtime name these options.
+#: The variable in which `mgpu-rt run` stores its option --hook. Messages about the runtime name
+#: this option.
 GIVEN = "MGPU_RT_RUN_OPTIONS"
 
 #: For each hook: its class, and the setting that NAME=VALUE changes (mgpu_rt/hooks.py).
@@ -22,11 +22,9 @@ HOOKS: dict[str, tuple[str, str | None]] = {
 }
 
 
-def environment(
-    runtime: str | None, hooks: tuple[str, ...], kernel: str | None, nth: int | None
-) -> dict[str, str]:
-    """Returns the variables that select the runtime and the hooks. `hooks` are names of hooks, or
-    classes as MODULE:CLASS.
+def environment(hooks: tuple[str, ...], kernel: str | None, nth: int | None) -> dict[str, str]:
+    """Returns the variables that select the hooks, which are names of hooks, or classes as
+    MODULE:CLASS.
 
     Raises CommandError for an unknown hook, and for --kernel or --nth without a hook."""
     names, settings = [], {}
@@ -51,14 +49,10 @@ def environment(
             raise CommandError(f"--{name} is for hooks: add --hook NAME")
         if given is not None:
             settings[name] = str(given)
-    name, _, words = (runtime or "").partition("?")
-    if name:
-        names.append(name)
-    own.append(words)
     if not names:
         return {}
-    given = [*(f"--hook {hook}" for hook in hooks), *([f"--runtime {runtime}"] if runtime else [])]
-    return {"MGPU_RT_RUNTIME": variable(names, settings, *own), GIVEN: " ".join(given)}
+    given = " ".join(f"--hook {hook}" for hook in hooks)
+    return {"MGPU_RT_RUNTIME": variable(names, settings, *own), GIVEN: given}
 
 
 def variable(names: Sequence[str], settings: Mapping[str, object], *words: str) -> str:

@@ -116,14 +116,8 @@ def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
             callback=_text,
             metavar="NAME[=VALUE]",
             help="Observe the calls with a hook in Python: trace, time, nan[=f32], "
-            "faults=mgpuMemAlloc:3, record[=FOLDER], or a MODULE:CLASS of your own. May be "
-            "repeated.",
-        ),
-        click.option(
-            "--runtime",
-            metavar="MODULE:CLASS",
-            callback=_text,
-            help="A runtime of your own, in Python, that answers the calls.",
+            "faults=mgpuMemAlloc:3, record[=FOLDER], or a hook or runtime of your own, as "
+            "MODULE:CLASS. May be repeated; each calls the next.",
         ),
     ):
         command = option(command)

@@ -81,7 +81,6 @@ def run(
     lazy: bool,
     fail_on_error: bool,
     record: str | None,
-    runtime: str | None,
     hooks: tuple[str, ...],
     kernel: str | None,
     nth: int | None,
@@ -123,7 +122,7 @@ def run(
         executable.check(program, as_shell=True)
         record = files.claim(record)
         hooks, nth = (*hooks, f"record={record}"), 1 if nth is None else nth
-    environment |= overrides.environment(runtime, hooks, kernel, nth)
+    environment |= overrides.environment(hooks, kernel, nth)
     reason = executable.obstacle(executable.find(program))
     if reason and fail_on_error:
         raise CommandError(
@@ -139,7 +138,7 @@ def run(
             "program: mgpu-rt's options stand before it",
             err=True,
         )
-    if stats or fail_on_error or runtime or hooks:
+    if stats or fail_on_error or hooks:
         environment |= preload.shown_of_this_process()
     executable.execute(program, list(arguments), environment)
 

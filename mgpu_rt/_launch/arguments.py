@@ -4,6 +4,7 @@ arrays."""
 from __future__ import annotations
 
 import ctypes
+import operator
 import struct
 import sys
 from collections.abc import Iterator, Sequence
@@ -43,6 +44,18 @@ def parameters_of(kernel: KernelDescription) -> tuple[Argument, ...] | None:
     if kernel.argument_bytes is None:
         return None
     return tuple(a for a in kernel.arguments if not (a.kind or "").startswith("hidden_"))
+
+
+def three(what: str, sizes: int | Sequence[int]) -> tuple[int, int, int]:
+    """Returns one to three sizes of a grid or block as a triple. Raises ValueError."""
+    given = sizes if isinstance(sizes, Sequence) else (sizes,)
+    try:
+        x, y, z, *more = [*map(operator.index, given), 1, 1][: max(3, len(given))]
+    except (TypeError, ValueError):
+        x, y, z, more = 0, 0, 0, []
+    if more or not all(0 < size < 1 << 32 for size in (x, y, z)):
+        raise ValueError(f"the {what} is {sizes!r}, but must be one to three sizes from 1 up")
+    return x, y, z
 
 
 def _is_scalar(value: Any) -> bool:

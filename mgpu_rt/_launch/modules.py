@@ -11,11 +11,10 @@ from typing import Any
 
 from mgpu_rt._images import find, kernel_names, requirements
 from mgpu_rt._images.model import ImageDescription, KernelDescription
-from mgpu_rt._launch.arguments import Passed, parameters_of
+from mgpu_rt._launch.arguments import Passed, parameters_of, three
 from mgpu_rt._launch.streams import handle_of
 from mgpu_rt._library import RuntimeLibrary, load
 
-_MOST = (1 << 32) - 1  # the most of a grid or a block, in one direction
 _MOST_SHARED = (1 << 31) - 1
 
 Sizes = int | Sequence[int]
@@ -242,23 +241,10 @@ class Kernel:
         library.check(f"kernel '{self.name}' failed")
 
     def _sizes(self, grid: Sizes, block: Sizes) -> tuple[int, ...]:
-        blocks, threads = self._three("grid", grid), self._three("block", block)
+        try:
+            blocks, threads = three("grid", grid), three("block", block)
+        except ValueError as error:
+            raise ValueError(f"kernel '{self.name}': {error}") from None
         if self._description and (limit := self._description.limit_on(threads)):
             raise ValueError(f"the block is {block}: kernel '{self.name}' {limit}")
         return *blocks, *threads
-
-    def _three(self, what: str, sizes: Sizes) -> tuple[int, int, int]:
-        """Returns one to three sizes as a triple."""
-        try:
-            listed = [
-                operator.index(s) for s in (sizes if isinstance(sizes, Sequence) else (sizes,))
-            ]
-        except TypeError:
-            listed = []
-        if not 1 <= len(listed) <= 3 or not all(1 <= size <= _MOST for size in listed):
-            raise ValueError(
-                f"kernel '{self.name}': the {what} is {sizes!r}, but must be one to three sizes "
-                f"from 1 up"
-            )
-        x, y, z = [*listed, 1, 1][:3]
-        return x, y, z

@@ -5,7 +5,7 @@
             print(launch)
             super().launch_kernel(launch)
 
-Three ways install the runtime: `MGPU_RT_RUNTIME=module:Trace`, `mgpu-rt run --runtime module:Trace
+Three ways install the runtime: `MGPU_RT_RUNTIME=module:Trace`, `mgpu-rt run --hook module:Trace
 -- PROGRAM`, or `with mgpu_rt.intercept(Trace()):` in Python. docs/write-a-runtime.md shows how to
 write a runtime.
 """

@@ -4,7 +4,6 @@ repeatedly."""
 from __future__ import annotations
 
 import contextlib
-import operator
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mgpu_rt._images.model import KernelDescription
-from mgpu_rt._launch.arguments import parameters_of
+from mgpu_rt._launch.arguments import parameters_of, three
 from mgpu_rt._text import shown
 from mgpu_rt.runtime import _difference, _recorded
 from mgpu_rt.runtime._difference import Difference, differences
@@ -22,7 +21,7 @@ from mgpu_rt.runtime._objects import POINTERS, Image, may_point
 from mgpu_rt.runtime._recorded import Block, Damaged, RecordedLaunch
 
 if TYPE_CHECKING:
-    from mgpu_rt.runtime._objects import Sizes
+    pass
 
 POINTER = 8  # bytes
 
@@ -109,8 +108,8 @@ class Recording:
         _difference.check(tolerance, dtype)
         launch = replace(
             launch,
-            grid=launch.grid if grid is None else _three("grid", grid),
-            block=launch.block if block is None else _three("block", block),
+            grid=launch.grid if grid is None else three("grid", grid),
+            block=launch.block if block is None else three("block", block),
             shared=launch.shared if shared is None else _bytes(shared),
         )
         code = launch.content(launch.image) if image is None else image
@@ -164,14 +163,6 @@ def _contents(launch: RecordedLaunch, block: Block) -> tuple[bytes, bytes]:
             f"before the launch and {len(after)} after it"
         )
     return before, after
-
-
-def _three(what: str, sizes: Sequence[int]) -> Sizes:
-    """Returns one to three sizes as a triple. Raises ValueError."""
-    x, y, z, *more = [*map(operator.index, sizes), 1, 1, 1][: max(3, len(sizes))]
-    if more or not sizes or not all(0 < size < 1 << 32 for size in (x, y, z)):
-        raise ValueError(f"the {what} is {sizes}, but must be one to three sizes from 1 up")
-    return x, y, z
 
 
 def _bytes(shared: int) -> int:

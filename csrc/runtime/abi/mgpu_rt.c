@@ -51,13 +51,13 @@ int mgpu_rt_graph_begin(void) {
     if (!override_present())
         return graph_begin(false);
     line_print("a graph is not built: a hook or runtime in Python answers its calls (--hook, "
-               "--runtime, mgpu_rt.intercept, mgpu-rt check or diff)");
+               "mgpu_rt.intercept, mgpu-rt check or diff)");
     return -1;
 }
 
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream) {
     static struct advice unseen = {
-        .text = "a graph is replayed: the hook or runtime (--hook, --runtime, mgpu_rt.intercept, "
+        .text = "a graph is replayed: the hook or runtime (--hook, mgpu_rt.intercept, "
                 "mgpu-rt check or diff) sees nothing of its work"};
     if (override_present())
         report_once(&unseen);

@@ -138,13 +138,13 @@ bool override_present(void) {
 static struct advice not_asked = {
     .text =
         "stream %p is being captured: until the capture ends, no hook or runtime in Python gets "
-        "calls of this thread (--hook, --runtime, mgpu_rt.intercept, mgpu-rt check or diff)"};
+        "calls of this thread (--hook, mgpu_rt.intercept, mgpu-rt check or diff)"};
 
 /* Marks the graph as failed if an override is set. An override in Python may call HIP itself, or
  * copy device memory into a buffer that Python frees later. A graph cannot contain such work. */
 static mgpu_rt_function built(enum abi_index function) {
     if (DOUBT(override_belongs_in_no_graph, !override_inside && override_present()))
-        graph_fail("a hook or runtime in Python answers its calls (--hook, --runtime, "
+        graph_fail("a hook or runtime in Python answers its calls (--hook, "
                    "mgpu_rt.intercept, mgpu-rt check or diff)");
     return graph_call(function);
 }

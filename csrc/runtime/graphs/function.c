@@ -247,7 +247,7 @@ static enum mgpu_rt_graph_way decide(struct replayed *state, const char *name,
 }
 
 static struct advice answered = {.text = "'%s' runs without a graph: a hook or runtime in "
-                                         "Python answers its calls (--hook, --runtime, "
+                                         "Python answers its calls (--hook, "
                                          "mgpu_rt.intercept, mgpu-rt check or diff)"};
 
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,

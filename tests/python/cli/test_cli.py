@@ -310,14 +310,12 @@ def test_doctor_names_conflicting_libraries(tmp_path: Path) -> None:
     texts = [check["text"] for check in report["checks"] if check["name"] == "conflict"]
     assert [text.split(str(tmp_path))[0] for text in texts] == [
         "LD_PRELOAD also names ",
-        "LD_LIBRARY_PATH also leads to ",
         "there is another HIP, ",
     ]
 
 
 def test_doctor_examines_the_software_gpu() -> None:
     status, report = doctor("--device", "softgpu", MGPU_RT_HIP="", MGPU_RT_SOFTGPU="gfx906,gfx90a")
-    assert line(report, "driver").startswith("emulated by libhsakmt.so.1")
     assert status == 0, report
     assert [name.split()[1] for name in report["devices"]] == ["gfx906", "gfx90a"]
 

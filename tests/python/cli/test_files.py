@@ -145,7 +145,6 @@ def test_a_partial_file_is_removed(place: Path) -> None:
         ("run", "--trace", "--stats", "--", "./program"),
         ("run", "--hook", "--", "./program"),
         ("run", "--kernel", "--nth", "1", "./program"),
-        ("run", "--runtime", "--", "./program"),
         ("lower", "program.mlir", "-o", "--emit"),
     ],
     ids=" ".join,

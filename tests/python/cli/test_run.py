@@ -46,7 +46,7 @@ def test_run_serves_the_program_and_passes_its_status_on(program: Path) -> None:
         ("run", "--trace", "out"),
         ("run", "--fail-on-error"),
         ("run", "--hook", "trace"),
-        ("run", "--runtime", "mgpu_rt.runtime:PlainRuntime"),
+        ("run", "--hook", "mgpu_rt.runtime:PlainRuntime"),
         ("run", "--record", "out"),
     ],
 )

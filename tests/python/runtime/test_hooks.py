@@ -49,7 +49,7 @@ def test_the_time_hook_has_a_line_for_each_kernel() -> None:
     assert [line.partition(",")[0] for line in lines] == ["halve: 2 launches", "spoil: 1 launches"]
 
 
-@pytest.mark.parametrize("runtime", [(), ("--runtime", "mgpu_rt.runtime:CachedRuntime")])
+@pytest.mark.parametrize("runtime", [(), ("--hook", "mgpu_rt.runtime:CachedRuntime")])
 def test_the_nan_hook_names_kernel_argument_and_index(runtime: tuple[str, ...]) -> None:
     done = run("--hook", "nan=f32", *runtime)
     assert (done.returncode, done.stdout) == (1, "")

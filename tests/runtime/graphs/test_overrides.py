@@ -23,7 +23,7 @@ from tests.support.known import forum
 alone = {"policies": ("builtin",)}
 BOTH = ("stub", "softgpu")
 ANSWERS = (
-    "a hook or runtime in Python answers its calls (--hook, --runtime, mgpu_rt.intercept, "
+    "a hook or runtime in Python answers its calls (--hook, mgpu_rt.intercept, "
     "mgpu-rt check or diff)"
 )
 

@@ -20,9 +20,8 @@ pytestmark = pytest.mark.check
 EXAMPLES = ROOT / "examples"
 PRINTS = EXAMPLES / "steps.mlir"
 
-#: For each case: the first command, a pattern of the advice whose groups are words of the second
-#: command, the second command, its exit status, and a part of its output. `mgpu-rt` is the command;
-#: {0}, {1} ... are the groups.
+#: For each case: the first command, a pattern of its advice, the second command, its exit status,
+#: and a part of its output. The pattern's groups are words {0}, {1} ... of the second command.
 ADVICE = {
     "no main": (
         f"mgpu-rt run --device softgpu {EXAMPLES / 'reduction.mlir'}",

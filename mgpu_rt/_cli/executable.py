@@ -35,7 +35,8 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     if candidate is None and os.path.isdir(program) and "/" in program:
         raise CommandError(f"'{program}' is a directory: name a program", 126)
     if candidate is None:
-        where = "there is no such file" if "/" in program else "it is not in PATH"
+        is_path = "/" in program or program.endswith(".mlir")
+        where = "there is no such file" if is_path else "it is not in PATH"
         if "/" not in program and os.path.isfile(program):
             where += f"; the one in this folder is ./{program}"
         raise CommandError(f"'{program}' was not found: {where}", 127)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from mgpu_rt._cli import files, parameters
+from mgpu_rt._cli import parameters
 from mgpu_rt._cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ def lower(
     If MLIR refuses the program, the command prints MLIR's own error message. Exit status 2: the
     command wrote no file.
     """
+    from mgpu_rt._cli import files
     from mgpu_rt._cli.refusals import explained, without
     from mgpu_rt._lowering import pipelines, toolchain
     from mgpu_rt._lowering.iterations import with_iterations
@@ -273,6 +274,8 @@ class _Request(NamedTuple):
 
 
 def _write(out: str, content: bytes, *, executable: bool) -> None:
+    from mgpu_rt._cli import files
+
     files.write(out, content)
     if executable and os.path.isfile(out):  # a regular file, and not /dev/null
         mode = os.stat(out).st_mode

@@ -30,7 +30,7 @@ _MAIN = """\
 int main(void) {{ {statements} }}
 """
 #: The symbol of the program's function main, because C needs the name.
-_RENAMED = "mgpu_rt_entry_main"
+_RENAMED = "main.mlir"
 
 
 def executable(
@@ -45,7 +45,7 @@ def executable(
     needed = preparation.preparation(text)
     pipeline = needed.of(pipeline)
     runtime = _layout.PREFIX / "lib" / _layout.LIBRARY
-    key = (pipelines.RECIPE, text, "executable", pipeline, entry, str(runtime))
+    key = (pipelines.RECIPE, text, "executable, main.mlir", pipeline, entry, str(runtime))
 
     def tools() -> list[Path]:
         binutils = toolchain.other("objcopy", "binutils")

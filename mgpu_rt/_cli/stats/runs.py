@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -156,9 +157,15 @@ def _parts(run: Run) -> dict[str, Counter]:
     }
 
 
+#: The address that LLVM's printMemref functions print.
+_ADDRESS = re.compile(rb"\bbase@ = 0x[0-9a-f]+")
+
+
 def _same_output(runs: Sequence[Run]) -> list[bool]:
-    """Returns, for each run, whether the run's output equals the first run's output."""
-    return [run.output == runs[0].output for run in runs]
+    """Returns, for each run, whether the run's output equals the first run's output, apart from the
+    addresses of memrefs."""
+    outputs = [_ADDRESS.sub(b"", run.output) for run in runs]
+    return [output == outputs[0] for output in outputs]
 
 
 def word_as_dict(runs: Sequence[Run]) -> dict[str, Any]:

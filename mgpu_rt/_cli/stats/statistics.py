@@ -265,7 +265,10 @@ def _content(path: str | Path, how_to_get: str) -> bytes:
 def parse(raw: Any, path: str | Path) -> Statistics:
     """Converts a file's JSON to statistics. Raises CommandError."""
     if isinstance(raw, dict) and "traceEvents" in raw:
-        raise CommandError(f"'{path}' is a trace: open it in ui.perfetto.dev; {HOW_TO_GET}")
+        raise CommandError(
+            f"'{path}' is a trace: open it in ui.perfetto.dev, or look for a block with --address; "
+            f"{HOW_TO_GET}"
+        )
     try:
         caches = {
             name: Cache(*_numbers(value, "hits", "misses", "evictions"))

@@ -263,6 +263,7 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
     part = compile_c(tmp_path / "call.o", "int call(void) { return 0; }", "-c")
     for name, status, words in [
         ("no-such-program-there", 127, "it is not in PATH"),
+        ("no-such-program.mlir", 127, "there is no such file"),
         ("./no-such-program-there", 127, "there is no such file"),
         (tmp_path, 126, "is a directory"),
         (text, 126, "is not executable: chmod +x"),

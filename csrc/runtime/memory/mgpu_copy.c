@@ -181,7 +181,9 @@ static void submit_copy(const struct copy *copy) {
  * pageable sources only. */
 static void copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;
-    if (!hip_takes_at_once(copy->bytes) && copy->bytes <= STAGING_UP_LIMIT &&
+    if (!hip_takes_at_once(copy->bytes) &&
+        (LIKELY(copy->bytes <= STAGING_UP_IDLE) ||
+         (copy->bytes <= STAGING_UP_LIMIT && !stream_is_idle(copy->stream))) &&
         knows_the_null_stream() && is_pageable(copy->thread, copy->from, copy->bytes) &&
         is_settled(copy->stream) && staging_up(copy, &error)) {
         if (UNLIKELY(error != hipSuccess))

@@ -15,11 +15,13 @@
 struct cache;
 
 /* bench/results/copies.md has the times by which these sizes were chosen. To the device, a staged
- * copy does not wait for the kernels before it. From the device, a copy of more than 1 MB takes
- * longer if staged, because one thread of the host copies the bytes once more. */
+ * copy does not wait for the work before it, and an idle stream has none. From the device, a copy
+ * of more than 1 MB takes longer if staged, because one thread of the host copies the bytes once
+ * more. */
 enum {
     STAGING_UP = 1 << 20,       /* the size of a stream's pinned memory for copies to the device */
     STAGING_UP_LIMIT = 1 << 19, /* the largest staged copy to the device */
+    STAGING_UP_IDLE = 1 << 16,  /* the largest staged copy of an idle stream */
     STAGING_PIECE = 1 << 18,    /* the size of a piece of a copy from the device */
     STAGING_DOWN_LIMIT =
         STAGING_PIECES * STAGING_PIECE, /* the largest staged copy from the device */

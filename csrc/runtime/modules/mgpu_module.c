@@ -96,6 +96,14 @@ static struct load *load_uncached(struct load *load) {
     return load;
 }
 
+/* Unloads the idle modules whose constants other code may have set, at the first load after a call
+ * of other code. */
+static void note_settable(bool shared) {
+    static bool some_are_shared;
+    if (exchange_relaxed(&some_are_shared, shared) && !shared)
+        PROOF_STEP(other_code_may_set_constants, module_unshare_constants());
+}
+
 /* Loads a module for the program. The result contains the module, or the reason why there is no
  * module. Reports nothing. */
 static struct load module_load(struct thread *thread, const void *data) {
@@ -115,7 +123,10 @@ static struct load module_load(struct thread *thread, const void *data) {
     /* The table may have an idle module of these bytes. */
     load.constant =
         load.constant || PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
-    kept = module_may_share(&load.image) ? module_lookup_table(&load) : NULL;
+    load.shared = module_may_share(&load.image);
+    if (UNLIKELY(load.image.settable))
+        note_settable(load.shared);
+    kept = load.shared ? module_lookup_table(&load) : NULL;
     if (kept)
         return *hit(&load, kept);
 
@@ -170,7 +181,7 @@ static enum unshared why_unshared(const struct image *image) {
     if (!cache_is_on(CACHE_MODULES))
         return UNSHARED_CACHE_OFF;
     if (!image->writable)
-        return module_may_share(image) ? UNSHARED_NOT : UNSHARED_SETTABLE;
+        return !image->settable || sole_user_so_far() ? UNSHARED_NOT : UNSHARED_SETTABLE;
     return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
 }
 

@@ -84,7 +84,8 @@ static void bind_slot(const struct load *load, struct module *module) {
         return;
     load->thread->loaded = module;
     const size_t number = number_image(load);
-    if (module->shared && number && has_slot(load->thread, number))
+    const bool lasts = module->shared && (!module->image.settable || exclusive_hip());
+    if (lasts && number && has_slot(load->thread, number))
         load->thread->modules[number] = (struct module_slot){
             module, module_version_and_state(module_version(module), MODULE_IDLE)};
 }
@@ -171,7 +172,7 @@ struct module *module_lookup_table(const struct load *load) {
 
 bool module_may_share(const struct image *image) {
     return !image->writable &&
-           PROOF(nobody_sets_its_constants, !image->settable || exclusive_hip());
+           PROOF(nobody_sets_its_constants, !image->settable || sole_user_of_hip());
 }
 
 /* Returns whether module_cost_all equals the sum of all modules' costs. Under tables_lock. */
@@ -190,7 +191,7 @@ static void serve_image(struct module *module, const struct load *load) {
     module->copy = load->copy;
     store_release(&module->device, load->device); /* the entry's previous module has ended before
                                                    * this store (module_of_slot) */
-    module->shared = module_may_share(&load->image);
+    module->shared = load->shared;
     module->pinned = false;
     module->graphs = 0;
     module->uses = 1;

@@ -16,7 +16,7 @@ void module_enforce_limit(uint64_t missed);
 void module_pin(void *handle, int pinned);
 
 /* Ends the sharing of modules whose image has constants, and unloads these modules if they are
- * idle. The library calls this function when the exclusive mode ends (driver/exclusive.h). */
+ * idle. The library calls this function when other code may call HIP (driver/exclusive.h). */
 void module_unshare_constants(void);
 
 extern const struct cache module_cache;

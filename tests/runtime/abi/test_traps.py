@@ -168,6 +168,45 @@ def test_03_constants_are_shared_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleLoadData") == 1
 
 
+#: HIP reports each call of other code, as AMD's HIP from 5.3 on.
+TELLS = {"HIPSTUB_TELLS": "1", "HIPSTUB_VERSION": "70253211"}
+
+
+@in_child(**TELLS)
+def test_03_constants_are_shared_while_hip_reports_no_other_code(mgpu: Mgpu) -> None:
+    buffer = mgpu.image(exports_a_constant())
+    for _ in range(3):
+        mgpu.ModuleUnload(mgpu.load(buffer))
+    assert mgpu.count("hipModuleLoadData") == 1
+    assert mgpu.load(buffer) != mgpu.load(buffer)
+
+
+@in_child(**TELLS)
+def test_03_constants_are_not_shared_after_a_call_of_other_code(mgpu: Mgpu) -> None:
+    buffer = mgpu.image(exports_a_constant())
+    held = mgpu.load(buffer)
+    mgpu.ModuleUnload(mgpu.load(buffer))
+    address, value = _constant(mgpu, held)
+    assert mgpu.stub.hipMemcpy(address, value, 4, 1) == 0
+    mgpu.ModuleUnload(held)
+    mgpu.load(buffer)
+    assert mgpu.count("hipModuleLoadData") == 3
+    assert mgpu.count("hipModuleUnload") == 2  # nobody can get the idle modules again
+
+
+@in_child(**TELLS)
+def test_03_constants_are_not_shared_if_hip_reports_no_longer(mgpu: Mgpu) -> None:
+    """Other code has replaced the library's function, and may have set the constant since."""
+    buffer = mgpu.image(exports_a_constant())
+    module = mgpu.load(buffer)
+    mgpu.stub.hipRegisterTracerCallback(mgpu.stub_ffi.NULL)
+    address, value = _constant(mgpu, module)
+    assert mgpu.stub.hipMemcpy(address, value, 4, 1) == 0
+    mgpu.ModuleUnload(module)
+    mgpu.ModuleUnload(mgpu.load(buffer))
+    assert mgpu.count("hipModuleLoadData") == 2
+
+
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_03_constants_are_not_shared_from_the_first_override_on(mgpu: Mgpu) -> None:
     """The override may call HIP, and set constants of modules that the program holds or will

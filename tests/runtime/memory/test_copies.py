@@ -10,7 +10,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 #: Sizes of copies to the device: two small sizes, the largest size that the library stages, and one
 #: byte more than this largest size. Some sizes are odd, so that the last piece is incomplete.
-UP = [1, 4001, 512 * KIB, 512 * KIB + 1]
+UP = [1, 4001, 64 * KIB, 512 * KIB, 512 * KIB + 1]
 #: Sizes of copies from the device. The first two sizes are copied in one piece, and the next three
 #: sizes in several pieces. HIP itself makes the copy of the last size.
 DOWN = [1, 256 * KIB, 256 * KIB + 1, 700 * KIB + 7, MIB, MIB + 1]
@@ -98,6 +98,20 @@ def test_a_copy_out_may_follow_a_copy_back_at_once(mgpu: Mgpu) -> None:
         mgpu.Memcpy(middle, one, size, first)
         mgpu.Memcpy(two, middle, size, second)
         assert read(mgpu, two, size, second) == mgpu.ffi.buffer(pattern(mgpu, size))[:]
+
+
+@in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
+def test_hip_copies_more_than_64_kib_to_an_idle_device(mgpu: Mgpu) -> None:
+    """HIP's own copy then waits for no work, and is faster (bench/results/copies.md)."""
+    stream, data = mgpu.StreamCreate(), pattern(mgpu, 128 * KIB)
+    block = mgpu.MemAlloc(MIB, stream, False)
+    mgpu.Memcpy(block, data, 128 * KIB, stream)
+    assert mgpu.count("hipHostMalloc") == 0
+    mgpu.Memcpy(block, data, 128 * KIB, stream)  # the stream is at work now
+    assert mgpu.count("hipHostMalloc") == 1
+    mgpu.StreamSynchronize(stream)
+    mgpu.Memcpy(block, data, 64 * KIB, stream)
+    assert mgpu.pending(stream) == 1
 
 
 @in_child()

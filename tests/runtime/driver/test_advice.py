@@ -259,6 +259,29 @@ def test_the_devices_target_is_named_beside_another_ones(mgpu: Mgpu) -> None:
     assert "version" not in said and "rocminfo" not in said
 
 
+FEATURES = {
+    "gfx90a:xnack+": "The image requires xnack+, but this GPU runs with xnack-: compile the image "
+    "for gfx90a:xnack-, or set HSA_XNACK=1",
+    "gfx90a:sramecc-:xnack-": "The image requires sramecc-, but this GPU runs with sramecc+: "
+    "compile the image for gfx90a:sramecc+",
+    "gfx90a:sramecc+:xnack-": "`mgpu-rt inspect PROGRAM` tells more",
+    "gfx90a:xnack-": "`mgpu-rt inspect PROGRAM` tells more",
+}
+
+
+@pytest.mark.parametrize("target", FEATURES)
+def test_a_feature_is_named_if_it_is_the_cause(target: str) -> None:
+    run_child(__name__, "_feature", environment(MGPU_RT_MANAGER="off", EXPECTED=target))
+
+
+@in_child()
+def _feature(mgpu: Mgpu) -> None:
+    target = os.environ["EXPECTED"]
+    mgpu.load(mgpu.image(_refused(code_object("forum", None, target))))
+    (said,) = _advice(mgpu)
+    assert f"for {target}, on gfx90a:sramecc+:xnack-. {FEATURES[target]}" in said, said
+
+
 @in_child(HIPSTUB_DEVICES="3")
 def test_the_target_of_several_devices_is_named_once(mgpu: Mgpu) -> None:
     mgpu.load(mgpu.image(_for_gfx908()))

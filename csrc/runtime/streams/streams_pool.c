@@ -23,7 +23,8 @@ enum { QUERIES_PER_CREATE = 2 };
  * The streams that the program does not hold, oldest first: one queue for idle streams, and one for
  * streams that were destroyed with pending work. Under tables_lock. A thread takes its last stream
  * without the lock, so a queue may contain a held stream. A thread that finds a held stream in a
- * queue removes it from the queue. */
+ * queue removes it from the queue. If the stream's thread leaves it idle just then, the stream
+ * stays the thread's last stream without a queue, where take_idle finds it. */
 
 struct stream_queue {
     struct stream *oldest, *newest;
@@ -36,7 +37,7 @@ static void queue_drop(struct stream *stream) {
     struct stream_queue *queue = stream->queue;
     *(stream->older ? &stream->older->newer : &queue->oldest) = stream->newer;
     *(stream->newer ? &stream->newer->older : &queue->newest) = stream->older;
-    stream->queue = NULL;
+    store_relaxed(&stream->queue, NULL);
     queued--;
 }
 
@@ -69,7 +70,7 @@ static void queue_add(struct stream_queue *queue, struct stream *stream) {
     if (stream->queue != queue) {
         if (stream->queue)
             queue_drop(stream);
-        stream->queue = queue;
+        store_relaxed(&stream->queue, queue);
         stream->older = queue->newest;
         stream->newer = NULL;
         *(queue->newest ? &queue->newest->newer : &queue->oldest) = stream;

@@ -3,6 +3,8 @@
 #ifndef MGPU_RT_QUEUE_H
 #define MGPU_RT_QUEUE_H
 
+#include "atomics.h"
+
 #include <stddef.h>
 
 struct queue {
@@ -11,7 +13,7 @@ struct queue {
 
 /* A member of an entry. */
 struct queued {
-    struct queue *queue; /* NULL: the entry is in no queue */
+    struct queue *queue; /* NULL: the entry is in no queue; may be read without the lock */
     struct queued *older, *newer;
 };
 
@@ -26,13 +28,15 @@ static inline void queue_remove(struct queued *entry) {
         return;
     *(entry->older ? &entry->older->newer : &queue->oldest) = entry->newer;
     *(entry->newer ? &entry->newer->older : &queue->newest) = entry->older;
-    entry->queue = NULL;
+    store_relaxed(&entry->queue, NULL);
 }
 
 /* Adds an entry, which is in no queue, behind `older`. If `older` is NULL, the entry becomes the
  * oldest. */
 static inline void queue_add(struct queue *queue, struct queued *entry, struct queued *older) {
-    *entry = (struct queued){queue, older, older ? older->newer : queue->oldest};
+    store_relaxed(&entry->queue, queue);
+    entry->older = older;
+    entry->newer = older ? older->newer : queue->oldest;
     *(entry->older ? &entry->older->newer : &queue->oldest) = entry;
     *(entry->newer ? &entry->newer->older : &queue->newest) = entry;
 }

@@ -21,7 +21,8 @@ def _load_twice(mgpu: Mgpu, content: bytes) -> bool | None:
 
 
 def _hits(mgpu: Mgpu) -> int:
-    return mgpu.stats()["cache"]["modules"]["hits"]
+    """Returns the hits; nothing is counted before the first call."""
+    return mgpu.stats()["cache"]["modules"]["hits"] or 0
 
 
 @in_child(policies=("builtin",), backends=("stub", "custub"), MGPU_RT_STATS="/dev/null")

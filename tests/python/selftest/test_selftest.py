@@ -40,8 +40,8 @@ DEVICE = {"kind", "name", "target", "devices", "hip", "driver", "memory"}
 #: The command, with a line on stderr for each step.
 TELLS = """
 import sys
-from mgpu_rt._cli import main, selftest
-selftest._progress = lambda text: print(text, file=sys.stderr, flush=True)
+from mgpu_rt._cli import main, terminal
+terminal.progress = lambda text: print(text, file=sys.stderr, flush=True)
 sys.argv[0] = "mgpu-rt"
 main.main()
 """

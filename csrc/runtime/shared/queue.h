@@ -1,7 +1,10 @@
 /* Entries in the order in which they were added. The oldest entry leaves first when a cache is over
- * its limit. All functions need tables_lock. */
+ * its limit. All functions need tables_lock. A thread without the lock may read whether an entry is
+ * in a queue. */
 #ifndef MGPU_RT_QUEUE_H
 #define MGPU_RT_QUEUE_H
+
+#include "atomics.h"
 
 #include <stddef.h>
 
@@ -26,13 +29,15 @@ static inline void queue_remove(struct queued *entry) {
         return;
     *(entry->older ? &entry->older->newer : &queue->oldest) = entry->newer;
     *(entry->newer ? &entry->newer->older : &queue->newest) = entry->older;
-    entry->queue = NULL;
+    store_relaxed(&entry->queue, NULL);
 }
 
 /* Adds an entry, which is in no queue, behind `older`. If `older` is NULL, the entry becomes the
  * oldest. */
 static inline void queue_add(struct queue *queue, struct queued *entry, struct queued *older) {
-    *entry = (struct queued){queue, older, older ? older->newer : queue->oldest};
+    store_relaxed(&entry->queue, queue);
+    entry->older = older;
+    entry->newer = older ? older->newer : queue->oldest;
     *(entry->older ? &entry->older->newer : &queue->oldest) = entry;
     *(entry->newer ? &entry->newer->older : &queue->newest) = entry;
 }

@@ -69,12 +69,14 @@ static inline struct stream *stream_lookup_thread(struct thread *thread, int dev
 
 /* Returns true if mgpuStreamDestroy of this handle is a hit. For a hit, the stream must be idle,
  * the thread's last stream, and held by the program. The number of streams must not exceed the
- * limit of idle streams. After a hit, the stream is IDLE and remains the thread's last stream. */
+ * limit of idle streams, or the stream is still in the queue, to which the limit applies. After a
+ * hit, the stream is IDLE and remains the thread's last stream. */
 static inline bool stream_stays_cached(const struct stream *stream, hipStream_t handle) {
     return stream && stream_handle(stream) == handle &&
            PROOF(kept_stream_is_idle, stream_is_idle(stream)) &&
            !DOUBT(kept_stream_is_external, load_relaxed(&stream->external_users)) &&
-           load_relaxed(&stream_pool_total) <= cache_limits.streams &&
+           (load_relaxed(&stream_pool_total) <= cache_limits.streams ||
+            load_relaxed(&stream->queued.queue)) &&
            PROOF(destroyed_stream_is_held, stream_state(stream) == STREAM_LIVE);
 }
 

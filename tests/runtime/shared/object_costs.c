@@ -127,6 +127,11 @@ static void copy_to_device(long call) {
 
 static void hold_nothing(void) {}
 
+/* Later kinds then begin without work on this stream. */
+static void wait_for_copies(void) {
+    runtime.StreamSynchronize(stream);
+}
+
 static void copy_images(void) {
     heap_images = malloc((size_t)number * IMAGE_BYTES);
     if (!heap_images)
@@ -186,7 +191,7 @@ static const struct kind {
     {"allocate, free, blocks", hold_blocks, allocate, hold_nothing, ONE},
     {"free, allocate, held blocks", hold_blocks, free_and_allocate, hold_nothing, EACH},
     {"copy on the device, blocks", hold_nothing, copy_on_device, hold_nothing, EACH},
-    {"copy to the device, blocks", hold_nothing, copy_to_device, hold_nothing, EACH},
+    {"copy to the device, blocks", hold_nothing, copy_to_device, wait_for_copies, EACH},
     {"create, launch, wait, destroy, streams", hold_streams, create_stream, hold_nothing, ONE},
     {"launch, wait, streams", hold_nothing, use_stream, hold_nothing, EACH},
     {"allocate, free, streams", hold_nothing, allocate, release_streams, ONE},

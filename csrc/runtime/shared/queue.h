@@ -1,5 +1,6 @@
 /* Entries in the order in which they were added. The oldest entry leaves first when a cache is over
- * its limit. All functions need tables_lock. */
+ * its limit. All functions need tables_lock. A thread without the lock may read whether an entry is
+ * in a queue. */
 #ifndef MGPU_RT_QUEUE_H
 #define MGPU_RT_QUEUE_H
 

@@ -7,6 +7,7 @@
  * stub of HIP has no cost of its own that depends on the number of objects. */
 #include "bench/native/runtime.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -123,6 +124,16 @@ static void copy_to_device(long call) {
     runtime.StreamSynchronize(stream);
 }
 
+/* All objects of a lowered function, which destroys what it creates. */
+static void use_own_objects(long call) {
+    (void)call;
+    void *created = runtime.StreamCreate();
+    void *block = MemAlloc(BLOCK_BYTES, created, false);
+    launch_and_wait(created);
+    MemFree(block, created);
+    runtime.StreamDestroy(created);
+}
+
 /* ---- the objects ---- */
 
 static void hold_nothing(void) {}
@@ -173,6 +184,36 @@ static void hold_blocks(void) {
         objects[i] = MemAlloc(BLOCK_BYTES, stream, false);
 }
 
+/* A second thread, which holds objects of its own. */
+static pthread_t second;
+static pthread_barrier_t used, ended;
+
+static void *use_and_wait(void *nothing) {
+    for (int i = 0; i < 20; i++)
+        use_own_objects(i);
+    void *created = runtime.StreamCreate();
+    void *block = MemAlloc(BLOCK_BYTES, created, false);
+    launch_and_wait(created);
+    pthread_barrier_wait(&used);
+    pthread_barrier_wait(&ended);
+    MemFree(block, created);
+    runtime.StreamDestroy(created);
+    return nothing;
+}
+
+static void start_second(void) {
+    pthread_barrier_init(&used, NULL, 2);
+    pthread_barrier_init(&ended, NULL, 2);
+    if (pthread_create(&second, NULL, use_and_wait, NULL) != 0)
+        fail("no thread", "pthread_create");
+    pthread_barrier_wait(&used);
+}
+
+static void end_second(void) {
+    pthread_barrier_wait(&ended);
+    pthread_join(second, NULL);
+}
+
 static const struct kind {
     const char *name;
     void (*set_up)(void);
@@ -196,6 +237,8 @@ static const struct kind {
     {"launch, wait, streams", hold_nothing, use_stream, hold_nothing, EACH},
     {"allocate, free, streams", hold_nothing, allocate, release_streams, ONE},
     {"first load, held modules of an image", hold_modules, load_and_hold, release_modules, NEW},
+    {"own objects, one thread", hold_nothing, use_own_objects, hold_nothing, ONE},
+    {"own objects, two threads", start_second, use_own_objects, end_second, ONE},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.skipif(
 FEW, MANY, CALLS = 12, 1100, 50
 MOST = 1.5  # times the cost beside few objects
 
-#: A call whose cost still grows: a free looks at each stream that HIP has for the library, because
+#: Calls whose cost still grows: a free looks at each stream that HIP has for the library, because
 #: the stream may be at work.
-GROWING = ("allocate, free, streams",)
+GROWING = ("allocate, free, streams", "own objects, one thread", "own objects, two threads")
 
 
 def count_objects(
@@ -84,6 +84,17 @@ def check(many: int, exclusive: str) -> None:
 @pytest.mark.parametrize("exclusive", in_check(("on", "off"), lambda word: word == "off"))
 def test_costs_do_not_grow(exclusive: str) -> None:
     check(MANY, exclusive)
+
+
+@pytest.mark.parametrize("exclusive", ("on", "off"))
+def test_a_second_thread_adds_at_most_half(exclusive: str) -> None:
+    """A thread creates a stream, allocates, launches, waits, frees and destroys, as lowered
+    programs do. A second thread holds such objects, and has waited for its work."""
+    one, two = (
+        profiles(FEW, exclusive)[f"own objects, {n}"] for n in ("one thread", "two threads")
+    )
+    assert two.per_iteration() <= MOST * one.per_iteration()
+    assert two.per_iteration(native.STUB.name) <= MOST * one.per_iteration(native.STUB.name)
 
 
 @pytest.mark.check

@@ -73,7 +73,7 @@ def main() -> None:
     with tarfile.open(OUT / "pack.tar.gz", "w:gz") as archive:
         for path in (*(ROOT / name for name in tracked), *built):
             archive.add(path, path.relative_to(ROOT))
-        for path in cache.OBJECTS.glob("*/*"):
+        for path in cache.OBJECTS.glob("*-*/*"):
             archive.add(path, Path("build", "objects", path.relative_to(cache.OBJECTS)))
     print(OUT / "pack.tar.gz", (OUT / "pack.tar.gz").stat().st_size, "bytes")
 

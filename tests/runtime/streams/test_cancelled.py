@@ -67,7 +67,7 @@ def status(source: str) -> int:
 PLAIN = {"policies": ("builtin",), "HIPSTUB_MODE": "fast"}
 
 
-@in_child(**PLAIN, MGPU_RT_STATS="stats", MGPU_RT_TRACE="trace")
+@in_child(**PLAIN, MGPU_RT_TRACE="trace")
 @in_folder
 def test_a_first_call_that_records_cannot_be_cancelled(_: Mgpu) -> None:
     assert status(CANCELLED) == 0
@@ -83,12 +83,12 @@ def test_a_first_call_that_warns_cannot_be_cancelled(_: Mgpu) -> None:
     assert status(CANCELLED) == 0
 
 
-@in_child(**PLAIN, MGPU_RT_STATS="stats", MGPU_RT_TRACE="trace")
+@in_child(**PLAIN, MGPU_RT_TRACE="trace")
 @in_folder
 def test_an_exit_cannot_be_cancelled(_: Mgpu) -> None:
     """The recording is complete."""
     assert status(EXITING) == 0
-    assert recordings.stats("stats")["process"]["ended"] == "exit"
+    assert recordings.stats("trace")["process"]["ended"] == "exit"
 
 
 #: Several threads set the same external stream in a loop. In each round, mgpuStreamCreate returns

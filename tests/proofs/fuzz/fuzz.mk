@@ -1,6 +1,6 @@
 # What reads an environment and images that others made, under clang's libFuzzer:
 #     make fuzz                       each reader for FUZZ_SECONDS, from images that MLIR made
-#     make fuzz FUZZ_SECONDS=600      the run whose figures tests/proofs/fuzz/README.md shows
+#     make fuzz FUZZ_SECONDS=60       the run whose figures tests/proofs/fuzz/README.md shows
 #
 # A finding ends the run with an error; build/fuzz/<reader>/ holds the input.
 
@@ -16,7 +16,7 @@ fuzz_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -fno-omit-f
 # What each reader is made of, in csrc/runtime.
 fuzz_images := $(addprefix modules/image/,bundles elf formats ptx view)
 fuzz_sources_image := $(fuzz_images)
-fuzz_sources_bundle := $(fuzz_images)
+fuzz_sources_bundle := $(fuzz_images) modules/image/metadata process/lines
 fuzz_sources_metadata := modules/image/metadata process/lines
 fuzz_sources_ptx := modules/image/ptx
 fuzz_sources_options := process/options process/lines

@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 RESULTS = records.SUITES / "fuzz.json"
 README = HERE / "README.md"
-ON_RECORD = 600  # seconds for each reader in the recorded run
+ON_RECORD = 60  # seconds for each reader in the recorded run
 
 _TABLE = re.compile(r"(<!-- table -->\n).*?(<!-- end -->)", re.DOTALL)
 _LAST_STATE = re.compile(r"^#\d+\s.*\bcov: (\d+) ft: (\d+) corp: (\d+)/", re.MULTILINE)

@@ -13,7 +13,7 @@ README = report.README.read_text(encoding="utf-8")
 
 
 def test_the_table_shows_the_last_runs() -> None:
-    assert report.refreshed(README) == README, "run: make fuzz FUZZ_SECONDS=600"
+    assert report.refreshed(README) == README, "run: make fuzz FUZZ_SECONDS=60"
 
 
 def test_each_reader_had_its_time_and_nothing_was_found() -> None:

@@ -232,3 +232,12 @@ bool block_hip_has(const struct block *block) {
 __attribute__((noinline)) bool block_is_still_there(const struct block *block) {
     return PROOF(nobody_has_freed_the_block, witness_confirms()) || block_hip_has(block);
 }
+
+/* Other code may have freed the block, and HIP may have allocated more bytes at its address. */
+size_t block_past_slack(const void *address, size_t bytes) {
+    const size_t past = ranges_past(address, bytes);
+    if (LIKELY(past == bytes))
+        return bytes;
+    const struct block *const block = block_around(address);
+    return block && block_is_still_there(block) ? past : bytes;
+}

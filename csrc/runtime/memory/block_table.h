@@ -71,8 +71,9 @@ static inline void block_ask_again(struct block *block, size_t bytes) {
 
 /* Returns how many bytes HIP must get to answer as with a block of exactly the requested size. If
  * `bytes` lead beyond the request, the result leads beyond the block. */
+size_t block_past_slack(const void *address, size_t bytes);
 static inline size_t block_past(const void *address, size_t bytes) {
-    return LIKELY(!load_relaxed(&blocks_have_slack)) ? bytes : ranges_past(address, bytes);
+    return LIKELY(!load_relaxed(&blocks_have_slack)) ? bytes : block_past_slack(address, bytes);
 }
 
 /* ---- accounts ---- */

@@ -227,6 +227,21 @@ def test_stock_refuses_a_call_past_the_request(mgpu: Mgpu) -> None:
     assert said == {name: not name.endswith(" 0") for name in said}
 
 
+@in_child(HIPSTUB_REUSE="1")
+def test_a_copy_and_a_fill_end_where_memory_of_other_code_ends(mgpu: Mgpu) -> None:
+    """Other code frees the library's block, and allocates more bytes at the same address."""
+    stream = mgpu.StreamCreate()
+    block, size = alloc(mgpu, 132 * KIB, stream), 140 * KIB
+    own = mgpu.for_stub(block)
+    assert mgpu.stub.hipFree(own) == 0
+    others = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipMalloc(others, size) == 0
+    assert others[0] == own
+    mgpu.Memcpy(block, mgpu.ffi.new("char[]", size), size, stream)
+    mgpu.Memset32(block, 1, size // 4, stream)
+    assert "failed" not in mgpu.stderr()
+
+
 @in_child(backends=BACKENDS)
 def test_a_reused_block_ends_where_its_next_request_ends(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()

@@ -14,8 +14,6 @@ from tests.python.launches import EXAMPLES, KERNELS, run
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND
 
-pytestmark = pytest.mark.check  # each example starts commands
-
 NUMPY = ("vecadd", "streams")
 HERE = (*NUMPY, "function")
 RESULT = "1000 right results, 1 stream created\n"
@@ -27,6 +25,7 @@ needs_mlir = pytest.mark.skipif(
 )
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", (*HERE, pytest.param("jit", marks=needs_mlir)))
 def test_examples_run_by_the_command(name: str, tmp_path: Path) -> None:
     """The command runs in a folder that does not contain the example."""

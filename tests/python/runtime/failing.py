@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mgpu_rt
-from mgpu_rt.hooks import LaunchHook, Trace
+from mgpu_rt.hooks import LaunchHook
 from mgpu_rt.runtime import HipError, Launch, Runtime
 
 
@@ -39,10 +39,10 @@ def _generator(self: Any, *_arguments: object) -> Any:
 OwnMethod = type("Mine", (LaunchHook,), {"on_free": _generator})
 AsyncHook = type("Mine", (LaunchHook,), {"on_launch": _coroutine})
 GeneratorHook = type("Mine", (LaunchHook,), {"on_launch": _generator})
-AsyncLaunch, AsyncWait = _runtime("launch_kernel", _coroutine), _runtime("mem_free", _coroutine)
-AsyncStream, AsyncEnd = _runtime("stream_create", _coroutine), _runtime("end", _coroutine)
+AsyncLaunch = _runtime("launch_kernel", _coroutine)
+AsyncWait = _runtime("stream_synchronize", _coroutine)
+AsyncStream = _runtime("stream_create", _coroutine)
 AsyncStatic = _runtime("launch_kernel", staticmethod(_coroutine))
-AsyncWithin = type("Both", (Trace, AsyncLaunch), {})
 HiddenHook, HiddenLaunch = (
     type("Mine", (LaunchHook,), {"on_launch": lambda *_: _coroutine(None)}),
     _runtime("launch_kernel", lambda *_: _coroutine(None)),

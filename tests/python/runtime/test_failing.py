@@ -33,8 +33,6 @@ ENDS = {
     "AsyncWait": (1, "method returned <coroutine object _coroutine"),
     "AsyncStream": (1, "does not fit stream_create(self) -> int"),
     "AsyncStatic": (1, "method returned <coroutine object _coroutine"),
-    "AsyncWithin": (1, "method returned <coroutine object _coroutine"),
-    "AsyncEnd": (1, "method returned <coroutine object _coroutine"),
     "GeneratorHook": (1, "method returned <generator object _generator"),
     "HiddenHook": (1, "method returned <coroutine object _coroutine"),
     "HiddenLaunch": (1, "method returned <coroutine object _coroutine"),

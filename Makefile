@@ -106,10 +106,10 @@ PYTEST := $(BIN)/python -m pytest -q -n auto
 
 test check nightly stress-tests: all needs-tools needs-test $(TEST_LIBRARIES) $(ISA_TOOLS)
 test: $(if $(filter tests,$(T)),lint)
-	@sh csrc/packaging/need.sh chromium || echo "Going on without: the tests in a browser are skipped."
 	$(PYTEST) $(T)
 
 check nightly: $(VENV)/.bench
+	@sh csrc/packaging/need.sh chromium || echo "Going on without: the tests in a browser are skipped."
 	$(PYTEST) -m $@ $(T)
 
 RUNS ?= 20

@@ -20,7 +20,7 @@ SIDES: dict[str, dict[str, str]] = {
 }
 #: For each loop: the program, the program's LLVM release, and the iterations per call.
 LOOPS = (("forum", 19, 20), ("forum", 22, 20), ("churn", 22, 20), ("layers", 22, 10))
-TURNS = 5  # processes of each side
+TURNS = 5  # processes of each side; over an emulated driver, which times no GPU, one
 ROUNDS = 5  # samples of each process
 
 
@@ -32,11 +32,12 @@ def measure(machine: Machine, folder: Path, result: Result, step: Callable[[str]
     """Fills the fields `fast`, `advice` and `untimed` of `result`. After a process that hung, sets
     `ended` and measures nothing more."""
     order = random.Random(28)
+    emulated = result.device.get("driver") == EMULATED
     for number, (program, llvm, iterations) in enumerate(LOOPS):
         step(f"timing: {program}, LLVM {llvm}, loop {number + 1} of {len(LOOPS)}")
         command = [str(MEASURE), "rounds", str(folder / library_name(llvm)), program, str(ROUNDS)]
         try:
-            taken = _turns(command, machine, order)
+            taken = _turns(command, machine, order, 1 if emulated else TURNS)
         except Untimed as why:
             result.untimed.append(f"{program}, LLVM {llvm}, {why}")
             if child.HUNG in str(why):
@@ -49,17 +50,17 @@ def measure(machine: Machine, folder: Path, result: Result, step: Callable[[str]
             middle = round(statistics.median(us), 3)
             low, high = round(us[tenth], 3), round(us[-1 - tenth], 3)
             result.fast.append(Timing(program, llvm, side, middle, low, high, len(us)))
-        if result.device.get("driver") != EMULATED:
+        if not emulated:
             result.advice = advice(result.fast)
 
 
 def _turns(
-    command: Sequence[str], machine: Machine, order: random.Random
+    command: Sequence[str], machine: Machine, order: random.Random, turns: int
 ) -> dict[str, list[float]]:
     """Returns the nanoseconds per call, by side. In each turn, a process of each side runs the loop
     in rounds; the sides have random order. Raises Untimed."""
     taken: dict[str, list[float]] = {side: [] for side in SIDES}
-    for _ in range(TURNS):
+    for _ in range(turns):
         for side in order.sample(list(SIDES), len(SIDES)):
             environment = {**machine.environment, **SIDES[side]}
             ended = child.run(command, environment, limit=LIMIT, **child.PIPES)

@@ -6,6 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.support.patience import HANG
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -53,6 +55,7 @@ def preprocessed(source: Path, *options: str) -> str:
     return re.sub(r"\s+|(?<=\d)[uUlL]+", "", done.stdout)
 
 
+@pytest.mark.check
 def test_hooks_cost_no_byte() -> None:
     hooked = [path for path in SOURCE.rglob("*.c") if '/hooks.h"' in path.read_text()]
     assert len(hooked) >= 6

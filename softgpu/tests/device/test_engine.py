@@ -23,6 +23,7 @@ def _copies(engine: Callable[..., list[str]], chip: str, sizes: tuple[int, ...])
     return [int(word) for word in engine(chip, "counts", *(size - 1 for size in sizes))]
 
 
+@pytest.mark.check
 def test_a_copy_of_gfx90a_counts_to_a_gibibyte(engine: Callable[..., list[str]]) -> None:
     assert _copies(engine, "gfx90a", LONG_COUNTS) == list(LONG_COUNTS)
 

@@ -9,9 +9,13 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pytest
+
 from .device import Memory, on_targets
 from .memory_cases import ADDRESSES, REGION
 from .single import LANES, Batch, Wave
+
+pytestmark = pytest.mark.check
 
 #: The number of loaded bytes, and the number of register bytes that the load writes.
 LOADS = {

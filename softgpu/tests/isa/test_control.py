@@ -10,6 +10,8 @@ from .single import LANES, Batch, Wave, random_waves, stopped_by
 from .test_instructions import seeded
 from .test_lanes import finite, floats, rounded, run_all, shown
 
+pytestmark = pytest.mark.check
+
 CONDITIONS = {
     "s_branch": lambda wave: True,
     "s_cbranch_scc0": lambda wave: not wave.scc,

@@ -14,6 +14,8 @@ from . import corpus, encodings
 from .device import TARGETS, on_targets
 from .objdump import Comparison, compare, compare_encodings
 
+pytestmark = pytest.mark.check
+
 
 def agree(comparison: Comparison, record: pytest.FixtureRequest) -> None:
     """Fails with the first differences, if there are any; otherwise prints how many instructions

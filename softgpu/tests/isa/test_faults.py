@@ -15,6 +15,8 @@ from tests.support.patience import HANG
 
 from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
+pytestmark = pytest.mark.check
+
 KERNEL = (
     BEGIN.format(name="kernel")
     + """\

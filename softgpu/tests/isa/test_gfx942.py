@@ -22,6 +22,8 @@ from .single import Batch, Result, Wave
 from .test_matrix import KERNEL as MATRIX_KERNEL
 from .test_matrix import OPERANDS
 
+pytestmark = pytest.mark.check
+
 KINDS = {"fp8": FP8, "bf8": BF8}
 ALL_LANES = 2**64 - 1
 

@@ -9,6 +9,8 @@ import pytest
 from .device import CodeObject, Memory, assemble, dispatch
 from .test_faults import KERNEL
 
+pytestmark = pytest.mark.check
+
 GROUPS = 40
 
 # In two rounds, every wave increments a counter, waits for all waves, and stores the counter.

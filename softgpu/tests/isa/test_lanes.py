@@ -6,11 +6,15 @@ import itertools
 import math
 from collections.abc import Callable
 
+import pytest
+
 from . import oracle as o
 from .device import TARGETS, on_targets
 from .single import LANES, Batch, Result, Wave, random_waves
 from .test_instructions import seeded
 from .values import Value
+
+pytestmark = pytest.mark.check
 
 LOW = 0xFFFFFFFF
 Expected = Callable[[Wave], list[int]]  # the destinations of all lanes, 32 bits each

@@ -22,6 +22,8 @@ from .matrix import (
 )
 from .single import stopped_by
 
+pytestmark = pytest.mark.check
+
 SHAPES = {
     "gfx908": SINCE_GFX908,
     "gfx90a": [shape for shape in SINCE_GFX908 + SINCE_GFX90A if shape.kind != "f64"],

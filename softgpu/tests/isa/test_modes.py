@@ -14,6 +14,8 @@ from .single import LANES, Batch, Wave, limit_waves, random_waves
 from .test_instructions import seeded
 from .test_lanes import LOW, Expected, column, finite, floats, masked, rounded, run_all, shown
 
+pytestmark = pytest.mark.check
+
 FLUSHES = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 0"
 NOT_IEEE = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), 0"
 FACTORS = {"mul:2": 2.0, "mul:4": 4.0, "div:2": 0.5}

@@ -13,6 +13,8 @@ import pytest
 
 from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
+pytestmark = pytest.mark.check
+
 #: A kernel in which each work-item adds 1 to a word; the kernel's argument is the word's address.
 KERNEL = (
     BEGIN.format(name="kernel")

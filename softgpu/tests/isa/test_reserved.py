@@ -10,6 +10,8 @@ from .device import Fault
 from .single import Batch, random_waves, stopped_by
 from .test_faults import fault_of
 
+pytestmark = pytest.mark.check
+
 #: First dwords of instructions: v_add_u32 v14, v2, v6 in SDWA form and in DPP form, and v_ceil_f64
 #: v[14:15], v[2:3] in DPP form.
 SDWA, DPP, WIDE_DPP = 0x681C0CF9, 0x681C0CFA, 0x7E1C30FA

@@ -22,6 +22,8 @@ from .float8 import BF8, FP8, encode
 from .matrix import LANES, Shape
 from .single import stopped_by
 
+pytestmark = pytest.mark.check
+
 FLOATS8 = {"fp8": FP8, "bf8": BF8}
 
 

@@ -14,6 +14,8 @@ from .objdump import compare
 from .single import Batch, random_waves
 from .test_instructions import seeded
 
+pytestmark = pytest.mark.check
+
 
 def test_table_is_up_to_date() -> None:
     assert table.TABLE.read_text() == table.text(), "run python -m softgpu.tests.isa.table"

@@ -15,6 +15,8 @@ from .device import Fault, Memory, on_targets
 from .memory_cases import ADDRESSES, CELL, REGION, SCRATCH_OUT, scratch_in
 from .single import LANES, Batch, Wave
 
+pytestmark = pytest.mark.check
+
 LOADS = {"ubyte": 1, "ushort": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
 STORES = {"byte": 1, "short": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
 OFFSETS = (0, 1, 2, 3, 5, 6, 7, 14, 43, CELL - 16)

@@ -46,6 +46,7 @@ def programs(first: int, operations: int) -> tuple[list[RandomProgram], Processo
     return made, Processor(made)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("first", "operations", "chip"), BATCHES)
 def test_random_programs_equal_numpy(
     first: int, operations: int, chip: str, hosts: Callable[[str], Host]

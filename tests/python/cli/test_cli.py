@@ -303,6 +303,7 @@ def test_a_run_without_python_is_possible(env: dict[str, str], state: str, words
     assert words in line(report, "Python")
 
 
+@pytest.mark.check
 def test_doctor_names_conflicting_libraries(tmp_path: Path) -> None:
     for name in (RUNTIME, "libamdhip64.so.6"):
         compile_c(tmp_path / name, "int other;", "-shared", "-fPIC")

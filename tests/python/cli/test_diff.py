@@ -44,6 +44,7 @@ def variant(name: str, old: str = "", new: str = "", source: str = "barrier.mlir
 # ---- whole runs ----
 
 
+@pytest.mark.check
 def test_a_missing_barrier_is_found(tmp_path: Path) -> None:
     before = variant("with")
     after = variant("without", "      gpu.barrier\n", "")

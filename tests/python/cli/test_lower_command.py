@@ -68,6 +68,7 @@ def test_stdin_lowers_to_stdout(tmp_path: Path) -> None:
     assert (result.returncode, result.stdout) == (0, out.read_bytes())
 
 
+@pytest.mark.check
 def test_an_executable_runs(tmp_path: Path) -> None:
     """The executable finds the library without environment variables."""
     out = tmp_path / "x"
@@ -152,6 +153,7 @@ def test_objects_and_libraries_are_linked(tmp_path: Path) -> None:
         assert run(out).stdout == "2.5!"
 
 
+@pytest.mark.check
 def test_emit_mlir_is_the_llvm_dialect(tmp_path: Path) -> None:
     result = lower(FORUM, "-o", "-", "--emit", "mlir")
     assert b"llvm.func @main" in result.stdout

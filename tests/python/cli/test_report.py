@@ -75,6 +75,7 @@ def test_a_program_is_run_twice(forum: Path, tmp_path: Path) -> None:
     assert "tmp" not in shown.text.replace(str(forum), "")
 
 
+@pytest.mark.check
 def test_processes_of_a_program_are_added_up(forum: Path, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text(f'#!/bin/sh\n"{forum}"\n"{forum}"\nexit 0\n')
@@ -87,6 +88,7 @@ def test_processes_of_a_program_are_added_up(forum: Path, tmp_path: Path) -> Non
     assert launches[:2] == [str(2 * LAUNCHES)] * 2
 
 
+@pytest.mark.check
 def test_exclusive_has_a_page_of_four_runs(forum: Path, tmp_path: Path) -> None:
     path = tmp_path / "forum.html"
     words = ("compare", "--exclusive", "--report", path, "--device", "softgpu", "--", forum)

@@ -18,9 +18,12 @@ from tests.support import browser, recorded
 from tests.support.browser import Page
 from tests.support.child import ROOT
 
-pytestmark = pytest.mark.skipif(
-    browser.find() is None, reason=f"none of {', '.join(browser.NAMES)} is in PATH"
-)
+pytestmark = [
+    pytest.mark.check,
+    pytest.mark.skipif(
+        browser.find() is None, reason=f"none of {', '.join(browser.NAMES)} is in PATH"
+    ),
+]
 
 STYLE = ROOT / "mgpu_rt" / "_cli" / "report" / "page.css"
 

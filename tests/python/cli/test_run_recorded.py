@@ -152,6 +152,7 @@ def _runs(pid: int) -> bool:
         return False
 
 
+@pytest.mark.check
 def test_each_child_has_outputs_of_its_own(program: Path, tmp_path: Path) -> None:
     done = run(program, tmp_path, "children")
     assert (done.returncode, done.stderr) == (0, "")
@@ -248,6 +249,7 @@ raise SystemExit(len(seen))
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.check
 def test_a_folder_may_have_any_name(program: Path, tmp_path: Path) -> None:
     """%p in the name of the folder is no process id."""
     folder = tmp_path / "100%p"

@@ -241,6 +241,7 @@ def test_compare_runs_a_program_twice(forum: Path) -> None:
     assert driver["hipModuleLoadData"]["after"]["calls"] == 1
 
 
+@pytest.mark.check
 def test_compare_repeats_both_sides_in_turn(forum: Path) -> None:
     words = ("compare", "--device", "softgpu", "--repeat", "2", "--json", "--", forum)
     result = command(*words, **ON_SOFTGPU)
@@ -252,6 +253,7 @@ def test_compare_repeats_both_sides_in_turn(forum: Path) -> None:
     assert found["driver"]["functions"]["hipModuleLoadData"]["before"]["calls"] == LAUNCHES
 
 
+@pytest.mark.check
 def test_compare_adds_up_processes(forum: Path, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text(f'#!/bin/sh\necho "$@"\n"{forum}"\n"{forum}"\nexit 0\n')
@@ -491,6 +493,7 @@ def test_a_set_uid_program_cannot_be_compared(
     assert_sentence(result.exit_code, result.stderr, "it is setuid, setgid or has capabilities")
 
 
+@pytest.mark.check
 def test_stdout_is_the_comparisons(tmp_path: Path) -> None:
     """The program's output does not mix with the JSON."""
     program = build("globals", 22, LAUNCHES, STOCK)

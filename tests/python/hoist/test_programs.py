@@ -55,8 +55,9 @@ def test_results_are_the_same(program: str, llvm: int, backend: str) -> None:
     assert outcome.stdout == printed(program, llvm)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("program", ["churn", "globals", "overlap"])
-@pytest.mark.parametrize("llvm", in_check(RELEASES, lambda llvm: llvm < 22))
+@pytest.mark.parametrize("llvm", RELEASES)
 def test_results_are_the_same_over_the_library(program: str, llvm: int) -> None:
     hoisted = hoist(dialect(program, llvm, rounds(program)), llvm)
     env = run_environment(Way(STOCK, preload=library()), "stub", llvm, "builtin")
@@ -120,8 +121,9 @@ def test_hoisting_twice_is_hoisting_once(program: str, llvm: int) -> None:
     assert (once.program == dialect(program, llvm, rounds(program))) == (program == "events")
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("program", ["forum", "churn", "samename"])
-@pytest.mark.parametrize("llvm", in_check(RELEASES, lambda llvm: llvm < 22))
+@pytest.mark.parametrize("llvm", RELEASES)
 def test_the_jit_takes_it(llvm: int, program: str, tmp_path: Path) -> None:
     text = tmp_path / "program.mlir"
     text.write_bytes(hoist(dialect(program, llvm, 7), llvm).program)

@@ -307,6 +307,7 @@ print("ended")
 """
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("cache", ("on", "off"))
 @pytest.mark.parametrize("backend", ("stub", "softgpu"))
 def test_open_modules_end_quietly(backend: str, cache: str, tmp_path: Path) -> None:

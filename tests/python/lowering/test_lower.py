@@ -71,6 +71,7 @@ def test_comments_count_as_text(program: Path) -> None:
     assert lower.lower_to_llvm_dialect(program, 22) != first
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "change", [{"iterations": 13}, {"chip": "gfx906"}, {"opt_level": 0}, {"llvm": 19}]
 )
@@ -465,6 +466,7 @@ exec {real} "$(echo "$1" | sed "s/gpu-lower-to-rocdl-pipeline{{[^}}]*}}/$own/")"
 """
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("listed", [pipelines.ROCDL_PIPELINE, "another-pipeline"])
 def test_mlirs_own_pipeline_is_used_if_there_is_one(
     listed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -494,6 +494,7 @@ def test_the_library_is_not_linked_with_python() -> None:
 # ---- many programs ------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 def test_many_short_programs_end_quietly() -> None:
     """Each program exits while its manager starts; make soak-hosts runs more such programs."""
     done = subprocess.run(

@@ -49,6 +49,7 @@ def test_the_time_hook_has_a_line_for_each_kernel() -> None:
     assert [line.partition(",")[0] for line in lines] == ["halve: 2 launches", "spoil: 1 launches"]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("runtime", [(), ("--hook", "mgpu_rt.runtime:CachedRuntime")])
 def test_the_nan_hook_names_kernel_argument_and_index(runtime: tuple[str, ...]) -> None:
     done = run("--hook", "nan=f32", *runtime)
@@ -58,6 +59,7 @@ def test_the_nan_hook_names_kernel_argument_and_index(runtime: tuple[str, ...]) 
     assert "(launch 1 of this kernel) wrote 1 NaNs, first [5] of argument 0" in last
 
 
+@pytest.mark.check
 def test_the_nan_hook_skips_unwanted_kernels() -> None:
     assert run("--hook", "nan", "--kernel", "halve").stdout == "2\n"
 
@@ -113,6 +115,7 @@ def test_the_hook_of_the_page_reads_a_block_of_each_launch(tmp_path: Path) -> No
     assert re.fullmatch(r"halve 0 \S+\nhalve 0 \S+\nspoil 0 \S+\n2\n", done.stdout)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -192,12 +195,14 @@ def run_samename(*words: object) -> subprocess.CompletedProcess[str]:
     return command("run", "--device", "softgpu", *words, "--", path, **hip())
 
 
+@pytest.mark.check
 def test_kernels_of_one_name_are_told_apart() -> None:
     lines = sorted(run_samename("--hook", "time").stderr.splitlines())
     rows = [line.partition(",")[0] for line in lines]
     assert rows == ["first::mark: 2 launches", "second::mark: 2 launches"]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("pattern", ["second::*", "second::mark", "mark"])
 def test_a_pattern_fits_the_full_name_and_the_plain_one(pattern: str) -> None:
     done = run_samename("--hook", "trace", "--kernel", pattern, "--nth", 2)
@@ -205,6 +210,7 @@ def test_a_pattern_fits_the_full_name_and_the_plain_one(pattern: str) -> None:
     assert shown == (["first::mark"] if pattern == "mark" else []) + ["second::mark"]
 
 
+@pytest.mark.check
 def test_a_stripped_program_shows_the_hash_that_statistics_show(tmp_path: Path) -> None:
     stripped, stats = tmp_path / "stripped", tmp_path / "stats"
     built = program(PROGRAMS / "samename.mlir", 2)
@@ -215,6 +221,7 @@ def test_a_stripped_program_shows_the_hash_that_statistics_show(tmp_path: Path) 
     assert names == set(json.loads(stats.read_text())["kernels"])
 
 
+@pytest.mark.check
 def test_the_hook_that_needs_numpy_says_so(without_numpy: dict[str, str]) -> None:
     words = ("run", "--device", "softgpu", "--hook", "nan", "--", program())
     done = command(*words, **without_numpy)

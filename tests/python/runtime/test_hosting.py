@@ -58,6 +58,7 @@ def test_a_host_is_served(runtime: str, mode: str) -> None:
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("mode", ["locale", "signals", "misses", "main-ends"])
 def test_a_host_is_served_beside_a_manager(mode: str) -> None:
     env = promptly(PYTHONPATH=HERE, MGPU_RT_RUNTIME="runtimes:PassAll", LC_ALL="C.UTF-8")
@@ -88,6 +89,7 @@ def test_a_runtime_sees_kernels_and_the_end() -> None:
     assert done.stderr == f"{KERNEL}<1, 1>()\n" * 2 + "the end\n"
 
 
+@pytest.mark.check
 def test_hooks_go_before_a_runtime() -> None:
     for runtime in ("runtimes:Both", "runtimes:Names,mgpu_rt.runtime:CachedRuntime"):
         assert run(runtime).stderr.count(KERNEL) == 2
@@ -107,6 +109,7 @@ def test_calls_are_counted_once(tmp_path: Path) -> None:
     assert stats["kernels"][KERNEL]["launches"] == 2
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_statistics_tell_of_calls_of_the_driver_that_were_not_counted(
     runtime: str, tmp_path: Path
@@ -166,6 +169,7 @@ def test_calls_on_a_small_stack_pass_by_the_runtime_with_a_warning() -> None:
 # ---- failures ----
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("runtime", "words"),
     [

@@ -164,6 +164,7 @@ def test_an_interrupt_before_the_first_check_says_so(monkeypatch: pytest.MonkeyP
     assert ended.stderr == "mgpu-rt: interrupted before anything was tested\n"
 
 
+@pytest.mark.check
 def test_an_unwritable_file_is_named_before_the_test() -> None:
     for place in ("/proc/found.json", "/none/found.json"):
         ended = selftest("--json", place)
@@ -172,6 +173,7 @@ def test_an_unwritable_file_is_named_before_the_test() -> None:
         assert "right:" not in ended.stdout
 
 
+@pytest.mark.check
 def test_a_full_disk_does_not_stop_the_printed_results() -> None:
     ended = selftest("--only", "programs-15", "--json", "/dev/full")
     assert ended.returncode == 2
@@ -385,6 +387,7 @@ def test_failures_once_nvidias_driver_has_ended_are_not_counted() -> None:
     assert said[0] == said[1] and said[0].failures == {-1: [failed]}
 
 
+@pytest.mark.check
 def test_an_unknown_check_is_named() -> None:
     ended = selftest("--only", "programs-99")
     assert ended.returncode == 2

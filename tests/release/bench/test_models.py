@@ -121,6 +121,7 @@ def test_by_hand_keeps_all_that_can_be_kept(tmp_path: Path) -> None:
         assert counts.get("hipHostRegister", 0) == (8 if variant.name == "registered" else 0)
 
 
+@pytest.mark.check
 def test_a_wrong_output_is_noticed() -> None:
     """The stub computes nothing, so the output is wrong."""
     with pytest.raises(native.Failed, match=r"wrong output: .* in place of "):
@@ -142,6 +143,7 @@ def test_a_model_that_cannot_be_lowered_is_named(monkeypatch: pytest.MonkeyPatch
     assert result.figures == []
 
 
+@pytest.mark.check
 def test_no_variant_is_both_shared_and_chained() -> None:
     """MLIR cannot yet lower a variant that is both shared and chained, so no benchmark measures
     this variant."""
@@ -158,6 +160,7 @@ def _written(text: str) -> Path:
     return path
 
 
+@pytest.mark.check
 def test_prepared_models_run_without_the_tools(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

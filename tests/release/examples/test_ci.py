@@ -117,6 +117,7 @@ def test_debian_12_has_the_packages(place: str, tmp_path: Path) -> None:
 # ---- faults ----
 
 
+@pytest.mark.check
 def test_a_fault_in_the_program_fails_the_check(project: Path, tmp_path: Path) -> None:
     text = (project / "saxpy.mlir").read_text()
     wrong = text.replace("threads in (%count,", "threads in (%more,")

@@ -536,6 +536,7 @@ def command(*words: object) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.check
 def test_statistics_and_the_report_say_how_often_it_was_replayed(tmp_path: Path) -> None:
     """The first of ten calls runs without a graph, and the other nine replay three nodes each."""
     program, counted = tmp_path / "program", tmp_path / "stats.json"
@@ -554,6 +555,7 @@ def test_statistics_and_the_report_say_how_often_it_was_replayed(tmp_path: Path)
     assert words.capitalize() in page.read_text()
 
 
+@pytest.mark.check
 def test_a_trace_and_inspect_show_graphs(tmp_path: Path) -> None:
     program, trace = tmp_path / "program", tmp_path / "trace.json"
     command("lower", SOURCE, "--graph", "scale", "--emit", "executable", "-o", program)

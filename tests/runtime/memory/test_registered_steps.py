@@ -16,6 +16,8 @@ import pytest
 from tests.support.child import ROOT
 from tests.support.known import program, run_program
 
+pytestmark = pytest.mark.check
+
 HERE = Path(__file__).parent
 SOURCES = ROOT / "tests" / "support" / "hosts" / "registered"
 NO_SUCH_CALL = 3

@@ -116,6 +116,7 @@ def test_programs_allocate_under_no_lock(program: str, recorded: bool, tmp_path:
     assert_clean(log)
 
 
+@pytest.mark.check
 def test_many_kept_objects_are_allocated_under_no_lock(tmp_path: Path) -> None:
     log = tmp_path / "log"
     done = play(_MANY, environment(MGPU_RT_MANAGER="off", **allocator.settings(log)))
@@ -151,6 +152,7 @@ def test_random_programs_allocate_under_no_lock(
     assert_clean(log)
 
 
+@pytest.mark.check
 def test_a_fork_and_an_allocation_do_not_wait_for_each_other(tmp_path: Path) -> None:
     env = environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast")
     done = play(_FORKS, env | allocator.settings(tmp_path / "log", lock="1"))

@@ -190,12 +190,14 @@ def test_the_process_has_one_hip(linked: bool, write_maps: Path, tmp_path: Path)
     assert mapped.of("libLLVM.so.22") == mapped.of("libMLIR.so.22") == [1]
 
 
+@pytest.mark.check
 def test_the_guard_proves_something() -> None:
     """The runner crashes if HIP's compiler is bound to libMLIR's symbols."""
     changes = {"MGPU_RT_TEST_SYMBOLS": "shared", "MGPU_RT_SOFTGPU": "compiler_cache=off"}
     assert jit("vecadd", 22, **changes).signal == signal.SIGSEGV
 
 
+@pytest.mark.check
 def test_the_compiler_is_the_one_that_hip_would_take(tmp_path: Path) -> None:
     """The library searches in HIP's order: LD_LIBRARY_PATH first. So the library finds the compiler
     that HIP would load."""

@@ -251,6 +251,7 @@ def instructions_of(path: Path, *words: str, **changes: str) -> int:
     return int(out.read_text().rpartition("totals: ")[2].split()[0])
 
 
+@pytest.mark.check
 @pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
 def test_10_no_allocation_walks_all_blocks(tmp_path: Path) -> None:
     path = program(tmp_path, ABOVE)
@@ -276,6 +277,7 @@ int main(int count, char **words) {
 """
 
 
+@pytest.mark.check
 @pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
 def test_no_load_is_compared_with_modules_that_are_held(tmp_path: Path) -> None:
     """Many layers of a network may have equal images. Since LLVM 21 the program holds a module for

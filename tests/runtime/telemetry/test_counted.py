@@ -7,6 +7,8 @@ import tempfile
 import threading
 from pathlib import Path
 
+import pytest
+
 from mgpu_rt._lowering import lower
 from tests.support import recordings
 from tests.support.child import Mgpu, in_child
@@ -142,6 +144,7 @@ def test_counts_are_the_same_without_the_cache(mgpu: Mgpu) -> None:
 MANY = 1200  # kernels; there are 1024 rows
 
 
+@pytest.mark.check
 @in_child(policies=("builtin",), HIPSTUB_MODE="fast", **COUNTED)
 def test_kernels_without_a_row_are_counted_as_others(mgpu: Mgpu) -> None:
     """Launches of kernels without a row are counted as `(others)`: no launch is lost, and no launch

@@ -82,12 +82,14 @@ def run(folder: Path, **variables: str) -> tuple[list[str], str]:
     return told.read_text().splitlines() if told.exists() else [], result.stderr
 
 
+@pytest.mark.check
 def test_a_launch_is_a_range_of_its_kernels_name(roctx: Path) -> None:
     told, said = run(roctx, MGPU_RT_TRACE="markers")
     assert told == ["loaded", *RANGES]
     assert "mgpu_rt: MGPU_RT_TRACE" not in said
 
 
+@pytest.mark.check
 def test_ranges_and_a_trace_are_made_in_one_run(roctx: Path) -> None:
     told, _ = run(roctx, MGPU_RT_TRACE="markers,trace.json")
     assert told == ["loaded", *RANGES]

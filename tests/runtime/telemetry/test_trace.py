@@ -177,6 +177,7 @@ READ = """(async () => {
 
 
 @pytest.mark.check
+@pytest.mark.check
 @pytest.mark.skipif(not browser.find(), reason="there is no Chromium")
 def test_a_browser_reads_a_trace(events: list[dict]) -> None:
     """The test uses Chromium's developer tools, which also read traces, because Debian's Chromium
@@ -275,6 +276,7 @@ def test_the_newest_million_events_are_kept(threads: Path, tmp_path: Path) -> No
     assert calls[-1]["name"] == "mgpuStreamDestroy"  # nothing goes back at exit
 
 
+@pytest.mark.check
 @in_child(policies=("builtin",), HIPSTUB_MODE="fast", MGPU_RT_TRACE="trace.json")
 @in_folder
 def test_a_stream_beyond_the_last_row_has_none(mgpu: Mgpu) -> None:

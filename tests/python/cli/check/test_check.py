@@ -372,6 +372,7 @@ module attributes {gpu.container_module} {
 """
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("kernel", "threads", "words"),
     [

@@ -177,7 +177,6 @@ READ = """(async () => {
 
 
 @pytest.mark.check
-@pytest.mark.check
 @pytest.mark.skipif(not browser.find(), reason="there is no Chromium")
 def test_a_browser_reads_a_trace(events: list[dict]) -> None:
     """The test uses Chromium's developer tools, which also read traces, because Debian's Chromium

@@ -27,12 +27,20 @@ static hipError_t ask_hip(void **address, size_t size, bool shared) {
                   : hip.Malloc(address, size);
 }
 
+/* Returns true if HIP says that the current device has no memory for a request of this size. */
+static bool hip_lacks_memory(size_t size) {
+    size_t available = 0, total = 0;
+    return device_answered(hip.MemGetInfo(&available, &total)) && available < size;
+}
+
 /* Evicts idle blocks before HIP is asked for more than the device has. If no block is idle, the
- * caller still asks HIP. */
+ * caller still asks HIP. hipFree waits for the device, where stock's hipMalloc goes on. So nothing
+ * is evicted while HIP has memory, for example because another process has freed some. */
 static void make_room_ahead(int device, size_t size) {
     const size_t capacity = load_relaxed(&capacities[device]);
     const size_t wanted = block_reserved(device) + size;
-    if (!capacity || wanted <= capacity || size > capacity || !device_kept(device))
+    if (!capacity || wanted <= capacity || size > capacity || !device_kept(device) ||
+        !PROOF(memory_is_short_now, hip_lacks_memory(size)))
         return;
     limit_reached();
     (void)eviction_of_bytes(device, wanted - capacity);

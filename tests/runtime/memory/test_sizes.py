@@ -321,6 +321,22 @@ def test_near_the_capacity_the_library_asks_no_more_often_than_stock(mgpu: Mgpu)
 
 
 @in_child(HIPSTUB_MEMORY=str(512 * MIB), MGPU_RT_MEMORY_LIMIT="0.9")
+def test_nothing_is_evicted_once_hip_has_memory_again(mgpu: Mgpu) -> None:
+    """hipFree waits for the device, and stock's hipMalloc does not."""
+    stream = mgpu.StreamCreate()
+    idle = alloc(mgpu, 56 * MIB, stream)
+    others = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipMalloc(others, 400 * MIB) == 0
+    assert mgpu.MemAlloc(100 * MIB, stream, False) == mgpu.null
+    mgpu.stderr()
+    assert mgpu.stub.hipFree(others[0]) == 0
+    mgpu.MemFree(idle, stream)
+    before = mgpu.count("hipFree")
+    alloc(mgpu, 120 * MIB, stream)
+    assert mgpu.count("hipFree") == before
+
+
+@in_child(HIPSTUB_MEMORY=str(512 * MIB), MGPU_RT_MEMORY_LIMIT="0.9")
 def test_a_lack_of_memory_evicts_what_the_request_needs(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     blocks = [alloc(mgpu, 56 * MIB, stream) for _ in range(9)]

@@ -256,12 +256,26 @@ static void use_none(void) {
     find(runtime, "mgpu_rt_use_stream")(NULL);
 }
 
+static void *taken[256];
+static int taken_count;
+
 /* Takes all memory of the device that HIP has. */
 static void take_memory(void) {
     find(runtime, "mgpu_rt_empty_cache")();
+    taken_count = 0;
     for (size_t bytes = (size_t)1 << 32; bytes >= PAGE; bytes /= 2)
-        for (void *taken = NULL; HIP(Malloc, &taken, bytes) == NULL; taken = NULL)
-            ;
+        while (HIP(Malloc, &taken[taken_count], bytes) == NULL)
+            taken_count++;
+}
+
+/* HIP refuses an allocation, and has memory again afterwards. A block is idle then. */
+static void be_short_for_a_while(void) {
+    void *idle = MGPU(MemAlloc, (uint64_t)FRESH, named, false);
+    take_memory();
+    (void)MGPU(MemAlloc, (uint64_t)MIDDLE, named, false);
+    while (taken_count)
+        HIP(Free, taken[--taken_count]);
+    MGPU(MemFree, idle, named);
 }
 
 static void play_all(void) {
@@ -287,6 +301,8 @@ static void play_all(void) {
     (void)returns(use_none, HANG);
     play("capture");
     HIP(StreamEndCapture, captured, &graph);
+    (void)returns(be_short_for_a_while, HANG);
+    play("was_short");
     (void)returns(take_memory, HANG);
     play("short");
 }

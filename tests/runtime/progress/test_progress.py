@@ -21,7 +21,16 @@ from tests.support.child import ROOT, environment, library
 from tests.support.folders import folder
 from tests.support.patience import HANG
 
-SITUATIONS = ("held", "null_is_named", "foreign", "null_is_busy", "external", "capture", "short")
+SITUATIONS = (
+    "held",
+    "null_is_named",
+    "foreign",
+    "null_is_busy",
+    "external",
+    "capture",
+    "was_short",
+    "short",
+)
 LAZY = {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"}
 LIMITS = {
     "MGPU_RT_MODULE_LIMIT": "1",

@@ -4,10 +4,12 @@
 #include "driver/report.h"
 #include "process/mapped.h"
 #include "process/options.h"
+#include "process/state.h"
 #include "proof.h"
 #include "telemetry/counters.h"
 
 #include <limits.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,14 +72,42 @@ static void end_sole_use_by(uint32_t operation) {
     store_release(&witness_sole_user, false); /* no call of other code runs before this store */
 }
 
-/* ---- what HIP reports ---- */
-
 /* The function that the thread's wrapper is about to call, plus 1; 0 after HIP has reported the
  * call. A program may leave a call of HIP by siglongjmp. `expected` is then 0 already, so later
  * calls of other code do not count as the library's. */
 static __thread struct {
     unsigned expected, reported;
+    bool holds; /* between witness_hold and witness_release */
 } own __attribute__((tls_model("initial-exec")));
+
+/* ---- calls of other code that wait for a question ---- */
+
+static unsigned holders;
+
+bool witness_hold(void) {
+    fetch_add_seq_cst(&holders, 1);
+    fence_seq_cst();
+    own.holds = true;
+    if (witness_confirms())
+        return true;
+    witness_release();
+    return false;
+}
+
+void witness_release(void) {
+    own.holds = false;
+    fetch_sub_release(&holders, 1);
+}
+
+/* Does not wait in a signal handler that has interrupted the question, nor in the child of a fork,
+ * which has no thread that asks. */
+static void wait_for_holders(void) {
+    fence_seq_cst();
+    while (load_acquire(&holders) && !own.holds && !runtime_forked)
+        sched_yield();
+}
+
+/* ---- what HIP reports ---- */
 
 /* HIP 7.2.4 sometimes crashes if a graph runs while HIP has any function to report to. So the
  * library removes its function before the first graph. If a profiler had replaced the function,
@@ -97,8 +127,10 @@ static int hear(int domain, uint32_t operation, void *data) {
               own.expected && own.expected == (kind & ~(unsigned)FLAGS))) {
         own.expected = 0;
         own.reported++;
-    } else if (!(kind & HARMLESS) && load_relaxed(&witness_sole_user)) {
-        PROOF_STEP(other_codes_call_ends_sole_use, end_sole_use_by(operation));
+    } else if (!(kind & HARMLESS)) {
+        if (load_relaxed(&witness_sole_user))
+            PROOF_STEP(other_codes_call_ends_sole_use, end_sole_use_by(operation));
+        PROOF_STEP(other_code_waits_for_a_question, wait_for_holders());
     }
     if (DOUBT(hip_crashes_with_graphs, kind & OF_GRAPHS))
         stop_hearing();

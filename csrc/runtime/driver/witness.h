@@ -50,6 +50,12 @@ static inline bool witness_confirms(void) {
     return PROOF(no_other_code_called_hip, load_acquire(&witness_sole_user)) && witness_probe();
 }
 
+/* Returns true if no other code has called HIP so far. Then each call of other code that may change
+ * HIP's objects begins only after witness_release. Between the two, the caller may ask HIP about an
+ * object that another thread could destroy, but must not wait. */
+bool witness_hold(void);
+void witness_release(void);
+
 /* Stores the text of witness_describe in `counts`, if the library was ever the sole user. */
 void witness_record(void);
 

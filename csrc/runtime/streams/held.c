@@ -4,6 +4,7 @@
 #include "driver/exclusive.h"
 #include "driver/hip.h"
 #include "driver/report.h"
+#include "driver/witness.h"
 #include "mgpu.h"
 #include "proof.h"
 #include "shared/thread.h"
@@ -14,7 +15,7 @@
 /* Returns true if, as far as the library knows, no other thread works on the stream. The calling
  * thread then got the stream from mgpuStreamCreate, and no other thread has used it. The answer is
  * also true if no other thread has called this library. Another thread may at any time capture its
- * stream, or destroy its stream by calling HIP. */
+ * stream, or destroy its stream, by calling HIP. */
 static bool is_of_this_thread(const struct stream *stream) {
     const struct thread *own = thread_get();
     return (!thread_is_none(own) && load_relaxed(&stream->user) == own) || thread_is_alone();
@@ -85,12 +86,18 @@ bool stream_query_held(struct stream *stream, bool *asked) {
     if (!stream_is_live(stream) || stream_state(stream) != STREAM_LIVE ||
         load_relaxed(&stream->external_users))
         return false;
-    if (!PROOF(asked_stream_is_of_the_thread, is_of_this_thread(stream)) || !begin_question(stream))
+    const bool undisturbed =
+        exclusive_hip() || PROOF(asked_stream_is_of_the_thread, is_of_this_thread(stream));
+    if (!undisturbed && !witness_hold())
         return false;
-    *asked = true;
-    if (can_be_asked(stream_handle(stream)))
-        learned = ask(stream);
-    store_release(&stream->asked_about, false);
+    if (begin_question(stream)) {
+        *asked = true;
+        if (can_be_asked(stream_handle(stream)))
+            learned = ask(stream);
+        store_release(&stream->asked_about, false);
+    }
+    if (!undisturbed)
+        witness_release();
     return learned;
 }
 

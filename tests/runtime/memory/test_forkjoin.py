@@ -272,6 +272,63 @@ def test_a_stream_of_another_thread_is_not_asked(mgpu: Mgpu) -> None:
     thread.join()
 
 
+def reuse_beside_another_thread(mgpu: Mgpu) -> None:
+    """The stream of another thread is at work at each free, and nobody waits for that work."""
+    stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    go, done = threading.Semaphore(0), threading.Semaphore(0)
+
+    def work() -> None:
+        block = mgpu.MemAlloc(MIB, other, False)
+        while go.acquire(timeout=HANG):
+            mgpu.Memset32(block, 7, KIB // 4, other)
+            done.release()
+
+    threading.Thread(target=work, daemon=True).start()
+    before = mgpu.count("hipMalloc")
+    for _ in range(50):
+        block = alloc(mgpu, KIB, stream)
+        go.release()
+        assert done.acquire(timeout=HANG)
+        mgpu.MemFree(block, stream)
+    assert mgpu.count("hipMalloc") - before <= 3
+    assert mgpu.count("hipStreamQuery") + mgpu.count("hipEventQuery") <= 2 * 50
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_a_stream_of_another_thread_is_asked_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
+    reuse_beside_another_thread(mgpu)
+
+
+@in_child(HIPSTUB_TELLS="1")
+def test_a_stream_of_another_thread_is_asked_while_hip_reports_no_other_code(mgpu: Mgpu) -> None:
+    reuse_beside_another_thread(mgpu)
+
+
+@in_child(HIPSTUB_TELLS="1")
+def test_other_code_waits_for_a_question(mgpu: Mgpu) -> None:
+    """Other code destroys the stream of another thread while the library asks HIP about it."""
+    stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    go, ends = threading.Event(), threading.Event()
+
+    def work() -> None:
+        mgpu.Memset32(mgpu.MemAlloc(MIB, other, False), 7, KIB // 4, other)
+        go.set()
+        while not mgpu.count("hipStreamQuery") and not ends.wait(0.001):
+            pass
+        mgpu.stub.hipStreamDestroy(mgpu.for_stub(other))
+
+    thread = threading.Thread(target=work)
+    block = alloc(mgpu, KIB, stream)
+    thread.start()
+    assert go.wait(HANG)
+    mgpu.MemFree(block, stream)
+    assert mgpu.stub.hipstub_set_delay(b"hipStreamQuery:300000") == 0
+    assert alloc(mgpu, KIB, stream) == block
+    ends.set()
+    thread.join()
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
 @in_child()
 def test_an_external_stream_is_not_asked(mgpu: Mgpu) -> None:
     own = mgpu.stub_ffi.new("void **")

@@ -47,15 +47,24 @@ static bool has_several_fences(const struct block *block) {
     return second && load_relaxed(&second->stream);
 }
 
+/* Returns true if the block must wait for the work of a stream that is not idle. */
+static bool needs_fence(const struct block *block, struct stream *other) {
+    return DOUBT(other_streams_are_at_work, stream_is_at_work(other)) &&
+           !(PROOF(no_other_code_worked_on_joined_streams, sole_user_so_far()) &&
+             join_proves_all(other, block->fence.stream)) &&
+           PROOF(other_stream_is_of_the_device, load_relaxed(&other->device) == block->device);
+}
+
 static __attribute__((noinline)) bool add_other_fences(struct block *block) {
     const int device = block->device;
-    const bool alone = PROOF(no_other_code_worked_on_joined_streams, sole_user_so_far());
     struct fence *last = &block->fence;
-    for (struct stream *other = stream_first(); other; other = stream_next(other)) {
-        if (other == block->fence.stream ||
-            !DOUBT(other_streams_are_at_work, stream_is_at_work(other)) ||
-            (alone && join_proves_all(other, block->fence.stream)) ||
-            !PROOF(other_stream_is_of_the_device, load_relaxed(&other->device) == device))
+    int idle = 0;
+    for (struct stream *other = stream_first_listed(); other; other = stream_next_listed(other)) {
+        if (stream_is_idle(other)) {
+            idle++;
+            continue;
+        }
+        if (other == block->fence.stream || !needs_fence(block, other))
             continue;
         if (!last->next)
             store_release(&last->next, (struct fence *)calloc(1, sizeof *last));
@@ -65,6 +74,8 @@ static __attribute__((noinline)) bool add_other_fences(struct block *block) {
         set_fence(last, other);
     }
     end_fences(last);
+    if (UNLIKELY(idle > IDLE_LISTED_MOST))
+        stream_sweep_list();
     return last == &block->fence ||
            !DOUBT(too_many_blocks_wait, load_relaxed(&device_pools[device].waiting) +
                                                 load_relaxed(&shared_pools[device].waiting) >=

@@ -64,7 +64,8 @@ static bool is_idle_before(const struct block *block, uint64_t before) {
 
 /* Work on an external stream counts until the program waits for it through the library. */
 static bool no_stream_has_work(void) {
-    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+    for (const struct stream *stream = stream_first_listed(); stream;
+         stream = stream_next_listed(stream))
         if (!PROOF(external_stream_is_idle,
                    stream_state(stream) != STREAM_EXTERNAL || stream_is_idle(stream)))
             return false;

@@ -70,15 +70,10 @@ struct thread *thread_new(void) {
     return thread ? thread : &thread_none;
 }
 
-bool thread_is_alone_locked(void) {
-    const struct thread *self = thread_self;
-    return self && thread_list == self && !self->next && !unlisted;
-}
-
 bool thread_is_alone(void) {
-    (void)thread_get();
+    const struct thread *self = thread_get();
     pthread_mutex_lock(&tables_lock);
-    const bool alone = thread_is_alone_locked();
+    const bool alone = thread_list == self && !self->next && !unlisted;
     pthread_mutex_unlock(&tables_lock);
     return alone;
 }

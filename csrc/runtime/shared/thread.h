@@ -63,8 +63,6 @@ struct thread *thread_new(void);
 /* Returns true if no other living thread has called this library. If a thread has no block, the
  * answer is always false. */
 bool thread_is_alone(void);
-/* Does the work of thread_is_alone. The caller holds tables_lock. */
-bool thread_is_alone_locked(void);
 
 /* Returns the calling thread's block, which its first call allocates; or thread_none. */
 static inline struct thread *thread_get(void) {

@@ -40,11 +40,8 @@ struct thread;
  * release    TAKEN          GONE           who has taken it                cas acq_rel
  * use        GONE           EXTERNAL       a thread that names it          release, tables_lock
  * end        EXTERNAL       GONE           the last that did               cas, tables_lock
- * leave the  LIVE           LEFT           who lists another stream, if    cas acq_rel, tables_lock
- * list                                     no other thread calls us
- * return     LEFT           LIVE           who names it                    cas acq_rel, tables_lock
  * invalidate LIVE, IDLE,    GONE           who saw the reset               cas acq_rel
- *            RETIRED, LEFT
+ *            RETIRED
  *
  * A reset leaves a TAKEN stream to the thread that has taken the stream. After this thread has
  * moved the stream to another state, the thread invalidates the stream if its device was reset. So
@@ -60,16 +57,15 @@ enum stream_state {
     STREAM_EXTERNAL, /* the program created the stream and passed it to mgpu_rt_use_stream. Null
                       * streams and the entries for untracked work also have this state */
     STREAM_IDLE,     /* idle, and may be handed out */
-    STREAM_LEFT,     /* held by the program, idle, and not in the list of streams.h */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program has destroyed the stream, but work is pending */
     STREAM_TAKEN,    /* a thread owns the stream and is moving it to another state */
 };
 
-/* A free reads the first cache line of each listed stream (stream_is_idle). The stream's own calls
- * write the first line only when they submit work or wait for it. A create and a destroy write the
- * other lines. So two threads that create and destroy their own streams do not wait for each
- * other's cache lines. */
+/* A free reads the first cache line of each stream that may be at work (streams.h). The stream's
+ * own calls write the first line only when they submit work or wait for it. A create and a destroy
+ * write the other lines. So two threads that create and destroy their own streams do not wait for
+ * each other's cache lines. */
 struct stream {
     struct handle handle;
     int device;
@@ -79,25 +75,21 @@ struct stream {
     struct stream *next_listed; /* links the list of streams.h; written under tables_lock */
     const struct thread *user;  /* the thread that got the stream from the library; NULL if a second
                                  * thread has used the stream */
-    uint64_t asked;             /* while a thread waits for the device: the number that this wait
-                                 * completes; otherwise 0 */
+    uint64_t asked;             /* the number that the last wait for the device completes; 0: the
+                                 * stream is new */
     /* the second cache line */
     int state __attribute__((aligned(64))); /* enum stream_state */
     bool has_blocks;                        /* a block waits, or has waited, for the stream */
-    bool listed;             /* the list of streams.h contains the stream; under tables_lock */
     struct block_pool *pool; /* pool of the blocks that were freed on the stream (blocks.h);
                               * NULL: no block was freed yet */
     struct staging *staging; /* the pinned memory of the stream's last copy, or NULL */
     struct queued queued;    /* in a queue of the streams that the program does not hold */
     uint64_t put_off; /* the value of `submitted` when a synchronise was postponed (lazy_sync.h) */
-    struct stream *next_left; /* links the streams that were LEFT since stream_return_all; under
-                               * tables_lock */
-    bool in_left;             /* that chain contains the stream; under tables_lock */
-    bool asked_about;         /* a thread asks HIP about the held stream (held.h) */
-    hipEvent_t mark;          /* the library's own event, or NULL (held.c) */
-    struct joins *joins;      /* the streams that have joined this one (joins.h), or NULL */
-    uint64_t born;            /* the last number of the handle's earlier streams */
-    uint64_t marked;          /* while the event is pending: the number that it completes */
+    bool asked_about; /* a thread asks HIP about the held stream (held.h) */
+    hipEvent_t mark;  /* the library's own event, or NULL (held.c) */
+    struct joins *joins; /* the streams that have joined this one (joins.h), or NULL */
+    uint64_t born;       /* the last number of the handle's earlier streams */
+    uint64_t marked;     /* while the event is pending: the number that it completes */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct stream, state) == 64, "a free reads only the first cache line");
 

@@ -51,9 +51,10 @@ static bool begin_question(struct stream *stream) {
  */
 
 static void record_mark(struct stream *stream) {
-    if (!stream->mark &&
-        !device_answered(hip.EventCreateWithFlags(&stream->mark, hipEventDisableTiming)))
+    hipEvent_t mark = stream->mark;
+    if (!mark && !device_answered(hip.EventCreateWithFlags(&mark, hipEventDisableTiming)))
         return;
+    stream->mark = mark;
     const uint64_t number = stream_begin_wait(stream);
     if (device_answered(hip.EventRecord(stream->mark, stream_handle(stream))))
         stream->marked = number;
@@ -83,8 +84,7 @@ static bool ask(struct stream *stream) {
 
 bool stream_query_held(struct stream *stream, bool *asked) {
     bool learned = false;
-    if (!stream_is_live(stream) || stream_state(stream) != STREAM_LIVE ||
-        load_relaxed(&stream->external_users))
+    if (stream_state(stream) != STREAM_LIVE || load_relaxed(&stream->external_users))
         return false;
     const bool undisturbed =
         exclusive_hip() || PROOF(asked_stream_is_of_the_thread, is_of_this_thread(stream));
@@ -110,7 +110,6 @@ void stream_drop_mark(struct stream *stream) {
 }
 
 void stream_drop_marks(int device) {
-    stream_return_all();
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         if (!of_device(device, load_relaxed(&stream->device)) || !stream->mark ||
             !begin_question(stream))

@@ -28,7 +28,7 @@ struct point join_point(struct stream *stream) {
     if (!stream || stream_state(stream) != STREAM_LIVE ||
         !PROOF(no_stream_is_captured, !runtime_is(MODE_EXTERNAL)) || !sole_user_so_far())
         return (struct point){.stream = NULL};
-    return (struct point){stream, load_acquire(&stream->submitted)};
+    return (struct point){stream, stream_last(stream)};
 }
 
 void join_recorded(struct stream *stream, struct point *point) {

@@ -9,116 +9,59 @@
 #include "shared/thread.h"
 
 struct handle_map stream_map = HANDLE_MAP(struct stream);
-struct stream *stream_list;
+struct stream *streams_listed;
 struct stream stream_null[MOST_DEVICES], stream_untracked[MOST_DEVICES];
 
 struct advice stream_fault = {
     .text = "this call returns an error of earlier work: a kernel or a copy on this device has "
             "failed"};
 
-/* `listed` is the number of streams in the list (under tables_lock). `gone` counts the listed
- * streams that may be gone. */
-static size_t listed;
-static size_t gone;
+/* ---- the list of streams that may be at work ---- */
 
-/* ---- streams that the program has left behind ----
- *
- * Lowered programs create streams, use them once, and keep them for ever. Each free looks at all
- * listed streams. So idle streams leave the list, and return to it at their next use. A thread may
- * just have begun to use a stream, so no stream leaves the list while other threads call the
- * library. */
-
-enum { LISTED_MOST = 16 };
-static size_t sweep_at = LISTED_MOST; /* number of listed streams at which the list is swept */
-static struct stream *left;
-
-/* Under tables_lock. */
-static bool leaves_list(struct stream *stream) {
-    if (stream_state(stream) != STREAM_LIVE || load_relaxed(&stream->external_users) ||
-        !PROOF(left_stream_is_idle, stream_is_idle(stream)) ||
-        !PROOF(no_other_thread_uses_a_left_stream, thread_is_alone_locked()) ||
-        !stream_change(stream, STREAM_LIVE, STREAM_LEFT))
-        return false;
-    if (!stream->in_left) {
-        stream->in_left = true;
-        stream->next_left = left;
-        left = stream;
+uint64_t stream_list(struct stream *stream, uint64_t kernel) {
+    const uint64_t bits = STREAM_LISTED | kernel;
+    pthread_mutex_lock(&tables_lock);
+    if (!(load_relaxed(&stream->submitted) & STREAM_LISTED)) {
+        store_release(&stream->next_listed, streams_listed);
+        PROOF_STEP(stream_at_work_is_listed, store_release(&streams_listed, stream));
     }
+    const uint64_t last = fetch_or_release(&stream->submitted, bits) | bits;
+    pthread_mutex_unlock(&tables_lock);
+    return last;
+}
+
+/* Takes a stream out of the list, unless the stream has pending work, or another thread submits
+ * work at this moment. The stream's next submission finds no STREAM_LISTED, and lists the stream
+ * again. Under tables_lock. */
+static bool may_leave_list(struct stream *stream) {
+    uint64_t last = load_acquire(&stream->submitted);
+    const uint64_t unlisted = (last | STREAM_KERNEL | STREAM_LISTED) + 1;
+    const bool idle = PROOF(unlisted_stream_is_idle, load_acquire(&stream->completed) == last);
+    if (!idle && (!stream_is_gone(stream) ||
+                  DOUBT(blocks_wait_for_a_stream_that_is_gone, stream_has_blocks(stream))))
+        return false;
+    if (!cas_acq_rel(&stream->submitted, &last, unlisted))
+        return false;
+    if (idle)
+        stream_complete(stream, unlisted);
     return true;
 }
 
-/* Removes the streams that HIP has destroyed, except streams for whose fence a block still waits.
- * Also removes idle streams that the program holds. Under tables_lock. */
-static void sweep_list(const struct stream *stays) {
-    struct stream **link = &stream_list;
-    store_relaxed(&gone, 0);
+void stream_sweep_list(void) {
+    pthread_mutex_lock(&tables_lock);
+    struct stream **link = &streams_listed;
     while (*link) {
         struct stream *each = *link;
-        each->listed = each == stays || (!stream_is_gone(each) && !leaves_list(each)) ||
-                       DOUBT(blocks_wait_for_a_stream_that_is_gone,
-                             stream_is_gone(each) && stream_has_blocks(each));
-        if (each->listed) {
-            link = &each->next_listed;
-        } else {
+        if (may_leave_list(each))
             store_release(link, each->next_listed);
-            listed--;
-        }
-    }
-    sweep_at = listed > LISTED_MOST / 2 ? 2 * listed : LISTED_MOST;
-}
-
-/* Under tables_lock. */
-static void add_to_list(struct stream *stream) {
-    if (stream->listed)
-        return;
-    stream->listed = true;
-    listed++;
-    store_release(&stream->next_listed, stream_list);
-    store_release(&stream_list, stream);
-}
-
-/* The list is swept once half of its streams may be gone, or once it has twice as many streams as
- * after the last sweep. So a stream's cost does not grow with the number of streams. Under
- * tables_lock. */
-static void list_stream(struct stream *stream) {
-    if ((load_relaxed(&gone) && 2 * load_relaxed(&gone) >= listed) || listed >= sweep_at)
-        sweep_list(stream);
-    add_to_list(stream);
-}
-
-/* Under tables_lock. */
-static bool return_to_list(struct stream *stream) {
-    if (!stream_change(stream, STREAM_LEFT, STREAM_LIVE))
-        return false;
-    PROOF_STEP(used_stream_is_listed_again, add_to_list(stream));
-    return true;
-}
-
-__attribute__((noinline)) bool stream_return(struct stream *stream) {
-    pthread_mutex_lock(&tables_lock);
-    const bool held = return_to_list(stream) || stream_state(stream) == STREAM_LIVE;
-    pthread_mutex_unlock(&tables_lock);
-    return held;
-}
-
-void stream_return_all(void) {
-    pthread_mutex_lock(&tables_lock);
-    while (left) {
-        struct stream *stream = left;
-        left = stream->next_left;
-        stream->in_left = false;
-        (void)return_to_list(stream);
+        else
+            link = &each->next_listed;
     }
     pthread_mutex_unlock(&tables_lock);
-}
-
-void stream_count_gone(void) {
-    fetch_add_relaxed(&gone, 1);
 }
 
 /* Under tables_lock. */
 static void begin_life(struct stream *stream, int device, int state) {
-    list_stream(stream);
     if (stream_first() != stream || stream_next(stream))
         PROOF_STEP(frees_mind_other_streams,
                    fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS));
@@ -137,14 +80,11 @@ static void begin_life(struct stream *stream, int device, int state) {
 
 /* ---- null streams and untracked work ---- */
 
-/* Inserts an entry that is never removed. */
-static void list_for_good(struct stream *stream, int device) {
+/* Begins the use of an entry that is never gone again. */
+static void begin_for_good(struct stream *stream, int device) {
     fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);
-    pthread_mutex_lock(&tables_lock);
     store_relaxed(&stream->device, device);
     store_release(&stream->state, STREAM_EXTERNAL);
-    PROOF_STEP(null_stream_is_listed, list_stream(stream));
-    pthread_mutex_unlock(&tables_lock);
 }
 
 __attribute__((noinline)) struct stream *stream_of_null(void) {
@@ -152,12 +92,16 @@ __attribute__((noinline)) struct stream *stream_of_null(void) {
     if (device >= MOST_DEVICES)
         return NULL;
     if (UNLIKELY(stream_is_gone(&stream_null[device])))
-        list_for_good(&stream_null[device], device);
+        begin_for_good(&stream_null[device], device);
     return &stream_null[device];
 }
 
 __attribute__((noinline)) void stream_note_kernel(struct stream *stream) {
-    fetch_or_release(&stream->submitted, STREAM_KERNEL);
+    uint64_t last = load_acquire(&stream->submitted);
+    while (last & STREAM_LISTED)
+        if (cas_acq_rel_acquire(&stream->submitted, &last, last | STREAM_KERNEL))
+            return;
+    (void)stream_list(stream, STREAM_KERNEL);
 }
 
 __attribute__((noinline)) void stream_note_untracked(int device) {
@@ -167,7 +111,7 @@ __attribute__((noinline)) void stream_note_untracked(int device) {
                        each))
             continue;
         if (UNLIKELY(stream_is_gone(work)))
-            list_for_good(work, each);
+            begin_for_good(work, each);
         stream_add_kernel(work);
     }
 }
@@ -231,7 +175,6 @@ void stream_end_external(struct thread *thread) {
         if (!stream_is_idle(stream)) /* blocks that are freed now still wait for this stream */
             PROOF_STEP(returned_stream_is_waited_for, store_release(&stream->has_blocks, true));
         PROOF_STEP(returned_stream_is_unknown, store_release(&stream->state, STREAM_GONE));
-        stream_count_gone();
     }
     pthread_mutex_unlock(&tables_lock);
 }
@@ -280,6 +223,8 @@ hipError_t stream_ask(struct stream *stream) {
     const hipError_t error = hip.StreamQuery(stream_handle(stream));
     if (device_answered(error))
         stream_complete(stream, number);
+    else if (error == hipErrorNotReady && stream_is_idle(stream))
+        stream_launched(stream);
     return error;
 }
 
@@ -294,10 +239,31 @@ hipError_t stream_wait(struct stream *stream) {
 }
 
 static bool any_at_work(void) {
-    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+    for (const struct stream *stream = stream_first_listed(); stream;
+         stream = stream_next_listed(stream))
         if (stream_is_at_work(stream))
             return true;
     return false;
+}
+
+void stream_visit(int device, void (*visit)(struct stream *stream)) {
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (of_device(device, load_relaxed(&stream->device)))
+            visit(stream);
+    for (int each = 0; each < MOST_DEVICES; each++)
+        if (of_device(device, each)) {
+            visit(&stream_null[each]);
+            visit(&stream_untracked[each]);
+        }
+}
+
+static void begin_device_wait(struct stream *stream) {
+    store_relaxed(&stream->asked, stream_begin_wait(stream));
+}
+
+static void end_device_wait(struct stream *stream) {
+    PROOF_STEP(wait_for_the_device_completes_streams,
+               stream_complete(stream, load_relaxed(&stream->asked)));
 }
 
 /* Each thread that calls this function waits for the device. Only one thread at a time notes the
@@ -311,20 +277,11 @@ hipError_t stream_wait_for_device(int device) {
     hipError_t error = current != device ? hip.SetDevice(device) : hipSuccess;
     const bool notes = !exchange_acquire(&noting, true);
     if (notes)
-        stream_return_all();
-    for (struct stream *stream = notes ? stream_first() : NULL; stream;
-         stream = stream_next(stream))
-        if (load_relaxed(&stream->device) == device)
-            store_relaxed(&stream->asked, stream_begin_wait(stream));
+        stream_visit(device, begin_device_wait);
     if (error == hipSuccess)
         error = hip.DeviceSynchronize();
-    for (struct stream *stream = notes ? stream_first() : NULL; stream;
-         stream = stream_next(stream)) {
-        const uint64_t asked = load_relaxed(&stream->asked); /* 0: no submission, or a new stream */
-        if (error == hipSuccess && asked)
-            PROOF_STEP(wait_for_the_device_completes_streams, stream_complete(stream, asked));
-        store_relaxed(&stream->asked, 0);
-    }
+    if (notes && error == hipSuccess)
+        stream_visit(device, end_device_wait);
     if (notes)
         store_release(&noting, false);
     if (current != device)

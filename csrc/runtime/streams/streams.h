@@ -34,9 +34,7 @@ static inline int stream_state(const struct stream *stream) {
 CHECKS bool stream_may_change(int from, int to) {
     switch (from) {
     case STREAM_LIVE:
-        return to == STREAM_IDLE || to == STREAM_TAKEN || to == STREAM_LEFT;
-    case STREAM_LEFT:
-        return to == STREAM_LIVE;
+        return to == STREAM_IDLE || to == STREAM_TAKEN;
     case STREAM_IDLE:
         return to == STREAM_LIVE || to == STREAM_TAKEN;
     case STREAM_RETIRED:
@@ -57,19 +55,19 @@ static inline bool stream_is_gone(const struct stream *stream) {
     return stream_state(stream) == STREAM_GONE;
 }
 
-/* Puts a stream that is LEFT into the list again; the stream is then LIVE. Returns false if the
- * program no longer holds the stream. */
-bool stream_return(struct stream *stream);
-/* Puts all streams that are LEFT into the list again. */
-void stream_return_all(void);
-
-/* Returns true if the program holds the stream, or created it by calling HIP. A stream that is LEFT
- * becomes LIVE. Each call that submits work to a stream, or frees memory on it, calls this function
- * first. So a stream that is LEFT has no pending work. */
-static inline bool stream_is_live(struct stream *stream) {
+/* Returns true if the program holds the stream, or created it by calling HIP. */
+static inline bool stream_is_live(const struct stream *stream) {
     const int state = stream_state(stream);
-    return LIKELY(state == STREAM_LIVE) || state == STREAM_EXTERNAL ||
-           (state == STREAM_LEFT && stream_return(stream));
+    return LIKELY(state == STREAM_LIVE) || state == STREAM_EXTERNAL;
+}
+
+/* Returns the newest entry, and the next older one. Null streams and untracked work are not among
+ * these entries. Some streams are gone. */
+static inline struct stream *stream_first(void) {
+    return handle_first(&stream_map);
+}
+static inline struct stream *stream_next(const struct stream *stream) {
+    return handle_next(stream);
 }
 
 /* Returns the entry of a stream, or NULL if the runtime did not create the stream. A hit on the
@@ -111,9 +109,10 @@ void stream_note_untracked(int device);
  * code may call HIP, the fence is the next number. A wait then takes a number of its own, which
  * completes all earlier fences.
  *
- * The lowest bit of a number says that a kernel, or other work that writes host memory, may be
- * pending. */
-enum { STREAM_KERNEL = 1, STREAM_NEXT = 2 };
+ * STREAM_KERNEL in a number says that a kernel, or other work that writes host memory, may be
+ * pending. STREAM_LISTED says that the list of streams at work contains the stream. If
+ * STREAM_KERNEL is set, so is STREAM_LISTED. */
+enum { STREAM_KERNEL = 1, STREAM_LISTED = 2, STREAM_NEXT = 4 };
 
 /* Returns true if all submitted work is known to be done. The order of the two reads matters:
  * otherwise a wait for earlier work could seem to cover later work. */
@@ -172,6 +171,30 @@ static inline bool stream_fence_done(const struct stream *stream, uint64_t fence
     return load_acquire(&stream->completed) >= fence;
 }
 
+/* ---- the list of streams that may be at work ----
+ *
+ * A free visits this list, so the free costs no more with more idle streams. A stream enters the
+ * list at its first submission. Once a free has visited more than IDLE_LISTED_MOST streams without
+ * pending work, such streams leave the list. Readers traverse the list without a lock. A removed
+ * stream still links to the next, and a reinserted stream links to the first. Therefore no reader
+ * misses a stream that stays in the list. */
+enum { IDLE_LISTED_MOST = 16 };
+extern struct stream *streams_listed;
+static inline struct stream *stream_first_listed(void) {
+    return load_acquire(&streams_listed);
+}
+static inline struct stream *stream_next_listed(const struct stream *stream) {
+    return load_acquire(&stream->next_listed);
+}
+
+/* Inserts the stream into the list, unless the list contains it. `kernel` is STREAM_KERNEL or 0,
+ * and is added to the stream's number. Returns the number. */
+uint64_t stream_list(struct stream *stream, uint64_t kernel);
+
+/* Removes the streams without pending work. Also removes streams that HIP has destroyed, unless a
+ * block waits for their work. */
+void stream_sweep_list(void);
+
 /* ---- submissions ---- */
 
 /* Returns whether a block that is freed now must wait for this stream's work. An external stream
@@ -188,12 +211,13 @@ static inline bool stream_has_kernels(const struct stream *stream) {
     return submitted != completed && submitted & STREAM_KERNEL;
 }
 
-/* Marks the stream's numbers as including a kernel. Not inlined, so that a launch is short. */
+/* Marks the stream's numbers as including a kernel, and lists the stream. Not inlined, so that a
+ * launch is short. */
 void stream_note_kernel(struct stream *stream);
 
 /* Gives a number to a kernel that HIP has. */
 static inline void stream_add_kernel(struct stream *stream) {
-    if (UNLIKELY(!(fetch_add_release(&stream->submitted, STREAM_NEXT) & STREAM_KERNEL)))
+    if (UNLIKELY(!(fetch_add_acq_rel(&stream->submitted, STREAM_NEXT) & STREAM_KERNEL)))
         stream_note_kernel(stream);
 }
 
@@ -207,18 +231,27 @@ static inline void stream_launched(struct stream *stream) {
         PROOF_STEP(launch_elsewhere_is_noted, stream_note_untracked(ALL_DEVICES));
 }
 
+/* Returns the last number of a stream that is about to get work, after listing the stream. */
+static inline uint64_t stream_last(struct stream *stream) {
+    const uint64_t last = load_acquire(&stream->submitted);
+    return LIKELY(last & STREAM_LISTED) ? last : stream_list(stream, 0);
+}
+
 /* Records an event or a copy to the device, neither of which writes host memory. The caller has
- * already submitted the event or the copy. Earlier kernels remain recorded. Returns the number;
- * does nothing, and returns 0, if the stream's last number is no longer `last`. */
+ * already submitted the event or the copy. Earlier kernels remain recorded. `last` is what
+ * stream_last returned. Returns the number; does nothing, and returns 0, if the stream's last
+ * number is no longer `last`. */
 static inline uint64_t stream_submitted_after(struct stream *stream, uint64_t last) {
-    const bool kernels = DOUBT(kernels_are_pending, stream_has_kernels(stream));
-    const uint64_t next = (kernels ? last : last & ~(uint64_t)STREAM_KERNEL) + STREAM_NEXT;
+    uint64_t next = last + STREAM_NEXT;
+    if (last & STREAM_KERNEL &&
+        !DOUBT(kernels_are_pending, last != load_acquire(&stream->completed)))
+        next -= STREAM_KERNEL;
     return cas_acq_rel(&stream->submitted, &last, next) ? next : 0;
 }
 
 /* Records an event or a copy to the device, as stream_submitted_after does. */
 static inline void stream_submitted(struct stream *stream) {
-    if (!stream || !stream_submitted_after(stream, load_acquire(&stream->submitted)))
+    if (!stream || !stream_submitted_after(stream, stream_last(stream)))
         stream_launched(stream);
 }
 
@@ -238,26 +271,13 @@ bool stream_is_ours(hipStream_t handle);
 bool stream_may_be_captured(hipStream_t handle);
 
 /* Queries a stream that the caller has taken; returns HIP's answer. hipSuccess: all work and the
- * fence are done. hipErrorNotReady: work is pending. Any other answer: HIP does not know the
+ * fence are done. hipErrorNotReady: work is pending, perhaps of other code; the stream then counts
+ * as at work. Any other answer: HIP does not know the
  * stream. Leaves the thread's last error as stock would leave it. */
 hipError_t stream_ask(struct stream *stream);
 
 /* The advice that is printed when a wait returns an error of earlier work. */
 extern struct advice stream_fault;
-
-/* All streams that are not gone and not LEFT, and some that are gone. Readers traverse the list
- * without a lock. A removed stream still links to the next, and a reinserted stream links to the
- * first. Therefore no reader misses a stream that stays in the list. */
-extern struct stream *stream_list;
-static inline struct stream *stream_first(void) {
-    return load_acquire(&stream_list);
-}
-static inline struct stream *stream_next(const struct stream *stream) {
-    return load_acquire(&stream->next_listed);
-}
-
-/* Counts a stream that is gone, so that the list is swept in time. */
-void stream_count_gone(void);
 
 /* Records, before HIP destroys a stream, that the stream's work may continue. */
 static inline void stream_leaves_work(const struct stream *stream) {
@@ -282,6 +302,11 @@ struct stream *stream_known(hipStream_t handle);
  * The program may have destroyed this library's stream by calling HIP, and HIP may have returned
  * the stream's address for an event. */
 bool stream_is_here(hipStream_t handle);
+
+/* Visits all entries of a device or of ALL_DEVICES, those of null streams and of untracked work,
+ * too.
+ */
+void stream_visit(int device, void (*visit)(struct stream *stream));
 
 /* Waits until a device has completed all its work; returns at once if the library can tell that
  * nothing is pending. */

@@ -122,7 +122,6 @@ bool stream_query_unheld(struct stream *stream, bool *asked) {
 static void count_out(void) {
     CHECK(load_relaxed(&stream_pool_total) > 0);
     fetch_sub_relaxed(&stream_pool_total, 1);
-    stream_count_gone();
 }
 
 void stream_invalidate(struct stream *stream) {
@@ -319,7 +318,8 @@ bool stream_release(struct stream *stream) {
 
 bool stream_all_quiet(void) {
     bool asked;
-    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+    for (struct stream *stream = stream_first_listed(); stream;
+         stream = stream_next_listed(stream)) {
         const int state = stream_state(stream);
         const bool counts = state == STREAM_LIVE || state == STREAM_TAKEN || !stream_handle(stream);
         if (counts && !stream_is_idle(stream))
@@ -334,7 +334,7 @@ bool stream_all_quiet(void) {
 
 bool stream_query_all(int device) {
     bool asked = false;
-    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+    for (struct stream *stream = stream_first_listed(); stream; stream = stream_next_listed(stream))
         if (load_relaxed(&stream->device) == device && stream_is_at_work(stream) &&
             !stream_query_unheld(stream, &asked) && !stream_query_held(stream, &asked))
             break;
@@ -368,20 +368,20 @@ static int trim_streams(int device) {
     return count;
 }
 
+static void invalidate(struct stream *stream) {
+    stream_invalidate(stream);
+    stream_complete(stream, stream_begin_wait(stream)); /* HIP has ended the work, too */
+    store_release(&stream->has_blocks, false);
+}
+
 static void invalidate_streams(int device) {
-    stream_return_all();
-    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        if (PROOF(reset_ends_its_own_streams, of_device(device, load_relaxed(&stream->device)))) {
-            stream_invalidate(stream);
-            stream_complete(stream, stream_begin_wait(stream)); /* HIP has ended the work, too */
-            store_release(&stream->has_blocks, false);
-        }
+    stream_visit(PROOF_VALUE(reset_ends_its_own_streams, device, ALL_DEVICES), invalidate);
 }
 
 static void release_of_thread(struct thread *thread) {
     struct stream *stream = thread->stream;
     stream_end_external(thread);
-    for (struct stream *each = handle_first(&stream_map); each; each = handle_next(each))
+    for (struct stream *each = stream_first(); each; each = stream_next(each))
         if (load_relaxed(&each->user) == thread)
             store_relaxed(&each->user, NULL);
     leave_to_others(stream);
@@ -391,7 +391,6 @@ static void release_of_thread(struct thread *thread) {
 
 static size_t list_streams(struct cached *out, size_t room) {
     size_t count = 0;
-    stream_return_all();
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
         if (state == STREAM_GONE || state == STREAM_EXTERNAL)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure import instructions
 from bench.setup.printing import print_library
 from mgpu_rt._lowering import lower, object_files
 from tests.support import programs
@@ -343,62 +342,29 @@ def test_an_external_stream_is_not_asked(mgpu: Mgpu) -> None:
     assert mgpu.count("hipStreamQuery") == 0
 
 
-# ---- streams that the program leaves behind ------------------------------------------------------
-
-#: The program creates LEFT streams, each of which does some work. Then the program allocates and
-#: frees on two streams, one of which is at work.
-LEFT = """
-#include "program.h"
-int main(int count, char **words) {
-    void *streams[2] = {mgpuStreamCreate(), mgpuStreamCreate()};
-    void *block = mgpuMemAlloc(4096, streams[0], 0);
-    const int left = atoi(getenv("LEFT")), calls = count > 2 ? atoi(words[2]) : 0;
-    for (int i = 0; i < left; i++) {
-        void *stream = mgpuStreamCreate();
-        void *used = mgpuMemAlloc(4096, streams[0], 0);
-        mgpuMemset32(used, 1, 16, stream);
-        mgpuMemFree(used, streams[0]);
-    }
-    for (int i = 0; i < 20; i++) /* the library sweeps its list */
-        mgpuMemset32(block, 1, 16, mgpuStreamCreate());
-    mgpuMemFree(mgpuMemAlloc(4096, streams[0], 0), NULL);
-    for (int i = 0; i < 20; i++)
-        mgpuStreamCreate();
-    for (int i = 0; i < 10 * calls; i++)
-        mgpuMemFree(mgpuMemAlloc(4096, streams[0], 0), streams[0]);
-    return 0;
-}
-"""
+# ---- the list of streams at work ----------------------------------------------------------------
 
 
-@pytest.mark.check
-@pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
-def test_a_free_does_not_look_at_streams_that_the_program_has_left(tmp_path: Path) -> None:
-    path = program(tmp_path, LEFT)
-
-    def count(left: int) -> float:
-        env = environment(LEFT=str(left), MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast")
-        env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
-        return instructions.count_program(path, 10, env).per_iteration(library().name)
-
-    assert 100 < count(200) == count(2000) < 1.1 * count(2)
-
-
-def leave(mgpu: Mgpu, streams: int) -> list:
-    """Returns idle streams that the program holds; most of them left the library's list."""
-    left = [mgpu.StreamCreate() for _ in range(streams)]
-    for stream in left:
+def use(mgpu: Mgpu, streams: list) -> None:
+    """Submits work to each stream, and waits for it."""
+    for stream in streams:
         mgpu.Memset32(alloc(mgpu, KIB, stream), 7, KIB // 4, stream)
         mgpu.StreamSynchronize(stream)
-    for _ in range(streams):
-        mgpu.StreamCreate()
+
+
+def leave(mgpu: Mgpu, stream, streams: int = 40) -> list:
+    """Returns idle streams that the program holds. A free on `stream` has visited them, so they
+    left the library's list."""
+    left = [mgpu.StreamCreate() for _ in range(streams)]
+    use(mgpu, left)
+    mgpu.MemFree(alloc(mgpu, 2 * KIB, stream), stream)
     return left
 
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_free_waits_for_streams_that_return(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
-    for other in leave(mgpu, 40):
+    for other in leave(mgpu, stream):
         block = alloc(mgpu, KIB, stream)
         mgpu.Memset32(block, 7, KIB // 4, other)
         mgpu.MemFree(block, stream)
@@ -406,17 +372,48 @@ def test_a_free_waits_for_streams_that_return(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_a_stream_at_work_does_not_leave(mgpu: Mgpu) -> None:
+def test_a_free_waits_for_a_copy_on_a_stream_that_returns(mgpu: Mgpu) -> None:
+    """A copy to the device, and a record of an event, list the stream, too."""
+    stream, host = mgpu.StreamCreate(), mgpu.ffi.new("char[]", KIB)
+    left = leave(mgpu, stream)
+    block = alloc(mgpu, KIB, stream)
+    mgpu.Memcpy(block, host, KIB, left[0])
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, KIB, stream) != block
+    event = mgpu.EventCreate()
+    block = alloc(mgpu, 4 * KIB, stream)
+    mgpu.EventRecord(event, left[1])
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, 4 * KIB, stream) != block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_stream_at_work_stays_listed(mgpu: Mgpu) -> None:
     stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = alloc(mgpu, MIB, stream)
     mgpu.Memset32(block, 7, KIB // 4, other)
-    leave(mgpu, 40)
+    leave(mgpu, stream)
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, MIB, stream) != block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_stream_that_is_no_longer_lent_stays_listed(mgpu: Mgpu) -> None:
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamCreate(own) == 0
+    external = mgpu.from_stub(own[0], "hipStream_t")
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, MIB, stream)
+    assert mgpu.lib.mgpu_rt_use_stream(external) == 0
+    mgpu.Memset32(block, 7, KIB // 4, external)
+    assert mgpu.lib.mgpu_rt_use_stream(mgpu.null) == 0
+    leave(mgpu, stream)
     mgpu.MemFree(block, stream)
     assert alloc(mgpu, MIB, stream) != block
 
 
 @in_child()
-def test_no_stream_leaves_while_another_thread_calls(mgpu: Mgpu) -> None:
+def test_a_launch_that_began_before_its_stream_left_is_waited_for(mgpu: Mgpu) -> None:
     """A second thread has begun a launch, and the library has not recorded the launch yet."""
     begun, go, launched, ends = (threading.Event() for _ in range(4))
 
@@ -425,8 +422,9 @@ def test_no_stream_leaves_while_another_thread_calls(mgpu: Mgpu) -> None:
         begun.set()
         go.wait(HANG)
 
-    mgpu.set_kernel(KERNEL, body)
     function, stream, other = forum(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
+    use(mgpu, [other])
+    mgpu.set_kernel(KERNEL, body)
 
     def launch() -> None:
         mgpu.launch(function, other)
@@ -436,8 +434,7 @@ def test_no_stream_leaves_while_another_thread_calls(mgpu: Mgpu) -> None:
     thread = threading.Thread(target=launch)
     thread.start()
     assert begun.wait(HANG)
-    for _ in range(40):
-        mgpu.StreamCreate()
+    leave(mgpu, stream)
     block = alloc(mgpu, KIB, stream)
     go.set()
     assert launched.wait(HANG)
@@ -449,19 +446,19 @@ def test_no_stream_leaves_while_another_thread_calls(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_streams_that_left_serve_every_call(mgpu: Mgpu) -> None:
-    left = leave(mgpu, 40)
-    for stream in left:
-        block = alloc(mgpu, KIB, stream)
-        mgpu.MemFree(block, stream)
-        assert alloc(mgpu, KIB, stream) == block
+    stream = mgpu.StreamCreate()
+    for each in leave(mgpu, stream):
+        block = alloc(mgpu, KIB, each)
+        mgpu.MemFree(block, each)
+        assert alloc(mgpu, KIB, each) == block
     assert mgpu.count("hipDeviceSynchronize") == 0
-    for stream in leave(mgpu, 40):
-        mgpu.StreamSynchronize(stream)
-        mgpu.StreamDestroy(stream)
-    for stream in leave(mgpu, 40):
-        mgpu.StreamDestroy(stream)
+    for each in leave(mgpu, stream):
+        mgpu.StreamSynchronize(each)
+        mgpu.StreamDestroy(each)
+    for each in leave(mgpu, stream):
+        mgpu.StreamDestroy(each)
         assert mgpu.stderr() == ""
-        mgpu.StreamDestroy(stream)
+        mgpu.StreamDestroy(each)
         assert "failed with" in mgpu.stderr()
     mgpu.MemFree(alloc(mgpu, KIB, mgpu.null), mgpu.null)
     mgpu.lib.mgpu_rt_empty_cache()

@@ -90,7 +90,7 @@ PLAIN_ABI(FN, VOID, VOID)
 #define LOST INT32_MIN
 
 static int lost, ends_program;
-static __thread bool inside; /* of a method, on this thread */
+static __thread bool inside __attribute__((tls_model("initial-exec"))); /* of a method */
 
 static void end_program(int status) {
     fflush(stdout);

@@ -142,7 +142,7 @@ static struct load module_load(struct thread *thread, const void *data) {
         free(load.copy);
         load.image.bytes = data;
     } else if (module_insert(&load)) {
-        module_enforce_limit(load.image.hash);
+        module_enforce_limit();
     }
     return load;
 }

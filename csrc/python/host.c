@@ -177,19 +177,16 @@ static void start_own(struct python *out) {
 
 /* ---- the class ---- */
 
-/* Writes a text as the hexadecimal digits that Python's bytes.fromhex reads. */
-static void write_hex(char *out, const char *text) {
-    for (; *text; text++)
-        out += sprintf(out, "%02x", (unsigned char)*text);
-}
-
 /* Imports the package mgpu_rt to which this library belongs. While Python imports mgpu_rt, the
  * package's folder is the first in sys.path. While Python imports mgpu_rt.runtime, the folder is
- * the last, unless sys.path contained the folder before. Afterwards sys.path is unchanged. */
+ * the last, unless sys.path contained the folder before. Afterwards sys.path is unchanged. Python
+ * gets the addresses of the two texts. */
 static bool run_package(const struct python *py, const char *wanted, bool owned) {
     static const char code[] =
-        "def _mgpu_rt(home, wanted):\n"
-        "    import sys\n"
+        "def _mgpu_rt(*addresses):\n"
+        "    import ctypes, sys\n"
+        "    home, wanted = (ctypes.string_at(address).decode('utf-8', 'surrogateescape')\n"
+        "                    for address in addresses)\n"
         "    sys.path.insert(0, home)\n"
         "    try:\n"
         "        import mgpu_rt\n"
@@ -202,24 +199,17 @@ static bool run_package(const struct python *py, const char *wanted, bool owned)
         "    finally:\n"
         "        known or sys.path.remove(home)\n"
         "    _host.start(wanted, %d, '%s', (%lu, %lu, %lu, %lu, %lu, %lu))\n"
-        "_mgpu_rt(*(bytes.fromhex(h).decode('utf-8', 'surrogateescape') for h in ('%s', '%s')))\n"
+        "_mgpu_rt(%lu, %lu)\n"
         "del _mgpu_rt\n";
-    char home[PATH_MAX], home_hex[2 * PATH_MAX + 1] = "";
-    char *name_hex = calloc(2, strlen(wanted) + 1), *text = NULL;
+    char home[PATH_MAX], text[sizeof code + 512];
     if (!host->mapped_home(home, sizeof home))
         fail("the folder of the package mgpu_rt is not known", "");
-    write_hex(home_hex, home);
-    if (name_hex)
-        write_hex(name_hex, wanted);
     const unsigned long *const own = host->functions;
-    if (!name_hex || asprintf(&text, code, owned, host->version, own[0], own[1], own[2], own[3],
-                              own[4], own[5], home_hex, name_hex) < 0)
-        fail("no memory", "");
+    snprintf(text, sizeof text, code, owned, host->version, own[0], own[1], own[2], own[3], own[4],
+             own[5], (unsigned long)home, (unsigned long)wanted);
     const int gil = py->PyGILState_Ensure();
     const bool good = py->PyRun_SimpleString(text) == 0;
     py->PyGILState_Release(gil);
-    free(text);
-    free(name_hex);
     return good;
 }
 

@@ -43,29 +43,8 @@ static uintptr_t absent(void) {
               stderr);
     return 0;
 }
-static void absent_report(const char *call, int error) {
-    (void)call, (void)error;
-    (void)absent();
-}
-static const char *absent_path(void) {
-    return "";
-}
-static unsigned long long absent_name(const void *image, char *name, size_t size) {
-    (void)image;
-    if (size)
-        *name = 0;
-    return 0;
-}
-static unsigned absent_flags(void) {
-    return 2;
-}
 
-static mgpu_rt_function (*find)(const char *);
 static int (*set_override)(const char *, mgpu_rt_function);
-static void (*report)(const char *, int) = absent_report;
-static const char *(*hip_path)(void) = absent_path;
-static unsigned long long (*name_of_image)(const void *, char *, size_t) = absent_name;
-static unsigned (*event_flags)(void) = absent_flags;
 
 #define FN(result, name, params, args, member)                                                     \
     static mgpu_rt_function own_##name = (mgpu_rt_function)absent;                                 \
@@ -90,7 +69,7 @@ PLAIN_ABI(FN, VOID, VOID)
 #define LOST INT32_MIN
 
 static int lost, ends_program;
-static __thread bool inside; /* of a method, on this thread */
+static __thread bool inside __attribute__((tls_model("initial-exec"))); /* of a method */
 
 static void end_program(int status) {
     fflush(stdout);
@@ -330,16 +309,10 @@ static const struct function {
 #undef VOID
 enum { FUNCTIONS = sizeof functions / sizeof *functions, NOTES = sizeof notes / sizeof *notes };
 
-/* Binds to a library. The arguments are the addresses of mgpu_rt_native, mgpu_rt_intercept,
- * mgpu_rt_report, mgpu_rt_hip_path, mgpu_rt_image_name and mgpu_rt_event_flags. */
-static void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report_, uintptr_t path,
-                        uintptr_t image_name_, uintptr_t event_flags_) {
-    find = (mgpu_rt_function (*)(const char *))native;
+/* Binds to a library. The arguments are the addresses of mgpu_rt_native and mgpu_rt_intercept. */
+static void use_library(uintptr_t native, uintptr_t intercept) {
+    mgpu_rt_function (*const find)(const char *) = (mgpu_rt_function (*)(const char *))native;
     set_override = (int (*)(const char *, mgpu_rt_function))intercept;
-    report = (void (*)(const char *, int))report_;
-    hip_path = (const char *(*)(void))path;
-    name_of_image = (unsigned long long (*)(const void *, char *, size_t))image_name_;
-    event_flags = (unsigned (*)(void))event_flags_;
     for (int i = 0; i < FUNCTIONS; i++)
         if (functions[i].own)
             *functions[i].own = find(functions[i].name);
@@ -360,8 +333,4 @@ static void note(const char *name) {
 static void restore(const char *name) {
     if (set_override)
         set_override(name, NULL);
-}
-
-static uint64_t image_name(uintptr_t image, char *name, size_t size) {
-    return name_of_image((const void *)image, name, size);
 }

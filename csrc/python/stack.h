@@ -25,7 +25,7 @@ static inline uintptr_t stack_floor(void) {
 }
 
 static inline bool stack_has_room(void) {
-    static __thread uintptr_t floor = UINTPTR_MAX;
+    static __thread uintptr_t floor __attribute__((tls_model("initial-exec"))) = UINTPTR_MAX;
     static bool said;
     char here;
     if (floor == UINTPTR_MAX)

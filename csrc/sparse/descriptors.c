@@ -26,11 +26,9 @@ static struct environment *take_environment(hipStream_t stream, const char *expr
     return environment;
 }
 
-static const char create_expression[] = "%1$sCreate(&%1$s_env)";
-
 void impl_mgpuCreateSparseEnv(void) {
     (void)sparse_open();
-    struct environment *environment = take_environment(NULL, create_expression);
+    struct environment *environment = take_environment(NULL, "%1$sCreate(&%1$s_env)");
     if (!environment)
         return;
     environment_release(environment);
@@ -50,14 +48,12 @@ void impl_mgpuDestroySparseEnv(void) {
         (void)environment_trim(ALL_DEVICES);
 }
 
-static const char *set_stream_expression(void) {
-    return host->cuda ? "cusparseSetStream(handle, stream)" : "hipsparseSetStream(handle, stream)";
-}
-
 bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expression) {
+    const char *set_stream =
+        host->cuda ? "cusparseSetStream(handle, stream)" : "hipsparseSetStream(handle, stream)";
     *work = (struct sparse_work){.expression = expression};
     (void)sparse_open();
-    if (!host->begin(stream, set_stream_expression(), &work->stream))
+    if (!host->begin(stream, set_stream, &work->stream))
         return false;
     if (load_relaxed(&environments_open) == 0)
         return true; /* hipSPARSE or cuSPARSE answers without an environment */

@@ -7,21 +7,32 @@
 
 enum { MOST_ENVIRONMENTS = 16 };
 
-/* The newest environment comes first; tables_lock guards the list, `taken`, `stale` and `used`. */
+/* The environment of the last call comes first; tables_lock guards the list, `taken` and `stale`.
+ */
 static struct environment *environments;
-static uint64_t environment_uses;
 
 /* ---- the list ---- */
 
+/* Under tables_lock. */
+static void insert_taken(struct environment *environment) {
+    environment->taken = true;
+    environment->next = environments;
+    environments = environment;
+}
+
+static bool serves(const struct environment *environment, int device, hipStream_t stream) {
+    return PROOF(environment_is_idle, !environment->taken) && environment->device == device &&
+           PROOF(environment_is_of_the_stream, environment->stream == stream);
+}
+
 static struct environment *take_idle_environment(int device, hipStream_t stream) {
     pthread_mutex_lock(host->tables_lock);
-    struct environment *found = environments;
-    while (found && (DOUBT(environment_is_in_use, found->taken) || found->device != device ||
-                     !PROOF(environment_is_of_the_stream, found->stream == stream)))
-        found = found->next;
+    struct environment **link = &environments, *found;
+    while ((found = *link) && !serves(found, device, stream))
+        link = &found->next;
     if (found) {
-        found->taken = true;
-        found->used = ++environment_uses;
+        *link = found->next;
+        insert_taken(found);
     }
     pthread_mutex_unlock(host->tables_lock);
     return found;
@@ -35,8 +46,7 @@ static struct environment *remove_oldest(size_t most) {
     pthread_mutex_lock(host->tables_lock);
     for (struct environment **link = &environments; *link; link = &(*link)->next) {
         count++;
-        if (!(*link)->taken && (!oldest || (*link)->used < (*oldest)->used))
-            oldest = link;
+        oldest = (*link)->taken ? oldest : link;
     }
     if (oldest && count > most) {
         removed = *oldest;
@@ -72,11 +82,8 @@ static struct environment *environment_new(int device, hipStream_t stream, int *
     host->device_watch(device);
     environment->device = device;
     environment->stream = stream;
-    environment->taken = true;
     pthread_mutex_lock(host->tables_lock);
-    environment->used = ++environment_uses;
-    environment->next = environments;
-    environments = environment;
+    insert_taken(environment);
     pthread_mutex_unlock(host->tables_lock);
     return environment;
 }

@@ -16,7 +16,6 @@ struct environment {
     int device;
     bool stale; /* a call was using the environment when its device was reset */
     bool taken;
-    uint64_t used; /* the value of environment_uses at the last use */
     struct environment *next;
 };
 

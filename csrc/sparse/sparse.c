@@ -51,7 +51,6 @@ enum need { REQUIRED, OPTIONAL };
         return SPARSE_NOT_SUPPORTED;                                                               \
     }
 #include "sparse.def"
-#undef SPARSE_FN
 #pragma GCC diagnostic pop
 
 /* ---- one library ---- */
@@ -68,7 +67,6 @@ static bool resolve_sparse(void *library, const char *prefix) {
     if (!found.name)                                                                               \
         found.name = lacks_sparse_##name;
 #include "sparse.def"
-#undef SPARSE_FN
     sparse = found;
     return true;
 }
@@ -93,16 +91,10 @@ static void note_path(void *library, const char *name) {
 
 /* Returns hipSPARSE's SONAME for HIP's major version; the plain name if the version is unknown. */
 static const char *hipsparse_name(void) {
-    switch (host->hip_version / 10000000) {
-    case 5:
-        return "libhipsparse.so.0";
-    case 6:
-        return "libhipsparse.so.1";
-    case 7:
-        return "libhipsparse.so.4";
-    default:
-        return "libhipsparse.so";
-    }
+    static const char *const names[] = {
+        [5] = "libhipsparse.so.0", [6] = "libhipsparse.so.1", [7] = "libhipsparse.so.4"};
+    const unsigned major = (unsigned)host->hip_version / 10000000;
+    return major >= 5 && major < sizeof names / sizeof *names ? names[major] : "libhipsparse.so";
 }
 
 /* Returns false if the library comes from another ROCm release: it has then loaded its own HIP,
@@ -117,12 +109,10 @@ static bool serves_this_hip(void) {
 
 static void *open_beside_hip(const char *name) {
     char folder[PATH_BYTES];
-    snprintf(folder, sizeof folder, "%s", host->hip_path);
-    char *slash = strrchr(folder, '/');
-    if (!slash)
-        return NULL;
-    *slash = '\0';
-    return open_file(folder, name);
+    const char *slash = strrchr(host->hip_path, '/');
+    const int length = slash ? (int)(slash - host->hip_path) : 0;
+    snprintf(folder, sizeof folder, "%.*s", length, host->hip_path);
+    return slash ? open_file(folder, name) : NULL;
 }
 
 static void *open_hipsparse(void) {
@@ -184,7 +174,6 @@ static void open_sparse(void) {
     static const struct sparse_functions absent = {
 #define SPARSE_FN(need, name, params) .name = no_sparse_##name,
 #include "sparse.def"
-#undef SPARSE_FN
     };
     sparse = absent;
     opened.title = host->cuda ? "cuSPARSE" : "hipSPARSE";

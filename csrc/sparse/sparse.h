@@ -22,7 +22,6 @@ enum sparse_status {
 struct sparse_functions {
 #define SPARSE_FN(need, name, params) int(*name) params;
 #include "sparse.def"
-#undef SPARSE_FN
 };
 
 /* The libraries' functions, callable after sparse_open, even after a failure: without a library

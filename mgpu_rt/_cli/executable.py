@@ -12,7 +12,7 @@ import signal
 import stat
 import struct
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NoReturn
 
 from mgpu_rt._cli.errors import CommandError
@@ -157,13 +157,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def execute_and_wait(
-    program: str,
-    arguments: list[str],
-    environ: Mapping[str, str],
-    more: Callable[[], dict[str, str]],
+    program: str, arguments: list[str], environ: Mapping[str, str]
 ) -> tuple[int, int]:
-    """Executes the program in a child process, whose environment also contains the variables that
-    `more` returns there. Returns the child's process id and its wait status.
+    """Executes the program in a child process. Returns the child's process id and its wait status.
 
     Passes on the signals that processes send to this process. The terminal's signals, such as that
     of Ctrl-C, reach the program without help, because it is in the same process group. If this
@@ -183,7 +179,7 @@ def execute_and_wait(
                 os._exit(1)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             signal.signal(signal.SIGCHLD, on_end)
-            execute(program, arguments, {**environ, **more()})
+            execute(program, arguments, environ)
         except CommandError as error:
             error.show()
             os._exit(error.exit_code)

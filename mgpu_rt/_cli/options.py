@@ -52,7 +52,6 @@ def options() -> list[Option]:
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Returns variables that look like options but are unknown, such as misspelt names."""
     known = {option.variable for option in options()}
-    known |= {"MGPU_RT_RUN_PROCESS"}  # preload.py
     known |= {"MGPU_RT_RUN_OPTIONS"}  # overrides.py
     known |= {"MGPU_RT_CUDA"}  # csrc/cuhip/README.md
     # The emulated device itself prints which settings in MGPU_RT_SOFTGPU replace these variables.

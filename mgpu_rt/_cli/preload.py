@@ -4,7 +4,6 @@ preload mgpu_rt and select a device."""
 from __future__ import annotations
 
 import os
-import resource
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,11 +14,6 @@ from mgpu_rt._cli import cuda, softgpu
 from mgpu_rt._cli.errors import CommandError
 
 KFD = Path("/dev/kfd")
-
-#: The variable has the form PID:FAULTS. PID is the program's process id. FAULTS counts the page
-#: faults of child processes that ended before the program starts. The library prints a message if
-#: the process PID has called none of the library's functions.
-_SHOWN_OF = "MGPU_RT_RUN_PROCESS"
 
 
 # ---- the device ----
@@ -168,13 +162,6 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
         "LD_PRELOAD": ":".join([library, *(path for path in preloaded if path != library)]),
         "LD_LIBRARY_PATH": ":".join(search),
     }
-
-
-def shown_of_this_process() -> dict[str, str]:
-    """Returns the variable that asks the library for a message if this process calls none of the
-    library's functions. This process must start no child process between this call and exec."""
-    faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
-    return {_SHOWN_OF: f"{os.getpid()}:{faults}"}
 
 
 def environment(device: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:

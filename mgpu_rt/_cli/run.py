@@ -138,8 +138,6 @@ def run(
             "program: mgpu-rt's options stand before it",
             err=True,
         )
-    if stats or fail_on_error or hooks:
-        environment |= preload.shown_of_this_process()
     executable.execute(program, list(arguments), environment)
 
 
@@ -151,7 +149,7 @@ def _record(
     stats_json: str, trace: str, program: str, arguments: list[str], environment: dict[str, str]
 ) -> NoReturn:
     """Runs the program, writes the outputs, and ends as the program has ended."""
-    from mgpu_rt._cli import executable, preload, recording
+    from mgpu_rt._cli import executable, recording
     from mgpu_rt._cli.child import reason_in_images
 
     with recording.folder_beside(stats_json or trace) as folder:
@@ -161,9 +159,13 @@ def _record(
         else:
             table = environment.get("MGPU_RT_STATS") == "1"
             environment["MGPU_RT_STATS"] = f"1,{name}" if table else name
-        child, status = executable.execute_and_wait(
-            program, arguments, environment, preload.shown_of_this_process
-        )
+        child, status = executable.execute_and_wait(program, arguments, environment)
+        if not any(folder.iterdir()):
+            click.echo(
+                f"mgpu-rt: '{source.named(program)}' called none of the library's functions, so "
+                "there is nothing to write: name a program that MLIR lowered for a GPU",
+                err=True,
+            )
         recording.convert(folder, recording.Outputs(stats_json, trace), child)
     if why := reason_in_images(program, os.waitstatus_to_exitcode(status)):
         click.echo(f"mgpu-rt: '{source.named(program)}' was ended by a signal{why}", err=True)

@@ -81,10 +81,7 @@ _DECLARATIONS = """
 extern int lost, ends_program;
 #define NOT_ASKED ...
 extern uintptr_t query_capture;
-void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report, uintptr_t path,
-                 uintptr_t image_name, uintptr_t event_flags);
-unsigned event_flags(void);
-uint64_t image_name(uintptr_t image, char *name, size_t size);
+void use_library(uintptr_t native, uintptr_t intercept);
 void override(const char *name);
 void note(const char *name);
 void restore(const char *name);
@@ -93,9 +90,7 @@ void know_function(int who, uintptr_t function, uintptr_t module, const char *na
 int new_knower(void);
 void launch(struct launch given);
 struct launch copy_launch(uintptr_t given);
-void report(const char *call, int error);
 int lies_at(uintptr_t address, const char *content, size_t size);
-const char *hip_path(void);
 int ask_handle(uintptr_t look_up, uintptr_t query, uintptr_t handle);
 int ask_flags(uintptr_t look_up, uintptr_t get_flags, uintptr_t handle);
 int ask_device(uintptr_t get_device);

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from mgpu_rt._runtime import lib
+from mgpu_rt.runtime import _library
 from mgpu_rt.runtime._base import Runtime
 from mgpu_rt.runtime._hip import (
     DESTROYED,
@@ -69,7 +70,7 @@ class PlainRuntime(Runtime):
         self.hip.StreamWaitEvent(stream, event, 0)
 
     def event_create(self) -> int:
-        event = self.hip.EventCreateWithFlags(lib.event_flags())
+        event = self.hip.EventCreateWithFlags(_library.event_flags())
         self._events.add(event)
         return event
 
@@ -96,7 +97,7 @@ class PlainRuntime(Runtime):
                 raise self.hip.failed("hipEventElapsedTime", INVALID_HANDLE)
             milliseconds = self.hip.event_elapsed(start, stop)
         except HipError as error:
-            lib.report(error.call.encode(), error.code)
+            _library.report(error.call, error.code)
             return {"milliseconds": 0, "error": error.code}
         if by_address and first:
             ctypes.c_float.from_address(first).value = milliseconds

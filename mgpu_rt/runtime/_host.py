@@ -46,7 +46,7 @@ def _fail(function: str, error: BaseException) -> None:
     block instead raises the exception at the end of the block."""
     if isinstance(error, HipError) and error.code:
         try:
-            return lib.report(error.call.encode(), error.code)
+            return _library.report(error.call, error.code)
         except BaseException as wrong:  # HIP could not have such an error
             error = wrong
     if function == "end":

@@ -4,47 +4,71 @@ from __future__ import annotations
 
 import ctypes
 import os
+from typing import Any
 
 import mgpu_rt
 from mgpu_rt._runtime import ffi, lib
 
-_EXPORTS = (
-    "mgpu_rt_native",
-    "mgpu_rt_intercept",
-    "mgpu_rt_report",
-    "mgpu_rt_hip_path",
-    "mgpu_rt_image_name",
-    "mgpu_rt_event_flags",
-)
-_connected = False
+#: The library's functions in the order of csrc/runtime/abi/python_plugin.h. C calls the first two.
+_EXPORTS = {
+    "mgpu_rt_native": "uintptr_t",
+    "mgpu_rt_intercept": "uintptr_t",
+    "mgpu_rt_report": "void (*)(const char *, int)",
+    "mgpu_rt_hip_path": "const char *(*)(void)",
+    "mgpu_rt_image_name": "uint64_t (*)(uintptr_t, char *, size_t)",
+    "mgpu_rt_event_flags": "unsigned (*)(void)",
+}
+_functions: dict[str, Any] = {}  # empty until the package is bound to a library
 
 
 def connect(addresses: tuple[int, ...] | None = None) -> None:
     """Binds to the library whose functions are at `addresses`. Without addresses, binds to the
     library that the program has loaded. If the program has loaded no library, binds to this
     package's library. Does nothing after an earlier call."""
-    global _connected
-    if _connected:
+    if _functions:
         return
     if addresses is None:
         library = ctypes.CDLL(None)
-        if not hasattr(library, _EXPORTS[0]):
+        if not hasattr(library, "mgpu_rt_native"):
             library = ctypes.CDLL(mgpu_rt.library_path())
         found = [ctypes.cast(getattr(library, name), ctypes.c_void_p) for name in _EXPORTS]
         addresses = tuple(pointer.value or 0 for pointer in found)
-    lib.use_library(*addresses)
-    _connected = True
+    lib.use_library(*addresses[:2])
+    for (name, kind), address in zip(_EXPORTS.items(), addresses, strict=True):
+        _functions[name] = ffi.cast(kind, address)
 
 
 def disconnect() -> None:
     """Makes the next `connect` bind again."""
-    global _connected
-    _connected = False
+    _functions.clear()
+
+
+def report(call: str, error: int) -> None:
+    """Reports a failed call of HIP, as the library's own calls do."""
+    connect()
+    _functions["mgpu_rt_report"](call.encode(), error)
 
 
 def hip_path() -> str:
     """Returns the file of the open HIP library; "" if none is open."""
     connect()
-    if not ffi.string(lib.hip_path()):
+    path = _functions["mgpu_rt_hip_path"]
+    if not ffi.string(path()):
         lib.mgpuMemFree(0, 0)  # the first call opens HIP
-    return os.fsdecode(ffi.string(lib.hip_path()))
+    return os.fsdecode(ffi.string(path()))
+
+
+def image_name(address: int) -> tuple[str, int]:
+    """Returns the gpu.module and the hash of the image at an address. Returns "" and 0 if they are
+    unknown, or if the process has no library."""
+    name = ffi.new("char[]", 256)
+    known = _functions.get("mgpu_rt_image_name")
+    image_hash = known(address, name, len(name)) if known else 0
+    return ffi.string(name).decode(errors="replace"), image_hash
+
+
+def event_flags() -> int:
+    """Returns the flags with which the library creates events."""
+    connect()
+    flags: int = _functions["mgpu_rt_event_flags"]()
+    return flags

@@ -14,6 +14,7 @@ from mgpu_rt._images.kernel_names import full_name
 from mgpu_rt._packages import numpy_for
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt._text import printable
+from mgpu_rt.runtime import _library
 
 if TYPE_CHECKING:
     from mgpu_rt._images.model import Argument, ImageDescription, KernelDescription
@@ -83,10 +84,8 @@ class Image:
         show. The gpu.module is "" if the program's symbols do not contain the name. The gpu.module
         and the digits together distinguish the image's kernels from equally named kernels of other
         images. The function must be called while the image is at its address."""
-        name = ffi.new("char[]", 256)
-        image_hash = lib.image_name(self.address, name, len(name)) if self.content else 0
-        digits = f"{image_hash >> 32:08x}" if image_hash else ""
-        return ffi.string(name).decode(errors="replace"), digits
+        name, image_hash = _library.image_name(self.address) if self.content else ("", 0)
+        return name, f"{image_hash >> 32:08x}" if image_hash else ""
 
     @functools.cached_property
     def is_constant(self) -> bool:

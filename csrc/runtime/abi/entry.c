@@ -70,15 +70,16 @@ static void end_slow(const struct call *outer, const void *result) {
 
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     static __attribute__((noinline, cold)) result slow_##name params {                             \
-        if (override_passes(ABI_##name))                                                           \
-            return impl_##name args;                                                               \
+        mgpu_rt_function taken;                                                                    \
+        if (override_unrecorded(ABI_##name, &taken))                                               \
+            return (taken ? (ABI_TYPE(name))taken : impl_##name)args;                              \
         struct call call = {.function = ABI_##name, .site = call_site, __VA_ARGS__};               \
         result value = {0};                                                                        \
         if (begin_slow(&call)) {                                                                   \
-            const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
+            taken = override_answer(ABI_##name);                                                   \
             call_assume();                                                                         \
-            if (taken != (ABI_TYPE(name))graph_no_answer)                                          \
-                value = taken ? taken args : impl_##name args;                                     \
+            if (taken != graph_no_answer)                                                          \
+                value = (taken ? (ABI_TYPE(name))taken : impl_##name)args;                         \
         }                                                                                          \
         end_slow(&call, &value);                                                                   \
         return value;                                                                              \
@@ -91,18 +92,17 @@ static void end_slow(const struct call *outer, const void *result) {
     }
 #define MGPU_VOID(name, params, args, first, last, ...)                                            \
     static __attribute__((noinline, cold)) void slow_##name params {                               \
-        if (override_passes(ABI_##name)) {                                                         \
-            impl_##name args;                                                                      \
+        mgpu_rt_function taken;                                                                    \
+        if (override_unrecorded(ABI_##name, &taken)) {                                             \
+            (taken ? (ABI_TYPE(name))taken : impl_##name) args;                                    \
             return;                                                                                \
         }                                                                                          \
         struct call call = {.function = ABI_##name, __VA_ARGS__};                                  \
         if (begin_slow(&call)) {                                                                   \
-            const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
+            taken = override_answer(ABI_##name);                                                   \
             call_assume();                                                                         \
-            if (!taken)                                                                            \
-                impl_##name args;                                                                  \
-            else if (taken != (ABI_TYPE(name))graph_no_answer)                                     \
-                taken args;                                                                        \
+            if (taken != graph_no_answer)                                                          \
+                (taken ? (ABI_TYPE(name))taken : impl_##name) args;                                \
         }                                                                                          \
         end_slow(&call, NULL);                                                                     \
     }                                                                                              \

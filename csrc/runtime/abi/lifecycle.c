@@ -31,10 +31,8 @@
 #include "telemetry/recording/markers.h"
 #include "telemetry/recording/recorder.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { EXIT_REGISTRATIONS = 8 };
@@ -157,42 +155,9 @@ static void note_end_of_hip(void) {
     fetch_or_release(&runtime_mode, MODE_LATE | MODE_OVER);
 }
 
-/* process: the process for which `mgpu-rt run` requests statistics, a trace or a hook; 0 if there
- * is none. faults_of_children: the page faults that child processes of `mgpu-rt run` had before the
- * program started. */
-static struct {
-    long process, faults_of_children;
-} asked_of;
-
-/* Reads the variable before main, because the program may change the environment later. */
-__attribute__((constructor)) static void note_asked(void) {
-    const char *asked = options_path_variable("MGPU_RT_RUN_PROCESS");
-    if (!asked || sscanf(asked, "%ld:%ld", &asked_of.process, &asked_of.faults_of_children) != 2)
-        asked_of.process = 0;
-}
-
-/* Tells the user of `mgpu-rt run` that the program made no call: the statistics, the trace or the
- * hook then have nothing to show. Prints nothing if the process has had child processes, because
- * these processes may have called the library. The function recognises child processes by their
- * page faults. Children of `mgpu-rt run` also count, because `mgpu-rt run` became the program by
- * exec; faults_of_children is the number of their faults. */
-static void report_no_call(void) {
-    struct rusage children;
-    if (asked_of.process != getpid() || !(load_acquire(&runtime_mode) & MODE_UNSTARTED))
-        return;
-    if (getrusage(RUSAGE_CHILDREN, &children) == 0 &&
-        children.ru_minflt == asked_of.faults_of_children)
-        line_print("'%s' called none of the library's functions, so there is nothing to show: "
-                   "name a program that MLIR lowered for a GPU",
-                   program_invocation_name);
-}
-
 /* Runs after the program's global destructors, so that their calls are counted. */
 __attribute__((destructor)) static void close_recorder(void) {
     recorder_close();
-    report_no_call();
-    if (!runtime_forked)
-        report_cause_again();
 }
 
 static void register_run_exit(void) {

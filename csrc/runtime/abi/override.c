@@ -19,7 +19,7 @@
 #include <pthread.h>
 #include <string.h>
 
-__thread bool override_inside;
+__thread bool override_inside __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t overrides_lock = PTHREAD_MUTEX_INITIALIZER;
 static mgpu_rt_function overrides[ABI_COUNT], at_end, out_of_memory;
@@ -191,9 +191,12 @@ mgpu_rt_function override_find(enum abi_index function) {
     return override || !external || !caches_on() ? override : capture_calls[function];
 }
 
-bool override_passes(enum abi_index function) {
-    return load_acquire(&runtime_mode) == MODE_OVERRIDE &&
-           (override_inside || (!load_acquire(&awaited) && !load_acquire(&overrides[function])));
+bool override_unrecorded(enum abi_index function, mgpu_rt_function *answer) {
+    if (load_acquire(&runtime_mode) != MODE_OVERRIDE ||
+        (!override_inside && load_acquire(&awaited)))
+        return false;
+    *answer = override_inside ? NULL : load_acquire(&overrides[function]);
+    return true;
 }
 
 /* ---- begin and end ---- */

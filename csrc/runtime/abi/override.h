@@ -13,7 +13,7 @@
 #include "process/state.h"
 
 /* Set while the calling thread is in a call to this library that an override makes. */
-extern __thread bool override_inside;
+extern __thread bool override_inside __attribute__((tls_model("initial-exec")));
 
 /* Returns the enum abi_index of a name; ABI_COUNT if no function has that name. */
 int override_index(const char *name);
@@ -35,9 +35,9 @@ static inline mgpu_rt_function override_answer(enum abi_index function) {
                : NULL;
 }
 
-/* Returns true if overrides are the only reason for the slow entry, and no override answers this
- * call. Nothing records such a call, so the implementation can answer at once. */
-bool override_passes(enum abi_index function);
+/* Returns true if overrides are the only reason for the slow entry: nothing records such a call.
+ * Stores the override that answers the call; NULL if the implementation answers. */
+bool override_unrecorded(enum abi_index function, mgpu_rt_function *answer);
 
 /* Returns true if any function has an override. Creates the runtime that MGPU_RT_RUNTIME names. */
 bool override_present(void);

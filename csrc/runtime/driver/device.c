@@ -114,31 +114,58 @@ static const struct hip_functions *uncounted(void) {
     return stats_wanted() ? &hip_untimed : &hip;
 }
 
-struct memory_question {
-    int device, bytes;
+/* A question about a device. */
+struct question {
+    int device;
+    int64_t answer; /* 0: unknown */
 };
+
+/* Returns the answer to a question, which is asked again as long as the answer is unknown. */
+static int64_t answer_once(int64_t answers[MOST_DEVICES], int device,
+                           void *(*ask)(void *question)) {
+    struct question question = {.device = device};
+    if (device >= MOST_DEVICES)
+        return 0;
+    question.answer = load_relaxed(&answers[device]);
+    if (!question.answer)
+        ask_elsewhere(ask, &question);
+    store_relaxed(&answers[device], question.answer);
+    return question.answer;
+}
+
+static int attribute_of(int device, int attribute) {
+    int value = 0;
+    return uncounted()->DeviceGetAttribute(&value, attribute, device) == hipSuccess ? value : 0;
+}
 
 /* NVIDIA's driver permits more memory than usual if a function asks for it, as cuhip does. */
 static void *ask_group_memory(void *data) {
-    struct memory_question *question = data;
-    const int attribute = cuda_present() ? hipDeviceAttributeSharedMemPerBlockOptin
-                                         : hipDeviceAttributeMaxSharedMemoryPerBlock;
-    if (uncounted()->DeviceGetAttribute(&question->bytes, attribute, question->device) !=
-        hipSuccess)
-        question->bytes = 0;
+    struct question *question = data;
+    question->answer =
+        attribute_of(question->device, cuda_present() ? hipDeviceAttributeSharedMemPerBlockOptin
+                                                      : hipDeviceAttributeMaxSharedMemoryPerBlock);
     return NULL;
 }
 
 int device_group_memory(int device) {
-    static int answers[MOST_DEVICES]; /* 0: not asked yet, or unknown */
-    struct memory_question question = {.device = device};
-    if (device >= MOST_DEVICES)
-        return 0;
-    question.bytes = load_relaxed(&answers[device]);
-    if (!question.bytes)
-        ask_elsewhere(ask_group_memory, &question);
-    store_relaxed(&answers[device], question.bytes);
-    return question.bytes;
+    static int64_t answers[MOST_DEVICES];
+    return (int)answer_once(answers, device, ask_group_memory);
+}
+
+/* The answer is the place plus 1. */
+static void *ask_place(void *data) {
+    struct question *question = data;
+    const int device = question->device;
+    question->answer = ((int64_t)attribute_of(device, hipDeviceAttributePciDomainID) << 32) +
+                       ((int64_t)attribute_of(device, hipDeviceAttributePciBusId) << 8) +
+                       attribute_of(device, hipDeviceAttributePciDeviceId) + 1;
+    return NULL;
+}
+
+off_t device_place(int device) {
+    static int64_t answers[MOST_DEVICES];
+    const int64_t answer = answer_once(answers, device, ask_place);
+    return answer ? answer - 1 : 0;
 }
 
 int device_ranks(void) {
@@ -148,35 +175,6 @@ int device_ranks(void) {
         if (options_path_variable(hiding[i]))
             return 1;
     return (options.local_ranks + hip_device_count - 1) / hip_device_count;
-}
-
-struct place_question {
-    int device;
-    off_t place;
-};
-
-static void *ask_place(void *data) {
-    struct place_question *question = data;
-    const struct hip_functions *functions = uncounted();
-    int domain = 0, bus = 0, number = 0;
-    const int device = question->device;
-    if (functions->DeviceGetAttribute(&domain, hipDeviceAttributePciDomainID, device) ==
-            hipSuccess &&
-        functions->DeviceGetAttribute(&bus, hipDeviceAttributePciBusId, device) == hipSuccess &&
-        functions->DeviceGetAttribute(&number, hipDeviceAttributePciDeviceId, device) == hipSuccess)
-        question->place = ((off_t)domain << 32) + ((off_t)bus << 8) + number;
-    return NULL;
-}
-
-off_t device_place(int device) {
-    static off_t places[MOST_DEVICES]; /* the place plus 1; 0: not asked yet */
-    struct place_question question = {.device = device};
-    const off_t known = load_relaxed(&places[device]);
-    if (known)
-        return known - 1;
-    ask_elsewhere(ask_place, &question);
-    store_relaxed(&places[device], question.place + 1);
-    return question.place;
 }
 
 /* ---- targets ---- */

@@ -45,38 +45,6 @@ static struct advice no_driver = {
 
 static unsigned explained; /* bits of enum consequence */
 
-/* ---- the first cause of other failures, printed at the end too ---- */
-
-enum { SCREEN = 24 };              /* lines on a screen: later failures push the cause out */
-static const struct advice *cause; /* NULL: no message has named a cause */
-static char *cause_line;           /* NULL: not printed yet, or no memory */
-static unsigned failures_since;
-
-void report_cause_again(void) {
-    const char *said = load_acquire(&cause_line);
-    const unsigned failures = load_relaxed(&failures_since);
-    if (said && failures > SCREEN)
-        fprintf(stderr, "mgpu_rt: the cause of these %u failures: %s", failures,
-                said + strlen("mgpu_rt: "));
-}
-
-static void explain(const struct advice *advice, va_list words) {
-    const struct advice *none = NULL;
-    char line[LINE];
-    line_compose(line, "mgpu_rt: ", advice->text, words);
-    fputs(line, stderr);
-    if (advice->leads_to && cas_acq_rel(&cause, &none, advice))
-        store_release(&cause_line, strdup(line));
-}
-
-/* Returns true if `cause` explains a failure whose advice is `advice`. `advice` is NULL if the
- * failure has no advice. */
-static bool is_of_cause(const struct advice *advice) {
-    const struct advice *first = load_acquire(&cause);
-    return first && ((first->leads_to & NOTHING_RUNS) || advice == first ||
-                     (advice && (advice->follows & first->leads_to)));
-}
-
 static bool first_time(struct advice *advice) {
     return !exchange_relaxed(&advice->given, true);
 }
@@ -133,12 +101,11 @@ void report_failure(const char *expression, hipError_t error, struct advice *adv
     const char *name = hip.GetErrorName(error);
     say_line("'%s' failed with '%s'", expression, name ? name : "<unknown>");
     struct advice *told = advice_for(error, advice);
-    fetch_add_relaxed(&failures_since, is_of_cause(told));
     if (!told || follows(told) || !first_time(told))
         return;
     va_list words;
     va_start(words, advice);
-    explain(told, words);
+    line_write("mgpu_rt: ", told->text, words);
     va_end(words);
 }
 
@@ -156,7 +123,7 @@ void report_once(struct advice *advice, ...) {
         return;
     va_list words;
     va_start(words, advice);
-    explain(advice, words);
+    line_write("mgpu_rt: ", advice->text, words);
     va_end(words);
 }
 

@@ -51,10 +51,6 @@ void report_once(struct advice *advice, ...);
  * failed. */
 void report_not_made(hipError_t error, struct advice *advice);
 
-/* Repeats the first cause when the process ends, if many failures were reported after that cause.
- */
-void report_cause_again(void);
-
 /* Prints a line as line_print does, but only if MGPU_RT_VERBOSE is set. */
 void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

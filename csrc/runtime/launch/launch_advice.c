@@ -1,5 +1,4 @@
 #include "launch/launch_advice.h"
-#include "driver/cuda.h"
 #include "driver/device.h"
 #include "driver/hip.h"
 #include "driver/report.h"
@@ -17,12 +16,6 @@ static struct advice block_too_large = {
     .text = "a block of %ld x %ld x %ld threads is more than the %ld that kernel '%s' was compiled "
             "for: give its size in known_block_size, an attribute of gpu.func, or launch smaller "
             "blocks"};
-static struct advice grid_too_large = {
-    .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld: each dimension of a grid has at most "
-            "2^32 - 1 (4,294,967,295) threads. Let each thread do more, or launch several grids"};
-static struct advice grid_too_large_for_cuda = {
-    .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld: a grid has at most 2,147,483,647 x "
-            "65,535 x 65,535 blocks. Let each block do more, or launch several grids"};
 static struct advice memory_too_large = {
     .text = "%u bytes of dynamic workgroup memory, and %lu bytes that kernel '%s' has itself, are "
             "more than the %d bytes that a block may have on this GPU"};
@@ -30,7 +23,8 @@ static struct advice bad_launch = {
     .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld, %u bytes of dynamic workgroup memory: "
             "each size must be at least 1, a block may have no more threads than the kernel was "
             "compiled for (known_block_size of gpu.func) and never more than 1024, a dimension of "
-            "the grid may have at most 2^32 - 1 threads, and the memory must fit"};
+            "the grid may have at most 2^32 - 1 (4,294,967,295) threads (NVIDIA: 2^31 - 1 x 65,535 "
+            "x 65,535 blocks), and the memory must fit"};
 
 #define SIZES(launch)                                                                              \
     (long)(launch)->grid[0], (long)(launch)->grid[1], (long)(launch)->grid[2],                     \
@@ -75,16 +69,6 @@ static bool is_positive(const struct launch *launch) {
     return true;
 }
 
-static bool is_grid_too_large(const struct launch *launch) {
-    for (int axis = 0; axis < 3; axis++) {
-        const uint64_t blocks = (uint64_t)launch->grid[axis];
-        const uint64_t threads = blocks * (uint64_t)launch->block[axis];
-        if (cuda_present() ? blocks > (axis ? UINT16_MAX : INT32_MAX) : threads > UINT32_MAX)
-            return true;
-    }
-    return false;
-}
-
 /* Returns the most bytes of workgroup memory that a block may have, if a launch exceeds this limit;
  * otherwise returns 0. */
 static int exceeded_memory(const struct launch *launch, const struct kernel *kernel) {
@@ -111,9 +95,6 @@ void launch_report(const char *expression, hipError_t error, const struct launch
     else if (kernel.most_threads && threads > kernel.most_threads)
         report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],
                        (long)block[2], (long)kernel.most_threads, kernel.name);
-    else if (is_positive(launch) && is_grid_too_large(launch))
-        report_failure(expression, error,
-                       cuda_present() ? &grid_too_large_for_cuda : &grid_too_large, SIZES(launch));
     else if ((most_memory = exceeded_memory(launch, &kernel)) > 0)
         report_failure(expression, error, &memory_too_large, (unsigned)launch->smem,
                        (unsigned long)kernel.memory, kernel.name, most_memory);

@@ -60,6 +60,25 @@ static bool makes_room(hipError_t error, const struct launch *launch) {
                      caches_make_room(error));
 }
 
+/* RETRY_LAUNCH(launch, call): calls HIP, and once more if memory was short. */
+#define RETRY_LAUNCH(launch, call)                                                                 \
+    __extension__({                                                                                \
+        hipError_t answer_ = (call);                                                               \
+        if (UNLIKELY(answer_ != hipSuccess) && makes_room(answer_, launch))                        \
+            answer_ = (call);                                                                      \
+        answer_;                                                                                   \
+    })
+
+/* Reports a failure of a launch, or that HIP has cut its sizes. */
+static void report_end(const char *expression, hipError_t error, const struct launch *launch) {
+    if (error != hipSuccess && !launch->function)
+        report_failure(expression, error, &null_function);
+    else if (error != hipSuccess)
+        launch_report(expression, error, launch);
+    else
+        launch_report_cut(launch);
+}
+
 /* Handles a launch that failed, or whose sizes HIP has cut. Repeats the launch if memory was short,
  * and otherwise reports the failure or the cut. */
 static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
@@ -70,12 +89,7 @@ static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
                                        (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
                                        (unsigned)block[2], (unsigned)launch->smem, launch->stream,
                                        launch->params, launch->extra);
-    if (error != hipSuccess && !launch->function)
-        report_failure(launch_expression, error, &null_function);
-    else if (error != hipSuccess)
-        launch_report(launch_expression, error, launch);
-    else
-        launch_report_cut(launch);
+    report_end(launch_expression, error, launch);
 }
 
 /* ---- launches ---- */
@@ -207,21 +221,12 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
     }
     if (!stream_usable(thread_get(), stream, &known, cooperative_expression))
         return;
-    hipError_t error;
-    for (bool again = false;; again = true) {
-        error = hip.ModuleLaunchCooperativeKernel(
-            function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
-            (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params);
-        if (LIKELY(error == hipSuccess) || again || !makes_room(error, LAUNCH))
-            break;
-    }
+    const hipError_t error = RETRY_LAUNCH(
+        LAUNCH, hip.ModuleLaunchCooperativeKernel(
+                    function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
+                    (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params));
     stream_launched(known);
-    if (error != hipSuccess && !function)
-        report_failure(cooperative_expression, error, &null_function);
-    else if (error != hipSuccess)
-        launch_report(cooperative_expression, error, LAUNCH);
-    else
-        launch_report_cut(LAUNCH);
+    report_end(cooperative_expression, error, LAUNCH);
 }
 
 void impl_mgpuLaunchClusterKernel(hipFunction_t function, intptr_t clusterX, intptr_t clusterY,
@@ -252,11 +257,10 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     if (!stream_usable(thread_get(), stream, &known, expression))
         return;
     lazy_end();
-    hipError_t error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
-    const struct launch without_function = {
+    const struct launch launch = {
         .grid = {gridX, gridY, gridZ}, .block = {blockX, blockY, blockZ}, .smem = smem};
-    if (UNLIKELY(error != hipSuccess) && makes_room(error, &without_function))
-        error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
+    const hipError_t error =
+        RETRY_LAUNCH(&launch, hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream));
     stream_launched(known);
     if (error != hipSuccess && !symbol)
         report_failure(expression, error, &null_function);
@@ -264,6 +268,5 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
         report_failure(expression, error, &unknown_symbol, symbol, (long)gridX, (long)gridY,
                        (long)gridZ);
     else
-        launch_report_cut(
-            &(struct launch){.grid = {gridX, gridY, gridZ}, .block = {blockX, blockY, blockZ}});
+        launch_report_cut(&launch);
 }

@@ -45,10 +45,6 @@ static char *environment[7];
 static struct advice no_python = {
     .text = "no Python to manage the caches (%s: %s): the library itself evicts the least recently "
             "used objects. Set MGPU_RT_MANAGER to an interpreter that has cffi, or to off"};
-static struct advice too_late = {
-    .text = "MGPU_RT_POLICY=%s: the program ended before this policy took effect, after some "
-            "tenths of a second. Nothing shows yet whether Python can load the policy: run a "
-            "longer program"};
 
 enum manager_state manager_state(void) {
     return (enum manager_state)load_acquire(&state);
@@ -292,10 +288,6 @@ void manager_prepare(void) {
 
 void manager_stop(void) {
     struct table *table = load_acquire(&shared);
-    const bool decides = table && load_acquire(&table->turn) > FIRST_TURN + 1;
-    if (options.policy[0] && manager_state() != MANAGER_ENDED && !load_acquire(&stopping) &&
-        !decides)
-        report_once(&too_late, options.policy);
     pthread_mutex_lock(&gate);
     store_release(&stopping, true);
     pthread_mutex_unlock(&gate);

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,13 +46,11 @@ bool spawn_has_init(void) {
            strcmp(target, machine) == 0;
 }
 
+/* Before Linux 5.9 there is no close_range. */
 static void close_all(void) {
-    struct rlimit limit;
-    if (syscall(SYS_close_range, 0U, ~0U, 0U) == 0)
-        return;
-    const int known = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < MOST_DESCRIPTORS;
-    for (int fd = 0; fd < (known ? (int)limit.rlim_cur : MOST_DESCRIPTORS); fd++)
-        close(fd);
+    if (syscall(SYS_close_range, 0U, ~0U, 0U) != 0)
+        for (int fd = 0; fd < MOST_DESCRIPTORS; fd++)
+            close(fd);
 }
 
 /* Connects descriptors 0 to 2 to /dev/null, and TABLE_FD to the memory. */

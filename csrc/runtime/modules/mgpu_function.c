@@ -181,11 +181,6 @@ static hipFunction_t get_directly(hipModule_t module, const char *name) {
     return function;
 }
 
-static void report_unloaded(hipModule_t module, const char *name) {
-    REPORT(expression, refusal_of_module(), &unloaded_module, name ? name : "(null)",
-           (void *)module);
-}
-
 /* Asks HIP, and caches the answer if the cache of functions is on. */
 static hipFunction_t ask_function(const struct lookup *lookup) {
     hipFunction_t function = NULL;
@@ -207,7 +202,7 @@ static __attribute__((noinline)) hipFunction_t get_slow(hipModule_t handle, cons
     struct module *module = caches_on() ? handle_find(&module_map, handle) : NULL;
     const int state = module ? module_state_asked(module) : MODULE_GONE;
     if (name && PROOF(refused_module_was_unloaded, state == MODULE_IDLE)) {
-        report_unloaded(handle, name);
+        REPORT(expression, refusal_of_module(), &unloaded_module, name, (void *)handle);
         return NULL;
     }
     if (state == MODULE_GONE || !name)

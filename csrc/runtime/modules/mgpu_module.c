@@ -142,7 +142,7 @@ static struct load module_load(struct thread *thread, const void *data) {
         free(load.copy);
         load.image.bytes = data;
     } else if (module_insert(&load)) {
-        module_enforce_limit(load.image.hash);
+        module_enforce_limit();
     }
     return load;
 }
@@ -261,47 +261,39 @@ inline __attribute__((always_inline)) hipModule_t impl_mgpuModuleLoad(void *imag
 
 /* ---- mgpuModuleUnload ---- */
 
-/* The outcome of an unload, and HIP's answer. */
-struct module_unloaded {
-    enum module_verdict {
-        UNLOAD_DONE,   /* the module stays cached, or belongs to a graph */
-        UNLOAD_TO_HIP, /* HIP unloaded the module */
-        UNLOAD_TWICE,  /* nothing was unloaded: the program has unloaded the module before */
-    } verdict;
-    hipError_t error;
-};
-
-/* Unloads a module as mgpuModuleUnload does. As with stock, HIP unloads an unshared module at once,
- * because the next load of the image must get fresh globals. Reports nothing. */
-static struct module_unloaded module_unload(hipModule_t handle) {
+/* As with stock, HIP unloads an unshared module at once, because the next load of the image must
+ * get fresh globals. Only a module that a graph uses stays loaded. */
+static hipError_t unload_unshared(struct module *module) {
     struct removed_module removed;
-    struct module *module = handle ? handle_find(&module_map, handle) : NULL;
-    const int state = module ? module_state_asked(module) : MODULE_GONE;
-    if (runtime_leaves(module))
-        return (struct module_unloaded){UNLOAD_DONE, hipSuccess};
-    if (state == MODULE_IDLE)
-        return (struct module_unloaded){UNLOAD_TWICE, hipSuccess};
-    if (state == MODULE_GONE)
-        return (struct module_unloaded){UNLOAD_TO_HIP, hip.ModuleUnload(handle)};
-    if (module->shared) {
-        module_release(module);
-        return (struct module_unloaded){UNLOAD_DONE, hipSuccess};
-    }
+    const hipModule_t handle = module_handle(module);
     pthread_mutex_lock(&tables_lock);
     const bool leaves = PROOF(no_graph_launches_its_kernels, module->graphs == 0);
     const bool known = leaves && module_remove(module, &removed);
     pthread_mutex_unlock(&tables_lock);
     if (!leaves)
-        return (struct module_unloaded){UNLOAD_DONE, hipSuccess};
-    return (struct module_unloaded){UNLOAD_TO_HIP, known ? module_unload_removed(&removed)
-                                                         : hip.ModuleUnload(handle)};
+        return hipSuccess;
+    return known ? module_unload_removed(&removed) : hip.ModuleUnload(handle);
+}
+
+/* Unloads a module as mgpuModuleUnload does. Returns HIP's answer, and reports nothing. */
+static hipError_t module_unload(hipModule_t handle) {
+    struct module *module = handle ? handle_find(&module_map, handle) : NULL;
+    const int state = module ? module_state_asked(module) : MODULE_GONE;
+    if (runtime_leaves(module))
+        return hipSuccess;
+    if (state == MODULE_IDLE) /* the program has unloaded the module before */
+        return refusal_of_module();
+    if (state == MODULE_GONE)
+        return hip.ModuleUnload(handle);
+    if (!module->shared)
+        return unload_unshared(module);
+    module_release(module);
+    return hipSuccess;
 }
 
 static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
-    const struct module_unloaded unloaded = module_unload(handle);
-    REPORT(unload_expression,
-           unloaded.verdict == UNLOAD_TWICE ? refusal_of_module() : unloaded.error,
-           handle ? &unknown_unload : &null_unload, (void *)handle);
+    REPORT(unload_expression, module_unload(handle), handle ? &unknown_unload : &null_unload,
+           (void *)handle);
 }
 
 void impl_mgpuModuleUnload(hipModule_t handle) {

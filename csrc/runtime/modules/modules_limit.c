@@ -21,33 +21,7 @@
 
 #include <stdlib.h>
 
-enum { BATCH = 64, GHOSTS = 256, FALSE_EVICTIONS = 8, MISSES_BETWEEN = 16 };
-
-static struct advice limit_thrashes = {
-    .text = "MGPU_RT_MODULE_LIMIT (%zu bytes) is too small: the cache unloaded modules that the "
-            "program then loaded again. The library raises the limit to %zu bytes"};
-
-/* ---- what was unloaded for the limit lately ---- */
-
-static uint64_t ghosts[GHOSTS]; /* the hashes of evicted images; under tables_lock */
-static unsigned false_evictions;
-
-static void note_eviction(uint64_t hash) {
-    ghosts[hash % GHOSTS] = hash;
-}
-
-/* Returns true if the program has too often loaded an image again soon after the module's eviction.
- * Under tables_lock. */
-static bool is_thrashing(uint64_t missed) {
-    if (!missed || ghosts[missed % GHOSTS] != missed)
-        return false;
-    ghosts[missed % GHOSTS] = 0;
-    if (DOUBT(limit_costs_loads, ++false_evictions >= FALSE_EVICTIONS)) {
-        false_evictions = 0;
-        return true;
-    }
-    return false;
-}
+enum { BATCH = 64, MISSES_BETWEEN = 16 };
 
 /* ---- taking out ---- */
 
@@ -122,7 +96,6 @@ static size_t take_out_oldest(size_t keep, struct removed_module *out) {
             continue;
         taken++;
         cost -= of_this;
-        note_eviction(oldest[i]->image.hash);
     }
     cost_then = module_cost_all;
     clock_then = module_clock;
@@ -131,17 +104,12 @@ static size_t take_out_oldest(size_t keep, struct removed_module *out) {
     return taken;
 }
 
-void module_enforce_limit(uint64_t missed) {
+void module_enforce_limit(void) {
     struct removed_module evicted[BATCH];
     pthread_mutex_lock(&tables_lock);
-    size_t limit = cache_limits.module_bytes;
-    const bool thrashing = is_thrashing(missed);
-    if (thrashing)
-        cache_limits.module_bytes = limit * 2;
-    const bool due = !thrashing && look_due(limit);
+    const size_t limit = cache_limits.module_bytes;
+    const bool due = look_due(limit);
     pthread_mutex_unlock(&tables_lock);
-    if (thrashing)
-        report_once(&limit_thrashes, limit, limit * 2);
     if (!due)
         return;
     limit_reached();

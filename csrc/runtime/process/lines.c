@@ -26,16 +26,12 @@ void line_clean(char *text) {
     *end = '\0';
 }
 
-void line_compose(char line[LINE], const char *prefix, const char *format, va_list words) {
+void line_write(const char *prefix, const char *format, va_list words) {
+    char line[LINE];
     const int head = snprintf(line, LINE, "%s", prefix);
     vsnprintf(line + head, LINE - (size_t)head - 1, format, words);
     line_clean(line);
     strcat(line, "\n");
-}
-
-void line_write(const char *prefix, const char *format, va_list words) {
-    char line[LINE];
-    line_compose(line, prefix, format, words);
     fputs(line, stderr);
 }
 

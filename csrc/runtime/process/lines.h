@@ -8,12 +8,10 @@
 
 enum { LINE = 2048 };
 
-/* Composes a line: a prefix, and a text as printf writes it. Names of images, kernels and files may
- * contain codes that control a terminal, so each control character becomes '?'. */
-void line_compose(char line[LINE], const char *prefix, const char *format, va_list words);
-
-/* Writes such a line to stderr. A line is composed before it is written, so that lines of several
- * threads do not mix. From glibc 2.37 on, fprintf writes to stderr in pieces of 128 bytes. */
+/* Writes a line to stderr: a prefix, and a text as printf writes it. Names of images, kernels and
+ * files may contain codes that control a terminal, so each control character becomes '?'. A line is
+ * composed before it is written, so that lines of several threads do not mix. From glibc 2.37 on,
+ * fprintf writes to stderr in pieces of 128 bytes. */
 void line_write(const char *prefix, const char *format, va_list words);
 
 /* Writes a line that begins with "mgpu_rt: ". */

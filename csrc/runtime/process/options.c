@@ -105,23 +105,21 @@ bool options_early_verbose(void) {
     return value && !is_off(value);
 }
 
-/* Reads a switch: "on" or "1", "off" or "0". Any other word counts as "on", and is reported. */
-static bool is_on(const char *variable, const char *value) {
-    if (strcmp(value, "on") != 0 && strcmp(value, "1") != 0 && !is_off(value))
-        complain(variable, value, "is neither on nor off: on is used");
-    return !is_off(value);
+/* Returns the place of a value among an option's words, which end with NULL. Reports any other
+ * value, and returns 0: the first word is used. */
+static int choice(const char *variable, const char *value, const char *const *words) {
+    char problem[LINE] = "is neither";
+    for (int i = 0; words[i]; i++) {
+        if (strcmp(value, words[i]) == 0)
+            return i;
+        (void)text_append(problem, sizeof problem, "%s %s", i ? " nor" : "", words[i]);
+    }
+    (void)text_append(problem, sizeof problem, ": %s is used", words[0]);
+    complain(variable, value, problem);
+    return 0;
 }
-
-/* Returns true for the word `second`, and false for the word `first`. Reports any other value, and
- * returns false. */
-static bool is_second(const char *variable, const char *value, const char *first,
-                      const char *second) {
-    const bool is = strcmp(value, second) == 0;
-    if (!is && strcmp(value, first) != 0)
-        line_print("%s='%s' is neither %s nor %s: %s is used", variable, value, first, second,
-                   first);
-    return is;
-}
+#define CHOICE(variable, value, ...)                                                               \
+    choice(variable, value, (const char *const[]){__VA_ARGS__, NULL})
 
 /* Returns the bit of the cache called `name`, a word of `length` letters; 0 if there is no such
  * cache. */
@@ -237,14 +235,6 @@ static int local_size(void) {
     return ranks >= 1 && ranks <= 1 << 16 ? (int)ranks : 1;
 }
 
-static void read_exclusive(struct options *out) {
-    out->exclusive_on = strcmp(out->exclusive, "on") == 0;
-    out->witness_on = !out->exclusive_on && strcmp(out->exclusive, "off") != 0;
-    if (out->witness_on && strcmp(out->exclusive, "auto") != 0)
-        complain("MGPU_RT_EXCLUSIVE", out->exclusive,
-                 "is neither auto nor on nor off: auto is used");
-}
-
 void options_read(struct options *out) {
 #define OPTION(field, variable, default_value, meaning)                                            \
     out->field = variable_or(variable, default_value);
@@ -252,11 +242,14 @@ void options_read(struct options *out) {
     read_outputs(out);
     read_manager(out);
     out->caches = read_caches(out->cache);
-    out->sync_lazy = is_second("MGPU_RT_SYNC", out->sync, "strict", "lazy");
-    read_exclusive(out);
-    out->errors_fail = is_second("MGPU_RT_ERRORS", out->errors, "report", "fail");
+    out->sync_lazy = CHOICE("MGPU_RT_SYNC", out->sync, "strict", "lazy");
+    enum { AUTO, ON };
+    const int exclusive = CHOICE("MGPU_RT_EXCLUSIVE", out->exclusive, "auto", "on", "off");
+    out->exclusive_on = exclusive == ON;
+    out->witness_on = exclusive == AUTO;
+    out->errors_fail = CHOICE("MGPU_RT_ERRORS", out->errors, "report", "fail");
     read_memory_limit(out);
-    out->verbose_on = is_on("MGPU_RT_VERBOSE", out->verbose);
+    out->verbose_on = CHOICE("MGPU_RT_VERBOSE", out->verbose, "on", "1", "off", "0") < 2;
     read_module_limit(out);
     out->stream_limit_count = number("MGPU_RT_STREAM_LIMIT", out->stream_limit, 32, default_limit);
     out->local_ranks = local_size();

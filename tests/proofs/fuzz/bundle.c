@@ -6,7 +6,7 @@
 #include <string.h>
 
 static void (*const readers[])(struct image *, struct view *) = {
-    image_describe_bundle, image_describe_compressed, image_describe_fatbin, image_describe_elf};
+    image_describe_bundle, image_describe_fatbin, image_describe_elf};
 enum { READERS = sizeof readers / sizeof *readers, FATBIN_HEADER = 16 };
 
 static void read_with(unsigned number, const unsigned char *bytes, size_t limit) {

@@ -89,7 +89,7 @@ def images() -> list[bytes]:
 def files_of_images() -> list[bytes]:
     """Returns inputs that consist of a reader's number and a file (bundle.c)."""
     forum = code_objects()[0]
-    kinds = (bundle(forum), _compressed(3), _fatbin(forum), _tables_first(forum))
+    kinds = (bundle(forum), _fatbin(forum), _tables_first(forum))
     return [bytes([edge | n]) + kind for edge in (0, 128) for n, kind in enumerate(kinds)]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.python.manager.test_hosting_python import PRELUDE
-from tests.support.child import ROOT, environment, library
+from tests.support.child import ROOT, library
 from tests.support.hosting import (
     KERNEL,
     MANAGER,
@@ -389,18 +389,6 @@ class Tells:
             print(f"first {len(caches.modules)} {len(caches.streams)}")
         self.turns += 1
 """
-
-
-def test_a_program_that_ends_before_its_policy_says_so(tmp_path: Path) -> None:
-    (tmp_path / "told.py").write_text(TELLS)
-    env = environment(
-        MGPU_RT_POLICY="told:Tells", PYTHONPATH=str(tmp_path), MGPU_RT_MANAGER="delay=60000"
-    )
-    done = run_host("plain", env)
-    assert done.stdout == "ok\n"
-    (line,) = done.stderr.splitlines()
-    assert "told:Tells: the program ended before this policy took effect" in line
-    assert line.endswith(": run a longer program")
 
 
 # ---- without a program --------------------------------------------------------------------------

@@ -3,11 +3,16 @@ know a kernel yet."""
 
 from __future__ import annotations
 
+import os
 import sys
 from types import FrameType
 from typing import Any
 
+import pytest
+
 import mgpu_rt
+from bench.measure import instructions
+from bench.setup import native
 from mgpu_rt._runtime import lib
 from mgpu_rt.hooks import LaunchHook
 from mgpu_rt.runtime import Launch
@@ -82,6 +87,20 @@ def test_a_launch_enters_python_once(mgpu: Mgpu) -> None:
                 launch_once(mgpu, image)
     methods = ["launch_kernel", "on_launch", "on_launch", "launch_kernel"]
     assert calls.names == 5 * ["launch", "C copy_launch", *methods, "C launch"]
+
+
+@pytest.mark.check
+@pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
+def test_a_call_of_a_hook_is_prepared_for_no_record() -> None:
+    """Without statistics the library copies nothing of a call that a method answers. The bound is
+    10 % above the library's own instructions for seven calls."""
+    variables = {
+        "MGPU_RT_RUNTIME": "bench.runtimes:Observe",
+        "MGPU_RT_MANAGER": sys.executable,
+        "PYTHONPATH": os.fspath(native.ROOT),
+    }
+    profile = instructions.count(7, iterations=100, variables=variables)
+    assert 500 < profile.per_iteration(native.RUNTIME.name) <= 1140
 
 
 @in_child(**alone)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli import softgpu
-from tests.support.child import BACKENDS, ROOT, Mgpu, environment, in_child, library, run_child
+from tests.support.child import BACKENDS, Mgpu, environment, in_child, library, run_child
 from tests.support.compiled import stream_program
 from tests.support.images import bundle, code_object
 from tests.support.patience import HANG
@@ -97,43 +97,6 @@ def test_hip_counts_the_devices(env: dict[str, str], words: str) -> None:
 
 NO_GPU = {"HIPSTUB_DEVICES": "0"}
 NO_HIP = {"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}
-
-
-@pytest.mark.parametrize(
-    ("env", "words"), [(NO_GPU, "HIP finds no GPU here"), (NO_HIP, "no HIP library")]
-)
-def test_a_cause_out_of_sight_is_repeated_at_the_end(env: dict[str, str], words: str) -> None:
-    """The process prints many lines after the cause, so the last line repeats the cause."""
-    lines = _lines(1000, **env)
-    said = [number for number, line in enumerate(lines) if words in line]
-    assert said == [min(said), len(lines) - 1] and min(said) <= 1
-    assert lines[-1].startswith("mgpu_rt: the cause of these ")
-    assert len(lines) == 1002
-
-
-REFUSED_EACH_TIME = """
-import ctypes, sys
-from tests.support.images import code_object
-library = ctypes.CDLL(sys.argv[1])
-library.mgpuModuleLoad.restype = library.mgpuModuleGetFunction.restype = ctypes.c_void_p
-image = ctypes.create_string_buffer(code_object("forum"))
-for _ in range(100):
-    module = ctypes.c_void_p(library.mgpuModuleLoad(image, len(image)))
-    library.mgpuModuleGetFunction(module, b"main_kernel")
-    library.mgpuMemFree(ctypes.c_void_p(64), None)
-"""
-
-
-def test_a_refused_image_is_named_again_at_the_end() -> None:
-    """The last line counts the failures that a refused image caused, and no failure with another
-    cause."""
-    code = [sys.executable, "-c", REFUSED_EACH_TIME, library()]
-    variables = environment(HIPSTUB_FAULT="hipModuleLoadData:*:209", PYTHONPATH=str(ROOT))
-    result = subprocess.run(code, env=variables, capture_output=True, text=True, timeout=HANG)
-    lines = result.stderr.splitlines()
-    said = [number for number, line in enumerate(lines) if "refused the image at" in line]
-    assert said == [1, len(lines) - 1]
-    assert lines[-1].startswith("mgpu_rt: the cause of these 199 failures: HIP")
 
 
 def test_a_missing_driver_is_named_once() -> None:

@@ -309,19 +309,6 @@ def test_10_above_the_limit_costs_what_stock_costs(mgpu: Mgpu) -> None:
 # ---- 18: limits ----------------------------------------------------------------------------------
 
 
-@in_child(MGPU_RT_MODULE_LIMIT="64K")
-def test_18_a_limit_that_costs_loads_gives_way(mgpu: Mgpu) -> None:
-    """The program loads 300 images in turn, again and again, as a network of 100 layers does. In
-    the end each load is a hit."""
-    images = [mgpu.image(distinct(number)) for number in range(300)]
-    for _ in range(40):
-        before = mgpu.count("hipModuleLoadData")
-        for image in images:
-            mgpu.ModuleUnload(mgpu.load(image))
-    assert mgpu.count("hipModuleLoadData") == before
-    assert mgpu.stderr().count("The library raises the limit to") == 1
-
-
 @in_child(MGPU_RT_MODULE_LIMIT="8M")
 def test_18_the_limit_counts_what_a_module_costs(mgpu: Mgpu) -> None:
     """For a module of 4.4 KB, the limit also counts 38 KB in HIP and the library's own memory. So 8

@@ -84,7 +84,6 @@ static bool read_bundle_table(struct contents *contents, struct image *image, st
 
 void image_describe_bundle(struct image *image, struct view *view) {
     struct contents contents = {.end = BUNDLE_HEAD};
-    image->kind = IMAGE_BUNDLE;
     if (!view_holds(view, 0, BUNDLE_HEAD) || !read_bundle_table(&contents, image, view) ||
         contents.doubtful || !view_holds(view, 0, contents.end))
         return;
@@ -94,36 +93,6 @@ void image_describe_bundle(struct image *image, struct view *view) {
     image->writable = contents.writable;
     image->settable = contents.settable && !contents.writable;
     image->opaque = contents.opaque;
-}
-
-/* ---- the same, compressed ---- */
-
-enum { COMPRESSED_HEAD = 16 };
-
-bool image_is_compressed(struct view *view) {
-    return view_holds(view, 0, 4) && memcmp(view->bytes, "CCOB", 4) == 0;
-}
-
-/* The header: magic (4 bytes), version and method (2 bytes each). The file's size and the unpacked
- * size follow: 4 bytes each in version 2, 8 bytes each in version 3. Files of other versions do not
- * store their size, or store the size elsewhere, so HIP judges these files. The reader does not
- * unpack the image, so it assumes that the image has writable globals. */
-void image_describe_compressed(struct image *image, struct view *view) {
-    uint16_t version;
-    uint64_t size = 0;
-    image->kind = IMAGE_COMPRESSED;
-    image->writable = image->opaque = true;
-    if (!view_holds(view, 0, COMPRESSED_HEAD))
-        return;
-    memcpy(&version, view->bytes + 4, sizeof version);
-    if (version == 2)
-        memcpy(&size, view->bytes + 8, 4);
-    else if (version == 3)
-        memcpy(&size, view->bytes + 8, 8);
-    if (size < COMPRESSED_HEAD || !view_holds(view, 0, size))
-        return;
-    image->size = size;
-    image->head = COMPRESSED_HEAD;
 }
 
 /* ---- NVIDIA's fatbin ---- */
@@ -176,7 +145,6 @@ static void read_entries(struct contents *contents, struct image *image, struct 
 void image_describe_fatbin(struct image *image, struct view *view) {
     struct fatbin_header header;
     uint64_t size;
-    image->kind = IMAGE_FATBIN;
     image->machine = MACHINE_CUDA;
     image->opaque = true; /* PTX and the cubins in a fatbin are usually compressed */
     memcpy(&header, view->bytes, sizeof header);

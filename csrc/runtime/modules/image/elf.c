@@ -179,7 +179,6 @@ static bool is_plain(const Elf64_Ehdr *header) {
 
 void image_describe_elf(struct image *image, struct view *view) {
     Elf64_Ehdr header;
-    image->kind = IMAGE_ELF;
     if (!view_holds(view, 0, sizeof header))
         return;
     memcpy(&header, view->bytes, sizeof header);

@@ -11,7 +11,6 @@
 
 static void describe_text(struct image *image, struct view *view) {
     const char *text = (const char *)image->bytes;
-    image->kind = IMAGE_TEXT;
     const size_t length = view_text_length(view);
     if (length == SIZE_MAX || !strstr(text, ".version"))
         return;
@@ -38,9 +37,8 @@ static bool is_bitcode(struct view *view) {
     return memcmp(view->bytes, "BC\xC0\xDE", 4) == 0;
 }
 
-static void describe_bitcode(struct image *image, struct view *view) {
-    (void)view;
-    image->kind = IMAGE_BITCODE;
+static bool is_compressed(struct view *view) {
+    return memcmp(view->bytes, "CCOB", 4) == 0;
 }
 
 /* ---- the hash ---- */
@@ -72,12 +70,16 @@ static uint64_t hash_of(const struct image *image) {
 /* ---- any image ---- */
 
 static const struct format {
+    enum image_kind kind;
     bool (*begins)(struct view *view);
-    void (*describe)(struct image *image, struct view *view);
+    void (*describe)(struct image *image, struct view *view); /* NULL: left to HIP */
 } formats[] = {
-    {image_is_elf, image_describe_elf},       {image_is_compressed, image_describe_compressed},
-    {image_is_bundle, image_describe_bundle}, {image_is_fatbin, image_describe_fatbin},
-    {is_bitcode, describe_bitcode},           {is_text, describe_text},
+    {IMAGE_ELF, image_is_elf, image_describe_elf},
+    {IMAGE_BUNDLE, image_is_bundle, image_describe_bundle},
+    {IMAGE_FATBIN, image_is_fatbin, image_describe_fatbin},
+    {IMAGE_COMPRESSED, is_compressed, NULL},
+    {IMAGE_BITCODE, is_bitcode, NULL},
+    {IMAGE_TEXT, is_text, describe_text},
 };
 
 struct image image_describe(const void *data) {
@@ -86,11 +88,14 @@ struct image image_describe(const void *data) {
     const bool is_readable = PROOF(first_bytes_are_readable, view_holds(&view, 0, TEXT));
     if (!is_readable)
         return image;
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (formats[i].begins(&view)) {
-            formats[i].describe(&image, &view);
-            break;
-        }
+    const struct format *format = formats, *const end = formats + sizeof formats / sizeof *formats;
+    while (format < end && !format->begins(&view))
+        format++;
+    if (format < end) {
+        image.kind = format->kind;
+        if (format->describe)
+            format->describe(&image, &view);
+    }
     if (image.size)
         image.hash = hash_of(&image);
     return image;

@@ -35,13 +35,11 @@ size_t view_text_length(struct view *view);
 
 /* Returns true if the view begins with the magic bytes of the format. */
 bool image_is_elf(struct view *view);
-bool image_is_compressed(struct view *view);
 bool image_is_bundle(struct view *view);
 bool image_is_fatbin(struct view *view);
 
 /* Reads an image of this format, as image_describe does. The caller has set image->bytes. */
 void image_describe_elf(struct image *image, struct view *view);
-void image_describe_compressed(struct image *image, struct view *view);
 void image_describe_bundle(struct image *image, struct view *view);
 void image_describe_fatbin(struct image *image, struct view *view);
 

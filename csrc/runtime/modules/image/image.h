@@ -2,7 +2,7 @@
  *
  * The size argument of mgpuModuleLoad is unreliable: LLVM 12 to 17 do not pass it. So the library
  * reads the size from the image. The size is in the ELF header, the table of a clang offload
- * bundle, and the header of a compressed bundle or of NVIDIA's fatbin. PTX ends with a zero byte.
+ * bundle, and the header of NVIDIA's fatbin. PTX ends with a zero byte.
  */
 #ifndef MGPU_RT_IMAGE_H
 #define MGPU_RT_IMAGE_H

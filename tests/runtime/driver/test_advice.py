@@ -3,7 +3,6 @@ library prints the advice only once."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +12,16 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli import softgpu
-from tests.support.child import BACKENDS, ROOT, Mgpu, environment, in_child, library, run_child
+from tests.support.child import (
+    BACKENDS,
+    ROOT,
+    Mgpu,
+    environment,
+    in_cases,
+    in_child,
+    library,
+    run_child,
+)
 from tests.support.compiled import stream_program
 from tests.support.images import bundle, code_object
 from tests.support.patience import HANG
@@ -160,16 +168,10 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_failures_are_explained_once(case: str) -> None:
+@in_cases({name: case.env for name, case in CASES.items()})
+def test_failures_are_explained_once(mgpu: Mgpu, name: str) -> None:
     """One line of advice names the cause, and calls that fail only because of it get none."""
-    env = environment(MGPU_RT_MANAGER="off", EXPECTED=case, **CASES[case].env)
-    run_child(__name__, "_explained", env)
-
-
-@in_child()
-def _explained(mgpu: Mgpu) -> None:
-    case = CASES[os.environ["EXPECTED"]]
+    case = CASES[name]
     case.do(mgpu)
     (said,) = _advice(mgpu)
     assert all(words in said for words in case.said), said

@@ -26,7 +26,7 @@ MASKS = {
     "GFX90A": ("gfx90a",),
     "GFX942": ("gfx942",),
 }
-ROW = re.compile(r'\bROW\(([0-9a-fx +]+), +((?:"[^"]+" *)+), *([^"\n]*?)\)(?= ROW|$)', re.M)
+ROW = re.compile(r'\bROW\(([0-9a-fx +]+), +((?:"[^"]*" *)+), *([^"\n]*?)\)(?= ROW|$)', re.M)
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Row:
 
 
 def expanded(path: Path) -> str:
-    """Returns a table's text; the preprocessor expands the macros that some tables define."""
+    """Returns a table's text; the preprocessor expands the macros that some tables use."""
     text = path.read_text()
-    if "#define" not in text:
+    if "#" not in text:
         return text
     command = ["cc", "-E", "-P", "-x", "c", str(path)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from . import checked, table
 from .device import TARGETS, Fault, on_targets
 from .encodings import ENCODERS, Fields, Row, rows

@@ -1,8 +1,33 @@
-/* The integer atomics of the tables FLAT, GLOBAL and MUBUF, which have equal opcodes. */
-#ifndef SOFTGPU_ISA_ATOMICS_H
-#define SOFTGPU_ISA_ATOMICS_H
+/* Rows that the tables FLAT, GLOBAL, SCRATCH and MUBUF share, with equal opcodes. SCRATCH has no
+ * atomics. */
+#ifndef SOFTGPU_ISA_VECTOR_MEMORY_H
+#define SOFTGPU_ISA_VECTOR_MEMORY_H
 
 // clang-format off
+#define LOADS_AND_STORES(family)                                             \
+    ROW(0x10, #family "_load_ubyte", ALL, B32, NONE, MV_LOAD_U8)             \
+    ROW(0x11, #family "_load_sbyte", ALL, B32, NONE, MV_LOAD_I8)             \
+    ROW(0x12, #family "_load_ushort", ALL, B32, NONE, MV_LOAD_U16)           \
+    ROW(0x13, #family "_load_sshort", ALL, B32, NONE, MV_LOAD_I16)           \
+    ROW(0x14, #family "_load_dword", ALL, B32, NONE, MV_LOAD_32)             \
+    ROW(0x15, #family "_load_dwordx2", ALL, B64, NONE, MV_LOAD_64)           \
+    ROW(0x16, #family "_load_dwordx3", ALL, B96, NONE, MV_LOAD_96)           \
+    ROW(0x17, #family "_load_dwordx4", ALL, B128, NONE, MV_LOAD_128)         \
+    ROW(0x18, #family "_store_byte", ALL, NONE, B32, MV_STORE_8)             \
+    ROW(0x19, #family "_store_byte_d16_hi", ALL, NONE, B32, MV_STORE_8_HI)   \
+    ROW(0x1a, #family "_store_short", ALL, NONE, B32, MV_STORE_16)           \
+    ROW(0x1b, #family "_store_short_d16_hi", ALL, NONE, B32, MV_STORE_16_HI) \
+    ROW(0x1c, #family "_store_dword", ALL, NONE, B32, MV_STORE_32)           \
+    ROW(0x1d, #family "_store_dwordx2", ALL, NONE, B64, MV_STORE_64)         \
+    ROW(0x1e, #family "_store_dwordx3", ALL, NONE, B96, MV_STORE_96)         \
+    ROW(0x1f, #family "_store_dwordx4", ALL, NONE, B128, MV_STORE_128)       \
+    ROW(0x20, #family "_load_ubyte_d16", ALL, B32, NONE, MV_LOAD_U8_LO)      \
+    ROW(0x21, #family "_load_ubyte_d16_hi", ALL, B32, NONE, MV_LOAD_U8_HI)   \
+    ROW(0x22, #family "_load_sbyte_d16", ALL, B32, NONE, MV_LOAD_I8_LO)      \
+    ROW(0x23, #family "_load_sbyte_d16_hi", ALL, B32, NONE, MV_LOAD_I8_HI)   \
+    ROW(0x24, #family "_load_short_d16", ALL, B32, NONE, MV_LOAD_16_LO)      \
+    ROW(0x25, #family "_load_short_d16_hi", ALL, B32, NONE, MV_LOAD_16_HI)
+
 #define INTEGER_ATOMICS(family)                                                \
     ROW(0x40, #family "_atomic_swap", ALL, B32, B32, ATOMIC32(SWAP))           \
     ROW(0x41, #family "_atomic_cmpswap", ALL, B32, B64, ATOMIC32(CMPSWAP))     \

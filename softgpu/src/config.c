@@ -146,7 +146,6 @@ static bool read_memory(void) {
  * is ignored. */
 static void check_settings(void) {
     char text[SOFTGPU_SETTING_SIZE];
-    softgpu_name_old_variables(softgpu_say);
     if (softgpu_setting("threads", text) && (text[strspn(text, "0123456789")] || atol(text) < 1))
         softgpu_say("threads=%s: want a number of threads, such as 2", text);
     if (softgpu_setting("copies", text) && strcmp(text, "kernels") != 0 &&

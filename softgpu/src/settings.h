@@ -21,14 +21,8 @@ const char *softgpu_next_item(const char *item);
 /* Returns true if an item of the list is a known setting. */
 bool softgpu_is_setting(const char *item, size_t length);
 
-/* Copies the value of a setting to `value`, and truncates a value that is too long. If
- * MGPU_RT_SOFTGPU does not contain the setting, copies the value of the previous release's
- * variable, such as MGPU_RT_SOFTGPU_MEMORY. Returns false and an empty text if neither the list nor
- * the variable sets a value. */
+/* Copies the value of a setting to `value`, and truncates a value that is too long. Returns false
+ * and an empty text if MGPU_RT_SOFTGPU does not contain the setting or its value is empty. */
 bool softgpu_setting(const char *name, char value[SOFTGPU_SETTING_SIZE]);
-
-/* Prints, for each variable of the previous release that is still set, the setting that replaces
- * the variable. */
-void softgpu_name_old_variables(void (*say)(const char *format, ...));
 
 #endif

@@ -20,7 +20,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -298,6 +298,29 @@ def in_child(
     return decorate
 
 
+def in_cases(cases: Mapping[str, Mapping[str, str]], **env: str) -> Callable:
+    """Runs the decorated test in a separate process for each case, without the manager.
+
+    `cases` maps the name of a case to the variables of its process. The test takes the Mgpu and the
+    name of the case.
+    """
+
+    def decorate(test: Callable[[Mgpu, str], None]) -> Callable[..., None]:
+        @pytest.mark.parametrize("case", cases)
+        def run(case: str) -> None:
+            variables = {**env, **cases[case], "MGPU_RT_TEST_CASE": case}
+            run_child(
+                test.__module__, test.__name__, environment(MGPU_RT_MANAGER="off", **variables)
+            )
+
+        run.__name__, run.__doc__ = test.__name__, test.__doc__
+        run.__module__ = test.__module__
+        run.of_case = test  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
 def run_child(module: str, name: str, env: dict[str, str]) -> None:
     """Runs one decorated test; raises AssertionError with the child's output."""
     result = nursery.run(["tests.support.child", module, name], env)
@@ -311,7 +334,9 @@ def main() -> None:
     module, name = sys.argv[1:]
     mgpu = Mgpu()
     try:
-        getattr(importlib.import_module(module), name).child(mgpu)
+        test = getattr(importlib.import_module(module), name)
+        case = os.environ.get("MGPU_RT_TEST_CASE")
+        test.child(mgpu) if case is None else test.of_case(mgpu, case)
     except ToolchainMissing as problem:
         print(problem, end="")
         raise SystemExit(LACKING) from None

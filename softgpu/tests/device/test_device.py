@@ -145,11 +145,6 @@ def test_a_device_that_hip_does_not_know_is_none(run: Run) -> None:
     (
         ({"MGPU_RT_SOFTGPU": "gfx90a,threads=some"}, "want a number of threads"),
         ({"MGPU_RT_SOFTGPU": "gfx90a,copies=kernel"}, "want native or kernels"),
-        (
-            {"MGPU_RT_SOFTGPU_THREADS": "2"},
-            "MGPU_RT_SOFTGPU_THREADS has no effect from the next release on; instead: "
-            "MGPU_RT_SOFTGPU=gfx90a,threads=2\n",
-        ),
     ),
 )
 def test_unnecessary_wrong_settings_are_ignored_with_a_warning(

@@ -37,6 +37,7 @@ BY_TEST = {
         *("global_load_lds_sshort", "global_load_lds_dword", "global_atomic_pk_add_bf16"),
         *("flat_atomic_pk_add_bf16", "ds_pk_add_bf16", "ds_pk_add_rtn_bf16"),
     ),
+    "kernels/mathematics": ("v_trig_preop_f64",),
     "test_gws": ("ds_gws_init", "ds_gws_barrier"),
     "test_control": (
         *("s_branch", "s_cbranch_scc0", "s_cbranch_scc1", "s_cbranch_vccz", "s_cbranch_vccnz"),
@@ -58,8 +59,6 @@ BY_TEST = {
         *("s_endpgm_saved", "s_atc_probe", "s_atc_probe_buffer"),
     ),
 }
-# Opcodes whose results are checked only in whole kernels, against NumPy.
-BY_KERNELS = ("v_trig_preop_f64",)
 
 
 def executed(row: Row) -> bool:
@@ -86,10 +85,8 @@ def oracles(row: Row) -> list[str]:
         found.append("exact")
     if row.name.startswith("v_smfmac_"):
         found.append("`test_sparse`")
-    narrow = any(kind in row.name for kind in ("_fp8", "_bf8", "_xf32"))
-    if row.name.startswith("v_mfma_") and narrow:
-        found.append("`test_gfx942`")
-    elif row.name.startswith("v_mfma_") or row.name in BY_KERNELS:
-        found.append("NumPy")
+    if row.name.startswith("v_mfma_"):
+        narrow = any(kind in row.name for kind in ("_fp8", "_bf8", "_xf32"))
+        found.append("`test_gfx942`" if narrow else "`test_matrix`")
     found += [f"`{test}`" for test, names in BY_TEST.items() if row.name in names]
     return found

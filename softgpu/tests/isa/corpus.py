@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mgpu_rt._lowering import lower
 from softgpu.tests.kernels import images as kernel_images
+from softgpu.tests.kernels import matrix
 from softgpu.tests.kernels.test_kernels import MODULES
 
 from .device import ROOT
@@ -31,12 +32,6 @@ SETTINGS = (
 # Device libraries 5.2.3 do not support gfx942, so the libraries are compiled for gfx942 with the
 # settings of gfx90a.
 KNOWN_AS = {"gfx942": "gfx90a"}
-# Matrix instructions that only some targets have.
-MATRICES = {
-    "matrix": ("gfx90a",),
-    "matrix_first": ("gfx908", "gfx90a"),
-    "matrix_newer": ("gfx942",),
-}
 # AMDGPU has no f64 form of the operations below, so LLVM cannot compile the few functions that call
 # such an operation.
 NO_F64 = re.compile(r"call [^\n]*@llvm\.(exp|exp2|exp10|log|log2|log10|sin|cos|pow)\.f64\(")
@@ -122,7 +117,7 @@ def programs(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
 def kernels(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
     """Returns the code objects of the kernels that other tests compare with NumPy."""
     for module in MODULES:
-        if module.name in MATRICES and target not in MATRICES[module.name]:
+        if module is matrix.MODULE and target != "gfx90a":
             continue
         source = kernel_images.text(module)
         options = {"opt_level": opt, "first": module.first}

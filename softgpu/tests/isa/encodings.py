@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 
 from .device import ROOT
 
@@ -24,7 +26,7 @@ MASKS = {
     "GFX90A": ("gfx90a",),
     "GFX942": ("gfx942",),
 }
-ROW = re.compile(r'^ROW\((0x[0-9a-f]+), +"([^"]+)", *(.*)\)$', re.M)
+ROW = re.compile(r'\bROW\(([0-9a-fx +]+), +((?:"[^"]*" *)+), *([^"\n]*?)\)(?= ROW|$)', re.M)
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,28 @@ class Row:
         return self.rest[-1]
 
 
+def expanded(path: Path) -> str:
+    """Returns a table's text; the preprocessor expands the macros that some tables use."""
+    text = path.read_text()
+    if "#" not in text:
+        return text
+    command = ["cc", "-E", "-P", "-x", "c", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@cache
 def rows() -> list[Row]:
     """Returns every row of every table, in order."""
     found = []
     for path in sorted(TABLES.glob("*.def")):
-        for op, name, rest in ROW.findall(path.read_text()):
+        for op, name, rest in ROW.findall(expanded(path)):
             words = tuple(word.strip() for word in re.split(r",(?![^()]*\))", rest))
             targets = MASKS["ALL"]
             if words[0] in MASKS:
                 targets, words = MASKS[words[0]], words[1:]
-            found.append(Row(path.stem, int(op, 16), name, targets, words))
+            number = sum(int(part, 0) for part in op.split("+"))
+            name = re.sub(r'[" ]', "", name)
+            found.append(Row(path.stem, number, name, targets, words))
     return found
 
 

@@ -167,6 +167,8 @@ class Pattern:
     blgp: str = "none"
 
     def __str__(self) -> str:
+        if self == Pattern():
+            return ""
         return f"cbsz:{self.cbsz} abid:{self.abid} blgp:{list(PATTERNS).index(self.blgp)}"
 
 

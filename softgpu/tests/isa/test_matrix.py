@@ -26,8 +26,8 @@ pytestmark = pytest.mark.check
 
 SHAPES = {
     "gfx908": SINCE_GFX908,
-    "gfx90a": [shape for shape in SINCE_GFX908 + SINCE_GFX90A if shape.kind != "f64"],
-    "gfx942": [shape for shape in OF_GFX942 if shape.kind != "f64"],
+    "gfx90a": SINCE_GFX908 + SINCE_GFX90A,
+    "gfx942": OF_GFX942,
 }
 # A and B are in v[2:5]. C starts at v32, or at a0 on gfx908, which requires accumulation registers
 # for C. The result starts at v64, or at a32 on gfx908.
@@ -60,7 +60,10 @@ OPERANDS = 16 * LANES
 
 def patterns(shape: Shape) -> list[Pattern]:
     """Returns each pattern of B, combined with some patterns of A. One pattern of A has no
-    broadcast. For each group size, other patterns broadcast block 1 and the last block."""
+    broadcast. For each group size, other patterns broadcast block 1 and the last block. The
+    instructions for f64 have no patterns."""
+    if shape.kind == "f64":
+        return [Pattern()]
     some = [(0, 0)]
     for cbsz in range(1, shape.blocks.bit_length()):
         some += [(cbsz, abid) for abid in sorted({1, 2**cbsz - 1})]
@@ -73,7 +76,7 @@ def bytes_of(shape: Shape) -> int:
 
 
 def kernel(target: str, shape: Shape) -> str:
-    count = shape.results
+    count = shape.results * np.dtype(TYPES[shape.result]).itemsize // 4
     words = ("v[2:3]", "v[4:5]") if bytes_of(shape) == 8 else ("v2", "v4")
     loads = [f"global_load_dword v{32 + n}, v1, s[8:9] offset:{4 * n}" for n in range(count)]
     text = []

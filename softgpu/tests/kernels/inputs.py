@@ -6,7 +6,6 @@ import numpy as np
 
 FLOATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 INTEGERS = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
-UNSIGNED = {"i8": np.uint8, "i16": np.uint16, "i32": np.uint32, "i64": np.uint64}
 
 
 def special_floats(dtype: type) -> np.ndarray:
@@ -38,7 +37,3 @@ def any_integers(rng: np.random.Generator, dtype: type, count: int) -> np.ndarra
     chosen = rng.random(count) < 0.2
     values[chosen] = rng.choice(np.array(ends, dtype), int(chosen.sum()))
     return values
-
-
-def nonzero(values: np.ndarray) -> np.ndarray:
-    return np.where(values == 0, values.dtype.type(1), values)

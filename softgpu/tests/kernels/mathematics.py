@@ -7,14 +7,15 @@ results come from NumPy or the C library, in a wider type.
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
 from collections.abc import Callable
 
 import numpy as np
 
-from softgpu.tests.kernels.floats import libm
 from softgpu.tests.kernels.inputs import FLOATS
 from softgpu.tests.kernels.program import COUNT, Launch, Module, elements, elementwise
 
+libm = ctypes.CDLL(ctypes.util.find_library("m"))
 MODULES = {kind: Module(f"math_{kind}") for kind in FLOATS}
 
 Formula = Callable[..., np.ndarray]

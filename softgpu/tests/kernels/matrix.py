@@ -1,5 +1,6 @@
-"""Matrix instructions: one kernel for each shape, and whole matrix products.
+"""Products of whole matrices by matrix instructions, and their denormals on gfx90a.
 
+softgpu/tests/isa/test_matrix.py tests each shape and each pattern of lanes, and
 softgpu/tests/isa/matrix.py describes how a wave stores matrices in registers.
 """
 
@@ -9,99 +10,34 @@ from collections.abc import Callable
 
 import numpy as np
 
-from softgpu.tests.isa.matrix import (
-    LANES,
-    OF_GFX942,
-    PATTERNS,
-    SINCE_GFX90A,
-    SINCE_GFX908,
-    TYPES,
-    Pattern,
-    Shape,
-    numbers,
-    product,
-)
+from softgpu.tests.isa.matrix import LANES, TYPES, Shape, numbers
 from softgpu.tests.kernels.compare import bf16, from_bf16
 from softgpu.tests.kernels.program import Launch, Module
 
 MODULE = Module("matrix")
-#: Shapes that gfx908 and gfx90a have.
-FIRST = Module("matrix_first", sample=True)
-#: gfx942's shapes, some of which have other names on older targets.
-NEWER = Module("matrix_newer")
 
 
 def _vector(kind: str, count: int) -> str:
-    return kind if count == 1 else f"vector<{count}x{kind}>"
+    return f"vector<{count}x{kind}>"
 
 
-def _load(name: str, source: str, kind: str, count: int) -> str:
-    if count == 1:
-        return f"%{name} = memref.load %{source}[%t, %zero] : memref<?x?x{kind}>"
-    vector = _vector(kind, count)
-    return f"%{name} = vector.load %{source}[%t, %zero] : memref<?x?x{kind}>, {vector}"
-
-
-def _kernel(shape: Shape, name: str, blgp: str = "none") -> str:
+def _kernel(shape: Shape) -> str:
     operand = _vector(shape.kind, shape.each)
     result = _vector(shape.result, shape.results)
-    store = (
-        f"memref.store %d, %md[%t, %zero] : memref<?x?x{shape.result}>"
-        if shape.results == 1
-        else f"vector.store %d, %md[%t, %zero] : memref<?x?x{shape.result}>, {result}"
-    )
     return f"""
-    gpu.func @{name}(%ma: memref<?x?x{shape.kind}>, %mb: memref<?x?x{shape.kind}>,
+    gpu.func @{shape.name}(%ma: memref<?x?x{shape.kind}>, %mb: memref<?x?x{shape.kind}>,
         %mc: memref<?x?x{shape.result}>, %md: memref<?x?x{shape.result}>) kernel {{
       %t = gpu.thread_id x
       %zero = arith.constant 0 : index
-      {_load("a", "ma", shape.kind, shape.each)}
-      {_load("b", "mb", shape.kind, shape.each)}
-      {_load("c", "mc", shape.result, shape.results)}
+      %a = vector.load %ma[%t, %zero] : memref<?x?x{shape.kind}>, {operand}
+      %b = vector.load %mb[%t, %zero] : memref<?x?x{shape.kind}>, {operand}
+      %c = vector.load %mc[%t, %zero] : memref<?x?x{shape.result}>, {result}
       %d = amdgpu.mfma {shape.rows}x{shape.rows}x{shape.depth} %a * %b + %c
-           {{ abid = 0 : i32, blocks = {shape.blocks} : i32, cbsz = 0 : i32 }} blgp = {blgp}
+           {{ abid = 0 : i32, blocks = {shape.blocks} : i32, cbsz = 0 : i32 }} blgp = none
            : {operand}, {operand}, {result}
-      {store}
+      vector.store %d, %md[%t, %zero] : memref<?x?x{shape.result}>, {result}
       gpu.return
     }}"""
-
-
-def _multiplied(shape: Shape) -> Callable[[np.random.Generator], Launch]:
-    def data(rng: np.random.Generator) -> Launch:
-        size = (shape.blocks, shape.rows, shape.depth)
-        a, b = (numbers(rng, shape.kind, size) for _ in range(2))
-        c = numbers(rng, shape.result, (shape.blocks, shape.rows, shape.rows))
-        x, y = (from_bf16(m) if shape.kind == "bf16" else m for m in (a, b))
-        wide = TYPES[shape.result]
-        d = c + np.einsum("bik,bjk->bij", x.astype(wide), y.astype(wide))
-        operand, result = shape.operand_at(), shape.result_at()
-        out = np.zeros((LANES, shape.results), wide)
-        return Launch([a[operand], b[operand], c[result], out], {3: d[result]})
-
-    return data
-
-
-for _module, _shapes in ((FIRST, SINCE_GFX908), (MODULE, SINCE_GFX90A), (NEWER, OF_GFX942)):
-    for _shape in _shapes:
-        _module.add(_shape.name, _kernel(_shape, _shape.name), _multiplied(_shape))
-
-
-# ---- lanes that read other lanes' elements of B --------------------------------------------------
-
-
-def _swapped(shape: Shape, blgp: str) -> Callable[[np.random.Generator], Launch]:
-    def data(rng: np.random.Generator) -> Launch:
-        a, b = (numbers(rng, shape.kind, (LANES, shape.each)) for _ in range(2))
-        c = numbers(rng, shape.result, (LANES, shape.results))
-        return Launch([a, b, c, np.zeros_like(c)], {3: product(shape, a, b, c, Pattern(blgp=blgp))})
-
-    return data
-
-
-_shape = Shape("f32", 16, 1, 4, 1)
-for _blgp in PATTERNS:
-    if _blgp != "none":
-        FIRST.add(_blgp, _kernel(_shape, _blgp, _blgp), _swapped(_shape, _blgp))
 
 
 # ---- denormals -----------------------------------------------------------------------------------
@@ -131,7 +67,7 @@ def _with_denormals(shape: Shape) -> Callable[[np.random.Generator], Launch]:
 
 
 for _shape in (Shape("f16", 16, 16, 1, 4), Shape("f16", 4, 4, 16, 4)):
-    MODULE.add(_shape.name, _kernel(_shape, _shape.name), _with_denormals(_shape))
+    MODULE.add(_shape.name, _kernel(_shape), _with_denormals(_shape))
 
 
 @MODULE.program("""
@@ -237,72 +173,8 @@ def _matrices(shape: Shape) -> Callable[[np.random.Generator], Launch]:
 
 for _shape in (
     Shape("i8", 16, 16, 1, 4),
-    Shape("i8", 32, 8, 1, 4),
-    Shape("f16", 16, 16, 1, 4),
     Shape("f16", 32, 8, 1, 4),
     Shape("bf16", 16, 16, 1, 4),
-    Shape("bf16", 32, 8, 1, 4),
 ):
     _name = f"matmul_{_shape.kind}_{_shape.rows}"
     MODULE.add(_name, _matmul(_shape, _name), _matrices(_shape))
-
-
-# ---- sparse matrices: two of every four elements in A are nonzero --------------------------------
-
-
-def _sparse(kind: str, result: str, rows: int, depth: int) -> str:
-    """Returns a kernel that loads each lane's elements in memory order. One register contains
-    several sets of indices, and the instruction selects one set."""
-    stored = rows * depth // LANES // 2
-    a, b = _vector(kind, stored), _vector(kind, 2 * stored)
-    c, element = _vector(result, rows * rows // LANES), f"i{2 * stored}"
-    i = _vector(element, 32 // (2 * stored))
-    return f"""
-    gpu.func @sparse_{kind}(%ma: memref<?x?x{kind}>, %mb: memref<?x?x{kind}>,
-        %mi: memref<?x?x{element}>, %md: memref<?x?x{result}>) kernel {{
-      %t = gpu.thread_id x
-      %zero = arith.constant 0 : index
-      %a = vector.load %ma[%t, %zero] : memref<?x?x{kind}>, {a}
-      %b = vector.load %mb[%t, %zero] : memref<?x?x{kind}>, {b}
-      %c = vector.load %md[%t, %zero] : memref<?x?x{result}>, {c}
-      %i = vector.load %mi[%t, %zero] : memref<?x?x{element}>, {i}
-      %d = amdgpu.sparse_mfma {rows}x{rows}x{depth} %a * %b + %c sparse(%i : {i})
-           {{ abid = 1 : i32, cbsz = 0 : i32 }} : {a}, {b}, {c}
-      vector.store %d, %md[%t, %zero] : memref<?x?x{result}>, {c}
-      gpu.return
-    }}"""
-
-
-def _sparse_product(kind: str, rows: int, depth: int) -> Callable[[np.random.Generator], Launch]:
-    def data(rng: np.random.Generator) -> Launch:
-        stored = rows * depth // LANES // 2
-        shape = Shape(kind, rows, depth, 1, 2 * stored)
-        b = numbers(rng, kind, (1, rows, depth))
-        c = numbers(rng, shape.result, (1, rows, rows))
-        quarters = rng.permuted(np.tile(np.arange(4), (rows, depth // 4, 1)), axis=2)
-        chosen = np.sort(quarters[..., :2], axis=2)
-        kept = numbers(rng, kind, (rows, depth // 4, 2))
-        dense = np.zeros((rows, depth // 4, 4), kept.dtype)
-        np.put_along_axis(dense, chosen, kept, axis=2)
-        wide = TYPES[shape.result]
-        dense = dense.reshape(rows, depth).astype(wide)
-        d = c + np.einsum("ik,bjk->bij", dense, b.astype(wide))
-
-        def in_lanes(values: np.ndarray) -> np.ndarray:
-            """Each lane holds the values for several successive groups of four elements."""
-            parts = values.reshape(rows, depth // 2 // stored, stored)
-            return parts.swapaxes(0, 1).reshape(LANES, stored)
-
-        found = (in_lanes(chosen) << 2 * np.arange(stored)).sum(axis=1)
-        word = {4: np.uint8, 8: np.uint16}[stored]
-        indices = rng.integers(0, 2**16, (LANES, 32 // (2 * stored))).astype(word)
-        indices[:, 1] = found
-        result = shape.result_at()
-        arrays = [in_lanes(kept), b[shape.operand_at()], indices, c[result].astype(wide)]
-        return Launch(arrays, {3: d[result]})
-
-    return data
-
-
-NEWER.add("sparse_f16", _sparse("f16", "f32", 16, 32), _sparse_product("f16", 16, 32))
-NEWER.add("sparse_i8", _sparse("i8", "i32", 32, 32), _sparse_product("i8", 32, 32))

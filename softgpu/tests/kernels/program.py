@@ -68,7 +68,6 @@ class Module:
         opt_level: int = 2,
         sample: bool = False,
         unoptimised: bool = False,
-        single: bool = False,
     ) -> None:
         self.name = name
         self.first = first  # passes that run before the recipe
@@ -77,8 +76,6 @@ class Module:
         self.sample = sample  # `make check` runs it for the older targets, too
         #: Unoptimised code retains calls, copies, scratch accesses and empty branches.
         self.unoptimised = unoptimised  # `make test` runs it without optimisation, too
-        #: Each program is one operation. AMD's pseudocode checks its instructions (tests/isa).
-        self.single = single  # only `make check` runs it
         self.programs: dict[str, Program] = {}
 
     def add(self, name: str, text: str, data: Data, kernel: str | None = None) -> None:

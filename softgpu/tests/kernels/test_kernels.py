@@ -14,18 +14,13 @@ import pytest
 from softgpu.tests.kernels import (
     algorithms,
     atomics,
-    casts,
     control,
-    floats,
     groups,
     ids,
-    integers,
     mathematics,
     matrix,
     modes,
-    numerics,
     private,
-    vectors,
 )
 from softgpu.tests.kernels.compare import mismatch
 from softgpu.tests.kernels.host import Host
@@ -33,11 +28,6 @@ from softgpu.tests.kernels.program import Module
 from tests.support.suites import runs
 
 MODULES = [
-    floats.MODULE,
-    floats.BF16,
-    integers.MODULE,
-    integers.DIVISION,
-    casts.MODULE,
     *mathematics.MODULES.values(),
     ids.MODULE,
     ids.PARTIAL,
@@ -49,56 +39,37 @@ MODULES = [
     atomics.MODULE,
     private.MODULE,
     control.MODULE,
-    vectors.MODULE,
     algorithms.MODULE,
-    numerics.MODULE,
     matrix.MODULE,
-    matrix.FIRST,
-    matrix.NEWER,
     modes.MODULE,
 ]
-#: Older targets lack f64 atomics, and have other conversions and matrix shapes.
+#: Older targets lack f64 atomics, and have other conversions.
 OLDER = ["gfx906", "gfx908"]
 #: HIP 5.2.3 lacks newer targets. NEWER contains the target for which tests/devices/rocm runs these
 #: tests on a newer HIP.
 NEWER = [chip for chip in (os.environ.get("MGPU_RT_TEST_CHIP"),) if chip]
 
 
-def _exists(module: Module, chip: str) -> bool:
-    """Returns whether a target has the instructions that a module needs."""
-    if chip in NEWER or module is matrix.NEWER:
-        return chip in NEWER and module not in (matrix.MODULE, matrix.FIRST)
-    if module is matrix.MODULE:
-        return chip == "gfx90a"
-    return module is not matrix.FIRST or chip != "gfx906"
-
-
 def _variants() -> Iterator[tuple[Module, str, bool]]:
     """Yields pairs of a module and a target. The third value is false if only `make check-isa` runs
     the pair.
 
-    `make test` runs modules for gfx90a, some of them without optimisation. `make check` runs those
-    of single operations, and a sample for older targets. `make check-isa` runs all pairs.
+    `make test` runs all modules for gfx90a, and some of them without optimisation. `make check`
+    runs a sample for older targets. `make check-isa` runs all pairs.
     """
     for module in MODULES:
-        if module is not matrix.NEWER:
-            yield module, "gfx90a", True
-        for chip in NEWER:
-            if _exists(module, chip):
-                yield module, chip, True
-        for chip in OLDER:
-            if _exists(module, chip):
-                yield module, chip, module.sample
-        if module is matrix.NEWER:
-            continue
+        yield module, "gfx90a", True
+        if module is not matrix.MODULE:
+            for chip in (*NEWER, *OLDER):
+                yield module, chip, chip in NEWER or module.sample
         for level in (1, 3) if module is ids.PARTIAL else (0, 1, 3):
             yield module.at(level), "gfx90a", level == 0 and module.unoptimised
 
 
-def _suite(module: Module, chip: str, often: bool) -> Sequence[pytest.MarkDecorator]:
+def _suite(chip: str, often: bool) -> Sequence[pytest.MarkDecorator]:
     if not often:
         return [pytest.mark.check_isa]
-    return [pytest.mark.check] if chip in OLDER or (module.single and chip not in NEWER) else []
+    return [pytest.mark.check] if chip in OLDER else []
 
 
 CASES = [
@@ -107,7 +78,7 @@ CASES = [
         name,
         chip,
         id=f"{module.name}-{name}-{chip}",
-        marks=_suite(module, chip, often),
+        marks=_suite(chip, often),
     )
     for module, chip, often in _variants()
     if often or runs("check_isa")

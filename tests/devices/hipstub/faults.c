@@ -4,7 +4,6 @@
 #include "log.h"
 #include "objects.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +19,6 @@ static struct fault {
 static unsigned fault_count;
 
 static unsigned delays[STUB_FUNCTIONS];
-
-static struct {
-    unsigned function, missing; /* missing: number of calls that must still begin */
-    pthread_cond_t complete;
-} meeting = {.complete = PTHREAD_COND_INITIALIZER};
 
 /* Splits text at commas and passes each part to `take`; returns -1 if `take` rejects a part. */
 static int each_part(const char *text, int (*take)(char *part)) {
@@ -88,28 +82,7 @@ hipError_t stub_fault(unsigned function, uint64_t nth) {
     return hipSuccess;
 }
 
-int hipstub_set_meeting(const char *function, unsigned calls) {
-    const int index = stub_function_index(function);
-    if (index < 0)
-        return -1;
-    stub_lock();
-    meeting.function = (unsigned)index;
-    meeting.missing = calls;
-    stub_unlock();
-    return 0;
-}
-
-static void meet(unsigned function) {
-    stub_lock();
-    if (meeting.missing > 0 && meeting.function == function && --meeting.missing == 0)
-        pthread_cond_broadcast(&meeting.complete);
-    while (meeting.missing > 0 && meeting.function == function)
-        pthread_cond_wait(&meeting.complete, stub_mutex());
-    stub_unlock();
-}
-
 void stub_delay(unsigned function) {
-    meet(function);
     if (delays[function] != 0)
         usleep(delays[function]);
 }

@@ -59,9 +59,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns 1 in record mode, 0 in fast mode. */
-int hipstub_recording(void);
-
 /* Returns the number of calls of the named function since the start or the last reset. */
 uint64_t hipstub_count(const char *function);
 
@@ -97,10 +94,6 @@ char *hipstub_json(void);
 /* Sets HIPSTUB_FAULT or HIPSTUB_DELAY; "" clears the setting. Returns 0, or -1 for invalid text. */
 int hipstub_set_fault(const char *text);
 int hipstub_set_delay(const char *text);
-
-/* Holds each call of a function until the given number of calls have begun on different threads.
- * Returns 0, or -1 for an unknown function. */
-int hipstub_set_meeting(const char *function, unsigned calls);
 
 /* Sets the body of all kernels with this name. `params` has the form of hipModuleLaunchKernel's
  * kernelParams, but points to copies that the launch makes. `sizes` contains the sizes of the

@@ -128,10 +128,6 @@ __attribute__((constructor)) static void read_environment(void) {
         stub_fast = false;
 }
 
-int hipstub_recording(void) {
-    return stub_records;
-}
-
 static void load_kernels(void) {
     void *library = dlopen(kernels_path, RTLD_NOW | RTLD_LOCAL);
     void (*provide)(void) = NULL;

@@ -1,4 +1,4 @@
-"""The benchmarks run, print correct text, and draw diagrams of their measurements.
+"""The benchmarks run, and write their measurements.
 
 No test in this file judges a figure, because figures depend on the machine; `make bench` shows the
 figures.
@@ -10,10 +10,7 @@ import dataclasses
 import itertools
 import json
 import random
-import shutil
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,19 +20,12 @@ from bench import __main__ as command
 from bench import records
 from bench.measure import programs, rounds
 from bench.measure.rounds import Runner
-from bench.setup import build, device, native, sides
+from bench.setup import device, native, sides
 from bench.show import output
 from bench.show.figures import Figure, Result
-from mgpu_rt._lowering import cache, pipelines, toolchain
 from tests.runtime.programs.test_programs import ROUNDS, printed
 from tests.support.patience import HANG
 from tests.support.suites import in_check
-
-CHIP = pipelines.DEFAULT_CHIP
-
-
-def quiet(_: str) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -64,25 +54,6 @@ def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: 
         assert runner.round(1) > 0
         assert runner.round(2) > 0
         runner.close()
-
-
-@pytest.mark.check
-def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) -> None:
-    """The hand-written loop and the library make equal numbers of launches."""
-    for program in sides.BY_HAND:
-        if program == "spin":
-            continue
-        by_side = {}
-        for side in sides.all_sides(stub, None):
-            if side.name not in (sides.OURS, sides.HOISTED):
-                continue
-            log = tmp_path / f"{program}-{side.name}"
-            env = {**side.environment, "HIPSTUB_MODE": "record", "HIPSTUB_LOG": str(log)}
-            line = side.command(program, 22, stub)
-            assert line is not None
-            native.run([*line, time.monotonic_ns(), 3], env)
-            by_side[side.name] = json.loads(log.read_text())["counts"]["hipModuleLaunchKernel"]
-        assert by_side[sides.OURS] == by_side[sides.HOISTED] > 0, program
 
 
 @pytest.mark.parametrize("program", ["churn", "forkjoin", "forkjoin-nowait", "grow", "ragged"])
@@ -125,47 +96,6 @@ def test_no_process_of_a_comparison_outlives_it(
     assert [runner._process.poll() is None for runner in started] == [False] * 4
 
 
-# ---- without MLIR's tools ------------------------------------------------------------------------
-
-
-@pytest.mark.nightly
-def test_prepared_programs_run_without_the_tools(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stub: device.Device
-) -> None:
-    """The machine has a copy of build/, but neither MLIR's tools nor the cached object files."""
-    monkeypatch.setattr(native, "OUT", tmp_path / "bench")
-    iterations = {"forum": 2}
-    made = {path.name for path in build.prepare(CHIP, ["forum"], iterations)}
-    assert {"forum-19-2", "forum-22-1", "hoisted"} <= made
-
-    def missing(name: str, llvm: int) -> Path:
-        raise toolchain.ToolchainMissing(f"{name}-{llvm}", f"llvm-{llvm}")
-
-    monkeypatch.setattr(toolchain, "tool", missing)
-    monkeypatch.setattr(cache, "OBJECTS", tmp_path / "objects")
-    assert build.executable("forum", 19, CHIP, 2).exists()
-    assert [path.name for path in build.images("forum", CHIP)] == ["0.image"]
-    assert native.program("calls").exists()
-    with pytest.raises(toolchain.ToolchainMissing):
-        build.executable("forum", 19, CHIP, 3)
-
-
-def test_prepared_programs_find_the_library_beside_them(tmp_path: Path) -> None:
-    """The prepared programs are copied to another folder, so each program stores a relative path to
-    the library."""
-    executable = build.executable("forum", 22, CHIP, 2)
-    root = native.ROOT / "build"
-    for path in (executable, native.RUNTIME, native.STUB):
-        copy = tmp_path / path.relative_to(root)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, copy)
-    moved = tmp_path / executable.relative_to(root)
-    needed = native.run(["ldd", moved], native.plain_environment())
-    assert str(tmp_path / "lib" / native.RUNTIME.name) in str(
-        [Path(word).resolve() for word in needed.split() if word.startswith("/")]
-    )
-
-
 # ---- figures -------------------------------------------------------------------------------------
 
 
@@ -189,33 +119,6 @@ def test_the_command_writes_results(tmp_path: Path) -> None:
     assert results["devices"]["stub"]["title"].startswith("no device")
 
 
-def test_a_device_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device.shutil, "which", lambda _: None)
-    done = CliRunner().invoke(command.main, ["--device", "cuda"])
-    assert done.exit_code == 1
-    assert "nvidia-smi names no NVIDIA GPU here" in done.output
-
-
-def test_earlier_figures_stay_where_a_later_benchmark_breaks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The machine is lent for only a few minutes, and disappears in the middle of a run."""
-
-    def measured(name: str, *_: object) -> Callable[[object], Result]:
-        def measure(_step: object) -> Result:
-            if name == "threads":
-                raise OSError
-            return Result(name, "d", "m", [Figure("a", 1.5, "ns")])
-
-        return measure
-
-    monkeypatch.setattr(command, "_benchmark", measured)
-    words = ["--device", "stub", "--only", "calls", "--only", "threads", "--out", str(tmp_path)]
-    assert isinstance(CliRunner().invoke(command.main, words).exception, OSError)
-    (path,) = tmp_path.iterdir()
-    assert list(json.loads(path.read_text())["benchmarks"]) == ["calls-stub"]
-
-
 def test_a_later_part_of_a_run_adds_its_results(tmp_path: Path) -> None:
     path, on = tmp_path / "bench.json", [device.find("stub")]
     first = Result("models", "d", "m", [Figure("a", 1.5, "µs")], data=[{"us": 1.5}])
@@ -226,18 +129,3 @@ def test_a_later_part_of_a_run_adds_its_results(tmp_path: Path) -> None:
     assert set(benchmarks) == {"models-stub", "calls-stub"}
     assert [figure["name"] for figure in benchmarks["models-stub"]["figures"]] == ["a", "b"]
     assert benchmarks["models-stub"]["data"] == [{"us": 1.5}, {"us": 2.5}]
-
-
-def test_a_program_that_fails_leaves_the_others_results(
-    stub: device.Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def measure(program: programs.Program, *_: object) -> dict[str, list[float]]:
-        if program.name == "many":
-            raise native.Failed("many ended: no memory")
-        return {sides.OURS: [1.0]}
-
-    monkeypatch.setattr(programs, "measure", measure)
-    result = programs.run(stub, 3, None, quiet)
-    missing = {(row["program"], row["failed"]) for row in result.data if "failed" in row}
-    assert missing == {("many", "many ended: no memory")}
-    assert {row["program"] for row in result.data if "us" in row} >= {"forum", "grow"}

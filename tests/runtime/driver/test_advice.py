@@ -3,15 +3,24 @@ library prints the advice only once."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from mgpu_rt._cli import softgpu
-from tests.support.child import BACKENDS, Mgpu, environment, in_child, library, run_child
+from tests.support.child import (
+    BACKENDS,
+    Mgpu,
+    environment,
+    in_cases,
+    in_child,
+    library,
+    run_child,
+)
 from tests.support.compiled import stream_program
 from tests.support.images import bundle, code_object
 from tests.support.patience import HANG
@@ -39,28 +48,133 @@ def _use_it_all(mgpu: Mgpu, image: bytes) -> None:
     mgpu.ModuleUnload(module)
 
 
-@in_child(HIPSTUB_DEVICES="0")
-def test_a_missing_gpu_is_named_once(mgpu: Mgpu) -> None:
-    """The library gives no advice except the line about the missing GPU, because other advice would
-    be wrong."""
+def _refused(target: str = "gfx90a") -> bytes:
+    """Returns an image for a target. The stub refuses the image because only its first section is
+    invalid."""
+    image = bytearray(code_object("forum", None, target))
+    at = int.from_bytes(image[40:48], "little")
+    image[at + 4] = 1
+    return bytes(image)
+
+
+def _for(name: bytes) -> bytes:
+    """Returns a refused image whose notes name another target."""
+    return _refused().replace(b"--gfx90a", b"--" + name)
+
+
+def _of_version(number: int) -> bytes:
+    """Returns a refused code object of the given version."""
+    image = bytearray(_refused())
+    image[8] = number - 2  # EI_ABIVERSION
+    return bytes(image)
+
+
+def _load(image: Callable[[], bytes]) -> Callable[[Mgpu], object]:
+    return lambda mgpu: mgpu.load(mgpu.image(image()))
+
+
+def _launch(mgpu: Mgpu, name: str, **sizes: tuple[int, int, int]) -> None:
+    mgpu.launch(mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), name), **sizes)
+
+
+def _use_forum(mgpu: Mgpu) -> None:
     _use_it_all(mgpu, code_object("forum"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """Calls that fail, with the words of their only line of advice, and words that the line must
+    not contain."""
+
+    do: Callable[[Mgpu], object]
+    said: tuple[str, ...]
+    unsaid: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+
+
+NO_GPU = {"HIPSTUB_DEVICES": "0"}
+MORE = "`mgpu-rt inspect PROGRAM` tells more"
+HERE = "on gfx90a:sramecc+:xnack-."
+CASES = {
+    "no GPU": Case(
+        _use_forum, ("finds no GPU", "`mgpu-rt run --device softgpu"), env=NO_GPU
+    ),
+    "no GPU at another first call": Case(
+        lambda m: m.MemHostRegister(m.image(bytes(4096)), 4096), ("finds no GPU",), env=NO_GPU
+    ),
+    "no GPU without the cache": Case(
+        _use_forum, ("finds no GPU",), env={**NO_GPU, "MGPU_RT_CACHE": "off"}
+    ),
+    "no emulated GPU": Case(
+        _use_forum, ("none of the GPUs that MGPU_RT_SOFTGPU names",), ("--device", "doctor"),
+        {**NO_GPU, "MGPU_RT_SOFTGPU": "gfx90a"},
+    ),
+    "a refused image": Case(lambda m: _use_it_all(m, _refused()), ("refused the image",)),
+    "a wrong name": Case(lambda m: _launch(m, "no_such"), ("no kernel 'no_such'",)),
+    "a grid of 0": Case(
+        lambda m: _launch(m, KERNEL, grid=(0, 1, 1)), ("each size must be at least 1",)
+    ),
+    "the right version": Case(
+        _load(lambda: _of_version(4)),
+        ("HIP refused", MORE, f"an AMDGPU code object for gfx90a, {HERE}"), ("version", "--chip"),
+        {"HIPSTUB_VERSION": HIP_5_2},
+    ),
+    "another target": Case(
+        _load(lambda: _for(b"gfx908")),
+        (f"for gfx908, {HERE} Compile the image for this GPU: ", "mgpu-rt lower --chip gfx90a"),
+        ("version", "rocminfo"),
+    ),
+    "a target with dashes": Case(  # real ones: gfx9-generic, gfx90a:xnack-
+        _load(lambda: _for(b"gf9-x-")), ("for gf9-x-",), env={"HIPSTUB_VERSION": HIP_6_4}
+    ),
+    "several devices of one target": Case(
+        _load(lambda: _for(b"gfx908")), (f"for gfx908, {HERE} Compile",),
+        env={"HIPSTUB_DEVICES": "3"},
+    ),
+    "a device of an unknown target": Case(
+        _load(lambda: _for(b"gfx908")), ("for gfx908. `mgpu-rt inspect ",),
+        env={"HIPSTUB_FAULT": "hipGetDeviceProperties:*:1"},
+    ),
+    "a bundle": Case(  # HIP 5.2 ends the process if a bundle has no entry for the GPU
+        _load(lambda: bundle(b"no code").replace(b"hsa--gfx90a", b"hsa--gfx908")),
+        (f"a clang offload bundle for gfx908, {HERE} Compile the image",),
+        env={"HIPSTUB_FAULT": "hipModuleLoadData:*:209"},
+    ),
+    **{
+        f"version {wrong}": Case(
+            _load(lambda wrong=wrong: _of_version(wrong)),
+            (f"The code object has version {wrong}, but this HIP takes version {right} ",),
+            env={"HIPSTUB_VERSION": release},
+        )
+        for release, wrong, right in (
+            (HIP_5_2, 5, "4 (abi=400"),
+            (HIP_5_7, 6, "4 and 5 (abi=400 or 500"),
+            (HIP_6_4, 3, "4 to 6 (abi=400, 500 or 600"),
+            (HIP_7_2, 7, "4 to 6 (abi=400, 500 or 600"),
+        )
+    },
+    **{
+        target: Case(_load(lambda target=target: _refused(target)), (f"for {target}, {HERE} {s}",))
+        for target, s in (
+            ("gfx90a:xnack+", "The image requires xnack+, but this GPU runs with xnack-: compile "
+             "the image for gfx90a:xnack-, or set HSA_XNACK=1 if this GPU can retry page faults"),
+            ("gfx90a:sramecc-:xnack-", "The image requires sramecc-, but this GPU runs with "
+             "sramecc+: compile the image for gfx90a:sramecc+"),
+            ("gfx90a:sramecc+:xnack-", MORE),
+            ("gfx90a:xnack-", MORE),
+        )
+    },
+}  # fmt: skip
+
+
+@in_cases({name: case.env for name, case in CASES.items()})
+def test_failures_are_explained_once(mgpu: Mgpu, name: str) -> None:
+    """One line of advice names the cause, and calls that fail only because of it get none."""
+    case = CASES[name]
+    case.do(mgpu)
     (said,) = _advice(mgpu)
-    assert "finds no GPU" in said
-    assert "`mgpu-rt run --device softgpu" in said
-
-
-@in_child(HIPSTUB_DEVICES="0")
-def test_a_missing_gpu_is_named_whatever_call_comes_first(mgpu: Mgpu) -> None:
-    mgpu.MemHostRegister(mgpu.image(bytes(4096)), 4096)
-    (said,) = _advice(mgpu)
-    assert "finds no GPU" in said
-
-
-@in_child(HIPSTUB_DEVICES="0", MGPU_RT_CACHE="off")
-def test_a_missing_gpu_is_named_without_the_cache(mgpu: Mgpu) -> None:
-    _use_it_all(mgpu, code_object("forum"))
-    (said,) = _advice(mgpu)
-    assert "finds no GPU" in said
+    assert all(words in said for words in case.said), said
+    assert not any(words in said for words in case.unsaid), said
 
 
 DROWNED = """
@@ -95,7 +209,6 @@ def test_hip_counts_the_devices(env: dict[str, str], words: str) -> None:
     assert f", {words};" in line
 
 
-NO_GPU = {"HIPSTUB_DEVICES": "0"}
 NO_HIP = {"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}
 
 
@@ -138,136 +251,12 @@ def _without_gpu(mgpu: Mgpu) -> None:
     assert "finds no GPU" in said
 
 
-def _refused(image: bytes) -> bytes:
-    """The stub refuses the image because only its first section is invalid."""
-    changed = bytearray(image)
-    at = int.from_bytes(changed[40:48], "little")
-    changed[at + 4] = 1
-    return bytes(changed)
-
-
-@in_child()
-def test_one_refused_image_gives_one_advice(mgpu: Mgpu) -> None:
-    _use_it_all(mgpu, _refused(code_object("forum")))
-    (said,) = _advice(mgpu)
-    assert "refused the image" in said
-
-
-@in_child()
-def test_one_wrong_name_gives_one_advice(mgpu: Mgpu) -> None:
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "no_such_kernel")
-    mgpu.launch(function)
-    (said,) = _advice(mgpu)
-    assert "no kernel 'no_such_kernel'" in said
-
-
 @in_child()
 def test_two_causes_give_two_advices(mgpu: Mgpu) -> None:
     """After a refused image, the failure of another call gets its own advice."""
-    mgpu.load(mgpu.image(_refused(code_object("forum"))))
+    mgpu.load(mgpu.image(_refused()))
     mgpu.MemFree(mgpu.image(bytes(64)), mgpu.null)
     assert len(_advice(mgpu)) == 2
-
-
-def _of_version(number: int) -> bytes:
-    """Returns a code object of the given version; the stub refuses the image."""
-    image = bytearray(_refused(code_object("forum", None, "gfx90a")))
-    image[8] = number - 2  # EI_ABIVERSION
-    return bytes(image)
-
-
-@pytest.mark.parametrize(
-    ("release", "wrong", "said"),
-    [
-        (HIP_5_2, 5, "this HIP takes version 4 (abi=400 "),
-        (HIP_5_7, 6, "this HIP takes version 4 and 5 (abi=400 or 500 "),
-        (HIP_6_4, 3, "this HIP takes version 4 to 6 (abi=400, 500 or 600 "),
-        (HIP_7_2, 7, "this HIP takes version 4 to 6 (abi=400, 500 or 600 "),
-    ],
-)
-def test_a_version_is_named_if_it_is_the_cause(release: str, wrong: int, said: str) -> None:
-    env = environment(HIPSTUB_VERSION=release, MGPU_RT_MANAGER="off", EXPECTED=f"{wrong}|{said}")
-    run_child(__name__, "_versions", env)
-
-
-@in_child()
-def _versions(mgpu: Mgpu) -> None:
-    wrong, _, words = os.environ["EXPECTED"].partition("|")
-    mgpu.load(mgpu.image(_of_version(int(wrong))))
-    (said,) = _advice(mgpu)
-    assert f"The code object has version {wrong}, but {words}" in said, said
-
-
-@in_child(HIPSTUB_VERSION=HIP_5_2)
-def test_a_right_version_is_not_named(mgpu: Mgpu) -> None:
-    """The image is for the device's chip, so the advice does not tell the user to compile for
-    another chip."""
-    mgpu.load(mgpu.image(_of_version(4)))
-    (said,) = _advice(mgpu)
-    assert "HIP refused" in said and "`mgpu-rt inspect PROGRAM` tells more" in said
-    assert "an AMDGPU code object for gfx90a, on gfx90a:sramecc+:xnack-" in said
-    assert "version" not in said and "--chip" not in said
-
-
-def _for_gfx908() -> bytes:
-    return _refused(code_object("forum", None, "gfx90a")).replace(b"--gfx90a", b"--gfx908")
-
-
-@in_child()
-def test_the_devices_target_is_named_beside_another_ones(mgpu: Mgpu) -> None:
-    mgpu.load(mgpu.image(_for_gfx908()))
-    (said,) = _advice(mgpu)
-    assert "for gfx908, on gfx90a:sramecc+:xnack-. Compile the image for this GPU: " in said, said
-    assert "mgpu-rt lower --chip gfx90a" in said
-    assert "version" not in said and "rocminfo" not in said
-
-
-FEATURES = {
-    "gfx90a:xnack+": "The image requires xnack+, but this GPU runs with xnack-: compile the image "
-    "for gfx90a:xnack-, or set HSA_XNACK=1",
-    "gfx90a:sramecc-:xnack-": "The image requires sramecc-, but this GPU runs with sramecc+: "
-    "compile the image for gfx90a:sramecc+",
-    "gfx90a:sramecc+:xnack-": "`mgpu-rt inspect PROGRAM` tells more",
-    "gfx90a:xnack-": "`mgpu-rt inspect PROGRAM` tells more",
-}
-
-
-@pytest.mark.parametrize("target", FEATURES)
-def test_a_feature_is_named_if_it_is_the_cause(target: str) -> None:
-    run_child(__name__, "_feature", environment(MGPU_RT_MANAGER="off", EXPECTED=target))
-
-
-@in_child()
-def _feature(mgpu: Mgpu) -> None:
-    target = os.environ["EXPECTED"]
-    mgpu.load(mgpu.image(_refused(code_object("forum", None, target))))
-    (said,) = _advice(mgpu)
-    assert f"for {target}, on gfx90a:sramecc+:xnack-. {FEATURES[target]}" in said, said
-
-
-@in_child(HIPSTUB_DEVICES="3")
-def test_the_target_of_several_devices_is_named_once(mgpu: Mgpu) -> None:
-    mgpu.load(mgpu.image(_for_gfx908()))
-    (said,) = _advice(mgpu)
-    assert "for gfx908, on gfx90a:sramecc+:xnack-. Compile" in said, said
-
-
-@in_child(HIPSTUB_FAULT="hipGetDeviceProperties:*:1")
-def test_an_unknown_target_is_not_named(mgpu: Mgpu) -> None:
-    mgpu.load(mgpu.image(_for_gfx908()))
-    (said,) = _advice(mgpu)
-    assert "for gfx908. `mgpu-rt inspect " in said, said
-
-
-@in_child(HIPSTUB_FAULT="hipModuleLoadData:*:209")
-def test_the_targets_of_a_bundle_are_named(mgpu: Mgpu) -> None:
-    """HIP 5.2 ends the process if a bundle has no entry for the GPU; later releases refuse the
-    bundle."""
-    mgpu.load(mgpu.image(bundle(b"no code").replace(b"hsa--gfx90a", b"hsa--gfx908")))
-    (said,) = _advice(mgpu)
-    assert (
-        "a clang offload bundle for gfx908, on gfx90a:sramecc+:xnack-. Compile the image" in said
-    ), said
 
 
 @in_child()
@@ -275,26 +264,9 @@ def test_the_device_is_asked_once(mgpu: Mgpu) -> None:
     """The library queries the device on another thread. Thus the last error of the program's thread
     is still the error about the refused image."""
     for _ in range(3):
-        mgpu.load(mgpu.image(_for_gfx908()))
+        mgpu.load(mgpu.image(_for(b"gfx908")))
         assert mgpu.stub.hipPeekAtLastError() == INVALID_IMAGE
     assert mgpu.count("hipGetDeviceProperties") == 1
-
-
-@in_child(HIPSTUB_DEVICES="0", MGPU_RT_SOFTGPU="gfx90a")
-def test_nobody_is_told_to_emulate_what_is_emulated(mgpu: Mgpu) -> None:
-    _use_it_all(mgpu, code_object("forum"))
-    (said,) = _advice(mgpu)
-    assert "none of the GPUs that MGPU_RT_SOFTGPU names" in said
-    assert "--device" not in said and "doctor" not in said
-
-
-@in_child(HIPSTUB_VERSION=HIP_6_4)
-def test_a_target_with_dashes_is_named_whole(mgpu: Mgpu) -> None:
-    """Some real targets contain dashes: gfx9-generic and gfx90a:xnack-."""
-    image = _refused(code_object("forum", None, "gfx90a"))
-    mgpu.load(mgpu.image(image.replace(b"--gfx90a", b"--gf9-x-")))
-    (said,) = _advice(mgpu)
-    assert "for gf9-x-" in said, said
 
 
 @in_child(backends=BACKENDS)
@@ -316,14 +288,6 @@ def test_a_block_that_this_kernel_cannot_have_is_explained(mgpu: Mgpu) -> None:
     mgpu.launch(function, block=(8, 64, 1))
     (said,) = _advice(mgpu)
     assert "a block of 8 x 64 x 1 threads is more than the 256" in said
-
-
-@in_child()
-def test_a_launch_with_another_mistake_gets_no_advice_on_blocks(mgpu: Mgpu) -> None:
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
-    mgpu.launch(function, grid=(0, 1, 1))
-    (said,) = _advice(mgpu)
-    assert "each size must be at least 1" in said
 
 
 @pytest.mark.parametrize(

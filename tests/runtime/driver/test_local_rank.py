@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import ROOT, STUB, Mgpu, environment, in_child, library
+from tests.support.child import ROOT, STUB, Mgpu, environment, in_cases, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
@@ -58,45 +58,22 @@ def run(program: Path, *arguments: int, devices: int = 2, **env: str) -> tuple[i
 # ---- the memory limit of ranks that share a device -----------------------------------------------
 
 SIZES = [size for _, _, _, size in ROWS if size]
+#: Maps environments of a rank to whether a block of 512 KB stays cached. The limit of the device is
+#: 1 MB, and 256 KB for each of four ranks.
 RANKS = {
-    "HIPSTUB_MEMORY": str(4 << 20),  # the limit is 1 MB, and 256 KB for each of four ranks
-    "policies": ("builtin",),
+    "four ranks": ({"LOCAL_WORLD_SIZE": "4"}, False),
+    "Slurm's first number": ({"SLURM_STEP_TASKS_PER_NODE": "4(x2),1"}, False),
+    "a device for each": ({"LOCAL_WORLD_SIZE": "4", "HIPSTUB_DEVICES": "4"}, True),
+    "hidden devices": ({"LOCAL_WORLD_SIZE": "4", "ROCR_VISIBLE_DEVICES": "3"}, True),
+    "a limit in bytes": ({"LOCAL_WORLD_SIZE": "4", "MGPU_RT_MEMORY_LIMIT": "1M"}, True),
+    "no number": ({"LOCAL_WORLD_SIZE": "many", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, True),
 }
 
 
-def stays_cached(mgpu: Mgpu) -> bool:
+@in_cases({name: env for name, (env, _) in RANKS.items()}, HIPSTUB_MEMORY=str(4 << 20))
+def test_ranks_share_the_limit_of_a_device(mgpu: Mgpu, name: str) -> None:
     mgpu.MemFree(mgpu.MemAlloc(512 << 10, mgpu.null, False), mgpu.null)
-    return mgpu.count("hipFree") == 0
-
-
-@in_child(LOCAL_WORLD_SIZE="4", **RANKS)
-def test_ranks_share_the_limit_of_a_device(mgpu: Mgpu) -> None:
-    assert not stays_cached(mgpu)
-
-
-@in_child(SLURM_STEP_TASKS_PER_NODE="4(x2),1", **RANKS)
-def test_slurms_first_number_counts(mgpu: Mgpu) -> None:
-    assert not stays_cached(mgpu)
-
-
-@in_child(LOCAL_WORLD_SIZE="4", HIPSTUB_DEVICES="4", **RANKS)
-def test_ranks_with_a_device_each_have_the_whole_limit(mgpu: Mgpu) -> None:
-    assert stays_cached(mgpu)
-
-
-@in_child(LOCAL_WORLD_SIZE="4", ROCR_VISIBLE_DEVICES="3", **RANKS)
-def test_ranks_with_hidden_devices_have_the_whole_limit(mgpu: Mgpu) -> None:
-    assert stays_cached(mgpu)
-
-
-@in_child(LOCAL_WORLD_SIZE="4", MGPU_RT_MEMORY_LIMIT="1M", **RANKS)
-def test_a_limit_in_bytes_applies_to_each_rank(mgpu: Mgpu) -> None:
-    assert stays_cached(mgpu)
-
-
-@in_child(LOCAL_WORLD_SIZE="many", OMPI_COMM_WORLD_LOCAL_SIZE="4", **RANKS)
-def test_a_senseless_number_of_ranks_counts_as_one(mgpu: Mgpu) -> None:
-    assert stays_cached(mgpu)
+    assert (mgpu.count("hipFree") == 0) == RANKS[name][1]
     assert mgpu.stderr() == ""
 
 
@@ -202,16 +179,10 @@ def test_a_device_chosen_before_stays_chosen(wish: str, program: Path) -> None:
     assert run(program, 1, devices=3, **env) == (1, "")
 
 
-@in_child(("builtin",), HIPSTUB_DEVICES="3", MGPU_RT_DEVICE="2")
-def test_a_device_chosen_through_hip_stays_chosen(mgpu: Mgpu) -> None:
-    mgpu.stub.hipSetDevice(1)
-    mgpu.StreamCreate()
-    assert _device(mgpu) == 1
-
-
-@in_child(("builtin",), HIPSTUB_DEVICES="3", MGPU_RT_DEVICE="2")
-def test_a_device_chosen_by_the_first_call_stays_chosen(mgpu: Mgpu) -> None:
-    mgpu.SetDefaultDevice(1)
+@in_cases({"hip": {}, "mgpu": {}}, HIPSTUB_DEVICES="3", MGPU_RT_DEVICE="2")
+def test_a_device_chosen_by_a_call_stays_chosen(mgpu: Mgpu, whose: str) -> None:
+    choose = mgpu.stub.hipSetDevice if whose == "hip" else mgpu.SetDefaultDevice
+    choose(1)
     mgpu.StreamCreate()
     assert _device(mgpu) == 1
 

@@ -13,9 +13,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from tests.support.child import STUB, Mgpu, environment, in_child, library, run_child
+from tests.support.child import STUB, Mgpu, in_cases, in_child, library
 from tests.support.images import code_object
 from tests.support.known import KERNEL, program, run_program
 
@@ -134,21 +132,10 @@ OTHERS = (
 )
 
 
-def run_case(name: str, case: str, **env: str) -> None:
-    """Runs a function of this file in a child, with the name of a case."""
-    run_child(__name__, name, environment(**env, MGPU_RT_TEST_CASE=case, MGPU_RT_MANAGER="off"))
-
-
-@pytest.mark.parametrize("thread", ["", " on a thread"])
-@pytest.mark.parametrize("name", OTHERS)
-def test_a_call_of_other_code_ends_it(name: str, thread: str) -> None:
-    run_case("ends_by_a_call", name + thread, **TELLS)
-
-
-@in_child()
-def ends_by_a_call(mgpu: Mgpu) -> None:
+@in_cases({name + thread: {} for name in OTHERS for thread in ("", " on a thread")}, **TELLS)
+def test_a_call_of_other_code_ends_it(mgpu: Mgpu, case: str) -> None:
     loop = begin(mgpu)
-    name, _, thread = os.environ["MGPU_RT_TEST_CASE"].partition(" ")
+    name, _, thread = case.partition(" ")
     call = calls(mgpu)[name]
     if thread:
         thread = threading.Thread(target=call)
@@ -252,15 +239,10 @@ def test_memory_that_other_code_has_registered_is_not_staged(mgpu: Mgpu) -> None
 # ---- the callback ----
 
 
-@pytest.mark.parametrize("ended", ["in use", "ended"])
-def test_a_replaced_callback_ends_it_for_good(ended: str) -> None:
-    run_case("ends_by_a_profiler", ended, **TELLS, MGPU_RT_VERBOSE="1")
-
-
-@in_child()
-def ends_by_a_profiler(mgpu: Mgpu) -> None:
+@in_cases({"in use": {}, "ended": {}}, **TELLS, MGPU_RT_VERBOSE="1")
+def test_a_replaced_callback_ends_it_for_good(mgpu: Mgpu, case: str) -> None:
     """A profiler sets its own callback, and NULL when the profiler ends."""
-    ended = os.environ["MGPU_RT_TEST_CASE"] == "ended"
+    ended = case == "ended"
     loop = begin(mgpu)
     reports: list[int] = []
 
@@ -320,13 +302,8 @@ UNASKED = (
 )
 
 
-@pytest.mark.parametrize("setting", UNASKED, ids=str)
-def test_nothing_is_registered_if_nobody_needs_it(setting: dict[str, str]) -> None:
-    run_case("registers_nothing", "", **TELLS, **setting)
-
-
-@in_child()
-def registers_nothing(mgpu: Mgpu) -> None:
+@in_cases({str(setting): setting for setting in UNASKED}, **TELLS)
+def test_nothing_is_registered_if_nobody_needs_it(mgpu: Mgpu, _: str) -> None:
     Loop(mgpu).run(3)
     assert mgpu.stub.hipstub_registrations() == 0
 

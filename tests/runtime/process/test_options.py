@@ -12,7 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import PYTHON_IN_CHECK, STUB, Mgpu, environment, in_child, library
+from tests.support.child import (
+    PYTHON_IN_CHECK,
+    STUB,
+    Mgpu,
+    environment,
+    in_cases,
+    in_child,
+    library,
+)
 from tests.support.compiled import LIB, RUNTIME, compile_c
 from tests.support.images import code_object
 from tests.support.patience import HANG
@@ -148,37 +156,21 @@ def _once(mgpu: Mgpu) -> set[str]:
     return on | ({"staging"} if mgpu.count("hipHostMalloc") else set())
 
 
-@in_child(policies=("builtin",), MGPU_RT_CACHE="on")
-def test_all_caches_are_on(mgpu: Mgpu) -> None:
+#: Maps values of MGPU_RT_CACHE to the caches that avoid calls. The function cache finds functions
+#: by their module, and the library stages no copies if it does not cache streams.
+ON = {
+    "on": set(NAMES) - WITH_A_WORD,
+    "modules,streams": {"modules", "streams"},
+    "functions,memory": {"memory"},
+    "modules,functions,streams,memory": set(NAMES) - WITH_A_WORD - {"staging"},
+    "modules,memory,staging": {"modules", "memory"},
+}
+
+
+@in_cases({value: {"MGPU_RT_CACHE": value} for value in ON})
+def test_only_named_caches_are_on(mgpu: Mgpu, value: str) -> None:
     _three_rounds(mgpu)
-    assert _once(mgpu) == set(NAMES) - WITH_A_WORD
-
-
-@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,streams")
-def test_only_named_caches_are_on(mgpu: Mgpu) -> None:
-    _three_rounds(mgpu)
-    assert _once(mgpu) == {"modules", "streams"}
-
-
-@in_child(policies=("builtin",), MGPU_RT_CACHE="functions,memory")
-def test_a_cache_without_the_one_that_it_builds_on_does_nothing(mgpu: Mgpu) -> None:
-    """The function cache finds functions by their module."""
-    _three_rounds(mgpu)
-    assert _once(mgpu) == {"memory"}
-
-
-@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,functions,streams,memory")
-def test_copies_of_pageable_memory_may_go_hips_way(mgpu: Mgpu) -> None:
-    _three_rounds(mgpu)
-    assert _once(mgpu) == set(NAMES) - WITH_A_WORD - {"staging"}
-
-
-@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,memory,staging")
-def test_single_caches_can_be_left_out(mgpu: Mgpu) -> None:
-    """The test omits the caches of functions and streams, to check that the other caches work
-    without these two. The library stages no copies if it does not cache streams."""
-    _three_rounds(mgpu)
-    assert _once(mgpu) == {"modules", "memory"}
+    assert _once(mgpu) == ON[value]
 
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="modules,functions")

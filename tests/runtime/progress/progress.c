@@ -8,22 +8,12 @@
  * has returned, but that later work on another stream is not done after PATIENCE milliseconds. The
  * program then lets the kernel end, and launches it again before the next call. For the calls that
  * the last words name, the patience is at most SHORT milliseconds. */
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "waiting.h"
 
 enum { SHORT = 20, SMALL = 256, MIDDLE = 64 << 10, LARGE = 1 << 20, FRESH = 3 << 20, PAGE = 4096 };
 enum { NON_BLOCKING = 1, RELAXED = 2, PASSES = 2, HANG = 600000 };
 
-typedef void *(*function)();
-
-static void *runtime, *library;
-static char image[1 << 20];
+static void *runtime;
 
 static function find(void *in, const char *name) {
     function found = (function)(uintptr_t)dlsym(in, name);
@@ -38,10 +28,9 @@ static function find(void *in, const char *name) {
 
 /* ---- the objects ---- */
 
-static volatile int *flag; /* the kernel `until` ends when this is not 0 */
-static void *busy;         /* the stream of that kernel */
-static void *named;        /* the stream that the calls name */
-static void *bystander;    /* a stream that no call names */
+static void *busy;      /* the stream of that kernel */
+static void *named;     /* the stream that the calls name */
+static void *bystander; /* a stream that no call names */
 static void *module, *until, *one, *other_module, *stream, *event, *mark;
 static void *block, *second, *scratch, *shared, *pinned;
 static char *pageable, *registered;
@@ -60,22 +49,8 @@ static void launch(void *kernel, void *data, void *on) {
          (size_t)5);
 }
 
-/* The bodies of the kernels on the stub of HIP. */
-static void until_body(void **params) {
-    while (!**(volatile int **)params[0])
-        usleep(1000);
-}
-static void one_body(void **params) {
-    **(int **)params[0] = 41;
-}
-
 static void make_objects(void) {
-    const size_t sizes[] = {8, 8, 8, 8, 8};
-    void *stub = dlsym(library, "hipstub_set_kernel");
-    if (stub) {
-        find(library, "hipstub_set_kernel")("until", until_body, sizes, 5);
-        find(library, "hipstub_set_kernel")("one", one_body, sizes, 5);
-    }
+    give_bodies();
     module = MGPU(ModuleLoad, image, sizeof image);
     until = MGPU(ModuleGetFunction, module, "until");
     one = MGPU(ModuleGetFunction, module, "one");
@@ -153,62 +128,9 @@ static const struct {
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
-/* ---- one thread of the program makes all calls, so that its caches serve them ---- */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static void (*wanted)(void);
-
-static void *caller(void *none) {
-    pthread_mutex_lock(&lock);
-    for (;;) {
-        while (!wanted)
-            pthread_cond_wait(&changed, &lock);
-        pthread_mutex_unlock(&lock);
-        wanted();
-        pthread_mutex_lock(&lock);
-        wanted = NULL;
-        pthread_cond_broadcast(&changed);
-    }
-    return none;
-}
-
-/* Returns whether a call has returned in time. If not, lets the kernel end, so that the call
- * returns. */
-static bool returns(void (*call)(void), long patience) {
-    struct timespec limit;
-    int error = 0;
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_nsec += patience % 1000 * 1000000;
-    limit.tv_sec += patience / 1000 + limit.tv_nsec / 1000000000;
-    limit.tv_nsec %= 1000000000;
-    pthread_mutex_lock(&lock);
-    wanted = call;
-    pthread_cond_broadcast(&changed);
-    while (wanted && error == 0)
-        error = pthread_cond_timedwait(&changed, &lock, &limit);
-    const bool result = !wanted;
-    if (!result)
-        *flag = 1;
-    while (wanted)
-        pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
-    return result;
-}
-
 /* ---- situations ---- */
 
 static const char *situations;
-static long patience;
-static char **known; /* the calls that may wait */
-
-static long patience_for(const char *name) {
-    for (char **each = known; *each; each++)
-        if (strcmp(*each, name) == 0 && patience > SHORT)
-            return SHORT;
-    return patience;
-}
-
 static void work_elsewhere(void) {
     launch(one, pinned, bystander);
     MGPU(StreamSynchronize, bystander);
@@ -233,11 +155,7 @@ static void play(const char *situation) {
         snprintf(name, sizeof name, "%s:%s", situation, calls[i % CALLS].name);
         if (*flag)
             begin();
-        const long limit = patience_for(name);
-        const bool result = returns(calls[i % CALLS].call, limit);
-        const bool delays = result && busy && !returns(work_elsewhere, limit);
-        printf("%s %s\n", name, !result ? "waits" : delays ? "delays" : "returns");
-        fflush(stdout);
+        time_call(name, calls[i % CALLS].call, busy ? work_elsewhere : NULL, SHORT);
     }
     *flag = 1;
     HIP(DeviceSynchronize);
@@ -308,21 +226,16 @@ static void play_all(void) {
 }
 
 int main(int argc, char **argv) {
-    pthread_t thread;
-    if (argc < 6 || !(library = dlopen(argv[2], RTLD_NOW | RTLD_GLOBAL)) ||
-        !(runtime = dlopen(argv[1], RTLD_NOW))) {
-        fprintf(stderr, "%s\n", argc < 6 ? "too few words" : dlerror());
+    if (argc < 6)
         return 2;
-    }
-    FILE *file = fopen(argv[3], "rb");
-    if (!file || fread(image, 1, sizeof image, file) == 0)
-        return 2;
+    library = open_library(argv[2], RTLD_NOW | RTLD_GLOBAL);
+    runtime = open_library(argv[1], RTLD_NOW);
+    read_image(argv[3]);
     situations = argv[4];
     patience = atol(argv[5]);
     known = argv + 6;
     memref = (struct memref){image, aligned_alloc(PAGE, PAGE), 0, PAGE, 1};
-    if (pthread_create(&thread, NULL, caller, NULL) != 0)
-        return 2;
+    start_caller();
     (void)returns(make_objects, HANG);
     *flag = 1;
     play_all();

@@ -2,33 +2,15 @@
  *
  *     questions LIBAMDHIP64 IMAGE PATIENCE questions|all [SITUATION:CALL...]
  *
- * The program prints a line for each situation and call: "situation call returns". "waits" replaces
+ * The program prints a line for each situation and call: "situation:call returns". "waits" replaces
  * "returns" if the call has not returned after PATIENCE milliseconds. "delays" means that the call
  * has returned, but that later work on a third stream is not done after PATIENCE milliseconds. The
  * program then lets the kernel end. For the calls that the last words name, the patience is at most
  * SHORT milliseconds. With "questions" the program makes only the calls that change nothing. */
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "waiting.h"
 
 enum { SHORT = 400, BYTES = 4096, NON_BLOCKING = 1, NO_TIMES = 2, MANAGED_GLOBAL = 1 };
 enum { DEFAULT_KIND = 4, WARP_SIZE = 87, BUFFER_ID = 7, RELAXED = 2 };
-
-typedef int (*function)();
-
-static void *library;
-static char *image;
-
-/* HIP's functions have many types; a call through a pointer without a prototype suits integers and
- * pointers. */
-static function hip(const char *name) {
-    return (function)(uintptr_t)dlsym(library, name);
-}
 
 static void check(const char *what, int error) {
     if (error != 0) {
@@ -36,11 +18,13 @@ static void check(const char *what, int error) {
         exit(2);
     }
 }
-#define HIP(name, ...) check(#name, hip(#name)(__VA_ARGS__))
+static function hip(const char *name) {
+    return (function)(uintptr_t)dlsym(library, name);
+}
+#define HIP(name, ...) check(#name, (int)(intptr_t)hip(#name)(__VA_ARGS__))
 
 /* ---- the objects of a situation ---- */
 
-static volatile int *flag;   /* the kernel `until` ends when this is not 0 */
 static void *busy, *asked;   /* the stream of that kernel; the stream that a call names */
 static void *bystander;      /* a stream that no call names */
 static void *done, *pending; /* events: complete; recorded behind the kernel */
@@ -51,32 +35,6 @@ static void launch(void *kernel, void *data, void *stream) {
     int64_t zero = 0, count = 4, stride = 1;
     void *arguments[] = {&data, &data, &zero, &count, &stride};
     HIP(hipModuleLaunchKernel, kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL);
-}
-
-static char *slurp(const char *path) {
-    FILE *file = fopen(path, "rb");
-    char *bytes = calloc(1, 1 << 20);
-    if (!file || !bytes || fread(bytes, 1, 1 << 20, file) == 0)
-        exit(2);
-    fclose(file);
-    return bytes;
-}
-
-/* The bodies of the kernels on the stub of HIP. */
-static void until_body(void **params) {
-    while (!**(volatile int **)params[0])
-        usleep(1000);
-}
-static void one_body(void **params) {
-    **(int **)params[0] = 41;
-}
-static void give_bodies(void) {
-    const size_t sizes[] = {8, 8, 8, 8, 8};
-    function give = hip("hipstub_set_kernel");
-    if (give) {
-        (void)give("until", until_body, sizes, 5);
-        (void)give("one", one_body, sizes, 5);
-    }
 }
 
 static void make_objects(void) {
@@ -128,43 +86,6 @@ static const struct {
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
-/* ---- a call and its time limit ---- */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool returned;
-
-static void *caller(void *call) {
-    (*(void (**)(void))call)();
-    pthread_mutex_lock(&lock);
-    returned = true;
-    pthread_cond_signal(&changed);
-    pthread_mutex_unlock(&lock);
-    return NULL;
-}
-
-static bool returns(void (*call)(void), long patience) {
-    pthread_t thread;
-    struct timespec until_then;
-    int error = 0;
-    returned = false;
-    if (pthread_create(&thread, NULL, caller, &call) != 0)
-        exit(2);
-    clock_gettime(CLOCK_REALTIME, &until_then);
-    until_then.tv_nsec += patience % 1000 * 1000000;
-    until_then.tv_sec += patience / 1000 + until_then.tv_nsec / 1000000000;
-    until_then.tv_nsec %= 1000000000;
-    pthread_mutex_lock(&lock);
-    while (!returned && error == 0)
-        error = pthread_cond_timedwait(&changed, &lock, &until_then);
-    const bool result = returned;
-    pthread_mutex_unlock(&lock);
-    if (!result)
-        *flag = 1;
-    pthread_join(thread, NULL);
-    return result;
-}
-
 /* ---- situations: which stream has the kernel, and which stream the calls name ---- */
 
 static void begin(void) {
@@ -177,18 +98,7 @@ static void begin(void) {
     HIP(hipEventRecord, pending, busy);
 }
 
-static long patience;
-static char **known; /* the calls that may wait, as "situation:call" */
 static int count = CALLS;
-
-static long patience_for(const char *situation, const char *call) {
-    char name[128];
-    snprintf(name, sizeof name, "%s:%s", situation, call);
-    for (char **each = known; *each; each++)
-        if (strcmp(*each, name) == 0 && patience > SHORT)
-            return SHORT;
-    return patience;
-}
 
 static void play(const char *situation, bool null_is_busy, bool kernel_blocks, int which) {
     void *other, *third;
@@ -208,14 +118,9 @@ static void play(const char *situation, bool null_is_busy, bool kernel_blocks, i
     for (int i = 0; i < count; i++) {
         if (*flag)
             begin();
-        const long limit = patience_for(situation, calls[i].name);
-        const bool result = returns(calls[i].call, limit);
-        const bool delays = result && !null_is_busy && !returns(work_elsewhere, limit);
-        printf("%s %s %s\n", situation, calls[i].name,
-               !result  ? "waits"
-               : delays ? "delays"
-                        : "returns");
-        fflush(stdout);
+        char name[128];
+        snprintf(name, sizeof name, "%s:%s", situation, calls[i].name);
+        time_call(name, calls[i].call, null_is_busy ? NULL : work_elsewhere, SHORT);
     }
     *flag = 1;
     HIP(hipDeviceSynchronize);
@@ -234,12 +139,12 @@ static const struct {
 };
 
 int main(int argc, char **argv) {
-    if (argc < 5 || !(library = dlopen(argv[1], RTLD_NOW))) {
-        fprintf(stderr, "%s\n", argc < 5 ? "too few words" : dlerror());
+    if (argc < 5)
         return 2;
-    }
+    library = open_library(argv[1], RTLD_NOW);
     give_bodies();
-    image = slurp(argv[2]);
+    read_image(argv[2]);
+    start_caller();
     patience = atol(argv[3]);
     if (strcmp(argv[4], "questions") == 0)
         for (count = 0; calls[count].call != call_event; count++)

@@ -43,4 +43,4 @@ def delaying(printed: str) -> set[str]:
     assert lines[-1] == "done", printed
     rows = [line.split() for line in lines[:-1]]
     assert len(rows) > 200
-    return {f"{situation}:{call}" for situation, call, does in rows if does != "returns"}
+    return {call for call, does in rows if does != "returns"}

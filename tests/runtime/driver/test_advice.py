@@ -261,7 +261,7 @@ def test_the_devices_target_is_named_beside_another_ones(mgpu: Mgpu) -> None:
 
 FEATURES = {
     "gfx90a:xnack+": "The image requires xnack+, but this GPU runs with xnack-: compile the image "
-    "for gfx90a:xnack-, or set HSA_XNACK=1",
+    "for gfx90a:xnack-, or set HSA_XNACK=1 if this GPU can retry page faults",
     "gfx90a:sramecc-:xnack-": "The image requires sramecc-, but this GPU runs with sramecc+: "
     "compile the image for gfx90a:sramecc+",
     "gfx90a:sramecc+:xnack-": "`mgpu-rt inspect PROGRAM` tells more",

@@ -11,8 +11,6 @@ import itertools
 import json
 import random
 import shutil
-import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,8 +25,9 @@ from bench.setup import build, device, native, sides
 from bench.show import output
 from bench.show.figures import Figure, Result
 from mgpu_rt._lowering import cache, pipelines, toolchain
-from tests.runtime.programs.test_programs import ROUNDS, printed
-from tests.support.patience import HANG
+from tests.runtime.programs.test_programs import printed
+from tests.runtime.programs.test_programs import rounds as rounds_of
+from tests.support.programs import Way, run
 from tests.support.suites import in_check
 
 CHIP = pipelines.DEFAULT_CHIP
@@ -67,8 +66,8 @@ def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: 
 
 
 @pytest.mark.check
-def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) -> None:
-    """The hand-written loop and the library make equal numbers of launches."""
+def test_by_hand_makes_the_same_launches(stub: device.Device, tmp_path: Path) -> None:
+    """The ideal runtime and the library make equal numbers of launches."""
     for program in sides.BY_HAND:
         if program == "spin":
             continue
@@ -80,26 +79,21 @@ def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) ->
             env = {**side.environment, "HIPSTUB_MODE": "record", "HIPSTUB_LOG": str(log)}
             line = side.command(program, 22, stub)
             assert line is not None
-            native.run([*line, time.monotonic_ns(), 3], env)
+            native.run(line, env, rounds=[3])
             by_side[side.name] = json.loads(log.read_text())["counts"]["hipModuleLaunchKernel"]
         assert by_side[sides.OURS] == by_side[sides.HOISTED] > 0, program
 
 
-@pytest.mark.parametrize("program", ["churn", "forkjoin", "forkjoin-nowait", "grow", "ragged"])
-def test_programs_by_hand_compute_the_same(program: str) -> None:
-    on = device.find("softgpu")
-    words = sides.by_hand_arguments(program, on)
-    words[2] = str(ROUNDS)
-    env = {**on.environment, "BENCH_WAIT": f"{on.hip},hipDeviceSynchronize", "BENCH_RESULT": "on"}
-    done = subprocess.run(
-        [native.program("hoisted", on.chip), *words],
-        env=env,
-        input="1\n",
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
-    assert done.stderr == printed(program, 22).splitlines(keepends=True)[0]
+@pytest.mark.parametrize(
+    ("program", "llvm"),
+    in_check(
+        itertools.product(sides.BY_HAND, programs.RELEASES),
+        lambda program, llvm: program not in ("churn", "ragged") or llvm != 22,
+    ),
+)
+def test_programs_by_hand_compute_the_same(program: str, llvm: int) -> None:
+    done = run(program, llvm, Way(native.BY_HAND), backend="softgpu", iterations=rounds_of(program))
+    assert (done.signal, done.stdout, done.stderr) == (0, printed(program, llvm), "")
 
 
 def test_no_process_of_a_comparison_outlives_it(
@@ -136,7 +130,7 @@ def test_prepared_programs_run_without_the_tools(
     monkeypatch.setattr(native, "OUT", tmp_path / "bench")
     iterations = {"forum": 2}
     made = {path.name for path in build.prepare(CHIP, ["forum"], iterations)}
-    assert {"forum-19-2", "forum-22-1", "hoisted"} <= made
+    assert {"forum-19-2", "forum-22-1", "calls"} <= made
 
     def missing(name: str, llvm: int) -> Path:
         raise toolchain.ToolchainMissing(f"{name}-{llvm}", f"llvm-{llvm}")
@@ -144,7 +138,6 @@ def test_prepared_programs_run_without_the_tools(
     monkeypatch.setattr(toolchain, "tool", missing)
     monkeypatch.setattr(cache, "OBJECTS", tmp_path / "objects")
     assert build.executable("forum", 19, CHIP, 2).exists()
-    assert [path.name for path in build.images("forum", CHIP)] == ["0.image"]
     assert native.program("calls").exists()
     with pytest.raises(toolchain.ToolchainMissing):
         build.executable("forum", 19, CHIP, 3)

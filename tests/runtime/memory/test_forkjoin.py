@@ -292,10 +292,12 @@ def test_an_external_stream_is_not_asked(mgpu: Mgpu) -> None:
 #: frees on two streams, one of which is at work.
 LEFT = """
 #include "program.h"
-int main(int count, char **words) {
+int main(void) {
     void *streams[2] = {mgpuStreamCreate(), mgpuStreamCreate()};
     void *block = mgpuMemAlloc(4096, streams[0], 0);
-    const int left = atoi(getenv("LEFT")), calls = count > 2 ? atoi(words[2]) : 0;
+    const int left = atoi(getenv("LEFT"));
+    int calls = 0;
+    (void)!scanf("%d", &calls);
     for (int i = 0; i < left; i++) {
         void *stream = mgpuStreamCreate();
         void *used = mgpuMemAlloc(4096, streams[0], 0);

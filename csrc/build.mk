@@ -38,7 +38,7 @@ $(HEADER): csrc/include/mgpu_rt.h
 # hsakmt-roct-devel). SOFTGPU=no builds all else without it.
 SOFTGPU ?= yes
 DEVICES := $(if $(filter yes,$(SOFTGPU)),$(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY) \
-	$(SOFTGPU_CHECK_LIBRARY) $(CALLS_CHECK_LIBRARY)) $(CUHIP_LIBRARY)
+	$(SOFTGPU_CHECK_LIBRARY) $(CALLS_CHECK_LIBRARY) $(HOST_CHECK_LIBRARY)) $(CUHIP_LIBRARY)
 
 .PHONY: native package
 native: $(LIBRARY) $(LINKS) $(PROBE) $(CMAKE_FILES) $(PKG_CONFIG_FILE) $(HEADER) $(PYTHON_MODULES) \
@@ -59,7 +59,7 @@ package: native $(FORWARDERS)
 	$(call lay,$(CUHIP_LIBRARY),lib/cuhip,755)
 	$(call lay,$(SELFTEST_PROGRAMS),lib/selftest,755)
 	$(if $(filter yes,$(SOFTGPU)),$(call lay,$(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY),lib/softgpu,755))
-	$(if $(filter yes,$(SOFTGPU)),$(call lay,$(SOFTGPU_CHECK_LIBRARY) $(CALLS_CHECK_LIBRARY),lib/softgpu/check,755))
+	$(if $(filter yes,$(SOFTGPU)),$(call lay,$(SOFTGPU_CHECK_LIBRARY) $(CALLS_CHECK_LIBRARY) $(HOST_CHECK_LIBRARY),lib/softgpu/check,755))
 	$(call lay,$(HEADER),include,644)
 	$(call lay,$(PYTHON_MODULES),.,755)
 	$(call lay,csrc/abi.def csrc/runtime/process/options.def,.,644)

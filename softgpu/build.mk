@@ -30,17 +30,20 @@ COMGR_OBJECTS := $(COMGR_SOURCES:softgpu/src/%.c=build/softgpu/obj/%.o) build/so
 # device's objects for the rest, which take the longest to compile.
 SOFTGPU_HOOKED := $(shell grep -l CHECK $(SOFTGPU_SOURCES))
 SOFTGPU_CHECK_OBJECTS := $(patsubst softgpu/src/%.c,build/softgpu/check/obj/%.o,\
-	$(SOFTGPU_HOOKED) $(filter-out %/no_device.c,$(wildcard softgpu/src/check/*.c))) \
+	$(SOFTGPU_HOOKED) $(filter-out %/no_device.c %/host_blocks.c,$(wildcard softgpu/src/check/*.c))) \
 	$(patsubst softgpu/src/%.c,build/softgpu/obj/%.o,$(filter-out $(SOFTGPU_HOOKED),$(SOFTGPU_SOURCES)))
 SOFTGPU_CHECK_LIBRARY := build/softgpu/check/libhsakmt.so.1
 # Its calls alone, for programs on a GPU.
 CALLS_CHECK_OBJECTS := $(patsubst %,build/softgpu/check/obj/check/%.o,\
 	calls foreign intercept no_device order past place report streams)
 CALLS_CHECK_LIBRARY := build/softgpu/check/libmgpu_rt_check.so
+# The blocks of the host's malloc: preloaded on every device.
+HOST_CHECK_OBJECTS := build/softgpu/check/obj/check/host_blocks.o
+HOST_CHECK_LIBRARY := build/softgpu/check/libmgpu_rt_check_host.so
 
 .PHONY: softgpu
 softgpu: $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY) $(SOFTGPU_CHECK_LIBRARY) \
-	$(CALLS_CHECK_LIBRARY)
+	$(CALLS_CHECK_LIBRARY) $(HOST_CHECK_LIBRARY)
 
 $(SOFTGPU_LIBRARY): $(SOFTGPU_OBJECTS) $(SOFTGPU_MAP)
 	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_OBJECTS) -lm \
@@ -62,6 +65,9 @@ $(SOFTGPU_CHECK_LIBRARY): $(SOFTGPU_CHECK_OBJECTS) $(SOFTGPU_MAP)
 $(CALLS_CHECK_LIBRARY): $(CALLS_CHECK_OBJECTS)
 	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(CALLS_CHECK_OBJECTS) -ldl -Wl,-z,nodelete -Wl,-z,defs
 
+$(HOST_CHECK_LIBRARY): $(HOST_CHECK_OBJECTS)
+	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(HOST_CHECK_OBJECTS) -ldl -Wl,-z,nodelete -Wl,-z,defs
+
 build/softgpu/check/obj/%.o: softgpu/src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(SOFTGPU_CFLAGS) -DSOFTGPU_CHECK $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -71,4 +77,5 @@ build/softgpu/obj/%.o: softgpu/src/%.c
 	$(CC) $(SOFTGPU_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 -include $(SOFTGPU_OBJECTS:.o=.d) $(SOFTGPU_CHECK_OBJECTS:.o=.d) \
-	$(CALLS_CHECK_OBJECTS:.o=.d) $(COMGR_OBJECTS:.o=.d)
+	$(CALLS_CHECK_OBJECTS:.o=.d) $(HOST_CHECK_OBJECTS:.o=.d) \
+	$(COMGR_OBJECTS:.o=.d)

@@ -54,8 +54,9 @@ static int serve_graph(void) {
     return 0;
 }
 
-int main(int argc, char **argv) {
+int main(void) {
     if (wants_graph())
         return serve_graph();
-    return serve(argc, argv, lowered_main);
+    answer_rounds(take_answers(), lowered_main);
+    return 0;
 }

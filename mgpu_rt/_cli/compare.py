@@ -122,7 +122,7 @@ def _sides(
 
     from mgpu_rt._cli.report.sides import side
     from mgpu_rt._cli.stats import runs, spread
-    from mgpu_rt._cli.stats.statistics import ENDING, read
+    from mgpu_rt._cli.stats.statistics import ENDING, devices, read
 
     line = shlex.join(map(source.named, program))
     if with_word:
@@ -145,6 +145,8 @@ def _sides(
         return sides, [], {}
     times = [spread.spread([*map(spread.seconds, found)]) for found in each]
     told = spread.sentence(times[0], times[1], repeat)
+    if warning := next((one.warning for one in devices(s.statistics for s in sides)), ""):
+        told = f"{told}; {warning}"
     return sides, [told], {"repeat": spread.as_dict(times[0], times[1], repeat)}
 
 

@@ -13,6 +13,7 @@ import stat
 import struct
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NoReturn
 
 from mgpu_rt._cli.errors import CommandError
@@ -64,10 +65,24 @@ def _no_program(path: str) -> str:
         return ""
     kind, entry = struct.unpack_from("<H6xQ", head, 16)
     if kind == ET_REL:
-        return f"link it by cc '{path}' $(mgpu-rt config --libs) -o PROGRAM"
+        return f"link it by cc '{path}'{_libraries(path)} $(mgpu-rt config --libs) -o PROGRAM"
     if kind == ET_DYN and entry == 0:
         return f"it is a library: call it from Python by mgpu_rt.Library('{path}')"
     return ""
+
+
+def _libraries(path: str) -> str:
+    """Returns the linker's arguments for LLVM's libraries that an object file calls."""
+    from mgpu_rt._images import elf
+    from mgpu_rt._lowering import object_files, toolchain
+
+    try:
+        called = object_files.undefined(Path(path))
+    except (OSError, elf.Damaged):
+        return ""
+    names, _ = toolchain.defining(called, toolchain.TESTED[0])
+    found = filter(None, (toolchain.library(name, toolchain.TESTED[0]) for name in names))
+    return "".join(f" '{file}' -Wl,-rpath,'{file.parent}'" for file in found)
 
 
 def _is_foreign(head: bytes) -> bool:

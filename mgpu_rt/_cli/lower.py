@@ -175,9 +175,10 @@ def _prepared(text: str, pipeline: Pipeline) -> Pipeline:
     from mgpu_rt._lowering.preparation import preparation
 
     needed = preparation(text)
+    result = needed.of(pipeline)
     for sentence in needed.told:
         click.echo(f"mgpu-rt: {sentence}", err=True)
-    return needed.of(pipeline)
+    return result
 
 
 class _Request(NamedTuple):

@@ -122,5 +122,6 @@ def _chip(device: str, base: Mapping[str, str]) -> str:
     target = devices[0]["target"].partition(":")[0] if devices else ""
     if not target:
         why = asked.get("error") or "it names no GPU"
-        raise CommandError(f"{hip}: {why}: name the GPU with --chip, or see `mgpu-rt doctor`")
+        doctor = f"`mgpu-rt doctor --device {device}`"
+        raise CommandError(f"{hip}: {why}: name the GPU with --chip, or see {doctor}")
     return target

@@ -114,13 +114,14 @@ def _linalg(text: str) -> tuple[list[str], list[str]]:
     if all(on_host):
         return [*passes, HOST_LOOPS], [
             *told,
-            f"{where} on the host's own memory becomes host loops",
+            f"{where} on the host's own memory becomes host loops: for kernels, allocate by "
+            "gpu.alloc and copy by gpu.memcpy",
         ]
     if any(on_host) or _PARALLEL.search(in_host):
         also = "scf.parallel" if not any(on_host) else "linalg on the host's own memory"
         raise ValueError(
             f"{where}: the program also has {also}, and MLIR's passes would make kernels of both: "
-            "run mlir-opt's passes of your choice before, and lower with --passes none"
+            "write that as loops of scf.for"
         )
     return [*passes, KERNELS], [*told, f"{where} becomes kernels"]
 

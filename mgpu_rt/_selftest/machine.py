@@ -55,7 +55,7 @@ def find(
     kind, base = preload.kind(preload.choose(device, base), base)
     environment = _environment(kind, base, library)
     values = hip_devices.ask(environment["MGPU_RT_HIP"], environment)
-    gpus = _gpus(values)
+    gpus = _gpus(values, kind)
     target = gpus[0]["target"]
     chip = chip_of(target)
     if chip not in bundle.chips:
@@ -64,7 +64,7 @@ def find(
             f"add it to tests/proofs/programs/bundle.py in a checkout"
         )
     alone = _only(kind, environment, 1)
-    memory = _memory(alone)
+    memory = _memory(alone, kind)
     free, total = int(memory["free"]), int(memory["total"])
     if free // SHARE < NEEDED:
         raise CommandError(
@@ -98,26 +98,28 @@ def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> di
     return made
 
 
-def _memory(environment: Mapping[str, str]) -> dict[str, str]:
+def _memory(environment: Mapping[str, str], device: str) -> dict[str, str]:
     ended = child.run([str(MEASURE), "memory"], environment, limit=START, **child.PIPES)
     if ended.status != 0:
-        raise _no_answer((ended.stderr.strip().splitlines() or [ended.how])[-1])
+        raise _no_answer((ended.stderr.strip().splitlines() or [ended.how])[-1], device)
     return dict(line.split("\t") for line in ended.stdout.splitlines())
 
 
-def _no_answer(why: str) -> CommandError:
-    return CommandError(f"HIP did not answer: {why}; `mgpu-rt doctor` says more")
+def _no_answer(why: str, device: str) -> CommandError:
+    doctor = f"`mgpu-rt doctor --device {device}`"
+    return CommandError(f"HIP did not answer: {why}; {doctor} says more")
 
 
 #: The errors with which releases of HIP say that there is no device.
 _NONE = ("hipErrorInsufficientDriver", "hipErrorInvalidDevice")
 
 
-def _gpus(asked: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _gpus(asked: Mapping[str, Any], device: str) -> list[Mapping[str, Any]]:
     if asked["error"] and asked["error"] not in _NONE:
-        raise _no_answer(asked["error"])
+        raise _no_answer(asked["error"], device)
     if not asked["devices"]:
-        raise CommandError("HIP finds no GPU that it knows: `mgpu-rt doctor` says why")
+        doctor = f"`mgpu-rt doctor --device {device}`"
+        raise CommandError(f"HIP finds no GPU that it knows: {doctor} says why")
     return asked["devices"]
 
 

@@ -28,11 +28,13 @@ static bool llvm_in_sight(void) {
 }
 
 /* Returns the file of the allocator in use; NULL if libc's allocator is in use. A sanitizer also
- * replaces libc's allocator, and ends the program if a dlopen uses RTLD_DEEPBIND. */
+ * replaces libc's allocator, and ends the program if a dlopen uses RTLD_DEEPBIND. `mgpu-rt check`
+ * records the calls of malloc, and names the malloc that it calls. */
 static const char *foreign_allocator(void) {
     Dl_info info;
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    void *allocate = dlsym(RTLD_DEFAULT, "malloc");
+    void **recorded = dlsym(RTLD_DEFAULT, "mgpu_rt_recorded_malloc");
+    void *allocate = recorded ? *recorded : dlsym(RTLD_DEFAULT, "malloc");
     if (!libc || allocate == dlsym(libc, "malloc"))
         return NULL;
     return dladdr(allocate, &info) ? info.dli_fname : "unknown";

@@ -110,8 +110,8 @@ static void write_feature(const char *feature, const char *devices, char *text, 
              "%.*s:%.*s%c%s",
              name, feature, wanted, name, feature, present, chip, devices, name, feature, present,
              strncmp(feature, "xnack", 5) != 0 ? ""
-             : wanted == '+'                   ? ", or set HSA_XNACK=1"
-                                               : ", or set HSA_XNACK=0");
+             : wanted == '+' ? ", or set HSA_XNACK=1 if this GPU can retry page faults"
+                             : ", or set HSA_XNACK=0");
 }
 
 /* Writes what the user can do. */

@@ -297,6 +297,8 @@ def _allocation(allocation: dict[str, Any]) -> str:
 def _name(allocation: dict[str, Any]) -> str:
     if allocation["memory"] == "registered":
         return "registered memory"
+    if allocation["memory"] == "host":
+        return "the host's block"
     return allocation.get("name") or f"allocation {allocation['number']}"
 
 

@@ -18,6 +18,9 @@ NOT_UNINITIALISED = {"MGPU_RT_CHECK_UNINITIALISED": "off"}
 #: The checker of calls, for programs on a real GPU.
 CALLS = "libmgpu_rt_check.so"
 
+#: Records the blocks of the program's malloc.
+HOST = "libmgpu_rt_check_host.so"
+
 
 def unexamined(device: str) -> str:
     """Returns what check does not examine on a device, for its last line."""
@@ -54,12 +57,12 @@ def _checker(name: str) -> Path:
 def _calls_only(device: str) -> dict[str, str]:
     """Returns the environment in which the checker examines a program's calls on a real GPU."""
     result = preload.environment(device)
-    checker = str(_checker(CALLS))
+    checker, host = str(_checker(CALLS)), _checker(HOST)
     if any(letter in checker for letter in " :;"):
         raise CommandError(f"LD_PRELOAD cannot contain '{checker}': the path has a space or colon")
     # The loader runs the constructor of the first preloaded library last. By then the runtime may
     # already have opened HIP.
-    return result | {"LD_PRELOAD": f"{checker}:{result['LD_PRELOAD']}"}
+    return result | {"LD_PRELOAD": f"{checker}:{host}:{result['LD_PRELOAD']}"}
 
 
 def _emulated(device: str) -> dict[str, str]:
@@ -83,6 +86,7 @@ def _emulated(device: str) -> dict[str, str]:
     # waits for the device. So each access to freed memory is a use after free.
     result["MGPU_RT_CACHE"] = "modules,functions,streams"
     result["LD_LIBRARY_PATH"] = f"{checker.parent}:{result['LD_LIBRARY_PATH']}"
+    result["LD_PRELOAD"] = f"{_checker(HOST).name}:{result['LD_PRELOAD']}"
     return result
 
 

@@ -55,11 +55,13 @@ def compare(
     hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
     asked = hip_devices.ask(hip, environment)
     if asked["error"]:
-        return Fit(hip, unasked=f"{hip} cannot be asked: {asked['error']}; see `mgpu-rt doctor`")
+        why = f"cannot be asked: {asked['error']}; see `mgpu-rt doctor --device {device}`"
+        return Fit(hip, unasked=f"{hip} {why}")
     version, devices = asked["version"], asked["devices"]
     release = f"{version // 10_000_000}.{version % 10_000_000 // 100_000}"
     if not devices:
-        return Fit(hip, release, unasked=f"{hip} finds no GPU: `mgpu-rt doctor` says why")
+        why = f"finds no GPU: `mgpu-rt doctor --device {device}` says why"
+        return Fit(hip, release, unasked=f"{hip} {why}")
     version = 0 if device == "cuda" else version
     answers = []
     for image in images:

@@ -39,7 +39,7 @@ static void report_call(const char *kind, const char *call, uint64_t address, ui
                         const struct softgpu_block *block) {
     struct softgpu_report report;
     const uint64_t key[] = {(uintptr_t)kind, (uintptr_t)call,
-                            place->count ? (uintptr_t)place->frames[0] : 0};
+                            place->count ? (uintptr_t)place->frames[0] : 0, (uintptr_t)access};
     if (!softgpu_report_new(key, sizeof key / sizeof *key))
         return;
     softgpu_report_begin(&report, kind);
@@ -119,14 +119,30 @@ static void unregister_memref(int64_t rank, void *descriptor, int64_t element_si
 
 /* ---- copies and fills ---- */
 
-/* Returns how many of the `bytes` bytes at `memory` the call may access. Unknown memory belongs to
- * the host or to HIP, so HIP checks the access. */
+/* Returns how many of the `bytes` bytes at `memory` the call may access, if the memory belongs to a
+ * block of the host's malloc. All other memory belongs to the host or to HIP, and nothing is known
+ * of its end. */
+static size_t usable_on_host(const char *call, const char *access, const void *memory, size_t bytes,
+                             const struct softgpu_place *place) {
+    struct softgpu_host_block found;
+    const uint64_t va = (uintptr_t)memory;
+    if (!softgpu_host_block_at || !softgpu_host_block_at(va, &found))
+        return bytes;
+    const uint64_t room = found.begin + found.size - va;
+    if (bytes <= room)
+        return bytes;
+    const struct softgpu_block block = {.va = found.begin, .size = found.size};
+    report_call("out-of-bounds", call, va, bytes, access, place, &block);
+    return room;
+}
+
+/* Returns how many of the `bytes` bytes at `memory` the call may access. */
 static size_t usable(const char *call, const char *access, void *memory, size_t bytes,
                      const struct softgpu_place *place) {
     uint64_t va = (uintptr_t)memory;
     struct softgpu_finding finding = softgpu_shadow_find(va, bytes);
     if (!bytes || finding.verdict == SOFTGPU_ALLOWED || finding.verdict == SOFTGPU_UNMAPPED)
-        return bytes;
+        return usable_on_host(call, access, memory, bytes, place);
     const struct softgpu_block *block = &finding.block;
     const char *late = block->registered ? "use-after-unregister" : "use-after-free";
     report_call(finding.verdict == SOFTGPU_FREED ? late : "out-of-bounds", call, va, bytes, access,

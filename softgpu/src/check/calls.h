@@ -3,6 +3,7 @@
 #ifndef SOFTGPU_CHECK_CALLS_H
 #define SOFTGPU_CHECK_CALLS_H
 
+#include "host_blocks.h"
 #include "report.h"
 
 #include <stddef.h>
@@ -18,6 +19,9 @@ struct softgpu_call {
 
 /* Each array ends with an entry whose name is NULL. */
 extern const struct softgpu_call softgpu_memory_calls[], softgpu_stream_calls[];
+
+/* Calls softgpu_find_host_block; NULL if that function's library was not preloaded. */
+extern bool (*softgpu_host_block_at)(uint64_t address, struct softgpu_host_block *found);
 
 /* Notes that a call of the program begins, and returns the place of the call. The first call also
  * writes the report "begun", which shows that the checker is active. */

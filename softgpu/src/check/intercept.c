@@ -8,6 +8,7 @@
 static int (*intercept)(const char *, softgpu_function);
 static softgpu_function (*find)(const char *);
 static unsigned (*failures)(void);
+bool (*softgpu_host_block_at)(uint64_t address, struct softgpu_host_block *found);
 
 /* A program that opened HIP itself may already hold the addresses of HIP's wait functions. The
  * checker misses waits through these addresses. */
@@ -121,6 +122,7 @@ __attribute__((constructor)) static void stand_before(void) {
     *(void **)&find = dlsym(RTLD_DEFAULT, "mgpu_rt_native");
     *(void **)&intercept = dlsym(RTLD_DEFAULT, "mgpu_rt_intercept");
     *(void **)&failures = dlsym(RTLD_DEFAULT, "mgpu_rt_failures");
+    *(void **)&softgpu_host_block_at = dlsym(RTLD_DEFAULT, "softgpu_find_host_block");
     if (!find || !intercept)
         return;
     override_all(softgpu_memory_calls);

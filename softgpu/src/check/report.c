@@ -124,7 +124,8 @@ void softgpu_report_block(struct softgpu_report *report, const struct softgpu_bl
     softgpu_report_number(report, "number", block->number);
     softgpu_report_number(report, "address", block->va);
     softgpu_report_number(report, "bytes", block->size);
-    softgpu_report_text(report, "memory", block->registered ? "registered" : "device");
+    const char *memory = block->registered ? "registered" : block->number ? "device" : "host";
+    softgpu_report_text(report, "memory", memory);
     softgpu_report_text(report, "state", block->freed ? "freed" : "live");
     softgpu_report_place(report, "allocated", &block->made);
     softgpu_report_place(report, "freed", &block->ended);

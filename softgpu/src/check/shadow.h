@@ -27,7 +27,7 @@ struct softgpu_block {
     uint8_t *bits;   /* the block's defined bits (defined.h), or NULL if all bits are defined */
     bool registered; /* host memory that the device accesses at va */
     bool freed;
-    unsigned number; /* number of the allocation, counted from 1 */
+    unsigned number; /* number of the allocation, counted from 1; 0: of the host's malloc */
     struct softgpu_place made, ended;
 };
 

@@ -1,46 +1,46 @@
 """The advice of commands and of the library works when it is followed: input, advice, command,
-result."""
+result.
+
+Advice on what a person must install, plug in or own is not here. A missing wait that `mgpu-rt
+check` names is added in tests/python/cli/check/mutants: the programs there are right with it.
+"""
 
 from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from mgpu_rt._cli import softgpu
 from tests.python.cli.test_fault import FAR
-from tests.support.child import ROOT, environment
+from tests.support.child import CUSTUB, ROOT, environment
 from tests.support.command import COMMAND
 from tests.support.patience import HANG
 
 pytestmark = pytest.mark.check
 
 EXAMPLES = ROOT / "examples"
-PRINTS = EXAMPLES / "steps.mlir"
+PRINTS = "steps.mlir"  # the example with three steps
+STEPS = f"mgpu-rt lower --emit executable --link mlir_c_runner_utils {PRINTS} -o steps"
+RUN = "mgpu-rt run --device softgpu"
 
 #: For each case: the first command, a pattern of its advice, the second command, its exit status,
 #: and a part of its output. The pattern's groups are words {0}, {1} ... of the second command.
-ADVICE = {
+RUNS = {
     "no main": (
-        f"mgpu-rt run --device softgpu {EXAMPLES / 'reduction.mlir'}",
+        f"{RUN} {EXAMPLES / 'reduction.mlir'}",
         r"the program has no function main: name one of (\w+) with (--entry)",
-        f"mgpu-rt run --device softgpu {{1}} {{0}} {EXAMPLES / 'reduction.mlir'}",
+        f"{RUN} {{1}} {{0}} {EXAMPLES / 'reduction.mlir'}",
         (0, "32640"),
     ),
     "another chip": (
         f"mgpu-rt run --device gfx906 --chip gfx90a {PRINTS}",
         r"mgpu-rt lower (--chip gfx906)",
         f"mgpu-rt run --device gfx906 {{0}} {PRINTS}",
-        (0, "1000"),
-    ),
-    "a library is missing": (
-        f"mgpu-rt lower --emit executable {PRINTS} -o steps",
-        r"add (--link mlir_c_runner_utils)",
-        f"mgpu-rt lower --emit executable {{0}} {PRINTS} -o steps && "
-        "mgpu-rt run --device softgpu ./steps",
-        (0, "1000"),
+        (0, "3\n"),
     ),
     "an object file": (
         "mgpu-rt lower far.mlir -o far.o && mgpu-rt check far.o",
@@ -48,25 +48,420 @@ ADVICE = {
         "{0} program && mgpu-rt check ./program",
         (1, "1 fault"),
     ),
+    "an object file that prints": (
+        f"mgpu-rt lower {PRINTS} -o steps.o && {RUN} steps.o",
+        r"is not a program yet: link it by (cc .* -o )PROGRAM",
+        f"{{0}} program && {RUN} ./program",
+        (0, "3\n"),
+    ),
+    "a library": (
+        f"mgpu-rt lower --emit library {EXAMPLES / 'reduction.mlir'} -o lib.so; {RUN} lib.so",
+        r"call it from Python by (mgpu_rt.Library\('lib.so'\))",
+        f'{RUN} {sys.executable} -c "import mgpu_rt; print(*{{0}})"',
+        (0, "sum"),
+    ),
+    "a static program": (
+        f"printf 'int main(void) {{{{ return 7; }}}}' > s.c; cc -static s.c -o s; {RUN} ./s",
+        r"it is statically linked: link it dynamically, with (.*)$",
+        f"cc s.c {{0}} -o s && {RUN} --stats ./s",
+        (7, "called none of the library's functions"),
+    ),
+    "a program of this folder": (
+        f"{STEPS}; {RUN} steps",
+        r"the one in this folder is (./steps)",
+        f"{RUN} {{0}}",
+        (0, "3\n"),
+    ),
     "a fault": (
-        "mgpu-rt run --device softgpu --stats-json s.json far.mlir",
+        f"{RUN} --stats-json s.json far.mlir",
         r"mgpu-rt (run --trace )FILE records what lies there",
         "mgpu-rt {0} t.json --device softgpu far.mlir",
         (-6, "past the end of a block of 1,024 bytes"),
     ),
     "a trace in place of statistics": (
-        "mgpu-rt run --device softgpu --trace t.json far.mlir; mgpu-rt stats t.json",
+        f"{RUN} --trace t.json far.mlir; mgpu-rt stats t.json",
         r"or look for a block with (--address)",
         "mgpu-rt stats t.json {0} 7f0000000000",
         (0, "a block of 1,024 bytes"),
     ),
+    "statistics in place of a trace": (
+        f"{RUN} --stats-json s.json {PRINTS}; mgpu-rt stats s.json --address 7f0000000000",
+        r"record them by (mgpu-rt run --trace) FILE",
+        f"{{0}} t.json --device softgpu {PRINTS}; mgpu-rt stats t.json --address 7f0000000000",
+        (0, "a block of 2,048 bytes"),
+    ),
+    "no statistics": (
+        "mgpu-rt stats far.mlir",
+        r"`(mgpu-rt run --stats-json )PATH -- PROGRAM` writes a statistics file",
+        f"{{0}} s.json --device softgpu {PRINTS}; mgpu-rt stats s.json",
+        (0, "mgpuLaunchKernel"),
+    ),
     "an option after the program": (
         "mgpu-rt run echo --stats",
         r"(--stats) after 'echo' is an argument of the program: mgpu-rt's options stand before",
-        f"mgpu-rt run {{0}} --device softgpu {PRINTS}",
+        f"{RUN} {{0}} {PRINTS}",
         (0, "hipModuleLaunchKernel"),
     ),
+    "no such hook": (
+        f"{RUN} --hook times {PRINTS}",
+        r"there is no hook 'times': name one of \w+, \w+, (time)",
+        f"{RUN} --hook {{0}} {PRINTS}",
+        (0, "increment: 3 launches"),
+    ),
+    "an option of hooks": (
+        f"{RUN} --kernel increment {PRINTS}",
+        r"--kernel is for hooks: add (--hook) NAME",
+        f"{RUN} {{0}} time --kernel increment {PRINTS}",
+        (0, "increment: 3 launches"),
+    ),
+    "nothing to compare": (
+        "mgpu-rt compare",
+        r"name two statistics files, or a program after (--)",
+        f"{STEPS}; mgpu-rt compare --device softgpu {{0}} ./steps",
+        (0, "hipStreamCreate "),
+    ),
+    "one program in diff": (
+        f"mgpu-rt diff {PRINTS}",
+        r"or two devices \((--device) A,B\)",
+        f"mgpu-rt diff {{0}} softgpu,softgpu {PRINTS}",
+        (0, "3 launches compared: equal"),
+    ),
+    "one program after -- in diff": (
+        f"mgpu-rt diff --device softgpu -- {PRINTS}",
+        r"name a second program \((-- )BEFORE -- AFTER\)",
+        f"mgpu-rt diff --device softgpu {{0}} {PRINTS} -- {PRINTS}",
+        (0, "3 launches compared: equal"),
+    ),
+    "no recording": (
+        "mgpu-rt replay recording",
+        r"name a folder that `(mgpu-rt run --record)` has written",
+        f"{{0}} recording --device softgpu {PRINTS}; mgpu-rt replay --device softgpu recording",
+        (0, "increment: same"),
+    ),
+    "an environment without --env": (
+        "mgpu-rt config --device softgpu",
+        r"--device softgpu needs --env: add (--env)",
+        f'{STEPS}; eval "$(mgpu-rt config {{0}} --device softgpu)"; ./steps',
+        (0, "3\n"),
+    ),
+    "a runtime in check": (
+        f"MGPU_RT_RUNTIME=mgpu_rt.runtime:PlainRuntime mgpu-rt check {EXAMPLES / 'race.mlir'}",
+        r"unset (MGPU_RT_RUNTIME)$",
+        f"env -u {{0}} mgpu-rt check {EXAMPLES / 'race.mlir'}",
+        (1, "[race]"),
+    ),
+    "a folder that is missing": (
+        f"{RUN} --stats-json folder/s.json {PRINTS}",
+        r"there is no folder '(folder)'; make it",
+        f"mkdir {{0}} && {RUN} --stats-json folder/s.json {PRINTS} && mgpu-rt stats folder/s.json",
+        (0, "mgpuLaunchKernel"),
+    ),
+    "no GPU to compile for": (
+        f"HIP_VISIBLE_DEVICES=-1 mgpu-rt run --device hip {PRINTS}",
+        r"name the GPU with --chip, or see `(mgpu-rt doctor --device hip)`",
+        "HIP_VISIBLE_DEVICES=-1 {0}",
+        (1, "✗  devices"),
+    ),
 }
+
+TENSORS = """func.func @main() -> i32 {
+  %c = arith.constant dense<2.0> : tensor<4x4xf32>
+  %e = tensor.empty() : tensor<4x4xf32>
+  %z = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r = linalg.matmul ins(%c, %c : tensor<4x4xf32>, tensor<4x4xf32>)
+                     outs(%f : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %i = arith.constant 1 : index
+  %x = tensor.extract %r[%i, %i] : tensor<4x4xf32>
+  %n = arith.fptosi %x : f32 to i32
+  return %n : i32
+}"""
+#: Adds 7 to the four elements of a buffer BUFFER; BEFORE and AFTER stand around linalg.
+FILLS = """func.func @main() -> i32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %seven = arith.constant 7 : i32
+  %host = memref.alloc() : memref<4xi32>
+  BEFORE
+  linalg.fill ins(%seven : i32) outs(%BUFFER : memref<4xi32>)
+  AFTER
+  %x = memref.load %host[%c1] : memref<4xi32>
+  return %x : i32
+}"""
+ON_GPU = "%gpu = gpu.alloc () : memref<4xi32>"
+BACK = """gpu.memcpy %host, %gpu : memref<4xi32>, memref<4xi32>
+  gpu.dealloc %gpu : memref<4xi32>"""
+BY_LINALG = "linalg.fill ins(%seven : i32) outs(%host : memref<4xi32>)"
+BY_LOOP = """scf.for %i = %c0 to %c4 step %c1 {
+    memref.store %seven, %host[%i] : memref<4xi32>
+  }"""
+#: A kernel that reduces its thread's number by REDUCTION, and returns what thread 0 stores.
+REDUCES = """func.func @main() -> i32 {
+  %c1 = arith.constant 1 : index
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %host = memref.alloc() : memref<1xi32>
+  %gpu = gpu.alloc () : memref<1xi32>
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c64, %sy = %c1, %sz = %c1) {
+    %number = arith.index_cast %tx : index to i32
+    REDUCTION
+    %first = arith.cmpi eq, %tx, %c0 : index
+    scf.if %first {
+      memref.store %sum, %gpu[%c0] : memref<1xi32>
+    }
+    gpu.terminator
+  }
+  gpu.memcpy %host, %gpu : memref<1xi32>, memref<1xi32>
+  %x = memref.load %host[%c0] : memref<1xi32>
+  return %x : i32
+}"""
+BY_SHUFFLE = """%width = arith.constant 64 : i32
+    %step = arith.constant 1 : i32
+    %other, %valid = gpu.shuffle xor %number, %step, %width : i32
+    %sum = arith.addi %number, %other : i32"""
+ASSERTS = """%true = arith.cmpi ult, %tx, %sx : index
+    cf.assert %true, "a thread"
+    %sum = arith.addi %number, %number : i32"""
+
+
+def fills(buffer: str, before: str = "", after: str = "") -> str:
+    return FILLS.replace("BUFFER", buffer).replace("BEFORE", before).replace("AFTER", after)
+
+
+#: Programs that the commands find in their folder.
+PROGRAMS = {
+    "far.mlir": FAR.replace("STEP", str(2**38 + 5)),
+    PRINTS: (EXAMPLES / PRINTS).read_text().replace("constant 1000 ", "constant 3 "),
+    "tensors.mlir": TENSORS,
+    "host.mlir": fills("host"),
+    "kernels.mlir": fills("gpu", ON_GPU, BACK),
+    "both.mlir": fills("gpu", f"{BY_LINALG}\n  {ON_GPU}", BACK),
+    "one.mlir": fills("gpu", f"{BY_LOOP}\n  {ON_GPU}", BACK),
+    "reduces.mlir": REDUCES.replace(
+        "REDUCTION", "%sum = gpu.subgroup_reduce add %number : (i32) -> i32"
+    ),
+    "shuffles.mlir": REDUCES.replace("REDUCTION", BY_SHUFFLE),
+    "asserts.mlir": REDUCES.replace("REDUCTION", ASSERTS),
+    "trusts.mlir": REDUCES.replace("REDUCTION", ASSERTS.replace("cf.assert", "// cf.assert")),
+}
+
+LOWERINGS = {
+    "a library is missing": (
+        f"mgpu-rt lower --emit executable {PRINTS} -o steps",
+        r"add (--link mlir_c_runner_utils)",
+        f"mgpu-rt lower --emit executable {{0}} {PRINTS} -o steps && {RUN} ./steps",
+        (0, "3\n"),
+    ),
+    "a family of GPUs": (
+        f"mgpu-rt lower --chip gfx9-generic {PRINTS} -o steps.o",
+        r"give the name of a GPU, such as gfx906 or (gfx90a)",
+        f"{RUN} --chip {{0}} {PRINTS}",
+        (0, "3\n"),
+    ),
+    "an unknown GPU": (
+        f"mgpu-rt lower --chip gfx1 {PRINTS} -o steps.o",
+        r"give the name that `rocminfo` shows, such as (gfx90a) ",
+        f"{RUN} --chip {{0}} {PRINTS}",
+        (0, "3\n"),
+    ),
+    "an unknown release": (
+        f"{RUN} --llvm 18 {PRINTS}",
+        r"no recipe for LLVM 18: name 15, or (19) to 23",
+        f"{RUN} --llvm {{0}} {PRINTS}",
+        (0, "3\n"),
+    ),
+    "tokens with LLVM 15": (
+        "mgpu-rt lower --llvm 15 kernels.mlir -o k.o",
+        r"which LLVM 15's command does not do: use (--llvm 22)",
+        f"{RUN} {{0}} kernels.mlir",
+        (7, ""),
+    ),
+    "tensors": (
+        f"{RUN} tensors.mlir",
+        r"run mlir-opt (--one-shot-bufferize=\S+) before",
+        f"mlir-opt-22 {{0}} tensors.mlir -o buffers.mlir && {RUN} buffers.mlir",
+        (16, "becomes host loops"),
+    ),
+    "linalg on the host's memory": (
+        f"{RUN} host.mlir",
+        r"becomes host loops: for kernels, allocate by gpu.alloc and copy by gpu.memcpy",
+        f"{RUN} --stats kernels.mlir",
+        (7, "mgpuLaunchKernel"),
+    ),
+    "linalg on both": (
+        f"{RUN} both.mlir",
+        r"would make kernels of both: write that as loops of scf.for",
+        f"{RUN} --stats one.mlir",
+        (7, "mgpuLaunchKernel"),
+    ),
+    "a reduction of a subgroup": (
+        f"{RUN} reduces.mlir",
+        r"write it with gpu.shuffle",
+        f"{RUN} shuffles.mlir",
+        (1, ""),
+    ),
+    "an assertion in a kernel": (
+        f"{RUN} asserts.mlir",
+        r"take cf.assert out of the kernel",
+        f"{RUN} trusts.mlir",
+        (0, ""),
+    ),
+    "the program itself": (
+        "mgpu-rt lower kernels.mlir -o kernels.mlir",
+        r"-o kernels.mlir is the program itself: name another file",
+        "mgpu-rt lower kernels.mlir -o kernels.o && mgpu-rt inspect kernels.o",
+        (0, "1 image"),
+    ),
+    "hoist of other dialects": (
+        "mgpu-rt hoist kernels.mlir -o hoisted.mlir",
+        r"or lower all dialects by (mgpu-rt lower --emit mlir)",
+        "{0} kernels.mlir -o all.mlir && mgpu-rt hoist all.mlir -o hoisted.mlir",
+        (0, "main: moved a stream"),
+    ),
+}
+
+OBJECT = f"mgpu-rt lower {PRINTS} -o steps.o"
+INSPECTIONS = {
+    "text": (
+        f"mgpu-rt inspect {PRINTS}",
+        r"is text: name the file that was compiled from it",
+        f"{OBJECT} && mgpu-rt inspect steps.o",
+        (0, "kernel increment"),
+    ),
+    "an archive": (
+        f"{OBJECT}; ar rc steps.a steps.o; rm steps.o; mgpu-rt inspect steps.a",
+        r"take its object files out \((ar x)\) and name one",
+        "{0} steps.a && mgpu-rt inspect steps.o",
+        (0, "kernel increment"),
+    ),
+    "a program without an image": (
+        "mgpu-rt inspect $(command -v ls)",
+        r"name a file that was lowered with gpu-module-to-binary",
+        f"{OBJECT} && mgpu-rt inspect steps.o",
+        (0, "kernel increment"),
+    ),
+    "a truncated file": (
+        f"{OBJECT}; cp steps.o part.o; truncate -s 2000 part.o; mgpu-rt inspect part.o",
+        r"build or copy it again",
+        "cp steps.o part.o && mgpu-rt inspect part.o",
+        (0, "kernel increment"),
+    ),
+    "HIP that was not asked": (
+        f"{OBJECT}; env -u MGPU_RT_HIP mgpu-rt inspect steps.o",
+        r"(--device softgpu) asks HIP with an emulated device",
+        "mgpu-rt inspect {0} steps.o",
+        (0, "gfx90a (emulated): fits"),
+    ),
+    "HIP without a GPU": (
+        f"{OBJECT}; HIP_VISIBLE_DEVICES=-1 mgpu-rt inspect --device hip steps.o",
+        r"`(mgpu-rt doctor --device hip)` says why",
+        "HIP_VISIBLE_DEVICES=-1 {0}",
+        (1, "✗  devices"),
+    ),
+    "a feature": (
+        f"mgpu-rt lower --chip gfx90a:xnack+ {PRINTS} -o x.o; mgpu-rt inspect --device softgpu x.o",
+        r"device runs with xnack-:\s+compile without\s+features=\+xnack",
+        f"{OBJECT} && mgpu-rt inspect --device softgpu steps.o",
+        (0, "gfx90a (emulated): fits"),
+    ),
+}
+
+PROGRAM = f"{STEPS}; env -u MGPU_RT_HIP"
+DOCTOR = {
+    "what is possible": (
+        "mgpu-rt doctor --device softgpu",
+        r"A run is possible: (mgpu-rt run --device softgpu --) PROGRAM",
+        f"{STEPS}; {{0}} ./steps",
+        (0, "3\n"),
+    ),
+    "no driver": (
+        "env -u MGPU_RT_HIP mgpu-rt doctor --device hip",
+        r"or use (--device softgpu)",
+        "mgpu-rt doctor {0}",
+        (0, "A run is possible"),
+    ),
+    "hidden devices": (
+        "HIP_VISIBLE_DEVICES=7 mgpu-rt doctor --device softgpu",
+        r"(HIP_VISIBLE_DEVICES)=7 may hide them: unset it",
+        "env -u {0} mgpu-rt doctor --device softgpu",
+        (0, "A run is possible"),
+    ),
+    "a folder for HIP": (
+        "MGPU_RT_HIP=/lib mgpu-rt doctor --device softgpu",
+        r"(MGPU_RT_HIP)=/lib is no library: name the file",
+        "env -u {0} mgpu-rt doctor --device softgpu",
+        (0, "A run is possible"),
+    ),
+    "no Python": (
+        "MGPU_RT_MANAGER=/nowhere mgpu-rt doctor --device softgpu",
+        r"set (MGPU_RT_MANAGER) to an interpreter that has cffi, or to (off)",
+        "{0}={1} mgpu-rt doctor --device softgpu",
+        (0, "off: the library manages its caches by itself"),
+    ),
+    "no NVIDIA driver": (
+        "mgpu-rt doctor --device cuda",
+        r"or set (MGPU_RT_CUDA) to its\s+path",
+        f"{{0}}={CUSTUB} mgpu-rt doctor --device cuda",
+        (0, "A run is possible: mgpu-rt run --device cuda"),
+    ),
+}
+
+#: Advice of the library on stderr, while a program runs.
+LIBRARY = {
+    "no GPU": (
+        f"{PROGRAM} HIP_VISIBLE_DEVICES=-1 ./steps",
+        r"Emulate one: `(mgpu-rt run --device softgpu -- )PROGRAM`",
+        "{0} ./steps",
+        (0, "3\n"),
+    ),
+    "not the path of HIP": (
+        f"{STEPS}; MGPU_RT_HIP=/lib/libhip.so ./steps",
+        r"Set MGPU_RT_HIP to the path of a libamdhip64, or (unset) it",
+        'eval "$(mgpu-rt config --env --device softgpu)"; {0} MGPU_RT_HIP; ./steps',
+        (0, "3\n"),
+    ),
+    "another GPU's image": (
+        f"{STEPS} --chip gfx906; {RUN} ./steps",
+        r"Compile the image for this GPU: mgpu-rt lower (--chip gfx90a)",
+        f"{STEPS} {{0}}; {RUN} ./steps",
+        (0, "3\n"),
+    ),
+    "an image with xnack": (
+        f"{STEPS} --chip gfx90a:xnack+; {RUN} ./steps",
+        r"compile the image for (gfx90a:xnack-), or set HSA_XNACK=1 if this GPU can",
+        f"{STEPS} --chip {{0}}; {RUN} ./steps",
+        (0, "3\n"),
+    ),
+    "a folder in place of a trace": (
+        f"{STEPS}; MGPU_RT_TRACE=/tmp {RUN} ./steps",
+        r"it exists and is not a file: name a new file",
+        f"MGPU_RT_TRACE=t.record {RUN} ./steps && mgpu-rt stats -o - t.record",
+        (0, "traceEvents"),
+    ),
+    "no such option": (
+        f"MGPU_RT_STAT=1 {RUN} {PRINTS}",
+        r"do you mean (MGPU_RT_STATS)\?",
+        f"{{0}}=1 {RUN} {PRINTS}",
+        (0, "mgpuLaunchKernel"),
+    ),
+    "no rank": (
+        f"MGPU_RT_DEVICE=local-rank {RUN} {PRINTS}",
+        r"no launcher has set a rank, .* looked for: (LOCAL_RANK)",
+        f"{{0}}=0 MGPU_RT_DEVICE=local-rank MGPU_RT_VERBOSE=1 {RUN} {PRINTS}",
+        (0, "3\n"),
+    ),
+    "the file of a runtime": (
+        f"MGPU_RT_RUNTIME=mine.py:Trace {RUN} {PRINTS}",
+        r"name the module and not its file: (mine:Trace)",
+        "printf 'from mgpu_rt.runtime import CachedRuntime as Trace' > mine.py; "
+        f"MGPU_RT_RUNTIME={{0}} {RUN} {PRINTS}",
+        (0, "3\n"),
+    ),
+}
+
+ADVICE = {**RUNS, **LOWERINGS, **INSPECTIONS, **DOCTOR, **LIBRARY}
 
 
 def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -77,13 +472,18 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_no_case_hides_another() -> None:
+    assert len(ADVICE) == sum(map(len, (RUNS, LOWERINGS, INSPECTIONS, DOCTOR, LIBRARY)))
+
+
 @pytest.mark.parametrize("case", ADVICE)
 def test_advice_works_when_it_is_followed(case: str, tmp_path: Path) -> None:
     first, advice, second, (status, printed) = ADVICE[case]
-    (tmp_path / "far.mlir").write_text(FAR.replace("STEP", str(2**38 + 5)))
+    for name, text in PROGRAMS.items():
+        (tmp_path / name).write_text(text)
     before = shell(first, tmp_path)
-    said = re.search(advice, before.stderr)
-    assert said, before.stderr
+    said = re.search(advice, before.stdout + before.stderr, re.MULTILINE)
+    assert said, before.stdout + before.stderr
     after = shell(second.format(*said.groups()), tmp_path)
     assert after.returncode in (status, 128 - status), after.stderr
     assert printed in after.stdout + after.stderr

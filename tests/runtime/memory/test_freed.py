@@ -47,9 +47,11 @@ def test_without_other_code_a_synchronise_before_the_free_counts(mgpu: Mgpu) -> 
 #: frees ten blocks on three other streams.
 FREES = """
 #include "program.h"
-int main(int count, char **words) {
+int main(void) {
     void *before[500], *streams[3];
-    const int gone = atoi(getenv("GONE")), calls = count > 2 ? atoi(words[2]) : 0;
+    const int gone = atoi(getenv("GONE"));
+    int calls = 0;
+    (void)!scanf("%d", &calls);
     for (int i = 0; i < gone; i++)
         before[i] = mgpuStreamCreate();
     for (int i = 0; i < gone; i++)

@@ -113,7 +113,6 @@ def _destroy(library: RuntimeLibrary, handle: Any, process: int) -> None:
 
 @contextmanager
 def graph() -> Iterator[Graph]:
-    """Implements mgpu_rt.graph; mgpu_rt/__init__.py documents the function."""
     library = load()
     with library.giving_back_later(), graph_uses() as uses:
         yield from _build(library, uses)

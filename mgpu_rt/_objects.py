@@ -118,7 +118,6 @@ class _Handle:
 
 
 def _new(name: str) -> tuple[RuntimeLibrary, Any]:
-    """Requests a handle from the library."""
     runtime = load()
     runtime.take_error()
     return runtime, getattr(runtime, name)()

@@ -135,8 +135,6 @@ class Array:
 
 
 class HostArray(Array):
-    """An array in host memory that a lowered function has returned."""
-
     @property
     def __array_interface__(self) -> dict[str, Any]:
         return self._interface()
@@ -188,12 +186,10 @@ class DeviceArray(Array):
         return uses
 
     def _share(self) -> None:
-        """Remembers that another package gets the memory."""
         if self.nbytes and not self._work.is_shared:
             work.share(self._work, self._address)
 
     def _as_argument(self) -> Given:
-        """Returns the array as the package's launches and calls use it."""
         return Given(
             self._address,
             True,
@@ -315,7 +311,6 @@ def _numpy_type(kind: str) -> Any:
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
-    """Implements mgpu_rt.empty; mgpu_rt/__init__.py documents the function."""
     import operator
 
     sizes = tuple(map(operator.index, shape if isinstance(shape, Sequence) else (shape,)))
@@ -336,7 +331,6 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
 
 
 def to_device(array: Any) -> DeviceArray:
-    """Implements mgpu_rt.to_device; mgpu_rt/__init__.py documents the function."""
     given = _given(array)
     made = empty(given.shape, _TYPES[given.type][0])
     made.copy_from(array)

@@ -45,7 +45,6 @@ def _refused(driver: Any, error: int) -> bool:
 
 
 def device() -> int:
-    """Returns the calling thread's device."""
     driver, number = hip(), ctypes.c_int()
     if driver is not None:
         driver.hipGetDevice(ctypes.byref(number))
@@ -66,7 +65,6 @@ def device_of(address: int) -> int | None:
 
 
 def is_nvidia() -> bool:
-    """Returns True if the GPU is NVIDIA's."""
     driver = hip()
     return driver is not None and hasattr(driver, "mgpu_cuhip_memory_type")
 

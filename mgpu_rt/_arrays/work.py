@@ -29,13 +29,11 @@ class _Mark:
         end.atexit = False
 
     def precede(self, stream: int) -> None:
-        """Makes the later work of a stream wait for the mark."""
         if self._library.lasts(self._life):
             on = self._library.ffi.cast("hipStream_t", stream)
             self._library.native.mgpuStreamWaitEvent(on, self._event)
 
     def wait(self) -> None:
-        """Waits for the work before the mark."""
         if self._library.lasts(self._life):
             self._library.native.mgpuEventSynchronize(self._event)
 
@@ -77,7 +75,6 @@ class Work:
                 self._read[stream] = mark
 
     def remove(self, marks: Iterable[_Mark]) -> None:
-        """Removes marks whose work is complete."""
         done = set(map(id, marks))
         with self._lock:
             if id(self._written) in done:
@@ -100,7 +97,6 @@ class Uses:
             self._all[work] = self._all.get(work, False) or writes
 
     def copy(self) -> Uses:
-        """Returns the allocations for another launch."""
         made = Uses()
         made._all = dict(self._all)
         return made
@@ -130,7 +126,6 @@ class Uses:
         return bool(marks)
 
     def wait(self) -> None:
-        """Waits for the earlier work on the allocations."""
         for mark in self._marks():
             mark.wait()
 

@@ -41,7 +41,6 @@ REFUSED_WHILE_WATCHED = (
 
 
 def _library(checklist: Checklist) -> bool:
-    """Checks the library and its names; returns False if the library is missing."""
     try:
         library = preload.runtime()
     except CommandError as error:
@@ -80,7 +79,6 @@ def _library(checklist: Checklist) -> bool:
 
 
 def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
-    """Checks the drivers of AMD's and NVIDIA's GPUs, and the libraries that emulate a driver."""
     kfd = preload.KFD
     state = FAILURE if checklist.device == "hip" and not os.environ.get("MGPU_RT_HIP") else NOTE
     if not kfd.exists():
@@ -119,18 +117,15 @@ def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
 
 
 def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the environment without MGPU_RT_STATS and MGPU_RT_TRACE."""
     unwanted = ("MGPU_RT_STATS", "MGPU_RT_TRACE")
     return {name: value for name, value in environment.items() if name not in unwanted}
 
 
 def _at_once(manager: str) -> str:
-    """Returns the value of MGPU_RT_MANAGER; adds a delay of 0 if the value names no delay."""
     return manager if "delay=" in manager else ",".join(filter(None, (manager, "delay=0")))
 
 
 def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
-    """Runs the probe and adds the library's output to the findings."""
     probe = _hip_search.probe()
     try:
         result = subprocess.run(
@@ -179,7 +174,6 @@ def _other_calls(checklist: Checklist, said: str) -> None:
 
 
 def _registered(checklist: Checklist, reason: str) -> None:
-    """Says whether `mgpu-rt run --exclusive` would keep memory registered on this machine."""
     if reason:
         told = "memory does not stay registered, also with mgpu-rt run --exclusive"
         checklist.add("registered", NOTE, f"{told}: {reason}")
@@ -189,7 +183,6 @@ def _registered(checklist: Checklist, reason: str) -> None:
 
 
 def _ending(result: subprocess.CompletedProcess[str]) -> str:
-    """Returns the signal that ended the probe, if any."""
     return f" (it was ended by signal {-result.returncode})" if result.returncode < 0 else ""
 
 
@@ -250,7 +243,6 @@ _HIDING = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
 
 
 def _where_devices_are(device: str, environment: Mapping[str, str]) -> str:
-    """Returns the remedy if HIP finds no device."""
     hiding = [f"{name}={environment[name]}" for name in _HIDING if name in environment]
     if hiding:
         return f"{' and '.join(hiding)} may hide them: unset it"
@@ -262,7 +254,6 @@ def _where_devices_are(device: str, environment: Mapping[str, str]) -> str:
 def _python(
     checklist: Checklist, result: subprocess.CompletedProcess[str], environment: Mapping[str, str]
 ) -> None:
-    """Reports whether Python or the library itself manages the caches."""
     said = result.stderr
     if environment.get("MGPU_RT_CACHE") == "off":
         checklist.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
@@ -291,7 +282,6 @@ def _python(
 
 
 def _lowering(checklist: Checklist) -> None:
-    """Checks the tools of `mgpu-rt lower`: the tools of each LLVM release, and the C compiler."""
     from mgpu_rt._lowering import object_files, pipelines, toolchain
     from mgpu_rt._packages import how_to_install
 
@@ -317,7 +307,6 @@ def _lowering(checklist: Checklist) -> None:
 
 
 def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:
-    """Examines whether `mgpu-rt run --device DEVICE` works in this environment."""
     kind, base = preload.kind(device, base)
     checklist = Checklist(kind, device if device != kind else "")
     for sentence in options.misspelt(base):

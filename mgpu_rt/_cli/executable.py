@@ -71,7 +71,6 @@ def _no_program(path: str) -> str:
 
 
 def _is_foreign(head: bytes) -> bool:
-    """Returns True for an ELF file that was built for another machine."""
     order = ">" if head[5] == ELFDATA_BIG else "<"
     machine = struct.unpack_from(f"{order}H", head, 18)
     return machine != struct.unpack_from("<H", _head("/proc/self/exe"), 18)
@@ -217,7 +216,6 @@ def end_as(status: int) -> NoReturn:
 
 
 def why_not(path: str, error: OSError) -> str:
-    """Returns the reason why the operating system did not execute a file."""
     reason = error.strerror or str(error)
     if error.errno == errno.ENOENT:
         return "the interpreter or loader that it names is missing"

@@ -178,5 +178,4 @@ def shown_of_this_process() -> dict[str, str]:
 
 
 def environment(device: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Returns the environment of a program on `device`. Raises CommandError."""
     return with_library(device_environment(choose(device, base), base))

@@ -145,7 +145,6 @@ class Arguments:
         return described
 
     def to_host(self) -> None:
-        """Copies arrays back to the host, and waits for the copies."""
         if self._copies is not None:
             self._copies.to_host()
             self._library.mgpuStreamSynchronize(self._stream())

@@ -251,7 +251,6 @@ def _result(name: str, kinds: tuple[types.Type, ...], *, c_interface: bool) -> t
 
 
 def _integers(kind: types.Type) -> int:
-    """Returns how many integers a result occupies."""
     if isinstance(kind, types.MemRefType):
         return 3 + 2 * kind.rank
     return 2 if isinstance(kind, types.Unranked) else int(not getattr(kind, "is_float", False))

@@ -51,7 +51,6 @@ class Reader:
         self._uses = uses
 
     def read(self, kind: types.Type, content: Any) -> Any:
-        """Returns one result: a number, a NumPy array, or an array on the device."""
         if isinstance(kind, types.Scalar):
             return values.decode(bytes(content), kind)
         if isinstance(kind, types.Unranked):

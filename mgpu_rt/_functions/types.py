@@ -31,7 +31,6 @@ class Scalar:
 
     @property
     def size(self) -> int:
-        """Returns the number of bytes of a value."""
         return SIZES[self.text]
 
 
@@ -71,8 +70,6 @@ Type = Scalar | MemRefType | Unranked | Other
 
 @dataclass(frozen=True)
 class Function:
-    """The type of a function."""
-
     arguments: tuple[Type, ...]
     results: tuple[Type, ...]
 
@@ -105,7 +102,6 @@ def _all(text: str) -> tuple[Type, ...]:
 
 
 def one(text: str) -> Type:
-    """Reads one type."""
     text = text.strip()
     if text in SIZES and not text.startswith("complex"):
         return Scalar(text)

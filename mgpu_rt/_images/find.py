@@ -44,15 +44,12 @@ class NothingFound(Exception):
 
 @dataclass
 class Contents:
-    """The images in a file."""
-
     kind: str  # "an object file for x86-64"
     images: list[ImageDescription]
     replayed: tuple[str, ...] = ()  # functions of `mgpu-rt lower --graph`, if the file has symbols
 
 
 def read(path: Path) -> Contents:
-    """Returns the images of a file. Raises NothingFound."""
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -257,11 +257,9 @@ class Passed:
         return self._ffi.new("void *[]", self._kept)
 
     def to_host(self) -> None:
-        """Copies back the host arrays that the kernel may have written, in stream order."""
         self._copies.to_host()
 
     def release(self) -> None:
-        """Releases the device memory in stream order."""
         self._copies.release()
 
     def finish(self, *, wait: bool) -> None:

@@ -69,7 +69,6 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
 
 
 def _foreign(value: Any, stream: int) -> Array | None:
-    """Returns an array of another package."""
     # PyTorch's host tensors have the attribute __cuda_array_interface__, but a read of this
     # attribute raises AttributeError.
     if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:

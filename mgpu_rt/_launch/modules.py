@@ -93,7 +93,6 @@ class Module:
         self._end()
 
     def _function(self, name: str) -> Any:
-        """Returns the hipFunction_t of a kernel."""
         if self.closed:
             raise ValueError(f"{self.name} is closed")
         if function := self._functions.get(name):

@@ -174,7 +174,6 @@ class Hip:
         return call
 
     def failed(self, function: str, code: int) -> HipError:
-        """Returns the exception for a failed call."""
         names = self._library.hipGetErrorName
         names.restype = ctypes.c_char_p
         text = names(code)
@@ -211,14 +210,12 @@ class Hip:
         return status > 0 or (status < 0 and self._is_good(-status))
 
     def event_elapsed(self, start: int, stop: int) -> float:
-        """Returns the milliseconds between two recorded events. Raises HipError."""
         found, given = ctypes.c_float(), (ctypes.c_void_p(start), ctypes.c_void_p(stop))
         if error := self._library.hipEventElapsedTime(ctypes.byref(found), *given):
             raise self.failed("hipEventElapsedTime", error)
         return found.value
 
     def device(self) -> int:
-        """Returns the calling thread's device."""
         return lib.ask_device(self._get_device) if self._several else 0
 
     def buffer_id(self, address: int) -> int | None:

@@ -37,7 +37,6 @@ def connect(addresses: tuple[int, ...] | None = None) -> None:
 
 
 def disconnect() -> None:
-    """Makes the next `connect` bind again."""
     global _connected
     _connected = False
 

@@ -39,7 +39,6 @@ class Image:
 
     @classmethod
     def at(cls, address: int) -> Image:
-        """Returns the image at an address."""
         if not address:
             return cls(b"")
         last = cls._last.get(address)
@@ -136,7 +135,6 @@ class LoadedKernel:
 
     @functools.cached_property
     def description(self) -> KernelDescription | None:
-        """Returns the image's description of the kernel."""
         return self.image.kernels.get(self.name) if self.image else None
 
     @functools.cached_property
@@ -240,7 +238,6 @@ class Launch:
 
     @property
     def stream(self) -> int:
-        """Returns the stream's handle."""
         stream: int = self._c.stream
         return stream
 
@@ -275,7 +272,6 @@ class Launch:
 
     @property
     def function(self) -> int:
-        """Returns the kernel's handle."""
         function: int = self._c.function
         return function
 
@@ -288,7 +284,6 @@ class Launch:
 
     @property
     def shared(self) -> int:
-        """Returns the bytes of dynamic memory."""
         shared: int = self._c.shared
         return shared
 

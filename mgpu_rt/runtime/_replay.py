@@ -155,7 +155,6 @@ class Recording:
 
 
 def _contents(launch: RecordedLaunch, block: Block) -> tuple[bytes, bytes]:
-    """Returns the content of a block before the launch, and after it."""
     before, after = launch.content(block.before), launch.content(block.after)
     if not len(before) == len(after) == block.size:
         raise Damaged(
@@ -209,8 +208,6 @@ def _sizes(sizes: Sequence[int | None]) -> str:
 
 
 class _Replay:
-    """A recorded launch's memory and kernel, on the device of this process."""
-
     def __init__(self, launch: RecordedLaunch, code: bytes, before: Sequence[bytes]) -> None:
         from mgpu_rt._library import load
 
@@ -283,7 +280,6 @@ class _Replay:
         library.check(f"{size} bytes were not copied")
 
     def content(self, at: int) -> bytes:
-        """Returns the present content of a block."""
         content = bytearray(len(self._before[at]))
         into = self._library.ffi.from_buffer(content)
         self._copy(into, self._address(at), len(content))

@@ -22,7 +22,7 @@ from mgpu_rt._cli.stats.statistics import (
     read,
     total,
 )
-from mgpu_rt._cli.stats.tables import NOISE, REGISTRATIONS, questions, right_aligned, waits
+from mgpu_rt._cli.stats.tables import REGISTRATIONS, questions, right_aligned, waits
 from mgpu_rt._text import columns
 
 NAMES = ("stock's behaviour (MGPU_RT_CACHE=off)", "mgpu_rt")
@@ -39,8 +39,6 @@ Read = TypeVar("Read")
 
 
 class Run(NamedTuple):
-    """One of the four runs of `compare --exclusive`."""
-
     statistics: Statistics
     seconds: float  # sum over all processes, each since its first call
     output: bytes
@@ -76,7 +74,6 @@ def _each(
     *,
     keep_output: bool = False,
 ) -> list[Read]:
-    """Runs the program once for each side, with the side's environment variables."""
     executable.check(command[0])
     environment = {
         name: value
@@ -145,10 +142,10 @@ CONDITIONS = {
     "memory through a pointer",
 }
 ONCE = "Each side ran once"
+NOISE = 0.05  # relative to a time: a smaller difference is noise
 
 
 def _parts(run: Run) -> dict[str, Counter]:
-    """Sums the calls that the options may save or shorten, by kind."""
     program, driver = run.statistics.program, run.statistics.driver
     return {
         "registrations": total(program[name] for name in REGISTRATIONS if name in program),
@@ -169,7 +166,6 @@ def _same_output(runs: Sequence[Run]) -> list[bool]:
 
 
 def word_as_dict(runs: Sequence[Run]) -> dict[str, Any]:
-    """Returns the statistics of each side, for JSON."""
     return {
         side: {
             "seconds": run.seconds,
@@ -181,7 +177,6 @@ def word_as_dict(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def word_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """Yields the lines of a table with a column for each run, and then notes."""
     parts = [_parts(run) for run in runs]
     rows = [("since the first call", *(f"{1e3 * run.seconds:.3f}" for run in runs))]
     rows += [(kind, *(f"{part[kind].ns / 1e6:.3f}" for part in parts)) for kind in parts[0]]

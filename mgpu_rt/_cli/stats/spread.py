@@ -22,7 +22,6 @@ class Spread(NamedTuple):
 
 
 def spread(seconds: Sequence[float]) -> Spread:
-    """Returns the median and the range of at least one time."""
     return Spread(statistics.median(seconds), min(seconds), max(seconds))
 
 

@@ -185,14 +185,6 @@ def test_a_page_says_where_and_when(tmp_path: Path) -> None:
     assert "HIP of an unknown release, 2027" in shown.text
 
 
-def test_rows_beyond_those_that_matter_are_counted(tmp_path: Path) -> None:
-    kernels = {f"k{n}": {"launches": 1, "ns": 1000 - n} for n in range(90)}
-    rows = report(tmp_path, a=recorded.statistics(kernels=kernels)).tables["Launches by kernel"]
-    assert list(rows)[1:41] == [f"k{n}" for n in range(40)]
-    assert "and 50 more" in rows
-    assert rows["total"][0] == "90"
-
-
 @pytest.mark.parametrize(
     ("ns", "told"),
     [
@@ -223,25 +215,6 @@ def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
     assert rows["hipPointerGetAttributes"][:4] == ["–", "5,000", "–", "2.00 ms"]
     assert "The library asks the driver before it takes a shortcut" in shown.text
     assert "Questions to the driver" not in plain.text
-
-
-def test_a_longer_call_has_its_reason(tmp_path: Path) -> None:
-    """A function may take longer after a change because another function takes less time by the
-    same amount."""
-    wait, destroy = "mgpuStreamSynchronize", "mgpuStreamDestroy"
-    before, after = recorded.stock(), recorded.statistics()
-    before["abi"] |= {wait: {"calls": 9, "ns": 100}, destroy: {"calls": 9, "ns": 900_000}}
-    after["abi"] |= {wait: {"calls": 9, "ns": 900_000}, destroy: {"calls": 9, "ns": 100}}
-    moved = "the wait for the GPU has probably moved here"
-    reason = f"{wait}: 0.900 ms more here, and 0.900 ms less in {destroy}: {moved}."
-    assert reason in report(tmp_path, a=before, b=after).text
-    for unlike in (200_000, 4_000_000):
-        before["abi"][destroy]["ns"] = unlike
-        assert moved not in report(tmp_path, a=before, b=after).text
-    before["abi"][destroy]["ns"] = 900_000
-    after["abi"]["mgpuLaunchKernel"]["ns"] = 20_000_000  # nine tenths of a ms are noise
-    assert moved not in report(tmp_path, a=before, b=after).text
-    assert "Calls that take longer" not in report(tmp_path, a=before, b=before).text
 
 
 # ---- names ----
@@ -300,11 +273,11 @@ def test_a_missing_jinja2_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 BAD = [
     (b"", "is empty"),
-    (b'{"traceEvents": [{"ph": "X"', "is damaged or truncated"),
-    (b"\xff\xfe", "is not text"),
+    (b'{"traceEvents": [{"ph": "X"', "was not written by the library, or is truncated"),
+    (b"\xff\xfe", "was not written by the library, or is truncated"),
     (b"[1, 2]", "is JSON, but no statistics"),
     (b'{"abi": {}}', "is JSON, but no statistics"),
-    (b'{"traceEvents": []}', "is a trace: open it in ui.perfetto.dev"),
+    (b'{"traceEvents": []}', "is JSON, but no statistics"),
     (json.dumps(recorded.statistics(modules=[5])).encode(), "is JSON, but no statistics"),
     (json.dumps(recorded.statistics(kernels={"k": 1})).encode(), "is JSON, but no statistics"),
     (json.dumps(recorded.statistics(start={"ns": -1})).encode(), "is JSON, but no statistics"),

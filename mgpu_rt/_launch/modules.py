@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mgpu_rt._images import find, kernel_names, requirements
+from mgpu_rt._images import find, kernel_names
 from mgpu_rt._images.model import ImageDescription, KernelDescription
 from mgpu_rt._launch.arguments import Passed, parameters_of, three
 from mgpu_rt._launch.streams import handle_of
 from mgpu_rt._library import RuntimeLibrary, load
+from mgpu_rt._packages import need_readers
 
 _MOST_SHARED = (1 << 31) - 1
 
@@ -118,7 +119,7 @@ def _unload(library: RuntimeLibrary, handle: Any, _content: Any) -> None:
 def choose(image: Any, holding: str | None) -> tuple[str, ImageDescription]:
     """Returns the image in a file or in bytes, and the image's name for messages. Raises ValueError
     or OSError."""
-    requirements.check()
+    need_readers()
     is_path = isinstance(image, (str, os.PathLike))
     name = f"'{os.fspath(image)}'" if is_path else "the image"
     data = Path(image).read_bytes() if is_path else _bytes_of(image)

@@ -32,6 +32,7 @@ from mgpu_rt._cli.stats.tables import (
     waits,
     work,
 )
+from mgpu_rt._packages import need
 from mgpu_rt._text import printable, shortened
 
 MANY = 24  # rows of a table from which on those below 1 % are folded
@@ -83,12 +84,10 @@ def _render(**values: Any) -> str:
     """Fills in page.html. Text from files never becomes markup, and its unprintable characters
     become escapes. Raises CommandError if jinja2 is missing."""
     try:
-        import jinja2
-    except ImportError:
-        from mgpu_rt._packages import how_to_add
-
-        how = how_to_add("jinja2", "python3-jinja2")
-        raise CommandError(f"a page needs the package jinja2: {how}") from None
+        need("a page", jinja2="jinja2")
+    except ModuleNotFoundError as error:
+        raise CommandError(str(error)) from None
+    import jinja2
 
     def safe(value: Any) -> Any:
         is_text = isinstance(value, str) and not hasattr(value, "__html__")

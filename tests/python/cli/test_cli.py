@@ -449,7 +449,7 @@ def test_a_missing_package_is_debians_if_pip_would_refuse(
     monkeypatch.setattr(sys, "base_prefix", "/usr")
     monkeypatch.setattr(sys, "prefix", prefix)
     monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
-    how = _packages.how_to_add("click", "python3-click")
+    how = _packages.how_to_add("click")
     by_pip = f"{sys.executable} -m pip install click"
     assert how == (by_pip if pip else _packages.how_to_install("python3-click"))
 

@@ -226,4 +226,4 @@ def test_the_hook_that_needs_numpy_says_so(without_numpy: dict[str, str]) -> Non
     words = ("run", "--device", "softgpu", "--hook", "nan", "--", program())
     done = command(*words, **without_numpy)
     assert done.returncode == 1
-    assert "the hook nan needs NumPy: pip install numpy" in done.stderr
+    assert "the hook nan needs numpy, which" in done.stderr

@@ -15,7 +15,6 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -49,19 +48,15 @@ class LaunchHook(Runtime):
         #: For each handle of a function: the last known kernel, the pattern, and the kernel's
         #: counter, which is None if the pattern does not match.
         self._judged: dict[int, tuple[LoadedKernel | None, str, Iterator[int] | None]] = {}
-        #: The launched kernels that the pattern `kernel` does not match. The message in `end` names
-        #: these kernels.
-        self._passed: dict[tuple[str, ...], LoadedKernel] = {}
         self._chosen = False  # `on_launch` has seen a launch
-        self._counting = threading.Lock()
-        self._passes_captures = False  # said already
         #: The next class's method. A call of super() for each launch would take longer.
         self._launch = super().launch_kernel
 
     def launch_kernel(self, launch: Launch) -> None:
         given = launch._c
         if given.capture and Hip.of_process().captures(launch):
-            self._say_captures()
+            text = "the hook looks at no launch that a stream captures into a graph"
+            self._say_once("captures", text)
             return self._launch(launch)  # returns nothing, which adapters.py checks
         function = given.function
         judged, known = self._judged.get(function), self._kernels.get(function)
@@ -76,11 +71,6 @@ class LaunchHook(Runtime):
                 return self.on_launch(launch)
         return self._launch(launch)
 
-    def _say_captures(self) -> None:
-        if not self._passes_captures:
-            self._passes_captures = True
-            say("mgpu_rt: the hook looks at no launch that a stream captures into a graph")
-
     def on_launch(self, launch: Launch) -> None:
         """Called for each selected launch.
 
@@ -92,24 +82,16 @@ class LaunchHook(Runtime):
     def end(self) -> None:
         """Prints a message if `kernel` and `nth` have selected no launch."""
         if not self._chosen and (self.kernel != "*" or self.nth):
-            say(f"mgpu_rt: the hook has looked at no launch: {self._why_none()}")
+            names = ", ".join(sorted(kernel.label for kernel in self._kernels.values())) or "none"
+            wanted = f"kernel='{self.kernel}' and nth={self.nth}"
+            say(f"mgpu_rt: the hook has looked at no launch: {wanted}; the kernels are {names}")
         super().end()
-
-    def _why_none(self) -> str:
-        if self._counted:
-            return f"no matching kernel was launched {self.nth} times"
-        if not self._passed:
-            return "the program launched no kernel"
-        names = ", ".join(sorted(kernel.label for kernel in self._passed.values()))
-        return f"no kernel's name matches '{self.kernel}'; the program launched {names}"
 
     def _counter_of(self, kernel: LoadedKernel, known: LoadedKernel | None) -> Iterator[int] | None:
         """Returns the counter of a kernel; None if the pattern does not match the kernel's name."""
         names, counter = kernel.names, None
         if any(fnmatch.fnmatchcase(name, self.kernel) for name in names):
             counter = self._counted.setdefault(names, itertools.count(1))
-        else:
-            self._passed.setdefault(names, kernel)
         self._judged[kernel.handle] = (known, self.kernel, counter)
         return counter
 
@@ -152,7 +134,6 @@ class NanCheck(LaunchHook):
     """
 
     dtype: str = "f32"
-    _said: frozenset[str] = frozenset()
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -167,8 +148,9 @@ class NanCheck(LaunchHook):
     def on_launch(self, launch: Launch) -> None:
         if launch.kernel.image is not None and not launch.is_described:
             self._say_once(
+                launch.kernel.label,
                 f"the hook nan cannot look at {launch.kernel.label}: its image does not describe "
-                "its arguments"
+                "its arguments",
             )
         before = {b.address: self._nans(b, launch) for _, b in launch.buffers()}
         super().on_launch(launch)
@@ -179,12 +161,6 @@ class NanCheck(LaunchHook):
                     f"{launch} (launch {launch.number} of this kernel) wrote {len(fresh)} NaNs, "
                     f"first [{fresh[0]}] of argument {number}, {buffer}"
                 )
-
-    def _say_once(self, text: str) -> None:
-        with self._counting:
-            known, self._said = text in self._said, self._said | {text}
-        if not known:
-            say(f"mgpu_rt: {text}")
 
     def _nans(self, buffer: Buffer, launch: Launch) -> Any:
         numpy = numpy_for("the hook nan")
@@ -200,7 +176,6 @@ class Record(LaunchHook):
 
     output: str = "recording"
     nth: int = 1
-    _causes: frozenset[str] = frozenset()  # said already
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -242,10 +217,7 @@ class Record(LaunchHook):
         except (NotRecorded, ImportError, MemoryError) as error:
             text = f" is not recorded: {error or 'out of memory'}"
             why = launch.kernel.label + text
-        with self._counting:
-            known, self._causes = why in self._causes, self._causes | {why}
-        if not known:
-            say(f"mgpu_rt: launch {launch.number} of {launch.kernel.label}{text}")
+        self._say_once(why, f"launch {launch.number} of {launch.kernel.label}{text}")
         return False
 
 

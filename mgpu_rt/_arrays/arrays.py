@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from mgpu_rt._arrays import memory, queries, work
 from mgpu_rt._arrays.work import Uses, Work
 from mgpu_rt._launch.arrays import Array as Given
-from mgpu_rt._launch.arrays import array_of
-from mgpu_rt._launch.streams import handle_of
+from mgpu_rt._launch.arrays import array_of, c_strides, is_contiguous
+from mgpu_rt._launch.streams import handle_of, stream_for
 from mgpu_rt._library import load
 
 if TYPE_CHECKING:
@@ -52,11 +51,7 @@ class Array:
         self._owner, self._address, self._kind = owner, address, kind
         self.shape = shape
         self.itemsize = _TYPES[kind][2]
-        self.strides = (
-            strides
-            if strides is not None
-            else tuple(math.prod(shape[i + 1 :]) * self.itemsize for i in range(len(shape)))
-        )
+        self.strides = c_strides(shape, self.itemsize) if strides is None else strides
 
     @property
     def dtype(self) -> str:
@@ -100,7 +95,7 @@ class Array:
         }
 
     def _is_contiguous(self) -> bool:
-        return _is_contiguous(self.shape, self.strides, self.itemsize)
+        return is_contiguous(self.shape, self.strides, self.itemsize)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return _DLPACK_CPU, 0
@@ -248,7 +243,7 @@ class DeviceArray(Array):
                 f"{given.type or 'elements of an unknown type'}, shape {given.shape}"
             )
         if not (
-            self._is_contiguous() and _is_contiguous(given.shape, given.strides, given.itemsize)
+            self._is_contiguous() and is_contiguous(given.shape, given.strides, given.itemsize)
         ):
             raise ValueError("the elements of both arrays have to lie one after the other")
         uses = self._uses(writes=True)
@@ -256,32 +251,16 @@ class DeviceArray(Array):
         _copy(self._address, given.address, self.nbytes, uses)
 
 
-def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Returns True if the elements are contiguous in C order."""
-    expected = itemsize
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if size > 1 and stride != expected:
-            return False
-        expected *= size
-    return True
-
-
 def _copy(to: int, source: int, size: int, uses: Uses) -> None:
     """Copies `size` bytes after the earlier work on the allocations in `uses`. The copy runs on
     this thread's external stream, or on a stream of the library. Waits for the copy."""
     library = load()
-    library.take_error()
-    stream = library.ffi.cast("hipStream_t", library.chosen_stream or 0)
-    own = None if library.chosen_stream is not None else library.mgpuStreamCreate()
-    on = stream if own is None else own
-    if size:
-        void = functools.partial(library.ffi.cast, "void *")
-        uses.precede(int(library.ffi.cast("uintptr_t", on)))
-        library.mgpuMemcpy(void(to), void(source), size, on)
-        library.mgpuStreamSynchronize(on)
-        uses.complete()
-    if own is not None:
-        library.mgpuStreamDestroy(own)
+    with stream_for(library) as (stream, _):
+        if size:
+            uses.precede(int(library.ffi.cast("uintptr_t", stream)))
+            library.mgpuMemcpy(to, source, size, stream)
+            library.mgpuStreamSynchronize(stream)
+            uses.complete()
     library.check("the array was not copied")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -133,11 +132,6 @@ def _memref(text: str) -> MemRefType | Unranked | None:
 
 def _size(text: str) -> int | None:
     return None if text.strip() == "?" else int(text)
-
-
-def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the strides, in elements, of contiguous elements."""
-    return tuple(math.prod(shape[dimension + 1 :]) for dimension in range(len(shape)))
 
 
 # ---- brackets ----

@@ -84,11 +84,15 @@ def _foreign(value: Any, stream: int) -> Array | None:
     return None
 
 
-def _strides(given: Any, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Returns an array's strides in bytes. `given` is None for an array in C's order."""
-    if given is not None:
-        return tuple(given)
+def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
+    """Returns the strides of contiguous elements in C's order."""
     return tuple(math.prod(shape[i + 1 :]) * itemsize for i in range(len(shape)))
+
+
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """Returns True if the elements are contiguous in C's order."""
+    wanted = c_strides(shape, itemsize)
+    return all(a == b or size <= 1 for size, a, b in zip(shape, strides, wanted, strict=True))
 
 
 _KINDS = {"b": "bool", "i": "si", "u": "ui", "f": "f", "c": "complex<f"}
@@ -205,7 +209,7 @@ def _by_interface(value: Any, interface: dict[str, Any]) -> Array:
         True,
         itemsize,
         shape,
-        _strides(interface.get("strides"), shape, itemsize),
+        tuple(interface.get("strides") or c_strides(shape, itemsize)),
         readonly=bool(readonly),
         stream=0 if stream == _LEGACY else stream,
         type=_element(value, dtype),
@@ -272,7 +276,7 @@ def _by_dlpack(value: Any, stream: int) -> Array:
         not on_host,
         itemsize,
         shape,
-        _strides(steps and [step * itemsize for step in steps], shape, itemsize),
+        tuple(step * itemsize for step in steps) if steps else c_strides(shape, itemsize),
         keep=capsule,  # the capsule's end releases the tensor, as no other owner has taken it
         type=kind and _in_bits(kind, tensor.bits),
     )

@@ -12,7 +12,7 @@ from typing import Any
 from mgpu_rt._images import find, kernel_names
 from mgpu_rt._images.model import ImageDescription, KernelDescription
 from mgpu_rt._launch.arguments import Passed, parameters_of, three
-from mgpu_rt._launch.streams import handle_of
+from mgpu_rt._launch.streams import stream_for
 from mgpu_rt._library import RuntimeLibrary, load
 from mgpu_rt._packages import need_readers
 
@@ -204,18 +204,8 @@ class Kernel:
         if not 0 <= operator.index(shared) <= _MOST_SHARED:
             raise ValueError(f"kernel '{self.name}': shared={shared} is not a number of bytes")
         function = self.module._function(self.name)
-        given = library.chosen_stream if stream is None else handle_of(stream)
-        library.take_error()
-        if given is not None:
-            on = library.ffi.cast("hipStream_t", given)
-            self._launch(function, sizes, shared, on, arguments, wait=False)
-            return
-        on = library.mgpuStreamCreate()
-        library.check(f"kernel '{self.name}' has no stream")
-        try:
-            self._launch(function, sizes, shared, on, arguments, wait=True)
-        finally:
-            library.mgpuStreamDestroy(on)
+        with stream_for(library, stream) as (on, wait):
+            self._launch(function, sizes, shared, on, arguments, wait=wait)
 
     def _launch(
         self,
@@ -234,9 +224,9 @@ class Kernel:
             params, null = passed.params, library.ffi.NULL
             library.mgpuLaunchKernel(function, *sizes, shared, stream, params, null, len(params))
             library.check(f"kernel '{self.name}' was not launched")
-            passed.to_host()
+            passed.copies.to_host()
         finally:  # waits even if the launch failed: a copy may still read its array
-            passed.release()
+            passed.copies.release()
             passed.finish(wait=wait)
         library.check(f"kernel '{self.name}' failed")
 

@@ -7,11 +7,12 @@ import datetime
 import json
 import math
 import struct
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mgpu_rt import _fields
 from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images.kernel_names import full_name
@@ -335,35 +336,20 @@ def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
 
 # ---- values in files of unknown origin ----
 
-#: For each type of a field: whether a value of the JSON has the type.
-_GOOD: dict[str, Callable[[Any], bool]] = {
+_TYPES: _fields.Types = {
     "int": lambda value: type(value) is int and 0 <= value < 1 << 64,
     "float": lambda value: type(value) in (int, float) and 0 <= value < math.inf,
     "str": lambda value: isinstance(value, str),
-    "list[str]": lambda value: isinstance(value, list) and all(map(_GOOD["str"], value)),
+    "list[str]": lambda value: isinstance(value, list) and all(map(_TYPES["str"], value)),
 }
 
 
-def _checked(kind: str, value: Any) -> Any:
-    """Returns the value if it has the type. Raises ValueError."""
-    kind, _, optional = kind.partition(" | ")
-    if not (_GOOD[kind](value) or (optional and value is None)):
-        raise ValueError
-    return value
-
-
 def _count(value: Any) -> int:
-    return _checked("int", value)
+    return _fields.checked("count", value, "int", _TYPES)
 
 
-def _read(kind: type[Read], values: dict[str, Any], **keys: str) -> Read:
-    """Makes a dataclass of the values of its fields. `keys` maps names of fields to the names in
-    the JSON, where these differ. Raises KeyError, TypeError or ValueError."""
-    found = {
-        each.name: _checked(str(each.type), values[keys.get(each.name, each.name)])
-        for each in fields(kind)  # type: ignore[arg-type]
-    }
-    return kind(**found)
+def _read(kind: type[Read], values: Any, **keys: str) -> Read:
+    return _fields.read(kind, values, _TYPES, keys)
 
 
 def _named(kind: type[Read], values: dict[str, Any], **keys: str) -> dict[str, Read]:

@@ -380,9 +380,9 @@ stats = runtime.stats()
 assert stats["abi"]["mgpuStreamCreate"]["calls"] == 2, stats
 assert stats["cache"]["streams"] == {"hits": 1, "misses": 1, "evictions": 0}, stats
 mine = runtime.mgpuStreamCreate()
-runtime.use_stream(int(runtime.ffi.cast("intptr_t", mine)))
+runtime.choose_stream(int(runtime.ffi.cast("intptr_t", mine)))
 assert runtime.mgpuStreamCreate() == runtime.mgpuStreamCreate() == mine
-runtime.use_stream(0)
+runtime.choose_stream(None)
 runtime.mgpuStreamDestroy(mine)
 assert runtime.empty_cache() == 1
 assert "mgpuModuleLoad" in dir(runtime)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mgpu_rt._text import say
 from mgpu_rt.runtime._base import METHODS, Runtime
+from mgpu_rt.runtime._difference import FLOATS, numbers
 from mgpu_rt.runtime._hip import Hip, HipError
 from mgpu_rt.runtime._objects import Buffer, Launch, LoadedKernel, numpy_for
 
@@ -122,10 +123,6 @@ class Time(LaunchHook):
         super().end()
 
 
-#: NumPy's names for MLIR's types.
-_NUMPY = {"f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"}
-
-
 class NanCheck(LaunchHook):
     """Stops at the first kernel that writes a NaN to an element that contained no NaN before.
 
@@ -137,13 +134,9 @@ class NanCheck(LaunchHook):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        numpy = numpy_for("the hook nan")
-        try:
-            known = self.dtype in _NUMPY or numpy.dtype(self.dtype).kind in "fc"
-        except TypeError:
-            known = False
-        if not known:
-            raise ValueError(f"'{self.dtype}' has no NaN: name one of {', '.join(_NUMPY)}")
+        numpy_for("the hook nan")
+        if self.dtype not in FLOATS:
+            raise ValueError(f"'{self.dtype}' has no NaN: name one of {', '.join(FLOATS)}")
 
     def on_launch(self, launch: Launch) -> None:
         if launch.kernel.image is not None and not launch.is_described:
@@ -163,11 +156,8 @@ class NanCheck(LaunchHook):
                 )
 
     def _nans(self, buffer: Buffer, launch: Launch) -> Any:
-        numpy = numpy_for("the hook nan")
-        content = buffer.read(_NUMPY.get(self.dtype, self.dtype), launch.stream)
-        if self.dtype == "bf16":  # the upper half of an f32
-            content = (content.astype("u4") << 16).view("f4")
-        return numpy.isnan(content)
+        found = numbers(buffer.content(launch.stream), self.dtype)
+        return numpy_for("the hook nan").isnan(found)
 
 
 class Record(LaunchHook):

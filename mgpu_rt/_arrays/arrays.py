@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mgpu_rt._arrays import memory, queries, work
+from mgpu_rt._arrays import memory, work
 from mgpu_rt._arrays.work import Uses, Work
 from mgpu_rt._launch.arrays import Array as Given
 from mgpu_rt._launch.arrays import array_of, c_strides, is_contiguous
 from mgpu_rt._launch.streams import handle_of, stream_for
 from mgpu_rt._library import load
+from mgpu_rt.runtime._hip import Hip
 
 if TYPE_CHECKING:
     import numpy
@@ -211,7 +212,7 @@ class DeviceArray(Array):
         return {**description, "stream": stream}
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (_DLPACK_CUDA if queries.is_nvidia() else _DLPACK_ROCM), self._device
+        return (_DLPACK_CUDA if Hip.of_process().is_nvidia else _DLPACK_ROCM), self._device
 
     def _wait_on(self, stream: Any) -> None:
         self._share()

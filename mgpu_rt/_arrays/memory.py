@@ -6,9 +6,9 @@ from __future__ import annotations
 import ctypes
 import weakref
 
-from mgpu_rt._arrays import queries
 from mgpu_rt._arrays.work import Work
 from mgpu_rt._library import load
+from mgpu_rt.runtime._hip import Hip
 
 _free = ctypes.CDLL(None).free
 _free.argtypes = (ctypes.c_void_p,)
@@ -38,6 +38,5 @@ def allocate(size: int) -> Memory:
     library.take_error()
     pointer = library.mgpuMemAlloc(size, library.ffi.NULL, False)
     library.check(f"there are no {size:,} bytes of device memory")
-    return Memory(
-        int(library.ffi.cast("uintptr_t", pointer)), on_device=True, device=queries.device()
-    )
+    address = int(library.ffi.cast("uintptr_t", pointer))
+    return Memory(address, on_device=True, device=Hip.of_process().device())

@@ -14,8 +14,8 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mgpu_rt._arrays import queries
 from mgpu_rt._library import RuntimeLibrary, load
+from mgpu_rt.runtime._hip import Hip
 
 
 class _Mark:
@@ -103,7 +103,8 @@ class Uses:
 
     def _is_captured(self, stream: int) -> bool:
         if self._captures is None:
-            self._captures = queries.captures(stream)
+            hip = Hip.in_use()
+            self._captures = hip is not None and hip.is_captured(stream)
         return self._captures
 
     def _marks(self) -> set[_Mark]:
@@ -179,7 +180,7 @@ _shared: weakref.WeakValueDictionary[int, Work] = weakref.WeakValueDictionary()
 def share(work: Work, address: int) -> None:
     """Remembers that another package can use an allocation of this package."""
     work.is_shared = True
-    begin = queries.allocation_of(address)
+    begin = _allocation_of(address)
     if begin is not None:
         _shared[begin] = work
 
@@ -189,5 +190,12 @@ def of_shared(address: int) -> Work | None:
     this package has not shared the memory."""
     if not _shared:
         return None
-    begin = queries.allocation_of(address)
+    begin = _allocation_of(address)
     return None if begin is None else _shared.get(begin)
+
+
+def _allocation_of(address: int) -> int | None:
+    """Returns the address at which HIP's allocation around an address begins, if it is known."""
+    hip = Hip.in_use()
+    found = hip.address_range(address) if hip else None
+    return found and found[0]

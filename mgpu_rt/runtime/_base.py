@@ -38,7 +38,7 @@ class Runtime:
     """The class that runtimes and hooks derive from. One object serves all threads of a program at
     once.
 
-    Settings are class attributes: `NanCheck(dtype="f8")`, or `?dtype=f8` in MGPU_RT_RUNTIME, sets
+    Settings are class attributes: `NanCheck(dtype="f64")`, or `?dtype=f64` in MGPU_RT_RUNTIME, sets
     the attribute `dtype`.
 
     A HipError in a method makes the call fail: the library prints stock's line on stderr, and the

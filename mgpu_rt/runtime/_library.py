@@ -42,8 +42,13 @@ def disconnect() -> None:
 
 
 def hip_path() -> str:
-    """Returns the file of the open HIP library; "" if none is open."""
+    """Returns the file of the HIP library that is open; "" before the library's first call, or
+    without HIP."""
     connect()
-    if not ffi.string(lib.hip_path()):
-        lib.mgpuMemFree(0, 0)  # the first call opens HIP
     return os.fsdecode(ffi.string(lib.hip_path()))
+
+
+def open_hip() -> None:
+    """Makes a call, since the library opens HIP at its first call."""
+    connect()
+    lib.mgpuMemFree(0, 0)

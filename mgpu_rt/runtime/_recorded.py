@@ -99,6 +99,8 @@ def read(folder: Path) -> RecordedLaunch:
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise Damaged(f"its format is not {FORMAT}, which this mgpu_rt reads")
         blocks = tuple(_fields.read(Block, block, _TYPES) for block in found["blocks"])
+        if any((block.asked or 0) > block.size for block in blocks):
+            raise Damaged("a block has fewer bytes than the program asked for")
         given = tuple(_argument(each, blocks) for each in found["arguments"])
         made = {"blocks": blocks, "arguments": given, "folders": (folder,)}
         launch = _fields.read(RecordedLaunch, found, _TYPES, **made)

@@ -21,7 +21,6 @@ from mgpu_rt._cli.stats.tables import (
     GRAPHS,
     NONE,
     PURPOSE,
-    WAITS,
     cells,
     comparable,
     factor,
@@ -29,7 +28,6 @@ from mgpu_rt._cli.stats.tables import (
     questions,
     ratio,
     summed,
-    waits,
     work,
 )
 from mgpu_rt._packages import need
@@ -65,7 +63,6 @@ def document(sides: Sequence[Side], notes: Sequence[str] = (), repeat: int = 1) 
         outcome=_outcome(sides),
         quiet=[*_quiet(sides, repeat), *notes],
         bars=_bars(sides),
-        waits=_waits(runs),
         advice=advice(last),
         calls=[*(_by_name(sides, caption, layer) for caption, layer in layers.items())],
         caches=[*_caches(last, ", after" if len(sides) > 1 else "")],
@@ -73,7 +70,7 @@ def document(sides: Sequence[Side], notes: Sequence[str] = (), repeat: int = 1) 
             _by_name(sides, "Launches by kernel", lambda run: run.kernels, "kernel"),
             _copies(sides),
         ],
-        sources=[*map(_source, sides)],
+        sources=[f"{side.name}: {shortened(side.source)}" for side in sides],
         version=__version__,
         purpose=PURPOSE,
         none=NONE,
@@ -132,17 +129,6 @@ def _quiet(sides: Sequence[Side], repeat: int) -> Iterator[str]:
             yield f"{side.name}: {uncounted}."
 
 
-def _source(side: Side) -> str:
-    said = [f"{side.name}: {side.source}"]
-    for process in side.processes[:8]:
-        rank = f", rank {process.rank}" if process.rank is not None else ""
-        ending = "" if process.by_exit else f", {process.ending}"
-        said.append(f"process {process.pid}{rank}{ending}")
-    if len(side.processes) > 8:
-        said.append(f"{len(side.processes)} processes in all")
-    return "; ".join(map(shortened, said))
-
-
 # ---- bars ----
 
 #: Groups of the program's calls, by prefixes of their names; the first matching group counts.
@@ -182,16 +168,6 @@ def _groups(run: Statistics) -> dict[str, int]:
             counter.ns
         )
     return sums
-
-
-def _waits(runs: Sequence[Statistics]) -> str:
-    waited = [waits(run.driver) for run in runs]
-    times = " → ".join(duration(counter.ns or None) for counter in waited)
-    told = (
-        f"HIP waited for the GPU {times} of these times, in calls of several groups "
-        f"({', '.join(WAITS)}). HIP's other functions may wait too."
-    )
-    return told if any(counter.calls for counter in waited) else ""
 
 
 # ---- tables ----

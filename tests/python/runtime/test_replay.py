@@ -60,7 +60,7 @@ def test_a_replay_takes_another_image(recorded: Path, tmp_path: Path) -> None:
     assert replay(recorded, "--image", program()).returncode == 0  # the program holds the image
     image.write_bytes(b"nothing")
     done = replay(recorded, "--image", image)
-    assert_sentence(done.returncode, done.stderr, "is text: name the file that was compiled")
+    assert_sentence(done.returncode, done.stderr, "holds no device code")
 
 
 #: Names of folders that a program or a terminal would interpret as other text.

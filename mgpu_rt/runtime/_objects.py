@@ -238,8 +238,7 @@ class Launch:
 
     @property
     def stream(self) -> int:
-        stream: int = self._c.stream
-        return stream
+        return self._c.stream
 
     @stream.setter
     def stream(self, stream: int) -> None:
@@ -272,8 +271,7 @@ class Launch:
 
     @property
     def function(self) -> int:
-        function: int = self._c.function
-        return function
+        return self._c.function
 
     @function.setter
     def function(self, function: int) -> None:
@@ -284,8 +282,7 @@ class Launch:
 
     @property
     def shared(self) -> int:
-        shared: int = self._c.shared
-        return shared
+        return self._c.shared
 
     @shared.setter
     def shared(self, size: int) -> None:

@@ -37,8 +37,6 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     if candidate is None:
         is_path = "/" in program or program.endswith(".mlir")
         where = "there is no such file" if is_path else "it is not in PATH"
-        if "/" not in program and os.path.isfile(program):
-            where += f"; the one in this folder is ./{program}"
         raise CommandError(f"'{program}' was not found: {where}", 127)
     raise CommandError(f"'{candidate}' is not executable: chmod +x '{candidate}'", 126)
 

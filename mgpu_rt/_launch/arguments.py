@@ -79,22 +79,15 @@ def _bytes_of(value: Any) -> bytes:
     return value.tobytes() if hasattr(value, "tobytes") else bytes(value)
 
 
-def _integer(value: int, size: int) -> bytes:
-    if size not in _INTEGERS:
-        raise TypeError(
-            f"{value} is an int; the kernel takes {size} bytes: pass bytes, or a ctypes.Structure"
-        )
+def _number(value: float, size: int) -> bytes:
+    is_float = isinstance(value, float)
+    if size not in (_FLOATS if is_float else _INTEGERS):
+        kind = "a float" if is_float else "an int"
+        raise TypeError(f"{value} is {kind}; the kernel takes {size} bytes: pass bytes")
     try:
-        return value.to_bytes(size, "little", signed=value < 0)
-    except OverflowError:
-        raise ValueError(f"{value} does not fit in the parameter's {size} bytes") from None
-
-
-def _float(value: float, size: int) -> bytes:
-    if size not in _FLOATS:
-        raise TypeError(f"{value} is a float; the kernel takes {size} bytes")
-    try:
-        return struct.pack(_FLOATS[size], value)
+        if is_float:
+            return struct.pack(_FLOATS[size], value)
+        return int(value).to_bytes(size, "little", signed=value < 0)
     except OverflowError:
         raise ValueError(f"{value} does not fit in the parameter's {size} bytes") from None
 
@@ -117,11 +110,9 @@ def _encode(value: Any, parameter: Argument) -> bytes:
             f"the image does not give the parameter's size: pass {value} as numpy.int32, "
             f"numpy.float32 ..."
         )
-    if isinstance(value, int):
-        return _integer(int(value), size)
-    if parameter.kind not in (_BY_VALUE, None):
+    if isinstance(value, float) and parameter.kind not in (_BY_VALUE, None):
         raise TypeError(f"{value} is a float; the kernel takes a pointer")
-    return _float(value, size)
+    return _number(value, size)
 
 
 def _address(address: int, parameter: Argument) -> bytes:

@@ -219,14 +219,11 @@ class Trace(LaunchHook):
         say(str(launch))
         super().on_launch(launch)
 
-    def _shows(self) -> bool:
-        return self.kernel == "*" and not self.nth
-
 
 def _traced(method: str) -> Any:
     def call(self: Trace, *arguments: Any) -> Any:
         result = getattr(super(Trace, self), method)(*arguments)
-        if self._shows():
+        if self.kernel == "*" and not self.nth:
             given = ", ".join(map(_shown, arguments))
             say(f"{method}({given})" + (f" = {_shown(result)}" if result is not None else ""))
         return result

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mgpu_rt._images import find, kernel_names
-from mgpu_rt._images.model import ImageDescription, KernelDescription
+from mgpu_rt._images.model import ImageDescription
 from mgpu_rt._launch.arguments import Passed, parameters_of, three
 from mgpu_rt._launch.streams import stream_for
 from mgpu_rt._library import RuntimeLibrary, load
@@ -45,7 +45,7 @@ class Module:
     def __init__(self, image: Any, *, holding: str | None = None) -> None:
         self._library = load()
         self.name, chosen = choose(image, holding)
-        self.kernels = _kernels(chosen)
+        self.kernels = chosen.kernels_by_name
         self._full = {kernel_names.full_name(chosen.module, name): name for name in self.kernels}
         self._functions: dict[str, Any] = {}
         # With MGPU_RT_CACHE=off, HIP may read the image until the module is unloaded.
@@ -127,7 +127,7 @@ def choose(image: Any, holding: str | None) -> tuple[str, ImageDescription]:
         images = find.contents(data, name).images
     except find.NothingFound as nothing:
         raise ValueError(str(nothing)) from None
-    wanted = [i for i in images if holding is None or holding in (*_kernels(i), *_full(i))]
+    wanted = [i for i in images if holding is None or holding in (*i.kernels_by_name, *_full(i))]
     if not wanted:
         raise ValueError(f"{name} has no kernel '{holding}'; it has {_all(images)}")
     if len(wanted) > 1:
@@ -147,15 +147,8 @@ def _bytes_of(image: Any) -> bytes:
         ) from None
 
 
-def _kernels(image: ImageDescription) -> dict[str, KernelDescription]:
-    """By name. Lists each kernel once: a bundle's entries contain equal kernels for several
-    GPUs."""
-    found = {kernel.name: kernel for entry in image.entries for kernel in entry.kernels}
-    return found | {kernel.name: kernel for kernel in image.kernels}
-
-
 def _full(image: ImageDescription) -> list[str]:
-    return [kernel_names.full_name(image.module, name) for name in _kernels(image)]
+    return [kernel_names.full_name(image.module, name) for name in image.kernels_by_name]
 
 
 def _all(images: list[ImageDescription]) -> str:

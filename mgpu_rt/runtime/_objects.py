@@ -69,12 +69,7 @@ class Image:
 
     @functools.cached_property
     def kernels(self) -> dict[str, KernelDescription]:
-        """Returns the kernels by name. Each name occurs once, even if a bundle contains a kernel of
-        this name for several GPUs."""
-        if not self.description:
-            return {}
-        listed = [*self.description.entries, self.description]
-        return {kernel.name: kernel for part in listed for kernel in part.kernels}
+        return self.description.kernels_by_name if self.description else {}
 
     @functools.cached_property
     def label(self) -> tuple[str, str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mgpu_rt._arrays import memory, work
 from mgpu_rt._arrays.work import Uses, Work
+from mgpu_rt._launch.arrays import ELEMENTS, array_of, c_strides, is_contiguous
 from mgpu_rt._launch.arrays import Array as Given
-from mgpu_rt._launch.arrays import array_of, c_strides, is_contiguous
 from mgpu_rt._launch.streams import handle_of, stream_for
 from mgpu_rt._library import load
 from mgpu_rt.runtime._hip import Hip
@@ -17,18 +17,7 @@ from mgpu_rt.runtime._hip import Hip
 if TYPE_CHECKING:
     import numpy
 
-#: Maps each MLIR type name to NumPy's name, the letter in array interfaces, the size in bytes, and
-#: DLPack's code.
-_TYPES = {
-    "bool": ("bool", "b", 1, 6),
-    **{f"si{8 * size}": (f"int{8 * size}", "i", size, 0) for size in (1, 2, 4, 8)},
-    **{f"ui{8 * size}": (f"uint{8 * size}", "u", size, 1) for size in (1, 2, 4, 8)},
-    **{f"f{8 * size}": (f"float{8 * size}", "f", size, 2) for size in (2, 4, 8)},
-    "bf16": ("bfloat16", "", 2, 4),
-    "complex<f32>": ("complex64", "c", 8, 5),
-    "complex<f64>": ("complex128", "c", 16, 5),
-}
-_BY_NAME = {name: kind for kind, (name, *_) in _TYPES.items()}
+_BY_NAME = {element.numpy: kind for kind, element in ELEMENTS.items()}
 
 _DLPACK_CPU, _DLPACK_CUDA, _DLPACK_ROCM = 1, 2, 10
 _MOST = 1 << 63  # bytes: sizes and strides are signed
@@ -51,13 +40,13 @@ class Array:
         """`strides` are in bytes; None means that the elements are contiguous."""
         self._owner, self._address, self._kind = owner, address, kind
         self.shape = shape
-        self.itemsize = _TYPES[kind][2]
+        self.itemsize = ELEMENTS[kind].size
         self.strides = c_strides(shape, self.itemsize) if strides is None else strides
 
     @property
     def dtype(self) -> str:
         """Returns the name of the element type, such as "float32"."""
-        return _TYPES[self._kind][0]
+        return ELEMENTS[self._kind].numpy
 
     @property
     def ndim(self) -> int:
@@ -84,7 +73,7 @@ class Array:
     def _interface(self) -> dict[str, Any]:
         """Returns the entries that NumPy's and CuPy's array interfaces share. Raises AttributeError
         for a type that these interfaces cannot name."""
-        letter = _TYPES[self._kind][1]
+        letter = ELEMENTS[self._kind].letter
         if not letter:
             raise AttributeError(f"the array interface cannot describe {self.dtype}: use DLPack")
         return {
@@ -120,7 +109,7 @@ class Array:
             )
         self._wait_on(stream)
         steps = tuple(stride // self.itemsize for stride in self.strides)
-        code, bits = _TYPES[self._kind][3], 8 * self.itemsize
+        code, bits = ELEMENTS[self._kind].dlpack, 8 * self.itemsize
         versioned = max_version is not None and max_version[0] >= 1
         return _dlpack.capsule(
             self._owner, self._address, *where, code, bits, self.shape, steps, versioned
@@ -271,7 +260,7 @@ def _given(array: Any) -> Given:
     found = array_of(array, library.chosen_stream or 0)
     if found is None:
         raise TypeError(f"a {type(array).__name__} is not an array")
-    if found.type not in _TYPES:
+    if found.type not in ELEMENTS:
         kind = f"the type '{found.type}'" if found.type else "an unknown type"
         raise TypeError(f"a device array cannot have elements of {kind}")
     if found.stream is not None:
@@ -284,7 +273,7 @@ def _numpy_type(kind: str) -> Any:
     import numpy
 
     if kind != "bf16":
-        return numpy.dtype(_TYPES[kind][0])
+        return numpy.dtype(ELEMENTS[kind].numpy)
     import ml_dtypes
 
     return numpy.dtype(ml_dtypes.bfloat16)
@@ -298,12 +287,12 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
         raise ValueError(f"the shape {sizes} has a negative size")
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     kind = _BY_NAME.get(name.removeprefix("torch."), name)
-    if kind not in _TYPES:
+    if kind not in ELEMENTS:
         raise TypeError(
             f"'{name}' is not a type of a device array: write one of {', '.join(_BY_NAME)}, or "
             "pass a type of NumPy's, such as numpy.dtype('f4')"
         )
-    size = math.prod(sizes) * _TYPES[kind][2]
+    size = math.prod(sizes) * ELEMENTS[kind].size
     if size >= _MOST:
         raise ValueError(f"the shape {sizes} has {size:,} bytes: no device has so much memory")
     owner = memory.allocate(size)
@@ -312,6 +301,6 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
 
 def to_device(array: Any) -> DeviceArray:
     given = _given(array)
-    made = empty(given.shape, _TYPES[given.type][0])
+    made = empty(given.shape, ELEMENTS[given.type].numpy)
     made.copy_from(array)
     return made

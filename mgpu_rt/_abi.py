@@ -68,8 +68,6 @@ int mgpu_rt_epoch_lasts(unsigned long long epoch);
 
 @dataclass(frozen=True)
 class Function:
-    """One function of the ABI."""
-
     name: str
     result: str
     params: str
@@ -78,7 +76,6 @@ class Function:
 
     @property
     def prototype(self) -> str:
-        """Returns the function's C declaration, without the semicolon."""
         space = "" if self.result.endswith("*") else " "
         return f"{self.result}{space}{self.name}({self.params})"
 
@@ -102,11 +99,9 @@ def parse(text: str) -> list[Function]:
 
 
 def functions() -> list[Function]:
-    """Returns the functions in the order of this checkout's or package's abi.def."""
     return parse(_layout.table("abi.def").read_text(encoding="utf-8"))
 
 
 def cdef() -> str:
-    """Returns declarations of all the library's exports, for cffi's FFI.cdef."""
     lines = [f"{function.prototype};" for function in functions()]
     return TYPES + "\n".join(lines) + EXTENSIONS + PRIVATE

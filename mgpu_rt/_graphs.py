@@ -11,7 +11,7 @@ from typing import Any
 
 from mgpu_rt._arrays.work import Uses, graph_uses
 from mgpu_rt._errors import HipError
-from mgpu_rt._launch.streams import handle_of
+from mgpu_rt._launch.streams import stream_for
 from mgpu_rt._library import RuntimeLibrary, load
 
 _REFUSED = "hipErrorNotSupported"
@@ -62,28 +62,19 @@ class Graph:
         built again. Raises ValueError if the graph is closed.
         """
         library = self._library
-        given = library.chosen_stream if stream is None else handle_of(stream)
-        library.take_error()
         uses = self._uses.copy()  # several threads may replay the graph
-        if given is not None:
-            self._submit(given, uses)
-            uses.submitted(given)
-        else:
-            own = library.mgpuStreamCreate()
-            try:
-                self._submit(int(library.ffi.cast("uintptr_t", own)), uses)
-                library.mgpuStreamSynchronize(own)
+        with stream_for(library, stream) as (on, wait):
+            handle = int(library.ffi.cast("uintptr_t", on))
+            with self._using():
+                graph = self._alive()
+                uses.precede(handle)
+                library.mgpu_rt_graph_launch(graph, on)
+            if wait:
+                library.mgpuStreamSynchronize(on)
                 uses.complete()
-            finally:
-                library.mgpuStreamDestroy(own)
+            else:
+                uses.submitted(handle)
         library.check("the graph was not replayed")
-
-    def _submit(self, stream: int, uses: Uses) -> None:
-        with self._using():
-            handle = self._alive()
-            uses.precede(stream)
-            on = self._library.ffi.cast("hipStream_t", stream)
-            self._library.mgpu_rt_graph_launch(handle, on)
 
     def close(self) -> None:
         """Destroys the graph once its work is done; afterwards the graph's memory may be reused."""
@@ -113,7 +104,6 @@ def _destroy(library: RuntimeLibrary, handle: Any, process: int) -> None:
 
 @contextmanager
 def graph() -> Iterator[Graph]:
-    """Implements mgpu_rt.graph; mgpu_rt/__init__.py documents the function."""
     library = load()
     with library.giving_back_later(), graph_uses() as uses:
         yield from _build(library, uses)

@@ -34,8 +34,6 @@ SEAMS = {"libhsakmt.so.1": b"libhsakmt.so.1", "libdtif.so": b"hsaKmtQueueRingDoo
 
 @dataclass(frozen=True)
 class Hip:
-    """A HIP library, and the place where it was found."""
-
     origin: str
     path: str
 

@@ -176,14 +176,6 @@ class RuntimeLibrary:
             atexit.register(self.native.mgpu_rt_on_out_of_memory, self.ffi.NULL)
         self.native.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
 
-    def use_stream(self, stream: int) -> None:
-        """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t; 0 ends the use of
-        the stream.
-
-        The caller owns the stream, and must not destroy the stream before its use ends.
-        """
-        self.choose_stream(stream or None)
-
     @property
     def chosen_stream(self) -> int | None:
         """Returns the stream that this thread chose through this object; None if the library's own
@@ -191,9 +183,9 @@ class RuntimeLibrary:
         return getattr(self._thread, "stream", None)
 
     def choose_stream(self, stream: int | None) -> None:
-        """Sets the external stream, as `use_stream` does; None ends the use of the external stream.
-        If `stream` is 0, Python's launches use the null stream, but mgpuStreamCreate returns the
-        library's own streams."""
+        """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t, until None ends its
+        use. The caller owns the stream, and must not destroy it before. If `stream` is 0, Python's
+        launches use the null stream, but mgpuStreamCreate returns the library's own streams."""
         if self.native.mgpu_rt_use_stream(self.ffi.cast("hipStream_t", stream or 0)) != 0:
             raise MemoryError("mgpu_rt_use_stream")
         self._thread.stream = stream

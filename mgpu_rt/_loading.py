@@ -28,13 +28,10 @@ def load_class(name: str, paths: Iterable[str] = ()) -> Any:
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
         raise NotFound("it is not of the form package.module:Class, such as mine:Trace of mine.py")
-    if "/" in module or module.endswith(".py"):
-        right = os.path.basename(module).removesuffix(".py")
-        raise NotFound(f"name the module and not its file: {right}:{attribute}")
     found = _imported(module, list(dict.fromkeys(map(os.path.abspath, filter(None, paths)))))
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise NotFound(f"'{module}' has no class '{attribute}'{_classes(found, module)}")
+            raise NotFound(f"'{module}' has no class '{attribute}'")
         found = getattr(found, part)
     return found
 
@@ -67,13 +64,6 @@ def _import_from(paths: list[str], name: str) -> None:
     except BaseException:
         sys.modules.pop(name, None)
         raise
-
-
-def _classes(found: Any, module: str) -> str:
-    """Returns a part of a message, with the names of the classes that a module defines."""
-    kinds = [kind for kind in vars(found).values() if isinstance(kind, type)]
-    names = [kind.__name__ for kind in kinds if kind.__module__ == module]
-    return f"; it has {', '.join(names)}" if names else ""
 
 
 def location(traceback: TracebackType | None) -> str:

@@ -10,7 +10,6 @@ _COLUMNS = ("allocated", "peak_allocated", "reserved", "peak_reserved", "blocks"
 
 
 def memory_summary(stats: dict[str, Any]) -> str:
-    """Returns a table of a process's device memory, from its statistics (RuntimeLibrary.stats)."""
     rows = [["device", *(column.replace("_", " ") for column in _COLUMNS)]]
     is_counted = stats["abi"] is not None
     for device, values in stats["memory"].items():

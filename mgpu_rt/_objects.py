@@ -40,12 +40,9 @@ class Device:
     @classmethod
     def current(cls) -> Device:
         """Returns the calling thread's device."""
-        from mgpu_rt._arrays import queries
+        from mgpu_rt.runtime._hip import Hip
 
-        if queries.hip() is None:  # before the first call, which opens HIP
-            runtime = load()
-            runtime.mgpuStreamDestroy(runtime.mgpuStreamCreate())
-        return cls(queries.device())
+        return cls(Hip.of_process().device())
 
     def use(self) -> None:
         """Makes this device the calling thread's current device, until the thread chooses another
@@ -118,7 +115,6 @@ class _Handle:
 
 
 def _new(name: str) -> tuple[RuntimeLibrary, Any]:
-    """Requests a handle from the library."""
     runtime = load()
     runtime.take_error()
     return runtime, getattr(runtime, name)()

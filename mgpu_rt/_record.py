@@ -40,7 +40,6 @@ class _Table(NamedTuple):
 
 
 def is_recording(content: bytes) -> bool:
-    """Returns True if the bytes begin as a recording does."""
     return content[: len(MAGIC)] == MAGIC
 
 
@@ -143,7 +142,6 @@ class Recording:
         ]
 
     def error(self, number: int) -> str:
-        """Returns HIP's name of an error."""
         for line in self.names.get("error", []):
             known, _, name = line.partition(" ")
             if known == str(number):
@@ -154,7 +152,6 @@ class Recording:
 
     @property
     def is_trace(self) -> bool:
-        """True if the recording contains a trace."""
         return self.count("next") > 0
 
     def events(self, columns: tuple[str, ...]) -> tuple[Iterator[tuple[Any, ...]], int]:

@@ -65,7 +65,6 @@ def _release(version: int) -> str | None:
 
 
 def statistics(recording: Recording) -> dict[str, Any]:
-    """Returns the statistics. Raises Damaged."""
     (process,) = recording.rows("process") or [{}]
     start = recording.rows("start")[0]
     named = labels(recording)

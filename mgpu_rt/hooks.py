@@ -15,13 +15,13 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mgpu_rt._text import say
 from mgpu_rt.runtime._base import METHODS, Runtime
+from mgpu_rt.runtime._difference import FLOATS, numbers
 from mgpu_rt.runtime._hip import Hip, HipError
 from mgpu_rt.runtime._objects import Buffer, Launch, LoadedKernel, numpy_for
 
@@ -49,19 +49,15 @@ class LaunchHook(Runtime):
         #: For each handle of a function: the last known kernel, the pattern, and the kernel's
         #: counter, which is None if the pattern does not match.
         self._judged: dict[int, tuple[LoadedKernel | None, str, Iterator[int] | None]] = {}
-        #: The launched kernels that the pattern `kernel` does not match. The message in `end` names
-        #: these kernels.
-        self._passed: dict[tuple[str, ...], LoadedKernel] = {}
         self._chosen = False  # `on_launch` has seen a launch
-        self._counting = threading.Lock()
-        self._passes_captures = False  # said already
         #: The next class's method. A call of super() for each launch would take longer.
         self._launch = super().launch_kernel
 
     def launch_kernel(self, launch: Launch) -> None:
         given = launch._c
         if given.capture and Hip.of_process().captures(launch):
-            self._say_captures()
+            text = "the hook looks at no launch that a stream captures into a graph"
+            self._say_once("captures", text)
             return self._launch(launch)  # returns nothing, which adapters.py checks
         function = given.function
         judged, known = self._judged.get(function), self._kernels.get(function)
@@ -76,11 +72,6 @@ class LaunchHook(Runtime):
                 return self.on_launch(launch)
         return self._launch(launch)
 
-    def _say_captures(self) -> None:
-        if not self._passes_captures:
-            self._passes_captures = True
-            say("mgpu_rt: the hook looks at no launch that a stream captures into a graph")
-
     def on_launch(self, launch: Launch) -> None:
         """Called for each selected launch.
 
@@ -92,24 +83,16 @@ class LaunchHook(Runtime):
     def end(self) -> None:
         """Prints a message if `kernel` and `nth` have selected no launch."""
         if not self._chosen and (self.kernel != "*" or self.nth):
-            say(f"mgpu_rt: the hook has looked at no launch: {self._why_none()}")
+            names = ", ".join(sorted(kernel.label for kernel in self._kernels.values())) or "none"
+            wanted = f"kernel='{self.kernel}' and nth={self.nth}"
+            say(f"mgpu_rt: the hook has looked at no launch: {wanted}; the kernels are {names}")
         super().end()
-
-    def _why_none(self) -> str:
-        if self._counted:
-            return f"no matching kernel was launched {self.nth} times"
-        if not self._passed:
-            return "the program launched no kernel"
-        names = ", ".join(sorted(kernel.label for kernel in self._passed.values()))
-        return f"no kernel's name matches '{self.kernel}'; the program launched {names}"
 
     def _counter_of(self, kernel: LoadedKernel, known: LoadedKernel | None) -> Iterator[int] | None:
         """Returns the counter of a kernel; None if the pattern does not match the kernel's name."""
         names, counter = kernel.names, None
         if any(fnmatch.fnmatchcase(name, self.kernel) for name in names):
             counter = self._counted.setdefault(names, itertools.count(1))
-        else:
-            self._passed.setdefault(names, kernel)
         self._judged[kernel.handle] = (known, self.kernel, counter)
         return counter
 
@@ -140,10 +123,6 @@ class Time(LaunchHook):
         super().end()
 
 
-#: NumPy's names for MLIR's types.
-_NUMPY = {"f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"}
-
-
 class NanCheck(LaunchHook):
     """Stops at the first kernel that writes a NaN to an element that contained no NaN before.
 
@@ -152,23 +131,19 @@ class NanCheck(LaunchHook):
     """
 
     dtype: str = "f32"
-    _said: frozenset[str] = frozenset()
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        numpy = numpy_for("the hook nan")
-        try:
-            known = self.dtype in _NUMPY or numpy.dtype(self.dtype).kind in "fc"
-        except TypeError:
-            known = False
-        if not known:
-            raise ValueError(f"'{self.dtype}' has no NaN: name one of {', '.join(_NUMPY)}")
+        numpy_for("the hook nan")
+        if self.dtype not in FLOATS:
+            raise ValueError(f"'{self.dtype}' has no NaN: name one of {', '.join(FLOATS)}")
 
     def on_launch(self, launch: Launch) -> None:
         if launch.kernel.image is not None and not launch.is_described:
             self._say_once(
+                launch.kernel.label,
                 f"the hook nan cannot look at {launch.kernel.label}: its image does not describe "
-                "its arguments"
+                "its arguments",
             )
         before = {b.address: self._nans(b, launch) for _, b in launch.buffers()}
         super().on_launch(launch)
@@ -180,18 +155,9 @@ class NanCheck(LaunchHook):
                     f"first [{fresh[0]}] of argument {number}, {buffer}"
                 )
 
-    def _say_once(self, text: str) -> None:
-        with self._counting:
-            known, self._said = text in self._said, self._said | {text}
-        if not known:
-            say(f"mgpu_rt: {text}")
-
     def _nans(self, buffer: Buffer, launch: Launch) -> Any:
-        numpy = numpy_for("the hook nan")
-        content = buffer.read(_NUMPY.get(self.dtype, self.dtype), launch.stream)
-        if self.dtype == "bf16":  # the upper half of an f32
-            content = (content.astype("u4") << 16).view("f4")
-        return numpy.isnan(content)
+        found = numbers(buffer.content(launch.stream), self.dtype)
+        return numpy_for("the hook nan").isnan(found)
 
 
 class Record(LaunchHook):
@@ -200,7 +166,6 @@ class Record(LaunchHook):
 
     output: str = "recording"
     nth: int = 1
-    _causes: frozenset[str] = frozenset()  # said already
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -242,10 +207,7 @@ class Record(LaunchHook):
         except (NotRecorded, ImportError, MemoryError) as error:
             text = f" is not recorded: {error or 'out of memory'}"
             why = launch.kernel.label + text
-        with self._counting:
-            known, self._causes = why in self._causes, self._causes | {why}
-        if not known:
-            say(f"mgpu_rt: launch {launch.number} of {launch.kernel.label}{text}")
+        self._say_once(why, f"launch {launch.number} of {launch.kernel.label}{text}")
         return False
 
 
@@ -257,14 +219,11 @@ class Trace(LaunchHook):
         say(str(launch))
         super().on_launch(launch)
 
-    def _shows(self) -> bool:
-        return self.kernel == "*" and not self.nth
-
 
 def _traced(method: str) -> Any:
     def call(self: Trace, *arguments: Any) -> Any:
         result = getattr(super(Trace, self), method)(*arguments)
-        if self._shows():
+        if self.kernel == "*" and not self.nth:
             given = ", ".join(map(_shown, arguments))
             say(f"{method}({given})" + (f" = {_shown(result)}" if result is not None else ""))
         return result

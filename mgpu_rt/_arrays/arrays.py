@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mgpu_rt._arrays import memory, queries, work
+from mgpu_rt._arrays import memory, work
 from mgpu_rt._arrays.work import Uses, Work
+from mgpu_rt._launch.arrays import ELEMENTS, array_of, c_strides, is_contiguous
 from mgpu_rt._launch.arrays import Array as Given
-from mgpu_rt._launch.arrays import array_of
-from mgpu_rt._launch.streams import handle_of
+from mgpu_rt._launch.streams import handle_of, stream_for
 from mgpu_rt._library import load
+from mgpu_rt.runtime._hip import Hip
 
 if TYPE_CHECKING:
     import numpy
 
-#: Maps each MLIR type name to NumPy's name, the letter in array interfaces, the size in bytes, and
-#: DLPack's code.
-_TYPES = {
-    "bool": ("bool", "b", 1, 6),
-    **{f"si{8 * size}": (f"int{8 * size}", "i", size, 0) for size in (1, 2, 4, 8)},
-    **{f"ui{8 * size}": (f"uint{8 * size}", "u", size, 1) for size in (1, 2, 4, 8)},
-    **{f"f{8 * size}": (f"float{8 * size}", "f", size, 2) for size in (2, 4, 8)},
-    "bf16": ("bfloat16", "", 2, 4),
-    "complex<f32>": ("complex64", "c", 8, 5),
-    "complex<f64>": ("complex128", "c", 16, 5),
-}
-_BY_NAME = {name: kind for kind, (name, *_) in _TYPES.items()}
+_BY_NAME = {element.numpy: kind for kind, element in ELEMENTS.items()}
 
 _DLPACK_CPU, _DLPACK_CUDA, _DLPACK_ROCM = 1, 2, 10
 _MOST = 1 << 63  # bytes: sizes and strides are signed
@@ -51,17 +40,13 @@ class Array:
         """`strides` are in bytes; None means that the elements are contiguous."""
         self._owner, self._address, self._kind = owner, address, kind
         self.shape = shape
-        self.itemsize = _TYPES[kind][2]
-        self.strides = (
-            strides
-            if strides is not None
-            else tuple(math.prod(shape[i + 1 :]) * self.itemsize for i in range(len(shape)))
-        )
+        self.itemsize = ELEMENTS[kind].size
+        self.strides = c_strides(shape, self.itemsize) if strides is None else strides
 
     @property
     def dtype(self) -> str:
         """Returns the name of the element type, such as "float32"."""
-        return _TYPES[self._kind][0]
+        return ELEMENTS[self._kind].numpy
 
     @property
     def ndim(self) -> int:
@@ -88,7 +73,7 @@ class Array:
     def _interface(self) -> dict[str, Any]:
         """Returns the entries that NumPy's and CuPy's array interfaces share. Raises AttributeError
         for a type that these interfaces cannot name."""
-        letter = _TYPES[self._kind][1]
+        letter = ELEMENTS[self._kind].letter
         if not letter:
             raise AttributeError(f"the array interface cannot describe {self.dtype}: use DLPack")
         return {
@@ -100,7 +85,7 @@ class Array:
         }
 
     def _is_contiguous(self) -> bool:
-        return _is_contiguous(self.shape, self.strides, self.itemsize)
+        return is_contiguous(self.shape, self.strides, self.itemsize)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return _DLPACK_CPU, 0
@@ -124,7 +109,7 @@ class Array:
             )
         self._wait_on(stream)
         steps = tuple(stride // self.itemsize for stride in self.strides)
-        code, bits = _TYPES[self._kind][3], 8 * self.itemsize
+        code, bits = ELEMENTS[self._kind].dlpack, 8 * self.itemsize
         versioned = max_version is not None and max_version[0] >= 1
         return _dlpack.capsule(
             self._owner, self._address, *where, code, bits, self.shape, steps, versioned
@@ -135,8 +120,6 @@ class Array:
 
 
 class HostArray(Array):
-    """An array in host memory that a lowered function has returned."""
-
     @property
     def __array_interface__(self) -> dict[str, Any]:
         return self._interface()
@@ -188,12 +171,10 @@ class DeviceArray(Array):
         return uses
 
     def _share(self) -> None:
-        """Remembers that another package gets the memory."""
         if self.nbytes and not self._work.is_shared:
             work.share(self._work, self._address)
 
     def _as_argument(self) -> Given:
-        """Returns the array as the package's launches and calls use it."""
         return Given(
             self._address,
             True,
@@ -220,7 +201,7 @@ class DeviceArray(Array):
         return {**description, "stream": stream}
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (_DLPACK_CUDA if queries.is_nvidia() else _DLPACK_ROCM), self._device
+        return (_DLPACK_CUDA if Hip.of_process().is_nvidia else _DLPACK_ROCM), self._device
 
     def _wait_on(self, stream: Any) -> None:
         self._share()
@@ -252,7 +233,7 @@ class DeviceArray(Array):
                 f"{given.type or 'elements of an unknown type'}, shape {given.shape}"
             )
         if not (
-            self._is_contiguous() and _is_contiguous(given.shape, given.strides, given.itemsize)
+            self._is_contiguous() and is_contiguous(given.shape, given.strides, given.itemsize)
         ):
             raise ValueError("the elements of both arrays have to lie one after the other")
         uses = self._uses(writes=True)
@@ -260,32 +241,16 @@ class DeviceArray(Array):
         _copy(self._address, given.address, self.nbytes, uses)
 
 
-def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Returns True if the elements are contiguous in C order."""
-    expected = itemsize
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if size > 1 and stride != expected:
-            return False
-        expected *= size
-    return True
-
-
 def _copy(to: int, source: int, size: int, uses: Uses) -> None:
     """Copies `size` bytes after the earlier work on the allocations in `uses`. The copy runs on
     this thread's external stream, or on a stream of the library. Waits for the copy."""
     library = load()
-    library.take_error()
-    stream = library.ffi.cast("hipStream_t", library.chosen_stream or 0)
-    own = None if library.chosen_stream is not None else library.mgpuStreamCreate()
-    on = stream if own is None else own
-    if size:
-        void = functools.partial(library.ffi.cast, "void *")
-        uses.precede(int(library.ffi.cast("uintptr_t", on)))
-        library.mgpuMemcpy(void(to), void(source), size, on)
-        library.mgpuStreamSynchronize(on)
-        uses.complete()
-    if own is not None:
-        library.mgpuStreamDestroy(own)
+    with stream_for(library) as (stream, _):
+        if size:
+            uses.precede(int(library.ffi.cast("uintptr_t", stream)))
+            library.mgpuMemcpy(to, source, size, stream)
+            library.mgpuStreamSynchronize(stream)
+            uses.complete()
     library.check("the array was not copied")
 
 
@@ -295,7 +260,7 @@ def _given(array: Any) -> Given:
     found = array_of(array, library.chosen_stream or 0)
     if found is None:
         raise TypeError(f"a {type(array).__name__} is not an array")
-    if found.type not in _TYPES:
+    if found.type not in ELEMENTS:
         kind = f"the type '{found.type}'" if found.type else "an unknown type"
         raise TypeError(f"a device array cannot have elements of {kind}")
     if found.stream is not None:
@@ -308,14 +273,13 @@ def _numpy_type(kind: str) -> Any:
     import numpy
 
     if kind != "bf16":
-        return numpy.dtype(_TYPES[kind][0])
+        return numpy.dtype(ELEMENTS[kind].numpy)
     import ml_dtypes
 
     return numpy.dtype(ml_dtypes.bfloat16)
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
-    """Implements mgpu_rt.empty; mgpu_rt/__init__.py documents the function."""
     import operator
 
     sizes = tuple(map(operator.index, shape if isinstance(shape, Sequence) else (shape,)))
@@ -323,12 +287,12 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
         raise ValueError(f"the shape {sizes} has a negative size")
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     kind = _BY_NAME.get(name.removeprefix("torch."), name)
-    if kind not in _TYPES:
+    if kind not in ELEMENTS:
         raise TypeError(
             f"'{name}' is not a type of a device array: write one of {', '.join(_BY_NAME)}, or "
             "pass a type of NumPy's, such as numpy.dtype('f4')"
         )
-    size = math.prod(sizes) * _TYPES[kind][2]
+    size = math.prod(sizes) * ELEMENTS[kind].size
     if size >= _MOST:
         raise ValueError(f"the shape {sizes} has {size:,} bytes: no device has so much memory")
     owner = memory.allocate(size)
@@ -336,8 +300,7 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
 
 
 def to_device(array: Any) -> DeviceArray:
-    """Implements mgpu_rt.to_device; mgpu_rt/__init__.py documents the function."""
     given = _given(array)
-    made = empty(given.shape, _TYPES[given.type][0])
+    made = empty(given.shape, ELEMENTS[given.type].numpy)
     made.copy_from(array)
     return made

@@ -6,12 +6,12 @@ from __future__ import annotations
 import ctypes
 import weakref
 
-from mgpu_rt._arrays import queries
 from mgpu_rt._arrays.work import Work
 from mgpu_rt._library import load
+from mgpu_rt.runtime._hip import Hip
 
-_C = ctypes.CDLL(None)
-_C.free.argtypes = (ctypes.c_void_p,)
+_free = ctypes.CDLL(None).free
+_free.argtypes = (ctypes.c_void_p,)
 
 
 class Memory:
@@ -27,7 +27,7 @@ class Memory:
             # the work of other packages that share the memory.
             free = (load().give_back, load().life(), load().mgpuMemFree, address, None)
         else:
-            free = (_free_on_host, address)
+            free = (_free, address)
         self._end = weakref.finalize(self, *free)
         self._end.atexit = False
 
@@ -38,10 +38,5 @@ def allocate(size: int) -> Memory:
     library.take_error()
     pointer = library.mgpuMemAlloc(size, library.ffi.NULL, False)
     library.check(f"there are no {size:,} bytes of device memory")
-    return Memory(
-        int(library.ffi.cast("uintptr_t", pointer)), on_device=True, device=queries.device()
-    )
-
-
-def _free_on_host(address: int) -> None:
-    _C.free(address)
+    address = int(library.ffi.cast("uintptr_t", pointer))
+    return Memory(address, on_device=True, device=Hip.of_process().device())

@@ -14,8 +14,8 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mgpu_rt._arrays import queries
 from mgpu_rt._library import RuntimeLibrary, load
+from mgpu_rt.runtime._hip import Hip
 
 
 class _Mark:
@@ -29,13 +29,11 @@ class _Mark:
         end.atexit = False
 
     def precede(self, stream: int) -> None:
-        """Makes the later work of a stream wait for the mark."""
         if self._library.lasts(self._life):
             on = self._library.ffi.cast("hipStream_t", stream)
             self._library.native.mgpuStreamWaitEvent(on, self._event)
 
     def wait(self) -> None:
-        """Waits for the work before the mark."""
         if self._library.lasts(self._life):
             self._library.native.mgpuEventSynchronize(self._event)
 
@@ -77,7 +75,6 @@ class Work:
                 self._read[stream] = mark
 
     def remove(self, marks: Iterable[_Mark]) -> None:
-        """Removes marks whose work is complete."""
         done = set(map(id, marks))
         with self._lock:
             if id(self._written) in done:
@@ -100,14 +97,14 @@ class Uses:
             self._all[work] = self._all.get(work, False) or writes
 
     def copy(self) -> Uses:
-        """Returns the allocations for another launch."""
         made = Uses()
         made._all = dict(self._all)
         return made
 
     def _is_captured(self, stream: int) -> bool:
         if self._captures is None:
-            self._captures = queries.captures(stream)
+            hip = Hip.in_use()
+            self._captures = hip is not None and hip.is_captured(stream)
         return self._captures
 
     def _marks(self) -> set[_Mark]:
@@ -130,7 +127,6 @@ class Uses:
         return bool(marks)
 
     def wait(self) -> None:
-        """Waits for the earlier work on the allocations."""
         for mark in self._marks():
             mark.wait()
 
@@ -184,7 +180,7 @@ _shared: weakref.WeakValueDictionary[int, Work] = weakref.WeakValueDictionary()
 def share(work: Work, address: int) -> None:
     """Remembers that another package can use an allocation of this package."""
     work.is_shared = True
-    begin = queries.allocation_of(address)
+    begin = _allocation_of(address)
     if begin is not None:
         _shared[begin] = work
 
@@ -194,5 +190,12 @@ def of_shared(address: int) -> Work | None:
     this package has not shared the memory."""
     if not _shared:
         return None
-    begin = queries.allocation_of(address)
+    begin = _allocation_of(address)
     return None if begin is None else _shared.get(begin)
+
+
+def _allocation_of(address: int) -> int | None:
+    """Returns the address at which HIP's allocation around an address begins, if it is known."""
+    hip = Hip.in_use()
+    found = hip.address_range(address) if hip else None
+    return found and found[0]

@@ -21,8 +21,6 @@ class Check:
 
 @dataclass
 class Checklist:
-    """The findings about a run on `device`."""
-
     device: str
     chip: str = ""  # of an emulated device that was named
     checks: list[Check] = field(default_factory=list)
@@ -31,20 +29,16 @@ class Checklist:
     python: str = ""
 
     def add(self, name: str, state: str, text: str, advice: str = "") -> None:
-        """Adds a line to the list."""
         self.checks.append(Check(name, state, text, advice))
 
     @property
     def possible(self) -> bool:
-        """Returns True if a program could run."""
         return all(check.state != FAILURE for check in self.checks)
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON."""
         return {"possible": self.possible, **asdict(self)}
 
     def show(self) -> None:
-        """Prints the list."""
         import click
 
         from mgpu_rt._text import columns

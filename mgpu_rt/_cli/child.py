@@ -85,7 +85,6 @@ def run(
 
 
 def kill(group: int) -> None:
-    """Kills a process and the other processes of its group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
 

@@ -9,11 +9,8 @@ import click
 from mgpu_rt._cli import parameters, source
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mgpu_rt._cli.report.sides import Side
     from mgpu_rt._cli.stats import runs
-    from mgpu_rt._cli.stats.statistics import Statistics
 
 
 @click.command(cls=parameters.FilesOrProgram)
@@ -122,7 +119,7 @@ def _sides(
 
     from mgpu_rt._cli.report.sides import side
     from mgpu_rt._cli.stats import runs, spread
-    from mgpu_rt._cli.stats.statistics import ENDING, devices, read
+    from mgpu_rt._cli.stats.statistics import devices, read
 
     line = shlex.join(map(source.named, program))
     if with_word:
@@ -133,17 +130,14 @@ def _sides(
         named = zip(names, files, strict=True)
         return [side(name, [read(file)], file) for name, file in named], [], {}
 
-    def read_all(folder: Path) -> list[Statistics]:
-        return [read(file) for file in sorted(folder.glob(f"*{ENDING}"))]
-
-    each = runs.both(program, device, read_all, repeat)
+    each = runs.both(program, device, repeat)
     sides = [
-        side(name, spread.middle(found), f"{line}, run with {how}")
+        side(name, spread.middle(found).files, f"{line}, run with {how}")
         for name, found, how in zip(("before", "after"), each, runs.NAMES, strict=True)
     ]
     if repeat == 1:
         return sides, [], {}
-    times = [spread.spread([*map(spread.seconds, found)]) for found in each]
+    times = [spread.spread([run.seconds for run in found]) for found in each]
     told = spread.sentence(times[0], times[1], repeat)
     if warning := next((one.warning for one in devices(s.statistics for s in sides)), ""):
         told = f"{told}; {warning}"

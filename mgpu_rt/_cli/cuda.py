@@ -30,7 +30,6 @@ class CudaUnavailable(RuntimeError):
 
 
 def hip(build: Path | None = None) -> Path:
-    """Returns the library that implements HIP over NVIDIA's driver. Raises CudaUnavailable."""
     library = (build or BUILD) / "cuhip" / HIP
     if not library.exists():
         raise CudaUnavailable(f"{library} is missing: {_layout.how_to_get('it')}")

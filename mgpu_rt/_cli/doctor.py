@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import mgpu_rt
 from mgpu_rt import _hip_search, _layout
-from mgpu_rt._cli import conflicts, cuda, hip_devices, options, preload
+from mgpu_rt._cli import child, conflicts, cuda, hip_devices, options, preload
 from mgpu_rt._cli.checklist import FAILURE, NOTE, OK, WARNING, Checklist
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.hip_devices import TIMEOUT
@@ -41,7 +40,6 @@ REFUSED_WHILE_WATCHED = (
 
 
 def _library(checklist: Checklist) -> bool:
-    """Checks the library and its names; returns False if the library is missing."""
     try:
         library = preload.runtime()
     except CommandError as error:
@@ -80,7 +78,6 @@ def _library(checklist: Checklist) -> bool:
 
 
 def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
-    """Checks the drivers of AMD's and NVIDIA's GPUs, and the libraries that emulate a driver."""
     kfd = preload.KFD
     state = FAILURE if checklist.device == "hip" and not os.environ.get("MGPU_RT_HIP") else NOTE
     if not kfd.exists():
@@ -119,52 +116,31 @@ def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
 
 
 def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the environment without MGPU_RT_STATS and MGPU_RT_TRACE."""
     unwanted = ("MGPU_RT_STATS", "MGPU_RT_TRACE")
     return {name: value for name, value in environment.items() if name not in unwanted}
 
 
-def _at_once(manager: str) -> str:
-    """Returns the value of MGPU_RT_MANAGER; adds a delay of 0 if the value names no delay."""
-    return manager if "delay=" in manager else ",".join(filter(None, (manager, "delay=0")))
-
-
 def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
-    """Runs the probe and adds the library's output to the findings."""
-    probe = _hip_search.probe()
+    probe, manager = _hip_search.probe(), environment.get("MGPU_RT_MANAGER", "")
+    if "delay=" not in manager:
+        manager = ",".join(filter(None, (manager, "delay=0")))
+    words = {**_quiet(environment), "MGPU_RT_MANAGER": manager, "MGPU_RT_VERBOSE": "1"}
     try:
-        result = subprocess.run(
-            [probe, "--manager"],
-            env={
-                **_quiet(environment),
-                "MGPU_RT_MANAGER": _at_once(environment.get("MGPU_RT_MANAGER", "")),
-                "MGPU_RT_VERBOSE": "1",
-            },
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT,
-        )
-    except subprocess.TimeoutExpired:
-        checklist.add(
-            "HIP",
-            FAILURE,
-            f"a program's first call did not return in {TIMEOUT:.0f} s",
-            "the driver hangs: see dmesg, and rocminfo",
-        )
+        ended = child.run([probe, "--manager"], words, limit=TIMEOUT, **child.PIPES)
+    except CommandError as error:
+        advice = "" if os.path.exists(probe) else HOW_TO_BUILD
+        checklist.add("HIP", FAILURE, error.message, advice)
         return
-    except OSError as error:
-        lacking = error.errno in _hip_search.LACKING
-        advice = _hip_search.HOW_TO_START_ONE if lacking else HOW_TO_BUILD
-        checklist.add("HIP", FAILURE, f"{probe}: {error.strerror}", advice)
+    if ended.status is None:
+        told = f"a program's first call did not return in {TIMEOUT:.0f} s"
+        checklist.add("HIP", FAILURE, told, "the driver hangs: see dmesg, and rocminfo")
         return
-    found = re.search(r"^mgpu_rt: HIP: (.+), devices: ", result.stderr, re.MULTILINE)
+    found = re.search(r"^mgpu_rt: HIP: (.+), devices: ", ended.stderr, re.MULTILINE)
     checklist.hip = found[1] if found and found[1] != "none" else ""
-    _hip(checklist, result, environment, base)
+    _hip(checklist, ended, environment, base)
     if checklist.hip:
-        _other_calls(checklist, result.stderr)
-        _python(checklist, result, environment)
+        _other_calls(checklist, ended.stderr)
+        _python(checklist, ended, environment)
 
 
 def _other_calls(checklist: Checklist, said: str) -> None:
@@ -179,7 +155,6 @@ def _other_calls(checklist: Checklist, said: str) -> None:
 
 
 def _registered(checklist: Checklist, reason: str) -> None:
-    """Says whether `mgpu-rt run --exclusive` would keep memory registered on this machine."""
     if reason:
         told = "memory does not stay registered, also with mgpu-rt run --exclusive"
         checklist.add("registered", NOTE, f"{told}: {reason}")
@@ -188,9 +163,9 @@ def _registered(checklist: Checklist, reason: str) -> None:
         checklist.add("registered", OK, f"{told}; {REFUSED_WHILE_WATCHED}")
 
 
-def _ending(result: subprocess.CompletedProcess[str]) -> str:
-    """Returns the signal that ended the probe, if any."""
-    return f" (it was ended by signal {-result.returncode})" if result.returncode < 0 else ""
+def _ending(ended: child.Ended) -> str:
+    end = child.signal_name(ended.status)
+    return f" (it was ended by {end})" if end else ""
 
 
 def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
@@ -205,16 +180,16 @@ def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
 
 def _hip(
     checklist: Checklist,
-    result: subprocess.CompletedProcess[str],
+    ended: child.Ended,
     environment: Mapping[str, str],
     base: Mapping[str, str],
 ) -> None:
-    said = result.stderr.splitlines()
+    said = ended.stderr.splitlines()
     if not checklist.hip:
         said = [line for line in said if "no HIP library" in line] or said[-1:]
         said = said or ["a program's first call did not return"]
         text, _, advice = said[0].removeprefix("mgpu_rt: ").partition(". Set ")
-        checklist.add("HIP", FAILURE, text + _ending(result), f"set {advice}" if advice else "")
+        checklist.add("HIP", FAILURE, text + _ending(ended), f"set {advice}" if advice else "")
         return
     real = os.path.basename(os.path.realpath(checklist.hip))
     release = "" if checklist.hip.endswith(real) else f" ({real})"
@@ -235,13 +210,13 @@ def _hip(
         )
     if "pages" in asked:
         _registered(checklist, asked["pages"])
-    if result.returncode == 0:
+    if ended.status == 0:
         checklist.add("a program", OK, "has created, synchronised and destroyed a stream")
         return
     failed = [line for line in said if line.startswith("softgpu: ") or "failed with" in line]
     failed += [line for line in said[-1:] if not line.startswith("mgpu_rt: HIP: ")]
     failed += ["it said nothing"]
-    text = f"could not create a stream: {failed[0]}{_ending(result)}"
+    text = f"could not create a stream: {failed[0]}{_ending(ended)}"
     checklist.add("a program", FAILURE, text)
 
 
@@ -250,7 +225,6 @@ _HIDING = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
 
 
 def _where_devices_are(device: str, environment: Mapping[str, str]) -> str:
-    """Returns the remedy if HIP finds no device."""
     hiding = [f"{name}={environment[name]}" for name in _HIDING if name in environment]
     if hiding:
         return f"{' and '.join(hiding)} may hide them: unset it"
@@ -259,11 +233,8 @@ def _where_devices_are(device: str, environment: Mapping[str, str]) -> str:
     return "" if device == "softgpu" else "see rocminfo; with no AMD GPU: --device softgpu"
 
 
-def _python(
-    checklist: Checklist, result: subprocess.CompletedProcess[str], environment: Mapping[str, str]
-) -> None:
-    """Reports whether Python or the library itself manages the caches."""
-    said = result.stderr
+def _python(checklist: Checklist, ended: child.Ended, environment: Mapping[str, str]) -> None:
+    said = ended.stderr
     if environment.get("MGPU_RT_CACHE") == "off":
         checklist.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
         return
@@ -273,7 +244,7 @@ def _python(
     manager = re.search(r"manager: Python (\S+), process \d+, '(.+)'", said)
     if not manager:
         lines = [line for line in said.splitlines() if "no Python" in line]
-        if result.returncode and not lines:
+        if ended.status and not lines:
             checklist.add("Python", NOTE, "not looked for: the program had failed before")
             return
         text, _, advice = (lines or ["no Python"])[0].removeprefix("mgpu_rt: ").partition(". Set ")
@@ -291,7 +262,6 @@ def _python(
 
 
 def _lowering(checklist: Checklist) -> None:
-    """Checks the tools of `mgpu-rt lower`: the tools of each LLVM release, and the C compiler."""
     from mgpu_rt._lowering import object_files, pipelines, toolchain
     from mgpu_rt._packages import how_to_install
 
@@ -317,7 +287,6 @@ def _lowering(checklist: Checklist) -> None:
 
 
 def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:
-    """Examines whether `mgpu-rt run --device DEVICE` works in this environment."""
     kind, base = preload.kind(device, base)
     checklist = Checklist(kind, device if device != kind else "")
     for sentence in options.misspelt(base):

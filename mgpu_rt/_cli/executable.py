@@ -38,8 +38,6 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     if candidate is None:
         is_path = "/" in program or program.endswith(".mlir")
         where = "there is no such file" if is_path else "it is not in PATH"
-        if "/" not in program and os.path.isfile(program):
-            where += f"; the one in this folder is ./{program}"
         raise CommandError(f"'{program}' was not found: {where}", 127)
     raise CommandError(f"'{candidate}' is not executable: chmod +x '{candidate}'", 126)
 
@@ -86,7 +84,6 @@ def _libraries(path: str) -> str:
 
 
 def _is_foreign(head: bytes) -> bool:
-    """Returns True for an ELF file that was built for another machine."""
     order = ">" if head[5] == ELFDATA_BIG else "<"
     machine = struct.unpack_from(f"{order}H", head, 18)
     return machine != struct.unpack_from("<H", _head("/proc/self/exe"), 18)
@@ -228,7 +225,6 @@ def end_as(status: int) -> NoReturn:
 
 
 def why_not(path: str, error: OSError) -> str:
-    """Returns the reason why the operating system did not execute a file."""
     reason = error.strerror or str(error)
     if error.errno == errno.ENOENT:
         return "the interpreter or loader that it names is missing"

@@ -58,7 +58,6 @@ def write(path: str | Path, content: bytes) -> None:
 
 
 def unreadable(path: str | Path, error: OSError, way_out: str) -> CommandError:
-    """Explains why a file was not read; `way_out` is the remedy in the message."""
     if isinstance(error, FileNotFoundError):
         return CommandError(f"'{path}' was not found: {way_out}")
     if isinstance(error, IsADirectoryError):
@@ -67,7 +66,6 @@ def unreadable(path: str | Path, error: OSError, way_out: str) -> CommandError:
 
 
 def unwritable(path: str | Path, error: OSError) -> CommandError:
-    """Explains why a file was not written."""
     if isinstance(error, IsADirectoryError):
         return CommandError(f"'{path}' is a directory: name a file")
     if isinstance(error, FileNotFoundError) and not os.path.isdir(os.path.dirname(path) or "."):

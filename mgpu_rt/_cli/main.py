@@ -12,7 +12,7 @@ try:
 except ImportError:
     from mgpu_rt._packages import how_to_add
 
-    sys.exit(f"mgpu-rt: {sys.executable} has no click: {how_to_add('click', 'python3-click')}")
+    sys.exit(f"mgpu-rt: {sys.executable} has no click: {how_to_add('click')}")
 
 import mgpu_rt
 from mgpu_rt._cli import parameters

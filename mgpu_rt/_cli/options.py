@@ -19,8 +19,6 @@ _LINE = re.compile(
 
 @dataclass(frozen=True)
 class Option:
-    """One option."""
-
     field: str
     variable: str
     default: str
@@ -31,7 +29,6 @@ class Option:
         return bool(os.environ.get(self.variable))
 
     def value(self, environ: Mapping[str, str] = os.environ) -> str:
-        """Returns the option's current value."""
         return environ.get(self.variable) or self.default
 
 
@@ -45,7 +42,6 @@ def parse(text: str) -> list[Option]:
 
 
 def options() -> list[Option]:
-    """Returns the options in the order of options.def, from this checkout or package."""
     return parse(_layout.table("options.def").read_text(encoding="utf-8"))
 
 

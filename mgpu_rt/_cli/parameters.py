@@ -36,8 +36,6 @@ PATH = _Path(readable=False)
 
 
 class _Address(click.ParamType):
-    """An address, in hexadecimal digits with or without 0x."""
-
     name = "address"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -143,7 +141,6 @@ def comparison(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def show_json(values: Any) -> None:
-    """Prints JSON."""
     import json
 
     click.echo(json.dumps(values, indent=2))

@@ -165,5 +165,4 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def environment(device: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Returns the environment of a program on `device`. Raises CommandError."""
     return with_library(device_environment(choose(device, base), base))

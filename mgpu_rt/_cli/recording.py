@@ -27,8 +27,6 @@ class Outputs(NamedTuple):
 
 
 class _Process(NamedTuple):
-    """A process that has recorded."""
-
     pid: int
     rank: int  # -1: none
     file: Path
@@ -100,7 +98,6 @@ def _convert_one(process: _Process, outputs: Outputs, taken: set[str]) -> None:
 
 
 def _explain_fault(process: _Process) -> None:
-    """Prints what a recording tells about a memory fault, if there was one."""
     from mgpu_rt._cli.stats import faults
 
     if process.recording.is_trace:

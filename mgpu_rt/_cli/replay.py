@@ -133,7 +133,6 @@ def make(
 
 
 def complain(text: str) -> None:
-    """Prints a line on stderr, with terminal control characters made visible."""
     from mgpu_rt._text import printable
 
     click.echo(f"mgpu-rt: {printable(text)}", err=True)

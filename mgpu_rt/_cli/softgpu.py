@@ -102,10 +102,10 @@ def hip(base: Mapping[str, str] | None = None, build: Path | None = None, seam: 
         raise SoftGpuUnavailable(_unknown_to(fit, wanted, found if named else []))
     unfit = ", ".join(map(str, found))
     there = f"none here can be run so ({unfit})" if found else "there is none"
+    how = how_to_install("libamdhip64-5", "install AMD's ROCm, up to 6.1 or from 7.2 on")
     which = "HIP 5" if seam == DRIVER else "HIP, libamdhip64.so"
     raise SoftGpuUnavailable(
-        f"it runs AMD's {which}, and {there}: {_how_to_get_hip()}, or set MGPU_RT_HIP "
-        "to the path of another"
+        f"it runs AMD's {which}, and {there}: {how}, or set MGPU_RT_HIP to the path of another"
     )
 
 
@@ -115,10 +115,6 @@ def _unknown_to(fit: list[Path], wanted: list[str], named: list[Path]) -> str:
     which = f"{', '.join(map(str, fit))} {'does' if len(fit) == 1 else 'do'}"
     instead = "unset MGPU_RT_HIP, and " if named else ""
     return f"{which} not know {unknown}: {instead}install HIP {SINCE} or later (docs/ci.md)"
-
-
-def _how_to_get_hip() -> str:
-    return how_to_install("libamdhip64-5", "install AMD's ROCm, up to 6.1 or from 7.2 on")
 
 
 def environment(

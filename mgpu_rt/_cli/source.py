@@ -13,8 +13,6 @@ from mgpu_rt._cli.errors import CommandError
 
 
 class Wanted(NamedTuple):
-    """The options for a program in MLIR."""
-
     llvm: int | None
     chip: str | None
     entry: str | None
@@ -55,7 +53,6 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_mlir(program: str) -> bool:
-    """Returns whether a file is a program in MLIR's text."""
     return program.endswith(".mlir") and os.path.isfile(program)
 
 

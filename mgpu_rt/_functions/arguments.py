@@ -97,13 +97,8 @@ class Arguments:
                 library.mgpuStreamSynchronize(other)
         if self._copies is not None:
             self._copies.to_device()
-            self._wait()
-
-    def _wait(self) -> None:
-        """Waits for the copies. An external stream needs no wait, because the function's work
-        follows the copies on this stream."""
-        if not self.lent:
-            self._library.mgpuStreamSynchronize(self._own)
+            if not self.lent:  # work on an external stream follows the copies
+                self._library.mgpuStreamSynchronize(self._own)
 
     def registers(self) -> list[Any]:
         """Returns the arguments for a direct call of the function: a descriptor is passed member by
@@ -145,7 +140,6 @@ class Arguments:
         return described
 
     def to_host(self) -> None:
-        """Copies arrays back to the host, and waits for the copies."""
         if self._copies is not None:
             self._copies.to_host()
             self._library.mgpuStreamSynchronize(self._stream())

@@ -7,7 +7,7 @@ import functools
 from typing import Any
 
 from mgpu_rt._functions import types
-from mgpu_rt._launch.arrays import Array
+from mgpu_rt._launch.arrays import Array, c_strides, is_contiguous
 
 
 class Unranked(ctypes.Structure):
@@ -89,12 +89,9 @@ def _check_shape(array: Array, kind: types.MemRefType) -> None:
 def _strides(array: Array, kind: types.MemRefType) -> tuple[int, ...]:
     """Returns the strides in elements. A dimension of size 0 or 1 gets MLIR's stride, which no code
     uses."""
-    dense = types.dense_strides(array.shape)
+    dense = c_strides(array.shape)
     if kind.strides is None:
-        if 0 not in array.shape and any(
-            size > 1 and stride != step * array.itemsize
-            for size, stride, step in zip(array.shape, array.strides, dense, strict=True)
-        ):
+        if 0 not in array.shape and not is_contiguous(array.shape, array.strides, array.itemsize):
             raise ValueError(
                 "the array has gaps between its elements: pass numpy.ascontiguousarray(array)"
             )

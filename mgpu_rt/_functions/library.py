@@ -122,7 +122,7 @@ class _Loaded:
         try:
             self.library = ctypes.CDLL(path, os.RTLD_NOW)
         except OSError as error:
-            raise OSError(f"{path} cannot be loaded: {_why(path, str(error))}") from None
+            raise OSError(f"{path} cannot be loaded: {error}") from None
         self._end = weakref.finalize(
             self, load().give_back, Life(os.getpid(), None), _ctypes.dlclose, self.library._handle
         )
@@ -138,19 +138,6 @@ class _Loaded:
             return self.library[name]
         except AttributeError:
             return None
-
-
-def _why(path: str, said: str) -> str:
-    text = said.removeprefix(f"{path}: ")
-    if "only ET_DYN" in text:
-        return (
-            f"it is an object file: link it, or make one by `mgpu-rt lower --emit library` ({text})"
-        )
-    if "position-independent executable" in text:
-        return f"it is a program: make a library by `mgpu-rt lower --emit library` ({text})"
-    if "undefined symbol" in text:
-        return f"{text}: link it with what defines that (`mgpu-rt lower --emit library --link ...`)"
-    return text
 
 
 class Function:
@@ -251,7 +238,6 @@ def _result(name: str, kinds: tuple[types.Type, ...], *, c_interface: bool) -> t
 
 
 def _integers(kind: types.Type) -> int:
-    """Returns how many integers a result occupies."""
     if isinstance(kind, types.MemRefType):
         return 3 + 2 * kind.rank
     return 2 if isinstance(kind, types.Unranked) else int(not getattr(kind, "is_float", False))

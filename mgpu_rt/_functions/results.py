@@ -6,13 +6,13 @@ import ctypes
 from collections.abc import Iterable
 from typing import Any
 
-from mgpu_rt._arrays import queries
 from mgpu_rt._arrays.arrays import DeviceArray, HostArray
 from mgpu_rt._arrays.memory import Memory
 from mgpu_rt._arrays.work import Uses, Work
 from mgpu_rt._functions import descriptors, types, values
 from mgpu_rt._launch.copies import Copy
 from mgpu_rt._packages import numpy_for
+from mgpu_rt.runtime._hip import Hip
 
 #: For a memref that is a constant of the program, MLIR writes this value into the descriptor's
 #: `allocated` pointer.
@@ -51,7 +51,6 @@ class Reader:
         self._uses = uses
 
     def read(self, kind: types.Type, content: Any) -> Any:
-        """Returns one result: a number, a NumPy array, or an array on the device."""
         if isinstance(kind, types.Scalar):
             return values.decode(bytes(content), kind)
         if isinstance(kind, types.Unranked):
@@ -82,7 +81,7 @@ class Reader:
             on_device, work = owner.device if owner.on_device else None, owner.work
         else:  # an argument's memory
             _value, array = owner
-            on_device, work = queries.device_of(address), array.work or Work()
+            on_device, work = _device_of(address), array.work or Work()
         if on_device is None:
             return _numpy(HostArray(owner, address, kind, shape, strides))
         self._uses.add(work, writes=True)
@@ -90,7 +89,7 @@ class Reader:
 
     def _owner(self, allocated: int, address: int) -> object:
         if allocated not in self._owners:
-            device = queries.device_of(allocated or address)
+            device = _device_of(allocated or address)
             self._owners[allocated] = Memory(
                 allocated, on_device=device is not None, device=device or 0
             )
@@ -111,3 +110,8 @@ def _numpy(array: HostArray, *, copy: bool = False) -> Any:
     else:
         made = numpy.asarray(array)
     return made.copy() if copy else made
+
+
+def _device_of(address: int) -> int | None:
+    hip = Hip.in_use() if address else None
+    return hip.device_of(address) if hip else None

@@ -22,14 +22,12 @@ def encode(functions: Mapping[str, str]) -> bytes:
 
 
 def append_to(ir: str, functions: Mapping[str, str]) -> str:
-    """Adds the section to a program in LLVM IR."""
     escaped = encode(functions).decode().replace("\\", "\\\\").replace('"', '\\"')
     lines = (f'.section {SECTION},"",@progbits', f'.ascii "{escaped[:-1]}\\n"', ".text")
     return ir + "".join(f'\nmodule asm "{_quoted(line)}"' for line in lines) + "\n"
 
 
 def _quoted(line: str) -> str:
-    """Returns a line as a string of LLVM IR."""
     return re.sub(r'[\\"]', lambda match: f"\\{ord(match[0]):02X}", line)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,7 +30,6 @@ class Scalar:
 
     @property
     def size(self) -> int:
-        """Returns the number of bytes of a value."""
         return SIZES[self.text]
 
 
@@ -71,8 +69,6 @@ Type = Scalar | MemRefType | Unranked | Other
 
 @dataclass(frozen=True)
 class Function:
-    """The type of a function."""
-
     arguments: tuple[Type, ...]
     results: tuple[Type, ...]
 
@@ -105,7 +101,6 @@ def _all(text: str) -> tuple[Type, ...]:
 
 
 def one(text: str) -> Type:
-    """Reads one type."""
     text = text.strip()
     if text in SIZES and not text.startswith("complex"):
         return Scalar(text)
@@ -137,11 +132,6 @@ def _memref(text: str) -> MemRefType | Unranked | None:
 
 def _size(text: str) -> int | None:
     return None if text.strip() == "?" else int(text)
-
-
-def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the strides, in elements, of contiguous elements."""
-    return tuple(math.prod(shape[dimension + 1 :]) for dimension in range(len(shape)))
 
 
 # ---- brackets ----

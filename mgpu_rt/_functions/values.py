@@ -117,7 +117,6 @@ def _bfloat16(number: float) -> bytes:
 
 
 def decode(content: bytes, kind: Scalar) -> bool | int | float:
-    """Reads a number from returned bytes."""
     content = content[: kind.size]
     if kind.text == "i1":
         return bool(content[0] & 1)

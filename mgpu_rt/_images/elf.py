@@ -38,8 +38,6 @@ class Damaged(Exception):
 
 @dataclass(frozen=True)
 class Header:
-    """The fields of the header that this package needs."""
-
     osabi: int
     abi_version: int
     type: int
@@ -48,8 +46,6 @@ class Header:
 
 @dataclass(frozen=True)
 class Section:
-    """A section."""
-
     name: str
     type: int
     flags: int
@@ -62,8 +58,6 @@ class Section:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A named symbol, and the index of the section that contains the symbol."""
-
     name: str
     value: int
     size: int
@@ -72,8 +66,6 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Elf:
-    """The parts of a file that this package needs."""
-
     header: Header
     machine: str
     sections: list[Section]
@@ -100,7 +92,6 @@ def symbols_of(path: str) -> list[Symbol]:
 
 
 def symbol_at(path: str, address: int) -> Symbol | None:
-    """Returns the symbol that covers an address of a file."""
     found = (each for each in symbols_of(path) if 0 <= address - each.value < each.size)
     return next(found, None)
 

@@ -24,18 +24,8 @@ _SIGNATURES = re.compile(
 #: The suffix that lowering/graph_functions.py adds to the name of a replayed function.
 PLAINLY = ".plainly"
 _ASCII = bytes((*b"\t\n\r", *range(32, 127)))
-_TEXT = _ASCII + bytes(range(128, 256))
 
 _TYPES = {1: "an object file", 2: "a program", 3: "a shared library or program"}
-
-#: The first bytes of files that a user may name by mistake, and the advice for each kind of file.
-_OTHERS = {
-    b"BC\xc0\xde": "LLVM bitcode, which no driver loads: compile it, in MLIR by "
-    "gpu-module-to-binary{format=bin}",
-    b"!<arch>\n": "an archive: take its object files out (ar x) and name one",
-    b"MZ": "a Windows program: images are read in ELF files",
-    b"\xcf\xfa\xed\xfe": "a macOS program: images are read in ELF files",
-}
 
 
 class NothingFound(Exception):
@@ -44,20 +34,14 @@ class NothingFound(Exception):
 
 @dataclass
 class Contents:
-    """The images in a file."""
-
     kind: str  # "an object file for x86-64"
     images: list[ImageDescription]
     replayed: tuple[str, ...] = ()  # functions of `mgpu-rt lower --graph`, if the file has symbols
 
 
 def read(path: Path) -> Contents:
-    """Returns the images of a file. Raises NothingFound."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise NothingFound(_cannot_read(path, error)) from None
-    return contents(data, f"'{path}'")
+    """Returns the images of a file. Raises NothingFound or OSError."""
+    return contents(path.read_bytes(), f"'{path}'")
 
 
 def contents(data: bytes, name: str) -> Contents:
@@ -76,16 +60,6 @@ def contents(data: bytes, name: str) -> Contents:
     return found
 
 
-def _cannot_read(path: Path, error: OSError) -> str:
-    if isinstance(error, FileNotFoundError):
-        return f"'{path}' was not found: name a file that is there"
-    if isinstance(error, IsADirectoryError):
-        return f"'{path}' is a directory: name a file"
-    if isinstance(error, PermissionError):
-        return f"'{path}' may not be read by this user: chmod +r '{path}'"
-    return f"'{path}' cannot be read: {error.strerror}"
-
-
 def _contents(data: bytes, name: str) -> Contents:
     if not data:
         raise NothingFound(f"{name} is empty: build or copy it again")
@@ -96,18 +70,9 @@ def _contents(data: bytes, name: str) -> Contents:
         return _host(data, name)
     if text := _ptx_at(data, 0, len(data)):
         return Contents(with_article(text.kind), [text])
-    raise NothingFound(f"{name} is {_other(data)}")
-
-
-def _other(data: bytes) -> str:
-    for begin, what in _OTHERS.items():
-        if data.startswith(begin):
-            return what
-    if not data[:4096].translate(None, _TEXT):
-        return "text: name the file that was compiled from it"
-    return (
-        "no file that can hold device code: name a code object, an offload bundle, a fatbin, "
-        "PTX, or an ELF file that holds them"
+    raise NothingFound(
+        f"{name} holds no device code: name a code object, an offload bundle, a fatbin, PTX, or an "
+        "ELF file that holds them"
     )
 
 

@@ -29,7 +29,6 @@ _FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
 
 
 def at(data: bytes, offset: int = 0) -> ImageDescription | None:
-    """Returns the image that begins at the offset; None if there is no image."""
     if elf.machine_of(data, offset) in _GPUS:
         return _elf(data, offset)
     for magic, read in _READERS.items():
@@ -39,7 +38,6 @@ def at(data: bytes, offset: int = 0) -> ImageDescription | None:
 
 
 def ptx(text: bytes, offset: int = 0) -> ImageDescription:
-    """Describes a PTX text as an image."""
     image = ImageDescription(
         PTX, text, offset=offset, size=len(text) + 1
     )  # including the 0 that ends it

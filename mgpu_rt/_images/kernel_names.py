@@ -33,16 +33,9 @@ def full_name(module: str, kernel: str) -> str:
     return f"{module}::{kernel}" if module else kernel
 
 
-def kernels_of(image: ImageDescription) -> list[str]:
-    """Returns the plain names of an image's kernels, each name once, because a bundle contains the
-    same kernel for several GPUs."""
-    parts = (image, *image.entries)
-    return list(dict.fromkeys(kernel.name for part in parts for kernel in part.kernels))
-
-
 def shown(images: Iterable[ImageDescription]) -> dict[tuple[str, str], str]:
     """Returns the name to show for each module and kernel: the plain name if it is unique,
     otherwise the full name."""
-    pairs = [(image.module, name) for image in images for name in kernels_of(image)]
+    pairs = [(image.module, name) for image in images for name in image.kernels_by_name]
     times = Counter(name for _, name in pairs)
     return {(m, name): full_name(m, name) if times[name] > 1 else name for m, name in pairs}

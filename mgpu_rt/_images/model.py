@@ -99,3 +99,8 @@ class ImageDescription:
     def loaded(self) -> bytes:
         """Returns the bytes that the library loads: PTX with its terminating 0."""
         return self.content + b"\0" if self.kind == PTX else self.content
+
+    @property
+    def kernels_by_name(self) -> dict[str, KernelDescription]:
+        """Contains each name once: a bundle contains a kernel for several GPUs."""
+        return {kernel.name: kernel for part in (*self.entries, self) for kernel in part.kernels}

@@ -37,7 +37,6 @@ _VARIABLE = re.compile(
 
 
 def describe_cubin(image: ImageDescription, elf: Elf) -> None:
-    """Adds the target, the kernels and the variables that the cubin describes."""
     new = elf.header.abi_version >= _NEW_ABI
     image.target = f"sm_{elf.header.flags >> (8 if new else 0) & 0xFF}"
     names = [s.name.removeprefix(_KERNEL) for s in elf.sections if s.name.startswith(_KERNEL)]
@@ -51,7 +50,6 @@ def describe_cubin(image: ImageDescription, elf: Elf) -> None:
 
 
 def describe_ptx(image: ImageDescription) -> None:
-    """Adds the version, the target, the kernels and the variables that the PTX text declares."""
     text = image.content
     version, target = _VERSION.search(text), _TARGET.search(text)
     image.version = _decoded(version[1]) if version else None

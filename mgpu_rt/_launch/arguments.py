@@ -79,22 +79,15 @@ def _bytes_of(value: Any) -> bytes:
     return value.tobytes() if hasattr(value, "tobytes") else bytes(value)
 
 
-def _integer(value: int, size: int) -> bytes:
-    if size not in _INTEGERS:
-        raise TypeError(
-            f"{value} is an int; the kernel takes {size} bytes: pass bytes, or a ctypes.Structure"
-        )
+def _number(value: float, size: int) -> bytes:
+    is_float = isinstance(value, float)
+    if size not in (_FLOATS if is_float else _INTEGERS):
+        kind = "a float" if is_float else "an int"
+        raise TypeError(f"{value} is {kind}; the kernel takes {size} bytes: pass bytes")
     try:
-        return value.to_bytes(size, "little", signed=value < 0)
-    except OverflowError:
-        raise ValueError(f"{value} does not fit in the parameter's {size} bytes") from None
-
-
-def _float(value: float, size: int) -> bytes:
-    if size not in _FLOATS:
-        raise TypeError(f"{value} is a float; the kernel takes {size} bytes")
-    try:
-        return struct.pack(_FLOATS[size], value)
+        if is_float:
+            return struct.pack(_FLOATS[size], value)
+        return int(value).to_bytes(size, "little", signed=value < 0)
     except OverflowError:
         raise ValueError(f"{value} does not fit in the parameter's {size} bytes") from None
 
@@ -117,11 +110,9 @@ def _encode(value: Any, parameter: Argument) -> bytes:
             f"the image does not give the parameter's size: pass {value} as numpy.int32, "
             f"numpy.float32 ..."
         )
-    if isinstance(value, int):
-        return _integer(int(value), size)
-    if parameter.kind not in (_BY_VALUE, None):
+    if isinstance(value, float) and parameter.kind not in (_BY_VALUE, None):
         raise TypeError(f"{value} is a float; the kernel takes a pointer")
-    return _float(value, size)
+    return _number(value, size)
 
 
 def _address(address: int, parameter: Argument) -> bytes:
@@ -151,7 +142,7 @@ def _named(kernel: str, number: int, error: Exception) -> Exception:
 
 class Passed:
     """The arguments of one launch on a stream. A launch calls `to_device`, passes `params` to the
-    kernel, and then calls `to_host`, `release` and `finish`.
+    kernel, then calls `to_host` and `release` of `copies`, and finally `finish`.
 
     Raises TypeError or ValueError before any work is submitted. The message names the kernel, and
     the argument if one argument is at fault.
@@ -167,7 +158,7 @@ class Passed:
     ) -> None:
         self._library, self._ffi, self._stream = library, library.ffi, stream
         self._handle = int(self._ffi.cast("uintptr_t", stream))
-        self._copies = Copies(library, stream)
+        self.copies = Copies(library, stream)
         self._arrays: list[Array] = []
         self._uses = Uses()
         parts = self._all_parts(kernel, arguments, sized=parameters is not None)
@@ -229,13 +220,7 @@ class Passed:
         if array.on_device:
             check_writable(value, array)
             return array, array
-        return self._copies.of(value, array), array
-
-    @property
-    def on_host(self) -> bool:
-        """Returns True if an argument is a host array; then the caller expects the results in the
-        array."""
-        return bool(self._copies)
+        return self.copies.of(value, array), array
 
     def to_device(self) -> None:
         """Makes the stream wait for the earlier work on device arrays, and for their owners'
@@ -243,7 +228,7 @@ class Passed:
         self._uses.precede(self._handle)
         for stream in {array.stream for array in self._arrays} - {None, self._handle}:
             wait_for(self._library, self._stream, self._ffi.cast("hipStream_t", stream))
-        self._copies.to_device()
+        self.copies.to_device()
 
     @property
     def params(self) -> Any:
@@ -256,18 +241,10 @@ class Passed:
         ]
         return self._ffi.new("void *[]", self._kept)
 
-    def to_host(self) -> None:
-        """Copies back the host arrays that the kernel may have written, in stream order."""
-        self._copies.to_host()
-
-    def release(self) -> None:
-        """Releases the device memory in stream order."""
-        self._copies.release()
-
     def finish(self, *, wait: bool) -> None:
         """Waits for the stream if an argument is a host array, or if `wait` is True. Otherwise
         remembers that the work on the stream uses the arrays."""
-        if wait or self.on_host:
+        if wait or self.copies:
             self._library.mgpuStreamSynchronize(self._stream)
             self._uses.complete()
         else:

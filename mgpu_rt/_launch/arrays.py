@@ -6,11 +6,34 @@ import ctypes
 import math
 import sys
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from mgpu_rt._arrays import work
 from mgpu_rt._arrays.work import Work
 from mgpu_rt._packages import numpy_for
+
+
+class Element(NamedTuple):
+    """A type of elements, as others name it."""
+
+    numpy: str
+    letter: str  # in array interfaces, which cannot name bfloat16
+    size: int  # in bytes
+    dlpack: int  # DLPack's code
+
+
+#: The types of elements by their names in MLIR.
+ELEMENTS = {
+    "bool": Element("bool", "b", 1, 6),
+    **{f"si{8 * size}": Element(f"int{8 * size}", "i", size, 0) for size in (1, 2, 4, 8)},
+    **{f"ui{8 * size}": Element(f"uint{8 * size}", "u", size, 1) for size in (1, 2, 4, 8)},
+    **{f"f{8 * size}": Element(f"float{8 * size}", "f", size, 2) for size in (2, 4, 8)},
+    "bf16": Element("bfloat16", "", 2, 4),
+    "complex<f32>": Element("complex64", "c", 8, 5),
+    "complex<f64>": Element("complex128", "c", 16, 5),
+}
+_BY_LETTER = {(e.letter, e.size): name for name, e in ELEMENTS.items()}
+_BY_DLPACK = {(e.dlpack, 8 * e.size): name for name, e in ELEMENTS.items()}
 
 
 @dataclass(frozen=True)
@@ -69,7 +92,6 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
 
 
 def _foreign(value: Any, stream: int) -> Array | None:
-    """Returns an array of another package."""
     # PyTorch's host tensors have the attribute __cuda_array_interface__, but a read of this
     # attribute raises AttributeError.
     if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
@@ -85,14 +107,15 @@ def _foreign(value: Any, stream: int) -> Array | None:
     return None
 
 
-def _strides(given: Any, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Returns an array's strides in bytes. `given` is None for an array in C's order."""
-    if given is not None:
-        return tuple(given)
+def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
+    """Returns the strides of contiguous elements in C's order."""
     return tuple(math.prod(shape[i + 1 :]) * itemsize for i in range(len(shape)))
 
 
-_KINDS = {"b": "bool", "i": "si", "u": "ui", "f": "f", "c": "complex<f"}
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """Returns True if the elements are contiguous in C's order."""
+    wanted = c_strides(shape, itemsize)
+    return all(a == b or size <= 1 for size, a, b in zip(shape, strides, wanted, strict=True))
 
 
 def _element(value: Any, dtype: Any) -> str:
@@ -112,14 +135,7 @@ def _element(value: Any, dtype: Any) -> str:
         )
     if not dtype.itemsize:
         raise TypeError(f"elements of the type '{dtype.str}' are no argument")
-    kind = _KINDS.get(dtype.kind)
-    return _in_bits(kind, dtype.itemsize * 8) if kind else dtype.str
-
-
-def _in_bits(kind: str, bits: int) -> str:
-    if kind == "complex<f":
-        return f"complex<f{bits // 2}>"
-    return kind if kind == "bool" else f"{kind}{bits}"
+    return _BY_LETTER.get((dtype.kind, dtype.itemsize), dtype.str)
 
 
 def _refuse_mask(value: Any, interface: dict[str, Any]) -> None:
@@ -206,7 +222,7 @@ def _by_interface(value: Any, interface: dict[str, Any]) -> Array:
         True,
         itemsize,
         shape,
-        _strides(interface.get("strides"), shape, itemsize),
+        tuple(interface.get("strides") or c_strides(shape, itemsize)),
         readonly=bool(readonly),
         stream=0 if stream == _LEGACY else stream,
         type=_element(value, dtype),
@@ -245,10 +261,6 @@ _pointer_of.restype = ctypes.c_void_p
 _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-#: For each type code of DLPack, the prefix of the type's name in MLIR.
-_DLPACK_KINDS = {0: "si", 1: "ui", 2: "f", 4: "bf", 5: "complex<f", 6: "bool"}
-
-
 def _by_dlpack(value: Any, stream: int) -> Array:
     device = value.__dlpack_device__()[0]
     on_host = device == _DLPACK_CPU
@@ -267,13 +279,13 @@ def _by_dlpack(value: Any, stream: int) -> Array:
     tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
     shape, itemsize = tuple(tensor.shape[: tensor.ndim]), tensor.bits * tensor.lanes // 8
     steps = tensor.strides[: tensor.ndim] if tensor.strides else None
-    kind = _DLPACK_KINDS.get(tensor.code, "") if tensor.lanes == 1 else ""
+    kind = _BY_DLPACK.get((tensor.code, tensor.bits), "") if tensor.lanes == 1 else ""
     return Array(
         (tensor.data or 0) + tensor.byte_offset,
         not on_host,
         itemsize,
         shape,
-        _strides(steps and [step * itemsize for step in steps], shape, itemsize),
+        tuple(step * itemsize for step in steps) if steps else c_strides(shape, itemsize),
         keep=capsule,  # the capsule's end releases the tensor, as no other owner has taken it
-        type=kind and _in_bits(kind, tensor.bits),
+        type=kind,
     )

@@ -46,8 +46,6 @@ def check_writable(given: Any, array: Array) -> None:
 
 @dataclass
 class Copy:
-    """A host array and its copy on the device."""
-
     array: Array
     to_device: bool
     to_host: bool
@@ -104,13 +102,11 @@ class Copies:
         self._library.check("an argument could not be copied to the device")
 
     def to_host(self) -> None:
-        """Copies back the arrays that may have been written, in stream order."""
         for copy in self._all:
             if copy.to_host and copy.array.nbytes:
                 self._move(copy.array.address, copy.device_address, copy.array.nbytes)
 
     def release(self) -> None:
-        """Releases the device memory in stream order."""
         for copy in self._all:
             if copy.device_address:
                 self._library.mgpuMemFree(self._pointer(copy.device_address), self._stream)

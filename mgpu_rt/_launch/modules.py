@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mgpu_rt._images import find, kernel_names, requirements
-from mgpu_rt._images.model import ImageDescription, KernelDescription
+from mgpu_rt._images import find, kernel_names
+from mgpu_rt._images.model import ImageDescription
 from mgpu_rt._launch.arguments import Passed, parameters_of, three
-from mgpu_rt._launch.streams import handle_of
+from mgpu_rt._launch.streams import stream_for
 from mgpu_rt._library import RuntimeLibrary, load
+from mgpu_rt._packages import need_readers
 
 _MOST_SHARED = (1 << 31) - 1
 
@@ -44,7 +45,7 @@ class Module:
     def __init__(self, image: Any, *, holding: str | None = None) -> None:
         self._library = load()
         self.name, chosen = choose(image, holding)
-        self.kernels = _kernels(chosen)
+        self.kernels = chosen.kernels_by_name
         self._full = {kernel_names.full_name(chosen.module, name): name for name in self.kernels}
         self._functions: dict[str, Any] = {}
         # With MGPU_RT_CACHE=off, HIP may read the image until the module is unloaded.
@@ -93,7 +94,6 @@ class Module:
         self._end()
 
     def _function(self, name: str) -> Any:
-        """Returns the hipFunction_t of a kernel."""
         if self.closed:
             raise ValueError(f"{self.name} is closed")
         if function := self._functions.get(name):
@@ -119,7 +119,7 @@ def _unload(library: RuntimeLibrary, handle: Any, _content: Any) -> None:
 def choose(image: Any, holding: str | None) -> tuple[str, ImageDescription]:
     """Returns the image in a file or in bytes, and the image's name for messages. Raises ValueError
     or OSError."""
-    requirements.check()
+    need_readers()
     is_path = isinstance(image, (str, os.PathLike))
     name = f"'{os.fspath(image)}'" if is_path else "the image"
     data = Path(image).read_bytes() if is_path else _bytes_of(image)
@@ -127,7 +127,7 @@ def choose(image: Any, holding: str | None) -> tuple[str, ImageDescription]:
         images = find.contents(data, name).images
     except find.NothingFound as nothing:
         raise ValueError(str(nothing)) from None
-    wanted = [i for i in images if holding is None or holding in (*_kernels(i), *_full(i))]
+    wanted = [i for i in images if holding is None or holding in (*i.kernels_by_name, *_full(i))]
     if not wanted:
         raise ValueError(f"{name} has no kernel '{holding}'; it has {_all(images)}")
     if len(wanted) > 1:
@@ -147,15 +147,8 @@ def _bytes_of(image: Any) -> bytes:
         ) from None
 
 
-def _kernels(image: ImageDescription) -> dict[str, KernelDescription]:
-    """By name. Lists each kernel once: a bundle's entries contain equal kernels for several
-    GPUs."""
-    found = {kernel.name: kernel for entry in image.entries for kernel in entry.kernels}
-    return found | {kernel.name: kernel for kernel in image.kernels}
-
-
 def _full(image: ImageDescription) -> list[str]:
-    return [kernel_names.full_name(image.module, name) for name in _kernels(image)]
+    return [kernel_names.full_name(image.module, name) for name in image.kernels_by_name]
 
 
 def _all(images: list[ImageDescription]) -> str:
@@ -204,18 +197,8 @@ class Kernel:
         if not 0 <= operator.index(shared) <= _MOST_SHARED:
             raise ValueError(f"kernel '{self.name}': shared={shared} is not a number of bytes")
         function = self.module._function(self.name)
-        given = library.chosen_stream if stream is None else handle_of(stream)
-        library.take_error()
-        if given is not None:
-            on = library.ffi.cast("hipStream_t", given)
-            self._launch(function, sizes, shared, on, arguments, wait=False)
-            return
-        on = library.mgpuStreamCreate()
-        library.check(f"kernel '{self.name}' has no stream")
-        try:
-            self._launch(function, sizes, shared, on, arguments, wait=True)
-        finally:
-            library.mgpuStreamDestroy(on)
+        with stream_for(library, stream) as (on, wait):
+            self._launch(function, sizes, shared, on, arguments, wait=wait)
 
     def _launch(
         self,
@@ -234,9 +217,9 @@ class Kernel:
             params, null = passed.params, library.ffi.NULL
             library.mgpuLaunchKernel(function, *sizes, shared, stream, params, null, len(params))
             library.check(f"kernel '{self.name}' was not launched")
-            passed.to_host()
+            passed.copies.to_host()
         finally:  # waits even if the launch failed: a copy may still read its array
-            passed.release()
+            passed.copies.release()
             passed.finish(wait=wait)
         library.check(f"kernel '{self.name}' failed")
 

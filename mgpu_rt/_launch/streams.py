@@ -10,7 +10,7 @@ from typing import Any
 
 from cffi import FFI
 
-from mgpu_rt._library import load
+from mgpu_rt._library import RuntimeLibrary, load
 
 _TAKEN = (
     "a stream of PyTorch's (.cuda_stream), CuPy's (.ptr) or hip-python's, one with "
@@ -58,3 +58,21 @@ def use_stream(stream: Any) -> Iterator[None]:
         yield
     finally:
         library.choose_stream(outer)
+
+
+@contextlib.contextmanager
+def stream_for(library: RuntimeLibrary, given: Any = None) -> Iterator[tuple[Any, bool]]:
+    """Yields the given stream, or the thread's external stream, or one of the library's. Also
+    yields True for the last, whose work the caller waits for. Clears the thread's last error.
+    Raises HipError if HIP creates no stream."""
+    handle = library.chosen_stream if given is None else handle_of(given)
+    library.take_error()
+    if handle is not None:
+        yield library.ffi.cast("hipStream_t", handle), False
+        return
+    own = library.mgpuStreamCreate()
+    library.check("HIP created no stream")
+    try:
+        yield own, True
+    finally:
+        library.mgpuStreamDestroy(own)

@@ -22,7 +22,6 @@ _MARK = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the plugin's options to pytest."""
     group = parser.getgroup("mgpu", "a GPU, or an emulated one (mgpu_rt)")
     group.addoption(
         "--mgpu-device",
@@ -43,12 +42,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the mark `mgpu`."""
     config.addinivalue_line("markers", _MARK)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Prints the named device in pytest's header."""
     if not config.getoption("mgpu_device"):
         return None
     from mgpu_rt._testing import device

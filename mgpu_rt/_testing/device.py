@@ -52,7 +52,6 @@ def chips() -> tuple[str, ...]:
 
 
 def description() -> str:
-    """Returns the session's device as pytest's header shows it."""
     emulated = f" {', '.join(chips())} (emulated)" if chips() else ""
     return f"{kind()}{emulated}, {os.environ.get('MGPU_RT_HIP', 'the HIP of this machine')}"
 

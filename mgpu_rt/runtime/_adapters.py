@@ -110,8 +110,6 @@ def _without_result(method: Callable[..., Any]) -> Callable[..., int]:
 
 
 def end(runtime: Runtime) -> Callable[[], int]:
-    """Ends a runtime, and flushes its output."""
-
     def method() -> int:
         answer = runtime.end()
         for stream in (sys.stdout, sys.stderr):
@@ -196,7 +194,6 @@ Fail = Callable[[str, BaseException], None]
 
 
 def answers(runtime: Runtime, fail: Fail) -> list[Answer]:
-    """Returns an Answer for each function that a runtime overrides, and for its notifications."""
     found = {}
     for name in overridden(runtime):
         method = getattr(runtime, _method_of(name))

@@ -8,6 +8,7 @@ only for overridden methods: all other calls stay in the C library, at its speed
 from __future__ import annotations
 
 import re
+import threading
 from collections import defaultdict
 from contextlib import suppress
 from typing import Any, ClassVar
@@ -37,7 +38,7 @@ class Runtime:
     """The class that runtimes and hooks derive from. One object serves all threads of a program at
     once.
 
-    Settings are class attributes: `NanCheck(dtype="f8")`, or `?dtype=f8` in MGPU_RT_RUNTIME, sets
+    Settings are class attributes: `NanCheck(dtype="f64")`, or `?dtype=f64` in MGPU_RT_RUNTIME, sets
     the attribute `dtype`.
 
     A HipError in a method makes the call fail: the library prints stock's line on stderr, and the
@@ -54,7 +55,8 @@ class Runtime:
         self._kernels: dict[int, LoadedKernel] = {}
         self._images: dict[int, Image] = {}
         self._alike: defaultdict[str, set[Image]] = defaultdict(set)
-        self._without_image: set[int] = set()  # handles of kernels
+        self._said: set[object] = set()  # the causes of the lines so far
+        self._saying = threading.Lock()
         for name, value in settings.items():
             if name.startswith("_") or callable(getattr(type(self), name, min)):
                 raise TypeError(f"{type(self).__name__} has no setting '{name}'")
@@ -182,14 +184,19 @@ class Runtime:
                 self._alike[name].add(image)
 
     def _lacks_image(self, kernel: LoadedKernel) -> None:
-        """Prints once for each kernel that the kernel's arguments are unknown."""
-        if kernel.handle not in self._without_image:
-            self._without_image.add(kernel.handle)
-            say(
-                f"mgpu_rt: the arguments of {kernel.label} are unknown: its module was loaded "
-                "before the hook or runtime. Load the module within the `with`; a process loads "
-                "a file only once"
-            )
+        self._say_once(
+            kernel.handle,
+            f"the arguments of {kernel.label} are unknown: its module was loaded before the hook "
+            "or runtime. Load the module within the `with`; a process loads a file only once",
+        )
+
+    def _say_once(self, cause: object, text: str) -> None:
+        """Prints a line, unless a line was printed for this cause."""
+        with self._saying:
+            known = cause in self._said
+            self._said.add(cause)
+        if not known:
+            say(f"mgpu_rt: {text}")
 
     def _found(self, function: int, module: int, name: str) -> None:
         known, image = self._kernels.get(function), self._images.get(module)

@@ -47,8 +47,6 @@ def _plain(kind: str) -> str:
 
 
 class _Function:
-    """A function of the ABI, as csrc/abi.def declares it."""
-
     def __init__(self, function: _abi.Function) -> None:
         self.name, self.result = function.name, _plain(function.result)
         listed = [] if function.params == "void" else function.params.split(",")
@@ -60,7 +58,6 @@ class _Function:
 
     @property
     def row(self) -> str:
-        """Returns the function's row of PLAIN_ABI in csrc/python/runtime.h."""
         rest = f"{self.name}, ({self.params}), ({self.names})"
         if self.is_launch:
             return f"LAUNCH({rest})"
@@ -72,7 +69,6 @@ class _Function:
 
     @property
     def python(self) -> str:
-        """Returns the declaration of Python's function."""
         return f"{self.result if self.result != 'void' else 'int'} on_{self.name}({self.params});"
 
 
@@ -101,7 +97,6 @@ void change_status(int status);
 
 
 def make_ffi() -> FFI:
-    """Returns the cffi object that builds mgpu_rt._runtime."""
     functions = [_Function(function) for function in _abi.functions()]
     callbacks = [
         "int on_end(void);",

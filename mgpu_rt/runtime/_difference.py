@@ -16,6 +16,9 @@ DTYPES = {
 }
 
 
+FLOATS = ("f16", "bf16", "f32", "f64")
+
+
 @dataclass(frozen=True)
 class Difference:
     """Describes the elements in which two contents of a memory block differ."""
@@ -78,7 +81,7 @@ def of_elements(
     if not len(indices):
         return []
     first, largest = int(indices[0]), errors[indices].max().item()
-    values = tuple(str(_numbers(content, dtype)[first]) for content in (now, then))
+    values = tuple(str(numbers(content, dtype)[first]) for content in (now, then))
     return [Difference(block, first, len(indices), largest, dtype, values)]  # type: ignore
 
 
@@ -96,7 +99,7 @@ def _errors_of(
 ) -> tuple[Any, Any]:
     """Returns the error of each element, and which errors exceed the tolerance, as NumPy arrays."""
     numpy = numpy_for("--tolerance")
-    mine, theirs = (_numbers(content, dtype) for content in (now, then))
+    mine, theirs = (numbers(content, dtype) for content in (now, then))
     if mine.dtype.kind == "i":
         errors = _distances(numpy, mine, theirs)
         return errors, errors > min(math.floor(tolerance), numpy.iinfo(errors.dtype).max)
@@ -117,11 +120,11 @@ def _ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
         return numpy.where(bits < 0, -(bits & numpy.iinfo(bits.dtype).max), bits)
 
     steps = _distances(numpy, ordered(now), ordered(then))
-    far = numpy.isnan(_numbers(now, dtype)) | numpy.isnan(_numbers(then, dtype))
+    far = numpy.isnan(numbers(now, dtype)) | numpy.isnan(numbers(then, dtype))
     return numpy.where(far, numpy.iinfo(steps.dtype).max, steps)
 
 
-def _numbers(content: bytes, dtype: str) -> Any:
+def numbers(content: bytes, dtype: str) -> Any:
     """Returns the elements of a block, as a NumPy array."""
     found = numpy_for("--tolerance").frombuffer(content, DTYPES[dtype])
     return (found.astype("u4") << 16).view("f4") if dtype == "bf16" else found

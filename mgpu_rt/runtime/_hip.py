@@ -7,6 +7,7 @@ HIP's streams.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import sys
@@ -62,6 +63,21 @@ _TYPES = {
     "H": ctypes.c_ushort,
     "Z": ctypes.c_size_t,
 }
+
+
+class _Attributes(ctypes.Structure):
+    """hipPointerAttribute_t. HIP 6 and later use other values for `memory_type` than earlier
+    releases."""
+
+    _fields_ = (
+        ("memory_type", ctypes.c_int),
+        ("device", ctypes.c_int),
+        ("device_pointer", ctypes.c_void_p),
+        ("host_pointer", ctypes.c_void_p),
+        ("is_managed", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("room", ctypes.c_uint64 * 8),
+    )
 
 
 class CopyFailed(RuntimeError):
@@ -128,12 +144,7 @@ class Hip:
     def __init__(self, path: str, *, hip_python: bool = True) -> None:
         self.path = path
         self._library = ctypes.CDLL(path)
-        try:
-            if not hip_python:
-                raise ImportError
-            self.module, self.binding = _with_hip_python(path), "hip-python"
-        except ImportError:
-            self.module, self.binding = _Ctypes(self._library), "ctypes"
+        self._hip_python = hip_python
         self._stream_query = self._address("hipStreamQuery")
         self._stream_flags = self._address("hipStreamGetFlags")
         self._stream_status = self._address("hipStreamIsCapturing")
@@ -147,19 +158,48 @@ class Hip:
         count = ctypes.c_int(2)
         self._asks("hipGetDeviceCount", ctypes.byref(count))
         self._several = count.value > 1
+
+    @functools.cached_property
+    def module(self) -> Any:
+        """Returns hip-python's module over this HIP, or ctypes' functions in its place."""
+        with contextlib.suppress(ImportError):
+            if self._hip_python:
+                return _with_hip_python(self.path)
+        return _Ctypes(self._library)
+
+    @property
+    def binding(self) -> str:
+        return "ctypes" if isinstance(self.module, _Ctypes) else "hip-python"
+
+    @functools.cached_property
+    def copy_default(self) -> Any:
+        """Returns hipMemcpyDefault in the binding's type."""
         kinds = getattr(self.module, "hipMemcpyKind", None)
-        #: hipMemcpyDefault in the binding's type
-        self.copy_default: Any = kinds.hipMemcpyDefault if kinds else COPY_DEFAULT
+        return kinds.hipMemcpyDefault if kinds else COPY_DEFAULT
 
     @classmethod
     @functools.cache
-    def of_process(cls) -> Hip:
-        """Returns the HIP that the library uses in this process. Raises RuntimeError if the process
-        has no HIP library."""
-        path = _library.hip_path()
-        if not path:
-            raise RuntimeError("there is no HIP library in this process (mgpu-rt doctor says why)")
+    def _at(cls, path: str) -> Hip:
         return cls(path)
+
+    @classmethod
+    def in_use(cls) -> Hip | None:
+        """Returns the HIP that the library has opened; None before the library's first call, or
+        without HIP."""
+        path = _library.hip_path()
+        return cls._at(path) if path else None
+
+    @classmethod
+    def of_process(cls) -> Hip:
+        """Returns the HIP that the library uses in this process, which may open it. Raises
+        RuntimeError if the process has no HIP library."""
+        found = cls.in_use()
+        if found is None:
+            _library.open_hip()
+            found = cls.in_use()
+        if found is None:
+            raise RuntimeError("there is no HIP library in this process (mgpu-rt doctor says why)")
+        return found
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(self.module, f"hip{name}")
@@ -174,7 +214,6 @@ class Hip:
         return call
 
     def failed(self, function: str, code: int) -> HipError:
-        """Returns the exception for a failed call."""
         names = self._library.hipGetErrorName
         names.restype = ctypes.c_char_p
         text = names(code)
@@ -206,19 +245,24 @@ class Hip:
         lib.query_capture = self._stream_status
         status: int = launch._c.capture
         if status == lib.NOT_ASKED:
-            ask, stream = self._stream_status, launch.stream
-            status = lib.ask_flags(0, ask, stream) if ask and stream else 0
+            return self.is_captured(launch.stream)
+        return status > 0 or (status < 0 and self._is_good(-status))
+
+    def is_captured(self, stream: int) -> bool:
+        """Returns True while a program captures the stream. HIP does not capture the null
+        stream."""
+        if not stream or not self._stream_status:
+            return False
+        status = lib.ask_flags(0, self._stream_status, stream)
         return status > 0 or (status < 0 and self._is_good(-status))
 
     def event_elapsed(self, start: int, stop: int) -> float:
-        """Returns the milliseconds between two recorded events. Raises HipError."""
         found, given = ctypes.c_float(), (ctypes.c_void_p(start), ctypes.c_void_p(stop))
         if error := self._library.hipEventElapsedTime(ctypes.byref(found), *given):
             raise self.failed("hipEventElapsedTime", error)
         return found.value
 
     def device(self) -> int:
-        """Returns the calling thread's device."""
         return lib.ask_device(self._get_device) if self._several else 0
 
     def buffer_id(self, address: int) -> int | None:
@@ -236,6 +280,18 @@ class Hip:
         arguments = ctypes.byref(begin), ctypes.byref(size), ctypes.c_void_p(address)
         good = self._asks("hipMemGetAddressRange", *arguments) and begin.value and size.value
         return (begin.value or 0, size.value) if good else None
+
+    def device_of(self, address: int) -> int | None:
+        """Returns the device that owns the memory at an address; None for host memory."""
+        found = _Attributes()
+        if not self._asks("hipPointerGetAttributes", ctypes.byref(found), ctypes.c_void_p(address)):
+            return None
+        is_devices = found.is_managed or (found.device_pointer and not found.host_pointer)
+        return found.device if is_devices else None
+
+    @property
+    def is_nvidia(self) -> bool:
+        return hasattr(self._library, "mgpu_cuhip_memory_type")
 
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
         """Copies `size` bytes after the earlier work of the stream, and waits until the copy is

@@ -27,8 +27,6 @@ from mgpu_rt.runtime._base import Runtime
 
 
 class _State:
-    """The active runtimes of this process."""
-
     runtime: Runtime | None = None  # that answers
     replaced: ClassVar[list[str]] = []  # the functions that call the class
     inside: ClassVar[list[Runtime]] = []  # all in a `with`, the innermost last
@@ -97,7 +95,6 @@ def remove() -> None:
 
 @contextlib.contextmanager
 def intercept(runtime: Runtime) -> Iterator[Runtime]:
-    """Implements mgpu_rt.intercept, whose docstring describes it."""
     if not isinstance(runtime, Runtime):
         raise TypeError(
             f"{runtime!r} is not a Runtime: pass an object of a class that derives from it"
@@ -173,7 +170,6 @@ def _converted(kind: type, name: str, value: str) -> Any:
 
 
 def _named_paths() -> list[str]:
-    """Returns the folders of PYTHONPATH."""
     return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 

@@ -50,12 +50,16 @@ def report(call: str, error: int) -> None:
 
 
 def hip_path() -> str:
-    """Returns the file of the open HIP library; "" if none is open."""
+    """Returns the file of the HIP library that is open; "" before the library's first call, or
+    without HIP."""
     connect()
-    path = _functions["mgpu_rt_hip_path"]
-    if not ffi.string(path()):
-        lib.mgpuMemFree(0, 0)  # the first call opens HIP
-    return os.fsdecode(ffi.string(path()))
+    return os.fsdecode(ffi.string(_functions["mgpu_rt_hip_path"]()))
+
+
+def open_hip() -> None:
+    """Makes a call, since the library opens HIP at its first call."""
+    connect()
+    lib.mgpuMemFree(0, 0)
 
 
 def image_name(address: int) -> tuple[str, int]:

@@ -38,7 +38,7 @@ class Note(Record):
         # Unlike the label, the full name does not depend on earlier loads.
         image = launch.kernel.image
         name = full_name(image.label[0] if image else "", launch.kernel.name)
-        with self._counting:
+        with self._saying:
             self._numbers[name] += 1
             number = self._numbers[name]
         if self._whole and (name, number) not in self._whole:

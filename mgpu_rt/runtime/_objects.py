@@ -40,7 +40,6 @@ class Image:
 
     @classmethod
     def at(cls, address: int) -> Image:
-        """Returns the image at an address."""
         if not address:
             return cls(b"")
         last = cls._last.get(address)
@@ -71,12 +70,7 @@ class Image:
 
     @functools.cached_property
     def kernels(self) -> dict[str, KernelDescription]:
-        """Returns the kernels by name. Each name occurs once, even if a bundle contains a kernel of
-        this name for several GPUs."""
-        if not self.description:
-            return {}
-        listed = [*self.description.entries, self.description]
-        return {kernel.name: kernel for part in listed for kernel in part.kernels}
+        return self.description.kernels_by_name if self.description else {}
 
     @functools.cached_property
     def label(self) -> tuple[str, str]:
@@ -135,7 +129,6 @@ class LoadedKernel:
 
     @functools.cached_property
     def description(self) -> KernelDescription | None:
-        """Returns the image's description of the kernel."""
         return self.image.kernels.get(self.name) if self.image else None
 
     @functools.cached_property
@@ -239,9 +232,7 @@ class Launch:
 
     @property
     def stream(self) -> int:
-        """Returns the stream's handle."""
-        stream: int = self._c.stream
-        return stream
+        return self._c.stream
 
     @stream.setter
     def stream(self, stream: int) -> None:
@@ -274,9 +265,7 @@ class Launch:
 
     @property
     def function(self) -> int:
-        """Returns the kernel's handle."""
-        function: int = self._c.function
-        return function
+        return self._c.function
 
     @function.setter
     def function(self, function: int) -> None:
@@ -287,9 +276,7 @@ class Launch:
 
     @property
     def shared(self) -> int:
-        """Returns the bytes of dynamic memory."""
-        shared: int = self._c.shared
-        return shared
+        return self._c.shared
 
     @shared.setter
     def shared(self, size: int) -> None:

@@ -8,16 +8,21 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mgpu_rt import __version__
+from mgpu_rt import __version__, _fields
 from mgpu_rt._text import shown
 from mgpu_rt.runtime._folder import LAUNCH
 
 FORMAT = 3
+
+# The types of fields, which `read` checks (_TYPES).
+Name = Hash = str
+Bytes = Shared = int
+Sizes = tuple[int, int, int]
 
 
 class Damaged(ValueError):
@@ -31,10 +36,10 @@ class Block:
     number is unknown or equals `size`."""
 
     address: int
-    size: int  # bytes
-    before: str
-    after: str
-    asked: int | None = None
+    size: Bytes
+    before: Hash
+    after: Hash
+    asked: Bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -51,12 +56,12 @@ class RecordedLaunch:
     """A recorded launch. `image` is the hash of the image. `shared` is the size of dynamic memory
     in bytes. `folders` contain the files that are named by hashes."""
 
-    kernel: str
-    label: str
-    image: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    shared: int
+    kernel: Name
+    label: Name
+    image: Hash
+    grid: Sizes
+    block: Sizes
+    shared: Shared
     arguments: tuple[Argument, ...]
     blocks: tuple[Block, ...]
     not_recorded: tuple[str, ...] = ()
@@ -91,29 +96,21 @@ def read(folder: Path) -> RecordedLaunch:
     """Reads a launch's folder. Raises OSError, or Damaged with the first fault found."""
     try:
         found = json.loads(_read(folder / LAUNCH))
-        _checked(found, {"format": (lambda v: v == FORMAT, f"{FORMAT} for this mgpu_rt")})
-        values = _checked(found, _LAUNCH)
-        blocks = tuple(Block(**_checked(block, _BLOCK)) for block in values["blocks"])
-        given = tuple(_argument(each, blocks) for each in values["arguments"])
-    except (Damaged, RecursionError, ValueError) as error:
-        why = error if isinstance(error, Damaged) else shown(str(error))
-        raise Damaged(f"'{folder}' is no launch: {why}") from None
-    values |= {key: tuple(values[key]) for key in ("grid", "block", "not_recorded")}
-    return RecordedLaunch(**{**values, "blocks": blocks, "arguments": given}, folders=(folder,))
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            raise Damaged(f"its format is not {FORMAT}, which this mgpu_rt reads")
+        blocks = tuple(_fields.read(Block, block, _TYPES) for block in found["blocks"])
+        if any((block.asked or 0) > block.size for block in blocks):
+            raise Damaged("a block has fewer bytes than the program asked for")
+        given = tuple(_argument(each, blocks) for each in found["arguments"])
+        made = {"blocks": blocks, "arguments": given, "folders": (folder,)}
+        launch = _fields.read(RecordedLaunch, found, _TYPES, **made)
+    except (KeyError, TypeError, RecursionError, ValueError) as error:
+        raise Damaged(f"'{folder}' is no launch: {shown(str(error))}") from None
+    tuples = {"grid": tuple(launch.grid), "block": tuple(launch.block)}
+    return replace(launch, **tuples, not_recorded=tuple(launch.not_recorded))
 
 
-# ---- the fields: which values are good, and what a value has to be ----
-
-_Field = tuple[Callable[[Any], bool], str]
-
-
-def _number(bits: int, least: int = 0) -> _Field:
-    right = f"a number from {least} to 2^{bits} - 1"
-    return lambda v: type(v) is int and least <= v < 1 << bits, right
-
-
-def _list(good: Callable[[Any], bool], right: str) -> _Field:
-    return lambda v: isinstance(v, list) and all(map(good, v)), right
+# ---- the types of the fields ----
 
 
 def _is_name(value: Any) -> bool:
@@ -125,66 +122,33 @@ def _is_name(value: Any) -> bool:
         return False
 
 
-def _digits(pattern: str) -> Callable[[Any], bool]:
-    return lambda v: isinstance(v, str) and re.fullmatch(pattern, v) is not None
+def _matches(pattern: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
 
-def _is_size(value: Any) -> bool:
-    return type(value) is int and 0 < value < 1 << 32
+def _number(bits: int, least: int = 0) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and least <= value < 1 << bits
 
 
-_NAME = (_is_name, "a name")
-_HASH = (_digits("[0-9a-f]{64}"), "a SHA-256 as 64 hex digits")
-_ANY = _list(lambda _: True, "a list")
-_SIZES = (lambda v: _ANY[0](v) and len(v) == 3 and all(map(_is_size, v)), "three sizes from 1 up")
+def _list(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(good, value))
 
-_BLOCK: dict[str, _Field] = {
-    "address": _number(64),
-    "size": _number(47, 1),
-    "before": _HASH,
-    "after": _HASH,
-    "asked": (lambda v: v is None or _number(47, 1)[0](v), "null or a number of bytes"),
+
+_TYPES: _fields.Types = {
+    "Name": _is_name,
+    "Hash": _matches("[0-9a-f]{64}"),
+    "Sizes": lambda value: _list(_number(32, 1))(value) and len(value) == 3,
+    "Bytes": _number(47, 1),
+    "Shared": _number(31),
+    "int": _number(64),
+    "bytes": _matches("([0-9a-f]{2})*"),
+    "tuple[str, ...]": _list(lambda value: isinstance(value, str)),
 }
-_ARGUMENT: dict[str, _Field] = {
-    "content": (_digits("([0-9a-f]{2})*"), "hex digits, two for each byte"),
-    "block": (lambda v: v is None or _number(32)[0](v), "null or the number of a block"),
-    "offset": _number(47),
-}
-_LAUNCH: dict[str, _Field] = {
-    "kernel": _NAME,
-    "label": _NAME,
-    "image": _HASH,
-    "grid": _SIZES,
-    "block": _SIZES,
-    "shared": _number(31),
-    "arguments": _ANY,
-    "blocks": _ANY,
-    "not_recorded": _list(lambda v: isinstance(v, str), "a list of sentences"),
-    "number": _number(64, 1),
-}
-
-
-def _checked(found: Any, fields: Mapping[str, _Field]) -> dict[str, Any]:
-    """Returns the values of these fields. Raises Damaged, which says what a value has to be."""
-    for key, (good, right) in fields.items():
-        if not isinstance(found, dict) or key not in found:
-            raise Damaged(f"'{key}' is missing")
-        if not good(found[key]):
-            raise Damaged(f"'{key}' is {shown(repr(found[key]))}, and has to be {right}")
-    block = {key: found[key] for key in fields}
-    if (block.get("asked") or 0) > block.get("size", 0):
-        raise Damaged(f"'asked' is more than the block's {block['size']} bytes")
-    return block
 
 
 def _argument(found: Any, blocks: tuple[Block, ...]) -> Argument:
-    values = _checked(found, _ARGUMENT)
-    argument = Argument(**{**values, "content": bytes.fromhex(values["content"])})
-    if argument.block is not None:
-        if argument.block >= len(blocks):
-            many = f"one of its {len(blocks)} blocks of memory"
-            raise Damaged(f"'block' is {argument.block}, and has to be {many}")
-        if argument.offset >= (size := blocks[argument.block].size):
-            within = f"within the block's {size} bytes"
-            raise Damaged(f"'offset' is {argument.offset}, and has to be {within}")
-    return argument
+    argument = _fields.read(Argument, found, _TYPES)
+    block = argument.block
+    if block is not None and not (block < len(blocks) and argument.offset < blocks[block].size):
+        raise Damaged(f"argument {shown(repr(found))} points outside the blocks of memory")
+    return replace(argument, content=bytes.fromhex(str(argument.content)))

@@ -48,7 +48,6 @@ class Recorder:
         self.label, self.is_quiet = launch.kernel.label, False
 
     def before(self) -> None:
-        """Records the content of device memory before the launch."""
         launch, kernel = self._launch, self._launch.kernel
         if kernel.image is None or not kernel.image.content:
             raise NotRecorded("its image is not known")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mgpu_rt._images.model import KernelDescription
 from mgpu_rt._launch.arguments import parameters_of, three
@@ -19,9 +19,6 @@ from mgpu_rt.runtime._difference import Difference, differences
 from mgpu_rt.runtime._folder import LAUNCH
 from mgpu_rt.runtime._objects import POINTERS, Image, may_point
 from mgpu_rt.runtime._recorded import Block, Damaged, RecordedLaunch
-
-if TYPE_CHECKING:
-    pass
 
 POINTER = 8  # bytes
 
@@ -74,9 +71,7 @@ class Recording:
         paths = [self.folder / name for name in names]
         self.launches = [_recorded.read(p) for p in paths if os.path.lexists(p / LAUNCH)]
         if not self.launches:
-            inner = [str(path) for path in paths if any(path.glob(f"*/{LAUNCH}"))]
-            why = f"name one of {', '.join(inner)}" if inner else "no recording in it is complete"
-            raise Damaged(f"'{self.folder}' holds no launch: {why}")
+            raise Damaged(f"'{self.folder}' holds no launch: no recording in it is complete")
 
     def replay(
         self,
@@ -155,7 +150,6 @@ class Recording:
 
 
 def _contents(launch: RecordedLaunch, block: Block) -> tuple[bytes, bytes]:
-    """Returns the content of a block before the launch, and after it."""
     before, after = launch.content(block.before), launch.content(block.after)
     if not len(before) == len(after) == block.size:
         raise Damaged(
@@ -209,8 +203,6 @@ def _sizes(sizes: Sequence[int | None]) -> str:
 
 
 class _Replay:
-    """A recorded launch's memory and kernel, on the device of this process."""
-
     def __init__(self, launch: RecordedLaunch, code: bytes, before: Sequence[bytes]) -> None:
         from mgpu_rt._library import load
 
@@ -283,7 +275,6 @@ class _Replay:
         library.check(f"{size} bytes were not copied")
 
     def content(self, at: int) -> bytes:
-        """Returns the present content of a block."""
         content = bytearray(len(self._before[at]))
         into = self._library.ffi.from_buffer(content)
         self._copy(into, self._address(at), len(content))

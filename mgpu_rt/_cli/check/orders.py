@@ -20,7 +20,6 @@ def is_warning(report: Report) -> bool:
 
 
 def stream(side: Report) -> str:
-    """Describes an op's stream."""
     return f"stream {side['stream']}" if side["stream"] else "the null stream"
 
 
@@ -31,7 +30,6 @@ def op(side: Report) -> str:
 
 
 def access(side: Report) -> str:
-    """Describes how an op accesses memory, such as "writes"."""
     return _ACCESS[side["access"]]
 
 
@@ -55,7 +53,6 @@ _LATER = {"early-unregister": "the unregister", "early-free": "the free"}
 
 
 def _short(side: Report) -> str:
-    """Describes an op in few words, such as "stream 2's launch"."""
     owner = f"stream {side['stream']}'s" if side["stream"] else "the null stream's"
     return f"{owner} {side['op']}"
 
@@ -94,7 +91,6 @@ def what(report: Report) -> str | None:
 
 
 def _others(count: int) -> str:
-    """Describes further objects that were created at the same source place."""
     if not count:
         return ""
     return f", nor {'are' if count > 1 else 'is'} {count:,} more created there"

@@ -15,8 +15,6 @@ Report = dict[str, Any]
 
 
 class Result(NamedTuple):
-    """The outcome of a checked program, as the checker wrote it."""
-
     begun: bool  #: the checker was active in the program
     ended: bool  #: each process in which the checker was active ended by exit
     failed: int  #: the number of failed calls
@@ -24,7 +22,6 @@ class Result(NamedTuple):
 
 
 def read(path: Path) -> Result:
-    """Reads the file that the checker wrote."""
     written = path.read_text(errors="replace").splitlines() if path.exists() else []
     found = [json.loads(line) for line in written if line.endswith("}")]
     for report in found:
@@ -56,7 +53,6 @@ def _frames(report: Report) -> list[dict[str, Any]]:
 
 
 def as_json(found: list[Report]) -> str:
-    """Returns a list of all reports."""
     return json.dumps({"reports": found}, indent=2) + "\n"
 
 
@@ -95,8 +91,6 @@ def _place_in(path: str, offset: int) -> str:
 
 
 def symbol(path: str, offset: int) -> str:
-    """Returns the function at an offset of a loaded object; empty if no symbol of the file covers
-    the offset."""
     found = elf.symbol_at(path, offset)
     return found.name if found else ""
 
@@ -148,7 +142,6 @@ def _called(report: Report) -> str:
 
 
 def _instruction(report: Report) -> list[str]:
-    """Describes an instruction, and the lane that executed it."""
     lane = f", lane {report['lane']}" if "lane" in report else ""
     return [f"at {_code(report)}", f"in {_wave(report)}{lane}"]
 
@@ -167,7 +160,6 @@ def _group(side: Report) -> str:
 
 
 def _other(report: Report) -> list[str]:
-    """Describes the second access of a race, and the call that would order the two accesses."""
     other = report["other"]
     if "op" in other:
         return _other_op(report, other)
@@ -181,7 +173,6 @@ def _other(report: Report) -> list[str]:
 
 
 def _other_op(report: Report, other: Report) -> list[str]:
-    """Describes an earlier launch, copy or fill, and the call that would order the two accesses."""
     said = [f"{orders.op(other)} by {_place(other['place'])}"]
     if "instruction" in other:
         said.append(f"  at {_code(other)}")
@@ -197,7 +188,6 @@ _USE = {
 
 
 def _origin(report: Report) -> list[str]:
-    """Describes the load that read the uninitialised value."""
     other = report.get("other")
     if report["use"] == "copy":
         return _writer(other) if other else []
@@ -209,7 +199,6 @@ def _origin(report: Report) -> list[str]:
 
 
 def _writer(other: Report) -> list[str]:
-    """Describes the launch that stored the copy's first uninitialised byte."""
     at = [f"  at {_code(other)}"] if "instruction" in other else []
     return [f"{orders.op(other)} by {_place(other['place'])} stored the first of them", *at]
 
@@ -264,7 +253,6 @@ def _use(report: Report) -> str:
 
 
 def _distance(report: Report) -> str:
-    """Describes where an access lies relative to the allocation."""
     allocation = report["allocation"]
     begin, end = allocation["address"], allocation["address"] + allocation["bytes"]
     address, last = report["address"], report["address"] + report["bytes"]

@@ -29,7 +29,6 @@ def unexamined(device: str) -> str:
 
 
 def slow(device: str) -> str:
-    """Returns why a checked program takes long."""
     return "check emulates each instruction of its kernels" if _is_emulated(device) else "wait"
 
 
@@ -38,7 +37,6 @@ def _is_emulated(device: str) -> bool:
 
 
 def environment(device: str, output: Path, uninitialised: bool) -> dict[str, str]:
-    """Returns the environment of a program whose reports go to a file. Raises CommandError."""
     if named := os.environ.get("MGPU_RT_RUNTIME"):
         raise CommandError(
             f"MGPU_RT_RUNTIME={named} answers the calls that check examines: unset MGPU_RT_RUNTIME"
@@ -66,7 +64,6 @@ def _calls_only(device: str) -> dict[str, str]:
 
 
 def _emulated(device: str) -> dict[str, str]:
-    """Returns the environment of a program on an emulated device."""
     kind, base = preload.kind("softgpu" if device == "auto" else device, os.environ)
     try:
         hip = softgpu.hip(base, seam=softgpu.DRIVER)

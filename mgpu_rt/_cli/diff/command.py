@@ -106,7 +106,6 @@ _HOW = "name two programs, as -- BEFORE -- AFTER, or --device A,B -- PROGRAM"
 
 
 def _programs(words: list[str], device: str) -> tuple[list[str], list[str]]:
-    """The programs of both sides with their arguments. Raises CommandError."""
     from mgpu_rt._cli import preload
 
     names = device.split(",")

@@ -65,7 +65,6 @@ class Allowed(NamedTuple):
 
 
 def side(name: str, command: Sequence[str], device: str) -> Side:
-    """Raises CommandError if the program cannot run on the device."""
     base = {name: value for name, value in os.environ.items() if name != "MGPU_RT_TRACE"}
     if named := base.get("MGPU_RT_RUNTIME"):
         raise CommandError(
@@ -233,7 +232,6 @@ def _elements(pair: Pair, allowed: Allowed) -> list[Difference]:
 
 
 def differing(block: int, mine: bytes, theirs: bytes, allowed: Allowed) -> list[Difference]:
-    """Returns the elements whose difference exceeds `allowed`."""
     width = int(DTYPES[allowed.dtype][1:])
     padded = (content + bytes(-len(mine) % width) for content in (mine, theirs))
     return of_elements(block, *padded, *allowed[::2], allowed.ulps)
@@ -285,7 +283,6 @@ def _alike(pair: Pair) -> bool:
 
 
 def _inputs(pair: Pair) -> Iterator[str]:
-    """Yields descriptions of the arguments that differ before the launch."""
     arguments = pair.before.arguments
     if _alike(pair):
         for number, (mine, theirs) in enumerate(zip(arguments, pair.after.arguments, strict=True)):
@@ -299,7 +296,6 @@ def _inputs(pair: Pair) -> Iterator[str]:
 
 
 def _argument(launch: RecordedLaunch, block: int) -> int:
-    """Returns the number of the first argument that points to the block."""
     return next(at for at, argument in enumerate(launch.arguments) if argument.block == block)
 
 
@@ -324,7 +320,6 @@ def _verdict(after: Side, allowed: Allowed, out: Path, cause: str, inputs_differ
 
 
 def _holes(pairs: Sequence[Pair], is_lost: bool) -> Iterator[str]:
-    """Yields lines about data that was not compared."""
     if is_lost:
         yield "not compared: launches that failed or could not be recorded"
     unknown = [words for pair in pairs for one in pair[1:] for words in one.not_recorded]

@@ -22,23 +22,20 @@ def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
     whether the image fits this machine's devices. FILE is a code object, an offload bundle, a
     fatbin, PTX, or an object file, shared library or program that contains such images.
     """
-    from pathlib import Path
-
+    from mgpu_rt._cli import files
     from mgpu_rt._cli.inspect import listing
     from mgpu_rt._cli.inspect.fit import Fit, compare
-    from mgpu_rt._images import find, requirements, sharing
+    from mgpu_rt._images import find, sharing
+    from mgpu_rt._packages import need_readers
 
     try:
-        requirements.check()
-    except ModuleNotFoundError as error:
-        raise CommandError(str(error)) from None
-    try:
-        contents = find.read(Path(file))
+        need_readers()
+        contents = find.contents(files.read(file, "name a file that holds images"), f"'{file}'")
         for image in contents.images:
             image.private = sharing.why_not_shared(image.loaded)
         unasked = Fit(unasked="--no-device")
         fit = unasked if no_device else compare(contents.images, device)
-    except (find.NothingFound, sharing.NotBuilt) as error:
+    except (ModuleNotFoundError, find.NothingFound, sharing.NotBuilt) as error:
         raise CommandError(str(error)) from None
     if as_json:
         parameters.show_json(listing.as_dict(file, contents, fit))

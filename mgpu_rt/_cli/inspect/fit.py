@@ -20,8 +20,6 @@ _NVIDIAS = (CUBIN, FATBIN, PTX)
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether an image fits a device, and otherwise the reason."""
-
     device: str
     target: str
     fits: bool

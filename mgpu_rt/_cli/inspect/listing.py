@@ -17,7 +17,6 @@ NONE = "–"
 
 
 def as_dict(path: str, contents: Contents, fit: Fit) -> dict[str, Any]:
-    """For JSON."""
     answers = fit.answers or [[] for _ in contents.images]
     return {
         "file": path,
@@ -37,7 +36,6 @@ def as_dict(path: str, contents: Contents, fit: Fit) -> dict[str, Any]:
 
 
 def _values(image: ImageDescription) -> dict[str, Any]:
-    """Returns the properties of an image."""
     others = ("content", "private")
     plain = {f.name: getattr(image, f.name) for f in fields(image) if f.name not in others}
     return {
@@ -135,7 +133,6 @@ def _threads(kernel: KernelDescription) -> str:
 
 
 def _resources(kernel: KernelDescription) -> list[tuple[str, str]]:
-    """Returns the resources that AMD's images declare."""
     return [
         ("threads", f"{_threads(kernel)}; wavefronts of {_number(kernel.wavefront)}"),
         (

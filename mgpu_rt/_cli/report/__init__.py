@@ -16,26 +16,24 @@ from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.report.advice import advice
 from mgpu_rt._cli.report.sides import Side, count, duration, plural, size
-from mgpu_rt._cli.stats.statistics import Cache, Counter, Statistics, devices, total
+from mgpu_rt._cli.stats.statistics import Counter, Statistics, devices, total
 from mgpu_rt._cli.stats.tables import (
     GRAPHS,
     NONE,
     PURPOSE,
-    WAITS,
+    cells,
     comparable,
     factor,
     pairs,
     questions,
     ratio,
-    reasons,
     summed,
-    waits,
     work,
 )
+from mgpu_rt._packages import need
 from mgpu_rt._text import printable, shortened
 
 MANY = 24  # rows of a table from which on those below 1 % are folded
-ROWS = 40  # of a table; one line counts the others, and the most important rows come first
 SENTENCE = 600  # letters of a text on the page
 
 
@@ -50,7 +48,6 @@ def write(out: str, sides: Sequence[Side], notes: Sequence[str] = (), repeat: in
 
 
 def document(sides: Sequence[Side], notes: Sequence[str] = (), repeat: int = 1) -> str:
-    """Returns the page. Raises CommandError if jinja2 is missing."""
     last, runs = sides[-1], [side.statistics for side in sides]
     program = last.processes[0].program if last.processes else Path(last.source).stem
     layers = {
@@ -66,16 +63,14 @@ def document(sides: Sequence[Side], notes: Sequence[str] = (), repeat: int = 1) 
         outcome=_outcome(sides),
         quiet=[*_quiet(sides, repeat), *notes],
         bars=_bars(sides),
-        waits=_waits(runs),
         advice=advice(last),
         calls=[*(_by_name(sides, caption, layer) for caption, layer in layers.items())],
-        reasons=reasons(*runs) if len(runs) == 2 else {},
         caches=[*_caches(last, ", after" if len(sides) > 1 else "")],
         kernels=[
             _by_name(sides, "Launches by kernel", lambda run: run.kernels, "kernel"),
             _copies(sides),
         ],
-        sources=[*map(_source, sides)],
+        sources=[f"{side.name}: {shortened(side.source)}" for side in sides],
         version=__version__,
         purpose=PURPOSE,
         none=NONE,
@@ -86,12 +81,10 @@ def _render(**values: Any) -> str:
     """Fills in page.html. Text from files never becomes markup, and its unprintable characters
     become escapes. Raises CommandError if jinja2 is missing."""
     try:
-        import jinja2
-    except ImportError:
-        from mgpu_rt._packages import how_to_add
-
-        how = how_to_add("jinja2", "python3-jinja2")
-        raise CommandError(f"a page needs the package jinja2: {how}") from None
+        need("a page", jinja2="jinja2")
+    except ModuleNotFoundError as error:
+        raise CommandError(str(error)) from None
+    import jinja2
 
     def safe(value: Any) -> Any:
         is_text = isinstance(value, str) and not hasattr(value, "__html__")
@@ -136,17 +129,6 @@ def _quiet(sides: Sequence[Side], repeat: int) -> Iterator[str]:
             yield f"{side.name}: {uncounted}."
 
 
-def _source(side: Side) -> str:
-    said = [f"{side.name}: {side.source}"]
-    for process in side.processes[:8]:
-        rank = f", rank {process.rank}" if process.rank is not None else ""
-        ending = "" if process.by_exit else f", {process.ending}"
-        said.append(f"process {process.pid}{rank}{ending}")
-    if len(side.processes) > 8:
-        said.append(f"{len(side.processes)} processes in all")
-    return "; ".join(map(shortened, said))
-
-
 # ---- bars ----
 
 #: Groups of the program's calls, by prefixes of their names; the first matching group counts.
@@ -164,12 +146,7 @@ GROUPS = {
 START = "HIP's start"  # a group for itself, in no call's time
 
 
-def _rate(cache: Cache) -> str:
-    return NONE if cache.rate is None else f"{100 * cache.rate:.1f} %"
-
-
 def _bars(sides: Sequence[Side]) -> list[dict[str, Any]]:
-    """Returns a bar for each side: the time of the program's calls by group, on a common scale."""
     groups = [_groups(side.statistics) for side in sides]
     whole = max(sum(values.values()) for values in groups)
     bars = []
@@ -185,24 +162,12 @@ def _bars(sides: Sequence[Side]) -> list[dict[str, Any]]:
 
 
 def _groups(run: Statistics) -> dict[str, int]:
-    """Returns the time of each group in nanoseconds."""
     sums = {START: run.start or 0, **dict.fromkeys(GROUPS, 0)}
     for name, counter in run.program.items():
         sums[next(group for group, begins in GROUPS.items() if name.startswith(begins))] += (
             counter.ns
         )
     return sums
-
-
-def _waits(runs: Sequence[Statistics]) -> str:
-    """Says for how long the driver waited for the GPU, in calls of several groups."""
-    waited = [waits(run.driver) for run in runs]
-    times = " → ".join(duration(counter.ns or None) for counter in waited)
-    told = (
-        f"HIP waited for the GPU {times} of these times, in calls of several groups "
-        f"({', '.join(WAITS)}). HIP's other functions may wait too."
-    )
-    return told if any(counter.calls for counter in waited) else ""
 
 
 # ---- tables ----
@@ -219,7 +184,6 @@ class Table(NamedTuple):
     words: Sequence[str] = ()  # heads of columns that contain text
     pairs: bool = False
     note: str = ""
-    limit: int = ROWS
     folded: Sequence[Sequence[str]] = ()  # rows that a click shows
 
 
@@ -277,7 +241,6 @@ def _small(names: Iterable[str], layers: Sequence[dict[str, Counter]]) -> set[st
 
 
 def _copies(sides: Sequence[Side]) -> Table | None:
-    """Shows copies by direction."""
     copies = [side.statistics.copies for side in sides]
     ways = dict.fromkeys(way for each in copies for way, made in each.items() if made.calls)
     heads = [f"{what} {s.name}" for s in sides for what in ("calls", "bytes")]
@@ -291,11 +254,10 @@ def _copies(sides: Sequence[Side]) -> Table | None:
 
 
 def _caches(side: Side, after: str) -> Iterator[Table]:
-    """Shows the caches and modules of the last run."""
     run, rows = side.statistics, []
     for name, cache in run.caches.items():
-        cells = [*map(count, (cache.hits, cache.misses)), _rate(cache), count(cache.evictions)]
-        rows.append([shortened(name), *(cells if cache.hits or cache.misses else [NONE] * 4)])
+        evicted = count(cache.evictions) if cache.hits or cache.misses else NONE
+        rows.append([shortened(name), *cells(cache), evicted])
     heads = ["cache", "hits", "misses", "rate", "evicted"]
     told = [f"{one[0].upper()}{one[1:]}." for one in (run.graphs.summary, run.made.summary) if one]
     note = "No cache was in use in this run." if side.is_stock else " ".join(told)

@@ -14,8 +14,6 @@ PART = 0.1  # relative to the calls' time: a smaller part is not worth a change
 
 
 class Advice(NamedTuple):
-    """A finding."""
-
     title: str
     evidence: str
     step: str  # the next step
@@ -31,7 +29,6 @@ def advice(side: Side) -> list[Advice]:
 
 
 def _sum(side: Side, *functions: str) -> Counter:
-    """Sums the program's calls to these functions, and the calls' times."""
     return total(side.statistics.program.get(name, Counter(0, 0)) for name in functions)
 
 

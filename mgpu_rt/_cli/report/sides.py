@@ -40,7 +40,6 @@ class Side(NamedTuple):
 
 
 def side(name: str, files: Sequence[Statistics], source: str) -> Side:
-    """Makes a side of the statistics of a run's processes."""
     return Side(name, (*files,), files[0] if len(files) == 1 else added(files), source)
 
 

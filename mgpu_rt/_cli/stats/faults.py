@@ -57,8 +57,6 @@ class _Block:
 
 
 class Faulty(NamedTuple):
-    """The calls of a process that concern its memory."""
-
     calls: list[Call]
     fault: int | None  # the address that ended the process
 

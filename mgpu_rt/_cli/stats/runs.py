@@ -7,9 +7,9 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from mgpu_rt._cli import child, executable, preload, source, terminal
 from mgpu_rt._cli.errors import CommandError
@@ -22,7 +22,7 @@ from mgpu_rt._cli.stats.statistics import (
     read,
     total,
 )
-from mgpu_rt._cli.stats.tables import NOISE, REGISTRATIONS, questions, right_aligned, waits
+from mgpu_rt._cli.stats.tables import REGISTRATIONS, questions, right_aligned, waits
 from mgpu_rt._text import columns
 
 NAMES = ("stock's behaviour (MGPU_RT_CACHE=off)", "mgpu_rt")
@@ -35,48 +35,36 @@ _WORDS = (
 
 OUTPUT = "stdout"  # the file for a run's output, if outputs are compared
 
-Read = TypeVar("Read")
-
 
 class Run(NamedTuple):
-    """One of the four runs of `compare --exclusive`."""
+    """A run of the program, on one side of a comparison."""
 
-    statistics: Statistics
+    statistics: Statistics  # sum over all processes
     seconds: float  # sum over all processes, each since its first call
-    output: bytes
+    output: bytes = b""  # if outputs are compared
+    files: tuple[Statistics, ...] = ()  # one for each process
 
 
 def with_word(command: Sequence[str], device: str) -> list[Run]:
     """Runs a program in four modes: with stock's behaviour, with the cache, with --exclusive, and
     with --exclusive --lazy. Raises CommandError."""
-    return _each(command, device, _run_of, (*_BOTH, *_WORDS), keep_output=True)
+    return _each(command, device, (*_BOTH, *_WORDS), keep_output=True)
 
 
-def _run_of(folder: Path) -> Run:
-    files = [read(file) for file in sorted(folder.glob(f"*{ENDING}"))]
-    seconds = sum(file.process.seconds for file in files if file.process)
-    return Run(added(files), seconds, (folder / OUTPUT).read_bytes())
-
-
-def both(
-    command: Sequence[str], device: str, read: Callable[[Path], Read], repeat: int = 1
-) -> tuple[list[Read], list[Read]]:
-    """Runs both sides `repeat` times, in turn, and calls `read` on the folder of each run. Returns
-    the results of each side. A run's folder contains a recording of each process. Raises
+def both(command: Sequence[str], device: str, repeat: int = 1) -> tuple[list[Run], list[Run]]:
+    """Runs both sides `repeat` times, in turn, and returns the runs of each side. Raises
     CommandError."""
-    found = _each(command, device, read, _BOTH * repeat)
+    found = _each(command, device, _BOTH * repeat)
     return found[::2], found[1::2]
 
 
 def _each(
     command: Sequence[str],
     device: str,
-    read: Callable[[Path], Read],
     sides: Sequence[dict[str, str]],
     *,
     keep_output: bool = False,
-) -> list[Read]:
-    """Runs the program once for each side, with the side's environment variables."""
+) -> list[Run]:
     executable.check(command[0])
     environment = {
         name: value
@@ -85,17 +73,21 @@ def _each(
         not in {"MGPU_RT_STATS", "MGPU_RT_TRACE", *(name for side in sides for name in side)}
     }
 
-    def run(side: dict[str, str]) -> Read:
-        with tempfile.TemporaryDirectory() as folder:
-            changes = {**side, "MGPU_RT_STATS": os.path.join(folder, f"%p{ENDING}")}
-            _run(command, {**environment, **changes}, side, Path(folder) if keep_output else None)
-            if not any(Path(folder).glob(f"*{ENDING}")):
-                raise CommandError(
-                    f"'{source.named(command[0])}' wrote no statistics: it called none of the "
-                    "library's functions, or a line above says why. Name a program that MLIR "
-                    "lowered for a GPU"
-                )
-            return read(Path(folder))
+    def run(side: dict[str, str]) -> Run:
+        with tempfile.TemporaryDirectory() as name:
+            folder, kept = Path(name), Path(name, OUTPUT)
+            changes = {**side, "MGPU_RT_STATS": os.path.join(name, f"%p{ENDING}")}
+            _run(command, {**environment, **changes}, side, folder if keep_output else None)
+            files = tuple(read(file) for file in sorted(folder.glob(f"*{ENDING}")))
+            output = kept.read_bytes() if keep_output else b""
+        if not files:
+            raise CommandError(
+                f"'{source.named(command[0])}' wrote no statistics: it called none of the "
+                "library's functions, or a line above says why. Name a program that MLIR "
+                "lowered for a GPU"
+            )
+        seconds = sum(file.process.seconds for file in files if file.process)
+        return Run(added(files), seconds, output, files)
 
     found = []
     for number, side in enumerate(sides, 1):
@@ -145,10 +137,10 @@ CONDITIONS = {
     "memory through a pointer",
 }
 ONCE = "Each side ran once"
+NOISE = 0.05  # relative to a time: a smaller difference is noise
 
 
 def _parts(run: Run) -> dict[str, Counter]:
-    """Sums the calls that the options may save or shorten, by kind."""
     program, driver = run.statistics.program, run.statistics.driver
     return {
         "registrations": total(program[name] for name in REGISTRATIONS if name in program),
@@ -169,7 +161,6 @@ def _same_output(runs: Sequence[Run]) -> list[bool]:
 
 
 def word_as_dict(runs: Sequence[Run]) -> dict[str, Any]:
-    """Returns the statistics of each side, for JSON."""
     return {
         side: {
             "seconds": run.seconds,
@@ -181,7 +172,6 @@ def word_as_dict(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def word_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """Yields the lines of a table with a column for each run, and then notes."""
     parts = [_parts(run) for run in runs]
     rows = [("since the first call", *(f"{1e3 * run.seconds:.3f}" for run in runs))]
     rows += [(kind, *(f"{part[kind].ns / 1e6:.3f}" for part in parts)) for kind in parts[0]]

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mgpu_rt._cli.stats.statistics import Statistics
+from mgpu_rt._cli.stats.runs import Run
 from mgpu_rt._cli.stats.tables import factor
 
 
@@ -22,19 +22,12 @@ class Spread(NamedTuple):
 
 
 def spread(seconds: Sequence[float]) -> Spread:
-    """Returns the median and the range of at least one time."""
     return Spread(statistics.median(seconds), min(seconds), max(seconds))
 
 
-def seconds(run: Sequence[Statistics]) -> float:
-    """Returns the time of a run, summed over its processes: each from its first call to its end.
-    The time includes the launches of graphs and the program's work on the host."""
-    return sum(file.process.seconds for file in run if file.process is not None)
-
-
-def middle(runs: Sequence[Sequence[Statistics]]) -> Sequence[Statistics]:
+def middle(runs: Sequence[Run]) -> Run:
     """Returns the run whose time is the median; of an even number, the lower median."""
-    return sorted(runs, key=seconds)[(len(runs) - 1) // 2]
+    return sorted(runs, key=lambda run: run.seconds)[(len(runs) - 1) // 2]
 
 
 def sentence(before: Spread, after: Spread, runs: int) -> str:

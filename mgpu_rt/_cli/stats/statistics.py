@@ -8,10 +8,11 @@ import json
 import math
 import struct
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mgpu_rt import _fields
 from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images.kernel_names import full_name
@@ -25,6 +26,7 @@ HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
 
 Key = TypeVar("Key", bound=Hashable)
 Sum = TypeVar("Sum")
+Read = TypeVar("Read")
 
 ENDING = ".json"  # ending of the files that `compare` and `report` make a run write
 
@@ -39,16 +41,12 @@ class _Sum:
 
 @dataclass(frozen=True)
 class Counter(_Sum):
-    """The calls of a function, and their total time."""
-
     calls: int
     ns: int
 
 
 @dataclass(frozen=True)
 class Cache(_Sum):
-    """The counters of a cache."""
-
     hits: int
     misses: int
     evictions: int
@@ -80,7 +78,6 @@ class Graphs(_Sum):
 
     @property
     def summary(self) -> str:
-        """Returns a sentence about the graphs; returns "" without graphs."""
         if not (self.built or self.refused or self.plain):
             return ""
         return (
@@ -102,7 +99,6 @@ class Made(_Sum):
 
     @property
     def summary(self) -> str:
-        """Returns a sentence about the driver's allocations; returns "" without them."""
         if self == Made():
             return ""
         return (
@@ -120,32 +116,31 @@ class Failure:
     error: str  # HIP's name for it
 
     def told(self, calls: int) -> str:
-        """Returns a sentence about `calls` failed calls of this kind."""
         which = f"{calls} call{'s' * (calls != 1)} of {shown(self.function)}"
         return f"{which} failed with {shown(self.error)}"
 
 
 @dataclass(frozen=True)
 class Module:
-    """An image of device code."""
-
     image: str  # its hash
     bytes: int
     loads: int
     driver_loads: int
-    kernels: tuple[str, ...]
+    kernels: list[str]
     why: str | None  # the reason why each load makes a new module
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process that wrote a file of statistics."""
-
     program: str
     pid: int
     rank: int | None
-    by_exit: bool
+    ended: str
     seconds: float  # time since the process's first call
+
+    @property
+    def by_exit(self) -> bool:
+        return self.ended == "exit"
 
     @property
     def ending(self) -> str:
@@ -174,8 +169,6 @@ class Device:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The statistics of a run."""
-
     program: dict[str, Counter]
     driver: dict[str, Counter]
     caches: dict[str, Cache]
@@ -196,7 +189,6 @@ class Statistics:
 
     @property
     def failures(self) -> list[str]:
-        """Returns a sentence for each kind of failed calls."""
         return [failure.told(calls) for failure, calls in self.failed.items()]
 
     @property
@@ -211,15 +203,25 @@ class Statistics:
         )
 
 
-def _registered(cache: Cache | None, kept: dict[str, int]) -> str:
+@dataclass(frozen=True)
+class _Kept:
+    """The registered memory that the library keeps registered."""
+
+    ranges: int
+    bytes: int
+    changed: int
+    limited: int
+
+
+def _registered(cache: Cache | None, values: dict[str, int]) -> str:
     """Returns a sentence about registered memory; returns "" if none was registered."""
     if cache is None or not cache.misses:
         return ""
-    ranges, size, changed, limited = _numbers(kept, "ranges", "bytes", "changed", "limited")
+    kept = _read(_Kept, values)
     return (
-        f"registered memory: hits {cache.hits}, misses {cache.misses}, cached {ranges} ({size} "
-        f"bytes), evicted {cache.evictions}: {changed} because pages changed, {limited} for the "
-        "limit"
+        f"registered memory: hits {cache.hits}, misses {cache.misses}, cached {kept.ranges} "
+        f"({kept.bytes} bytes), evicted {cache.evictions}: {kept.changed} because pages changed, "
+        f"{kept.limited} for the limit"
     )
 
 
@@ -237,60 +239,36 @@ def read(path: str | Path) -> Statistics:
 def load(path: str | Path, how_to_get: str) -> list[Any]:
     """Returns the JSON of a file. A recording contains statistics, and may also contain a trace.
     Raises CommandError."""
-    content = _content(path, how_to_get)
+    content = files.read(str(path), how_to_get)
     if found := recording(path, content):
         with damage_named(path):
             return [statistics(found), *([json.loads(trace(found))] if found.is_trace else [])]
     try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        raise CommandError(f"'{path}' is not text: {how_to_get}") from None
-    if not text.strip():
-        raise CommandError(f"'{path}' is empty: {how_to_get}")
-    try:
-        return [json.loads(text)]
-    except (ValueError, RecursionError) as error:
-        if not text.lstrip().startswith(("{", "[")):
-            raise CommandError(f"'{path}' was not written by the library: {how_to_get}") from None
-        raise CommandError(f"'{path}' is damaged or truncated ({error}): {how_to_get}") from None
-
-
-def _content(path: str | Path, how_to_get: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise files.unreadable(path, error, how_to_get) from None
+        return [json.loads(content)]
+    except (ValueError, RecursionError):
+        raise CommandError(
+            f"'{path}' was not written by the library, or is truncated: {how_to_get}"
+        ) from None
 
 
 def parse(raw: Any, path: str | Path) -> Statistics:
-    """Converts a file's JSON to statistics. Raises CommandError."""
-    if isinstance(raw, dict) and "traceEvents" in raw:
-        raise CommandError(
-            f"'{path}' is a trace: open it in ui.perfetto.dev, or look for a block with --address; "
-            f"{HOW_TO_GET}"
-        )
     try:
-        caches = {
-            name: Cache(*_numbers(value, "hits", "misses", "evictions"))
-            for name, value in raw["cache"].items()
-        }
+        process, device = raw.get("process"), raw.get("device")
+        caches = _named(Cache, raw["cache"])
         return Statistics(
-            program=_counters(raw["abi"]),
-            driver=_counters(raw["hip"]),
+            program=_named(Counter, raw["abi"]),
+            driver=_named(Counter, raw["hip"]),
             caches=caches,
-            failed=dict(map(_failure, raw.get("failed", []))),
-            overridden=checked_count(raw.get("overridden", 0)),
-            kernels=_counters(raw.get("kernels", {}), "launches"),
-            copies={
-                way: Copies(*_numbers(value, "calls", "bytes"))
-                for way, value in raw.get("copies", {}).items()
-            },
-            graphs=Graphs(*_numbers(raw.get("graphs", _NO_GRAPHS), *_NO_GRAPHS)),
-            made=Made(*_numbers(raw.get("made", _NONE_MADE), *_NONE_MADE)),
-            modules=tuple(map(_module, raw.get("modules", []))),
-            process=_process(raw["process"]) if "process" in raw else None,
-            start=checked_count(raw["start"]["ns"]) if "start" in raw else None,
-            device=_device(raw["device"], raw.get("process", {})) if "device" in raw else None,
+            failed={_read(Failure, row): _count(row["calls"]) for row in raw.get("failed", [])},
+            overridden=_count(raw.get("overridden", 0)),
+            kernels=_named(Counter, raw.get("kernels", {}), calls="launches"),
+            copies=_named(Copies, raw.get("copies", {})),
+            graphs=_read(Graphs, raw["graphs"]) if "graphs" in raw else Graphs(),
+            made=_read(Made, raw["made"]) if "made" in raw else Made(),
+            modules=tuple(_read(Module, module) for module in raw.get("modules", [])),
+            process=_read(Process, process) if process is not None else None,
+            start=_count(raw["start"]["ns"]) if "start" in raw else None,
+            device=_device(device, process or {}) if device is not None else None,
             other_calls=str(raw.get("other_calls") or ""),
             memory=memory_summary(raw) if raw.get("memory") else "",
             registered=_registered(caches.get("registrations"), raw.get("kept", {})),
@@ -300,47 +278,9 @@ def parse(raw: Any, path: str | Path) -> Statistics:
         raise CommandError(f"'{path}' is JSON, but no statistics: {HOW_TO_GET}") from None
 
 
-#: The counts for a statistics file without graphs, which an older library wrote.
-_NO_GRAPHS = asdict(Graphs())
-#: The counts for a statistics file without reasons of allocations.
-_NONE_MADE = asdict(Made())
-
-
-def _counters(values: dict[str, Any], calls: str = "calls") -> dict[str, Counter]:
-    return {name: Counter(*_numbers(value, calls, "ns")) for name, value in values.items()}
-
-
-def _failure(values: dict[str, Any]) -> tuple[Failure, int]:
-    function, error = values["function"], values["error"]
-    if not isinstance(function, str) or not isinstance(error, str):
-        raise ValueError
-    return Failure(function, error), checked_count(values["calls"])
-
-
-def _module(values: dict[str, Any]) -> Module:
-    image, kernels, why = values["image"], tuple(values["kernels"]), values["why"]
-    if not all(isinstance(text, str) for text in (image, why or "", *kernels)):
-        raise ValueError
-    numbers = _numbers(values, "bytes", "loads", "driver_loads")
-    return Module(image, *numbers, kernels, why)
-
-
-def _process(values: dict[str, Any]) -> Process:
-    rank = values["rank"]
-    return Process(
-        program=str(values["program"]),
-        pid=checked_count(values["pid"]),
-        rank=None if rank is None else checked_count(rank),
-        by_exit=values["ended"] == "exit",
-        seconds=checked_time(values["seconds"]),
-    )
-
-
 def _device(values: dict[str, Any], process: dict[str, Any]) -> Device:
-    name, hip = (values[key] or "" for key in ("name", "hip"))
-    if not isinstance(name, str) or not isinstance(hip, str):
-        raise ValueError
-    return Device(name, hip, _date(checked_count(process["date"])) if "date" in process else "")
+    date = _date(_count(process["date"])) if "date" in process else ""
+    return _read(Device, {"name": values["name"] or "", "hip": values["hip"] or "", "date": date})
 
 
 def _date(seconds: int) -> str:
@@ -348,17 +288,11 @@ def _date(seconds: int) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def _numbers(values: dict[str, Any], *names: str) -> list[int]:
-    return [checked_count(values[name]) for name in names]
-
-
 def total(counters: Iterable[Counter]) -> Counter:
-    """Returns the sum of the counters."""
     return sum(counters, Counter(0, 0))
 
 
 def added(runs: Iterable[Statistics]) -> Statistics:
-    """Joins the statistics of a program's processes into one."""
     every = list(runs)
     return Statistics(
         program=_by_name(run.program for run in every),
@@ -393,7 +327,6 @@ def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counte
 
 
 def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
-    """Joins dictionaries, and sums the values that have the same name."""
     sums: dict[Key, Sum] = {}
     for part in parts:
         for name, value in part.items():
@@ -401,22 +334,26 @@ def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
     return sums
 
 
-# ---- numbers in files of unknown origin ----
+# ---- values in files of unknown origin ----
+
+_TYPES: _fields.Types = {
+    "int": lambda value: type(value) is int and 0 <= value < 1 << 64,
+    "float": lambda value: type(value) in (int, float) and 0 <= value < math.inf,
+    "str": lambda value: isinstance(value, str),
+    "list[str]": lambda value: isinstance(value, list) and all(map(_TYPES["str"], value)),
+}
 
 
-def checked_count(value: Any) -> int:
-    """Returns a number of calls or bytes from the JSON. Raises ValueError."""
-    if type(value) is not int or not 0 <= value < 1 << 64:
-        raise ValueError
-    return value
+def _count(value: Any) -> int:
+    return _fields.checked("count", value, "int", _TYPES)
 
 
-def checked_time(value: Any) -> float:
-    """A time. Raises ValueError, TypeError or OverflowError."""
-    number = float(value)
-    if not 0 <= number < math.inf:
-        raise ValueError
-    return number
+def _read(kind: type[Read], values: Any, **keys: str) -> Read:
+    return _fields.read(kind, values, _TYPES, keys)
+
+
+def _named(kind: type[Read], values: dict[str, Any], **keys: str) -> dict[str, Read]:
+    return {name: _read(kind, value, **keys) for name, value in values.items()}
 
 
 # ---- recordings, which MGPU_RT_STATS=PATH and MGPU_RT_TRACE=PATH leave ----
@@ -447,10 +384,8 @@ def damage_named(path: str | Path) -> Iterator[None]:
 def convert(file: str, out: str) -> None:
     """Writes the Chrome trace of a recording to `out`, or its statistics if it contains no trace.
     Raises CommandError, and then writes no file."""
-    content = _content(file, HOW_TO_GET_TRACE)
+    content = files.read(file, HOW_TO_GET_TRACE)
     found = recording(file, content)
-    if found is None and b"traceEvents" in content[:64]:
-        raise CommandError(f"'{file}' is a Chrome trace already: open it in ui.perfetto.dev")
     if found is None:
         raise CommandError(f"'{file}' is not a recording: {HOW_TO_GET_TRACE}")
     with damage_named(file):
@@ -459,5 +394,4 @@ def convert(file: str, out: str) -> None:
 
 
 def statistics_text(found: Recording) -> bytes:
-    """Returns a recording's statistics as the text of a statistics file."""
     return json.dumps(statistics(found), ensure_ascii=False).encode() + b"\n"

@@ -41,18 +41,6 @@ QUESTIONS = (
 #: the program copies or frees memory.
 WAITS = ("hipStreamSynchronize", "hipEventSynchronize", "hipDeviceSynchronize")
 
-#: The functions of the program and of the driver that wait for the GPU. The first call that waits
-#: shortens the waits of later calls.
-WAITING = (
-    ("mgpuStreamSynchronize", "mgpuEventSynchronize", "mgpuMemcpy"),
-    ("hipStreamSynchronize", "hipEventSynchronize", "hipMemcpyAsync"),
-)
-#: The functions in WAITING, and further functions that may wait for the GPU.
-WAITED = (
-    ("mgpuStreamDestroy", "mgpuMemFree", "mgpuModuleUnload", *WAITING[0]),
-    ("hipStreamDestroy", "hipFree", "hipModuleUnload", *WAITING[1]),
-)
-
 REGISTRATIONS = (
     "mgpuMemHostRegister",
     "mgpuMemHostRegisterMemRef",
@@ -79,12 +67,10 @@ def work(calls: Mapping[str, Counted]) -> dict[str, Counted]:
 
 
 def questions(calls: Mapping[str, Counted]) -> dict[str, Counted]:
-    """The questions."""
     return {name: counted for name, counted in calls.items() if name in QUESTIONS}
 
 
 def waits(driver: Mapping[str, Counter]) -> Counter:
-    """Sums the driver's calls that only wait for the GPU."""
     return total(driver[name] for name in WAITS if name in driver)
 
 
@@ -95,7 +81,6 @@ _RULE = "------ ----------- ----------- --------- --------------------"
 
 
 def of_one(statistics: Statistics) -> Iterator[str]:
-    """Shows all values of a file."""
     yield from _calls(statistics)
     if statistics.process:
         yield ""
@@ -179,52 +164,10 @@ def _asked(cache: Cache) -> bool:
 
 
 def cells(cache: Cache | None) -> tuple[str, str, str]:
-    """Returns hits, misses and hit rate."""
     if cache is None or not _asked(cache):
         return NONE, NONE, NONE
     rate = f"{100 * cache.rate:.1f} %" if cache.rate is not None else NONE
     return str(cache.hits), str(cache.misses), rate
-
-
-# ---- reasons why a function takes longer, as two runs prove them ----
-
-NOISE = 0.05  # relative to a time: a smaller difference is noise
-ALIKE = 1 / 3  # the least ratio of two times that may be one wait, which moved
-
-
-def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
-    """Returns an explanation for each function that waits longer in the second run: the wait has
-    probably moved from another function."""
-    layers = ((before.program, after.program), (before.driver, after.driver))
-    found: dict[str, str] = {}
-    for (left, right), waiting, waited in zip(layers, WAITING, WAITED, strict=True):
-        for name in waiting:
-            if source := _source(name, waited, left, right):
-                more, less = (-_saved(name, left, right) / 1e6, _saved(source, left, right) / 1e6)
-                found[name] = (
-                    f"{more:.3f} ms more here, and {less:.3f} ms less in {source}: the wait for "
-                    "the GPU has probably moved here."
-                )
-    return found
-
-
-def _source(
-    name: str, others: tuple[str, ...], before: Mapping[str, Counter], after: Mapping[str, Counter]
-) -> str | None:
-    """Returns the function that lost about as much time in the second run as `name` gained. Returns
-    None if no function lost this time, or if the gained time is within the noise."""
-    more = -_saved(name, before, after)
-    if more <= NOISE * max(before.get(name, Counter(0, 0)).ns, total(after.values()).ns):
-        return None
-    saved = {other: _saved(other, before, after) for other in others if other != name}
-    alike = [other for other in saved if ALIKE * more <= saved[other] <= more / ALIKE]
-    return max(alike, key=lambda other: saved[other], default=None)
-
-
-def _saved(name: str, before: Mapping[str, Counter], after: Mapping[str, Counter]) -> int:
-    """Nanoseconds."""
-    none = Counter(0, 0)
-    return before.get(name, none).ns - after.get(name, none).ns
 
 
 # ---- two runs ----
@@ -256,8 +199,6 @@ def comparable(runs: Iterable[Statistics]) -> bool:
 
 
 def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
-    """Returns values for JSON; null stands for a value that was not counted."""
-
     def layer(
         left: Mapping[str, Counter], right: Mapping[str, Counter], what: str = "functions"
     ) -> dict[str, Any]:
@@ -280,7 +221,6 @@ def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
             for name, run in (("before", before), ("after", after))
         },
         "other_calls": after.other_calls or None,
-        "reasons": reasons(before, after),
         "cache": {
             name: {
                 "before": asdict(before.caches[name]) if name in before.caches else None,
@@ -301,7 +241,6 @@ def _values(pair: Pair) -> dict[str, Any]:
 
 
 def of_two(names: tuple[str, str], before: Statistics, after: Statistics) -> Iterator[str]:
-    """For people. Shows two runs side by side; `names` are the runs' names."""
     runs = (before, after)
     for name, run in zip(("before", "after"), runs, strict=True):
         yield from (f"{name}: {failure}" for failure in run.failures)
@@ -353,8 +292,7 @@ def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
 
 
 def _notes(before: Statistics, after: Statistics) -> list[tuple[str, str]]:
-    """Returns notes on figures that may surprise a newcomer."""
-    told = [("note", f"{name}: {why}") for name, why in reasons(before, after).items()]
+    told = []
     for name, run in (("before", before), ("after", after)):
         if run.uncounted:
             told.append(("note", f"{name}: {run.uncounted}"))
@@ -372,14 +310,12 @@ def _row(name: str, pair: Pair) -> tuple[str, ...]:
 
 
 def factor(value: float | None) -> str:
-    """Formats a number with three significant digits."""
     if value is None:
         return NONE
     return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
 def right_aligned(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
-    """Aligns columns of numbers to the right, below their heads."""
     table = [head, *rows]
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
     for first, *others in table:

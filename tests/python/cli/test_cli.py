@@ -380,9 +380,9 @@ stats = runtime.stats()
 assert stats["abi"]["mgpuStreamCreate"]["calls"] == 2, stats
 assert stats["cache"]["streams"] == {"hits": 1, "misses": 1, "evictions": 0}, stats
 mine = runtime.mgpuStreamCreate()
-runtime.use_stream(int(runtime.ffi.cast("intptr_t", mine)))
+runtime.choose_stream(int(runtime.ffi.cast("intptr_t", mine)))
 assert runtime.mgpuStreamCreate() == runtime.mgpuStreamCreate() == mine
-runtime.use_stream(0)
+runtime.choose_stream(None)
 runtime.mgpuStreamDestroy(mine)
 assert runtime.empty_cache() == 1
 assert "mgpuModuleLoad" in dir(runtime)
@@ -449,7 +449,7 @@ def test_a_missing_package_is_debians_if_pip_would_refuse(
     monkeypatch.setattr(sys, "base_prefix", "/usr")
     monkeypatch.setattr(sys, "prefix", prefix)
     monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
-    how = _packages.how_to_add("click", "python3-click")
+    how = _packages.how_to_add("click")
     by_pip = f"{sys.executable} -m pip install click"
     assert how == (by_pip if pip else _packages.how_to_install("python3-click"))
 

@@ -315,21 +315,15 @@ def truncated(content: bytes) -> bytes:
     ("make", "words"),
     [
         (lambda: b"", "is empty"),
-        (
-            lambda: b"func.func @main() { return }\n",
-            "is text: name the file that was compiled from it",
-        ),
-        (lambda: b"BC\xc0\xde" + bytes(60), "is LLVM bitcode, which no driver loads"),
-        (lambda: b"!<arch>\n" + bytes(60), "is an archive: take its object files out"),
-        (lambda: b"MZ" + bytes(60), "is a Windows program"),
-        (lambda: bytes(range(256)), "is no file that can hold device code"),
+        (lambda: b"func.func @main() { return }\n", "holds no device code"),
+        (lambda: bytes(range(256)), "holds no device code"),
         (lambda: truncated(code_object("forum")), "is an AMDGPU code object, and it is truncated"),
         (lambda: truncated(bundle(code_object("forum"))), "is an offload bundle, and its table"),
         (lambda: truncated(Path(sys.executable).resolve().read_bytes()), "its ELF headers cannot"),
         (lambda: b"\x7fELF\x02\x01", "its ELF headers cannot be read"),
         (lambda: b"\x7fELF\x01\x01" + bytes(10), "its ELF headers cannot be read"),
         (lambda: b"__CLANG_OFFLOAD_BUNDLE__", "is an offload bundle, and its table"),
-        (lambda: b"CCOB\2\0\1\0", "is no file that can hold device code"),
+        (lambda: b"CCOB\2\0\1\0", "holds no device code"),
     ],
 )
 def test_bad_files_are_named(make: Callable[[], bytes], words: str, tmp_path: Path) -> None:
@@ -337,19 +331,11 @@ def test_bad_files_are_named(make: Callable[[], bytes], words: str, tmp_path: Pa
     assert_sentence(result.exit_code, result.stderr, words)
 
 
-def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_are_named(tmp_path: Path) -> None:
     missing = command("inspect", tmp_path / "none")
     assert_sentence(missing.returncode, missing.stderr, "was not found")
     folder = command("inspect", tmp_path)
     assert_sentence(folder.returncode, folder.stderr, "is a directory")
-
-    def refuse(_: Path) -> bytes:
-        raise PermissionError(13, "Permission denied")
-
-    (tmp_path / "closed").touch()
-    monkeypatch.setattr(Path, "read_bytes", refuse)
-    closed = invoke("inspect", str(tmp_path / "closed"))
-    assert_sentence(closed.exit_code, closed.stderr, "may not be read by this user: chmod +r")
 
 
 def test_a_program_without_images_is_refused(tmp_path: Path) -> None:

@@ -145,7 +145,6 @@ def test_a_page_has_kernels_copies_and_modules(tmp_path: Path) -> None:
     assert shown.tables["Modules"]["0123456789abcdef"] == [
         *("4,984", "100", "100", "count", "writable globals")
     ]
-    assert "process 7, rank 3" in shown.text
 
 
 def test_functions_have_the_names_that_the_runtime_calls_them_by() -> None:
@@ -164,15 +163,6 @@ def test_the_start_of_hip_is_in_no_call(tmp_path: Path) -> None:
     assert "before: 304 ms, with HIP's start" in shown.text
 
 
-def test_waits_within_copies_are_shown(tmp_path: Path) -> None:
-    """The group of mgpuStreamSynchronize does not contain a copy's wait."""
-    before, after = recorded.stock(), recorded.statistics()
-    after["hip"]["hipStreamSynchronize"] = {"calls": 9, "ns": 61_800_000}
-    shown = report(tmp_path, a=before, b=after).text
-    assert "HIP waited for the GPU – → 61.8 ms of these times, in calls of several groups" in shown
-    assert "waited for the GPU" not in report(tmp_path, a=before, b=before).text
-
-
 def test_a_page_says_where_and_when(tmp_path: Path) -> None:
     more = {"process": recorded.process(), "device": {"name": "MI300X", "hip": "7.2.4"}}
     shown = report(tmp_path, s=recorded.statistics(**more))
@@ -183,14 +173,6 @@ def test_a_page_says_where_and_when(tmp_path: Path) -> None:
     assert shown.text.count("EMULATED: no GPU was timed.") == 1
     assert "EMULATED: no GPU was timed. The program's calls took" in shown.text
     assert "HIP of an unknown release, 2027" in shown.text
-
-
-def test_rows_beyond_those_that_matter_are_counted(tmp_path: Path) -> None:
-    kernels = {f"k{n}": {"launches": 1, "ns": 1000 - n} for n in range(90)}
-    rows = report(tmp_path, a=recorded.statistics(kernels=kernels)).tables["Launches by kernel"]
-    assert list(rows)[1:41] == [f"k{n}" for n in range(40)]
-    assert "and 50 more" in rows
-    assert rows["total"][0] == "90"
 
 
 @pytest.mark.parametrize(
@@ -223,25 +205,6 @@ def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
     assert rows["hipPointerGetAttributes"][:4] == ["–", "5,000", "–", "2.00 ms"]
     assert "The library asks the driver before it takes a shortcut" in shown.text
     assert "Questions to the driver" not in plain.text
-
-
-def test_a_longer_call_has_its_reason(tmp_path: Path) -> None:
-    """A function may take longer after a change because another function takes less time by the
-    same amount."""
-    wait, destroy = "mgpuStreamSynchronize", "mgpuStreamDestroy"
-    before, after = recorded.stock(), recorded.statistics()
-    before["abi"] |= {wait: {"calls": 9, "ns": 100}, destroy: {"calls": 9, "ns": 900_000}}
-    after["abi"] |= {wait: {"calls": 9, "ns": 900_000}, destroy: {"calls": 9, "ns": 100}}
-    moved = "the wait for the GPU has probably moved here"
-    reason = f"{wait}: 0.900 ms more here, and 0.900 ms less in {destroy}: {moved}."
-    assert reason in report(tmp_path, a=before, b=after).text
-    for unlike in (200_000, 4_000_000):
-        before["abi"][destroy]["ns"] = unlike
-        assert moved not in report(tmp_path, a=before, b=after).text
-    before["abi"][destroy]["ns"] = 900_000
-    after["abi"]["mgpuLaunchKernel"]["ns"] = 20_000_000  # nine tenths of a ms are noise
-    assert moved not in report(tmp_path, a=before, b=after).text
-    assert "Calls that take longer" not in report(tmp_path, a=before, b=before).text
 
 
 # ---- names ----
@@ -293,18 +256,18 @@ def test_a_missing_jinja2_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (path,) = files(tmp_path, s=recorded.statistics())
     monkeypatch.setitem(sys.modules, "jinja2", None)
     result = invoke("compare", path, "--report", str(tmp_path / "page.html"))
-    assert_sentence(result.exit_code, result.stderr, "a page needs the package jinja2: ")
+    assert_sentence(result.exit_code, result.stderr, "a page needs jinja2, which ")
     assert not (tmp_path / "page.html").exists()
     assert invoke("compare", path, path).exit_code == 0
 
 
 BAD = [
     (b"", "is empty"),
-    (b'{"traceEvents": [{"ph": "X"', "is damaged or truncated"),
-    (b"\xff\xfe", "is not text"),
+    (b'{"traceEvents": [{"ph": "X"', "was not written by the library, or is truncated"),
+    (b"\xff\xfe", "was not written by the library, or is truncated"),
     (b"[1, 2]", "is JSON, but no statistics"),
     (b'{"abi": {}}', "is JSON, but no statistics"),
-    (b'{"traceEvents": []}', "is a trace: open it in ui.perfetto.dev"),
+    (b'{"traceEvents": []}', "is JSON, but no statistics"),
     (json.dumps(recorded.statistics(modules=[5])).encode(), "is JSON, but no statistics"),
     (json.dumps(recorded.statistics(kernels={"k": 1})).encode(), "is JSON, but no statistics"),
     (json.dumps(recorded.statistics(start={"ns": -1})).encode(), "is JSON, but no statistics"),

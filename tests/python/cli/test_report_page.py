@@ -120,18 +120,6 @@ def test_a_screen_reader_knows_tables_and_charts(page: Page, whole: Path) -> Non
     assert all(charts)
 
 
-def test_a_page_can_be_printed(page: Page, whole: Path) -> None:
-    page.show(whole, width=1100, dark=True)
-    page.call("Emulation.setEmulatedMedia", media="print")
-    try:
-        white = page.value("getComputedStyle(document.body).backgroundColor")
-        dark = page.value("getComputedStyle(document.body).color")
-        assert (white, dark) == ("rgb(255, 255, 255)", "rgb(27, 32, 41)")
-        assert page.call("Page.printToPDF", printBackground=True)["data"]
-    finally:
-        page.call("Emulation.setEmulatedMedia", media="")
-
-
 # ---- colours ----
 
 

@@ -250,16 +250,6 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
         assert result.stderr.count("\n") == 1
 
 
-def test_a_program_in_this_folder_is_pointed_at(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("steps").touch()
-    result = command("run", "--", "steps")
-    words = "'steps' was not found: it is not in PATH; the one in this folder is ./steps"
-    assert (result.returncode, result.stderr) == (127, f"mgpu-rt: {words}\n")
-
-
 @pytest.mark.parametrize(
     ("name", "way"),
     [("MGPU_RT_CACHES", "do you mean MGPU_RT_CACHE?"), ("MGPU_RT_FOO", "lists them all")],

@@ -364,10 +364,10 @@ def test_compare_wants_two_files_or_a_program() -> None:
     ("content", "words"),
     [
         (b"", "is empty"),
-        (b'{"abi": {"mgpuModuleLo', "is damaged or truncated"),
-        (b"module {}", "was not written by the library: `mgpu-rt run --stats-json"),
-        (b"\xff\xfe", "is not text"),
-        (b"[" * 100_000, "is damaged or truncated"),
+        (b'{"abi": {"mgpuModuleLo', "was not written by the library, or is truncated"),
+        (b"module {}", "was not written by the library, or is truncated: `mgpu-rt run"),
+        (b"\xff\xfe", "was not written by the library, or is truncated"),
+        (b"[" * 100_000, "was not written by the library, or is truncated"),
         (b"[1, 2]", "is JSON, but no statistics"),
         (b'{"abi": {}, "hip": {}}', "is JSON, but no statistics"),
         (
@@ -391,7 +391,7 @@ def test_compare_wants_two_files_or_a_program() -> None:
         (b'{"abi": {}, "hip": {}, "cache": {}, "modules": [{}]}', "is JSON, but no statistics"),
         (b'{"abi": {}, "hip": {}, "cache": {}, "process": {}}', "is JSON, but no statistics"),
         (b"mgpu_rt record\n\0", "the recording is damaged or truncated"),
-        (b'{"traceEvents": []}', "is a trace: open it in ui.perfetto.dev"),
+        (b'{"traceEvents": []}', "is JSON, but no statistics"),
     ],
 )
 def test_bad_files_are_named(content: bytes, words: str, tmp_path: Path) -> None:
@@ -427,7 +427,7 @@ def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def refuse(*_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr("builtins.open", refuse)
     closed = invoke("stats", str(tmp_path / "closed.json"))
     assert_sentence(closed.exit_code, closed.stderr, "cannot be read: Permission denied")
 

@@ -14,8 +14,8 @@ import pytest
 
 import mgpu_rt
 from mgpu_rt import _dlpack
-from mgpu_rt._arrays import queries
 from mgpu_rt._arrays.arrays import Array, HostArray
+from mgpu_rt.runtime import Hip
 from tests.support.child import ROOT, Mgpu, environment, in_child
 from tests.support.patience import HANG
 
@@ -174,8 +174,13 @@ def test_device_arrays_have_interfaces(mgpu: Mgpu) -> None:
     }
     assert array.__dlpack_device__() == (10, 0)  # ROCm's
     assert not hasattr(array, "__array_interface__")
-    assert queries.device_of(address) == 0 and queries.device_of(address + 47) == 0
-    assert queries.device_of(given.ctypes.data) is None and queries.device_of(0) is None
+    assert (
+        Hip.of_process().device_of(address) == 0 and Hip.of_process().device_of(address + 47) == 0
+    )
+    assert (
+        Hip.of_process().device_of(given.ctypes.data) is None
+        and Hip.of_process().device_of(0) is None
+    )
     assert (mgpu_rt.to_device(array).to_host() == given).all()  # from the device
     assert mgpu.stderr() == ""
 

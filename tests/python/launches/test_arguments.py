@@ -363,11 +363,11 @@ def moved(*arguments: Any) -> list[tuple[Any, ...]]:
     """Passes host arrays to a launch; returns the allocations, copies and frees that the library
     makes."""
     given, device = passed([POINTER] * len(arguments), *arguments)
-    assert given.on_host
+    assert given.copies
     given.to_device()
-    given.to_host()
-    given.release()
-    given.release()
+    given.copies.to_host()
+    given.copies.release()
+    given.copies.release()
     return device.calls
 
 

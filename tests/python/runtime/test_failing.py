@@ -176,11 +176,11 @@ def test_a_hook_that_ships_lets_the_program_go_on(hook: str, redirected: str, st
 # ---- settings ----
 
 
-@pytest.mark.parametrize("dtype", ["f33", "i4", "u1", "str", "O"])
+@pytest.mark.parametrize("dtype", ["f33", "i32"])
 def test_a_type_without_nan_is_named(dtype: str) -> None:
     done = run(f"mgpu_rt.hooks:NanCheck?dtype={dtype}")
     assert done.returncode == 1
-    assert f"'{dtype}' has no NaN: name one of f16, f32, f64, bf16" in done.stderr
+    assert f"'{dtype}' has no NaN: name one of f16, bf16, f32, f64" in done.stderr
 
 
 @pytest.mark.parametrize("setting", ["count=1.5", "ratio=x", "on=maybe"])

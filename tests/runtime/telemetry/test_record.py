@@ -502,8 +502,8 @@ def test_files_that_are_no_recordings_are_refused(tmp_path: Path) -> None:
     for name, words in [
         ("none", "was not found: `mgpu-rt run --trace"),
         ("", "is a directory"),
-        ("json", "is a Chrome trace already: open it in ui.perfetto.dev"),
-        ("empty", "is not a recording"),
+        ("json", "is not a recording"),
+        ("empty", "is empty"),
     ]:
         result = invoke("stats", "-o", "-", str(tmp_path / name))
         assert_sentence(result.exit_code, result.stderr, words)

@@ -162,8 +162,9 @@ def _record(
         child, status = executable.execute_and_wait(program, arguments, environment)
         if not any(folder.iterdir()):
             click.echo(
-                f"mgpu-rt: '{source.named(program)}' called none of the library's functions, so "
-                "there is nothing to write: name a program that MLIR lowered for a GPU",
+                f"mgpu-rt: '{source.named(program)}' left no recording, so there is nothing to "
+                "write: unless a line above says why, it called none of the library's functions; "
+                "name a program that MLIR lowered for a GPU",
                 err=True,
             )
         recording.convert(folder, recording.Outputs(stats_json, trace), child)

@@ -45,8 +45,9 @@ def test_a_program_without_a_call_is_named(option: str, tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (7, "")
     assert done.stderr == (
-        f"mgpu-rt: '{sys.executable}' called none of the library's functions, so there is nothing "
-        "to write: name a program that MLIR lowered for a GPU\n"
+        f"mgpu-rt: '{sys.executable}' left no recording, so there is nothing to write: unless a "
+        "line above says why, it called none of the library's functions; name a program that MLIR "
+        "lowered for a GPU\n"
     )
 
 

@@ -194,7 +194,7 @@ def test_an_output_may_be_a_pipe(program: Path, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["abi"]["mgpuStreamCreate"]["calls"] == 1
 
 
-def test_a_recording_that_cannot_be_made_costs_one_line(program: Path, tmp_path: Path) -> None:
+def test_a_recording_that_cannot_be_made_is_explained(program: Path, tmp_path: Path) -> None:
     """A limit on the size of files stops the recording. The program keeps its status."""
     done = subprocess.run(
         [COMMAND, "run", "--device", "hip", "--stats-json", "s.json", "--", program, "", "7"],
@@ -206,8 +206,9 @@ def test_a_recording_that_cannot_be_made_costs_one_line(program: Path, tmp_path:
         timeout=HANG,
     )
     assert done.returncode == 7
-    (line,) = done.stderr.splitlines()
-    assert line.endswith(": File too large")
+    why, nothing = done.stderr.splitlines()
+    assert why.endswith(": File too large")
+    assert "left no recording" in nothing
     assert names(tmp_path) == []
 
 

@@ -18,9 +18,11 @@ _LINE = re.compile(r"(held|fork|count) (\w+)")
 
 @functools.cache
 def preload() -> Path:
-    """Returns the path of the allocator, for LD_PRELOAD."""
+    """Returns the path of the allocator, for LD_PRELOAD. Its variables of threads have fixed
+    places: newer releases of glibc allocate memory for others at the first use."""
     out = folder("allocator") / "liballocator.so"
-    return compile_c(out, _SOURCE.read_text(), "-shared", "-fPIC", "-O1", "-Wall", "-Wextra")
+    flags = ("-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-ftls-model=initial-exec")
+    return compile_c(out, _SOURCE.read_text(), *flags)
 
 
 def settings(log: Path, **changes: str) -> dict[str, str]:

@@ -112,14 +112,6 @@ ADVICE = {
         "give bytes, or the path of an image's file",
         "result = 'scale' in repr(Module(open('kernels.o', 'rb').read())['scale'])",
     ),
-    "an object file as a library": (
-        "Library('kernels.o')",
-        "or make one by `mgpu-rt lower --emit library`",
-        "import subprocess\n"
-        "mlir = ['kernels.mlir', '-o', 'k.so']\n"
-        "subprocess.run([*command, 'lower', '--emit', 'library', *mlir], check=True)\n"
-        "result = 'scale_on_host' in Library('k.so')",
-    ),
     "a library without types": (
         "Library(libm).cos",
         "lower it by `mgpu-rt lower`, or give functions={...}",

@@ -63,26 +63,14 @@ RUNS = {
     "a static program": (
         f"printf 'int main(void) {{{{ return 7; }}}}' > s.c; cc -static s.c -o s; {RUN} ./s",
         r"it is statically linked: link it dynamically, with (.*)$",
-        f"cc s.c {{0}} -o s && {RUN} --stats ./s",
+        f"cc s.c {{0}} -o s && {RUN} --stats-json s.json ./s",
         (7, "called none of the library's functions"),
-    ),
-    "a program of this folder": (
-        f"{STEPS}; {RUN} steps",
-        r"the one in this folder is (./steps)",
-        f"{RUN} {{0}}",
-        (0, "3\n"),
     ),
     "a fault": (
         f"{RUN} --stats-json s.json far.mlir",
         r"mgpu-rt (run --trace )FILE records what lies there",
         "mgpu-rt {0} t.json --device softgpu far.mlir",
         (-6, "past the end of a block of 1,024 bytes"),
-    ),
-    "a trace in place of statistics": (
-        f"{RUN} --trace t.json far.mlir; mgpu-rt stats t.json",
-        r"or look for a block with (--address)",
-        "mgpu-rt stats t.json {0} 7f0000000000",
-        (0, "a block of 1,024 bytes"),
     ),
     "statistics in place of a trace": (
         f"{RUN} --stats-json s.json {PRINTS}; mgpu-rt stats s.json --address 7f0000000000",
@@ -324,18 +312,6 @@ LOWERINGS = {
 
 OBJECT = f"mgpu-rt lower {PRINTS} -o steps.o"
 INSPECTIONS = {
-    "text": (
-        f"mgpu-rt inspect {PRINTS}",
-        r"is text: name the file that was compiled from it",
-        f"{OBJECT} && mgpu-rt inspect steps.o",
-        (0, "kernel increment"),
-    ),
-    "an archive": (
-        f"{OBJECT}; ar rc steps.a steps.o; rm steps.o; mgpu-rt inspect steps.a",
-        r"take its object files out \((ar x)\) and name one",
-        "{0} steps.a && mgpu-rt inspect steps.o",
-        (0, "kernel increment"),
-    ),
     "a program without an image": (
         "mgpu-rt inspect $(command -v ls)",
         r"name a file that was lowered with gpu-module-to-binary",
@@ -450,13 +426,6 @@ LIBRARY = {
         f"MGPU_RT_DEVICE=local-rank {RUN} {PRINTS}",
         r"no launcher has set a rank, .* looked for: (LOCAL_RANK)",
         f"{{0}}=0 MGPU_RT_DEVICE=local-rank MGPU_RT_VERBOSE=1 {RUN} {PRINTS}",
-        (0, "3\n"),
-    ),
-    "the file of a runtime": (
-        f"MGPU_RT_RUNTIME=mine.py:Trace {RUN} {PRINTS}",
-        r"name the module and not its file: (mine:Trace)",
-        "printf 'from mgpu_rt.runtime import CachedRuntime as Trace' > mine.py; "
-        f"MGPU_RT_RUNTIME={{0}} {RUN} {PRINTS}",
         (0, "3\n"),
     ),
 }

@@ -110,7 +110,7 @@ def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> 
         with tempfile.TemporaryDirectory() as scratch:
             out = Path(scratch, "callgrind.out")
             command = ["valgrind", *CALLGRIND, f"--callgrind-out-file={out}"]
-            native.run([*command, executable], env, rounds=[calls])
+            native.run([*command, executable, 0, calls], env)
             return parse(out.read_text(), iterations)
 
     longer, shorter = whole(3), whole(2)

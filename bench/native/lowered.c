@@ -54,9 +54,8 @@ static int serve_graph(void) {
     return 0;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     if (wants_graph())
         return serve_graph();
-    answer_rounds(take_answers(), lowered_main);
-    return 0;
+    return serve(argc, argv, lowered_main);
 }

@@ -1,4 +1,5 @@
-/* Helpers for all measuring programs: the clock, the loader, and an exit with a message. */
+/* Helpers for all measuring programs: the clock, the loader, files, and an exit with a message.
+ */
 #ifndef BENCH_NATIVE_H
 #define BENCH_NATIVE_H
 
@@ -32,6 +33,21 @@ static inline void *symbol(void *library, const char *name) {
     if (!address)
         fail("no such function", name);
     return address;
+}
+
+/* Returns a file's bytes and a terminating 0. */
+static inline char *read_file(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail("cannot read", path);
+    fseek(file, 0, SEEK_END);
+    const size_t size = (size_t)ftell(file);
+    rewind(file);
+    char *bytes = calloc(size + 1, 1);
+    if (!bytes || fread(bytes, 1, size, file) != size)
+        fail("cannot read", path);
+    fclose(file);
+    return bytes;
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* Runs a program in rounds. A request through a pipe starts each round, so that a benchmark can
  * measure several programs in turn without restarts.
  *
- *     PROGRAM    reads a number of calls a line, makes them, writes their ns
+ *     PROGRAM                  reads a number of calls a line, makes them, writes their ns
+ *     PROGRAM BEGIN N...       JSON: ns since BEGIN (CLOCK_MONOTONIC) after each number of calls
  *
  * Work that the device has not finished at the end of a round is included in the time. BENCH_WAIT
  * names a library and, after a comma, that library's function that waits for all work. BENCH_CPU,
@@ -53,6 +54,19 @@ static inline void answer_rounds(FILE *answers, void (*program)(void)) {
     }
 }
 
+static inline void print_growth(FILE *answers, void (*program)(void), int count, char **numbers) {
+    const uint64_t begin = strtoull(numbers[0], NULL, 10);
+    long made = 0;
+    for (int i = 1; i < count; i++) {
+        for (; made < atol(numbers[i]); made++)
+            program();
+        wait_for_device();
+        fprintf(answers, "%s%llu", i > 1 ? ", " : "[", (unsigned long long)(now_ns() - begin));
+    }
+    fprintf(answers, "]\n");
+    fflush(answers);
+}
+
 /* Returns the stream for answers, which must be separate from the output of the program and the
  * driver. */
 static inline FILE *take_answers(void) {
@@ -60,6 +74,15 @@ static inline FILE *take_answers(void) {
     if (!answers || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || !getenv("BENCH_WAIT"))
         fail("cannot serve", "BENCH_WAIT or the standard output is missing");
     return answers;
+}
+
+static inline int serve(int argc, char **argv, void (*program)(void)) {
+    FILE *answers = take_answers();
+    if (argc > 1)
+        print_growth(answers, program, argc - 1, argv + 1);
+    else
+        answer_rounds(answers, program);
+    return 0;
 }
 
 #endif

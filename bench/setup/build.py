@@ -1,6 +1,6 @@
-"""Builds executables of lowered programs.
+"""Builds executables of lowered programs, and their kernels' images as files.
 
-The executables can be carried to a machine without MLIR (``python -m bench prepare``).
+The executables and images can be carried to a machine without MLIR (``python -m bench prepare``).
 The executables find the library by a path relative to their own folder. If MLIR's tools are
 missing, existing executables are used unchanged.
 """
@@ -66,6 +66,26 @@ def _objcopy() -> str:
     return found
 
 
+def images(program: str, chip: str) -> list[Path]:
+    """Returns the images of a program's modules, in order."""
+    directory = native.OUT / chip / "images" / program
+    source = PROGRAMS / f"{program}.mlir"
+    try:
+        made = lower.code_objects(source, chip)
+    except toolchain.ToolchainMissing:
+        if directory.exists():
+            return sorted(directory.iterdir())
+        raise
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for number, image in enumerate(made.values()):
+        path = directory / f"{number}.image"
+        if not path.exists() or path.read_bytes() != image:
+            path.write_bytes(image)
+        paths.append(path)
+    return paths
+
+
 def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -> list[Path]:
     """Builds all files for runs on a chip, without debugging information."""
     made = [native.program(name, chip) for name in native.MEASURING]
@@ -75,6 +95,7 @@ def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -
         for count in {iterations.get(program), *([1, IN_A_GRAPH] if program == "forum" else [])}:
             for llvm in (19, 22):
                 made.append(executable(program, llvm, chip, count))
+        images(program, chip)
     strip(made)
     return made
 

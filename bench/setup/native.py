@@ -22,14 +22,14 @@ SOURCES = ROOT / "bench" / "native"
 OUT = ROOT / "build" / "bench"
 RUNTIME = ROOT / "build" / "lib" / "libmlir_rocm_runtime.so"
 STOCK = ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
-BY_HAND = ROOT / "build" / "stock" / "byhand" / "libmlir_rocm_runtime.so"
+BY_HAND = ROOT / "build" / "stock" / "byhand" / "libmlir_rocm_runtime.so"  # for models only
 STUB = ROOT / "build" / "hipstub" / "libamdhip64.so.5"
 
 FORUM = PROGRAMS / "forum.mlir"
 KERNEL = "test_func"
 
-MEASURING = ("calls", "threads")
-HEADERS = ("forum.h", "native.h", "runtime.h")
+MEASURING = ("calls", "threads", "hoisted")
+HEADERS = ("forum.h", "hip.h", "native.h", "rounds.h", "runtime.h")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]
 
 
@@ -109,16 +109,11 @@ def run(
     command: Sequence[object],
     env: Mapping[str, str] | None = None,
     timeout: float = 300,
-    rounds: Sequence[int] = (),
 ) -> str:
-    """Runs a program for at most ``timeout`` seconds; returns its output. ``rounds`` are numbers of
-    calls that the program reads (rounds.h). Raises Failed."""
+    """Runs a program for at most ``timeout`` seconds; returns its output. Raises Failed."""
     words = [str(word) for word in command]
-    asked = "".join(f"{calls}\n" for calls in rounds)
     try:
-        done = subprocess.run(
-            words, env=env, input=asked, capture_output=True, text=True, timeout=timeout
-        )
+        done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         raise Failed(f"no end after {timeout} s: {' '.join(words)}") from None
     if done.returncode != 0:

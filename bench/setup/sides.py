@@ -30,13 +30,16 @@ TITLES = {
 #: The library and function that wait for all work of a program that calls NVIDIA's driver directly.
 ON_LIBCUDA = "libcuda.so.1,cuCtxSynchronize"
 
-#: The programs that bench/stock/byhand.c supports.
-BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", "ragged")
+#: The programs that have a version written by hand in bench/native/hoisted.c.
+BY_HAND = (
+    *("forum", "many", "churn", "vecadd", "overlap", "spin"),
+    *("forkjoin", "forkjoin-nowait", "grow", "ragged"),
+)
 
 
 @dataclass(frozen=True)
 class Side:
-    """One way to run a program: its environment names the runtime."""
+    """One way to run a program. The side by hand is a program of its own, without a runtime."""
 
     name: str
     environment: Mapping[str, str]
@@ -54,10 +57,19 @@ class Side:
     def command(self, program: str, llvm: int, device: Device) -> list[str] | None:
         """Returns the command that runs a program in rounds; None if this side lacks the
         program."""
-        if self.name == HOISTED and program not in BY_HAND:
-            return None
         iterations = device.iterations.get(program)
-        return [str(build.executable(program, llvm, device.chip, iterations))]
+        if self.name != HOISTED:
+            return [str(build.executable(program, llvm, device.chip, iterations))]
+        if program not in BY_HAND:
+            return None
+        arguments = by_hand_arguments(program, device)
+        return [str(native.program("hoisted", device.chip)), *arguments]
+
+
+def by_hand_arguments(program: str, device: Device) -> list[str]:
+    """Returns the arguments for bench/native/hoisted.c, which calls HIP directly."""
+    images = build.images(program, device.chip)
+    return [*map(str, (device.hip, program, device.iterations.get(program) or 1, *images)), "--"]
 
 
 def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
@@ -71,11 +83,12 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
     exclusive = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # no other code calls HIP, by the user's word
     lazy = {**exclusive, "MGPU_RT_SYNC": "lazy"}
     sides += [Side(OURS, base), Side(EXCLUSIVE, exclusive), Side(LAZY, lazy)]
-    return [*sides, by_hand_runtime(device)]
+    return [*sides, Side(HOISTED, base)]
 
 
 def by_hand_runtime(device: Device) -> Side:
-    """Returns the side that runs unchanged programs with the runtime bench/stock/byhand.c."""
+    """Returns the side that runs the unchanged programs of bench/models with the runtime
+    bench/stock/byhand.c. The runtime byhand.c supports only the programs of bench/models."""
     native.need(native.BY_HAND)
     return Side(HOISTED, _preload(_base(device), native.BY_HAND, device.hip.parent))
 

@@ -1,10 +1,10 @@
-/* Runs a program as if a person had hoisted its loop by hand: in the least time that a runtime can
- * take.
+/* Runs a model's program as if a person had hoisted its loop by hand: in the least time that a
+ * runtime can take.
  *
- * Each module is loaded once, streams are used again, all memory is one allocation, registered
- * memory stays registered, and nothing is queried or checked. This runtime supports only programs
- * that load constants, use one thread, destroy their streams, and wait before they free memory: the
- * programs of bench/models, and those that bench/setup/sides.py names.
+ * Each module is loaded once, one stream exists, all memory is one allocation, registered memory
+ * stays registered, and nothing is queried or checked. This runtime supports only the programs of
+ * bench/models. These programs load constants, use one thread and one stream at a time, and wait
+ * before they free memory.
  *
  * This runtime also implements mgpu_rt.h's functions for graphs. A graph of a pass is a chain of
  * nodes, one for each kernel and each copy. */
@@ -61,9 +61,9 @@ EXPORT void mgpuModuleUnload(hipModule_t module) {
     (void)module;
 }
 
+/* Each module has one kernel. */
 EXPORT hipFunction_t mgpuModuleGetFunction(hipModule_t module, const char *name) {
-    const uintptr_t both = (uintptr_t)module + (uintptr_t)name; /* modules may share a name */
-    void **function = kept(&functions, (const void *)both);
+    void **function = kept(&functions, module);
     if (!*function)
         CALL(hipModuleGetFunction, (hipFunction_t *)function, module, name);
     return *function;
@@ -118,25 +118,18 @@ EXPORT void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
     free(graph);
 }
 
-/* ---- streams ---- */
+/* ---- the stream ---- */
 
-enum { MOST_STREAMS = 16 };
-
-static hipStream_t idle[MOST_STREAMS];
-static int idle_count;
+static hipStream_t the_stream;
 
 EXPORT hipStream_t mgpuStreamCreate(void) {
-    hipStream_t stream;
-    if (idle_count)
-        return idle[--idle_count];
-    CALL(hipStreamCreate, &stream);
-    return stream;
+    if (!the_stream)
+        CALL(hipStreamCreate, &the_stream);
+    return the_stream;
 }
 
 EXPORT void mgpuStreamDestroy(hipStream_t stream) {
-    if (idle_count == MOST_STREAMS)
-        check(2, "the number of streams");
-    idle[idle_count++] = stream;
+    (void)stream;
 }
 
 EXPORT void mgpuStreamSynchronize(hipStream_t stream) {
@@ -162,10 +155,6 @@ EXPORT void mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t strea
         add_copy(dst, src, sizeBytes);
     else
         CALL(hipMemcpyAsync, dst, src, sizeBytes, MEMCPY_DEFAULT, stream);
-}
-
-EXPORT void mgpuMemset32(void *dst, int value, size_t count, hipStream_t stream) {
-    CALL(hipMemsetD32Async, dst, value, count, stream);
 }
 
 /* ---- memory ---- */

@@ -10,6 +10,8 @@ import dataclasses
 import itertools
 import json
 import random
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -22,9 +24,8 @@ from bench.measure.rounds import Runner
 from bench.setup import device, native, sides
 from bench.show import output
 from bench.show.figures import Figure, Result
-from tests.runtime.programs.test_programs import printed
-from tests.runtime.programs.test_programs import rounds as rounds_of
-from tests.support.programs import Way, run
+from tests.runtime.programs.test_programs import ROUNDS, printed
+from tests.support.patience import HANG
 from tests.support.suites import in_check
 
 
@@ -56,16 +57,40 @@ def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: 
         runner.close()
 
 
-@pytest.mark.parametrize(
-    ("program", "llvm"),
-    in_check(
-        itertools.product(sides.BY_HAND, programs.RELEASES),
-        lambda program, llvm: program not in ("churn", "ragged") or llvm != 22,
-    ),
-)
-def test_programs_by_hand_compute_the_same(program: str, llvm: int) -> None:
-    done = run(program, llvm, Way(native.BY_HAND), backend="softgpu", iterations=rounds_of(program))
-    assert (done.signal, done.stdout, done.stderr) == (0, printed(program, llvm), "")
+@pytest.mark.check
+def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) -> None:
+    """The hand-written loop and the library make equal numbers of launches."""
+    for program in sides.BY_HAND:
+        if program == "spin":
+            continue
+        by_side = {}
+        for side in sides.all_sides(stub, None):
+            if side.name not in (sides.OURS, sides.HOISTED):
+                continue
+            log = tmp_path / f"{program}-{side.name}"
+            env = {**side.environment, "HIPSTUB_MODE": "record", "HIPSTUB_LOG": str(log)}
+            line = side.command(program, 22, stub)
+            assert line is not None
+            native.run([*line, time.monotonic_ns(), 3], env)
+            by_side[side.name] = json.loads(log.read_text())["counts"]["hipModuleLaunchKernel"]
+        assert by_side[sides.OURS] == by_side[sides.HOISTED] > 0, program
+
+
+@pytest.mark.parametrize("program", ["churn", "forkjoin", "forkjoin-nowait", "grow", "ragged"])
+def test_programs_by_hand_compute_the_same(program: str) -> None:
+    on = device.find("softgpu")
+    words = sides.by_hand_arguments(program, on)
+    words[2] = str(ROUNDS)
+    env = {**on.environment, "BENCH_WAIT": f"{on.hip},hipDeviceSynchronize", "BENCH_RESULT": "on"}
+    done = subprocess.run(
+        [native.program("hoisted", on.chip), *words],
+        env=env,
+        input="1\n",
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert done.stderr == printed(program, 22).splitlines(keepends=True)[0]
 
 
 def test_no_process_of_a_comparison_outlives_it(

@@ -47,11 +47,9 @@ def test_without_other_code_a_synchronise_before_the_free_counts(mgpu: Mgpu) -> 
 #: frees ten blocks on three other streams.
 FREES = """
 #include "program.h"
-int main(void) {
+int main(int count, char **words) {
     void *before[500], *streams[3];
-    const int gone = atoi(getenv("GONE"));
-    int calls = 0;
-    (void)!scanf("%d", &calls);
+    const int gone = atoi(getenv("GONE")), calls = count > 2 ? atoi(words[2]) : 0;
     for (int i = 0; i < gone; i++)
         before[i] = mgpuStreamCreate();
     for (int i = 0; i < gone; i++)

@@ -180,6 +180,12 @@ class Mgpu:
         """Converts a pointer of the stub to the type in the library's declarations."""
         return self.ffi.cast(kind, int(self.stub_ffi.cast("uintptr_t", pointer)))
 
+    def hip_stream(self):
+        """Returns a new stream that the program itself got from HIP, which is the stub."""
+        made = self.stub_ffi.new("void **")
+        assert self.stub.hipStreamCreate(made) == 0
+        return self.from_stub(made[0], "hipStream_t")
+
     def pending(self, stream) -> int:
         """Returns how many operations were submitted to a stream and are not complete."""
         return self.stub.hipstub_pending(self.for_stub(stream))

@@ -272,8 +272,8 @@ bool stream_may_be_captured(hipStream_t handle);
 
 /* Queries a stream that the caller has taken; returns HIP's answer. hipSuccess: all work and the
  * fence are done. hipErrorNotReady: work is pending, perhaps of other code; the stream then counts
- * as at work. Any other answer: HIP does not know the
- * stream. Leaves the thread's last error as stock would leave it. */
+ * as at work. Any other answer: HIP does not know the stream. Leaves the thread's last error as
+ * stock would leave it. */
 hipError_t stream_ask(struct stream *stream);
 
 /* The advice that is printed when a wait returns an error of earlier work. */
@@ -303,9 +303,7 @@ struct stream *stream_known(hipStream_t handle);
  * the stream's address for an event. */
 bool stream_is_here(hipStream_t handle);
 
-/* Visits all entries of a device or of ALL_DEVICES, those of null streams and of untracked work,
- * too.
- */
+/* Visits all entries of a device or of ALL_DEVICES, also null streams and untracked work. */
 void stream_visit(int device, void (*visit)(struct stream *stream));
 
 /* Waits until a device has completed all its work; returns at once if the library can tell that

@@ -330,9 +330,7 @@ def test_other_code_waits_for_a_question(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_an_external_stream_is_not_asked(mgpu: Mgpu) -> None:
-    own = mgpu.stub_ffi.new("void **")
-    assert mgpu.stub.hipStreamCreate(own) == 0
-    external = mgpu.from_stub(own[0], "hipStream_t")
+    external = mgpu.hip_stream()
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     assert mgpu.lib.mgpu_rt_use_stream(external) == 0
@@ -399,9 +397,7 @@ def test_a_stream_at_work_stays_listed(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_stream_that_is_no_longer_lent_stays_listed(mgpu: Mgpu) -> None:
-    own = mgpu.stub_ffi.new("void **")
-    assert mgpu.stub.hipStreamCreate(own) == 0
-    external = mgpu.from_stub(own[0], "hipStream_t")
+    external = mgpu.hip_stream()
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, MIB, stream)
     assert mgpu.lib.mgpu_rt_use_stream(external) == 0

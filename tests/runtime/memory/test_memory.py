@@ -136,15 +136,13 @@ def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None
 def test_a_lent_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
     """The program sets an external stream, frees memory on the stream, and destroys the stream. The
     library's next stream then has the handle."""
-    own = mgpu.stub_ffi.new("void **")
-    assert mgpu.stub.hipStreamCreate(own) == 0
-    lent = mgpu.from_stub(own[0], "hipStream_t")
+    lent = mgpu.hip_stream()
     mgpu.lib.mgpu_rt_use_stream(lent)
     block = alloc(mgpu, KIB, lent)
     mgpu.Memset32(block, 1, KIB // 4, lent)
     free(mgpu, block, lent)
     mgpu.lib.mgpu_rt_use_stream(mgpu.null)
-    assert mgpu.stub.hipStreamDestroy(own[0]) == 0
+    assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(lent)) == 0
     assert mgpu.StreamCreate() == lent
     again = alloc(mgpu, KIB, lent)
     assert again != block or mgpu.pending(lent) == 0

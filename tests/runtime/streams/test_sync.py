@@ -87,9 +87,7 @@ def test_a_second_destroy_is_reported(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_hip_is_always_asked_about_a_foreign_stream(mgpu: Mgpu) -> None:
-    own = mgpu.stub_ffi.new("void **")
-    mgpu.stub.hipStreamCreate(own)
-    handle = mgpu.from_stub(own[0], "hipStream_t")
+    handle = mgpu.hip_stream()
     mgpu.lib.mgpu_rt_use_stream(handle)
     stream = mgpu.StreamCreate()
     for _ in range(3):

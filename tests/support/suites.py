@@ -116,6 +116,16 @@ def scope(test: str) -> str:
     return test if file in APART else file
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuses a test of two suites: the mark of its file would put what `make nightly` or `make
+    check-isa` runs into `make check`."""
+    for item in items:
+        suites = {mark.name for mark in item.iter_markers() if mark.name in SUITES}
+        if len(suites) > 1:
+            raise pytest.UsageError(f"{item.nodeid} is marked {' and '.join(sorted(suites))}")
+
+
 def pytest_collection_finish() -> None:
     """Exempts the collected tests from garbage collection: each pass over them takes 0.2 s."""
     gc.freeze()

@@ -14,8 +14,6 @@ from . import corpus, encodings
 from .device import TARGETS, on_targets
 from .objdump import Comparison, compare, compare_encodings
 
-pytestmark = pytest.mark.check
-
 
 def agree(comparison: Comparison, record: pytest.FixtureRequest) -> None:
     """Fails with the first differences, if there are any; otherwise prints how many instructions
@@ -53,6 +51,7 @@ def test_device_library_decodes_as_by_llvm(
     agree(compare(name, target, corpus.kept_library(name, target, 2)), request)
 
 
+@pytest.mark.check
 @on_targets(*TARGETS)
 def test_every_row_of_the_tables_decodes_as_by_llvm(
     target: str, request: pytest.FixtureRequest

@@ -13,8 +13,6 @@ from .memory_cases import CELL, OFFSET, REGION, MemoryCase, all_memory_cases, ex
 from .single import LANES, WAVES, Batch, Wave, random_waves, value
 from .test_instructions import close, seeded
 
-pytestmark = pytest.mark.check
-
 QUICK_WAVES = 2
 
 

@@ -19,8 +19,6 @@ from .instructions import tolerance
 from .single import LANES, Batch, Result, Wave, random_waves
 from .test_instructions import close, seeded
 
-pytestmark = pytest.mark.check
-
 FLOATS = {"F16": 16, "F32": 32, "F64": 64}
 HALVES, WORDS = ("PF16", "PI16"), ("PF32",)
 PARTS = {"DWORD": (0, 32), "WORD_0": (0, 16), "WORD_1": (16, 16)}

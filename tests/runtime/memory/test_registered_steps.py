@@ -16,8 +16,6 @@ import pytest
 from tests.support.child import ROOT
 from tests.support.known import program, run_program
 
-pytestmark = pytest.mark.check
-
 HERE = Path(__file__).parent
 SOURCES = ROOT / "tests" / "support" / "hosts" / "registered"
 NO_SUCH_CALL = 3
@@ -35,6 +33,7 @@ def run(path: Path, *words: object, **variables: str) -> subprocess.CompletedPro
     return run_program(path, *words, HIPSTUB_PINS="1", **settings)
 
 
+@pytest.mark.check
 def test_a_handler_may_unmap_memory_at_each_instruction(path: Path) -> None:
     """The thread that reads events must not wait for the interrupted thread: until an event is
     read, the kernel keeps the handler waiting."""
@@ -42,6 +41,7 @@ def test_a_handler_may_unmap_memory_at_each_instruction(path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("case", ["dropped", "mapped"])
 def test_pages_may_change_at_any_instruction(path: Path, case: str) -> None:
     done = run(path, case, 131)
@@ -55,6 +55,7 @@ def test_pages_may_change_at_each_instruction(path: Path, case: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.check
 def test_a_program_may_take_the_descriptor_before_each_system_call(path: Path) -> None:
     """The library must not read the program's pipe, and must know that its watch is lost."""
     count = 0
@@ -64,6 +65,7 @@ def test_a_program_may_take_the_descriptor_before_each_system_call(path: Path) -
     assert count > 10
 
 
+@pytest.mark.check
 def test_a_userfaultfd_of_the_program_is_not_taken_for_the_watch(path: Path) -> None:
     log = path.with_suffix(".json")
     done = run(path, "replaced", HIPSTUB_LOG=str(log))

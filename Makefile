@@ -21,7 +21,8 @@
 #
 # Each target installs what it needs, and says so: Debian packages through apt-get (as root or with
 # sudo), Python packages into .venv. Nothing is installed twice. Where there is no apt-get it says
-# what is missing. V=1 shows the commands; CC, CFLAGS, LDFLAGS and PYTHON are yours to set.
+# what is missing. V=1 shows the commands; CC, CFLAGS, LDFLAGS and PYTHON are yours to set: CFLAGS=-g1
+# adds the lines that a debugger shows.
 
 # A Python that can also be started inside a program, as python3 or by its version's name.
 PYTHON ?= $(shell for python in /usr/bin/python3 python3 python3.14 python3.13 python3.12 python3.11 \

@@ -10,7 +10,7 @@ MANAGER_MODULE := mgpu_rt/_manager.abi3.so
 RUNTIME_MODULE := mgpu_rt/_runtime.abi3.so
 DLPACK_MODULE := mgpu_rt/_dlpack.abi3.so
 PYTHON_MODULES := $(MANAGER_MODULE) $(RUNTIME_MODULE) $(DLPACK_MODULE)
-PYTHON_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 $(PORTABLE) -g1 -fPIC -pthread -Wall -Wextra \
+PYTHON_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 $(PORTABLE) -fPIC -pthread -Wall -Wextra \
 	-Wno-unused-parameter -DPy_LIMITED_API=0x030A0000 $(PYTHON_INCLUDE)
 PYTHON_INCLUDE = $(shell '$(HOST_PYTHON)' -c 'import sysconfig as s; \
 	print("-I" + s.get_path("include"), "-I" + s.get_path("platinclude"))')

@@ -19,7 +19,7 @@ SOFTGPU_DTIF_MAP := softgpu/src/dtif.map
 # Traps and errno would keep the compiler from turning the interpreter's loops over lanes into
 # vectors; the tests of the instructions are built alike.
 SOFTGPU_CFLAGS := $(HSAKMT) -std=c11 -D_GNU_SOURCE -O2 -ftree-vectorize -fno-trapping-math -fno-math-errno \
-	-g1 -fPIC -pthread -fvisibility=hidden -Wall -Wextra -Wpedantic
+	-fPIC -pthread -fvisibility=hidden -Wall -Wextra -Wpedantic
 
 # Beside the device: HIP's compiler, which is AMD's, with a memory (src/comgr/comgr.h).
 COMGR_LIBRARY := build/softgpu/libamd_comgr.so.2

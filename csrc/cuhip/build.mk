@@ -11,7 +11,7 @@ CUHIP_SOURCES := $(wildcard csrc/cuhip/*.c)
 CUHIP_OBJECTS := $(CUHIP_SOURCES:csrc/cuhip/%.c=build/cuhip/obj/%.o)
 CUHIP_MAP := csrc/cuhip/export.map
 # Across files: the exported functions take in what they are made of.
-CUHIP_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 $(LTO) $(PORTABLE) -g1 -fPIC -pthread -fvisibility=hidden -Wall -Wextra \
+CUHIP_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 $(LTO) $(PORTABLE) -fPIC -pthread -fvisibility=hidden -Wall -Wextra \
 	-Wpedantic
 
 $(CUHIP_LIBRARY): build/cuhip/$(CUHIP_SONAME)

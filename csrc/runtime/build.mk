@@ -21,7 +21,7 @@ RUNTIME_OBJECTS := $(RUNTIME_SOURCES:csrc/runtime/%.c=build/runtime/%.o)
 
 # Across files: the exported functions take in the implementations, and these the tables' lookups.
 # It spares a fifth of the fast path's instructions.
-RUNTIME_CFLAGS := -std=c11 -D_GNU_SOURCE -O3 $(LTO) $(PORTABLE) -g1 -fPIC -pthread -fvisibility=hidden \
+RUNTIME_CFLAGS := -std=c11 -D_GNU_SOURCE -O3 $(LTO) $(PORTABLE) -fPIC -pthread -fvisibility=hidden \
 	-Wall -Wextra -Wpedantic -Icsrc/include -Icsrc/runtime \
 	-DMGPU_RT_VERSION='"$(MGPU_RT_VERSION)"'
 

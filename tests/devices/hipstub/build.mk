@@ -5,7 +5,7 @@
 hipstub_dir := build/hipstub
 hipstub_sources := $(filter-out tests/devices/hipstub/kernels.c,$(wildcard tests/devices/hipstub/*.c))
 hipstub_objects := $(hipstub_sources:tests/devices/hipstub/%.c=$(hipstub_dir)/objects/%.o)
-hipstub_flags := -std=c11 -D_GNU_SOURCE -O2 -g1 -Wall -Wextra -Wpedantic -fPIC \
+hipstub_flags := -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Wpedantic -fPIC \
     -ftls-model=initial-exec
 
 # The directories 6 and 7 hold the stub under the names of newer releases.

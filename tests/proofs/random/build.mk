@@ -4,8 +4,9 @@
 # or included by another makefile, which then has the target `soak` too.
 
 random_dir := build/random_driver
-random_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -Icsrc/selftest/player
-random_sources := $(wildcard csrc/selftest/player/*.c tests/proofs/random/player/*.c)
+random_flags := -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -Wpedantic -Icsrc/selftest/player
+random_objects := $(patsubst %.c,$(random_dir)/objects/%.o,\
+    $(wildcard csrc/selftest/player/*.c tests/proofs/random/player/*.c))
 random_library := build/lib/libmlir_rocm_runtime.so
 
 include $(if $(hipstub_dir),,tests/devices/hipstub/build.mk)
@@ -16,13 +17,16 @@ RANDOM_DRIVER := $(random_dir)/player $(random_dir)/player-linked $(random_dir)/
 .PHONY: random-driver soak
 random-driver: $(RANDOM_DRIVER)
 
-$(random_dir)/player: $(random_sources) $(wildcard csrc/selftest/player/*.h) | $(random_library)
+# Both players are the same objects.
+$(random_dir)/objects/%.o: %.c $(wildcard csrc/selftest/player/*.h) csrc/abi.def
 	@mkdir -p $(@D)
-	$(CC) $(random_flags) $(random_sources) -Wl,--allow-shlib-undefined $(random_library) \
-	    -pthread -ldl -o $@
+	$(CC) $(random_flags) -c $< -o $@
 
-$(random_dir)/player-linked: $(random_dir)/player $(hipstub_dir)/libamdhip64.so.5
-	$(CC) $(random_flags) $(random_sources) -Wl,--allow-shlib-undefined $(random_library) \
+$(random_dir)/player: $(random_objects) | $(random_library)
+	$(CC) $(random_objects) -Wl,--allow-shlib-undefined $(random_library) -pthread -ldl -o $@
+
+$(random_dir)/player-linked: $(random_objects) $(hipstub_dir)/libamdhip64.so.5 | $(random_library)
+	$(CC) $(random_objects) -Wl,--allow-shlib-undefined $(random_library) \
 	    -Wl,--no-as-needed $(hipstub_dir)/libamdhip64.so.5 -pthread -ldl -o $@
 
 $(random_dir)/bodies.so: tests/proofs/random/bodies.c $(hipstub_dir)/libamdhip64.so.5

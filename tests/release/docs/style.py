@@ -109,17 +109,25 @@ def of_header(source: str) -> Iterator[str]:
 
 def of_python(source: str) -> Iterator[str]:
     """Yields the faults of a module's docstrings and comments."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            text = ast.get_docstring(node) or ""
-            for paragraph in english.of_docstring(text):
-                yield from of_paragraph(paragraph)
-            if text.startswith(("Returns", "Yields")) and _returns_nothing(node):
-                yield f"{getattr(node, 'name', 'the module')} returns nothing"
+    for node in _documented(ast.parse(source)):
+        text = ast.get_docstring(node) or ""
+        for paragraph in english.of_docstring(text):
+            yield from of_paragraph(paragraph)
+        if text.startswith(("Returns", "Yields")) and _returns_nothing(node):
+            yield f"{getattr(node, 'name', 'the module')} returns nothing"
     lines = map(COMMENT.match, source.splitlines())
     for is_comment, block in groupby(lines, bool):
         if is_comment:
             yield from of_paragraph(" ".join(line[1] for line in block if line))
+
+
+def _documented(node: ast.AST) -> Iterator[ast.Module | ast.ClassDef | ast.FunctionDef]:
+    """Yields a module with its classes and functions, which are never within an expression."""
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+        yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield from _documented(child)
 
 
 def _returns_nothing(node: ast.AST) -> bool:

@@ -184,7 +184,7 @@ ELSEWHERE = {
     "mgpu-rt run --device cuda -- PROGRAM": "tests/devices/gpu",
     "mgpu-rt doctor --device cuda": "tests/devices/cuhip",
     "pip install .": "tests/release/install",
-    "pip install /path/to/mgpu_rt pytest numpy": "tests/release/examples/test_ci.py",
+    "pip install /path/to/mgpu_rt pytest numpy": "tests/release/install/test_ci.py",
     "pip install mgpu_rt-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl": "tests/release/install",
     "cmake -B build -Dmgpu_rt_DIR=$(mgpu-rt config --cmakedir)": "tests/release/install",
     "mgpu-rt selftest --json selftest.json": "tests/python/selftest",

@@ -72,48 +72,6 @@ def test_a_step_of_the_workflow_ends_well(step: str, project: Path) -> None:
         assert "2 passed" in done.stdout
 
 
-# ---- packages (tests/release/install/test_ci.py tests pip's packages) ----
-
-
-def set_up() -> list[str]:
-    """Returns the commands in the first code block of the page. The commands install Debian's
-    packages, create an environment, and install pip's packages."""
-    found = re.search(r"## Set up\n[^#]*?\n((?: {4}.*\n)+)", PAGE)
-    assert found
-    return textwrap.dedent(found[1]).splitlines()
-
-
-def installs(place: str) -> str:
-    """Returns the commands that install packages, from a page or a workflow."""
-    if place == "Dockerfile":
-        text = (ROOT / "csrc/packaging/Dockerfile").read_text(encoding="utf-8")
-        return "\n".join(re.findall(r"apt-get install [^&]*", text.replace("\\\n", "")))
-    return steps()["Tools"] if place == "workflow" else set_up()[0]
-
-
-@pytest.mark.check
-@pytest.mark.parametrize("place", ["workflow", "page", "Dockerfile"])
-def test_debian_12_has_the_packages(place: str, tmp_path: Path) -> None:
-    """apt-get only simulates the installation, without root and network."""
-    release = Path("/etc/os-release").read_text() if Path("/etc/os-release").exists() else ""
-    if 'VERSION_ID="12"' not in release or "ID=debian" not in release:
-        pytest.skip("this is no Debian 12")
-    lists = subprocess.run(["apt-cache", "show", "libamdhip64-5"], capture_output=True)
-    if lists.returncode:
-        pytest.skip("apt-get update has not run here")
-    simulated = tmp_path / "apt-get"
-    simulated.write_text(
-        f'#!/bin/sh\ntest "$1" = update || exec {shutil.which("apt-get")} --simulate "$@"\n'
-    )
-    simulated.chmod(0o755)
-    script = installs(place)
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    done = run(tmp_path, script, PATH=path)
-    assert done.returncode == 0, done.stderr
-    wrong = run(tmp_path, f"{script.rstrip()} mlir-220-tools", PATH=path)
-    assert "Unable to locate package mlir-220-tools" in wrong.stderr
-
-
 # ---- faults ----
 
 

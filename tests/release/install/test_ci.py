@@ -1,18 +1,22 @@
 """Runs the commands of docs/ci.md and of the workflow in examples/ci with the wheel, in an empty
-folder. PATH contains nothing of this checkout."""
+folder. PATH contains nothing of this checkout. Checks that Debian 12 has the packages."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
-from tests.release.examples.test_ci import PAGE, PROJECT, set_up, steps
+from tests.release.examples.test_ci import PAGE, PROJECT, steps
+from tests.release.examples.test_ci import run as run_here
 from tests.release.install import machine
+from tests.support.child import ROOT
 
 
 @pytest.fixture
@@ -32,6 +36,22 @@ def as_a_user(folder: Path, script: str, home: Path, **env: str) -> str:
     """Runs commands without this checkout in PATH."""
     words = ("env", f"HOME={home}", "PATH=/usr/bin:/bin", "sh", "-ec", script)
     return machine.run(*words, cwd=folder, **env)
+
+
+def set_up() -> list[str]:
+    """Returns the commands in the first code block of the page. The commands install Debian's
+    packages, create an environment, and install pip's packages."""
+    found = re.search(r"## Set up\n[^#]*?\n((?: {4}.*\n)+)", PAGE)
+    assert found
+    return textwrap.dedent(found[1]).splitlines()
+
+
+def installs(place: str) -> str:
+    """Returns the commands that install packages, from a page or a workflow."""
+    if place == "Dockerfile":
+        text = (ROOT / "csrc/packaging/Dockerfile").read_text(encoding="utf-8")
+        return "\n".join(re.findall(r"apt-get install [^&]*", text.replace("\\\n", "")))
+    return steps()["Tools"] if place == "workflow" else set_up()[0]
 
 
 @pytest.mark.check_install
@@ -54,3 +74,26 @@ def test_the_page_leads_from_an_empty_folder_to_a_green_test(wheel: Path, home: 
     first = re.search(r"^ {4}\$ (cp -r examples/ci .*)$", PAGE, re.MULTILINE)
     assert first
     assert "[100%]" in as_a_user(home, f"{installed}\n{first[1]}", home)
+
+
+@pytest.mark.check_install
+@pytest.mark.parametrize("place", ["workflow", "page", "Dockerfile"])
+def test_debian_12_has_the_packages(place: str, tmp_path: Path) -> None:
+    """apt-get only simulates the installation, without root and network."""
+    release = Path("/etc/os-release").read_text() if Path("/etc/os-release").exists() else ""
+    if 'VERSION_ID="12"' not in release or "ID=debian" not in release:
+        pytest.skip("this is no Debian 12")
+    lists = subprocess.run(["apt-cache", "show", "libamdhip64-5"], capture_output=True)
+    if lists.returncode:
+        pytest.skip("apt-get update has not run here")
+    simulated = tmp_path / "apt-get"
+    simulated.write_text(
+        f'#!/bin/sh\ntest "$1" = update || exec {shutil.which("apt-get")} --simulate "$@"\n'
+    )
+    simulated.chmod(0o755)
+    script = installs(place)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = run_here(tmp_path, script, PATH=path)
+    assert done.returncode == 0, done.stderr
+    wrong = run_here(tmp_path, f"{script.rstrip()} mlir-220-tools", PATH=path)
+    assert "Unable to locate package mlir-220-tools" in wrong.stderr

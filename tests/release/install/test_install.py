@@ -1,8 +1,8 @@
 """Tests installations from a copy of the sources; the copy is removed before the programs run.
 
-`make test` tests a wheel that this machine's compiler built, in one environment. `make test` also
-tests failing installations. `make check-install` tests the rest: the wheel for every Linux, the
-source archive, every Python of this machine, make install, and Debian 13.
+`make check` tests make install. `make check-install` tests the rest: a wheel that this machine's
+compiler built, failing installations, the wheel for every Linux, the source archive, every Python
+of this machine, and Debian 13.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def installed(wheel: Path, folder: Path) -> Installed:
 # ---- an installed wheel ----
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 def test_an_installed_wheel_serves_programs(installed: Installed, folder: Path) -> None:
     check(installed, folder / "work", THIS)
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 def test_python_decides_at_a_limit_with_ld_preload_alone(installed: Installed) -> None:
     """After pip has installed the wheel, a preloaded program reaches its limit: the interpreter of
     the environment decides. No other option is set, and PATH has no Python."""
@@ -61,7 +61,7 @@ def test_python_decides_at_a_limit_with_ld_preload_alone(installed: Installed) -
     assert python and Path(python[1]).parent == installed.python.parent
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 def test_a_wheel_has_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path: Path) -> None:
     assert "-cp310-abi3-linux_" in wheel.name
     files = [path for path in machine.unpack(wheel, tmp_path).rglob("*") if path.is_file()]
@@ -83,7 +83,7 @@ def test_a_wheel_has_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path
     assert "py.typed" in names
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path: Path) -> None:
     """The selftest's files in the wheel are small."""
     file = tmp_path / "found.json"
@@ -98,7 +98,7 @@ def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path
     assert sum(path.stat().st_size for path in parts) < SELFTEST_SIZE
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 @pytest.mark.parametrize("preloaded", (True, False))
 @pytest.mark.parametrize(
     "name",
@@ -121,7 +121,7 @@ def test_llvms_names_lead_to_one_runtime(
     assert result.stderr.count("mgpu_rt: HIP: ") == 1
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 def test_a_path_of_the_package_may_have_a_space(wheel: Path, installed: Installed) -> None:
     site = machine.unpack(wheel, wheel.parent / "größer als")
     moved = {"PYTHONPATH": str(site)}
@@ -132,7 +132,7 @@ def test_a_path_of_the_package_may_have_a_space(wheel: Path, installed: Installe
     assert "conflict" not in result.stdout
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 def test_the_installed_command_lowers_into_an_executable(
     installed: Installed, tmp_path: Path
 ) -> None:
@@ -157,7 +157,7 @@ def assert_is_report(page: str) -> None:
 # ---- obstacles ----
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 @pytest.mark.parametrize(
     ("find", "replace", "said"),
     [
@@ -180,7 +180,7 @@ def test_a_library_that_does_not_fit_is_named(
     assert said in load.stderr.splitlines()[-1]
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 def test_pip_refuses_a_wheel_of_another_machine(
     wheel: Path, installed: Installed, tmp_path: Path
 ) -> None:
@@ -195,7 +195,7 @@ def test_pip_refuses_a_wheel_of_another_machine(
     assert not target.exists()
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 def test_doctor_names_a_missing_package_of_python(wheel: Path, tmp_path: Path) -> None:
     bare = machine.install(Path(sys.executable), tmp_path / "bare", wheel, options=("--no-deps",))
     result = attempt(bare.command, "doctor")
@@ -208,7 +208,7 @@ def test_doctor_names_a_missing_package_of_python(wheel: Path, tmp_path: Path) -
     assert "No module named '_cffi_backend'" in line["text"] or line["state"] == "ok", line
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 def test_the_plain_wheel_reads_images(wheel: Path, installed: Installed, tmp_path: Path) -> None:
     """In an installation without pip's dependencies, the command and the Python API print how to
     install the missing packages."""
@@ -228,7 +228,7 @@ def test_the_plain_wheel_reads_images(wheel: Path, installed: Installed, tmp_pat
     assert f"{bare.python} -m pip install pyelftools msgpack" in refused.stderr
 
 
-@pytest.mark.check
+@pytest.mark.check_install
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's place")
 def test_a_user_without_a_home_can_run_programs(installed: Installed, folder: Path) -> None:
     """The user has no permission to write to the installation."""
@@ -266,15 +266,14 @@ def test_missing_tools_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.check
-def test_make_install_can_be_moved_and_undone(tmp_path: Path, installed: Installed) -> None:
+def test_make_install_can_be_moved_and_undone(tmp_path: Path) -> None:
     """The package is installed into a staging folder, moved to its place, and removed."""
     stage, prefix = tmp_path / "stage", tmp_path / "usr"
-    words = ("make", "-C", ROOT, f"PREFIX={prefix}", f"INSTALL_PYTHON={installed.python}")
+    words = ("make", "-C", ROOT, f"PREFIX={prefix}", f"INSTALL_PYTHON={sys.executable}")
     run(*words, "install", f"DESTDIR={stage}")
     (stage / prefix.relative_to("/")).rename(prefix)
-    placed = Installed(prefix / "bin" / "mgpu-rt", installed.python)
+    placed = Installed(prefix / "bin" / "mgpu-rt", Path(sys.executable))
     check(placed, tmp_path / "work", THIS)
-    run(installed.python, "-m", "pip", "install", "jinja2")
     file = tmp_path / "stats.json"
     file.write_text(json.dumps(recorded.statistics()))
     assert_is_report(run(placed.command, "compare", "--report", "-", file))

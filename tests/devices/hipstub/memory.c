@@ -112,6 +112,18 @@ static bool is_counted(enum memory_kind kind) {
     return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED;
 }
 
+/* Fills a block with a pattern. Of a block above 2 MiB it fills a MiB at each end: tests allocate
+ * gigabytes, and a page takes time when it is first written. */
+static void set_pattern(char *memory, int pattern, size_t bytes) {
+    const size_t end = (size_t)1 << 20;
+    if (bytes <= 2 * end) {
+        memset(memory, pattern, bytes);
+        return;
+    }
+    memset(memory, pattern, end);
+    memset(memory + bytes - end, pattern, end);
+}
+
 static hipError_t allocate(void **address, size_t bytes, enum memory_kind kind, unsigned flags) {
     if (address == NULL)
         return hipErrorInvalidValue;
@@ -128,7 +140,7 @@ static hipError_t allocate(void **address, size_t bytes, enum memory_kind kind, 
     void *memory = aligned_alloc(ALIGNMENT, rounded);
     if (memory == NULL)
         return hipErrorOutOfMemory;
-    memset(memory, NEW_BYTE, rounded);
+    set_pattern(memory, NEW_BYTE, rounded);
     if (is_counted(kind))
         device_bytes += bytes;
     add(memory, bytes, kind, flags, current_device());
@@ -151,7 +163,7 @@ static void drop_idle(void) {
 /* Fills a freed block with a pattern. Unless HIPSTUB_REUSE is set, keeps the block in the list to
  * detect later uses. */
 static void retire(struct block *block) {
-    memset(block->address, FREED_BYTE, block->bytes);
+    set_pattern(block->address, FREED_BYTE, block->bytes);
     if (is_counted(block->kind)) {
         device_bytes -= block->bytes;
         late_bytes += stub_late ? block->bytes : 0;

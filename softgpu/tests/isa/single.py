@@ -229,9 +229,9 @@ def limit(rng: random.Random, kind: str) -> int:
     return rng.choice(LIMITS[width])
 
 
-def limit_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
+def limit_waves(rng: random.Random, kinds: list[str], count: int = WAVES) -> list[Wave]:
     """Returns waves whose source operands, in lanes and in scalars, all come from `limit`."""
-    waves = random_waves(rng, kinds)
+    waves = random_waves(rng, kinds, count)
     for wave in waves:
         wave.lanes = [
             (*(limit(rng, kind) for kind in [*kinds, "b32", "b32", "b32"][:3]), lane[3])
@@ -242,10 +242,11 @@ def limit_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
     return waves
 
 
-def random_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
+def random_waves(rng: random.Random, kinds: list[str], count: int = WAVES) -> list[Wave]:
+    """Returns `count` waves with random operands."""
     padded = [*kinds, "b64", "b64", "b64"][:3]
     waves = []
-    for n in range(WAVES):
+    for n in range(count):
         lanes = [(*(source(rng, k) for k in padded), rng.getrandbits(128)) for _ in range(LANES)]
         scalars = (*(source(rng, k) for k in padded[:2]), rng.getrandbits(64))
         waves.append(Wave(EXECS[n], rng.getrandbits(64), rng.getrandbits(1), scalars, lanes))
@@ -258,7 +259,7 @@ def stopped_by(target: str, text: str) -> str:
     batch = Batch(target)
     batch.add("stop", text)
     with pytest.raises(Fault) as caught:
-        batch.load().run("stop", random_waves(random.Random(text), ["b32"])[:1])
+        batch.load().run("stop", random_waves(random.Random(text), ["b32"], 1))
     said = str(caught.value)
     assert text.split()[0] in said
     return said

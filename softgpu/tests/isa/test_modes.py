@@ -260,6 +260,6 @@ def test_the_descriptor_decides_on_overflow_of_8_bit_floats() -> None:
     batch.sources = [
         s.replace(".end_amdhsa", ".amdhsa_fp16_overflow 1\n.end_amdhsa") for s in batch.sources
     ]
-    waves = random_waves(seeded("overflow"), ["b32"])[:1]
+    waves = random_waves(seeded("overflow"), ["b32"], 1)
     (result,) = batch.load().run("huge", waves)
     assert {lane & 0xFFFF for lane in result.lanes} == {0x7F7F}

@@ -10,11 +10,11 @@ import pytest
 from .cases import VECTOR, Case, all_cases, differs, expected_scalar, expected_vector, width_of
 from .device import TARGETS
 from .instructions import tolerance
-from .single import LANES, Batch, Loaded, Result, Wave, limit_waves, random_waves
+from .single import LANES, WAVES, Batch, Loaded, Result, Wave, limit_waves, random_waves
 from .test_instructions import close, seeded
 
 QUICK_WAVES = 1
-Draw = Callable[[random.Random, list[str]], list[Wave]]
+Draw = Callable[[random.Random, list[str], int], list[Wave]]
 
 
 def loaded(target: str, cases: list[Case]) -> Loaded:
@@ -57,8 +57,8 @@ def check(target: str, seed: str, waves: int, draw: Draw = random_waves) -> None
     code = loaded(target, cases)
     wrong = []
     for case in cases:
-        inputs = draw(seeded(case.name, seed), case.kinds)
-        inputs = inputs[:waves] if case.row.family in VECTOR else inputs
+        count = waves if case.row.family in VECTOR else WAVES
+        inputs = draw(seeded(case.name, seed), case.kinds, count)
         for wave, result in zip(inputs, code.run(case.name, inputs), strict=True):
             if text := difference(case, wave, result):
                 wrong.append(text)

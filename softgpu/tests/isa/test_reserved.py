@@ -49,7 +49,7 @@ def test_a_broadcast_that_older_targets_lack_faults() -> None:
     batch = Batch("gfx908")
     batch.add("stop", ".long " + ", ".join(map(hex, words)))
     with pytest.raises(Fault, match="not an instruction of this target"):
-        batch.load().run("stop", random_waves(random.Random(0), ["b32"])[:1])
+        batch.load().run("stop", random_waves(random.Random(0), ["b32"], 1))
 
 
 @pytest.mark.parametrize("text", CLAMPED)

@@ -1,8 +1,7 @@
 """Tests installations from a copy of the sources; the copy is removed before the programs run.
 
-`make check` tests make install. `make check-install` tests the rest: a wheel that this machine's
-compiler built, failing installations, the wheel for every Linux, the source archive, every Python
-of this machine, and Debian 13.
+`make check` tests make install. `make check-install` tests wheels, the source archive, failing
+installations, every Python of this machine, and Debian 13.
 """
 
 from __future__ import annotations

@@ -334,7 +334,7 @@ def test_13_hip_and_its_llvm_stay_apart(backend: str, policy: str) -> None:
 
 @pytest.mark.parametrize("llvm", RELEASES)
 def test_13_a_program_starts_without_hip(llvm: int) -> None:
-    executable = build("forum", llvm, 1, library())
+    executable = build("forum", llvm, LAUNCHES, library())
     listed = execute([str(executable)], {**environment(), "LD_TRACE_LOADED_OBJECTS": "1"}).stdout
     assert str(library()) in listed
     assert "amdhip64" not in listed

@@ -11,9 +11,9 @@
 #include "mgpu.h"
 #include "mgpu_rt_private.h"
 #include "modules/image/image.h"
-#include "modules/mgpu_module.h"
 #include "process/exit_status.h"
 #include "process/lines.h"
+#include "process/mapped.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
@@ -122,10 +122,10 @@ void mgpu_rt_report(const char *call, int error) {
 
 /* ---- mgpu_rt_private.h ---- */
 
-unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size) {
-    if (name && size)
-        image_module_name(image, name, size);
-    return image_describe(image).hash;
+unsigned long long mgpu_rt_image_place(const void *image, char *file, size_t size,
+                                       unsigned long long *hash) {
+    *hash = image_describe(image).hash;
+    return mapped_place(image, file, size);
 }
 
 const char *mgpu_rt_hip_path(void) {

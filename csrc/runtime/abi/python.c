@@ -18,7 +18,7 @@ static const struct python_plugin *plugin;
 static void find_functions(struct python_host *host) {
     static const char *const names[] = {"mgpu_rt_native",     "mgpu_rt_intercept",
                                         "mgpu_rt_report",     "mgpu_rt_hip_path",
-                                        "mgpu_rt_image_name", "mgpu_rt_event_flags"};
+                                        "mgpu_rt_image_place", "mgpu_rt_event_flags"};
     Dl_info own;
     void *library = dladdr(host, &own) ? dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
     for (size_t i = 0; library && i < sizeof names / sizeof *names; i++)

@@ -55,15 +55,6 @@ struct thread_name {
     THREAD_FIELDS(MEMBER, )
 };
 
-/* A place in the program's code that allocates device memory. */
-enum { PLACE_FILE = 248 };
-#define PLACE_FIELDS(F, G)                                                                         \
-    F(G, uint64_t, offset, ) /* address in the file, or in memory without one */                   \
-    F(G, char, file, [PLACE_FILE])
-struct place {
-    PLACE_FIELDS(MEMBER, )
-};
-
 struct trace {
 #define RECORD_TRACE
 #define MANY(name, type, count, fields) type name[count];

@@ -20,18 +20,17 @@ fuzz_sources_bundle := $(fuzz_images) modules/image/metadata process/lines
 fuzz_sources_metadata := modules/image/metadata process/lines
 fuzz_sources_ptx := modules/image/ptx
 fuzz_sources_options := process/options process/lines
-FUZZ_READERS := image bundle metadata ptx symbols options
+FUZZ_READERS := image bundle metadata ptx options
 FUZZ_PROGRAMS := $(FUZZ_READERS:%=$(fuzz_dir)/fuzz-%)
 
 define fuzz_program
 $(fuzz_dir)/fuzz-$(1): tests/proofs/fuzz/$(1).c tests/proofs/fuzz/edge.c tests/proofs/fuzz/edge.h \
-    $(fuzz_sources_$(1):%=csrc/runtime/%.c) $(fuzz_includes_$(1):%=csrc/runtime/%.c) \
+    $(fuzz_sources_$(1):%=csrc/runtime/%.c) \
     $(wildcard csrc/runtime/*.h csrc/runtime/*/*.h csrc/runtime/*/*/*.h csrc/runtime/*/*.def)
 	@mkdir -p $$(@D)
 	$(FUZZ_CC) $(fuzz_flags) -Icsrc/runtime tests/proofs/fuzz/$(1).c tests/proofs/fuzz/edge.c \
 	    $(fuzz_sources_$(1):%=csrc/runtime/%.c) -o $$@
 endef
-fuzz_includes_symbols := process/mapped_symbol
 $(foreach reader,$(FUZZ_READERS),$(eval $(call fuzz_program,$(reader))))
 
 .PHONY: fuzz

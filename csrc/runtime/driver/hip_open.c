@@ -1,7 +1,6 @@
 #include "driver/hip_open.h"
 #include "driver/report.h"
 #include "driver/symbols.h"
-#include "mgpu.h"
 #include "process/lines.h"
 #include "process/mapped.h"
 #include "process/options.h"

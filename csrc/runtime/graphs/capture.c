@@ -1,15 +1,8 @@
 #include "graphs/capture.h"
-#include "driver/cuda.h"
 #include "driver/device.h"
-#include "driver/hip.h"
-#include "driver/report.h"
 #include "memory/blocks.h"
 #include "modules/modules.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/thread.h"
 #include "streams/events.h"
-#include "streams/streams.h"
 
 static struct advice not_captured = {
     .text = "stream %p is being captured, but this release of HIP runs launches of a module's "

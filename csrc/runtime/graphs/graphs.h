@@ -5,8 +5,6 @@
 #include "mgpu.h"
 #include "mgpu_rt.h"
 
-#include <stdbool.h>
-
 struct cache;
 
 /* Begins and launches a graph, as mgpu_rt_graph_begin and mgpu_rt_graph_launch do. Both functions

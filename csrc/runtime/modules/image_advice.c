@@ -1,8 +1,6 @@
 /* Finds out whether the driver refused an image because it is for another GPU, or has another
  * version. `mgpu-rt inspect` knows further reasons. */
 #include "modules/image_advice.h"
-#include "atomics.h"
-#include "driver/cuda.h"
 #include "driver/device.h"
 #include "driver/hip.h"
 #include "driver/report.h"

@@ -12,11 +12,7 @@
 #ifndef MGPU_RT_MODULES_H
 #define MGPU_RT_MODULES_H
 
-#include "atomics.h"
 #include "driver/hip.h"
-#include "likely.h"
-#include "mgpu.h"
-#include "proof.h"
 #include "shared/caches.h"
 #include "shared/thread.h"
 #include "shared/types.h"

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

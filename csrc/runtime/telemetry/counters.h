@@ -8,9 +8,6 @@
 #include "process/state.h"
 #include "telemetry/call.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* The index of each function of HIP, in the order of hip.def. */
 enum hip_index {
 #define HIP_FN(need, name, params, args) HIP_##name,
@@ -189,7 +186,7 @@ struct module_counter {
 enum { RECORD_HEAD = 16384, COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, FAILURES = 1024 };
 
 /* All counters. The struct has its own pages, because a recording may be mapped over these pages
- * (record_file.h). It begins with the head of the recording (record_head.h). */
+ * (record_file.h). It begins with the head of the recording (record_head.c). */
 struct counts {
     char head[RECORD_HEAD];
 #define RECORD_COUNTS

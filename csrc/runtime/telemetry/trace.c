@@ -1,9 +1,7 @@
 #include "telemetry/trace.h"
-#include "atomics.h"
 #include "process/mapped.h"
 #include "telemetry/keys.h"
 
-#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

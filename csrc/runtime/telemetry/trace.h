@@ -9,9 +9,6 @@
 
 #include "telemetry/counters.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* record_head.c has the names. */
 enum trace_kind {
     TRACE_PROGRAM, /* a call by the program: `function` is an abi_index, and `detail` is an enum

@@ -14,11 +14,11 @@ fuzz_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -fno-omit-f
     -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
 # What each reader is made of, in csrc/runtime.
-fuzz_images := $(addprefix modules/image/,bundles elf formats ptx view)
+fuzz_images := $(addprefix modules/image/,bundles elf formats view)
 fuzz_sources_image := $(fuzz_images)
 fuzz_sources_bundle := $(fuzz_images) modules/image/metadata process/lines
 fuzz_sources_metadata := modules/image/metadata process/lines
-fuzz_sources_ptx := modules/image/ptx
+fuzz_sources_ptx := $(fuzz_images)
 fuzz_sources_options := process/options process/lines
 FUZZ_READERS := image bundle metadata ptx options
 FUZZ_PROGRAMS := $(FUZZ_READERS:%=$(fuzz_dir)/fuzz-%)

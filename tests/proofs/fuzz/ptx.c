@@ -1,5 +1,5 @@
 /* Fuzzes the reader of PTX with a string that ends at the last readable byte. */
-#include "modules/image/ptx.h"
+#include "modules/image/formats.h"
 #include "edge.h"
 
 #include <stdlib.h>

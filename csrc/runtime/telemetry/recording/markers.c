@@ -1,5 +1,4 @@
 #include "telemetry/recording/markers.h"
-#include "atomics.h"
 #include "process/lines.h"
 #include "process/options.h"
 

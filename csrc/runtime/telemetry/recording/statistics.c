@@ -1,13 +1,11 @@
 /* Prints counts and times of three kinds: the program's calls, the calls to the driver, and the
  * kernels. */
-#include "telemetry/recording/statistics.h"
 #include "driver/hip.h"
-#include "mgpu.h"
 #include "process/lines.h"
 #include "telemetry/counters.h"
+#include "telemetry/recording/recorder.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -32,7 +32,7 @@ struct python_plugin {
 /* The only function that libmgpu_rt_python.so exports, as mgpu_rt_python. `host` has to stay. */
 typedef const struct python_plugin *python_entry(const struct python_host *host);
 
-/* The runtime's: returns the functions of csrc/python. Opens it at the first call; if that fails,
+/* Returns the functions of csrc/python, in the runtime. Opens it at the first call; if that fails,
  * ends the program. */
 const struct python_plugin *python_get(void);
 

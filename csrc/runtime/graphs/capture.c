@@ -1,5 +1,12 @@
-#include "graphs/capture.h"
+/* Graphs of others: how calls behave on an external stream that the program captures
+ * (torch.cuda.graph, CuPy, hipStreamBeginCapture).
+ *
+ * HIP reports whether a stream captures; the library asks only about external streams. The recorded
+ * calls run later and repeatedly, without a call to this library. So no other caller gets a block
+ * that the recorded calls use. During a capture, the library neither waits nor makes a query to HIP
+ * that would end the capture. */
 #include "driver/device.h"
+#include "graphs/graphs.h"
 #include "memory/blocks.h"
 #include "modules/modules.h"
 #include "streams/events.h"

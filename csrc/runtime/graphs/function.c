@@ -3,7 +3,6 @@
 #include "driver/hip.h"
 #include "driver/report.h"
 #include "graphs/build.h"
-#include "graphs/capture.h"
 #include "graphs/graphs.h"
 #include "process/lines.h"
 #include "shared/caches.h"

@@ -1,7 +1,6 @@
 /* Begins, ends, launches, destroys and draws graphs. */
 #include "driver/device.h"
 #include "graphs/build.h"
-#include "graphs/capture.h"
 #include "graphs/graphs.h"
 #include "memory/blocks.h"
 #include "memory/registrations.h"

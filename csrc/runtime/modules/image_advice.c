@@ -1,10 +1,9 @@
 /* Finds out whether the driver refused an image because it is for another GPU, or has another
  * version. `mgpu-rt inspect` knows further reasons. */
-#include "modules/image_advice.h"
 #include "driver/device.h"
-#include "driver/hip.h"
 #include "driver/report.h"
 #include "modules/image/metadata.h"
+#include "modules/modules.h"
 
 #include <elf.h>
 #include <stdio.h>

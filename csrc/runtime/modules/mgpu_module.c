@@ -1,9 +1,7 @@
 /* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT. A load gets a module from the thread's
  * slots, from the table of images, or from HIP. */
-#include "modules/mgpu_module.h"
 #include "driver/refusal.h"
 #include "modules/image/metadata.h"
-#include "modules/image_advice.h"
 #include "modules/modules.h"
 #include "modules/modules_limit.h"
 #include "process/mapped.h"

@@ -3,7 +3,7 @@
 #include "memory/blocks.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
-#include "modules/mgpu_module.h"
+#include "modules/modules.h"
 #include "process/lines.h"
 #include "telemetry/keys.h"
 #include "telemetry/process.h"

@@ -57,12 +57,6 @@ bool symbols_own(void) {
     return !foreign;
 }
 
-int symbols_flags(bool own) {
-    /* Opened with RTLD_LOCAL, because HIP's LLVM must not provide symbols to another LLVM in this
-     * process. */
-    return RTLD_LAZY | RTLD_LOCAL | (own ? RTLD_DEEPBIND : 0);
-}
-
 /* ---- the compiler ---- */
 
 struct search {

@@ -57,7 +57,8 @@ const char *mgpu_rt_version(void);
 #: The exported functions that only this package calls (csrc/include/mgpu_rt_private.h).
 PRIVATE = """
 const char *mgpu_rt_manager(void);
-unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
+unsigned long long mgpu_rt_image_place(const void *image, char *file, size_t size,
+    unsigned long long *hash);
 const char *mgpu_rt_hip_path(void);
 unsigned mgpu_rt_event_flags(void);
 unsigned mgpu_rt_failures(void);

@@ -1,7 +1,7 @@
 """Reads recordings: the bytes that MGPU_RT_STATS=PATH and MGPU_RT_TRACE=PATH leave in a file, and
 that mgpu_rt_record returns.
 
-A recording describes itself: its head lists columns (telemetry/recording/record_head.h). This
+A recording describes itself: its head lists columns (telemetry/recording/record_head.c). This
 module finds each value by the names of its table and its column. So the module reads recordings of
 other releases, of running processes, and of processes that were killed.
 """

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from mgpu_rt._record import Recording, text
+from mgpu_rt._record import Recording
 
 _WORK = (  # calls that submit work to a stream, or wait for a stream
     "mgpuLaunchKernel",
@@ -37,13 +37,23 @@ UNFINISHED = "unfinished"  # the result of a call that did not return
 def labels(recording: Recording) -> list[str]:
     """Returns the name of each row of the kernels. If several images have kernels of one name, the
     gpu.module precedes the name, or 8 digits of the image's hash."""
-    columns = (recording.values("kernel_names", name) for name in ("image", "module", "name"))
-    rows = list(zip(*columns, strict=True))
+    images, names = (recording.values("kernel_names", name) for name in ("image", "name"))
+    modules = _modules_of(recording)
+    rows = [(i, modules.get(i, ""), name) for i, name in zip(images, names, strict=True)]
     alike: dict[str, set[tuple[int, str]]] = defaultdict(set)
     for image, module, name in rows:
         if image:
             alike[name].add((image, module))
     return [_label(*row, alike.get(row[2], set())) for row in rows]
+
+
+def _modules_of(recording: Recording) -> dict[int, str]:
+    """Returns the gpu.modules by the hash of their image, as far as symbols name them."""
+    from mgpu_rt._images.kernel_names import module_at
+
+    rows = zip(recording.values("module_keys"), recording.rows("module_places"), strict=False)
+    found = ((key, module_at(row["file"], row["offset"])) for key, row in rows if row["file"])
+    return {key: name for key, name in found if name}
 
 
 def _label(image: int, module: str, name: str, alike: set[tuple[int, str]]) -> str:
@@ -132,10 +142,10 @@ def _kernels(recording: Recording, named: list[str]) -> dict[str, dict[str, Any]
     """Rows of one name, whose names were cut off, are summed."""
     found: dict[str, dict[str, Any]] = {}
     rows = recording.tuples("kernels", ("calls", "nanoseconds"))
-    modules = recording.values("kernel_names", "module")
-    for (calls, ns), name, module in zip(rows, named, modules, strict=True):
+    modules, images = _modules_of(recording), recording.values("kernel_names", "image")
+    for (calls, ns), name, image in zip(rows, named, images, strict=True):
         if calls:
-            row = found.setdefault(name, {"launches": 0, "ns": 0, "module": module or None})
+            row = found.setdefault(name, {"launches": 0, "ns": 0, "module": modules.get(image)})
             row["launches"] += calls
             row["ns"] += ns
     (others,) = recording.tuples("other_kernels", ("calls", "nanoseconds"))
@@ -152,7 +162,8 @@ def _modules(recording: Recording, named: list[str]) -> list[dict[str, Any]]:
         if key:
             kernels[image].append(name)
     reasons = dict(enumerate(recording.names["why"]))
-    columns = ("bytes", "loads", "driver_loads", "why", "name")
+    modules = _modules_of(recording)
+    columns = ("bytes", "loads", "driver_loads", "why")
     rows = zip(recording.values("module_keys"), recording.tuples("modules", columns), strict=True)
     return [
         {
@@ -161,10 +172,10 @@ def _modules(recording: Recording, named: list[str]) -> list[dict[str, Any]]:
             "loads": loads,
             "driver_loads": driver_loads,
             "kernels": kernels[key],
-            "name": text(name) or None,
+            "name": modules.get(key),
             "why": reasons.get(why) or None,
         }
-        for key, (size, loads, driver_loads, why, name) in rows
+        for key, (size, loads, driver_loads, why) in rows
         if loads
     ]
 

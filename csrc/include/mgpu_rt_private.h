@@ -13,14 +13,12 @@
 /* Returns the manager's state: none, starting, serving, ended. */
 const char *mgpu_rt_manager(void);
 
-/* Finds the hash and the name of an image. If several images have kernels with equal names, the
- * statistics print the image's name or hash before the kernel's name. Copies the name of the
- * image's gpu.module to `name`, cut off at `size` bytes including the final 0. MLIR makes the image
- * a constant of the program, and derives the constant's name from the gpu.module's name. The
- * function finds the constant's name in the symbol table of the program's file. An unknown name is
- * "". Returns the hash of the image; 0 if the image's size is unknown. Reads the image's file,
- * which takes milliseconds. */
-unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
+/* Finds the hash of an image (0: its size is unknown), and its place in the program's files. Writes
+ * the file's path, cut off at `size` bytes including the final 0. Returns the image's address as
+ * the file's symbols count it. MLIR names an image's constant after the gpu.module, so the symbol
+ * at that place names the gpu.module. In a JIT's memory the path is "". */
+unsigned long long mgpu_rt_image_place(const void *image, char *file, size_t size,
+                                       unsigned long long *hash);
 
 /* Returns the path of the HIP library that this library uses; "" before the first call, or if no
  * library was found. */

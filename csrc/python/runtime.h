@@ -24,10 +24,6 @@
 #include "known.h"
 #include "stack.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 typedef void (*mgpu_rt_function)(void);

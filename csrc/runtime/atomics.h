@@ -7,6 +7,8 @@
 #define MGPU_RT_ATOMICS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define load_relaxed(at) __atomic_load_n(at, __ATOMIC_RELAXED)
 #define load_acquire(at) __atomic_load_n(at, __ATOMIC_ACQUIRE)

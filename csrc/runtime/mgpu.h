@@ -3,8 +3,6 @@
 #define MGPU_RT_MGPU_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* The library returns HIP's own handles to the program, so that the program can mix mgpu* calls
  * with HIP calls. */

@@ -2,10 +2,10 @@
  *
  * hipSPARSE and cuSPARSE allocate only host memory for a descriptor, so no descriptor is cached.
  * The program allocates the work buffers of products with mgpuMemAlloc. */
+#include "environments.h"
 #include "process/state.h"
 #include "proof.h"
 #include "sparse.h"
-#include "work.h"
 
 enum { BASE_ZERO = 0 };
 

@@ -1,5 +1,4 @@
 /* The entry of libmgpu_rt_sparse.so. */
-#include "sparse/plugin.h"
 #include "environments.h"
 #include "proof.h"
 #include "sparse.h"

@@ -1,7 +1,6 @@
 /* Computes products of sparse matrices. Products run on the stream that the program passes; stock
  * always uses the null stream. */
 #include "sparse.h"
-#include "work.h"
 
 enum { DEFAULT_ALGORITHM = 0 }; /* the default algorithm of every operation, in every version */
 
@@ -30,10 +29,11 @@ enum {
     C_16BF = 15,
 };
 
-/* For types without a case below, alpha and beta have the type double, as in stock. For complex
+/* Returns the address of a constant 1 of a type, for alpha or beta.
+ * For types without a case below, alpha and beta have the type double, as in stock. For complex
  * types, each constant has an imaginary part of 0. Stock passes constants without an imaginary
  * part. For integer types, stock passes a double. */
-const void *sparse_one(int type) {
+static const void *sparse_one(int type) {
     static const uint16_t half[2] = {0x3c00}, brain[2] = {0x3f80};
     static const float single[2] = {1};
     static const int32_t integer[2] = {1};

@@ -5,9 +5,9 @@
 #ifndef MGPU_RT_SPARSE_H
 #define MGPU_RT_SPARSE_H
 
-#include "driver/report.h"
-#include "mgpu.h"
 #include "sparse/plugin.h"
+
+struct environment; /* environments.h */
 
 extern const struct sparse_host *host; /* the runtime; set before any other function is called */
 
@@ -49,5 +49,23 @@ int sparse_row_order(void *handle);
  * user can do. The expression is stock's, with %1$s in place of "cusparse" and %2$s in place of
  * "CUSPARSE". */
 void sparse_failed(const char *expression, int status, struct advice *advice);
+
+/* ---- calls that compute ---- */
+
+/* A computation on a stream, between sparse_begin and sparse_end. */
+struct sparse_work {
+    const char *expression;
+    struct stream *stream; /* NULL: the null stream, or a stream that the program created by calling
+                            * HIP */
+    struct environment *environment; /* NULL: the program has created no environment */
+    void *handle;                    /* the environment's handle, or NULL */
+};
+
+/* Acquires an environment for the stream. Returns false, and reports why, if the program has
+ * destroyed the stream or no environment can be created. */
+bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expression);
+
+/* Releases the environment, and reports the status if it is a failure. */
+void sparse_end(struct sparse_work *work, int status);
 
 #endif

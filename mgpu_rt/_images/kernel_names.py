@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from mgpu_rt._images import elf
 from mgpu_rt._images.model import ImageDescription
 
 #: The suffixes that MLIR adds to the gpu.module's name: _gpubin_cst up to LLVM 17, _bin_cst in LLVM
@@ -25,6 +26,13 @@ def module_of(symbol: str) -> str:
         if symbol.endswith(ending):
             return symbol.removesuffix(ending)
     return ""
+
+
+def module_at(file: str, address: int) -> str:
+    """Returns the gpu.module of the image at an address of a program's file. Returns "" if the
+    file has no symbol for the image."""
+    symbol = elf.symbol_at(file, address) if file else None
+    return module_of(symbol.name) if symbol and symbol.value == address else ""
 
 
 def full_name(module: str, kernel: str) -> str:

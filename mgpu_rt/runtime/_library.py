@@ -15,7 +15,7 @@ _EXPORTS = {
     "mgpu_rt_intercept": "uintptr_t",
     "mgpu_rt_report": "void (*)(const char *, int)",
     "mgpu_rt_hip_path": "const char *(*)(void)",
-    "mgpu_rt_image_name": "uint64_t (*)(uintptr_t, char *, size_t)",
+    "mgpu_rt_image_place": "uint64_t (*)(uintptr_t, char *, size_t, uint64_t *)",
     "mgpu_rt_event_flags": "unsigned (*)(void)",
 }
 _functions: dict[str, Any] = {}  # empty until the package is bound to a library
@@ -62,13 +62,13 @@ def open_hip() -> None:
     lib.mgpuMemFree(0, 0)
 
 
-def image_name(address: int) -> tuple[str, int]:
-    """Returns the gpu.module and the hash of the image at an address. Returns "" and 0 if they are
-    unknown, or if the process has no library."""
-    name = ffi.new("char[]", 256)
-    known = _functions.get("mgpu_rt_image_name")
-    image_hash = known(address, name, len(name)) if known else 0
-    return ffi.string(name).decode(errors="replace"), image_hash
+def image_place(address: int) -> tuple[str, int, int]:
+    """Returns the file that contains the image at an address, the image's address in that file, and
+    the image's hash. Returns "" and 0 for what is unknown, or if the process has no library."""
+    file, image_hash = ffi.new("char[]", 4096), ffi.new("uint64_t *")
+    known = _functions.get("mgpu_rt_image_place")
+    place = known(address, file, len(file), image_hash) if known else 0
+    return os.fsdecode(ffi.string(file)), place, image_hash[0]
 
 
 def event_flags() -> int:

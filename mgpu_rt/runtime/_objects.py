@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mgpu_rt._images.kernel_names import full_name
+from mgpu_rt._images.kernel_names import full_name, module_at
 from mgpu_rt._packages import numpy_for
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt._text import printable
@@ -78,8 +78,8 @@ class Image:
         show. The gpu.module is "" if the program's symbols do not contain the name. The gpu.module
         and the digits together distinguish the image's kernels from equally named kernels of other
         images. The function must be called while the image is at its address."""
-        name, image_hash = _library.image_name(self.address) if self.content else ("", 0)
-        return name, f"{image_hash >> 32:08x}" if image_hash else ""
+        file, place, image_hash = _library.image_place(self.address) if self.content else ("", 0, 0)
+        return module_at(file, place), f"{image_hash >> 32:08x}" if image_hash else ""
 
     @functools.cached_property
     def is_constant(self) -> bool:

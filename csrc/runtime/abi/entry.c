@@ -3,14 +3,9 @@
  * call, if statistics are on, or if HIP has ended. */
 #include "abi/lifecycle.h"
 #include "abi/override.h"
-#include "atomics.h"
 #include "driver/report.h"
 #include "graphs/build.h"
-#include "likely.h"
-#include "mgpu.h"
 #include "process/options.h"
-#include "process/state.h"
-#include "telemetry/call.h"
 #include "telemetry/recording/recorder.h"
 
 /* Returns true if a function only releases objects. Such a call is needless at the end of the

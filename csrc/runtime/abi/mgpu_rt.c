@@ -1,23 +1,13 @@
 /* Defines functions of mgpu_rt.h and mgpu_rt_private.h, which are not part of the ABI. Functions
  * that need nothing of this folder are in the folder of their objects. */
-#include "mgpu_rt.h"
 #include "abi/lifecycle.h"
 #include "abi/override.h"
-#include "driver/hip.h"
-#include "driver/report.h"
 #include "graphs/build.h"
 #include "graphs/graphs.h"
-#include "likely.h"
-#include "mgpu.h"
 #include "mgpu_rt_private.h"
-#include "modules/image/image.h"
-#include "modules/mgpu_module.h"
 #include "process/exit_status.h"
 #include "process/lines.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
-#include "shared/thread.h"
+#include "process/mapped.h"
 #include "streams/events.h"
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"
@@ -122,10 +112,10 @@ void mgpu_rt_report(const char *call, int error) {
 
 /* ---- mgpu_rt_private.h ---- */
 
-unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size) {
-    if (name && size)
-        image_module_name(image, name, size);
-    return image_describe(image).hash;
+unsigned long long mgpu_rt_image_place(const void *image, char *file, size_t size,
+                                       unsigned long long *hash) {
+    *hash = image_describe(image).hash;
+    return mapped_place(image, file, size);
 }
 
 const char *mgpu_rt_hip_path(void) {

@@ -1,22 +1,12 @@
 #include "abi/override.h"
-#include "abi/python.h"
-#include "atomics.h"
-#include "driver/report.h"
+#include "abi/python_plugin.h"
 #include "graphs/build.h"
-#include "graphs/capture.h"
+#include "graphs/graphs.h"
 #include "memory/registrations.h"
-#include "modules/mgpu_module.h"
 #include "modules/modules_limit.h"
-#include "process/options.h"
-#include "proof.h"
-#include "shared/caches.h"
-#include "shared/thread.h"
 #include "streams/lazy_sync.h"
-#include "streams/streams.h"
-#include "telemetry/call.h"
 #include "telemetry/counters.h"
 
-#include <pthread.h>
 #include <string.h>
 
 __thread bool override_inside __attribute__((tls_model("initial-exec")));

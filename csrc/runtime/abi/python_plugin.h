@@ -13,7 +13,7 @@ struct python_host {
     bool (*mapped_home)(char *path, size_t size);
     bool (*interpreter_find)(char *path); /* process/interpreter.h */
     /* The addresses of mgpu_rt_native, mgpu_rt_intercept, mgpu_rt_report, mgpu_rt_hip_path,
-     * mgpu_rt_image_name and mgpu_rt_event_flags, for Python. */
+     * mgpu_rt_image_place and mgpu_rt_event_flags, for Python. */
     unsigned long functions[6];
 };
 
@@ -31,5 +31,9 @@ struct python_plugin {
 
 /* The only function that libmgpu_rt_python.so exports, as mgpu_rt_python. `host` has to stay. */
 typedef const struct python_plugin *python_entry(const struct python_host *host);
+
+/* Returns the functions of csrc/python, in the runtime. Opens it at the first call; if that fails,
+ * ends the program. */
+const struct python_plugin *python_get(void);
 
 #endif

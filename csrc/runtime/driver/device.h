@@ -4,9 +4,6 @@
 
 #include "mgpu.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* Returns true if kernels of the device can access pageable host memory (XNACK, HMM), or if HIP

@@ -10,7 +10,6 @@
 #ifndef MGPU_RT_EXCLUSIVE_H
 #define MGPU_RT_EXCLUSIVE_H
 
-#include "atomics.h"
 #include "driver/witness.h"
 #include "process/options.h"
 

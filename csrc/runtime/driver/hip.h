@@ -8,7 +8,6 @@
 
 #include "driver/cuda.h"
 #include "likely.h"
-#include "mgpu.h"
 #include "process/state.h"
 
 struct hip_functions {

@@ -1,7 +1,6 @@
 #include "driver/hip_open.h"
 #include "driver/report.h"
 #include "driver/symbols.h"
-#include "mgpu.h"
 #include "process/lines.h"
 #include "process/mapped.h"
 #include "process/options.h"
@@ -112,7 +111,8 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
 }
 
 static bool try_name(struct hip_library *library, const char *name, struct attempts *attempts) {
-    void *handle = dlopen(name, symbols_flags(attempts->own));
+    /* RTLD_LOCAL: HIP's LLVM must not provide symbols to another LLVM in this process. */
+    void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL | (attempts->own ? RTLD_DEEPBIND : 0));
     if (handle && accept(library, handle, name, attempts))
         return true;
     if (handle) {
@@ -139,25 +139,22 @@ static bool try_folder(struct hip_library *library, const char *folder, const ch
 
 /* rocMLIR opens HIP in a namespace of its own (dlmopen), and shares it by this function. The walk
  * through the mapped libraries does not see a HIP in another namespace. */
-static void *sharing_function(void) {
-    return dlsym(RTLD_DEFAULT, "mlirRocmSystemDetectGetHipHandle");
-}
+static const char sharing[] = "mlirRocmSystemDetectGetHipHandle";
 
 bool hip_is_shared(void) {
-    return sharing_function() != NULL;
+    return dlsym(RTLD_DEFAULT, sharing) != NULL;
 }
 
 static void *shared_by_rocmlir(void) {
     void *(*share)(void);
-    *(void **)&share = sharing_function();
+    *(void **)&share = dlsym(RTLD_DEFAULT, sharing);
     return share ? share() : NULL;
 }
 
 /* A library that the process already has comes first: two HIPs do not know each other's objects. */
 static bool search(struct hip_library *library, struct attempts *attempts) {
-    static const char sharing[] = "the HIP of mlirRocmSystemDetectGetHipHandle";
     void *shared = shared_by_rocmlir();
-    if (shared && accept(library, shared, sharing, attempts))
+    if (shared && accept(library, shared, "the HIP of rocMLIR", attempts))
         return true;
     void *mapped = mapped_library("libamdhip64.so", library->path, sizeof library->path);
     attempts->searching = true;

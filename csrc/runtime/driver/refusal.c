@@ -1,6 +1,4 @@
 #include "driver/refusal.h"
-#include "driver/cuda.h"
-#include "driver/hip.h"
 #include "proof.h"
 #include "telemetry/call.h"
 

@@ -1,16 +1,11 @@
 /* Prints messages: stock's line about each failure, and advice once for each cause. */
 #include "driver/report.h"
-#include "atomics.h"
 #include "driver/hip.h"
 #include "process/exit_status.h"
 #include "process/lines.h"
-#include "process/options.h"
-#include "process/state.h"
 #include "proof.h"
-#include "telemetry/call.h"
 #include "telemetry/counters.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <semaphore.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <time.h>
 
 /* ROCr's functions and types (hsa.h, hsa_ext_amd.h). Each function returns 0 for success. */

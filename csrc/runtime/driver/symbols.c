@@ -4,7 +4,6 @@
 #include "process/options.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,12 +55,6 @@ bool symbols_own(void) {
     if (foreign)
         report_once(&allocator_forbids, foreign);
     return !foreign;
-}
-
-int symbols_flags(bool own) {
-    /* Opened with RTLD_LOCAL, because HIP's LLVM must not provide symbols to another LLVM in this
-     * process. */
-    return RTLD_LAZY | RTLD_LOCAL | (own ? RTLD_DEEPBIND : 0);
 }
 
 /* ---- the compiler ---- */

@@ -27,9 +27,6 @@
  * print advice. */
 bool symbols_own(void);
 
-/* Returns the flags for opening HIP. */
-int symbols_flags(bool own);
-
 /* Opens the compiler that HIP will load, and binds the compiler's symbols within the compiler. The
  * caller must first have opened HIP, or found HIP in the process. Does nothing if HIP has already
  * loaded a compiler, or uses no compiler. */

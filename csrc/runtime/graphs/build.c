@@ -1,13 +1,8 @@
 #include "graphs/build.h"
 #include "driver/device.h"
-#include "driver/hip.h"
-#include "driver/report.h"
 #include "memory/blocks.h"
-#include "mgpu.h"
 #include "process/lines.h"
-#include "proof.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -11,7 +11,6 @@
 #include "mgpu_rt.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 
 /* The first member of an entry in a graph's lists is a pointer to the next entry. */
 struct graph_event { /* created or recorded since the graph was begun */

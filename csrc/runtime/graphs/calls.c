@@ -1,16 +1,9 @@
 /* Handles the calls of a thread while it builds a graph. */
-#include "driver/cuda.h"
 #include "driver/device.h"
-#include "driver/hip.h"
 #include "graphs/build.h"
 #include "memory/blocks.h"
 #include "memory/registrations.h"
 #include "modules/modules.h"
-#include "process/options.h"
-#include "proof.h"
-#include "shared/thread.h"
-#include "streams/streams.h"
-#include "telemetry/counters.h"
 
 #include <stdlib.h>
 

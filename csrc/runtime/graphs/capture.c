@@ -1,15 +1,15 @@
-#include "graphs/capture.h"
-#include "driver/cuda.h"
+/* Graphs of others: how calls behave on an external stream that the program captures
+ * (torch.cuda.graph, CuPy, hipStreamBeginCapture).
+ *
+ * HIP reports whether a stream captures; the library asks only about external streams. The recorded
+ * calls run later and repeatedly, without a call to this library. So no other caller gets a block
+ * that the recorded calls use. During a capture, the library neither waits nor makes a query to HIP
+ * that would end the capture. */
 #include "driver/device.h"
-#include "driver/hip.h"
-#include "driver/report.h"
+#include "graphs/graphs.h"
 #include "memory/blocks.h"
 #include "modules/modules.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/thread.h"
 #include "streams/events.h"
-#include "streams/streams.h"
 
 static struct advice not_captured = {
     .text = "stream %p is being captured, but this release of HIP runs launches of a module's "

@@ -1,16 +1,10 @@
 /* Runs a function that `mgpu-rt lower --graph` has wrapped: without a graph, while its graph is
  * built, or as a replay. */
-#include "driver/cuda.h"
 #include "driver/hip.h"
 #include "driver/report.h"
 #include "graphs/build.h"
-#include "graphs/capture.h"
 #include "graphs/graphs.h"
-#include "mgpu.h"
 #include "process/lines.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
 #include "shared/caches.h"
 #include "shared/thread.h"
 #include "telemetry/counters.h"

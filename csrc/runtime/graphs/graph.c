@@ -1,23 +1,12 @@
 /* Begins, ends, launches, destroys and draws graphs. */
 #include "driver/device.h"
-#include "driver/hip.h"
-#include "driver/report.h"
 #include "graphs/build.h"
-#include "graphs/capture.h"
 #include "graphs/graphs.h"
 #include "memory/blocks.h"
 #include "memory/registrations.h"
 #include "modules/modules.h"
 #include "process/lines.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
-#include "shared/thread.h"
-#include "streams/lazy_sync.h"
 #include "streams/mgpu_stream.h"
-#include "streams/streams.h"
-#include "telemetry/counters.h"
 #include "telemetry/trace.h"
 
 #include <stdlib.h>

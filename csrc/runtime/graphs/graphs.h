@@ -5,8 +5,6 @@
 #include "mgpu.h"
 #include "mgpu_rt.h"
 
-#include <stdbool.h>
-
 struct cache;
 
 /* Begins and launches a graph, as mgpu_rt_graph_begin and mgpu_rt_graph_launch do. Both functions
@@ -37,5 +35,16 @@ enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, cons
 
 /* Releases the graphs of those functions that no thread is executing. */
 extern const struct cache function_graph_cache;
+
+/* ---- graphs of others (capture.c) ---- */
+
+/* For each function of the ABI, the function that answers calls while a thread uses an external
+ * stream. NULL: the usual implementation answers the calls. */
+extern const mgpu_rt_function capture_calls[ABI_COUNT];
+
+/* Returns true if the calling thread's external stream is being captured. capture_on_stream returns
+ * true if the given stream is being captured and is the external stream of any thread. */
+bool capture_on_thread(void);
+bool capture_on_stream(hipStream_t handle);
 
 #endif

@@ -5,9 +5,6 @@
  * limit, because the manager decides nothing before. A policy or a delay that the user names starts
  * the thread earlier. In most programs the thread never starts. */
 #include "manager/manager.h"
-#include "atomics.h"
-#include "driver/hip.h"
-#include "driver/report.h"
 #include "manager/spawn.h"
 #include "manager/table.h"
 #include "memory/blocks.h"
@@ -15,10 +12,7 @@
 #include "process/interpreter.h"
 #include "process/lines.h"
 #include "process/mapped.h"
-#include "process/options.h"
 #include "process/own_thread.h"
-#include "process/state.h"
-#include "shared/caches.h"
 #include "streams/streams_pool.h"
 #include "telemetry/process.h"
 

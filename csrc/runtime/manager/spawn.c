@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { STACK = 64 << 10, MOST_DESCRIPTORS = 1 << 16 };
 #define NEVER_RUN 8U /* MFD_NOEXEC_SEAL, unknown before Linux 6.3; later kernels may require it */

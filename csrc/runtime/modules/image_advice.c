@@ -1,12 +1,9 @@
 /* Finds out whether the driver refused an image because it is for another GPU, or has another
  * version. `mgpu-rt inspect` knows further reasons. */
-#include "modules/image_advice.h"
-#include "atomics.h"
-#include "driver/cuda.h"
 #include "driver/device.h"
-#include "driver/hip.h"
 #include "driver/report.h"
 #include "modules/image/metadata.h"
+#include "modules/modules.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -51,44 +48,31 @@ static bool is_of_other_version(const struct image *image) {
            (version < versions_taken()->first || version > versions_taken()->last);
 }
 
-/* Returns true if an image fits none of the devices' processors. A generic target stands for
- * several processors. */
+/* Returns whether a target ("gfx90a:xnack+") fits a device ("gfx90a:sramecc+:xnack-"): the target
+ * names no feature that the device has the other way round. */
+static bool fits(const char *target, const char *device) {
+    const size_t text = strcspn(device, ","), chip = strcspn(device, ":,");
+    char opposite[32];
+    if (strcspn(target, ":,") != chip || strncmp(target, device, chip) != 0)
+        return false;
+    for (const char *name = target + chip; *name == ':'; name += 1 + strcspn(name + 1, ":,")) {
+        const int length = (int)strcspn(name, "+-,");
+        snprintf(opposite, sizeof opposite, "%.*s%c", length, name,
+                 name[length] == '+' ? '-' : '+');
+        if (memmem(device, text, opposite, strlen(opposite)))
+            return false;
+    }
+    return true;
+}
+
+/* Returns true if an image fits none of the devices. A generic target stands for several
+ * processors. */
 static bool is_for_others(const char *targets, const char *devices) {
-    for (const char *device = strstr(devices, "gfx"); device; device = strstr(device + 3, "gfx")) {
-        const size_t length = strcspn(device, ":,");
-        for (const char *at = targets; (at = strstr(at, "gfx")); at += 3)
-            if (strcspn(at, ":,") == length && strncmp(at, device, length) == 0)
+    for (const char *device = devices; (device = strstr(device, "gfx")); device += 3)
+        for (const char *target = targets; (target = strstr(target, "gfx")); target += 3)
+            if (fits(target, device))
                 return false;
-    }
     return targets[0] && devices[0] && !strstr(targets, "generic");
-}
-
-/* Returns the first feature of a target (":xnack+") that a device has the other way round
- * (":sramecc+:xnack-"); NULL if there is none. */
-static const char *opposite_feature(const char *wanted, const char *present) {
-    for (size_t length; *wanted == ':'; wanted += length) {
-        length = 1 + strcspn(wanted + 1, ":,");
-        for (const char *at = present; *at == ':'; at += 1 + strcspn(at + 1, ":,"))
-            if (strncmp(at, wanted, length - 1) == 0 && at[length - 1] != wanted[length - 1] &&
-                strcspn(at + 1, ":,") == length - 1)
-                return wanted + 1;
-    }
-    return NULL;
-}
-
-/* Returns the feature because of which no target of an image fits the first device; NULL if another
- * reason is possible. */
-static const char *missing_feature(const char *targets, const char *devices) {
-    const size_t chip = strcspn(devices, ":,");
-    const char *missing = NULL;
-    for (const char *at = targets; (at = strstr(at, "gfx")); at += strcspn(at, ",")) {
-        if (strcspn(at, ":,") != chip || strncmp(at, devices, chip) != 0)
-            continue;
-        missing = opposite_feature(at + chip, devices + chip);
-        if (!missing)
-            break;
-    }
-    return missing;
 }
 
 bool image_suits_device(const struct image *image) {
@@ -98,27 +82,13 @@ bool image_suits_device(const struct image *image) {
     metadata_targets(image, targets, sizeof targets);
     device_targets(devices, sizeof devices);
     return targets[0] && devices[0] && !is_for_others(targets, devices) &&
-           !missing_feature(targets, devices) && !is_of_other_version(image);
-}
-
-/* Writes that the image requires a feature, which the GPU has the other way round. */
-static void write_feature(const char *feature, const char *devices, char *text, size_t size) {
-    const int chip = (int)strcspn(devices, ":,"), name = (int)strcspn(feature, "+-");
-    const char wanted = feature[name], present = wanted == '+' ? '-' : '+';
-    snprintf(text, size,
-             "The image requires %.*s%c, but this GPU runs with %.*s%c: compile the image for "
-             "%.*s:%.*s%c%s",
-             name, feature, wanted, name, feature, present, chip, devices, name, feature, present,
-             strncmp(feature, "xnack", 5) != 0 ? ""
-             : wanted == '+' ? ", or set HSA_XNACK=1 if this GPU can retry page faults"
-                             : ", or set HSA_XNACK=0");
+           !is_of_other_version(image);
 }
 
 /* Writes what the user can do. */
 static void write_way_out(const struct image *image, const char *targets, const char *devices,
                           char *text, size_t size) {
     const int chip = (int)strcspn(devices, ":,");
-    const char *const feature = missing_feature(targets, devices);
     if (is_of_other_version(image))
         snprintf(text, size, "The code object has version %d, but this HIP takes version %s",
                  version_of(image), versions_taken()->text);
@@ -127,8 +97,6 @@ static void write_way_out(const struct image *image, const char *targets, const 
                  "Compile the image for this GPU: mgpu-rt lower --chip %.*s, or chip=%.*s of "
                  "rocdl-attach-target",
                  chip, devices, chip, devices);
-    else if (feature)
-        write_feature(feature, devices, text, size);
     else
         snprintf(text, size, "`mgpu-rt inspect PROGRAM` tells more about the program's images%s",
                  cuda_present() ? ", with --device cuda" : "");

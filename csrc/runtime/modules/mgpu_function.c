@@ -4,19 +4,10 @@
  * A hit costs about 25 instructions. A hit also compares the name, because a JIT may reuse the
  * name's address for another function's name. The comparison is not needed if the name is a
  * constant of the program (mapped_for_good). */
-#include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
-#include "likely.h"
-#include "mgpu.h"
 #include "modules/modules.h"
 #include "process/mapped.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/handles.h"
-#include "shared/thread.h"
-#include "shared/types.h"
 #include "telemetry/counters.h"
 
 #include <stdlib.h>

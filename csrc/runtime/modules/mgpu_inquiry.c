@@ -1,14 +1,9 @@
 /* Functions for compilers other than LLVM's. FlyDSL asks for a kernel's occupancy, and reads and
  * clears a buffer of traces; another compiler asks for a global's address. */
-#include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
-#include "mgpu.h"
 #include "modules/modules.h"
 #include "process/options.h"
-#include "process/state.h"
-#include "shared/handles.h"
-#include "shared/thread.h"
 
 static const char global_expression[] = "hipModuleGetGlobal(devPtr, bytes, module, name)";
 

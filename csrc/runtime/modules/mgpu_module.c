@@ -1,24 +1,11 @@
 /* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT. A load gets a module from the thread's
  * slots, from the table of images, or from HIP. */
-#include "modules/mgpu_module.h"
-#include "driver/cuda.h"
-#include "driver/hip.h"
 #include "driver/refusal.h"
-#include "driver/report.h"
-#include "likely.h"
-#include "modules/image/image.h"
 #include "modules/image/metadata.h"
-#include "modules/image_advice.h"
 #include "modules/modules.h"
 #include "modules/modules_limit.h"
 #include "process/mapped.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
-#include "shared/thread.h"
 #include "streams/lazy_sync.h"
-#include "telemetry/call.h"
 #include "telemetry/counters.h"
 #include "telemetry/keys.h"
 
@@ -147,34 +134,6 @@ static struct load module_load(struct thread *thread, const void *data) {
     return load;
 }
 
-/* ---- the name of an image ---- */
-
-/* MLIR names an image's constant after the gpu.module, and adds a suffix. The suffix is
- * `_gpubin_cst` in LLVM 17 and older, `_bin_cst` in LLVM 18 and 19, and `_binary` in LLVM 20 and
- * later. */
-static const char *const endings[] = {"_binary", "_gpubin_cst", "_bin_cst"};
-
-static void drop_ending(char *symbol) {
-    const size_t length = strlen(symbol);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        const size_t ending = strlen(endings[i]);
-        if (length > ending && strcmp(symbol + length - ending, endings[i]) == 0) {
-            symbol[length - ending] = '\0';
-            return;
-        }
-    }
-    PROOF_STEP(constant_is_an_image_of_mlirs, symbol[0] = '\0');
-}
-
-void image_module_name(const void *image, char *name, size_t size) {
-    char symbol[MAPPED_SYMBOL];
-    if (mapped_symbol(image, symbol))
-        drop_ending(symbol);
-    else
-        symbol[0] = '\0';
-    snprintf(name, size, "%.*s", (int)size - 1, symbol);
-}
-
 /* ---- what a call has loaded ---- */
 
 static enum unshared why_unshared(const struct image *image) {
@@ -186,30 +145,30 @@ static enum unshared why_unshared(const struct image *image) {
 }
 
 /* Fills an image's row in the counters, unless the row is already filled. The function stores the
- * row's field `bytes` last, because a reader of the row checks this field. The function reads the
- * name before it takes tables_lock, because no thread calls the loader under tables_lock. */
-static void fill_row(struct module_counter *row, const struct image *image) {
-    char name[MODULE_NAME];
-    image_module_name(call_now.image, name, sizeof name);
+ * row's field `bytes` last, because a reader of the row checks this field. No thread calls the
+ * loader under tables_lock, so the place is found before. */
+static void fill_row(size_t row, const struct image *image) {
+    struct module_counter *counter = &counts.modules[row];
+    struct place place;
+    place.offset = mapped_place(call_now.image, place.file, sizeof place.file);
     pthread_mutex_lock(&tables_lock);
-    if (!row->bytes) {
-        row->why = why_unshared(image);
-        memcpy(row->name, name, sizeof name);
-        store_release(&row->bytes, image->size);
+    if (!counter->bytes) {
+        counter->why = why_unshared(image);
+        counts.module_places[row] = place;
+        store_release(&counter->bytes, image->size);
     }
     pthread_mutex_unlock(&tables_lock);
 }
 
 /* Records which image the current call has loaded. Each image has a row in the counters, and the
- * record of the call contains the number of this row. A new row gets the name of the image's
- * gpu.module. */
+ * record of the call contains the number of this row. */
 static void tell(const struct image *image) {
     bool fresh;
     if (!runtime_counting())
         return;
     const size_t row = key_enter(counts.module_keys, MODULES, image->hash, &fresh);
     if (row < MODULES && !load_acquire(&counts.modules[row].bytes))
-        fill_row(&counts.modules[row], image);
+        fill_row(row, image);
     call_now.loaded.image = row < MODULES ? row + 1 : 0;
 }
 

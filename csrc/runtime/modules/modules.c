@@ -1,9 +1,6 @@
 #include "modules/modules.h"
 #include "check.h"
 #include "driver/exclusive.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,11 +12,7 @@
 #ifndef MGPU_RT_MODULES_H
 #define MGPU_RT_MODULES_H
 
-#include "atomics.h"
 #include "driver/hip.h"
-#include "likely.h"
-#include "mgpu.h"
-#include "proof.h"
 #include "shared/caches.h"
 #include "shared/thread.h"
 #include "shared/types.h"
@@ -217,5 +213,19 @@ enum { MODULE_PAGE = 4096 };
 static inline size_t module_pages(size_t bytes) {
     return (bytes + MODULE_PAGE - 1) / MODULE_PAGE * MODULE_PAGE;
 }
+
+/* ---- mgpu_module.c, image_advice.c ---- */
+
+/* Records which image the current call has loaded. If the library does not count calls, this
+ * function does nothing. */
+void module_tell_image(const void *data);
+
+/* Reports that the driver refused an image. Does not call HIP, so HIP's last error is preserved. */
+void advise_image(const char *expression, hipError_t error, const struct image *image);
+
+/* Returns true if the image is for one of this machine's AMD devices, and has a version that HIP
+ * accepts. Returns false if the library cannot tell. A separate thread asks HIP for the devices, so
+ * the calling thread's last error is unchanged. */
+bool image_suits_device(const struct image *image);
 
 #endif

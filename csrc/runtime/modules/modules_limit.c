@@ -7,15 +7,7 @@
  * only while no stream has pending work. If the idle modules cost more than seven quarters of the
  * limit, the library evicts modules at once. */
 #include "modules/modules_limit.h"
-#include "atomics.h"
-#include "driver/hip.h"
-#include "driver/report.h"
-#include "mgpu.h"
 #include "modules/modules.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
-#include "shared/handles.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
 

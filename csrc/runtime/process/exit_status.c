@@ -1,5 +1,4 @@
 #include "process/exit_status.h"
-#include "atomics.h"
 #include "process/options.h"
 
 #include <stdio.h>

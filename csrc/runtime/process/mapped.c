@@ -5,11 +5,11 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 struct wanted {
     const char *prefix, *but;
@@ -207,6 +207,21 @@ bool mapped_home(char *path, size_t size) {
     char folder[PATH_MAX];
     const int length = folder_above(3, folder) ? snprintf(path, size, "%s", folder) : 0;
     return length > 0 && (size_t)length < size;
+}
+
+uint64_t mapped_place(const void *address, char *file, size_t size) {
+    Dl_info info;
+    struct link_map *object = NULL;
+    file[0] = '\0';
+    if (runtime_forked || !dladdr1(address, &info, (void **)(void *)&object, RTLD_DL_LINKMAP))
+        return (uintptr_t)address;
+    if (object->l_name[0]) {
+        snprintf(file, size, "%s", object->l_name);
+    } else {
+        const ssize_t length = readlink("/proc/self/exe", file, size - 1);
+        file[length > 0 ? length : 0] = '\0';
+    }
+    return (uintptr_t)address - object->l_addr;
 }
 
 struct range {

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Returns true if the loader has mapped an object whose file name begins with `prefix`. Ignores the
  * object whose path is `but`. Writes the object's path to `path`. */
@@ -50,12 +51,9 @@ bool mapped_home(char *path, size_t size);
  * lock. */
 bool mapped_for_good(const void *data, size_t size);
 
-/* Finds the name of the constant at an address, in the symbol table of the mapped file. Returns
- * false if the file has no symbol table or was replaced, or if the name does not fit into
- * MAPPED_SYMBOL bytes. Also returns false in a forked child, and once the process has read 256 MiB
- * of tables. The function reads the file, so the library calls it only if it records calls, and
- * once for each image. */
-enum { MAPPED_SYMBOL = 256 };
-bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]);
+/* Writes the path of the mapped file that contains an address, cut off at `size`, and returns the
+ * address as the file's symbols count it. In other memory and in a forked child, the path is "" and
+ * the address is unchanged. */
+uint64_t mapped_place(const void *address, char *file, size_t size);
 
 #endif

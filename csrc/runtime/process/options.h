@@ -6,8 +6,6 @@
 #include "atomics.h"
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 /* The caches that MGPU_RT_CACHE names; the statistics count all of them except staging. */
 enum cache_kind {

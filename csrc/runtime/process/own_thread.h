@@ -1,4 +1,4 @@
-/* Starts threads of the library. */
+/* Threads of the library, and the cancellation of the program's threads. */
 #ifndef MGPU_RT_OWN_THREAD_H
 #define MGPU_RT_OWN_THREAD_H
 
@@ -20,6 +20,21 @@ static inline bool own_thread_start(pthread_t *thread, void *(*run)(void *), voi
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return started;
+}
+
+/* Cancellation (pthread_cancel). A cancellation may end a thread that holds a lock or an open file,
+ * or performs a one-time initialisation. All other threads would then wait for ever for the lock or
+ * the initialisation, or the file would stay open. */
+/* Disables the cancellation of the calling thread. Returns the value that the caller passes to
+ * cancel_allow. */
+static inline int cancel_forbid(void) {
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+static inline void cancel_allow(int before) {
+    pthread_setcancelstate(before, NULL);
 }
 
 #endif

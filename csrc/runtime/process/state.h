@@ -7,8 +7,6 @@
 #include "atomics.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 /* 0 while calls take the fast path; any bit sends each call through the slow entry (entry.c). */
 enum {

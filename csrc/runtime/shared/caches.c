@@ -1,13 +1,7 @@
 #include "shared/caches.h"
-#include "atomics.h"
-#include "driver/cuda.h"
 #include "driver/device.h"
 #include "driver/exclusive.h"
-#include "driver/hip.h"
 #include "driver/report.h"
-#include "likely.h"
-#include "process/options.h"
-#include "proof.h"
 
 struct cache_limits cache_limits;
 unsigned care_of_frees;

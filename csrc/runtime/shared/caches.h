@@ -10,10 +10,6 @@
 #include "process/state.h"
 #include "proof.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 struct stream;
 struct thread;
 

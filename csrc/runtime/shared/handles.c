@@ -2,7 +2,6 @@
 #include "process/state.h"
 #include "proof.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

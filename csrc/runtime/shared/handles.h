@@ -16,9 +16,6 @@
 #include "atomics.h"
 #include "likely.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* The first member of each entry. */
 struct handle {
     const void *key;     /* written once, before the entry becomes visible */

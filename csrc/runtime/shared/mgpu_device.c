@@ -1,7 +1,6 @@
 /* mgpuSetDefaultDevice: sets the device of the calling thread only, as HIP does. */
 #include "driver/hip.h"
 #include "driver/report.h"
-#include "mgpu.h"
 #include "shared/thread.h"
 
 static struct advice no_such_device = {

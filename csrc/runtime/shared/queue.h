@@ -6,8 +6,6 @@
 
 #include "atomics.h"
 
-#include <stddef.h>
-
 struct queue {
     struct queued *oldest, *newest;
 };

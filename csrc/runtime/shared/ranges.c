@@ -8,8 +8,6 @@
 #include "process/state.h"
 #include "shared/handles.h"
 
-#include <stdbool.h>
-
 enum {
     BUCKET_BITS = 16,
     FEW = 8, /* among few ranges, the tree finds a range sooner than the table */

@@ -10,9 +10,6 @@
 
 #include "atomics.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 enum range_kind {
     RANGE_NONE,       /* none of these bytes is memory of this library */
     RANGE_DEVICE,     /* hipMalloc */

@@ -1,12 +1,8 @@
 #include "shared/thread.h"
-#include "atomics.h"
 #include "driver/device.h"
 #include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
 #include "shared/caches.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));

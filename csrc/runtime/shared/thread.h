@@ -7,10 +7,6 @@
 #include "mgpu.h"
 #include "process/state.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum { HOST_SLOTS = 4 };
 
 struct module;

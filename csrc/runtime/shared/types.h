@@ -16,10 +16,6 @@
 #include "shared/queue.h"
 #include "shared/ranges.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 struct block_pool;
 struct staging;
 struct thread;

@@ -1,13 +1,6 @@
 /* Forwards the functions for sparse matrices to libmgpu_rt_sparse.so, which the first of these
  * calls opens. */
-#include "sparse/mgpu_sparse.h"
-#include "driver/cuda.h"
-#include "driver/hip.h"
 #include "process/mapped.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "shared/caches.h"
-#include "shared/thread.h"
 #include "sparse/plugin.h"
 #include "streams/mgpu_stream.h"
 

@@ -5,11 +5,8 @@
 #define MGPU_RT_SPARSE_PLUGIN_H
 
 #include "driver/report.h"
-#include "mgpu.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 struct stream;
 
@@ -54,5 +51,9 @@ struct sparse_plugin {
 
 /* The only function that libmgpu_rt_sparse.so exports, as mgpu_rt_sparse. `host` has to stay. */
 typedef const struct sparse_plugin *sparse_entry(const struct sparse_host *host);
+
+/* The runtime's: the environments of hipSPARSE and cuSPARSE; empty until the first call with sparse
+ * matrices. */
+extern const struct cache environment_cache;
 
 #endif

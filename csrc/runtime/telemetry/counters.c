@@ -1,6 +1,4 @@
 #include "telemetry/counters.h"
-#include "atomics.h"
-#include "process/state.h"
 #include "telemetry/keys.h"
 
 #include <string.h>

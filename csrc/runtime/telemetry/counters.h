@@ -8,9 +8,6 @@
 #include "process/state.h"
 #include "telemetry/call.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* The index of each function of HIP, in the order of hip.def. */
 enum hip_index {
 #define HIP_FN(need, name, params, args) HIP_##name,
@@ -151,13 +148,19 @@ struct made_counter {
 
 /* A kernel of an image; a kernel of the same name in another image is a different kernel. Longer
  * names are cut off. */
-enum { MODULE_NAME = 112, KERNEL_NAME = 232 };
+enum { KERNEL_NAME = 232 };
 #define KERNEL_FIELDS(F, G)                                                                        \
-    F(G, uint64_t, image, )           /* the image's hash; 0: unknown */                           \
-    F(G, char, module, [MODULE_NAME]) /* the image's gpu.module; "": unknown */                    \
+    F(G, uint64_t, image, ) /* the image's hash; 0: unknown */                                     \
     F(G, char, name, [KERNEL_NAME])
 struct kernel_name {
     KERNEL_FIELDS(MEMBER, )
+};
+
+/* A place in a file that the loader has mapped (mapped_place). Python finds its symbol. */
+enum { PLACE_FILE = 248 };
+#define PLACE_FIELDS(F, G) F(G, uint64_t, offset, ) F(G, char, file, [PLACE_FILE])
+struct place {
+    PLACE_FIELDS(MEMBER, )
 };
 
 /* The reasons why an image is loaded again each time (record_head.c has the texts). */
@@ -175,8 +178,7 @@ enum unshared {
     F(G, uint64_t, bytes, )                                                                        \
     F(G, uint64_t, loads, )                                                                        \
     F(G, uint64_t, driver_loads, )                                                                 \
-    F(G, uint64_t, why, ) /* enum unshared */                                                      \
-    F(G, char, name, [MODULE_NAME])
+    F(G, uint64_t, why, ) /* enum unshared */
 struct module_counter {
     MODULE_FIELDS(MEMBER, )
 };
@@ -184,7 +186,7 @@ struct module_counter {
 enum { RECORD_HEAD = 16384, COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, FAILURES = 1024 };
 
 /* All counters. The struct has its own pages, because a recording may be mapped over these pages
- * (record_file.h). It begins with the head of the recording (record_head.h). */
+ * (record_file.h). It begins with the head of the recording (record_head.c). */
 struct counts {
     char head[RECORD_HEAD];
 #define RECORD_COUNTS

@@ -6,10 +6,6 @@
 
 #include "atomics.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum { KEY_WINDOW = 32 }; /* number of places that a key may use */
 
 /* Returns the i-th place of a key in a table of `size` places, a power of two. */

@@ -1,8 +1,6 @@
 #include "telemetry/process.h"
-#include "process/options.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,12 +1,7 @@
 #include "telemetry/trace.h"
-#include "atomics.h"
-#include "process/state.h"
+#include "process/mapped.h"
 #include "telemetry/keys.h"
 
-#include <dlfcn.h>
-#include <link.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -44,26 +39,13 @@ void trace_add(const struct trace_event *event) {
     store_release(&place->number, number + 1);
 }
 
-/* A forked child may not call the loader: a thread of its parent may have held the loader's lock.
- */
-static void name_place(struct place *place, const void *address) {
-    Dl_info found;
-    struct link_map *object = NULL;
-    place->offset = (uintptr_t)address;
-    if (runtime_forked || !dladdr1(address, &found, (void **)(void *)&object, RTLD_DL_LINKMAP) ||
-        !found.dli_fname)
-        return;
-    place->offset -= object->l_addr;
-    snprintf(place->file, sizeof place->file, "%s", found.dli_fname);
-}
-
 uint16_t trace_place(const void *address) {
     struct trace *trace = trace_now;
     bool fresh = false;
     const size_t row =
         address ? key_enter(trace->place_keys, PLACES, (uintptr_t)address, &fresh) : PLACES;
     if (fresh)
-        name_place(&trace->places[row], address);
+        trace->places[row].offset = mapped_place(address, trace->places[row].file, PLACE_FILE);
     return row < PLACES ? (uint16_t)(row + 1) : 0;
 }
 

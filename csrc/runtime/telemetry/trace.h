@@ -9,9 +9,6 @@
 
 #include "telemetry/counters.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* record_head.c has the names. */
 enum trace_kind {
     TRACE_PROGRAM, /* a call by the program: `function` is an abi_index, and `detail` is an enum
@@ -53,15 +50,6 @@ enum { TRACE_EVENTS = 1 << 20, TRACE_THREADS = 1024, THREAD_NAME = 16, PLACES = 
 #define THREAD_FIELDS(F, G) F(G, char, name, [THREAD_NAME])
 struct thread_name {
     THREAD_FIELDS(MEMBER, )
-};
-
-/* A place in the program's code that allocates device memory. */
-enum { PLACE_FILE = 248 };
-#define PLACE_FIELDS(F, G)                                                                         \
-    F(G, uint64_t, offset, ) /* address in the file, or in memory without one */                   \
-    F(G, char, file, [PLACE_FILE])
-struct place {
-    PLACE_FIELDS(MEMBER, )
 };
 
 struct trace {

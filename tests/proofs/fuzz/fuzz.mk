@@ -14,24 +14,23 @@ fuzz_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -fno-omit-f
     -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
 # What each reader is made of, in csrc/runtime.
-fuzz_images := $(addprefix modules/image/,bundles elf formats ptx view)
+fuzz_images := $(addprefix modules/image/,bundles elf formats view)
 fuzz_sources_image := $(fuzz_images)
 fuzz_sources_bundle := $(fuzz_images) modules/image/metadata process/lines
 fuzz_sources_metadata := modules/image/metadata process/lines
-fuzz_sources_ptx := modules/image/ptx
+fuzz_sources_ptx := $(fuzz_images)
 fuzz_sources_options := process/options process/lines
-FUZZ_READERS := image bundle metadata ptx symbols options
+FUZZ_READERS := image bundle metadata ptx options
 FUZZ_PROGRAMS := $(FUZZ_READERS:%=$(fuzz_dir)/fuzz-%)
 
 define fuzz_program
 $(fuzz_dir)/fuzz-$(1): tests/proofs/fuzz/$(1).c tests/proofs/fuzz/edge.c tests/proofs/fuzz/edge.h \
-    $(fuzz_sources_$(1):%=csrc/runtime/%.c) $(fuzz_includes_$(1):%=csrc/runtime/%.c) \
+    $(fuzz_sources_$(1):%=csrc/runtime/%.c) \
     $(wildcard csrc/runtime/*.h csrc/runtime/*/*.h csrc/runtime/*/*/*.h csrc/runtime/*/*.def)
 	@mkdir -p $$(@D)
 	$(FUZZ_CC) $(fuzz_flags) -Icsrc/runtime tests/proofs/fuzz/$(1).c tests/proofs/fuzz/edge.c \
 	    $(fuzz_sources_$(1):%=csrc/runtime/%.c) -o $$@
 endef
-fuzz_includes_symbols := process/mapped_symbol
 $(foreach reader,$(FUZZ_READERS),$(eval $(call fuzz_program,$(reader))))
 
 .PHONY: fuzz

@@ -1,6 +1,6 @@
 /* Fuzzes the reader of PTX with a string that ends at the last readable byte. */
-#include "modules/image/ptx.h"
 #include "edge.h"
+#include "modules/image/formats.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import struct
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from bench import PROGRAMS
 from mgpu_rt._cli.options import options
 from mgpu_rt._images import elf
 from mgpu_rt._lowering import lower
-from tests.support.compiled import compile_c
-from tests.support.images import SECTION, STRTAB, bundle, code_object, elf_of
+from tests.support.images import STRTAB, bundle, code_object, elf_of
 
 PTX = b"""//
 .version 8.0
@@ -108,39 +105,6 @@ def metadata() -> list[bytes]:
     return [unoptimised, *code_objects(), shared_notes(_WORDS * 8)]
 
 
-def symbols() -> list[bytes]:
-    """Returns inputs of symbols.c: an address, followed by the file that was mapped at that
-    address. The file is unchanged, lacks .symtab, or has very long tables of symbols and
-    sections."""
-    whole, stripped = _library(), _library("-s")
-    symbols = elf.read(whole).symbols
-    at = next(symbol.value for symbol in symbols if symbol.name == "main_kernel_binary")
-    files = [whole, stripped, _endless(whole), _with_sections(stripped, 300)]
-    return [struct.pack("<Q", at) + file for file in files]
-
-
-def _library(*flags: str) -> bytes:
-    source = "extern const int main_kernel_binary; const int main_kernel_binary = 1;"
-    with tempfile.TemporaryDirectory() as folder:
-        return compile_c(Path(folder, "a.so"), source, "-shared", "-nostdlib", *flags).read_bytes()
-
-
-def _with_sections(library: bytes, more: int) -> bytes:
-    """Returns a library whose section headers come last."""
-    (count,) = struct.unpack_from("<H", library, 60)
-    changed = library[:60] + struct.pack("<H", count + more) + library[62:]
-    return changed + bytes(SECTION.size * more)
-
-
-def _endless(library: bytes) -> bytes:
-    changed = bytearray(library)
-    table, count = (struct.unpack_from(f, library, o)[0] for f, o in (("<Q", 40), ("<H", 60)))
-    for row in range(table, table + 64 * count, 64):
-        if struct.unpack_from("<I", library, row + 4)[0] in (2, 11):  # .symtab, .dynsym
-            struct.pack_into("<Q", changed, row + 32, 1 << 40)
-    return bytes(changed)
-
-
 def settings() -> list[bytes]:
     """Returns one input for each variable and value, and one input with all lines. Each line begins
     with the variable's letter (options.c)."""
@@ -166,6 +130,5 @@ SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "bundle": files_of_images,
     "metadata": metadata,
     "ptx": lambda: [PTX],
-    "symbols": symbols,
     "options": settings,
 }

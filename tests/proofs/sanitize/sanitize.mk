@@ -19,7 +19,8 @@ sanitize_flags_clang := -O2
 sanitize_flags_address := -O1 -DMGPU_RT_CHECK -fno-omit-frame-pointer -fsanitize=address,undefined \
     -fno-sanitize-recover=undefined -fno-sanitize=function
 sanitize_flags_thread := -O1 -DMGPU_RT_CHECK -fno-omit-frame-pointer -fsanitize=thread
-sanitize_flags := -std=c11 -D_GNU_SOURCE -g -fPIC -Wall -Wextra -Wpedantic -Werror
+sanitize_flags := -std=c11 -D_GNU_SOURCE -g -fPIC -Wall -Wextra -Wpedantic -Werror \
+    -Wno-static-in-inline
 sanitize_macros := -DMGPU_RT_VERSION='"sanitized"'
 
 sanitize_runtime := $(patsubst csrc/runtime/%.c,%,$(wildcard csrc/runtime/*/*.c csrc/runtime/*/*/*.c))

@@ -406,8 +406,8 @@ LIBRARY = {
     ),
     "an image with xnack": (
         f"{STEPS} --chip gfx90a:xnack+; {RUN} ./steps",
-        r"compile the image for (gfx90a:xnack-), or set HSA_XNACK=1 if this GPU can",
-        f"{STEPS} --chip {{0}}; {RUN} ./steps",
+        r"Compile the image for this GPU: mgpu-rt lower (--chip gfx90a)",
+        f"{STEPS} {{0}}; {RUN} ./steps",
         (0, "3\n"),
     ),
     "a folder in place of a trace": (

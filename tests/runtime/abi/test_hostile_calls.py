@@ -17,15 +17,16 @@ def test_unknown_names_give_no_functions(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_a_missing_image_has_no_name(mgpu: Mgpu) -> None:
+def test_a_missing_image_has_no_place(mgpu: Mgpu) -> None:
     lib, ffi = mgpu.lib, mgpu.ffi
-    name = ffi.new("char[]", b"untouched")
+    file, found = ffi.new("char[]", b"untouched"), ffi.new("unsigned long long *", 1)
     for address in (0, 8, 1 << 47, (1 << 64) - 8):
-        assert lib.mgpu_rt_image_name(ffi.cast("void *", address), name, len(name)) == 0
-        assert ffi.string(name) == b""
+        image = ffi.cast("void *", address)
+        assert lib.mgpu_rt_image_place(image, file, len(file), found) == address
+        assert ffi.string(file) == b"" and found[0] == 0
     text = mgpu.image(b"no image at all, and long enough to be looked at")
-    assert lib.mgpu_rt_image_name(text, ffi.NULL, 100) == 0
-    assert lib.mgpu_rt_image_name(text, name, 0) == 0
+    lib.mgpu_rt_image_place(text, file, len(file), found)
+    assert ffi.string(file) == b"" and found[0] == 0
 
 
 @in_child(policies=("builtin",))

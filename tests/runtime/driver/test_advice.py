@@ -156,10 +156,8 @@ CASES = {
     **{
         target: Case(_load(lambda target=target: _refused(target)), (f"for {target}, {HERE} {s}",))
         for target, s in (
-            ("gfx90a:xnack+", "The image requires xnack+, but this GPU runs with xnack-: compile "
-             "the image for gfx90a:xnack-, or set HSA_XNACK=1 if this GPU can retry page faults"),
-            ("gfx90a:sramecc-:xnack-", "The image requires sramecc-, but this GPU runs with "
-             "sramecc+: compile the image for gfx90a:sramecc+"),
+            ("gfx90a:xnack+", "Compile the image for this GPU: mgpu-rt lower --chip gfx90a, "),
+            ("gfx90a:sramecc-:xnack-", "Compile the image for this GPU: "),
             ("gfx90a:sramecc+:xnack-", MORE),
             ("gfx90a:xnack-", MORE),
         )

@@ -41,7 +41,7 @@ try:
 except mgpu_rt.HipError:
     pass
 """
-RANGES = ["begin kernels::scale", "end"] * 3
+RANGES = ["begin scale", "end"] * 3
 LACKING = "mgpu_rt: MGPU_RT_TRACE=markers: there is no libroctx64.so or librocprofiler-sdk-roctx.so"
 
 

@@ -46,9 +46,10 @@ static void spoil_graph(void) {
 }
 
 static void ask(void) {
-    char name[64];
-    mgpu_rt_image_name(no_image, name, sizeof name);
-    mgpu_rt_image_name(wild, name, sizeof name);
+    char file[64];
+    unsigned long long hash;
+    mgpu_rt_image_place(no_image, file, sizeof file, &hash);
+    mgpu_rt_image_place(wild, file, sizeof file, &hash);
     size_t bytes;
     free(mgpu_rt_record(&bytes));
     (void)mgpu_rt_hip_path();

@@ -2,7 +2,6 @@
  *
  * If an entry cannot be read, the library does not cache the module. */
 #include "modules/image/formats.h"
-#include "proof.h"
 
 #include <string.h>
 

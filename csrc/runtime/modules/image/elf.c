@@ -1,7 +1,6 @@
 /* Reads the size of code objects (AMD) and cubins (NVIDIA). Finds out whether a kernel or the host
  * can write to the globals in such a file. */
 #include "modules/image/formats.h"
-#include "proof.h"
 
 #include <elf.h>
 #include <string.h>

@@ -4,10 +4,6 @@
 
 #include "modules/image/image.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 /* Memory that may be unmapped. Before a reader accesses bytes, the reader checks that the bytes are
  * readable.
  *
@@ -42,6 +38,10 @@ bool image_is_fatbin(struct view *view);
 void image_describe_elf(struct image *image, struct view *view);
 void image_describe_bundle(struct image *image, struct view *view);
 void image_describe_fatbin(struct image *image, struct view *view);
+
+/* Returns true if the text declares, or may declare, variables with this directive. Kernels can
+ * write to ".global" variables; the other directive is ".const". */
+bool ptx_has(const char *text, const char *directive);
 
 /* A bundle's head is its magic and the number of its entries. The name of an entry follows directly
  * after the entry. */

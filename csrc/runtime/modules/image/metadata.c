@@ -3,7 +3,6 @@
  * keys, and has no reader of MessagePack. LLVM sorts the keys of each map. */
 #include "modules/image/metadata.h"
 #include "process/lines.h"
-#include "proof.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Checks for the readers of images whether memory is readable. */
 #include "modules/image/formats.h"
-#include "proof.h"
 
 #include <errno.h>
 #include <signal.h>

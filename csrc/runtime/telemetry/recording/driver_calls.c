@@ -1,9 +1,5 @@
-#include "telemetry/recording/driver_calls.h"
-#include "atomics.h"
-#include "driver/hip.h"
+/* Counts and times this library's calls to HIP. */
 #include "driver/hip_open.h"
-#include "likely.h"
-#include "telemetry/counters.h"
 #include "telemetry/recording/recorder.h"
 #include "telemetry/trace.h"
 

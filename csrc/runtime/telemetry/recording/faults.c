@@ -1,15 +1,11 @@
 #include "telemetry/recording/faults.h"
-#include "atomics.h"
 #include "driver/cuda.h"
-#include "modules/image/image.h"
 #include "modules/image/metadata.h"
 #include "process/mapped.h"
-#include "telemetry/counters.h"
 #include "telemetry/keys.h"
 #include "telemetry/trace.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <string.h>
 
 /* ---- which arguments of a kernel may be pointers ---- */

@@ -5,9 +5,6 @@
 
 #include "telemetry/call.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* Notes which arguments of the kernels of an image may be pointers. `image` is the image's hash,
  * and `data` are its bytes. */
 void faults_know_image(uint64_t image, const void *data);

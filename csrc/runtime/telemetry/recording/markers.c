@@ -1,10 +1,8 @@
 #include "telemetry/recording/markers.h"
-#include "atomics.h"
 #include "process/lines.h"
 #include "process/options.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 
 typedef int push_function(const char *text);
 typedef int pop_function(void);
@@ -51,19 +49,11 @@ void markers_open(void) {
                    "LD_LIBRARY_PATH");
 }
 
-const char *marker_text(const struct kernel_name *kernel, char text[MARKER_TEXT]) {
-    const char *between = kernel->module[0] ? "::" : "";
-    snprintf(text, MARKER_TEXT, "%s%s%s", kernel->module, between, kernel->name);
-    return text;
-}
-
-bool marker_begins(const struct kernel_name *kernel) {
-    char text[MARKER_TEXT];
+bool marker_begins(const char *name) {
     push_function *begin = load_acquire(&push);
-    if (!begin)
-        return false;
-    begin(marker_text(kernel, text));
-    return true;
+    if (begin)
+        begin(name);
+    return begin;
 }
 
 void marker_ended(void) {

@@ -4,7 +4,7 @@
 #ifndef MGPU_RT_RECORD_FILE_H
 #define MGPU_RT_RECORD_FILE_H
 
-#include <stddef.h>
+#include "telemetry/counters.h"
 
 /* Creates a new file of `size` bytes (whole pages), with mode 0600, which only this process records
  * in. The file's blocks are allocated on the disk. The first `part` bytes of the file get a copy of
@@ -17,5 +17,10 @@
  * that contains the pattern. The caller holds start_lock. */
 void *record_file(const char *variable, const char *pattern, void *content, size_t part,
                   size_t size);
+
+/* Writes the head of a recording of `size` bytes to `out`. A recording is a struct counts, which
+ * contains the head, and with a trace a struct trace. The head names each field of both structs,
+ * with its place in the recording. Texts follow: the names of functions, caches and errors. */
+void record_head(char out[RECORD_HEAD], uint64_t size);
 
 #endif

@@ -1,8 +1,8 @@
-#include "telemetry/recording/record_head.h"
-#include "telemetry/counters.h"
+/* Writes the head of a recording: it describes the recording, so that a reader of any release can
+ * read it (mgpu_rt/_record.py). */
+#include "telemetry/recording/record_file.h"
 #include "telemetry/trace.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

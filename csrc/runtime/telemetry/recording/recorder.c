@@ -1,30 +1,17 @@
 #include "telemetry/recording/recorder.h"
-#include "atomics.h"
-#include "driver/hip.h"
-#include "driver/witness.h"
-#include "likely.h"
 #include "manager/manager.h"
 #include "memory/blocks.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
-#include "modules/mgpu_module.h"
+#include "modules/modules.h"
 #include "process/lines.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "shared/ranges.h"
-#include "shared/thread.h"
-#include "telemetry/counters.h"
 #include "telemetry/keys.h"
 #include "telemetry/process.h"
 #include "telemetry/recording/faults.h"
 #include "telemetry/recording/markers.h"
 #include "telemetry/recording/record_file.h"
-#include "telemetry/recording/record_head.h"
-#include "telemetry/recording/statistics.h"
 #include "telemetry/trace.h"
 
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -72,16 +59,6 @@ static void count_load(const struct call *call, hipModule_t handle) {
 
 /* ---- kernels ---- */
 
-/* module: 1 + the image's row; 0 if the image has no row. */
-static void name_kernel(size_t row, size_t module, const char *name) {
-    struct kernel_name *kernel = &counts.kernel_names[row];
-    if (module) {
-        kernel->image = counts.module_keys[module - 1];
-        memcpy(kernel->module, counts.modules[module - 1].name, sizeof kernel->module);
-    }
-    snprintf(kernel->name, sizeof kernel->name, "%s", name);
-}
-
 /* Adds a row for a kernel that a program has looked up. */
 static void enter_kernel(const struct call *call, const hipFunction_t *handle) {
     bool fresh;
@@ -92,7 +69,8 @@ static void enter_kernel(const struct call *call, const hipFunction_t *handle) {
     const uint64_t key = faults_kernel_key(image, call->name, strlen(call->name));
     const size_t row = key_enter(counts.kernel_keys, KERNELS, key, &fresh);
     if (row < KERNELS && fresh) {
-        name_kernel(row, module, call->name);
+        counts.kernel_names[row].image = image;
+        snprintf(counts.kernel_names[row].name, KERNEL_NAME, "%s", call->name);
         if (trace_on())
             faults_know_kernel(*handle, row, key);
     }
@@ -200,11 +178,9 @@ uint16_t recorder_stream(hipStream_t stream) {
 /* Begins a range for a launch. If the kernel is unknown, the range has the name of the called mgpu*
  * function. */
 static void mark(struct call *call) {
-    struct kernel_name unknown = {.image = 0};
     const size_t row = recorder_kernel(call->kernel);
-    if (row == KERNELS)
-        snprintf(unknown.name, sizeof unknown.name, "%s", abi_name(call->function));
-    call->marked = marker_begins(row < KERNELS ? &counts.kernel_names[row] : &unknown);
+    call->marked =
+        marker_begins(row < KERNELS ? counts.kernel_names[row].name : abi_name(call->function));
 }
 
 /* Records the name of the device on which the program starts, once. */

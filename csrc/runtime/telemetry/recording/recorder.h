@@ -5,8 +5,7 @@
 
 #include "telemetry/call.h"
 
-#include <stdbool.h>
-#include <stdint.h>
+#include <stdio.h>
 
 /* Records that a call begins. */
 void recorder_begins(struct call *call);
@@ -37,5 +36,13 @@ void recorder_start(uint64_t begin, uint64_t nanoseconds);
 void recorder_leave(void);
 /* Completes the recording when the process ends, and prints the table. Once. */
 void recorder_close(void);
+
+/* Prints the table of MGPU_RT_STATS=1 (statistics.c). */
+void statistics_print_tables(FILE *out);
+
+/* Replaces the functions in `hip` by functions that count and time each call (driver_calls.c). No
+ * other code replaces functions in `hip`; hip_untimed keeps HIP's own functions. Called once, after
+ * hip_install. */
+void driver_calls_watch(void);
 
 #endif

@@ -1,14 +1,11 @@
 /* Prints counts and times of three kinds: the program's calls, the calls to the driver, and the
  * kernels. */
-#include "telemetry/recording/statistics.h"
 #include "driver/hip.h"
-#include "mgpu.h"
 #include "process/lines.h"
 #include "telemetry/counters.h"
-#include "telemetry/recording/markers.h"
+#include "telemetry/recording/recorder.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,11 +15,13 @@ struct row {
     struct counter counter;
 };
 
+enum { LABEL = KERNEL_NAME + sizeof "01234567::" };
+
 /* The rows of one table. The array has space for the rows of any table. */
 struct rows {
     size_t count;
     struct row rows[KERNELS + ABI_COUNT + HIP_COUNT];
-    char texts[KERNELS][MARKER_TEXT];
+    char texts[KERNELS][LABEL];
 };
 
 static int by_time(const void *a, const void *b) {
@@ -136,15 +135,17 @@ static void print_start(FILE *out) {
         fprintf(out, "mgpu_rt: calls of HIP by other code: %s\n", counts.start.other_calls);
 }
 
-/* Writes a kernel's name. If another kernel has the same name, the gpu.module precedes the name. */
-static const char *kernel_label(size_t row, char text[MARKER_TEXT]) {
-    struct kernel_name kernel = counts.kernel_names[row];
+/* Writes a kernel's name. If another kernel has the same name, 8 digits of the image's hash precede
+ * the name. */
+static const char *kernel_label(size_t row, char text[LABEL]) {
+    const struct kernel_name *kernel = &counts.kernel_names[row];
     size_t alike = 0;
     for (size_t i = 0; i < KERNELS; i++)
-        alike += strcmp(counts.kernel_names[i].name, kernel.name) == 0;
-    if (alike == 1)
-        kernel.module[0] = '\0';
-    (void)marker_text(&kernel, text);
+        alike += strcmp(counts.kernel_names[i].name, kernel->name) == 0;
+    if (alike > 1 && kernel->image)
+        snprintf(text, LABEL, "%08x::%s", (unsigned)(kernel->image >> 32), kernel->name);
+    else
+        snprintf(text, LABEL, "%s", kernel->name);
     line_clean(text); /* an image may contain names that control a terminal */
     return text;
 }

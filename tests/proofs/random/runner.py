@@ -191,8 +191,9 @@ SOFTGPU_7_TWO = replace(
     options=(("MGPU_RT_SOFTGPU", "gfx90a,gfx90a"),),
     count=2,
 )
-SOFTGPU_5 = replace(SOFTGPU_7, name="softgpu 5.7.1", release="5.7.1")
-SOFTGPU_6 = replace(SOFTGPU_7, name="softgpu 6.4.3", release="6.4.3")
+_BEFORE_7 = replace(SOFTGPU_7, lacks=tuple(one for one in SOFTGPU_7.lacks if one != "reset"))
+SOFTGPU_5 = replace(_BEFORE_7, name="softgpu 5.7.1", release="5.7.1")
+SOFTGPU_6 = replace(_BEFORE_7, name="softgpu 6.4.3", release="6.4.3")
 CUDA = Device(
     "cuda",
     "sm_90",

@@ -25,6 +25,7 @@ SOFTGPU_CFLAGS := $(HSAKMT) -std=c11 -D_GNU_SOURCE -O2 -ftree-vectorize -fno-tra
 COMGR_LIBRARY := build/softgpu/libamd_comgr.so.2
 COMGR_SOURCES := $(wildcard softgpu/src/comgr/*.c)
 COMGR_OBJECTS := $(COMGR_SOURCES:softgpu/src/%.c=build/softgpu/obj/%.o) build/softgpu/obj/settings.o
+COMGR_MAP := softgpu/src/comgr/export.map
 
 # The checker, `mgpu-rt check`: the sources that have hooks, compiled with them, its own, and the
 # device's objects for the rest, which take the longest to compile.
@@ -54,9 +55,9 @@ $(SOFTGPU_DTIF): $(SOFTGPU_OBJECTS) $(SOFTGPU_DTIF_MAP)
 		-Wl,-z,nodelete -Wl,-soname,libdtif.so -Wl,--version-script=$(SOFTGPU_DTIF_MAP) -Wl,-z,defs
 
 # Never unloaded: AMD's library behind it is not either.
-$(COMGR_LIBRARY): $(COMGR_OBJECTS)
+$(COMGR_LIBRARY): $(COMGR_OBJECTS) $(COMGR_MAP)
 	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(COMGR_OBJECTS) -ldl \
-		-Wl,-z,nodelete -Wl,-soname,libamd_comgr.so.2 -Wl,-z,defs
+		-Wl,-z,nodelete -Wl,-soname,libamd_comgr.so.2 -Wl,--version-script=$(COMGR_MAP) -Wl,-z,defs
 
 $(SOFTGPU_CHECK_LIBRARY): $(SOFTGPU_CHECK_OBJECTS) $(SOFTGPU_MAP)
 	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_CHECK_OBJECTS) -lm -ldl \

@@ -41,6 +41,7 @@ class Machine:
     environment: Mapping[str, str]  # environment of every child
     both: Mapping[str, str] | None  # `environment` with a second device, if there is one
     chip: str  # chip in the bundle
+    reports: bool  # HIP reports calls of other code, so hits need not query HIP
     player: Path = PLAYER
 
 
@@ -75,7 +76,7 @@ def find(
     both = _only(kind, environment, 2) if len(gpus) > 1 else None
     return Machine(
         kind, gpus[0]["name"], target, len(gpus), _release(kind, values["version"]),
-        _driver(kind, values["driver"]), free, total, alone, both, chip,
+        _driver(kind, values["driver"]), free, total, alone, both, chip, _reports(alone),
     )  # fmt: skip
 
 
@@ -103,6 +104,12 @@ def _memory(environment: Mapping[str, str], device: str) -> dict[str, str]:
     if ended.status != 0:
         raise _no_answer((ended.stderr.strip().splitlines() or [ended.how])[-1], device)
     return dict(line.split("\t") for line in ended.stdout.splitlines())
+
+
+def _reports(environment: Mapping[str, str]) -> bool:
+    words = {**environment, "MGPU_RT_VERBOSE": "1", "MGPU_RT_MANAGER": "off"}
+    ended = child.run([_hip_search.probe()], words, limit=START, **child.PIPES)
+    return "mgpu_rt: calls of HIP by other code: none\n" in ended.stderr
 
 
 def _no_answer(why: str, device: str) -> CommandError:

@@ -97,6 +97,7 @@ def _device(found: machine.Machine) -> dict[str, object]:
         "target": found.target,
         "devices": found.devices,
         "hip": found.hip,
+        "reports": found.reports,
         "driver": found.driver,
         "memory": found.total,
     }

@@ -142,6 +142,8 @@ static __attribute__((noinline)) struct block_pool *make_pool(struct stream *str
     fresh->next = stream_pools;
     store_release(&stream_pools, fresh);
     pthread_mutex_unlock(&tables_lock);
+    /* A program that leaves its streams behind frees its blocks on the newest. */
+    PROOF_STEP(search_begins_at_a_new_pool, store_release(&next_pool, fresh));
     return fresh;
 }
 

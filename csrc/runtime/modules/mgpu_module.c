@@ -1,5 +1,6 @@
 /* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT. A load gets a module from the thread's
  * slots, from the table of images, or from HIP. */
+#include "driver/exclusive.h"
 #include "driver/refusal.h"
 #include "modules/image/metadata.h"
 #include "modules/modules.h"
@@ -91,11 +92,23 @@ static void note_settable(bool shared) {
         PROOF_STEP(other_code_may_set_constants, module_unshare_constants());
 }
 
+/* Returns `kept`, unless other code may have set its constants: then releases the module, and the
+ * load gets a module of its own. The probe follows the take. Otherwise another thread could get the
+ * module after the probe, let other code set its constants, and unload it. */
+static struct module *confirm_settable(struct load *load, struct module *kept) {
+    const bool confirmed = PROOF(nobody_sets_its_constants, sole_user_of_hip());
+    if (kept && !confirmed)
+        module_release(kept);
+    load->shared &= confirmed;
+    note_settable(load->shared);
+    return confirmed ? kept : NULL;
+}
+
 /* Loads a module for the program. The result contains the module, or the reason why there is no
  * module. Reports nothing. */
 static struct load module_load(struct thread *thread, const void *data) {
     struct load load = {.thread = thread, .data = data};
-    const struct module *kept;
+    struct module *kept;
 
     load.device = hip_current_device();
     /* HIP decides about images whose size the library does not find. */
@@ -111,9 +124,9 @@ static struct load module_load(struct thread *thread, const void *data) {
     load.constant =
         load.constant || PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
     load.shared = module_may_share(&load.image);
-    if (UNLIKELY(load.image.settable))
-        note_settable(load.shared);
     kept = load.shared ? module_lookup_table(&load) : NULL;
+    if (UNLIKELY(load.image.settable))
+        kept = confirm_settable(&load, kept);
     if (kept)
         return *hit(&load, kept);
 

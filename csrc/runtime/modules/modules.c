@@ -169,7 +169,7 @@ struct module *module_lookup_table(const struct load *load) {
 
 bool module_may_share(const struct image *image) {
     return !image->writable &&
-           PROOF(nobody_sets_its_constants, !image->settable || sole_user_of_hip());
+           PROOF(nobody_sets_its_constants, !image->settable || sole_user_so_far());
 }
 
 /* Returns whether module_cost_all equals the sum of all modules' costs. Under tables_lock. */

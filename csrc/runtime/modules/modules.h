@@ -147,7 +147,8 @@ struct load {
 /* Returns true if one module may serve all loads of an image, one load after another. If the
  * program can change the image's globals, a shared module would show a later load the changes from
  * an earlier load. Other code can set constants by their names. So the answer for an image with
- * such constants is valid for one call of the library, and may take a call to HIP. */
+ * such constants holds for one call of the library, and a later sole_user_of_hip must confirm it.
+ */
 bool module_may_share(const struct image *image);
 
 /* Returns an idle module of the load's image on the load's device; from now on the program holds

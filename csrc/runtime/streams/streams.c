@@ -250,7 +250,7 @@ void stream_visit(int device, void (*visit)(struct stream *stream)) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (of_device(device, load_relaxed(&stream->device)))
             visit(stream);
-    for (int each = 0; each < MOST_DEVICES; each++)
+    for (int each = 0; each < hip_device_count && each < MOST_DEVICES; each++)
         if (of_device(device, each)) {
             visit(&stream_null[each]);
             visit(&stream_untracked[each]);

@@ -209,10 +209,17 @@ __attribute__((noinline)) bool stream_refuse(struct stream *stream, hipError_t e
     return false;
 }
 
+/* Returns true if HIP still has the device's streams, so that HIP may be asked about them. */
+static bool has_streams(int device) {
+    return PROOF(reset_before_stream_reuse, device_kept(device)) && device_has_caches(device);
+}
+
+/* Takes the stream before the probe. Otherwise another thread could get the stream after the probe,
+ * let other code work on it, and destroy it. */
 __attribute__((noinline)) bool stream_take_confirmed(struct stream *stream, int device) {
-    const bool sole_user = PROOF(nobody_has_reached_own_stream, witness_confirms());
-    return (sole_user || PROOF(reset_before_stream_reuse, device_kept(device))) &&
-           stream_change(stream, STREAM_IDLE, STREAM_LIVE) && (sole_user || stream_confirm(stream));
+    return stream_change(stream, STREAM_IDLE, STREAM_LIVE) &&
+           (PROOF(nobody_has_reached_own_stream, witness_confirms()) ||
+            (has_streams(device) && stream_confirm(stream)));
 }
 
 /* Queries the streams that were destroyed with pending work, oldest first, a few at a time. Streams
@@ -271,17 +278,15 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         return made;
     }
     lazy_note_stream();
-    const bool sole_user = PROOF(nobody_has_reached_idle_streams, sole_user_of_hip());
-    if (!sole_user)
-        PROOF_STEP(reset_before_stream_reuse, (void)device_kept(device));
-    if (device_has_caches(device)) {
-        do
+    if (device_has_caches(device))
+        stream = take_idle(device);
+    /* The probe follows the take, as in stream_take_confirmed. */
+    if (!PROOF(nobody_has_reached_idle_streams, sole_user_of_hip()) && has_streams(device))
+        while (stream && !stream_confirm(stream))
             stream = take_idle(device);
-        while (stream && !sole_user && !stream_confirm(stream));
-        if (!stream) /* a stream that was destroyed while its work was pending; the work is done now
-                      */
-            stream = take_retired(device);
-    }
+    if (!stream && device_has_caches(device)) /* a stream that was destroyed while its work was
+                                               * pending; the work is done now */
+        stream = take_retired(device);
     if (stream && PROOF(stream_was_not_forgotten, move_taken(stream, STREAM_LIVE))) {
         made.how = CALL_HIT;
         made.handle = stream_handle(stream);

@@ -103,6 +103,20 @@ def test_the_forums_program_prints_no_warning(run: Run, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
+def test_a_program_that_is_linked_with_hip_starts_without_a_warning(
+    here: Surroundings, run: Run, tmp_path: Path
+) -> None:
+    """At the start of a program the loader compares the versions of symbols: HIP 5.7.1 names the
+    versions of libamd_comgr that it needs."""
+    source = (
+        "int hipRuntimeGetVersion(int *version);"
+        "int main(void) { int version; return hipRuntimeGetVersion(&version); }"
+    )
+    flags = [str(here.hip), "-Wl,--allow-shlib-undefined"]
+    done = run([compile_c(tmp_path / "linked", source, *flags)])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 #: A program records an event on its own stream, then destroys the stream. The program then
 #: overwrites the stream's memory, and destroys the event. A query of the event would read the
 #: overwritten memory.

@@ -32,6 +32,7 @@ def test_programs_and_sequences_are_right(
     base = here.environment({**environment("softgpu"), "MGPU_RT_SOFTGPU": chip})
     read = bundle.read()
     found = machine.find("softgpu", read, base=base)
+    assert found.reports  # HIP 5.2.3, Debian 12's, reports no calls
     assert found.chip == chip and found.hip.startswith(here.release.hip.rpartition(".")[0])
     read.lay_out(chip, tmp_path)
     checks = right.checks(read, found, tmp_path)

@@ -223,6 +223,32 @@ static void play_asked(unsigned operation) {
     }
 }
 
+/* ---- questions about a stream of another thread, while HIP reports ---- */
+
+enum reported_operation { ASK_OTHERS, FREE_OWN, OTHER_CODE_DESTROYS, OTHER_CODE, REPORTED };
+static const char *const reported_names[] = {"allocate on stream 0", "free on stream 0",
+                                             "other code destroys stream 1",
+                                             "other code allocates"};
+
+static void play_reported(unsigned operation) {
+    struct held *held;
+    switch (operation) {
+    case ASK_OTHERS:
+        allocate(0, 0, false);
+        break;
+    case FREE_OWN:
+        release(0, 0);
+        break;
+    case OTHER_CODE_DESTROYS:
+        held = program_ends(1);
+        model_other_code_destroys(held->handle);
+        program_has_ended(held);
+        break;
+    default:
+        model_other_code_allocates();
+    }
+}
+
 enum graph_operation {
     ALLOC_SHARED,
     FREE_SHARED,
@@ -331,14 +357,8 @@ static void new_event(void) {
     event->state = IS_HELD;
 }
 
-/* Ends what the library knows of other code, before a call of other code runs. */
-static void other_code_calls(void) {
-    store_relaxed(&options.exclusive_on, false);
-}
-
 static void other_code_works(void) {
     struct held *held = program_use(0);
-    other_code_calls();
     model_other_code_launches(0, held->handle);
     held->users--;
     release(0, 0);
@@ -382,7 +402,6 @@ static void play_joined(unsigned operation) {
         break;
     default:
         event = program_use(1);
-        other_code_calls();
         model_other_code_records(event->handle, 2);
         event->users--;
     }
@@ -457,6 +476,7 @@ static void set_up(bool exclusive) {
 /* The program has freed a block on which stream 0 works, and owns an event. */
 static void set_up_joined(bool exclusive) {
     model_start(3, exclusive);
+    program_reports();
     void *const block = impl_mgpuMemAlloc(BYTES, model_stream(0), false);
     program_launch_on(model_stream(0), block);
     impl_mgpuMemFree(block, model_stream(0));
@@ -481,9 +501,25 @@ const struct scenario explore_blocks_asked = {.name = "blocks-asked",
                                               .check = check,
                                               .check_between = check_between,
                                               .names = asked_names};
+/* As set_up_asked, but HIP reports calls. */
+static void set_up_reported(bool exclusive) {
+    model_start(2, exclusive);
+    program_reports();
+    void *block = impl_mgpuMemAlloc(BYTES, model_stream(0), false);
+    program_launch_on(model_stream(1), block);
+    impl_mgpuMemFree(block, model_stream(0));
+    world.held[1] = (struct held){.state = IS_HELD, .handle = model_stream(1)};
+}
+
+const struct scenario explore_blocks_reported = {.name = "blocks-reported",
+                                                 .operations = REPORTED,
+                                                 .set_up = set_up_reported,
+                                                 .play = play_reported,
+                                                 .check = check,
+                                                 .check_between = check_between,
+                                                 .names = reported_names};
 const struct scenario explore_blocks_joined = {.name = "blocks-joined",
                                                .operations = JOINED_OPERATIONS,
-                                               .exclusive = true,
                                                .set_up = set_up_joined,
                                                .play = play_joined,
                                                .check = check,

@@ -5,8 +5,8 @@
 interleavings_dir ?= build/interleavings
 interleavings_here := tests/proofs/interleavings
 # Each includes the files of the cache of its name, to look at what is static there.
-interleavings_scenarios := events modules streams blocks staging
-interleavings_included := streams/events modules/modules streams/streams_pool memory/block_pools memory/blocks memory/staging
+interleavings_scenarios := events modules streams blocks staging witness
+interleavings_included := streams/events modules/modules streams/streams_pool memory/block_pools memory/blocks memory/staging driver/witness
 interleavings_layers := process telemetry modules/image driver shared streams modules memory launch sparse
 interleavings_runtime := $(filter-out $(interleavings_included:%=csrc/runtime/%.c),$(foreach layer,$(interleavings_layers),$(wildcard csrc/runtime/$(layer)/*.c)))
 interleavings_flags := -std=c11 -D_GNU_SOURCE -O1 -w -Icsrc/include -Icsrc/runtime -I$(interleavings_here) \

@@ -53,6 +53,9 @@ void explore_prune(void);
  * return equal nonzero numbers, no other thread was inside an operation between the calls. */
 unsigned explore_lone(void);
 
+/* Gives each thread its own content of a variable with thread storage. */
+void explore_own(void *variable, size_t bytes);
+
 /* Ends the exploration if the condition is false, and prints the steps from the start. */
 #define explore_require(condition, what) ((condition) ? (void)0 : explore_fail(what))
 void explore_fail(const char *what);

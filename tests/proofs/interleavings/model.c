@@ -1,12 +1,12 @@
 #include "model.h"
 
-#include "driver/hip.h"
 #include "modules/image/image.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "shared/caches.h"
 #include "streams/mgpu_stream.h"
 #include "streams/streams.h"
+#include "telemetry/counters.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +26,56 @@ unsigned model_number(hipStream_t stream) {
 }
 static unsigned event_number(hipEvent_t event) {
     return (unsigned)(((char *)event - event_handles[0]) / 64);
+}
+
+/* ---- HIP's reports of calls ---- */
+
+static void report(unsigned function) {
+    if (world.hear)
+        world.hear(3, function + 1, NULL);
+}
+
+static void set_tracer(int (*hear)(int domain, uint32_t operation, void *data)) {
+    world.hear = hear;
+}
+
+static const char *api_name(uint32_t operation) {
+    static const char *const functions[] = {
+#define HIP_FN(need, name, params, args) [HIP_##name] = "hip" #name,
+#include "driver/hip.def"
+    };
+    return operation && operation <= sizeof functions / sizeof *functions ? functions[operation - 1]
+                                                                          : NULL;
+}
+
+static int rocr_has_not_started(int attribute, void *value) {
+    (void)attribute, (void)value;
+    return 0x100b;
+}
+
+const struct witness_functions model_reports = {
+    .set_tracer = set_tracer, .name = api_name, .ask_rocr = rocr_has_not_started};
+
+static struct hip_functions silent;
+
+#define HIP_FN(need, name, params, args)                                                           \
+    static hipError_t reported_##name params {                                                     \
+        report(HIP_##name);                                                                        \
+        return silent.name args;                                                                   \
+    }
+#include "driver/hip.def"
+
+void model_report_calls(void) {
+    silent = hip;
+#define HIP_FN(need, name, params, args)                                                           \
+    if (hip.name)                                                                                  \
+        hip.name = reported_##name;
+#include "driver/hip.def"
+}
+
+void model_other_code_allocates(void) {
+    report(HIP_Malloc);
+    explore_point();
 }
 
 /* ---- streams ---- */
@@ -78,6 +128,7 @@ static hipError_t stream_create(hipStream_t *stream) {
     for (unsigned i = 0; i < MOST_STREAMS; i++)
         if (!world.streams[i].alive) {
             world.streams[i].alive = true;
+            world.streams[i].flags = 0;
             /* Completes the operations of the handle's earlier owner. */
             finish_works(i, world.streams[i].submitted);
             *stream = model_stream(i);
@@ -139,7 +190,7 @@ static hipError_t stream_query(hipStream_t stream) {
 
 static hipError_t stream_flags(hipStream_t stream, unsigned *flags) {
     need_stream(stream);
-    *flags = 0;
+    *flags = world.streams[model_number(stream)].flags;
     return hipSuccess;
 }
 
@@ -169,9 +220,23 @@ static hipError_t launch(hipFunction_t function, unsigned gx, unsigned gy, unsig
 }
 
 void model_other_code_launches(unsigned stream, void *address) {
+    report(HIP_ModuleLaunchKernel);
     world.works_on[model_self()] = address;
     (void)launch(NULL, 1, 1, 1, 1, 1, 1, 0, model_stream(stream), NULL, NULL);
     world.works_on[model_self()] = NULL;
+}
+
+void model_other_code_destroys(hipStream_t stream) {
+    report(HIP_StreamDestroy);
+    (void)stream_destroy(stream);
+}
+
+hipStream_t model_other_code_creates(void) {
+    hipStream_t made;
+    report(HIP_StreamCreate);
+    (void)stream_create(&made);
+    world.streams[model_number(made)].flags = 1;
+    return made;
 }
 
 static hipError_t synchronize_device(void) {
@@ -241,6 +306,7 @@ static hipError_t stream_wait_event(hipStream_t stream, hipEvent_t event, unsign
 }
 
 void model_other_code_records(hipEvent_t event, unsigned stream) {
+    report(HIP_EventRecord);
     (void)event_record(event, model_stream(stream));
 }
 
@@ -276,6 +342,7 @@ bool model_event_is_alive(hipEvent_t event) {
 
 static char module_handles[MOST_MODULES][64];
 unsigned char model_images[2][IMAGE_BYTES] = {"one", "another"};
+bool model_has_constants;
 
 unsigned model_module(const void *handle) {
     const unsigned number = (unsigned)(((const char *)handle - module_handles[0]) / 64);
@@ -290,6 +357,7 @@ static hipError_t module_load(hipModule_t *module, const void *image) {
         if (!world.modules[i].alive) {
             world.modules[i].alive = true;
             world.modules[i].loads++;
+            world.modules[i].set = false;
             world.modules[i].device = world.device[model_self()];
             world.modules[i].image = image == model_images[1];
             *module = (hipModule_t)module_handles[i];
@@ -313,11 +381,18 @@ static hipError_t module_function(hipFunction_t *function, hipModule_t module, c
     return hipSuccess;
 }
 
+void model_other_code_sets(const void *module) {
+    report(HIP_ModuleGetGlobal);
+    explore_point();
+    world.modules[model_module(module)].set = true;
+}
+
 struct image __wrap_image_describe(const void *data) {
     return (struct image){.bytes = data,
                           .size = IMAGE_BYTES,
                           .head = 16,
                           .hash = data == model_images[1] ? 2 : 1,
+                          .settable = model_has_constants,
                           .kind = IMAGE_ELF};
 }
 bool __wrap_mapped_for_good(const void *data, size_t bytes) {

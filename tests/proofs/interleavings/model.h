@@ -4,6 +4,7 @@
 
 #include "explore.h"
 
+#include "driver/hip.h"
 #include "mgpu.h"
 
 #include <stdint.h>
@@ -31,6 +32,7 @@ struct held {
 struct world {
     struct {
         bool alive;
+        unsigned flags;
         unsigned submitted, done;     /* works */
         unsigned returned;            /* the newest operation whose submission has returned */
         uint64_t numbers[MOST_WORKS]; /* the library's numbers of these operations; 0: none */
@@ -49,6 +51,7 @@ struct world {
         bool alive;
         unsigned image, loads; /* the module's image, and how often the image was loaded */
         int device;
+        bool set; /* other code has set a constant of the module */
     } modules[MOST_MODULES];
     struct {
         bool alive;
@@ -71,6 +74,7 @@ struct world {
         bool writes;
     } transfers[MOST_TRANSFERS];
     unsigned char value[THREADS + 1];
+    int (*hear)(int domain, uint32_t operation, void *data); /* gets HIP's reports, or NULL */
     struct held held[MOST_OBJECTS];
     int device[THREADS + 1];     /* the current device of each thread */
     bool recorded[MOST_OBJECTS]; /* whether the event in `held` was recorded */
@@ -102,10 +106,20 @@ bool model_is_done(unsigned stream);
 /* Returns true if a stream's work is done, or precedes the next work of `order`. */
 bool model_precedes(unsigned stream, unsigned work, unsigned order);
 
-/* Records an event, or launches a kernel that uses the memory, as other code does by calling HIP.
- */
+/* Makes HIP report each call from now on. The functions in `model_reports` are those of HIP with
+ * which the library asks for the reports. */
+extern const struct witness_functions model_reports;
+void model_report_calls(void);
+
+/* Calls of other code, of which HIP reports before the call runs: allocates memory, records an
+ * event, launches a kernel that uses the memory, or sets a constant of a module. */
+void model_other_code_allocates(void);
 void model_other_code_records(hipEvent_t event, unsigned stream);
 void model_other_code_launches(unsigned stream, void *address);
+void model_other_code_sets(const void *module);
+/* Destroys a stream, or creates one that ignores the null stream. */
+void model_other_code_destroys(hipStream_t stream);
+hipStream_t model_other_code_creates(void);
 
 /* Returns the number of the running thread, or THREADS before the threads begin. */
 unsigned model_self(void);
@@ -115,6 +129,7 @@ void model_lose_device(void);
 /* The images that threads may load. */
 enum { IMAGE_BYTES = 64 };
 extern unsigned char model_images[2][IMAGE_BYTES];
+extern bool model_has_constants; /* HIP knows constants of the images by name */
 
 bool model_event_is_past(hipEvent_t event);
 bool model_event_is_alive(hipEvent_t event);

@@ -31,11 +31,14 @@ SCENARIOS = (
     "blocks-asked",
     "blocks-graph",
     "blocks-joined",
+    "blocks-reported",
+    "streams-reported",
+    "modules-reported",
 )
 
 
 #: Three threads take more than ten seconds of a core: `make check` runs two.
-LONG = ("events", "modules", "modules-reset", "staging", "streams")
+LONG = ("events", "modules", "modules-reset", "staging", "streams", "streams-reported")
 
 
 def _explore(home: Path, arguments: str) -> subprocess.CompletedProcess[str]:

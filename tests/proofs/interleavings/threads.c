@@ -49,12 +49,24 @@ static void keep_lines(const void *at, size_t bytes) {
         keep_line(line);
 }
 
-/* Returns whether the scheduler ignores an access, because the access is to a thread's stack or to
- * the program's `world`. */
+/* The variable that each thread has of its own; the threads share one memory, so its content
+ * changes when the scheduler switches. */
+static char *own_variable;
+static size_t own_bytes;
+
+void explore_own(void *variable, size_t bytes) {
+    explore_require(bytes <= sizeof now.threads[0].own, "a thread's own variable has room");
+    own_variable = variable;
+    own_bytes = bytes;
+}
+
+/* Returns whether the scheduler ignores an access, because the access is to a thread's stack, to
+ * the thread's own variable, or to the program's `world`. */
 static bool is_apart(const void *at) {
-    const char *byte = at, *own = (const char *)&world;
+    const char *byte = at, *programs = (const char *)&world;
     return (byte >= stacks[0] && byte < stacks[THREADS]) ||
-           (byte >= own && byte < own + world_size);
+           (byte >= programs && byte < programs + world_size) ||
+           (byte >= own_variable && byte < own_variable + own_bytes);
 }
 
 static size_t stack_bytes(int thread) {
@@ -150,7 +162,11 @@ bool threads_run(int thread) {
     self = thread;
     thread_self = now.threads[thread].block;
     pruned = false;
+    if (own_bytes)
+        __real_memcpy(own_variable, now.threads[thread].own, own_bytes);
     explore_switch(&scheduler_stack, now.threads[thread].stack);
+    if (own_bytes)
+        __real_memcpy(now.threads[thread].own, own_variable, own_bytes);
     self = -1;
     return !pruned;
 }

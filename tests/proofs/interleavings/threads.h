@@ -27,6 +27,7 @@ struct coroutine {
     unsigned waits;   /* the lock for which the thread waits */
     unsigned holds;   /* one bit for each lock that the thread holds */
     size_t allocated; /* bytes allocated from the thread's arena */
+    char own[16];     /* the content of the variable that explore_own names */
 };
 
 /* The first part of a state. */

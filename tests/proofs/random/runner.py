@@ -191,7 +191,9 @@ SOFTGPU_7_TWO = replace(
     options=(("MGPU_RT_SOFTGPU", "gfx90a,gfx90a"),),
     count=2,
 )
-SOFTGPU_6 = replace(SOFTGPU_7, name="softgpu 6.4.3", release="6.4.3")
+_BEFORE_7 = replace(SOFTGPU_7, lacks=tuple(one for one in SOFTGPU_7.lacks if one != "reset"))
+SOFTGPU_5 = replace(_BEFORE_7, name="softgpu 5.7.1", release="5.7.1")
+SOFTGPU_6 = replace(_BEFORE_7, name="softgpu 6.4.3", release="6.4.3")
 CUDA = Device(
     "cuda",
     "sm_90",
@@ -201,7 +203,7 @@ CUDA = Device(
     fails=False,
 )
 _STUBS = (STUB, REUSE, HELD, SMALL, TWO, PINS)
-_EMULATED = (SOFTGPU, SOFTGPU_TWO, SOFTGPU_6, SOFTGPU_7, SOFTGPU_7_TWO)
+_EMULATED = (SOFTGPU, SOFTGPU_TWO, SOFTGPU_5, SOFTGPU_6, SOFTGPU_7, SOFTGPU_7_TWO)
 DEVICES = {device.name: device for device in (*_STUBS, *_EMULATED, CUDA)}
 
 

@@ -31,7 +31,7 @@ from tests.proofs.random import programs, runner, table
 RESULTS = records.SUITES / "random.json"
 EXAMPLES = 10  # number of cases for a seed
 
-#: The devices on which 21 successive seeds run. If the flag is true, the programs continue while
+#: The devices on which 22 successive seeds run. If the flag is true, the programs continue while
 #: the process exits.
 Share = tuple[runner.Device, bool]
 SHARES: tuple[Share, ...] = (
@@ -43,6 +43,7 @@ SHARES: tuple[Share, ...] = (
     (runner.PINS, False),
     (runner.SOFTGPU, False),
     (runner.SOFTGPU_TWO, False),
+    (runner.SOFTGPU_5, False),
     (runner.SOFTGPU_6, False),
     (runner.SOFTGPU_7, False),
     (runner.SOFTGPU_7_TWO, False),

@@ -35,7 +35,7 @@ from tests.support.command import invoke
 from tests.support.patience import HANG
 
 COMMAND = (sys.executable, "-m", "mgpu_rt", "selftest", "--device", "softgpu")
-DEVICE = {"kind", "name", "target", "devices", "hip", "driver", "memory"}
+DEVICE = {"kind", "name", "target", "devices", "hip", "reports", "driver", "memory"}
 
 #: The command, with a line on stderr for each step.
 TELLS = """
@@ -74,7 +74,7 @@ def test_results_are_right_in_about_ten_lines(made: tuple[str, dict]) -> None:
     lines = made[0].splitlines()
     assert len(lines) <= 10
     assert lines[0].startswith("device:   softgpu gfx90a")
-    assert lines[1].endswith(", driver emulated: no GPU was timed")
+    assert lines[1].endswith(", reports no calls, driver emulated: no GPU was timed")
     assert "yes, all are as with stock's behaviour (programs 1 of 1, sequences 1 of 1)" in lines[3]
     begin = "time:     one launch (forum, LLVM 19): "
     assert any(line.startswith(begin) for line in lines)

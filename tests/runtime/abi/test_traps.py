@@ -357,7 +357,7 @@ def one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
     assert mgpu.count("hipStreamSynchronize") == 100
 
 
-@in_child()
+@in_child(MGPU_RT_EXCLUSIVE="off")
 def test_04_one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
     """The library asks HIP each time whether other code has submitted work to the stream."""
     one_stream_serves_a_synchronous_loop(mgpu)
@@ -408,7 +408,7 @@ def test_05_a_synchronise_before_the_free_does_not_count(mgpu: Mgpu) -> None:
     assert mgpu.MemAlloc(4096, second, False) == block
 
 
-@in_child(HIPSTUB_ASYNC="held")
+@in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="off")
 def test_05_an_event_after_the_free_does_not_count(mgpu: Mgpu) -> None:
     """By calling HIP, the program may have recorded the event again on another stream. So the
     library asks HIP about the stream."""

@@ -13,7 +13,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.support.child import STUB, Mgpu, in_cases, in_child, library
+from tests.support.compiled import compile_c
 from tests.support.images import code_object
 from tests.support.known import KERNEL, program, run_program
 
@@ -416,3 +419,140 @@ def test_a_call_that_a_signal_has_ended_covers_no_call_of_other_code(tmp_path: P
     built = program(tmp_path, JUMP, str(STUB))
     done = run_program(built, **TELLS, HIPSTUB_DELAY="hipStreamSynchronize:600000000")
     assert done.stdout == "2 streams, 0 misuses\n", done.stderr
+
+
+#: Other code calls HIP at a place that the first word names. Prints the calls of hipStreamQuery
+#: that the library has then made for ten streams which it hands out again.
+PLACES = r"""
+#include "program.h"
+int hipMalloc(void **memory, size_t bytes);
+int hipStreamAddCallback(void *stream, void (*call)(void *, int, void *), void *data,
+                         unsigned flags);
+static const char *place = "";
+static void call_hip(void) {
+    void *memory;
+    hipMalloc(&memory, 64);
+}
+static void hand_out(const char *when) {
+    const uint64_t before = hipstub_count("hipStreamQuery");
+    for (int i = 0; i < 10; i++)
+        mgpuStreamDestroy(mgpuStreamCreate());
+    printf("%s %d\n", when, (int)(hipstub_count("hipStreamQuery") - before));
+    fflush(stdout);
+}
+static void from_stream(void *stream, int error, void *data) {
+    (void)stream, (void)error, (void)data;
+    call_hip();
+}
+static void at_end(void) {
+    hand_out("before");
+    call_hip();
+    hand_out("after");
+}
+__attribute__((constructor)) static void begin(void) {
+    place = getenv("PLACE");
+    if (strcmp(place, "constructor") == 0)
+        call_hip();
+    else if (strcmp(place, "constructor, later") == 0)
+        mgpuStreamDestroy(mgpuStreamCreate()), call_hip();
+}
+int main(void) {
+    void *stream = mgpuStreamCreate();
+    if (strcmp(place, "exit") == 0)
+        atexit(at_end);
+    if (strcmp(place, "host function") == 0)
+        hipStreamAddCallback(stream, from_stream, NULL, 0);
+    mgpuStreamSynchronize(stream);
+    mgpuStreamDestroy(stream);
+    if (strcmp(place, "closed library") == 0)
+        dlclose(dlopen(getenv("LIBRARY"), RTLD_NOW));
+    if (strcmp(place, "exit") != 0)
+        hand_out("after");
+    return 0;
+}
+"""
+CALLS_HIP = """
+int hipMalloc(void **memory, unsigned long bytes);
+__attribute__((constructor)) static void call_hip(void) { void *memory; hipMalloc(&memory, 64); }
+"""
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return program(tmp_path_factory.mktemp("places"), PLACES, str(STUB))
+
+
+@pytest.mark.parametrize(
+    "place", ("", "constructor", "constructor, later", "host function", "closed library")
+)
+def test_a_call_of_other_code_is_seen_where_it_is_made(
+    places: Path, tmp_path: Path, place: str
+) -> None:
+    library = compile_c(tmp_path / "calls_hip.so", CALLS_HIP, "-shared", "-fPIC")
+    done = run_program(places, **TELLS, PLACE=place, LIBRARY=str(library))
+    assert (done.stdout, done.stderr) == (f"after {10 if place else 0}\n", "")
+
+
+def test_a_call_of_other_code_is_seen_at_exit(places: Path) -> None:
+    done = run_program(places, **TELLS, PLACE="exit")
+    assert (done.stdout, done.stderr) == ("before 0\nafter 10\n", "")
+
+
+@pytest.mark.parametrize("name", ("libroctracer64.so.4", "librocprofiler64.so.2"))
+def test_a_profiler_that_is_mapped_keeps_the_reports(
+    places: Path, tmp_path: Path, name: str
+) -> None:
+    """roctracer sets its function when the profiling begins."""
+    profiler = compile_c(tmp_path / name, "", "-shared", "-fPIC")
+    done = run_program(places, **TELLS, PLACE="", LD_PRELOAD=str(profiler))
+    assert (done.stdout, done.stderr) == ("after 10\n", "")
+
+
+#: roctracer's way: a profiler sets its function, and NULL at its end. Prints how many of the
+#: program's fills the profiler has seen, and the streams that HIP has created.
+PROFILED = r"""
+#include "program.h"
+enum { HIP_API = 3 };
+void hipRegisterTracerCallback(int (*tracer)(int domain, uint32_t operation, void *data));
+const char *hipApiName(uint32_t operation);
+static int records;
+static int record(int domain, uint32_t operation, void *data) {
+    (void)data;
+    records += domain == HIP_API && strcmp(hipApiName(operation), "hipMemsetD32Async") == 0;
+    return 0;
+}
+static void work(int rounds) {
+    for (int i = 0; i < rounds; i++) {
+        void *stream = mgpuStreamCreate(), *block = mgpuMemAlloc(64, stream, 0);
+        mgpuMemset32(block, i, 16, stream);
+        mgpuStreamSynchronize(stream);
+        mgpuMemFree(block, stream);
+        mgpuStreamDestroy(stream);
+    }
+}
+int main(int count, char **words) {
+    (void)count;
+    const int first = atoi(words[1]);
+    if (first)
+        hipRegisterTracerCallback(record);
+    work(10);
+    hipRegisterTracerCallback(record);
+    work(10);
+    hipRegisterTracerCallback(NULL);
+    work(10);
+    hipRegisterTracerCallback(record);
+    work(10);
+    printf("%d records, %d streams, %d misuses\n", records, (int)hipstub_count("hipStreamCreate"),
+           (int)hipstub_misuse());
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("mapped", "records"), (("libother.so", 20), ("libroctracer64.so.4", 30)))
+def test_a_profiler_loses_no_record(tmp_path: Path, mapped: str, records: int) -> None:
+    """A profiler that begins before the library is mapped, so the library leaves it the reports."""
+    profiler = compile_c(tmp_path / mapped, "", "-shared", "-fPIC")
+    built, early = program(tmp_path, PROFILED, str(STUB)), int(records == 30)
+    done = run_program(built, early, **TELLS, LD_PRELOAD=str(profiler))
+    assert (done.stdout, done.stderr) == (f"{records} records, 1 streams, 0 misuses\n", "")

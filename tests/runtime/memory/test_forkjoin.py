@@ -76,6 +76,18 @@ def test_two_chains_that_join_use_their_memory_again(tmp_path: Path, backend: st
     assert peak(outcome) <= 1.5
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_chains_that_join_ask_nothing_while_hip_reports(tmp_path: Path, waits: bool) -> None:
+    """Each round frees its blocks on a new stream. The next round finds them there, although the
+    program has left many streams behind."""
+    text = FORKJOIN.read_text()
+    text = text if waits else text.replace("      gpu.wait [%j4]\n", "")
+    outcome = run_forkjoin(tmp_path, "stub", text, HIPSTUB_TELLS="1", HIPSTUB_ASYNC="held")
+    assert 2 * ROUNDS - outcome.hip("hipMalloc") >= 94
+    assert outcome.hip("hipStreamQuery") == outcome.hip("hipEventQuery") == 0
+    assert peak(outcome) <= 1.5
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_chains_that_join_without_a_wait_hold_little_memory(tmp_path: Path, backend: str) -> None:
     """The host waits only for the copies. The program leaves three streams behind in each round."""

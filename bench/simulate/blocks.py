@@ -16,7 +16,7 @@ import bisect
 import random
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 GRAIN = 256
@@ -47,6 +47,7 @@ class Policy:
     name: str
     rounding: Callable[[int], int]
     larger: float = 1.0  # a miss may take an idle block up to this factor larger
+    small: float = 0.0  # a small request may take a large block up to this factor larger
     peak: float = 0.0  # a free evicts idle blocks beyond this multiple of the recent peak; 0: never
     kept: float = 1 - 1 / 128  # the part of the recent peak that remains after a miss
     patience: int = 0  # a size gets a block of its own after this many larger ones; 0: never
@@ -71,18 +72,23 @@ class Cache:
     policy: Policy
     idle: OrderedDict[int, int] = field(default_factory=OrderedDict)  # block: its size
     by_size: list[tuple[int, int]] = field(default_factory=list)
-    held: int = 0  # the bytes that the program has asked for, and has not freed
+    held: int = 0  # the bytes of large blocks that the program has asked for, and has not freed
     reserved: int = 0
+    large: int = 0  # the part of `reserved` that is in large blocks
     recent: float = 0.0
     blocks: int = 0
     larger: Counter[int] = field(default_factory=Counter)  # how often a size took a larger block
 
     def _take(self, size: int) -> tuple[int, int] | None:
         at = bisect.bisect_left(self.by_size, (size, 0))
-        most = size if size <= EXACT_UP_TO else size * self.policy.larger
+        most = size * self.policy.larger
+        is_there = at < len(self.by_size) and self.by_size[at][0] == size
+        if size <= EXACT_UP_TO and not is_there:
+            at = bisect.bisect_left(self.by_size, (EXACT_UP_TO + 1, 0))
+            most = size * self.policy.small
         if self.policy.patience and self.larger[size] >= self.policy.patience:
             most = size
-        if at == len(self.by_size) or self.by_size[at][0] > most:
+        if at == len(self.by_size) or not (is_there or self.by_size[at][0] <= most):
             self.larger[size] = 0
             return None
         self.larger[size] += self.by_size[at][0] > size
@@ -101,23 +107,26 @@ class Cache:
             outcome.misses += 1
             found = (size, self.blocks)
             self.reserved += size
-            self.recent *= self.policy.kept
-            self.recent = max(self.recent, self.held + bytes_)
-        self.held += bytes_
+            if size > EXACT_UP_TO:
+                self.large += size
+                self.recent *= self.policy.kept
+                self.recent = max(self.recent, self.held + bytes_)
+        self.held += bytes_ if found[0] > EXACT_UP_TO else 0
         outcome.reserved_peak = max(outcome.reserved_peak, self.reserved)
         return found
 
     def free(self, bytes_: int, block: tuple[int, int], outcome: Outcome) -> None:
         """Makes a block idle, and evicts the oldest idle blocks beyond the bound."""
-        if self.reserved > self.policy.peak * self.recent:
+        if self.large > self.policy.peak * self.recent:
             self.recent = max(self.recent, self.held)
-        self.held -= bytes_
+        self.held -= bytes_ if block[0] > EXACT_UP_TO else 0
         self.idle[block[1]] = block[0]
         bisect.insort(self.by_size, block)
-        while self.policy.peak and self.idle and self.reserved > self.policy.peak * self.recent:
+        while self.policy.peak and self.idle and self.large > self.policy.peak * self.recent:
             number, size = self.idle.popitem(last=False)
             self.by_size.remove((size, number))
             self.reserved -= size
+            self.large -= size if size > EXACT_UP_TO else 0
             outcome.evictions += 1
 
 
@@ -254,6 +263,24 @@ def shrink() -> Iterator[Event]:
     return _together(400, lambda step: [(400 - step) * unit * 12 * KIB for unit in (1, 1, 2, 4)])
 
 
+def bench_ragged() -> Iterator[Event]:
+    """Makes the allocations of 2000 batches of bench/programs/ragged.mlir."""
+    state = 1
+    for _ in range(2000):
+        state = (state * 1664525 + 1013904223) % 2**32
+        rows = (state >> 24) + 1
+        yield from (("batch", rows * KIB), ("wide", 4 * rows * KIB), ("batch", 0), ("wide", 0))
+
+
+def bench_grow() -> Iterator[Event]:
+    """Makes the allocations of 400 steps of bench/programs/grow.mlir."""
+    yield from (("k64", 64 * KIB), ("v64", 64 * KIB), ("total", KIB))
+    for rows in range(64, 464):
+        new = (rows + 1) * KIB
+        yield from ((f"k{rows + 1}", new), (f"v{rows + 1}", new), ("scores", new))
+        yield from ((f"k{rows}", 0), (f"v{rows}", 0), ("scores", 0))
+
+
 PROGRAMS: dict[str, Callable[[], Iterator[Event]]] = {
     "fixed": fixed,
     "grow": grow,
@@ -267,22 +294,21 @@ PROGRAMS: dict[str, Callable[[], Iterator[Event]]] = {
     "decode": decode,
     "phases": phases,
     "in turn": in_turn,
+    "bench's ragged": bench_ragged,
+    "bench's grow": bench_grow,
 }
 
+#: The policy of the library.
+CHOSEN = Policy("chosen", eighth, 3.5, 16, 3 / 2, 1 - 1 / 512, patience=255)
 POLICIES = [
     Policy("exact", exact),
     Policy("classes", eighth),
-    Policy("F 2 G 28/16 D 256", eighth, 2, 28 / 16, 1 - 1 / 256, patience=64),
-    *(
-        Policy(f"F {f} G {g}/16", eighth, f, g / 16, patience=64)
-        for f in (2.0, 3.0, 3.5, 4.0)
-        for g in (20, 22, 23, 24, 28)
-    ),
-    *(Policy(f"F 3.5 G 23/16, patience {n}", eighth, 3.5, 23 / 16, patience=n) for n in (0, 16)),
-    *(
-        Policy(f"F 3.5 G 23/16 D {n}", eighth, 3.5, 23 / 16, 1 - 1 / n, patience=64)
-        for n in (64, 256, 1024)
-    ),
+    CHOSEN,
+    *(replace(CHOSEN, name=f"F {f}", larger=f) for f in (2, 3, 4)),
+    *(replace(CHOSEN, name=f"S {s}", small=s) for s in (0, 8, 32)),
+    *(replace(CHOSEN, name=f"G {g}/16", peak=g / 16) for g in (20, 22, 23, 28)),
+    *(replace(CHOSEN, name=f"D {n}", kept=1 - 1 / n) for n in (128, 2048)),
+    *(replace(CHOSEN, name=f"P {n}", patience=n) for n in (0, 16, 64)),
 ]
 
 

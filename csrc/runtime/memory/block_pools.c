@@ -13,7 +13,7 @@
 
 /* A search visits each block that has several fences and the wanted size. So the pools of a device
  * hold at most WAITING_MOST blocks with several fences. */
-enum { POOLS_PER_SEARCH = 8, QUESTIONS_PER_SEARCH = 2, WAITING_MOST = 256 };
+enum { POOLS_PER_SEARCH = 12, NEWEST_POOLS = 8, QUESTIONS_PER_SEARCH = 2, WAITING_MOST = 256 };
 
 uint64_t block_clock = 1;
 
@@ -323,9 +323,10 @@ static struct block *take_after_asking(struct block_pool *pool, size_t size,
 
 /* Takes a block of this size that is ready for the next work of `stream`. If `stream` is NULL, the
  * block is ready for work on any stream. If `shared` is true, searches only the device's pool of
- * shared blocks. Otherwise searches the stream's pool, the device's pool and at most 8 pools of
- * other streams. The next search continues at the pool where this search ended. Returns NULL if no
- * block is ready. */
+ * shared blocks. Otherwise searches the stream's pool, the device's pool and at most 12 pools of
+ * other streams. The newest pools come first, because a program that leaves its streams behind
+ * frees its blocks into these. Then the search continues at the pool where the last search ended.
+ * Returns NULL if no block is ready. */
 static struct block *search_pools(int device, size_t size, struct stream *stream, bool shared,
                                   struct search *search) {
     struct block_pool *own = stream ? load_acquire(&stream->pool) : NULL, *pool;
@@ -338,25 +339,28 @@ static struct block *search_pools(int device, size_t size, struct stream *stream
         block = take_after_asking(own, size, stream, search);
     if (!block)
         block = take_after_asking(&device_pools[device], size, stream, search);
-    pool = load_acquire(&next_pool);
-    for (int looked = 0; looked < POOLS_PER_SEARCH && !block; looked++) {
-        if (!pool && !(pool = load_acquire(&stream_pools)))
-            return NULL;
+    pool = load_acquire(&stream_pools);
+    for (int looked = 0; looked < POOLS_PER_SEARCH && pool && !block; looked++) {
+        if (looked == NEWEST_POOLS && load_acquire(&next_pool))
+            pool = load_acquire(&next_pool);
         if (pool != own && PROOF(block_is_of_the_device, pool->device == device))
             block = take_after_asking(pool, size, stream, search);
         if (!block)
             pool = pool->next;
-        store_release(&next_pool, pool);
+        if (looked >= NEWEST_POOLS)
+            store_release(&next_pool, pool);
     }
     return block;
 }
 
 /* ---- larger blocks ----
  *
- * A miss may take an idle block of up to MOST_LARGER / 2 times the size. A size gets a block of its
- * own after PATIENCE allocations from larger blocks, so that a program with fixed sizes soon hits.
- * bench/simulate/blocks.py chose both numbers. */
-enum { MOST_LARGER = 7, PATIENCE = 64, SIZES_COUNTED = 512 };
+ * A miss may take an idle block of up to MOST_LARGER / 2 times the size. A request of at most
+ * BLOCK_EXACT_UP_TO bytes takes only a block above BLOCK_EXACT_UP_TO, of up to MOST_FOR_SMALL times
+ * the size. A smaller block has no record of the bytes for which the program asked. A size gets a
+ * block of its own after PATIENCE allocations from larger blocks, so that a program with fixed
+ * sizes soon hits. bench/simulate/blocks.py chose the numbers. */
+enum { MOST_LARGER = 7, MOST_FOR_SMALL = 16, PATIENCE = UINT8_MAX, SIZES_COUNTED = 512 };
 
 /* How many allocations of a size got a larger block since HIP last allocated that size. Two sizes
  * may share a count. */
@@ -411,23 +415,27 @@ static struct block *take_larger(struct block_pool *pool, size_t size, size_t mo
     return NULL;
 }
 
-/* Takes an idle block that is larger than `size`. Searches the pools that search_pools searches. */
+/* Takes an idle block that is larger than `size` from the pools where search_pools looks first. */
 static struct block *search_larger(int device, size_t size, struct stream *stream, bool shared) {
-    const size_t most = size / 2 * MOST_LARGER;
+    const bool is_small = size <= BLOCK_EXACT_UP_TO;
+    const size_t least =
+        is_small ? PROOF_VALUE(larger_block_records_the_request, BLOCK_EXACT_UP_TO, size) : size;
+    const size_t most = is_small ? size * MOST_FOR_SMALL : size / 2 * MOST_LARGER;
     unsigned char *count = larger_count(device, size);
-    if (size <= BLOCK_EXACT_UP_TO || load_relaxed(count) >= PATIENCE)
+    const unsigned char counted = load_relaxed(count);
+    if (most <= least || counted == PATIENCE)
         return NULL;
     struct block_pool *const own = stream && !shared ? load_acquire(&stream->pool) : NULL;
-    struct block *block = own ? take_larger(own, size, most, stream) : NULL;
+    struct block *block = own ? take_larger(own, least, most, stream) : NULL;
     if (!block)
-        block = take_larger(shared ? &shared_pools[device] : &device_pools[device], size, most,
+        block = take_larger(shared ? &shared_pools[device] : &device_pools[device], least, most,
                             shared ? NULL : stream);
     struct block_pool *pool = shared ? NULL : load_acquire(&stream_pools);
-    for (int looked = 0; looked < POOLS_PER_SEARCH && pool && !block; looked++, pool = pool->next)
+    for (int looked = 0; looked < NEWEST_POOLS && pool && !block; looked++, pool = pool->next)
         if (pool != own && PROOF(larger_block_is_of_the_device, pool->device == device))
-            block = take_larger(pool, size, most, stream);
+            block = take_larger(pool, least, most, stream);
     if (block)
-        store_relaxed(count, (unsigned char)(load_relaxed(count) + 1));
+        store_relaxed(count, (unsigned char)(counted + 1));
     return block;
 }
 
@@ -440,6 +448,5 @@ struct block *block_search_pools(size_t size, int device, struct stream *stream,
 }
 
 void block_expect_own(size_t size, int device) {
-    if (size > BLOCK_EXACT_UP_TO)
-        store_relaxed(larger_count(device, block_class(size)), 0);
+    store_relaxed(larger_count(device, block_class(size)), 0);
 }

@@ -8,8 +8,8 @@
  * program freed the block.
  *
  * Above 64 KiB sizes are rounded up to an eighth of a power of two (sizes.h), and a hit serves only
- * that size. If an allocation finds no idle block of its size, it may take a block up to 7/2
- * times as large. The library never splits a block, so no small piece in use keeps a large block
+ * that size. If an allocation finds no idle block of its size, it may take a larger block. The
+ * library never splits a block, so no small piece in use keeps a large block
  * from reuse.
  *
  * A hit allocates a block with one compare-and-swap, and the free of the block takes two. A hit

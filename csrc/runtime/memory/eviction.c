@@ -27,9 +27,9 @@ static const char free_expression[] = "hipFree(ptr)";
  * The library knows the bytes of large blocks that the program holds. A small block counts as idle
  * from its free until it leaves the eviction queue, also if the program has got it again. */
 
-/* A free evicts large blocks beyond PEAK_PARTS / 16 of the recent peak. After each large block from
- * HIP, the recent peak falls by a 128th, unless the program holds as much. */
-enum { PEAK_PARTS = 23, PEAK_SHIFT = 7 };
+/* A free evicts large blocks beyond PEAK_PARTS / 2 of the recent peak. After each large block from
+ * HIP, the recent peak falls by a 512th, unless the program holds as much. */
+enum { PEAK_PARTS = 3, PEAK_SHIFT = 9 };
 
 static size_t totals[MOST_DEVICES];       /* bytes of a device's memory; 0: unknown */
 static size_t recent_peaks[MOST_DEVICES]; /* bytes of large blocks that the program has asked for */
@@ -41,7 +41,7 @@ static void raise_recent_peak(int device, size_t asked) {
 }
 
 static bool is_beyond_peak(int device) {
-    return block_large_bytes(device) / PEAK_PARTS > load_relaxed(&recent_peaks[device]) / 16;
+    return block_large_bytes(device) / PEAK_PARTS > load_relaxed(&recent_peaks[device]) / 2;
 }
 
 size_t eviction_total(int device) {

@@ -6,6 +6,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
+import pytest
+
+from tests.support import programs
 from tests.support.child import BACKENDS, Mgpu, in_child
 from tests.support.images import code_object
 
@@ -61,6 +64,22 @@ def test_a_miss_takes_the_smallest_block_up_to_seven_halves_as_large(mgpu: Mgpu)
 
 
 @in_child()
+def test_a_small_request_takes_a_large_block_up_to_sixteen_times_as_large(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    small, large = alloc(mgpu, 48 * KIB, stream), alloc(mgpu, 160 * KIB, stream)
+    for block in (small, large):
+        mgpu.MemFree(block, stream)
+    assert alloc(mgpu, 9 * KIB, stream) not in (small, large)
+    assert alloc(mgpu, 10 * KIB, stream) == large
+    host = mgpu.ffi.new("char[]", 11 * KIB)
+    mgpu.Memcpy(large, host, 11 * KIB, stream)  # past the request
+    assert "failed with" in mgpu.stderr()
+    assert mgpu.stats()["memory"]["0"]["allocated"] == 19 * KIB
+    mgpu.MemFree(large, stream)
+    assert mgpu.stats()["memory"]["0"]["allocated"] == 9 * KIB
+
+
+@in_child()
 def test_many_chained_blocks_serve_smaller_requests(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     blocks = [alloc(mgpu, 2 * MIB, stream) for _ in range(12)]
@@ -75,7 +94,7 @@ def test_a_fixed_size_gets_a_block_of_its_own(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     large = alloc(mgpu, 2 * MIB, stream)
     mgpu.MemFree(large, stream)
-    for _ in range(64):
+    for _ in range(255):
         assert alloc(mgpu, MIB, stream) == large
         mgpu.MemFree(large, stream)
     own = alloc(mgpu, MIB, stream)
@@ -136,6 +155,18 @@ def test_a_program_with_ragged_batches_asks_hip_seldom(mgpu: Mgpu) -> None:
     asked, reserved = run(mgpu, ragged(KIB), weights=32 * MIB)
     assert asked <= 0.10, asked
     assert reserved <= 2, reserved
+
+
+@pytest.mark.parametrize(("program", "rounds"), [("grow", 400), ("ragged", 100), ("ragged", 2000)])
+def test_programs_of_bench_ask_hip_seldom(program: str, rounds: int) -> None:
+    way = programs.ways()["linked"]
+    outcome = programs.run(
+        program, 22, way, policy="builtin", iterations=rounds, stats=True, HIPSTUB_MODE="fast"
+    )
+    memory = outcome.stats["memory"]["0"]
+    asked = outcome.hip("hipMalloc") / outcome.stats["abi"]["mgpuMemAlloc"]["calls"]
+    assert asked <= 0.10, asked
+    assert memory["peak_reserved"] <= 2 * memory["peak_allocated"], memory
 
 
 @in_child()

@@ -270,6 +270,31 @@ def test_cache_off_is_stock_call_for_call(program: str, llvm: int) -> None:
     assert comparable(ours.calls) == comparable(stocks(program, llvm, "stub").calls)
 
 
+#: HIP answers these calls, and changes nothing.
+QUESTIONS = {
+    *("hipEventQuery", "hipGetLastError", "hipMemGetAddressRange", "hipMemGetInfo"),
+    *("hipPointerGetAttribute", "hipPointerGetAttributes", "hipStreamGetCaptureInfo"),
+    *("hipStreamGetFlags", "hipStreamQuery"),
+}
+
+
+@pytest.mark.parametrize(("program", "llvm"), PROGRAMS)
+def test_no_program_makes_more_calls_of_the_driver(program: str, llvm: int) -> None:
+    """By default, questions to HIP do not count: other code may call HIP, so the library asks."""
+    stock = stocks(program, llvm, "stub").calls
+    for exclusive, uncounted in (("on", set()), ("auto", QUESTIONS)):
+        ours = run(
+            program,
+            llvm,
+            ways()["linked"],
+            policy="builtin",
+            iterations=rounds(program),
+            MGPU_RT_EXCLUSIVE=exclusive,
+        )
+        good(ours)
+        assert sum(call["name"] not in uncounted for call in ours.calls) <= len(stock)
+
+
 # ---- the traps that need a whole program ---------------------------------------------------------
 
 

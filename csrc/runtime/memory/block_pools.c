@@ -13,7 +13,7 @@
 
 /* A search visits each block that has several fences and the wanted size. So the pools of a device
  * hold at most WAITING_MOST blocks with several fences. */
-enum { POOLS_PER_SEARCH = 12, NEWEST_POOLS = 8, QUESTIONS_PER_SEARCH = 2, WAITING_MOST = 256 };
+enum { POOLS_PER_SEARCH = 8, QUESTIONS_PER_SEARCH = 2, WAITING_MOST = 256 };
 
 uint64_t block_clock = 1;
 
@@ -323,10 +323,9 @@ static struct block *take_after_asking(struct block_pool *pool, size_t size,
 
 /* Takes a block of this size that is ready for the next work of `stream`. If `stream` is NULL, the
  * block is ready for work on any stream. If `shared` is true, searches only the device's pool of
- * shared blocks. Otherwise searches the stream's pool, the device's pool and at most 12 pools of
- * other streams. The newest pools come first, because a program that leaves its streams behind
- * frees its blocks into these. Then the search continues at the pool where the last search ended.
- * Returns NULL if no block is ready. */
+ * shared blocks. Otherwise searches the stream's pool, the device's pool and at most 8 pools of
+ * other streams. The next search continues at the pool where this search ended. Returns NULL if no
+ * block is ready. */
 static struct block *search_pools(int device, size_t size, struct stream *stream, bool shared,
                                   struct search *search) {
     struct block_pool *own = stream ? load_acquire(&stream->pool) : NULL, *pool;
@@ -339,16 +338,15 @@ static struct block *search_pools(int device, size_t size, struct stream *stream
         block = take_after_asking(own, size, stream, search);
     if (!block)
         block = take_after_asking(&device_pools[device], size, stream, search);
-    pool = load_acquire(&stream_pools);
-    for (int looked = 0; looked < POOLS_PER_SEARCH && pool && !block; looked++) {
-        if (looked == NEWEST_POOLS && load_acquire(&next_pool))
-            pool = load_acquire(&next_pool);
+    pool = load_acquire(&next_pool);
+    for (int looked = 0; looked < POOLS_PER_SEARCH && !block; looked++) {
+        if (!pool && !(pool = load_acquire(&stream_pools)))
+            return NULL;
         if (pool != own && PROOF(block_is_of_the_device, pool->device == device))
             block = take_after_asking(pool, size, stream, search);
         if (!block)
             pool = pool->next;
-        if (looked >= NEWEST_POOLS)
-            store_release(&next_pool, pool);
+        store_release(&next_pool, pool);
     }
     return block;
 }
@@ -415,7 +413,7 @@ static struct block *take_larger(struct block_pool *pool, size_t size, size_t mo
     return NULL;
 }
 
-/* Takes an idle block that is larger than `size` from the pools where search_pools looks first. */
+/* Takes an idle block that is larger than `size`. Searches the pools that search_pools searches. */
 static struct block *search_larger(int device, size_t size, struct stream *stream, bool shared) {
     const bool is_small = size <= BLOCK_EXACT_UP_TO;
     const size_t least =
@@ -431,7 +429,7 @@ static struct block *search_larger(int device, size_t size, struct stream *strea
         block = take_larger(shared ? &shared_pools[device] : &device_pools[device], least, most,
                             shared ? NULL : stream);
     struct block_pool *pool = shared ? NULL : load_acquire(&stream_pools);
-    for (int looked = 0; looked < NEWEST_POOLS && pool && !block; looked++, pool = pool->next)
+    for (int looked = 0; looked < POOLS_PER_SEARCH && pool && !block; looked++, pool = pool->next)
         if (pool != own && PROOF(larger_block_is_of_the_device, pool->device == device))
             block = take_larger(pool, least, most, stream);
     if (block)

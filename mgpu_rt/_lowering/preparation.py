@@ -76,8 +76,8 @@ def preparation(text: str) -> Preparation:
     if wrong := _STRIDED.search(text):
         raise ValueError(
             f"{_line(text, wrong)}: {wrong[0].split()[0]} of a memref with strides or an offset: "
-            "MLIR copies as if its elements were contiguous; copy each row by itself, or by a "
-            "kernel"
+            "MLIR copies as if its elements were contiguous; copy the whole memref, or these "
+            "elements by a kernel"
         )
     linalg, linalg_told = _linalg(text)
     passes, told = [*linalg], [*linalg_told]

@@ -93,15 +93,8 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
     streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
     ended = child.run(side.command, environment, **streams)
     status = ended.status
-    if ended.interrupted:
-        raise KeyboardInterrupt
     who = f"{side.name}, '{source.named(side.command[0])}'"
-    if end := child.signal_name(status):
-        raise CommandError(
-            f"{who} was ended by {end}, so there is nothing to compare: see why with "
-            f"mgpu-rt run --device {side.device} -- {side.command[0]}"
-            f"{child.reason_in_images(side.command[0], status)}"
-        )
+    child.must_exit(ended, side.command, who, side.device)
     found = [path for path in folder.iterdir() if path.is_dir()]
     if len(found) > 1:
         raise CommandError(

@@ -8,6 +8,7 @@ pytest plugin's advice is followed in tests/python/testing/session.py.
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -17,7 +18,8 @@ import pytest
 
 from mgpu_rt._cli import softgpu
 from tests.python.cli.test_fault import FAR
-from tests.support.child import CUSTUB, ROOT, environment
+from tests.python.cli.test_report import counted
+from tests.support.child import CUSTUB, ROOT, STUB, environment
 from tests.support.command import COMMAND
 from tests.support.patience import HANG
 
@@ -347,6 +349,29 @@ if __name__ == "__main__":
     child.start()
     child.join()
 """
+BUSY_C = """
+void *mgpuStreamCreate(void);
+void mgpuStreamSynchronize(void *), mgpuStreamDestroy(void *), mgpuMemFree(void *, void *);
+void *mgpuMemAlloc(unsigned long, void *, _Bool);
+void mgpuMemset32(void *, unsigned, unsigned long, void *);
+int main(int count, char **words) {
+    for (int n = 0; n < 20; n++) {
+        void *stream = mgpuStreamCreate(), *block = mgpuMemAlloc(4096, stream, 0);
+        mgpuMemset32(block, 1, 1024, stream);
+        if (count > 1)
+            mgpuStreamSynchronize(stream);
+        mgpuMemFree(block, stream);
+        mgpuStreamDestroy(stream);
+    }
+    return 0;
+}"""
+
+
+def program(name: str, iterations: int) -> str:
+    text = (ROOT / name).read_text()
+    return text.replace(
+        "iterations = arith.constant 1000 ", f"iterations = arith.constant {iterations} "
+    )
 
 
 def fills(buffer: str, before: str = "", after: str = "") -> str:
@@ -359,8 +384,7 @@ def reduces(reduction: str) -> str:
 
 #: A workgroup of two waves; LLVM leaves out a barrier for one.
 WAVES = reduces(BRANCHES).replace("constant 64", "constant 128")
-#: The example with three steps.
-THREE = (EXAMPLES / PRINTS).read_text().replace("constant 1000 ", "constant 3 ")
+THREE, TWENTY = (program(f"examples/{PRINTS}", steps) for steps in (3, 20))
 #: Programs that the commands find in their folder.
 PROGRAMS = {
     "far.mlir": FAR.read_text(),
@@ -385,6 +409,13 @@ PROGRAMS = {
     "twice.mlir": TWICE,
     "large.mlir": LARGE,
     "forks.py": FORKS,
+    "globals.mlir": program("bench/programs/globals.mlir", 3),
+    "vecadd.mlir": program("bench/programs/vecadd.mlir", 3),
+    "open.mlir": TWENTY.replace("gpu.wait [%freed]", ""),
+    "closed.mlir": TWENTY,
+    "busy.c": BUSY_C,
+    "registers.json": json.dumps(counted("abi", "mgpuMemHostRegisterMemRef", calls=10, ns=10_000)),
+    "asks.json": json.dumps(counted("hip", "hipStreamQuery", calls=100, ns=5_000)),
     "two.mlir": THREE.replace("  gpu.module", f"  {ANOTHER}\n  gpu.module", 1),
     "interface.mlir": THREE.replace("llvm.noinline", "llvm.noinline, llvm.emit_c_interface"),
     "trusts.mlir": reduces(ASSERTS.replace("cf.assert", "// cf.assert")),
@@ -668,7 +699,64 @@ LIBRARY = {
     ),
 }
 
-ADVICE = {**RUNS, **LOWERINGS, **INSPECTIONS, **DOCTOR, **LIBRARY}
+SHOW = "mgpu-rt stats s.json | tr -s ' '"
+PAGE = "mgpu-rt compare --report -"
+ON_STUB = f"MGPU_RT_HIP={STUB} HIPSTUB_MODE=record HIPSTUB_ASYNC=1 mgpu-rt run --device hip"
+BUSY = f"cc -w busy.c $(mgpu-rt config --libs) -o busy && {ON_STUB}"
+
+#: Advice of the page of `mgpu-rt compare --report`.
+REPORT = {
+    "calls that failed": (
+        f"{RUN} --stats-json s.json large.mlir; {PAGE} s.json",
+        r"stderr has advice for each cause",
+        f"{RUN} large.mlir || true",
+        (0, "give its size in known_block_size"),
+    ),
+    "a process that was killed": (
+        f"{RUN} --stats-json s.json far.mlir; {PAGE} s.json",
+        r"run <code>(mgpu-rt doctor)</code> to check the machine; (MGPU_RT_VERBOSE=1) prints",
+        f"{{1}} {RUN} far.mlir; {{0}} --device softgpu",
+        (0, "A run is possible"),
+    ),
+    "no cache": (
+        f"MGPU_RT_CACHE=off {RUN} --stats-json s.json {PRINTS}; {PAGE} s.json",
+        r"Leave (MGPU_RT_CACHE) unset",
+        f"env -u {{0}} {RUN} --stats-json s.json {PRINTS}; {SHOW}",
+        (0, "functions 2 1 66.7 %"),
+    ),
+    "a module that is loaded each time": (
+        f"{RUN} --llvm 19 --stats-json s.json globals.mlir; {PAGE} s.json",
+        r"<code>(mgpu-rt inspect )PROGRAM</code> names the globals",
+        "mgpu-rt lower --llvm 19 globals.mlir -o globals.o && {0}globals.o",
+        (0, "launches (4 bytes)"),
+    ),
+    "streams that are never destroyed": (
+        f"{RUN} --stats-json s.json open.mlir; {PAGE} s.json",
+        r"End each chain of tokens by a <code>gpu.wait</code> without <code>async</code>: MLIR",
+        f"{RUN} --stats-json s.json closed.mlir; {SHOW}",
+        (0, "streams 19 1 95.0 %"),
+    ),
+    "memory that waits": (
+        f"{BUSY} --stats-json s.json ./busy; {PAGE} s.json",
+        r"end a round by a <code>gpu.wait</code> without <code>async</code> if its results",
+        f"{BUSY} --stats-json s.json ./busy waits; {SHOW}",
+        (0, "memory 19 1 95.0 %"),
+    ),
+    "registrations": (
+        f"{PAGE} registers.json",
+        r"run it with (mgpu-rt run --exclusive): memory then stays registered",
+        "{0} --device softgpu --stats vecadd.mlir",
+        (0, "registered memory: hits"),
+    ),
+    "questions": (
+        f"{PAGE} asks.json",
+        r"If nothing else in the process calls HIP, run it with mgpu-rt run (--exclusive)\.",
+        f"{RUN} {{0}} --stats-json s.json {PRINTS}; mgpu-rt stats s.json | grep -c hipStreamQuery",
+        (1, "0\n"),
+    ),
+}
+
+ADVICE = {**RUNS, **LOWERINGS, **INSPECTIONS, **DOCTOR, **LIBRARY, **REPORT}
 
 
 def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -680,7 +768,7 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_no_case_hides_another() -> None:
-    assert len(ADVICE) == sum(map(len, (RUNS, LOWERINGS, INSPECTIONS, DOCTOR, LIBRARY)))
+    assert len(ADVICE) == sum(map(len, (RUNS, LOWERINGS, INSPECTIONS, DOCTOR, LIBRARY, REPORT)))
 
 
 @pytest.mark.parametrize("case", ADVICE)

@@ -70,7 +70,6 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
         raise CommandError(
             f"MGPU_RT_RUNTIME={named} answers the calls that diff records: unset MGPU_RT_RUNTIME"
         )
-    device = preload.announced(device)
     executable.check(command[0])
     return Side(name, command, device, preload.device_environment(device, base))
 

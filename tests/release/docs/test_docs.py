@@ -198,6 +198,25 @@ def test_the_readme_says_when_it_helps_by_figures() -> None:
     }
 
 
+def test_the_missed_targets_are_those_of_the_results() -> None:
+    """figures.md names each missed target of the models and the graphs, with the paired ratio."""
+    page = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
+    for kind, of in (("models", "{what}[^|]*\\| {target:g} \\| {value:.3g} \\|"), ("graphs", "")):
+        results = json.loads((ROOT / _shown(kind)).read_text(encoding="utf-8"))
+        targets, missed = 0, 0
+        for figure in results["benchmarks"][f"{kind}-cuda"]["figures"]:
+            value, least, most = (figure.get(key) for key in ("value", "at_least", "at_most"))
+            targets += least is not None or most is not None
+            if (least is None or value >= least) and (most is None or value <= most):
+                continue
+            missed += 1
+            what, target = figure["name"].partition(", LLVM's own")[0], least or most
+            row = of or r"{value:.3g}\d* times[^.(]*\(target {target:g}"
+            pattern = row.format(what=what, target=target, value=value)
+            assert re.search(pattern, page), (figure, pattern)
+        assert kind == "models" or f"We met {targets - missed} of the {targets} targets" in page
+
+
 def test_the_index_says_of_every_page_what_it_is_for() -> None:
     """Each page has its own row in the index, so that the index leads to every page."""
     index = ROOT / "docs" / "index.md"
@@ -241,7 +260,6 @@ ELSEWHERE = {
     "mgpu-rt selftest --json second.json": "tests/python/selftest",
     "mgpu-rt selftest --harsh --json harsh.json": "tests/python/selftest",
     "mgpu-rt check recording": "tests/python/cli/check",
-    "mgpu-rt replay recording": "tests/python/runtime",
     "mgpu-rt run --device gfx942 -- ./steps": "tests/devices/rocm",
     "mgpu-rt check --device gfx942 -- ./steps": "tests/devices/rocm",
 }

@@ -173,6 +173,10 @@ _ADVICE = (
         "no pass of MLIR lowers {} for AMD's GPUs: write it with gpu.shuffle",
     ),
     (
+        r"arith\.(?:truncf|extf)\b[^\n]*\b(f[468]E\w+)",
+        "mgpu-rt lower runs no pass that converts {}: use f16 or bf16",
+    ),
+    (
         r"@assert_msg|cf\.assert",
         "a kernel cannot end the program: take cf.assert out of the kernel, or store a flag that "
         "the host code tests",

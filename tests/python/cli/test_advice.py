@@ -279,6 +279,10 @@ BRANCHES = """%zeroth = arith.cmpi eq, %tx, %c0 : index
 OF_LIBM = """%float = arith.sitofp %number : i32 to f32
     %error = ERF
     %sum = arith.fptosi %error : f32 to i32"""
+SMALL = """%float = arith.sitofp %number : i32 to f32
+    %small = arith.truncf %float : f32 to f8E4M3FN
+    %again = arith.extf %small : f8E4M3FN to f32
+    %sum = arith.fptosi %again : f32 to i32"""
 ERFF = "func.func private @erff(f32) -> f32"
 BY_CALL = "func.call @erff(%float) : (f32) -> f32"
 PRINTED = """%sum = arith.constant 7 : i32
@@ -402,6 +406,7 @@ PROGRAMS = {
     "libm.mlir": f"{ERFF}\n{reduces(OF_LIBM.replace('ERF', BY_CALL))}",
     "math.mlir": reduces(OF_LIBM.replace("ERF", "math.erf %float : f32")),
     "prints.mlir": reduces(PRINTED),
+    "small.mlir": reduces(SMALL),
     "part.mlir": COPIES.replace("COPY", A_PART),
     "whole.mlir": COPIES.replace("COPY", ALL),
     "calls.mlir": CALLS,
@@ -475,6 +480,12 @@ LOWERINGS = {
         r"write it with gpu.shuffle",
         f"{RUN} shuffles.mlir",
         (1, ""),
+    ),
+    "floats of eight bits": (
+        f"{RUN} small.mlir",
+        r"\A(?:.*\n){1,6}.* runs no pass that converts f8E4M3FN: use (f16) or bf16",
+        f"sed s/f8E4M3FN/{{0}}/ small.mlir > half.mlir && {RUN} half.mlir",
+        (0, ""),
     ),
     "an assertion in a kernel": (
         f"{RUN} asserts.mlir",

@@ -216,7 +216,7 @@ class DeviceArray(Array):
         import numpy
 
         if not self._is_contiguous():
-            raise ValueError(f"{self!r} has gaps between its elements: copy it on the device first")
+            raise ValueError(f"{self!r} has gaps between its elements")
         result = numpy.empty(self.shape, _numpy_type(self._kind))
         address = result.__array_interface__["data"][0]
         _copy(address, self._address, self.nbytes, self._uses(writes=False))

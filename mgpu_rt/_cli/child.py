@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -87,6 +88,33 @@ def run(
 def kill(group: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
+
+
+def no_call(program: str) -> str:
+    """Says that a program made no call, and how to find out why."""
+    from mgpu_rt._cli import executable, source
+
+    found = shlex.quote(executable.find(program))
+    return (
+        f"'{source.named(program)}' called none of the library's functions: `mgpu-rt inspect "
+        f"{found}` shows whether MLIR lowered it for a GPU"
+    )
+
+
+def must_exit(
+    ended: Ended, command: Sequence[str], who: str, device: str, variables: str = ""
+) -> None:
+    """Raises CommandError if a signal ended a program whose results are to be compared."""
+    from mgpu_rt._cli.errors import CommandError
+
+    if ended.interrupted:
+        raise KeyboardInterrupt
+    if end := signal_name(ended.status):
+        raise CommandError(
+            f"{who} was ended by {end}, so there is nothing to compare: see why with {variables}"
+            f"mgpu-rt run --device {device} -- {shlex.join(command)}"
+            f"{reason_in_images(command[0], ended.status)}"
+        )
 
 
 def reason_in_images(program: str, status: int | None) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mgpu_rt import _layout
-from mgpu_rt._cli import softgpu
 
 _LINE = re.compile(
     r'^OPTION\((?P<field>\w+), "(?P<variable>\w+)", "(?P<default>[^"]*)", "(?P<meaning>[^"]*)"\)$',
@@ -48,10 +47,7 @@ def options() -> list[Option]:
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Returns variables that look like options but are unknown, such as misspelt names."""
     known = {option.variable for option in options()}
-    known |= {"MGPU_RT_RUN_OPTIONS"}  # overrides.py
-    known |= {"MGPU_RT_CUDA"}  # csrc/cuhip/README.md
-    # The emulated device itself prints which settings in MGPU_RT_SOFTGPU replace these variables.
-    known |= {f"MGPU_RT_SOFTGPU_{name.upper()}" for name in softgpu.SETTINGS}
+    known |= {"MGPU_RT_RUN_OPTIONS", "MGPU_RT_CUDA"}  # overrides.py, csrc/cuhip/README.md
     named = [name for name in environ if name.startswith("MGPU_RT_") and name not in known]
     return sorted(name for name in named if not name.startswith("MGPU_RT_TEST_"))
 

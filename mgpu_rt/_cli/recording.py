@@ -40,7 +40,8 @@ def folder_beside(output: str) -> Iterator[Path]:
     from mgpu_rt._cli import files
 
     parent = os.path.dirname(os.path.abspath(output))
-    if not _is_file(output) or not os.access(parent, os.W_OK) or "%" in parent:
+    is_beside = output and _is_file(output) and os.access(parent, os.W_OK)
+    if not is_beside or "%" in parent:
         parent = tempfile.gettempdir()  # the library would expand %p
     try:
         folder = Path(tempfile.mkdtemp(prefix=".mgpu_rt-", dir=parent))

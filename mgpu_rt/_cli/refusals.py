@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 #: The messages of ld and lld about an undefined symbol.
 _UNDEFINED = re.compile(r"undefined (?:reference to [`']|symbol: )([^'\s]+)")
+_ERROR = re.compile(r"^\S+: error: ", re.MULTILINE)
 #: A tool's message is shown up to this many characters: LLVM may print a whole kernel.
 _SHOWN = 3000
 
@@ -57,8 +58,14 @@ def without(absent: list[ToolchainMissing]) -> CommandError:
 
 
 def _named(failed: LoweringFailed, program: str) -> str:
-    """Returns a tool's message, in which the program's name replaces `<stdin>`."""
+    """Returns a tool's message, in which the program's name replaces `<stdin>`. If there is advice,
+    the first error is enough."""
+    from mgpu_rt._lowering import preparation
+
     complaint = failed.complaint
+    errors = [found.start() for found in _ERROR.finditer(complaint)]
+    if len(errors) > 1 and preparation.advice(complaint):
+        complaint = complaint[: errors[1]].rstrip()
     if len(complaint) > _SHOWN:
         complaint = f"{complaint[:_SHOWN].rpartition(chr(10))[0]}\n..."
     if program == "-":

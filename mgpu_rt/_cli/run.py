@@ -91,8 +91,8 @@ def run(
     """Run PROGRAM with mgpu_rt preloaded. A .mlir file is lowered for the device first.
 
     The command returns the program's exit status, and signals reach the program. The program
-    replaces this command's process; with --stats-json and --trace this command waits for the
-    program instead. The program's child processes have mgpu_rt preloaded too. Status 2:
+    replaces this command's process; with --stats, --stats-json and --trace this command waits for
+    the program instead. The program's child processes have mgpu_rt preloaded too. Status 2:
     the command could not prepare the run; the message gives the reason. Status 127 and 126, as from
     a shell: PROGRAM is missing, or cannot be executed.
     """
@@ -130,14 +130,14 @@ def run(
         )
     if reason:
         click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
-    if stats_json or trace:
-        _record(stats_json or "", trace or "", program, list(arguments), environment)
     if misplaced := [word for word in arguments if word.partition("=")[0] in _OPTIONS]:
         click.echo(
             f"mgpu-rt: {misplaced[0]} after '{source.named(program)}' is an argument of the "
             "program: mgpu-rt's options stand before it",
             err=True,
         )
+    if stats or stats_json or trace:
+        _record(stats_json or "", trace or "", program, list(arguments), environment)
     executable.execute(program, list(arguments), environment)
 
 
@@ -150,7 +150,7 @@ def _record(
 ) -> NoReturn:
     """Runs the program, writes the outputs, and ends as the program has ended."""
     from mgpu_rt._cli import executable, recording
-    from mgpu_rt._cli.child import reason_in_images
+    from mgpu_rt._cli.child import no_call, reason_in_images
 
     with recording.folder_beside(stats_json or trace) as folder:
         name = os.path.join(folder, "%p")
@@ -161,12 +161,7 @@ def _record(
             environment["MGPU_RT_STATS"] = f"1,{name}" if table else name
         child, status = executable.execute_and_wait(program, arguments, environment)
         if not any(folder.iterdir()):
-            click.echo(
-                f"mgpu-rt: '{source.named(program)}' left no recording, so there is nothing to "
-                "write: unless a line above says why, it called none of the library's functions; "
-                "name a program that MLIR lowered for a GPU",
-                err=True,
-            )
+            click.echo(f"mgpu-rt: unless a line above says why, {no_call(program)}", err=True)
         recording.convert(folder, recording.Outputs(stats_json, trace), child)
     if why := reason_in_images(program, os.waitstatus_to_exitcode(status)):
         click.echo(f"mgpu-rt: '{source.named(program)}' was ended by a signal{why}", err=True)

@@ -87,7 +87,7 @@ def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False
             if absent := toolchain.missing(object_files.needs(pipeline)):
                 raise without(absent) from None
             raise
-    for sentence in needed.told:
+    for sentence in () if str(made) in _SOURCES else needed.told:
         click.echo(f"mgpu-rt: {sentence}", err=True)
     _SOURCES[str(made)] = program
     return str(made)

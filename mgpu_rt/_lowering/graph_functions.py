@@ -12,6 +12,8 @@ import itertools
 import re
 from collections.abc import Iterable
 
+from mgpu_rt._functions.types import split
+
 #: For each function of the library: text that any call or declaration of the function contains, and
 #: the function's declaration.
 _CALLS = {
@@ -117,7 +119,7 @@ def _wrap(ir: str, function: str) -> str:
         )
     if re.search(r"\bbyval\b", parameters) or "..." in parameters:
         raise ValueError(f"--graph {function}: some of its arguments are not plain values")
-    values = [_value(parameter) for parameter in _split(parameters)]
+    values = [_value(parameter) for parameter in split(parameters)]
     types = ", ".join(kind for kind, _ in values) or "i8"
     named = [f"{kind} {name}" for kind, name in values]
     stores = (
@@ -138,18 +140,6 @@ def _wrap(ir: str, function: str) -> str:
     )
     renamed = f"define internal void {own['plainly']}({parameters}){found['tail']}"
     return ir[: found.start()] + renamed + ir[found.end() :] + wrapper
-
-
-def _split(parameters: str) -> list[str]:
-    """Splits parameters at the commas outside of brackets."""
-    parts, depth = [""], 0
-    for letter in parameters:
-        depth += (letter in "{[<(") - (letter in "}]>)")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts if part.strip()]
 
 
 def _value(parameter: str) -> tuple[str, str]:

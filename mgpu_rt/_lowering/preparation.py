@@ -76,8 +76,8 @@ def preparation(text: str) -> Preparation:
     if wrong := _STRIDED.search(text):
         raise ValueError(
             f"{_line(text, wrong)}: {wrong[0].split()[0]} of a memref with strides or an offset: "
-            "MLIR copies as if its elements were contiguous; copy each row by itself, or by a "
-            "kernel"
+            "MLIR copies as if its elements were contiguous; copy the whole memref, or these "
+            "elements by a kernel"
         )
     linalg, linalg_told = _linalg(text)
     passes, told = [*linalg], [*linalg_told]
@@ -171,6 +171,10 @@ _ADVICE = (
     (
         r"'(gpu\.all_reduce|gpu\.subgroup_reduce)'",
         "no pass of MLIR lowers {} for AMD's GPUs: write it with gpu.shuffle",
+    ),
+    (
+        r"arith\.(?:truncf|extf)\b[^\n]*\b(f[468]E\w+)",
+        "mgpu-rt lower runs no pass that converts {}: use f16 or bf16",
     ),
     (
         r"@assert_msg|cf\.assert",

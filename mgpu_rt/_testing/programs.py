@@ -77,7 +77,7 @@ class Programs:
                 executable.check(command[0])
                 ended = child.run(command, whole, text=stdin, limit=timeout, cwd=cwd, **streams)
                 found = [read(file) for file in sorted(Path(folder).glob(f"*{ENDING}"))]
-                why = _fault(ended, found, status, errors, timeout)
+                why = _fault(command[0], ended, found, status, errors, timeout)
             except CommandError as error:
                 pytest.fail(error.message)
         if why:
@@ -95,7 +95,12 @@ class Programs:
 
 
 def _fault(
-    ended: Ended, found: list[Statistics], status: int | None, errors: bool, limit: float
+    program: str,
+    ended: Ended,
+    found: list[Statistics],
+    status: int | None,
+    errors: bool,
+    limit: float,
 ) -> str:
     """Returns the reason why a run makes the test fail, or an empty string."""
     if ended.status is None:
@@ -106,10 +111,7 @@ def _fault(
     if failures and not errors:
         return "; ".join(failures)
     if not found:
-        return (
-            f"called none of the library's functions (exit status {ended.status}): name a program "
-            "that MLIR lowered for a GPU"
-        )
+        return f"exit status {ended.status}, and {child.no_call(program)}"
     if status is not None and ended.status != status:
         return (
             f"ended with status {ended.status}, not {status}; the status of a @main that returns "

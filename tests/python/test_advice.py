@@ -31,6 +31,35 @@ frozen = numpy.arange(1000, dtype=numpy.float32)
 frozen.flags.writeable = False
 gaps = numpy.arange(2000, dtype=numpy.float32)[::2]
 libm = next(line.split()[-1] for line in open("/proc/self/maps") if "/libm.so" in line)
+class Shared:
+    # memory of an owner that names neither type nor shape, unless DLPack names them
+    def __init__(self, array):
+        self.array, self.data_ptr = array, lambda: array.__cuda_array_interface__["data"][0]
+class ByDLPack(Shared):
+    def __dlpack__(self, **words):
+        return self.array.__dlpack__(**words)
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+class Named:
+    def __init__(self, array, stream):
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, "stream": stream}
+class Sets(mgpu_rt.runtime.Runtime):
+    name, value, error = "grid", (1, 1, 1), None
+    def launch_kernel(self, launch):
+        try:
+            setattr(launch, self.name, self.value)
+            super().launch_kernel(launch)
+        except Exception as error:
+            self.error = error
+def launched(name, value):
+    sets = Sets()
+    sets.name, sets.value = name, value
+    with mgpu_rt.intercept(sets):
+        scale(4, 256, MemRef(x), 2.0, 1000)
+    if sets.error:
+        raise sets.error
+    return doubled(x, y)
 def doubled(array, origin=x):
     return (numpy.asarray(array) == 2 * numpy.asarray(origin)).all()
 """
@@ -95,6 +124,79 @@ ADVICE = {
         "array.filled(value)",
         "scale(4, 256, MemRef(c := numpy.ma.array(y).filled(0)), 2.0, 1000); result = doubled(c)",
     ),
+    "a copy by DLPack": (
+        "mgpu_rt.to_device(x).__dlpack__(copy=True)",
+        "copy the array first",
+        "c = mgpu_rt.empty(1000, 'float32'); c.copy_from(x)\n"
+        "result = 'dltensor' in repr(c.__dlpack__())",
+    ),
+    "a type that the array interface lacks": (
+        "mgpu_rt.empty(4, 'bfloat16').__cuda_array_interface__",
+        "use DLPack",
+        "result = 'dltensor' in repr(mgpu_rt.empty(4, 'bfloat16').__dlpack__())",
+    ),
+    "an owner without a type": (
+        "functions.scale_on_device(Shared(mgpu_rt.to_device(x)), 2.0)",
+        "pass the array by DLPack",
+        "functions.scale_on_device(ByDLPack(c := mgpu_rt.to_device(x)), 2.0)\n"
+        "result = doubled(c.to_host())",
+    ),
+    "stream 0": (
+        "scale(4, 256, MemRef(Named(mgpu_rt.to_device(x), 0)), 2.0, 1000)",
+        "the array has to name the null stream as 1",
+        "scale(4, 256, MemRef(Named(c := mgpu_rt.to_device(x), 1)), 2.0, 1000)\n"
+        "result = doubled(c.to_host())",
+    ),
+    "elements at odd distances": (
+        "Library(mgpu_rt.lower('first.mlir')).first(numpy.ones(9, 'f4,u1')['f0'])",
+        "copy the array, so that its elements are contiguous",
+        "odd = numpy.ones(9, 'f4,u1')['f0']\n"
+        "result = Library(mgpu_rt.lower('first.mlir')).first(odd.copy()) == 1",
+    ),
+    "a number for a vector": (
+        "Module('vector.o')['fill'](1, 1, 3.0, MemRef(x[:4]))",
+        "the kernel takes 16 bytes: pass bytes",
+        "Module('vector.o')['fill'](1, 1, numpy.ones(4, 'f4').tobytes(), MemRef(Out(x[:4])))\n"
+        "result = (x[:4] == 1).all()",
+    ),
+    "a file with two images": (
+        "Module('two.o')",
+        "say which by holding='a kernel of it'",
+        "result = 'nothing' in repr(Module('two.o', holding='nothing'))",
+    ),
+    "types that cannot be read": (
+        "path = mgpu_rt.lower('kernels.mlir')\n"
+        "text = open(path, 'rb').read().replace(b'{\"functions', b'{\"fun@tions')\n"
+        "open('damaged.so', 'wb').write(text); Library('damaged.so')",
+        "lower the program again",
+        "Library(mgpu_rt.lower('kernels.mlir')).scale_on_host(x, 2.0); result = doubled(x, y)",
+    ),
+    "no NaNs": (
+        "mgpu_rt.hooks.NanCheck(dtype='i32')",
+        "name one of f16, bf16, f32, f64",
+        "result = mgpu_rt.hooks.NanCheck(dtype='f32').dtype == 'f32'",
+    ),
+    "not a fault": (
+        "mgpu_rt.hooks.Faults(fault='mgpuMalloc')",
+        "write FUNCTION:NUMBER[:ERROR]. FUNCTION is one of mgpu",
+        "result = mgpu_rt.hooks.Faults(fault='mgpuMemAlloc:3').fault == 'mgpuMemAlloc:3'",
+    ),
+    "not a runtime": (
+        "with mgpu_rt.intercept(3): pass",
+        "pass an object of a class that derives from it",
+        "with mgpu_rt.intercept(mgpu_rt.runtime.Runtime()): scale(4, 256, MemRef(x), 2.0, 1000)\n"
+        "result = doubled(x, y)",
+    ),
+    "sizes of a launch": (
+        "launched('grid', (4, -1, 1))",
+        "give three sizes below 2**32",
+        "result = launched('grid', (4, 1, 1))",
+    ),
+    "workgroup memory of a launch": (
+        "launched('shared', -1)",
+        "give a number of bytes below 2**31",
+        "result = launched('shared', 64)",
+    ),
     "a type of device arrays": (
         "mgpu_rt.empty(10, 'float33')",
         "write one of ",
@@ -141,10 +243,25 @@ PAIR = """func.func @pair(%x: i32) -> (i32, i32) ATTRIBUTES {
   return %x, %more : i32, i32
 }"""
 C_INTERFACE = "attributes {llvm.emit_c_interface}"
+VECTOR = """gpu.module @vectors {
+  gpu.func @fill(%v: vector<4xf32>, %out: memref<4xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    vector.store %v, %out[%c0] : memref<4xf32>, vector<4xf32>
+    gpu.return
+  }
+}"""
+ANOTHER = "gpu.module @others { gpu.func @nothing() kernel { gpu.return } }"
 PROGRAMS = {
     "kernels.mlir": (ROOT / "examples" / "python" / "kernels.mlir").read_text(),
     "pair.mlir": PAIR.replace("ATTRIBUTES", ""),
     "pairs.mlir": PAIR.replace("ATTRIBUTES", C_INTERFACE),
+    "vector.mlir": VECTOR,
+    "two.mlir": f"{VECTOR}\n{ANOTHER}",
+    "first.mlir": f"""func.func @first(%x: memref<?xf32, strided<[?]>>) -> f32 {C_INTERFACE} {{
+  %c0 = arith.constant 0 : index
+  %first = memref.load %x[%c0] : memref<?xf32, strided<[?]>>
+  return %first : f32
+}}""",
     "same.mlir": f"""func.func @same(%x: memref<?xf32>) -> memref<?xf32> {C_INTERFACE} {{
   return %x : memref<?xf32>
 }}""",
@@ -154,7 +271,8 @@ PROGRAMS = {
 EACH = """
 import json, subprocess, sys
 command = [sys.executable, "-m", "mgpu_rt"]
-subprocess.run([*command, "lower", "kernels.mlir", "-o", "kernels.o"], check=True)
+for name in ("kernels", "vector", "two"):
+    subprocess.run([*command, "lower", f"{name}.mlir", "-o", f"{name}.o"], check=True)
 prelude, cases = json.load(sys.stdin)
 answers = {}
 for name, (wrong, _, right) in cases.items():

@@ -92,13 +92,8 @@ def check(
     if not begun and over.interrupted:
         raise KeyboardInterrupt
     if not begun:
-        nothing = f"'{source.named(program)}' called none of the library's functions"
-        raise CommandError(
-            f"{nothing} before {end} ended it, so nothing was checked"
-            f"{child.reason_in_images(program, status)}"
-            if end
-            else f"{nothing}, so nothing was checked: name a program that MLIR lowered for a GPU"
-        )
+        how = f"{end} ended it{child.reason_in_images(program, status)}; " if end else ""
+        raise CommandError(f"nothing was checked: {how}{child.no_call(program)}")
     if recording:
         recordings.describe(found)
     early = "" if ended else "a signal or _exit"

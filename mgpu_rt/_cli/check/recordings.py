@@ -38,8 +38,7 @@ def device(recording: str, launch: int | None, wanted: str, arguments: Sequence[
             return target
     raise CommandError(
         f"the launch's image is for {', '.join(map(shown, targets))}, and check emulates only "
-        f"{', '.join(softgpu.TARGETS)}: lower the program for one of these chips, and record the "
-        f"launch again"
+        f"{', '.join(softgpu.TARGETS)}"
     )
 
 

@@ -57,7 +57,7 @@ def diff(
     import tempfile
     from pathlib import Path
 
-    from mgpu_rt._cli import files
+    from mgpu_rt._cli import files, preload
     from mgpu_rt._cli.diff.search import Allowed, search, side
     from mgpu_rt._packages import numpy_for
     from mgpu_rt.runtime import _difference
@@ -69,13 +69,19 @@ def diff(
     elif words:
         raise CommandError(f"'{words[0]}' needs -- before it: {_HOW}")
     before, after = _programs(programs, device)
-    on = (device.split(",") * 2)[:2]
     try:
         numpy_for("mgpu-rt diff")
         _difference.check(tolerance, dtype)
     except (ImportError, ValueError) as error:
         raise CommandError(str(error)) from None
-    commands = [_executable(*each, wanted) for each in zip((before, after), on, strict=True)]
+    devices = [preload.announced(each) for each in device.split(",")]
+    on = (devices * 2)[:2]
+    commands = [
+        [source.executable(words[0], name, wanted), *words[1:]]
+        if source.is_mlir(words[0])
+        else words
+        for words, name in zip((before, after), on, strict=True)
+    ]
     sides = [side(*each) for each in zip(("before", "after"), commands, on, strict=True)]
     out = files.claim(out)
     try:
@@ -91,15 +97,6 @@ def diff(
             os.rmdir(out)  # if it is empty
     click.echo("\n".join(lines))
     ctx.exit(status)
-
-
-def _executable(words: list[str], device: str, wanted: source.Wanted) -> list[str]:
-    """Returns a side's command, in which an executable replaces a program in MLIR."""
-    if not source.is_mlir(words[0]):
-        return words
-    from mgpu_rt._cli import preload
-
-    return [source.executable(words[0], preload.choose(device, os.environ), wanted), *words[1:]]
 
 
 _HOW = "name two programs, as -- BEFORE -- AFTER, or --device A,B -- PROGRAM"

@@ -70,7 +70,6 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
         raise CommandError(
             f"MGPU_RT_RUNTIME={named} answers the calls that diff records: unset MGPU_RT_RUNTIME"
         )
-    device = preload.announced(device)
     executable.check(command[0])
     return Side(name, command, device, preload.device_environment(device, base))
 
@@ -93,15 +92,8 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
     streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
     ended = child.run(side.command, environment, **streams)
     status = ended.status
-    if ended.interrupted:
-        raise KeyboardInterrupt
     who = f"{side.name}, '{source.named(side.command[0])}'"
-    if end := child.signal_name(status):
-        raise CommandError(
-            f"{who} was ended by {end}, so there is nothing to compare: see why with "
-            f"mgpu-rt run --device {side.device} -- {side.command[0]}"
-            f"{child.reason_in_images(side.command[0], status)}"
-        )
+    child.must_exit(ended, side.command, who, side.device)
     found = [path for path in folder.iterdir() if path.is_dir()]
     if len(found) > 1:
         raise CommandError(

@@ -73,7 +73,7 @@ def document(sides: Sequence[Side], notes: Sequence[str] = (), repeat: int = 1) 
         sources=[f"{side.name}: {shortened(side.source)}" for side in sides],
         version=__version__,
         purpose=PURPOSE,
-        none=NONE,
+        uncounted=NONE,
     )
 
 

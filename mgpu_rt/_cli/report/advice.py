@@ -69,20 +69,16 @@ def _of_caches(side: Side) -> Iterator[Advice]:
                 + (f"{globals_}buffer." if "global" in module.why else "shows the image."),
             )
     cache = side.statistics.caches.get("streams")
-    if cache and cache.misses >= MANY and cache.misses > cache.hits:
-        made, gone = _sum(side, "mgpuStreamCreate").calls, _sum(side, "mgpuStreamDestroy").calls
+    made, gone = _sum(side, "mgpuStreamCreate").calls, _sum(side, "mgpuStreamDestroy").calls
+    if cache and cache.misses >= MANY and cache.misses > cache.hits and gone < made / 2:
         yield Advice(
             "Streams are not reused",
             f"{count(cache.misses)} of {count(made)} streams came from the driver; the program "
             f"destroyed {count(gone)}.",
             "End each chain of tokens by a `gpu.wait` without `async`: MLIR then destroys the "
             "chain's stream, and the library reuses it. MLIR never destroys the stream of a chain "
-            "that joins another by `gpu.wait async`; such a stream costs one hipStreamCreate."
-            if gone < made / 2
-            else "They still had work when the program created the next one: wait for a stream, or "
-            "use one for more work. MGPU_RT_STREAM_LIMIT (32) bounds the streams that are kept.",
+            "that joins another by `gpu.wait async`; such a stream costs one hipStreamCreate.",
         )
-
     if side.statistics.made.waits >= MANY:
         yield Advice(
             "Freed memory waits for other chains of tokens",

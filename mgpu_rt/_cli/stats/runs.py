@@ -66,9 +66,10 @@ def _each(
     keep_output: bool = False,
 ) -> list[Run]:
     executable.check(command[0])
+    device = preload.announced(device)
     environment = {
         name: value
-        for name, value in preload.environment(preload.announced(device)).items()
+        for name, value in preload.environment(device).items()
         if name
         not in {"MGPU_RT_STATS", "MGPU_RT_TRACE", *(name for side in sides for name in side)}
     }
@@ -77,15 +78,14 @@ def _each(
         with tempfile.TemporaryDirectory() as name:
             folder, kept = Path(name), Path(name, OUTPUT)
             changes = {**side, "MGPU_RT_STATS": os.path.join(name, f"%p{ENDING}")}
-            _run(command, {**environment, **changes}, side, folder if keep_output else None)
+            ended = _run(command, {**environment, **changes}, folder if keep_output else None)
+            words = "".join(f"{name}={value} " for name, value in side.items())
+            who = f"with {_name(side)} '{source.named(command[0])}'"
+            child.must_exit(ended, command, who, device, words)
             files = tuple(read(file) for file in sorted(folder.glob(f"*{ENDING}")))
             output = kept.read_bytes() if keep_output else b""
         if not files:
-            raise CommandError(
-                f"'{source.named(command[0])}' wrote no statistics: it called none of the "
-                "library's functions, or a line above says why. Name a program that MLIR "
-                "lowered for a GPU"
-            )
+            raise CommandError(f"unless a line above says why, {child.no_call(command[0])}")
         seconds = sum(file.process.seconds for file in files if file.process)
         return Run(added(files), seconds, output, files)
 
@@ -101,13 +101,10 @@ def _name(side: dict[str, str]) -> str:
     return NAMES[_BOTH.index(side)] if side in _BOTH else words
 
 
-def _run(
-    command: Sequence[str], environment: Mapping[str, str], side: dict[str, str], keep: Path | None
-) -> None:
+def _run(command: Sequence[str], environment: Mapping[str, str], keep: Path | None) -> child.Ended:
     """Runs the program, and prints the program's stdout on stderr, because stdout belongs to the
-    caller. A file in the folder `keep` gets a copy of the program's stdout. Ignores the exit
-    status, because MLIR's main functions return no status. Raises CommandError if a signal ended
-    the program."""
+    caller. A file in the folder `keep` gets a copy of the program's stdout. The exit status does
+    not count, because MLIR's main functions return no status."""
     with open(keep / OUTPUT, "wb") if keep else contextlib.nullcontext() as output:
         stdout = output or sys.stderr.fileno()
         ended = child.run(command, environment, stdout=stdout)
@@ -115,15 +112,7 @@ def _run(
         sys.stderr.flush()
         with open(sys.stderr.fileno(), "wb", closefd=False) as shown:
             shown.write((keep / OUTPUT).read_bytes())
-    if ended.interrupted:
-        raise KeyboardInterrupt
-    if end := child.signal_name(ended.status):
-        words = "".join(f"{name}={value} " for name, value in side.items())
-        raise CommandError(
-            f"with {_name(side)} '{source.named(command[0])}' was ended by {end}, so there is "
-            f"nothing to compare: see why with {words}mgpu-rt run -- {command[0]}"
-            f"{child.reason_in_images(command[0], ended.status)}"
-        )
+    return ended
 
 
 # ---- `compare --exclusive`: four runs of a program, and what the options gain ----

@@ -14,82 +14,136 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* ---- the table: open addressing, with memory of its own ---- */
+/* ---- the table: a treap, whose nodes have memory of their own ----
+ *
+ * The tree is ordered by addresses, so a pointer inside a block finds it in as many steps as the
+ * tree is high. A hash of its address says how high a node stands, which keeps the tree balanced.
+ */
 
 enum { FIRST_ROOM = 1 << 12 };
+
+struct node {
+    struct softgpu_host_block block;
+    uint32_t lower, higher; /* nodes; 0: none */
+};
 
 /* A fork of the program takes the lock, and other libraries' handlers of forks may allocate. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct {
-    struct softgpu_host_block *blocks; /* `begin` is 0 in a free slot */
-    size_t room, count;                /* the room is a power of two */
-    bool is_full;                      /* there was no memory, so blocks may be missing */
+    struct node *nodes;              /* node 0 is none */
+    uint32_t root, free, used, room; /* free nodes are a list by `lower` */
+    bool is_full;                    /* there was no memory, so blocks may be missing */
 } table;
 
-static size_t home_of(uint64_t begin) {
-    return (begin * 0x9E3779B97F4A7C15u >> 20) & (table.room - 1);
+/* No two addresses have equal heights, because each step can be undone. */
+static uint64_t height_of(uint64_t begin) {
+    begin *= 0x9E3779B97F4A7C15u;
+    begin ^= begin >> 32;
+    return begin * 0xD6E8FEB86659FD93u;
 }
 
-/* Returns the slot of a block, or the free slot where the block belongs. */
-static size_t slot_of(uint64_t begin) {
-    size_t at = home_of(begin);
-    while (table.blocks[at].begin && table.blocks[at].begin != begin)
-        at = (at + 1) & (table.room - 1);
-    return at;
+/* Returns the link to the node of a block, or else the link where the block's node belongs. */
+static uint32_t *link_of(uint64_t begin) {
+    uint32_t *link = &table.root;
+    while (*link && height_of(table.nodes[*link].block.begin) > height_of(begin)) {
+        struct node *const node = &table.nodes[*link];
+        link = begin < node->block.begin ? &node->lower : &node->higher;
+    }
+    return link;
 }
 
-static bool grow(void) {
-    const size_t before = table.room, room = before ? 2 * before : FIRST_ROOM;
-    struct softgpu_host_block *old = table.blocks;
-    void *blocks =
-        mmap(NULL, room * sizeof *old, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (blocks == MAP_FAILED)
-        return false;
-    table.blocks = blocks;
-    table.room = room;
-    for (size_t n = 0; n < before; n++)
-        if (old[n].begin)
-            table.blocks[slot_of(old[n].begin)] = old[n];
-    if (old)
-        munmap(old, before * sizeof *old);
-    return true;
+static bool is_at(uint32_t node, uint64_t begin) {
+    return node && table.nodes[node].block.begin == begin;
+}
+
+/* Returns a new node, or 0 if there is no memory. The nodes may move. */
+static uint32_t make_node(void) {
+    const uint32_t made = table.free;
+    if (made) {
+        table.free = table.nodes[made].lower;
+        return made;
+    }
+    if (table.used + 1 >= table.room) {
+        const uint32_t room = table.room ? 2 * table.room : FIRST_ROOM;
+        const size_t size = sizeof *table.nodes;
+        void *nodes = table.room
+                          ? mremap(table.nodes, table.room * size, room * size, MREMAP_MAYMOVE)
+                          : mmap(NULL, room * size, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (nodes == MAP_FAILED)
+            return 0;
+        table.nodes = nodes;
+        table.room = room;
+    }
+    return ++table.used;
+}
+
+/* Splits a tree into the nodes below an address and those above it. */
+static void split(uint32_t tree, uint64_t begin, uint32_t *below, uint32_t *above) {
+    while (tree) {
+        struct node *const node = &table.nodes[tree];
+        if (node->block.begin < begin) {
+            *below = tree;
+            below = &node->higher;
+            tree = *below;
+        } else {
+            *above = tree;
+            above = &node->lower;
+            tree = *above;
+        }
+    }
+    *below = *above = 0;
+}
+
+/* Joins two trees, of which one lies below the other. */
+static void join(uint32_t *link, uint32_t below, uint32_t above) {
+    while (below && above) {
+        struct node *const low = &table.nodes[below], *const high = &table.nodes[above];
+        if (height_of(low->block.begin) > height_of(high->block.begin)) {
+            *link = below;
+            link = &low->higher;
+            below = *link;
+        } else {
+            *link = above;
+            link = &high->lower;
+            above = *link;
+        }
+    }
+    *link = below ? below : above;
 }
 
 static void insert(void *memory, size_t size) {
+    const uint64_t begin = (uintptr_t)memory;
     if (!memory)
         return;
     pthread_mutex_lock(&lock);
-    if (2 * table.count >= table.room && !grow())
-        table.is_full = true;
-    if (!table.is_full) {
-        const size_t at = slot_of((uintptr_t)memory);
-        table.count += !table.blocks[at].begin;
-        table.blocks[at] = (struct softgpu_host_block){(uintptr_t)memory, size};
+    if (is_at(*link_of(begin), begin)) {
+        table.nodes[*link_of(begin)].block.size = size;
+    } else {
+        const uint32_t made = make_node();
+        if (made) {
+            uint32_t *const link = link_of(begin);
+            struct node *const node = &table.nodes[made];
+            node->block = (struct softgpu_host_block){begin, size};
+            split(*link, begin, &node->lower, &node->higher);
+            *link = made;
+        } else {
+            table.is_full = true;
+        }
     }
     pthread_mutex_unlock(&lock);
-}
-
-/* Closes the gap that the slot leaves: later blocks move back if their homes are not behind it. */
-static void clear(size_t at) {
-    const size_t last = table.room - 1;
-    for (size_t next = (at + 1) & last; table.blocks[next].begin; next = (next + 1) & last) {
-        const size_t home = home_of(table.blocks[next].begin);
-        if (((next - home) & last) < ((next - at) & last))
-            continue;
-        table.blocks[at] = table.blocks[next];
-        at = next;
-    }
-    table.blocks[at] = (struct softgpu_host_block){0, 0};
-    table.count--;
 }
 
 /* Runs before the memory is freed: another thread may get the address right after. */
 static void forget(void *memory) {
     pthread_mutex_lock(&lock);
-    if (memory && table.room) {
-        const size_t at = slot_of((uintptr_t)memory);
-        if (table.blocks[at].begin)
-            clear(at);
+    uint32_t *const link = link_of((uintptr_t)memory);
+    const uint32_t gone = *link;
+    if (is_at(gone, (uintptr_t)memory)) {
+        struct node *const node = &table.nodes[gone];
+        join(link, node->lower, node->higher);
+        node->lower = table.free;
+        table.free = gone;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -97,14 +151,14 @@ static void forget(void *memory) {
 EXPORT bool softgpu_find_host_block(uint64_t address, struct softgpu_host_block *found) {
     *found = (struct softgpu_host_block){0, 0};
     pthread_mutex_lock(&lock);
-    if (table.room && !table.is_full) {
-        *found = table.blocks[slot_of(address)];
-        for (size_t n = 0; n < table.room && !found->begin; n++)
-            if (address - table.blocks[n].begin < table.blocks[n].size)
-                *found = table.blocks[n];
+    for (uint32_t n = table.is_full ? 0 : table.root; n;) {
+        const struct node *const node = &table.nodes[n];
+        if (node->block.begin <= address)
+            *found = node->block;
+        n = node->block.begin <= address ? node->higher : node->lower;
     }
     pthread_mutex_unlock(&lock);
-    return found->begin != 0;
+    return found->begin && (found->begin == address || address - found->begin < found->size);
 }
 
 /* ---- forks ---- */

@@ -20,6 +20,7 @@ from bench.setup import pack
 from bench.setup.printing import print_library
 from mgpu_rt._lowering import cache, lower, shared_library
 from tests.devices.gpu import CHIP, KERNELS, tensormap
+from tests.python.cli.test_fault import FAR
 from tests.python.functions import DEVICE
 from tests.python.functions import test_model as model
 from tests.python.launches import KERNELS as EXAMPLE
@@ -52,6 +53,7 @@ def lower_all() -> None:
         model.lowered(variant, CHIP, "isa")
     for llvm in (22, 19):
         shared_library.lower(DEVICE, chip=CHIP, llvm=llvm, image="isa")
+    lower.lower(FAR, llvm=22, chip=CHIP, image="bin")
     for name in ("forum", "globals"):  # for the snippets on the stub of AMD's HIP
         lower.code_objects(PROGRAMS / f"{name}.mlir")
     lower.code_objects(PROGRAMS / "forum.mlir", "gfx1100")  # an image that the library must refuse

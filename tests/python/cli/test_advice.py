@@ -2,11 +2,13 @@
 result.
 
 Advice on what a person must install, plug in or own is not here. A missing wait that `mgpu-rt
-check` names is added in tests/python/cli/check/mutants: the programs there are right with it.
+check` names is added in tests/python/cli/check/mutants: the programs there are right with it. The
+pytest plugin's advice is followed in tests/python/testing/session.py.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -16,16 +18,20 @@ import pytest
 
 from mgpu_rt._cli import softgpu
 from tests.python.cli.test_fault import FAR
-from tests.support.child import CUSTUB, ROOT, environment
+from tests.python.cli.test_report import counted
+from tests.support.child import CUSTUB, ROOT, STUB, environment
 from tests.support.command import COMMAND
 from tests.support.patience import HANG
 
 pytestmark = pytest.mark.check
 
 EXAMPLES = ROOT / "examples"
-PRINTS = "steps.mlir"  # the example with three steps
+PRINTS = "steps.mlir"
 STEPS = f"mgpu-rt lower --emit executable --link mlir_c_runner_utils {PRINTS} -o steps"
 RUN = "mgpu-rt run --device softgpu"
+PLAIN = "MGPU_RT_RUNTIME=mgpu_rt.runtime:PlainRuntime"
+LLVM = "/usr/lib/llvm-22/lib"
+C_RUNNER = f"{LLVM}/libmlir_c_runner_utils.so.22.1 -Wl,-rpath,{LLVM}"
 
 #: For each case: the first command, a pattern of its advice, the second command, its exit status,
 #: and a part of its output. The pattern's groups are words {0}, {1} ... of the second command.
@@ -84,6 +90,56 @@ RUNS = {
         f"{{0}} s.json --device softgpu {PRINTS}; mgpu-rt stats s.json",
         (0, "mgpuLaunchKernel"),
     ),
+    "a program without a call": (
+        "mgpu-rt run --stats -- ls",
+        r"`(mgpu-rt inspect \S+)` shows whether MLIR lowered it",
+        "{0}",
+        (2, "holds no image of device code"),
+    ),
+    "a run that dies in compare": (
+        "mgpu-rt compare --device softgpu far.mlir",
+        r"see why with (MGPU_RT_CACHE=off mgpu-rt run .*)$",
+        "{0}",
+        (-6, "Memory access fault by GPU"),
+    ),
+    "a run that dies in diff": (
+        "mgpu-rt diff --device softgpu -- far.mlir -- far.mlir",
+        r"see why with (mgpu-rt run .*)$",
+        "{0}",
+        (-6, "Memory access fault by GPU"),
+    ),
+    "a kernel that prints, on HIP 5.2": (
+        "printf '#!/bin/sh\n# hidden_default_queue\nkill -SEGV $$\n' > p; chmod +x p; "
+        f"{RUN} --stats ./p",
+        r"this program does: lower it with (mgpu-rt lower)",
+        f"{{0}} --emit executable prints.mlir -o p && {RUN} ./p",
+        (7, "number 7"),
+    ),
+    "waits that are put off": (
+        f"{RUN} --lazy {PRINTS}",
+        r"--lazy needs (--exclusive)",
+        f"{RUN} --lazy {{0}} {PRINTS}",
+        (0, "3\n"),
+    ),
+    "a function with arguments": (
+        f"{RUN} twice.mlir",
+        r"call a function from Python by (mgpu_rt.Library), or add a function",
+        f"{RUN} {sys.executable} -c "
+        "\"import mgpu_rt; print({0}(mgpu_rt.lower('twice.mlir')).twice(21))\"",
+        (0, "42"),
+    ),
+    "a runtime in diff": (
+        f"{PLAIN} mgpu-rt diff --device softgpu -- {PRINTS} -- {PRINTS}",
+        r"unset (MGPU_RT_RUNTIME)$",
+        f"env -u {{0}} mgpu-rt diff --device softgpu -- {PRINTS} -- {PRINTS}",
+        (0, "3 launches compared: equal"),
+    ),
+    "a barrier in a branch": (
+        "mgpu-rt check branch.mlir",
+        r"must reach a gpu.barrier: move it out of the branch",
+        "mgpu-rt check moved.mlir",
+        (0, "found no fault"),
+    ),
     "an option after the program": (
         "mgpu-rt run echo --stats",
         r"(--stats) after 'echo' is an argument of the program: mgpu-rt's options stand before",
@@ -133,7 +189,7 @@ RUNS = {
         (0, "3\n"),
     ),
     "a runtime in check": (
-        f"MGPU_RT_RUNTIME=mgpu_rt.runtime:PlainRuntime mgpu-rt check {EXAMPLES / 'race.mlir'}",
+        f"{PLAIN} mgpu-rt check {EXAMPLES / 'race.mlir'}",
         r"unset (MGPU_RT_RUNTIME)$",
         f"env -u {{0}} mgpu-rt check {EXAMPLES / 'race.mlir'}",
         (1, "[race]"),
@@ -214,25 +270,160 @@ ASSERTS = """%true = arith.cmpi ult, %tx, %sx : index
     %sum = arith.addi %number, %number : i32"""
 
 
+BRANCHES = """%zeroth = arith.cmpi eq, %tx, %c0 : index
+    scf.if %zeroth {
+      INSIDE
+    }
+    BEHIND
+    %sum = arith.addi %number, %number : i32"""
+OF_LIBM = """%float = arith.sitofp %number : i32 to f32
+    %error = ERF
+    %sum = arith.fptosi %error : f32 to i32"""
+SMALL = """%float = arith.sitofp %number : i32 to f32
+    %small = arith.truncf %float : f32 to f8E4M3FN
+    %again = arith.extf %small : f8E4M3FN to f32
+    %sum = arith.fptosi %again : f32 to i32"""
+ERFF = "func.func private @erff(f32) -> f32"
+BY_CALL = "func.call @erff(%float) : (f32) -> f32"
+PRINTED = """%sum = arith.constant 7 : i32
+    %zeroth = arith.cmpi eq, %tx, %c0 : index
+    scf.if %zeroth {
+      gpu.printf "number %d\\n", %sum : i32
+    }"""
+
+ANOTHER = "gpu.module @others { gpu.func @nothing() kernel { gpu.return } }"
+
+#: Copies numbers to the GPU, some or all, and back.
+COPIES = """func.func @main() -> i32 {
+  %c1 = arith.constant 1 : index
+  %seven = arith.constant 7 : i32
+  %host = memref.alloc() : memref<4x4xi32>
+  memref.store %seven, %host[%c1, %c1] : memref<4x4xi32>
+  %gpu = gpu.alloc () : memref<4x4xi32>
+  COPY
+  gpu.memcpy %host, %gpu : memref<4x4xi32>, memref<4x4xi32>
+  %x = memref.load %host[%c1, %c1] : memref<4x4xi32>
+  return %x : i32
+}"""
+A_PART = """%rows = memref.subview %host[1, 0] [2, 4] [1, 1]
+      : memref<4x4xi32> to memref<2x4xi32, strided<[4, 1], offset: 4>>
+  %half = gpu.alloc () : memref<2x4xi32>
+  gpu.memcpy %half, %rows : memref<2x4xi32>, memref<2x4xi32, strided<[4, 1], offset: 4>>"""
+ALL = "gpu.memcpy %gpu, %host : memref<4x4xi32>, memref<4x4xi32>"
+CALLS = """func.func private @five() -> i32
+func.func @main() -> i32 {
+  %five = call @five() : () -> i32
+  return %five : i32
+}"""
+TWICE = """func.func @twice(%x: i32) -> i32 {
+  %twice = arith.addi %x, %x : i32
+  return %twice : i32
+}"""
+LARGE = """module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @seven(%out: memref<512xi32>) kernel {
+      %t = gpu.thread_id x
+      %seven = arith.constant 7 : i32
+      memref.store %seven, %out[%t] : memref<512xi32>
+      gpu.return
+    }
+  }
+  func.func @main() -> i32 {
+    %c1 = arith.constant 1 : index
+    %c511 = arith.constant 511 : index
+    %c512 = arith.constant 512 : index
+    %host = memref.alloc() : memref<512xi32>
+    %gpu = gpu.alloc () : memref<512xi32>
+    gpu.launch_func @kernels::@seven blocks in (%c1, %c1, %c1) threads in (%c512, %c1, %c1)
+        args(%gpu : memref<512xi32>)
+    gpu.memcpy %host, %gpu : memref<512xi32>, memref<512xi32>
+    %x = memref.load %host[%c511] : memref<512xi32>
+    return %x : i32
+  }
+}"""
+FORKS = """import ctypes, multiprocessing, sys
+import mgpu_rt
+library = ctypes.CDLL(mgpu_rt.library_path())
+library.mgpuStreamCreate.restype = ctypes.c_void_p
+def work():
+    print("the child has", "a stream" if library.mgpuStreamCreate() else "none", flush=True)
+if __name__ == "__main__":
+    library.mgpuStreamCreate()
+    child = multiprocessing.get_context(sys.argv[1]).Process(target=work)
+    child.start()
+    child.join()
+"""
+BUSY_C = """
+void *mgpuStreamCreate(void);
+void mgpuStreamSynchronize(void *), mgpuStreamDestroy(void *), mgpuMemFree(void *, void *);
+void *mgpuMemAlloc(unsigned long, void *, _Bool);
+void mgpuMemset32(void *, unsigned, unsigned long, void *);
+int main(int count, char **words) {
+    for (int n = 0; n < 20; n++) {
+        void *stream = mgpuStreamCreate(), *block = mgpuMemAlloc(4096, stream, 0);
+        mgpuMemset32(block, 1, 1024, stream);
+        if (count > 1)
+            mgpuStreamSynchronize(stream);
+        mgpuMemFree(block, stream);
+        mgpuStreamDestroy(stream);
+    }
+    return 0;
+}"""
+
+
+def program(name: str, iterations: int) -> str:
+    text = (ROOT / name).read_text()
+    return text.replace(
+        "iterations = arith.constant 1000 ", f"iterations = arith.constant {iterations} "
+    )
+
+
 def fills(buffer: str, before: str = "", after: str = "") -> str:
     return FILLS.replace("BUFFER", buffer).replace("BEFORE", before).replace("AFTER", after)
 
 
+def reduces(reduction: str) -> str:
+    return REDUCES.replace("REDUCTION", reduction)
+
+
+#: A workgroup of two waves; LLVM leaves out a barrier for one.
+WAVES = reduces(BRANCHES).replace("constant 64", "constant 128")
+THREE, TWENTY = (program(f"examples/{PRINTS}", steps) for steps in (3, 20))
 #: Programs that the commands find in their folder.
 PROGRAMS = {
-    "far.mlir": FAR.replace("STEP", str(2**38 + 5)),
-    PRINTS: (EXAMPLES / PRINTS).read_text().replace("constant 1000 ", "constant 3 "),
+    "far.mlir": FAR.read_text(),
+    PRINTS: THREE,
     "tensors.mlir": TENSORS,
     "host.mlir": fills("host"),
     "kernels.mlir": fills("gpu", ON_GPU, BACK),
     "both.mlir": fills("gpu", f"{BY_LINALG}\n  {ON_GPU}", BACK),
     "one.mlir": fills("gpu", f"{BY_LOOP}\n  {ON_GPU}", BACK),
-    "reduces.mlir": REDUCES.replace(
-        "REDUCTION", "%sum = gpu.subgroup_reduce add %number : (i32) -> i32"
-    ),
-    "shuffles.mlir": REDUCES.replace("REDUCTION", BY_SHUFFLE),
-    "asserts.mlir": REDUCES.replace("REDUCTION", ASSERTS),
-    "trusts.mlir": REDUCES.replace("REDUCTION", ASSERTS.replace("cf.assert", "// cf.assert")),
+    "reduces.mlir": reduces("%sum = gpu.subgroup_reduce add %number : (i32) -> i32"),
+    "shuffles.mlir": reduces(BY_SHUFFLE),
+    "asserts.mlir": reduces(ASSERTS),
+    "branch.mlir": WAVES.replace("INSIDE", "gpu.barrier").replace("BEHIND", ""),
+    "moved.mlir": WAVES.replace("INSIDE", "").replace("BEHIND", "gpu.barrier"),
+    "libm.mlir": f"{ERFF}\n{reduces(OF_LIBM.replace('ERF', BY_CALL))}",
+    "math.mlir": reduces(OF_LIBM.replace("ERF", "math.erf %float : f32")),
+    "prints.mlir": reduces(PRINTED),
+    "small.mlir": reduces(SMALL),
+    "part.mlir": COPIES.replace("COPY", A_PART),
+    "whole.mlir": COPIES.replace("COPY", ALL),
+    "calls.mlir": CALLS,
+    "wrong.mlir": CALLS.replace("call @five", "cal! @five"),
+    "twice.mlir": TWICE,
+    "large.mlir": LARGE,
+    "forks.py": FORKS,
+    "globals.mlir": program("bench/programs/globals.mlir", 3),
+    "vecadd.mlir": program("bench/programs/vecadd.mlir", 3),
+    "open.mlir": TWENTY.replace("gpu.wait [%freed]", ""),
+    "closed.mlir": TWENTY,
+    "busy.c": BUSY_C,
+    "registers.json": json.dumps(counted("abi", "mgpuMemHostRegisterMemRef", calls=10, ns=10_000)),
+    "asks.json": json.dumps(counted("hip", "hipStreamQuery", calls=100, ns=5_000)),
+    "two.mlir": THREE.replace("  gpu.module", f"  {ANOTHER}\n  gpu.module", 1),
+    "interface.mlir": THREE.replace("llvm.noinline", "llvm.noinline, llvm.emit_c_interface"),
+    "trusts.mlir": reduces(ASSERTS.replace("cf.assert", "// cf.assert")),
 }
 
 LOWERINGS = {
@@ -290,6 +481,12 @@ LOWERINGS = {
         f"{RUN} shuffles.mlir",
         (1, ""),
     ),
+    "floats of eight bits": (
+        f"{RUN} small.mlir",
+        r"\A(?:.*\n){1,6}.* runs no pass that converts f8E4M3FN: use (f16) or bf16",
+        f"sed s/f8E4M3FN/{{0}}/ small.mlir > half.mlir && {RUN} half.mlir",
+        (0, ""),
+    ),
     "an assertion in a kernel": (
         f"{RUN} asserts.mlir",
         r"take cf.assert out of the kernel",
@@ -301,6 +498,49 @@ LOWERINGS = {
         r"-o kernels.mlir is the program itself: name another file",
         "mgpu-rt lower kernels.mlir -o kernels.o && mgpu-rt inspect kernels.o",
         (0, "1 image"),
+    ),
+    "a function that is missing": (
+        "mgpu-rt lower --emit executable calls.mlir -o calls",
+        r"name a file or library that defines five with (--link)",
+        "printf 'int five(void) {{ return 5; }}' > five.c && cc -c five.c && "
+        f"mgpu-rt lower --emit executable {{0}} five.o calls.mlir -o calls && {RUN} ./calls",
+        (5, ""),
+    ),
+    "a tool that fails": (
+        "mgpu-rt lower wrong.mlir -o wrong.o",
+        r"mlir-opt failed \((--dry-run) prints the commands\)",
+        "mgpu-rt lower {0} wrong.mlir -o wrong.o | bash -e",
+        (0, "error: invalid type identifier"),
+    ),
+    "a part of a memref": (
+        f"{RUN} part.mlir",
+        r"copy the whole memref, or these elements by a kernel",
+        f"{RUN} whole.mlir",
+        (7, ""),
+    ),
+    "a function of libm in a kernel": (
+        f"{RUN} libm.mlir",
+        r"leave math operations of kernels to mgpu-rt lower",
+        f"{RUN} math.mlir",
+        (0, ""),
+    ),
+    "two modules in one image": (
+        "mgpu-rt lower --emit image two.mlir -o image",
+        r"--emit image writes one, so keep one gpu.module",
+        f"mgpu-rt lower --emit image {PRINTS} -o image && mgpu-rt inspect image",
+        (0, "kernel increment"),
+    ),
+    "a graph of a C wrapper": (
+        "mgpu-rt lower --graph _mlir_ciface_step interface.mlir -o graph.o",
+        r"this C wrapper calls (step): name that function instead",
+        "mgpu-rt lower --graph {0} interface.mlir -o graph.o && mgpu-rt inspect graph.o",
+        (0, "step"),
+    ),
+    "hoist without compiled kernels": (
+        f"mgpu-rt lower --emit mlir {PRINTS} -o a.mlir; mgpu-rt hoist {PRINTS} -o hoisted.mlir",
+        r"run mlir-opt's .* before, or lower all dialects by (mgpu-rt lower --emit mlir)$",
+        f"{{0}} {PRINTS} -o all.mlir && mgpu-rt hoist all.mlir -o hoisted.mlir",
+        (0, "step: moved a stream"),
     ),
     "hoist of other dialects": (
         "mgpu-rt hoist kernels.mlir -o hoisted.mlir",
@@ -422,6 +662,46 @@ LIBRARY = {
         f"{{0}}=1 {RUN} {PRINTS}",
         (0, "mgpuLaunchKernel"),
     ),
+    "a fork of a process that used the GPU": (
+        f"{RUN} {sys.executable} forks.py fork",
+        r'start the child as a new program \(Python: multiprocessing with "(spawn)" or',
+        f"{RUN} {sys.executable} forks.py {{0}}",
+        (0, "the child has a stream"),
+    ),
+    "a block that is too large": (
+        f"{RUN} large.mlir",
+        r"give its size in (known_block_size), an attribute of gpu.func",
+        f"sed 's/kernel {{{{/kernel attributes {{{{{{0}} = array<i32: 512, 1, 1>}}}} {{{{/' "
+        f"large.mlir > sized.mlir && {RUN} sized.mlir",
+        (7, ""),
+    ),
+    "a kernel that the image lacks": (
+        f"mgpu-rt lower --emit image {PRINTS} -o steps.hsaco && cc {EXAMPLES / 'c/launch.c'} "
+        f"$(mgpu-rt config --libs) -o launch && {RUN} ./launch steps.hsaco",
+        r"has no kernel 'scale': `(mgpu-rt inspect )PROGRAM` lists the kernels of each image",
+        f"mgpu-rt lower --emit image {EXAMPLES / 'c/scale.mlir'} -o scale.hsaco && "
+        f"{{0}}scale.hsaco && {RUN} ./launch scale.hsaco",
+        (0, "scaled: 1.5 3 4.5 6"),
+    ),
+    "assembly for a GPU of AMD": (
+        f"mgpu-rt lower --dry-run {PRINTS} -o a.o | sed 's/format=bin/format=isa/' | bash -e && "
+        f"cc a.o $(mgpu-rt config --libs) {C_RUNNER} -o a && {RUN} ./a",
+        r"Lower with gpu-module-to-binary\{(format=bin)\}",
+        f"mgpu-rt lower --dry-run {PRINTS} -o a.o | grep {{0}} && {STEPS} && {RUN} ./steps",
+        (0, "3\n"),
+    ),
+    "no Python for a hook": (
+        f"MGPU_RT_MANAGER=/nowhere {RUN} --hook time {PRINTS}",
+        r"set (MGPU_RT_MANAGER) to one with a libpython",
+        f"{{0}}={sys.executable} {RUN} --hook time {PRINTS}",
+        (0, "increment: 3 launches"),
+    ),
+    "a folder as stdin of Python": (
+        f'{STEPS}; eval "$(mgpu-rt config --env --device softgpu)"; {PLAIN} ./steps < /',
+        r"standard input is a directory, .*: redirect it",
+        f'eval "$(mgpu-rt config --env --device softgpu)"; {PLAIN} ./steps < /dev/null',
+        (0, "3\n"),
+    ),
     "no rank": (
         f"MGPU_RT_DEVICE=local-rank {RUN} {PRINTS}",
         r"no launcher has set a rank, .* looked for: (LOCAL_RANK)",
@@ -430,7 +710,64 @@ LIBRARY = {
     ),
 }
 
-ADVICE = {**RUNS, **LOWERINGS, **INSPECTIONS, **DOCTOR, **LIBRARY}
+SHOW = "mgpu-rt stats s.json | tr -s ' '"
+PAGE = "mgpu-rt compare --report -"
+ON_STUB = f"MGPU_RT_HIP={STUB} HIPSTUB_MODE=record HIPSTUB_ASYNC=1 mgpu-rt run --device hip"
+BUSY = f"cc -w busy.c $(mgpu-rt config --libs) -o busy && {ON_STUB}"
+
+#: Advice of the page of `mgpu-rt compare --report`.
+REPORT = {
+    "calls that failed": (
+        f"{RUN} --stats-json s.json large.mlir; {PAGE} s.json",
+        r"stderr has advice for each cause",
+        f"{RUN} large.mlir || true",
+        (0, "give its size in known_block_size"),
+    ),
+    "a process that was killed": (
+        f"{RUN} --stats-json s.json far.mlir; {PAGE} s.json",
+        r"run <code>(mgpu-rt doctor)</code> to check the machine; (MGPU_RT_VERBOSE=1) prints",
+        f"{{1}} {RUN} far.mlir; {{0}} --device softgpu",
+        (0, "A run is possible"),
+    ),
+    "no cache": (
+        f"MGPU_RT_CACHE=off {RUN} --stats-json s.json {PRINTS}; {PAGE} s.json",
+        r"Leave (MGPU_RT_CACHE) unset",
+        f"env -u {{0}} {RUN} --stats-json s.json {PRINTS}; {SHOW}",
+        (0, "functions 2 1 66.7 %"),
+    ),
+    "a module that is loaded each time": (
+        f"{RUN} --llvm 19 --stats-json s.json globals.mlir; {PAGE} s.json",
+        r"<code>(mgpu-rt inspect )PROGRAM</code> names the globals",
+        "mgpu-rt lower --llvm 19 globals.mlir -o globals.o && {0}globals.o",
+        (0, "launches (4 bytes)"),
+    ),
+    "streams that are never destroyed": (
+        f"{RUN} --stats-json s.json open.mlir; {PAGE} s.json",
+        r"End each chain of tokens by a <code>gpu.wait</code> without <code>async</code>: MLIR",
+        f"{RUN} --stats-json s.json closed.mlir; {SHOW}",
+        (0, "streams 19 1 95.0 %"),
+    ),
+    "memory that waits": (
+        f"{BUSY} --stats-json s.json ./busy; {PAGE} s.json",
+        r"end a round by a <code>gpu.wait</code> without <code>async</code> if its results",
+        f"{BUSY} --stats-json s.json ./busy waits; {SHOW}",
+        (0, "memory 19 1 95.0 %"),
+    ),
+    "registrations": (
+        f"{PAGE} registers.json",
+        r"run it with (mgpu-rt run --exclusive): memory then stays registered",
+        "{0} --device softgpu --stats vecadd.mlir",
+        (0, "registered memory: hits"),
+    ),
+    "questions": (
+        f"{PAGE} asks.json",
+        r"If nothing else in the process calls HIP, run it with mgpu-rt run (--exclusive)\.",
+        f"{RUN} {{0}} --stats-json s.json {PRINTS}; mgpu-rt stats s.json | grep -c hipStreamQuery",
+        (1, "0\n"),
+    ),
+}
+
+ADVICE = {**RUNS, **LOWERINGS, **INSPECTIONS, **DOCTOR, **LIBRARY, **REPORT}
 
 
 def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -442,7 +779,7 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_no_case_hides_another() -> None:
-    assert len(ADVICE) == sum(map(len, (RUNS, LOWERINGS, INSPECTIONS, DOCTOR, LIBRARY)))
+    assert len(ADVICE) == sum(map(len, (RUNS, LOWERINGS, INSPECTIONS, DOCTOR, LIBRARY, REPORT)))
 
 
 @pytest.mark.parametrize("case", ADVICE)

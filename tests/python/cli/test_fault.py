@@ -16,33 +16,9 @@ from tests.support import command as commands
 from tests.support import recorded
 from tests.support.command import invoke
 
-FAR = """
-module attributes {gpu.container_module} {
-  gpu.module @kernels {
-    gpu.func @fill(%m: memref<256xf32>, %step: index) kernel {
-      %t = gpu.thread_id x
-      %i = arith.muli %t, %step : index
-      %c = arith.constant 1.0 : f32
-      memref.store %c, %m[%i] : memref<256xf32>
-      gpu.return
-    }
-  }
-  func.func @main() {
-    %c1 = arith.constant 1 : index
-    %c2 = arith.constant 2 : index
-    %step = arith.constant STEP : index
-    %t = gpu.wait async
-    %m, %t0 = gpu.alloc async [%t] () : memref<256xf32>
-    %t1 = gpu.launch_func async [%t0] @kernels::@fill blocks in (%c1, %c1, %c1)
-        threads in (%c2, %c1, %c1) args(%m : memref<256xf32>, %step : index)
-    %t2 = gpu.dealloc async [%t1] %m : memref<256xf32>
-    gpu.wait [%t2]
-    return
-  }
-}
-"""
+FAR = Path(__file__).with_name("far.mlir")
 
-STEP = 2**38 + 5  # a tebibyte further, no process has memory
+STEP = 2**38 + 5  # of the thread that stores outside all memory
 
 RAN = re.compile(
     r"""mgpu-rt: address (?P<address>0x\w+): (?P<distance>[0-9,]+) bytes past the end of a block """
@@ -57,19 +33,17 @@ mgpu-rt:     0x\w+: 1,024 bytes from main.mlir\+0x\w+ \(far\+0x\w+\)
 )
 
 
-def far(tmp_path: Path, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
+def far(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
     """Runs a kernel whose second thread stores outside all memory, from a block of 1,024 bytes."""
-    program = tmp_path / "far.mlir"
-    program.write_text(FAR.replace("STEP", str(STEP)))
     env["MGPU_RT_HIP"] = str(softgpu.hip({}))
-    return commands.command("run", "--device", "softgpu", *arguments, program, **env)
+    return commands.command("run", "--device", "softgpu", *arguments, FAR, **env)
 
 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_a_run_that_a_fault_ends_names_the_block(cache: str, tmp_path: Path) -> None:
     """ROCr tells the recording the address, prints its own line and ends the process as before."""
     trace = tmp_path / "trace.json"
-    done = far(tmp_path, "--trace", trace, MGPU_RT_CACHE=cache)
+    done = far("--trace", trace, MGPU_RT_CACHE=cache)
     assert done.returncode == -6
     assert "Memory access fault by GPU" in done.stderr
     told = RAN.search(done.stderr)
@@ -82,7 +56,7 @@ def test_a_run_that_a_fault_ends_names_the_block(cache: str, tmp_path: Path) -> 
 
 
 def test_without_a_trace_a_line_says_how_to_find_the_block(tmp_path: Path) -> None:
-    done = far(tmp_path, "--stats-json", tmp_path / "s.json")
+    done = far("--stats-json", tmp_path / "s.json")
     line = done.stderr.splitlines()[-1]
     assert re.fullmatch(
         r"mgpu-rt: a kernel accessed address 0x\w+, which it may not access: mgpu-rt run --trace "

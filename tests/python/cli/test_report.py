@@ -14,7 +14,7 @@ import pytest
 from mgpu_rt._cli.files import check_writable
 from mgpu_rt._cli.report.sides import Side, duration, side
 from mgpu_rt._cli.stats import statistics
-from mgpu_rt._cli.stats.tables import QUESTIONS
+from mgpu_rt._cli.stats.tables import NONE, QUESTIONS
 from tests.support import recorded
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command, invoke
@@ -49,6 +49,10 @@ def counted(key: str, name: str, **values: int) -> dict[str, Any]:
     whole = recorded.statistics()
     whole[key][name] = values
     return whole
+
+
+def test_the_page_explains_its_sign_for_what_was_not_counted(tmp_path: Path) -> None:
+    assert f"“{NONE}”: not counted." in report(tmp_path, s=recorded.statistics()).text
 
 
 # ---- a program ----

@@ -38,22 +38,24 @@ def test_run_serves_the_program_and_passes_its_status_on(program: Path) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
 
 
-@pytest.mark.parametrize("option", ["--stats-json", "--trace"])
+@pytest.mark.parametrize("option", ["--stats", "--stats-json", "--trace"])
 def test_a_program_without_a_call_is_named(option: str, tmp_path: Path) -> None:
-    done = command(
-        "run", option, str(tmp_path / "out"), "--", sys.executable, "-c", "raise SystemExit(7)"
-    )
+    out = () if option == "--stats" else (str(tmp_path / "out"),)
+    done = command("run", option, *out, "--", sys.executable, "-c", "raise SystemExit(7)")
     assert (done.returncode, done.stdout) == (7, "")
     assert done.stderr == (
-        f"mgpu-rt: '{sys.executable}' left no recording, so there is nothing to write: unless a "
-        "line above says why, it called none of the library's functions; name a program that MLIR "
-        "lowered for a GPU\n"
+        f"mgpu-rt: unless a line above says why, '{sys.executable}' called none of the library's "
+        f"functions: `mgpu-rt inspect {sys.executable}` shows whether MLIR lowered it for a GPU\n"
     )
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_program_that_closes_stderr_ends_as_usual() -> None:
-    done = command("run", "--stats", "--", "ls", "/dev/null")  # ls has closed stderr by then
-    assert (done.returncode, done.stdout, done.stderr) == (0, "/dev/null\n", "")
+def test_statistics_leave_no_file(program: Path, tmp_path: Path) -> None:
+    done = command("run", "--stats", "--", program, TMPDIR=str(tmp_path))
+    assert (done.returncode, done.stdout) == (3, "done\n")
+    assert "mgpu_rt: calls of the program\n" in done.stderr
+    assert "called none" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_arguments_arrive_as_they_are() -> None:

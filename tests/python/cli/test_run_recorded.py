@@ -208,7 +208,7 @@ def test_a_recording_that_cannot_be_made_is_explained(program: Path, tmp_path: P
     assert done.returncode == 7
     why, nothing = done.stderr.splitlines()
     assert why.endswith(": File too large")
-    assert "left no recording" in nothing
+    assert "called none of the library's functions" in nothing
     assert names(tmp_path) == []
 
 

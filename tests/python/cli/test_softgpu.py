@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt import _hip_search, _layout
-from mgpu_rt._cli import options, softgpu
+from mgpu_rt._cli import softgpu
 
 ELF = b"\x7fELF"  # the first bytes of library files
 
@@ -100,10 +100,6 @@ def test_settings_stand_beside_the_devices(build: Path, hip: str) -> None:
     assert softgpu.with_targets("gfx90a", base) == "gfx90a,memory=1G,threads=2"
     with pytest.raises(softgpu.SoftGpuUnavailable, match="'speed=2' sets none of memory, threads"):
         softgpu.targets({"MGPU_RT_SOFTGPU": "gfx90a,speed=2"})
-
-
-def test_settings_of_the_release_before_are_no_mistakes() -> None:
-    assert options.misspelt({"MGPU_RT_SOFTGPU_MEMORY": "1G", "MGPU_RT_SOFTGPU_BUDGET": "0"}) == []
 
 
 @pytest.mark.parametrize("name", ["mi300x", "gfx90a,mi300x", "gfx90a,", "gfx1100"])

@@ -476,7 +476,7 @@ def test_programs_that_cannot_be_compared_are_named(tmp_path: Path) -> None:
         (
             dead,
             f"was ended by signal 6 (SIGABRT), so there is nothing to compare: see why with "
-            f"MGPU_RT_CACHE=off mgpu-rt run -- {dead}",
+            f"MGPU_RT_CACHE=off mgpu-rt run --device hip -- {dead}",
         ),
     ]:
         result = command("compare", "--", program)

@@ -58,7 +58,7 @@ def test_passed_a_status_is_expected(mgpu):
 
 
 def test_failed_nothing_is_called(mgpu):
-    """true: called none of the library's functions (exit status 0): name a program that MLIR"""
+    """true: exit status 0, and 'true' called none of the library's functions: `mgpu-rt inspect"""
     mgpu.run("true")
 
 

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -138,15 +138,83 @@ def _shown(kind: str) -> str:
 def _span(kind: str, side: str, llvm: int, variant: str = "") -> str:
     """Returns the least and the largest speedup of a side compared with LLVM's own library. Only
     variants whose names contain `variant` count."""
+    return _range(_gains(kind, side, lambda name: variant in name, (llvm,)))
+
+
+def _range(gains: list[float]) -> str:
+    return f"{min(gains):.1f} to {max(gains):.1f}"
+
+
+def _gains(
+    kind: str, side: str, counts: Callable[[str], bool], llvms: tuple[int, ...] = (19, 22)
+) -> list[float]:
+    """Returns the speedups of a side compared with LLVM's own library, for each variant of a model
+    or program whose name counts."""
     results = json.loads((ROOT / _shown(kind)).read_text(encoding="utf-8"))
     data = results["benchmarks"][f"{kind}-cuda"]["data"]
     taken = {
-        (row.get("model") or row["program"], row["variant"], row["side"]): row["us"]
+        (row.get("model") or row["program"], name, row["llvm"], row["side"]): row["us"]
         for row in data
-        if row["llvm"] == llvm and row["variant"] and variant in row["variant"] and "us" in row
+        if row["llvm"] in llvms and (name := row.get("variant", row.get("program"))) and "us" in row
     }
-    gains = [taken[m, v, "llvm"] / us for (m, v, of), us in taken.items() if of == side]
-    return f"{min(gains):.1f} to {max(gains):.1f}"
+    return [
+        taken[model, name, llvm, "llvm"] / us
+        for (model, name, llvm, of), us in taken.items()
+        if of == side and counts(name)
+    ]
+
+
+def test_the_readme_says_when_it_helps_by_figures() -> None:
+    """README.md names kinds of programs, with the speedups of models and programs of one run."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = readme.partition("## When it helps")[2].partition("\n## ")[0]
+    shown = dict(re.findall(r"^\| (\w+) .*? \| ([\d.]+ to [\d.]+) \|", table, re.MULTILINE))
+    last = dict(re.findall(r"^\| (\w+) .* ([\d.]+ to [\d.]+) \|$", table, re.MULTILINE))
+    assert _shown("models") == _shown("programs")
+
+    def of_models(side: str, variant: str, *llvms: int) -> list[float]:
+        return _gains("models", side, lambda name: name == variant, llvms or (19, 22))
+
+    def of_programs(side: str, *names: str) -> list[float]:
+        return _gains("programs", side, lambda name: name in names)
+
+    registers = [
+        _range([*of_models(side, "registered"), *of_programs(side, "vecadd")])
+        for side in ("mgpu_rt", "lazy")
+    ]
+    joins = [_range(of_programs("mgpu_rt", f"forkjoin{end}")) for end in ("", "-nowait")]
+    assert shown == {
+        "works": _range(of_models("mgpu_rt", "waits")),
+        "submits": _range(of_models("mgpu_rt", "chain", 22)),
+        "allocates": _range(of_programs("mgpu_rt", "grow", "ragged")),
+        "forks": joins[1],
+        "registers": registers[0],
+    }
+    assert f" | {joins[0]} | freed blocks go to the other stream |" in table
+    assert last == {
+        "works": _range(of_models("lazy", "waits")),
+        "submits": _range(_gains("graphs", "graph", lambda name: name == "chain", (22,))),
+        "registers": registers[1],
+    }
+
+
+def test_the_missed_targets_are_those_of_the_results() -> None:
+    """figures.md names each missed target of the models and the graphs, with the paired ratio."""
+    page = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
+    for kind, of in (("models", "{what}[^|]*\\| {target:g} \\| {value:.3g} \\|"), ("graphs", "")):
+        results = json.loads((ROOT / _shown(kind)).read_text(encoding="utf-8"))
+        targets, missed = 0, 0
+        for figure in results["benchmarks"][f"{kind}-cuda"]["figures"]:
+            value, least, most = (figure.get(key) for key in ("value", "at_least", "at_most"))
+            targets += least is not None or most is not None
+            if (least is None or value >= least) and (most is None or value <= most):
+                continue
+            missed += 1
+            what, target = figure["name"].partition(", LLVM's own")[0], least or most
+            row = of or r"{value:.3g}\d* times[^.(]*\(target {target:g}"
+            pattern = row.format(what=what, target=target, value=value)
+            assert re.search(pattern, page), (figure, pattern)
+        assert kind == "models" or f"We met {targets - missed} of the {targets} targets" in page
 
 
 def test_the_index_says_of_every_page_what_it_is_for() -> None:
@@ -192,7 +260,6 @@ ELSEWHERE = {
     "mgpu-rt selftest --json second.json": "tests/python/selftest",
     "mgpu-rt selftest --harsh --json harsh.json": "tests/python/selftest",
     "mgpu-rt check recording": "tests/python/cli/check",
-    "mgpu-rt replay recording": "tests/python/runtime",
     "mgpu-rt run --device gfx942 -- ./steps": "tests/devices/rocm",
     "mgpu-rt check --device gfx942 -- ./steps": "tests/devices/rocm",
 }

@@ -91,6 +91,13 @@ def _freed_early(kernel: str) -> KernelMutant:
     )
 
 
+def _host_block_cut(kernel: str) -> KernelMutant:
+    """Copies the result to a block of malloc that lacks one element."""
+    old = f"%t8 = gpu.memcpy async [%t7] {READ}"
+    new = "%small = memref.alloc(%end) : memref<?xf32>\n    " + old.replace("%host", "%small")
+    return _of(kernel, "host block cut", "out-of-bounds", old, new, "%small, %out")
+
+
 # ---- the kernels ----
 
 
@@ -122,4 +129,5 @@ MUTANTS = (
     *(_size_cut(kernel, "out") for kernel in ("clamp", "transpose", "reverse", "pair", "scatter")),
     *map(_freed_early, ("twice", "gather", "rotate", "total", "count", "polynomial")),
     *map(_group_cut, ("reverse", "rotate", "total")),
+    *map(_host_block_cut, ("twice", "total")),
 )

@@ -30,8 +30,6 @@ class Launch:
     absolute: float = 0  # an absolute distance that is also permitted, for sums that cancel
     shared: int = 0  # bytes of dynamic workgroup memory
     work_items: tuple[int, ...] | None = None  # of the whole grid, where the last group is smaller
-    scratch: tuple[int, ...] = ()
-    unordered: tuple[int, ...] = ()  # arrays that are sorted before the comparison
     symbols: Mapping[str, np.ndarray] = field(default_factory=dict)  # values of device globals
     symbols_expected: Mapping[str, np.ndarray] = field(default_factory=dict)
 

@@ -84,15 +84,19 @@ class Suite:
         return "\n".join([*lines, *reasons]) + "\n"
 
 
+def _environment(here: Surroundings) -> dict[str, str]:
+    env = here.environment({**os.environ, "MGPU_RT_SOFTGPU": CHIP})
+    return {name: text for name, text in env.items() if name != "LD_LIBRARY_PATH"}
+
+
 def start(suite: Suite, here: Surroundings, root: Path, command: list[object]) -> Outcome:
     """Runs a process in the folder of its tests, and returns the outcome. Child processes of the
     process end with the process."""
-    env = here.environment({**os.environ, "MGPU_RT_SOFTGPU": CHIP})
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(
             [*here.prefix(str(root / LIBRARIES)), *map(str, command)],
             cwd=root / suite.folder,
-            env={name: text for name, text in env.items() if name != "LD_LIBRARY_PATH"},
+            env=_environment(here),
             stdout=out,
             stderr=err,
             start_new_session=True,
@@ -117,9 +121,8 @@ def _text(file: IO[bytes]) -> str:
 def listed(suite: Suite, here: Surroundings, root: Path, program: str) -> list[str]:
     """Returns the names of all tests of a program that AMD has not disabled."""
     command = [*here.prefix(str(root / LIBRARIES)), f"./{program}", "--gtest_list_tests"]
-    env = here.environment({**os.environ, "MGPU_RT_SOFTGPU": CHIP})
-    env.pop("LD_LIBRARY_PATH", None)
-    done = subprocess.run(command, cwd=root / suite.folder, env=env, capture_output=True, text=True)
+    where, env = root / suite.folder, _environment(here)
+    done = subprocess.run(command, cwd=where, env=env, capture_output=True, text=True)
     names, group = [], ""
     for line in done.stdout.splitlines():
         if re.fullmatch(r"\w+\.", line):

@@ -1,14 +1,13 @@
-"""Kernels of real algorithms: tiled products, transposition, histogram, sorting."""
+"""Kernels of real algorithms: tiled products, sorting."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from softgpu.tests.kernels.program import Launch, Module
+from softgpu.tests.kernels.program import WORKGROUP, Launch, Module
 
 MODULE = Module("algorithms", sample=True)
 
-WORKGROUP = "#gpu.address_space<workgroup>"
 TILE = 16
 
 

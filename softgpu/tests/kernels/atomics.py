@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from softgpu.tests.kernels.program import Launch, Module
+from softgpu.tests.kernels.program import WORKGROUP, Launch, Module
 
 MODULE = Module("atomics", sample=True)
 
-WORKGROUP = "#gpu.address_space<workgroup>"
 TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
 #: The compiler implements narrow atomics as loops around a 32-bit compare-and-swap.
 NARROW = {"i8": np.int8, "i16": np.int16, "f16": np.float16}

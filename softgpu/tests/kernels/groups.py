@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from softgpu.tests.kernels.program import Launch, Module
+from softgpu.tests.kernels.program import WORKGROUP, Launch, Module
 
 MEMORY = Module("workgroup_memory", sample=True, unoptimised=True)
 SHUFFLES = Module("shuffles", sample=True)
@@ -20,7 +20,6 @@ SUBGROUP_SHUFFLES = Module(
     "subgroup_shuffles", first="test-gpu-subgroup-reduce-lowering{expand-to-shuffles}"
 )
 
-WORKGROUP = "#gpu.address_space<workgroup>"
 LANES = 64
 
 

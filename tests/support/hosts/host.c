@@ -11,8 +11,8 @@
 
 #define EACH_FUNCTION(X)                                                                           \
     X(ModuleLoad)                                                                                  \
-    X(ModuleUnload) X(ModuleGetFunction) X(StreamCreate) X(StreamDestroy) X(StreamSynchronize)     \
-        X(LaunchKernel)
+    X(ModuleUnload)                                                                                \
+    X(ModuleGetFunction) X(StreamCreate) X(StreamDestroy) X(StreamSynchronize) X(LaunchKernel)
 
 static struct {
 #define DECLARE(name) __typeof__(&mgpu##name) name;

@@ -101,7 +101,7 @@ $(VENV)/.bench: $(VENV)/.ready
 demo: all needs-tools
 	$(BIN)/python -m bench.demo
 
-# A test's markers say which suite it is of (pyproject.toml). T: files or folders, or names of tests.
+# A test's marker says which suite it is of (tests/support/suites.py). T: files or folders, or names of tests.
 T ?= tests softgpu/tests
 PYTEST := $(BIN)/python -m pytest -q -n auto
 

@@ -7,13 +7,12 @@ commands and of the library in C.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import pytest
 
 from tests.support.child import ROOT, environment
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 pytestmark = pytest.mark.check
 
@@ -297,14 +296,11 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, bo
     folder = tmp_path_factory.mktemp("advice")
     for name, text in PROGRAMS.items():
         (folder / name).write_text(text)
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", EACH],
+        environment("softgpu"),
         input=json.dumps((PRELUDE, ADVICE)),
-        env=environment("softgpu"),
         cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=HANG,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.support.child import BUILD, ROOT, environment, library
 from tests.support.folders import folder, locked
 from tests.support.images import code_object
-from tests.support.patience import HANG, wait_until
+from tests.support.patience import HANG, run_process, wait_until
 
 KERNEL = "test_func"
 MANAGER = re.compile(r"manager: Python (\S+), process (\d+)")
@@ -100,16 +100,9 @@ def host(*flags: str) -> Path:
     return out
 
 
-def run_program(
-    command: list[str], env: dict[str, str], **more: object
-) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end and returns its outcome."""
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG, **more)  # type: ignore[call-overload]
-
-
 def run_host(mode: str, env: dict[str, str], **more: object) -> subprocess.CompletedProcess[str]:
     """Runs host.c in a given mode."""
-    return run_program([str(host()), str(library()), str(image()), KERNEL, mode], env, **more)
+    return run_process([str(host()), str(library()), str(image()), KERNEL, mode], env, **more)
 
 
 def manager_of(said: str) -> tuple[str, int]:

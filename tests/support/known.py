@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.child import ROOT, Mgpu, environment, library
 from tests.support.compiled import compile_c
 from tests.support.images import code_object
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 KERNEL = "test_func"
 STOCK = ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
@@ -28,4 +28,4 @@ def run_program(path: Path, *words: object, **variables: str) -> subprocess.Comp
     env = environment(**variables)
     env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
     command = [str(path), *map(str, words)]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
+    return run_process(command, env)

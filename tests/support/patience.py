@@ -4,9 +4,10 @@ of more than HANG seconds counts as a hang."""
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 #: Seconds after which a wait counts as hanging. A wait normally takes a few seconds at most, so no
@@ -34,3 +35,13 @@ def wait_for_end(thread: threading.Thread) -> bool:
     """
     thread.join(HANG)
     return wait_until(lambda: not Path(f"/proc/self/task/{thread.native_id}").exists())
+
+
+def run_process(
+    command: Sequence[object] | str, env: Mapping[str, str] | None = None, **more: object
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end, and returns its outcome with the text that it wrote. Raises
+    TimeoutExpired."""
+    return subprocess.run(  # type: ignore[call-overload]
+        command, env=env, capture_output=True, text=True, timeout=HANG, **more
+    )

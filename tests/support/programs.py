@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
 from tests.support import recordings
 from tests.support.child import BUILD, STUB, environment, library
 from tests.support.folders import folder
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 RELEASES = toolchain.TESTED
 
@@ -134,7 +133,7 @@ def execute(command: list[str], env: dict[str, str], *, stats: bool = False) -> 
             env = {**env, "MGPU_RT_STATS": str(stats_path)}
         if env.get("HIPSTUB_MODE") == "record":
             env = {**env, "HIPSTUB_LOG": str(log_path)}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
+        done = run_process(command, env)
         signal = max(0, -done.returncode)
         return Outcome(signal, done.stdout, done.stderr, _json(log_path), _stats(stats_path))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import re
 import resource
 import signal
 from collections.abc import Callable, Container, Iterable
@@ -59,21 +60,32 @@ def covering(cases: Iterable[tuple], strength: int = 2) -> list[ParameterSet]:
     return in_check(rows, lambda *case: case not in chosen)
 
 
-#: The markers of tests that `make test` leaves out (pyproject.toml).
-SUITES = ("check", "gpu", "check_isa", "sanitize", "check_install", "nightly")
+#: The markers of tests that `make test` leaves out. Each test has at most one of them.
+SUITES = {
+    "check": "guards every change and takes longer; run by make check",
+    "gpu": "needs a GPU; run by hand with -m gpu",
+    "check_isa": "takes minutes; run by make check-isa",
+    "sanitize": "needs the builds of make sanitize, which runs them",
+    "check_install": "takes minutes; run by make check-install",
+    "nightly": "more of what make check samples; run by make nightly",
+}
 
 #: The expression that selects this run's tests by their markers (-m).
 _selected = ""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Stores which suites run. Restores SIGINT for the programs that tests start, because
+    """Declares the suites' markers, and stores which suites run: `-m test` stands for the tests
+    without such a marker. Restores SIGINT for the programs that tests start, because
     background jobs of a shell, and their children, ignore SIGINT. Programs that a signal ends leave
     no core file."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name, text in SUITES.items():
+        config.addinivalue_line("markers", f"{name}: {text}")
     global _selected
-    _selected = config.option.markexpr
+    _selected = re.sub(r"\btest\b", f"not ({' or '.join(SUITES)})", config.option.markexpr)
+    config.option.markexpr = _selected
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.support.child import BUILD, ROOT
 from tests.support.folders import locked
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 
 NAME, SPARSE = "libmlir_rocm_runtime.so", "libmgpu_rt_sparse.so"
 #: Flags for code that is compiled often.
@@ -139,4 +139,4 @@ def run_tests(library: Path, *tests: str, home: Path = ROOT) -> subprocess.Compl
     env = {**os.environ, "MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_TEST_HANG": "12"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "", "-p", "no:cacheprovider"]
     command += tests
-    return subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, timeout=HANG)
+    return run_process(command, env, cwd=home)

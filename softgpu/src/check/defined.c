@@ -203,34 +203,28 @@ static bool scalar_holes(const struct softgpu_defined *d, const struct operand *
 
 /* ---- runs with other values ---- */
 
+/* The members of struct wave that an instruction can change, other than registers. */
+#define EACH_STATE(X) X(mode) X(trapsts) X(next) X(code) X(stop) X(scc) X(fp_special)
+
 struct scalars {
-    uint32_t s[SGPRS], mode, trapsts;
-    const struct inst *next;
-    const struct code *code;
-    uint8_t stop;
-    bool scc, fp_special;
+    uint32_t s[SGPRS];
+#define DECLARE(member) __typeof__(((struct wave *)0)->member) member;
+    EACH_STATE(DECLARE)
+#undef DECLARE
 };
 
 static void save(const struct wave *w, struct scalars *to) {
     memcpy(to->s, w->s, sizeof to->s);
-    to->mode = w->mode;
-    to->trapsts = w->trapsts;
-    to->next = w->next;
-    to->code = w->code;
-    to->stop = w->stop;
-    to->scc = w->scc;
-    to->fp_special = w->fp_special;
+#define SAVE(member) to->member = w->member;
+    EACH_STATE(SAVE)
+#undef SAVE
 }
 
 static void restore(struct wave *w, const struct scalars *from) {
     memcpy(w->s, from->s, sizeof w->s);
-    w->mode = from->mode;
-    w->trapsts = from->trapsts;
-    w->next = from->next;
-    w->code = from->code;
-    w->stop = from->stop;
-    w->scc = from->scc;
-    w->fp_special = from->fp_special;
+#define RESTORE(member) w->member = from->member;
+    EACH_STATE(RESTORE)
+#undef RESTORE
 }
 
 /* Six values replace undefined bits: all zeros, all ones, a large positive float, a large negative

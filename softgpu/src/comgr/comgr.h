@@ -19,28 +19,33 @@ typedef struct {
 
 enum { COMGR_SUCCESS = 0, COMGR_ERROR = 1 };
 
-/* AMD's functions that the cache calls. */
+/* AMD's functions that the cache calls: result, name and parameters. */
+#define COMGR_CALLED(X)                                                                            \
+    X(int, do_action, (int, comgr_object info, comgr_object input, comgr_object result))           \
+    X(void, get_version, (size_t *major, size_t *minor))                                           \
+    X(int, action_info_get_isa_name, (comgr_object, size_t *, char *))                             \
+    X(int, action_info_get_language, (comgr_object, int *))                                        \
+    X(int, action_info_get_logging, (comgr_object, bool *))                                        \
+    X(int, action_info_set_working_directory_path, (comgr_object, const char *))                   \
+    X(int, action_info_get_option_list_count, (comgr_object, size_t *))                            \
+    X(int, action_info_get_option_list_item, (comgr_object, size_t, size_t *, char *))             \
+    X(int, action_data_count, (comgr_object, int kind, size_t *))                                  \
+    X(int, action_data_get_data, (comgr_object, int kind, size_t, comgr_object *))                 \
+    X(int, get_data, (comgr_object, size_t *, char *))                                             \
+    X(int, get_data_name, (comgr_object, size_t *, char *))                                        \
+    X(int, create_data, (int kind, comgr_object *))                                                \
+    X(int, set_data, (comgr_object, size_t, const char *))                                         \
+    X(int, set_data_from_file_slice, (comgr_object, int file, uint64_t offset, uint64_t size))     \
+    X(int, set_data_name, (comgr_object, const char *))                                            \
+    X(int, data_set_add, (comgr_object, comgr_object))                                             \
+    X(int, data_set_remove, (comgr_object, int kind))                                              \
+    X(int, release_data, (comgr_object))                                                           \
+    X(int, iterate_symbols, (comgr_object, int (*each)(comgr_object, void *), void *))
+
 struct comgr {
-    int (*do_action)(int, comgr_object info, comgr_object input, comgr_object result);
-    void (*get_version)(size_t *major, size_t *minor);
-    int (*action_info_get_isa_name)(comgr_object, size_t *, char *);
-    int (*action_info_get_language)(comgr_object, int *);
-    int (*action_info_get_logging)(comgr_object, bool *);
-    int (*action_info_set_working_directory_path)(comgr_object, const char *);
-    int (*action_info_get_option_list_count)(comgr_object, size_t *);
-    int (*action_info_get_option_list_item)(comgr_object, size_t, size_t *, char *);
-    int (*action_data_count)(comgr_object, int kind, size_t *);
-    int (*action_data_get_data)(comgr_object, int kind, size_t, comgr_object *);
-    int (*get_data)(comgr_object, size_t *, char *);
-    int (*get_data_name)(comgr_object, size_t *, char *);
-    int (*create_data)(int kind, comgr_object *);
-    int (*set_data)(comgr_object, size_t, const char *);
-    int (*set_data_from_file_slice)(comgr_object, int file, uint64_t offset, uint64_t size);
-    int (*set_data_name)(comgr_object, const char *);
-    int (*data_set_add)(comgr_object, comgr_object);
-    int (*data_set_remove)(comgr_object, int kind);
-    int (*release_data)(comgr_object);
-    int (*iterate_symbols)(comgr_object, int (*each)(comgr_object, void *), void *);
+#define COMGR_DECLARE(result, name, parameters) result(*name) parameters;
+    COMGR_CALLED(COMGR_DECLARE)
+#undef COMGR_DECLARE
     /* Identifies the compiler's files: path, size and modification time of AMD's library and of its
      * LLVM. */
     char identity[8192];

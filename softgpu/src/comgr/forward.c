@@ -119,27 +119,8 @@ static bool get(void *library, const char *name, void *into) {
 
 static bool bind_amd(void *library) {
     bool all = true;
-#define BIND(name) all &= get(library, "amd_comgr_" #name, &amd.name)
-    BIND(do_action);
-    BIND(get_version);
-    BIND(action_info_get_isa_name);
-    BIND(action_info_get_language);
-    BIND(action_info_get_logging);
-    BIND(action_info_set_working_directory_path);
-    BIND(action_info_get_option_list_count);
-    BIND(action_info_get_option_list_item);
-    BIND(action_data_count);
-    BIND(action_data_get_data);
-    BIND(get_data);
-    BIND(get_data_name);
-    BIND(create_data);
-    BIND(set_data);
-    BIND(set_data_from_file_slice);
-    BIND(set_data_name);
-    BIND(data_set_add);
-    BIND(data_set_remove);
-    BIND(release_data);
-    BIND(iterate_symbols);
+#define BIND(result, name, parameters) all &= get(library, "amd_comgr_" #name, &amd.name);
+    COMGR_CALLED(BIND)
 #undef BIND
     return all;
 }

@@ -23,55 +23,33 @@ static inline bool denormal64(double x) {
     return x != 0 && biased64(x) == 0;
 }
 
-/* Scales s, which is either the denominator d or the numerator n. Sets *scaled if only d or only n
- * needs scaling: v_div_fmas must then undo the effect on the quotient. */
-static inline float scale_f32(float s, float d, float n, bool *scaled) {
-    bool is_d = bits_of_f32(s) == bits_of_f32(d), is_n = bits_of_f32(s) == bits_of_f32(n);
-    if (n == 0 || d == 0)
-        return NAN;
-    if (biased32(n) - biased32(d) >= 96) { /* the quotient is near the largest number */
-        *scaled = true;
-        return is_d ? s * 0x1p64f : s;
+/* Defines a function that scales s, which is either the denominator d or the numerator n. The
+ * function sets *scaled if only d or only n needs scaling: v_div_fmas must then undo the effect on
+ * the quotient. If the exponents differ by `near_largest`, the quotient is near the largest number.
+ * A numerator whose exponent is at most `tiny` is too small for the steps' residues. */
+#define DIV_SCALE_OF(real, bits, near_largest, tiny, up, down)                                     \
+    static inline real scale_f##bits(real s, real d, real n, bool *scaled) {                       \
+        bool is_d = bits_of_f##bits(s) == bits_of_f##bits(d);                                      \
+        bool is_n = bits_of_f##bits(s) == bits_of_f##bits(n);                                      \
+        if (n == 0 || d == 0)                                                                      \
+            return (real)NAN;                                                                      \
+        if (biased##bits(n) - biased##bits(d) >= (near_largest)) {                                 \
+            *scaled = true;                                                                        \
+            return is_d ? s * (up) : s;                                                            \
+        }                                                                                          \
+        if (denormal##bits(d))                                                                     \
+            return s * (up);                                                                       \
+        bool tiny_reciprocal = denormal##bits(1 / d), tiny_quotient = denormal##bits(n / d);       \
+        *scaled = tiny_quotient;                                                                   \
+        if (tiny_reciprocal)                                                                       \
+            return !tiny_quotient || is_d ? s * (down) : s;                                        \
+        if (tiny_quotient)                                                                         \
+            return is_n ? s * (up) : s;                                                            \
+        return biased##bits(n) <= (tiny) ? s * (up) : s;                                           \
     }
-    if (denormal32(d))
-        return s * 0x1p64f;
-    bool tiny_reciprocal = denormal32(1.0f / d), tiny_quotient = denormal32(n / d);
-    if (tiny_reciprocal && tiny_quotient) {
-        *scaled = true;
-        return is_d ? s * 0x1p-64f : s;
-    }
-    if (tiny_reciprocal)
-        return s * 0x1p-64f;
-    if (tiny_quotient) {
-        *scaled = true;
-        return is_n ? s * 0x1p64f : s;
-    }
-    return biased32(n) <= 23 ? s * 0x1p64f : s;
-}
 
-static inline double scale_f64(double s, double d, double n, bool *scaled) {
-    bool is_d = bits_of_f64(s) == bits_of_f64(d), is_n = bits_of_f64(s) == bits_of_f64(n);
-    if (n == 0 || d == 0)
-        return NAN;
-    if (biased64(n) - biased64(d) >= 768) {
-        *scaled = true;
-        return is_d ? s * 0x1p128 : s;
-    }
-    if (denormal64(d))
-        return s * 0x1p128;
-    bool tiny_reciprocal = denormal64(1.0 / d), tiny_quotient = denormal64(n / d);
-    if (tiny_reciprocal && tiny_quotient) {
-        *scaled = true;
-        return is_d ? s * 0x1p-128 : s;
-    }
-    if (tiny_reciprocal)
-        return s * 0x1p-128;
-    if (tiny_quotient) {
-        *scaled = true;
-        return is_n ? s * 0x1p128 : s;
-    }
-    return biased64(n) <= 53 ? s * 0x1p128 : s;
-}
+DIV_SCALE_OF(float, 32, 96, 23, 0x1p64f, 0x1p-64f)
+DIV_SCALE_OF(double, 64, 768, 53, 0x1p128, 0x1p-128)
 
 /* Undoes the scaling of a quotient. c, which is nearly the quotient, shows whether the scaling made
  * the quotient small or large. */
@@ -101,53 +79,48 @@ static inline double fmas_f64(double a, double b, double c, bool scaled) {
     return biased64(c) > 1023 ? fma(a, b, c) * 0x1p128 : scaled_down_sum(a, b, c);
 }
 
-/* Returns the quotient, or the result that a special case of the operands requires. A quotient of
- * finite numbers is NaN only if an earlier step gave an infinity, so NaN indicates an overflow. */
+/* Stores in *r the result that a special case of the operands requires. Returns false if there is
+ * none. `nan` is the result for 0/0. */
+#define SPECIAL_QUOTIENT(real, bits, nan)                                                          \
+    static inline bool special_f##bits(real d, real n, real sign, real *r) {                       \
+        if (n != n || d != d)                                                                      \
+            *r = n != n ? n : d;                                                                   \
+        else if ((d == 0 && n == 0) || (isinf(d) && isinf(n)))                                     \
+            *r = f##bits##_of(nan);                                                                \
+        else if (d == 0 || isinf(n))                                                               \
+            *r = sign * (real)INFINITY;                                                            \
+        else if (isinf(d) || n == 0)                                                               \
+            *r = sign * 0;                                                                         \
+        else                                                                                       \
+            return false;                                                                          \
+        return true;                                                                               \
+    }
+SPECIAL_QUOTIENT(float, 32, 0xffc00000)
+SPECIAL_QUOTIENT(double, 64, 0xfff8000000000000)
+
+/* Returns the quotient, or the result of a special case. A quotient of finite numbers is NaN only
+ * if an earlier step gave an infinity, so NaN indicates an overflow. */
 static inline float fixup_f32(float q, float d, float n) {
-    float sign = copysignf(1, d) * copysignf(1, n);
-    if (n != n || d != d)
-        return n != n ? n : d;
-    if ((d == 0 && n == 0) || (isinf(d) && isinf(n)))
-        return f32_of(0xffc00000);
-    if (d == 0 || isinf(n))
-        return sign * INFINITY;
-    if (isinf(d) || n == 0)
-        return sign * 0.0f;
+    float sign = copysignf(1, d) * copysignf(1, n), r;
+    if (special_f32(d, n, sign, &r))
+        return r;
     if (biased32(n) - biased32(d) < -150)
         return sign * 0x1p-149f * 0x1p-149f;
-    if (q != q)
-        return sign * FLT_MAX * 2;
-    return copysignf(q, sign);
+    return q != q ? sign * FLT_MAX * 2 : copysignf(q, sign);
 }
 
 static inline double fixup_f64(double q, double d, double n) {
-    double sign = copysign(1, d) * copysign(1, n);
-    if (n != n || d != d)
-        return n != n ? n : d;
-    if ((d == 0 && n == 0) || (isinf(d) && isinf(n)))
-        return f64_of(0xfff8000000000000);
-    if (d == 0 || isinf(n))
-        return sign * (double)INFINITY;
-    if (isinf(d) || n == 0)
-        return sign * 0.0;
+    double sign = copysign(1, d) * copysign(1, n), r;
+    if (special_f64(d, n, sign, &r))
+        return r;
     if (biased64(n) - biased64(d) < -1075)
         return sign * 0x1p-1074 * 0x1p-1074;
-    if (q != q)
-        return sign * DBL_MAX * 2;
-    return copysign(q, sign);
+    return q != q ? sign * DBL_MAX * 2 : copysign(q, sign);
 }
 
 static inline float fixup_f16(float q, float d, float n) {
-    float sign = copysignf(1, d) * copysignf(1, n);
-    if (n != n || d != d)
-        return n != n ? n : d;
-    if ((d == 0 && n == 0) || (isinf(d) && isinf(n)))
-        return f32_of(0xffc00000);
-    if (d == 0 || isinf(n))
-        return sign * INFINITY;
-    if (isinf(d) || n == 0)
-        return sign * 0.0f;
-    return copysignf(q, sign);
+    float sign = copysignf(1, d) * copysignf(1, n), r;
+    return special_f32(d, n, sign, &r) ? r : copysignf(q, sign);
 }
 
 /* Returns 53 bits of 2/pi, beginning with bit 53 * `segment`. If x's biased exponent exceeds 1077,

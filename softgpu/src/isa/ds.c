@@ -158,12 +158,7 @@ void softgpu_run_ds(struct wave *w, const struct inst *i) {
 }
 
 #define ROW(op_, name_, targets_, dst_, data0_, data1_, move_)                                     \
-    {.op = op_,                                                                                    \
-     .name = name_,                                                                                \
-     .targets = targets_,                                                                          \
-     .dst = dst_,                                                                                  \
-     .src = {B32, data0_, data1_},                                                                 \
-     .info = move_},
+    INFO_ROW(op_, name_, targets_, dst_, B32, data0_, data1_, move_)
 
 static const struct row rows[] = {
 #include "ds.def"

@@ -18,6 +18,15 @@ extern const struct rows softgpu_rows_sop1, softgpu_rows_sop2, softgpu_rows_sopk
  * four elements, and src2 contains the indices of the stored elements. */
 #define SPARSE_MATRIX 0x80000000u
 
+/* A row whose `info` says what the instruction does: a move of memory, or a shape of matrices. */
+#define INFO_ROW(op_, name_, targets_, dst_, a_, b_, c_, info_)                                    \
+    {.op = op_,                                                                                    \
+     .name = name_,                                                                                \
+     .targets = targets_,                                                                          \
+     .dst = dst_,                                                                                  \
+     .src = {a_, b_, c_},                                                                          \
+     .info = info_},
+
 #define FAMILY(table) {table, sizeof table / sizeof table[0]}
 
 /* Handlers that execute the instructions of each family; decoding may select a faster handler. */

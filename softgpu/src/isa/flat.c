@@ -122,12 +122,7 @@ void softgpu_run_scratch(struct wave *w, const struct inst *i) {
 }
 
 #define ROW(op_, name_, targets_, dst_, data_, move_)                                              \
-    {.op = op_,                                                                                    \
-     .name = name_,                                                                                \
-     .targets = targets_,                                                                          \
-     .dst = dst_,                                                                                  \
-     .src = {B64, data_},                                                                          \
-     .info = move_},
+    INFO_ROW(op_, name_, targets_, dst_, B64, data_, NONE, move_)
 
 static const struct row flat[] = {
 #include "flat.def"

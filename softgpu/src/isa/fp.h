@@ -87,9 +87,9 @@ static inline bool is_nan32(uint32_t u) {
 
 /* Computes IEEE minNum and maxNum as the hardware does. -0 is below +0. A signalling NaN is
  * quietened and returned if MODE.IEEE is set. */
-static inline uint32_t min_f32_bits(uint32_t a, uint32_t b, bool ieee) {
+static inline uint32_t min_max_f32_bits(uint32_t a, uint32_t b, bool ieee, bool max) {
     float x = f32_of(a), y = f32_of(b);
-    bool first = x < y || (x == y && a >> 31);
+    bool first = max ? x > y || (x == y && !(a >> 31)) : x < y || (x == y && a >> 31);
     uint32_t r = first ? a : b;
     r = is_nan32(a) ? b : r;
     r = is_nan32(b) ? a : r;
@@ -98,15 +98,12 @@ static inline uint32_t min_f32_bits(uint32_t a, uint32_t b, bool ieee) {
     return is_nan32(r) ? r | 0x00400000 : r;
 }
 
+static inline uint32_t min_f32_bits(uint32_t a, uint32_t b, bool ieee) {
+    return min_max_f32_bits(a, b, ieee, false);
+}
+
 static inline uint32_t max_f32_bits(uint32_t a, uint32_t b, bool ieee) {
-    float x = f32_of(a), y = f32_of(b);
-    bool first = x > y || (x == y && !(a >> 31));
-    uint32_t r = first ? a : b;
-    r = is_nan32(a) ? b : r;
-    r = is_nan32(b) ? a : r;
-    r = ieee && is_snan32(b) ? b : r;
-    r = ieee && is_snan32(a) ? a : r;
-    return is_nan32(r) ? r | 0x00400000 : r;
+    return min_max_f32_bits(a, b, ieee, true);
 }
 
 static inline bool is_snan64(uint64_t u) {

@@ -171,13 +171,7 @@ void softgpu_run_mfma(struct wave *w, const struct inst *i) {
 }
 
 static const struct row rows[] = {
-#define ROW(op_, name_, targets_, dst_, a_, b_, c_, shape_)                                        \
-    {.op = op_,                                                                                    \
-     .name = name_,                                                                                \
-     .targets = targets_,                                                                          \
-     .dst = dst_,                                                                                  \
-     .src = {a_, b_, c_},                                                                          \
-     .info = shape_},
+#define ROW INFO_ROW
 #include "mfma.def"
 #undef ROW
 };

@@ -3,11 +3,8 @@
 #include "memory.h"
 
 #define ROW(op_, name_, targets_, address_, move_)                                                 \
-    {.op = op_,                                                                                    \
-     .name = name_,                                                                                \
-     .targets = targets_,                                                                          \
-     .src = {address_, B256, move_ >= MV_IMAGE_SAMPLE ? B128 : NONE},                              \
-     .info = move_},
+    INFO_ROW(op_, name_, targets_, NONE, address_, B256, move_ >= MV_IMAGE_SAMPLE ? B128 : NONE,   \
+             move_)
 
 static const struct row rows[] = {
 #include "mimg.def"

@@ -85,8 +85,7 @@ void softgpu_run_smem(struct wave *w, const struct inst *i) {
 }
 
 static const struct row rows[] = {
-#define ROW(op_, name_, data_, info_)                                                              \
-    {.op = op_, .name = name_, .targets = ALL, .dst = data_, .info = info_},
+#define ROW(op_, name_, data_, info_) INFO_ROW(op_, name_, ALL, data_, NONE, NONE, NONE, info_)
 #include "smem.def"
 #undef ROW
 };

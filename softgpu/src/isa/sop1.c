@@ -60,41 +60,29 @@ static uint64_t bitreplicate_b64_b32(struct wave *w, uint64_t a, uint64_t b) {
     return r;
 }
 
-/* Defines an instruction that computes a new EXEC from EXEC and the source, and stores the old EXEC
- * in the destination. */
-#define SAVEEXEC(name, expr)                                                                       \
+/* Defines an instruction that computes a new EXEC, `r`, from the old one and the source, and stores
+ * one of the two in the destination. */
+#define EXEC_OP(name, expr, stored)                                                                \
     static uint64_t name(struct wave *w, uint64_t a, uint64_t b) {                                 \
         (void)b;                                                                                   \
         uint64_t exec = wave_exec(w), r = expr;                                                    \
         set_sgpr64(w, SGPR_EXEC, r);                                                               \
         w->scc = r != 0;                                                                           \
-        return exec;                                                                               \
+        return stored;                                                                             \
     }
 
-SAVEEXEC(and_saveexec_b64, a &exec)
-SAVEEXEC(or_saveexec_b64, a | exec)
-SAVEEXEC(xor_saveexec_b64, a ^ exec)
-SAVEEXEC(andn2_saveexec_b64, a & ~exec)
-SAVEEXEC(orn2_saveexec_b64, a | ~exec)
-SAVEEXEC(nand_saveexec_b64, ~(a &exec))
-SAVEEXEC(nor_saveexec_b64, ~(a | exec))
-SAVEEXEC(xnor_saveexec_b64, ~(a ^ exec))
-SAVEEXEC(andn1_saveexec_b64, ~a &exec)
-SAVEEXEC(orn1_saveexec_b64, ~a | exec)
-
-/* Defines an instruction that computes a new EXEC from EXEC and the source, and stores the new EXEC
- * in the destination. */
-#define WREXEC(name, expr)                                                                         \
-    static uint64_t name(struct wave *w, uint64_t a, uint64_t b) {                                 \
-        (void)b;                                                                                   \
-        uint64_t exec = wave_exec(w), r = expr;                                                    \
-        set_sgpr64(w, SGPR_EXEC, r);                                                               \
-        w->scc = r != 0;                                                                           \
-        return r;                                                                                  \
-    }
-
-WREXEC(andn1_wrexec_b64, ~a &exec)
-WREXEC(andn2_wrexec_b64, a & ~exec)
+EXEC_OP(and_saveexec_b64, a &exec, exec)
+EXEC_OP(or_saveexec_b64, a | exec, exec)
+EXEC_OP(xor_saveexec_b64, a ^ exec, exec)
+EXEC_OP(andn2_saveexec_b64, a & ~exec, exec)
+EXEC_OP(orn2_saveexec_b64, a | ~exec, exec)
+EXEC_OP(nand_saveexec_b64, ~(a &exec), exec)
+EXEC_OP(nor_saveexec_b64, ~(a | exec), exec)
+EXEC_OP(xnor_saveexec_b64, ~(a ^ exec), exec)
+EXEC_OP(andn1_saveexec_b64, ~a &exec, exec)
+EXEC_OP(orn1_saveexec_b64, ~a | exec, exec)
+EXEC_OP(andn1_wrexec_b64, ~a &exec, r)
+EXEC_OP(andn2_wrexec_b64, a & ~exec, r)
 
 static uint64_t next_pc(const struct wave *w) {
     return w->code->va + w->next->offset;

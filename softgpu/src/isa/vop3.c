@@ -120,18 +120,14 @@ static void round_float8(struct lanes *o, const struct float8 *f, unsigned noise
     }
 }
 
-static void cvt_pk_fp8_f32(struct lanes *o) {
-    pack_float8(o, &softgpu_fp8);
-}
-static void cvt_pk_bf8_f32(struct lanes *o) {
-    pack_float8(o, &softgpu_bf8);
-}
-static void cvt_sr_fp8_f32(struct lanes *o) {
-    round_float8(o, &softgpu_fp8, 12);
-}
-static void cvt_sr_bf8_f32(struct lanes *o) {
-    round_float8(o, &softgpu_bf8, 11);
-}
+#define FLOAT8(name, convert, ...)                                                                 \
+    static void name(struct lanes *o) {                                                            \
+        convert(o, __VA_ARGS__);                                                                   \
+    }
+FLOAT8(cvt_pk_fp8_f32, pack_float8, &softgpu_fp8)
+FLOAT8(cvt_pk_bf8_f32, pack_float8, &softgpu_bf8)
+FLOAT8(cvt_sr_fp8_f32, round_float8, &softgpu_fp8, 12)
+FLOAT8(cvt_sr_bf8_f32, round_float8, &softgpu_bf8, 11)
 
 OP2(cvt_pkrtz_f16_f32, B32, U32, U32, f16_toward_zero(a) | f16_toward_zero(b) << 16)
 OP2(cvt_pk_u16_u32, B32, U32, U32, (a > 65535 ? 65535 : a) | (b > 65535 ? 65535 : b) << 16)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
@@ -49,9 +48,7 @@ def preprocessed(source: Path, *options: str) -> str:
     """Returns the preprocessed source, without blanks and without integer suffixes (u, l)."""
     words = ["cc", "-E", "-P", "-std=c11", "-D_GNU_SOURCE", *options, source]
     headers = ["-idirafter", "/usr/include/hsakmt", "-idirafter", "/opt/rocm/include"]
-    done = subprocess.run(
-        [*words, *headers], text=True, capture_output=True, check=True, timeout=HANG
-    )
+    done = run_process([*words, *headers], check=True)
     return re.sub(r"\s+|(?<=\d)[uUlL]+", "", done.stdout)
 
 

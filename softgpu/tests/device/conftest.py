@@ -11,7 +11,7 @@ import pytest
 
 from mgpu_rt._cli import softgpu
 from mgpu_rt._lowering import lower
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
@@ -64,12 +64,9 @@ def alone(driver: Path, compiled: Callable[[str], Path]) -> Callable[..., list[s
     program printed."""
 
     def start(program: str, chip: str, *arguments: object) -> list[str]:
-        done = subprocess.run(
+        done = run_process(
             [compiled(program), *map(str, arguments)],
-            env=softgpu.environment({**os.environ, "MGPU_RT_SOFTGPU": chip}),
-            capture_output=True,
-            text=True,
-            timeout=HANG,
+            softgpu.environment({**os.environ, "MGPU_RT_SOFTGPU": chip}),
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.split()
@@ -87,12 +84,8 @@ def run(driver: Path, compiled: Callable[[str], Path], kernels: Callable[[str], 
     ) -> subprocess.CompletedProcess[str]:
         base = {name: value for name, value in os.environ.items() if not name.startswith("HSA_")}
         environment = softgpu.environment({**base, "MGPU_RT_SOFTGPU": chip})
-        done = subprocess.run(
-            [compiled(program), case, kernels(chip)],
-            env={**environment, **(variables or {})},
-            capture_output=True,
-            text=True,
-            timeout=HANG,
+        done = run_process(
+            [compiled(program), case, kernels(chip)], {**environment, **(variables or {})}
         )
         if done.returncode == CANNOT_RUN:
             pytest.skip(done.stderr.strip().splitlines()[-1])

@@ -65,22 +65,15 @@ def test_every_target_runs_its_own_code(run: Run, chip: str) -> None:
     assert chip in succeed(run, "process", "names", chip=chip)
 
 
-def test_a_kernel_wakes_a_thread_that_sleeps_on_an_event(run: Run) -> None:
-    succeed(run, "interrupt", "wake")
+@pytest.mark.parametrize("case", ("wake", "wake_all", "wake_later"))
+def test_an_interrupt_wakes_all_threads_that_sleep_on_its_event(run: Run, case: str) -> None:
+    succeed(run, "interrupt", case)
 
 
 def test_ranges_at_one_address_both_stay(alone: Callable[..., list[str]]) -> None:
     """Two ranges begin at one address, so deregistering this address removes neither range."""
     done, invalid, unknown = "0", "3", "36"  # parameter; memory not registered
     assert alone("ranges", "gfx90a") == ["1", invalid, done, "1", "1", done, unknown]
-
-
-def test_an_interrupt_wakes_all_sleeping_threads(run: Run) -> None:
-    succeed(run, "interrupt", "wake_all")
-
-
-def test_an_interrupt_wakes_a_thread_that_sleeps_on_two_events(run: Run) -> None:
-    succeed(run, "interrupt", "wake_later")
 
 
 def test_memory_works(run: Run) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from . import oracle as o
 from .device import TARGETS, on_targets
-from .single import LANES, Batch, Wave, random_waves, stopped_by
+from .single import LANES, Batch, Wave, random_waves
 from .test_instructions import seeded
 from .test_lanes import finite, floats, rounded, run_all, shown
 
@@ -138,21 +138,3 @@ def test_clocks_go_on() -> None:
     waves = random_waves(seeded("clock"), ["b32"], 1)
     (result,) = batch.load().run("clock", waves)
     assert all((lane >> 32) - lane & 0xFFFFFFFF < 1 << 30 for lane in result.lanes)
-
-
-STOPS = {
-    "s_trap 2": "the kernel called trap",
-    "s_trap 7": "trap 7 has no handler",
-    "s_sethalt 1": "the wave halts itself",
-    "s_sendmsg sendmsg(MSG_GS_DONE, GS_OP_NOP)": "message 3 is not emulated",
-    "s_getreg_b32 s34, hwreg(20)": "hardware register 20 is not emulated",
-    "s_setreg_b32 hwreg(HW_REG_HW_ID), s34": "hardware register 4 cannot be written",
-    "s_setpc_b64 s[20:21]": "where no code is",
-    "ds_swizzle_b32 v14, v2 offset:swizzle(FFT,3)": "FFT patterns of ds_swizzle are not emulated",
-    "ds_add_u32 v2, v6 gds": "global data share is not emulated",
-}
-
-
-@pytest.mark.parametrize("text", STOPS)
-def test_instructions_that_stop_a_wave_are_named(text: str) -> None:
-    assert STOPS[text] in stopped_by("gfx906", text)  # gfx906 still has global data share

@@ -6,12 +6,11 @@ import ctypes
 import os
 import re
 import struct
-import subprocess
 import sys
 
 import pytest
 
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
@@ -143,13 +142,8 @@ def in_a_process(text: str, settings: str) -> str:
     """Returns the fault message with the given settings. Starts a new process, because a process
     reads the settings only once."""
     program = "import sys\nfrom softgpu.tests.isa.test_faults import say\nsay(sys.argv[1])"
-    done = subprocess.run(
-        [sys.executable, "-c", program, text],
-        cwd=ROOT,
-        env={**os.environ, "MGPU_RT_SOFTGPU": settings},
-        capture_output=True,
-        text=True,
-        timeout=HANG,
+    done = run_process(
+        [sys.executable, "-c", program, text], {**os.environ, "MGPU_RT_SOFTGPU": settings}, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr

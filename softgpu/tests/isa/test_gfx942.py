@@ -14,13 +14,13 @@ import pytest
 from softgpu.tests.kernels.compare import bf16, from_bf16
 from tests.support.suites import covering
 
-from .device import Fault, Memory
+from .device import CodeObject, Fault, Memory, assemble
 from .float8 import BF8, FP8, NAN, decode, encode
-from .matrix import LANES, Shape
-from .memory_cases import ADDRESSES, CELL, LDS_OUT, REGION, SCRATCH_OUT, scratch_in
+from .matrix import LANES, Pattern, Shape, product
+from .memory_cases import ADDRESSES, CELL, LDS_IN, LDS_OUT, REGION, SCRATCH_OUT, scratch_in
 from .single import Batch, Result, Wave
 from .test_matrix import KERNEL as MATRIX_KERNEL
-from .test_matrix import OPERANDS
+from .test_matrix import OPERANDS, through_memory
 
 pytestmark = pytest.mark.check
 
@@ -68,7 +68,6 @@ def test_every_8_bit_float_is_read(kind: str, part: int) -> None:
         assert value == want or (code == NAN and value != value), code
 
 
-@pytest.mark.check
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("high", (0, 1))
 def test_pairs_of_8_bit_floats_are_read(kind: str, high: int) -> None:
@@ -95,7 +94,6 @@ def floats_around(kind: tuple[int, int], rng: random.Random) -> list[float]:
     return [single(bits(v)) for value in some for v in (value, -value)]
 
 
-@pytest.mark.check
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("high", (0, 1))
 def test_pairs_of_8_bit_floats_are_written(kind: str, high: int) -> None:
@@ -109,7 +107,6 @@ def test_pairs_of_8_bit_floats_are_written(kind: str, high: int) -> None:
         assert got & 0xFFFFFFFF == want, (single(a), single(b))
 
 
-@pytest.mark.check
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("part", range(4))
 def test_8_bit_floats_are_rounded_by_chance(kind: str, part: int) -> None:
@@ -125,7 +122,6 @@ def test_8_bit_floats_are_rounded_by_chance(kind: str, part: int) -> None:
 
 
 MATRICES = [(16, 32, 8), (32, 16, 8)]
-PAIRS = list(itertools.product(KINDS, repeat=2))
 
 
 def matrix_kernel(instruction: str, count: int) -> str:
@@ -144,23 +140,11 @@ def matrix_kernel(instruction: str, count: int) -> str:
 
 
 def multiply(instruction: str, shape: Shape, a: np.ndarray, b: np.ndarray, c: np.ndarray):
-    from .device import CodeObject, assemble, dispatch
-
     code = CodeObject(assemble("gfx942", matrix_kernel(instruction, shape.results)))
     words = [np.ascontiguousarray(x).view(np.uint32) for x in (a, b)]
-    given, taken = Memory(OPERANDS + c.nbytes), Memory(c.nbytes)
-    given.write(np.hstack(words).tobytes() + c.tobytes())
-    arguments = struct.pack("<QQ", given.va, taken.va)
-    dispatch("gfx942", code.kernel("matrix"), [LANES], [LANES], arguments)
-    return np.frombuffer(taken.read(), np.float32).reshape(c.shape)
-
-
-def dense(shape: Shape, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    operand, result = shape.operand_at(), shape.result_at()
-    left, right = (np.zeros((1, shape.rows, shape.depth), np.float64) for _ in range(2))
-    sums = np.zeros((1, shape.rows, shape.rows), np.float64)
-    left[operand], right[operand], sums[result] = a, b, c
-    return (sums + np.einsum("bik,bjk->bij", left, right))[result].astype(np.float32)
+    operands = np.hstack(words).tobytes() + c.tobytes()
+    taken = through_memory("gfx942", code.kernel("matrix"), operands, c.nbytes)
+    return np.frombuffer(taken, np.float32).reshape(c.shape)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +166,7 @@ def test_matrices_of_8_bit_floats_are_multiplied(
     c = rng.integers(-100, 100, (LANES, shape.results)).astype(np.float32)
     instruction = f"v_mfma_f32_{rows}x{rows}x{depth}_{first}_{second}"
     got = multiply(instruction, shape, *codes, c)
-    assert np.array_equal(got, dense(shape, *values, c))
+    assert np.array_equal(got, product(shape, *values, c, Pattern()))
 
 
 @pytest.mark.parametrize(("rows", "depth"), ((16, 8), (32, 4)))
@@ -192,7 +176,7 @@ def test_matrices_of_xf32_have_ten_bits_of_mantissa(rows: int, depth: int) -> No
     c = rng.integers(-100, 100, (LANES, shape.results)).astype(np.float32)
     noise = np.float32(1 + 2.0**-20)
     got = multiply(f"v_mfma_f32_{rows}x{rows}x{depth}_xf32", shape, a * noise, b, c)
-    assert np.array_equal(got, dense(shape, a, b, c))
+    assert np.array_equal(got, product(shape, a, b, c, Pattern()))
 
 
 def test_loads_to_workgroup_memory_write_a_dword_for_each_lane() -> None:
@@ -265,8 +249,6 @@ def test_bf16_is_added_in_memory(where: str) -> None:
         "flat": "flat_atomic_pk_add_bf16 v14, v[10:11], v2 offset:8 sc0",
         "ds": "ds_pk_add_rtn_bf16 v14, v1, v2 offset:8",
     }[where]
-    from .memory_cases import LDS_IN
-
     setup = ADDRESSES.format(shift=4) + (LDS_IN if where == "ds" else "")
     after = LDS_OUT if where == "ds" else ""
     words = data.view(np.uint32).ravel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 
@@ -143,73 +142,11 @@ def rounded(number: o.Number) -> float:
     return float(o.decode("f32", o.encode("f32", number)))
 
 
-def unit(number: o.Number) -> float:
-    value = rounded(number)
-    return 0.0 if value != value or value <= 0 else min(value, 1.0)
-
-
-def test_float_modifiers_change_signs_and_scale() -> None:
-    """The operands contain no NaN, because other tests compare the bits of NaNs."""
-
-    cases = {
-        "v_max_f32_e64 v14, |v2|, |v2|": floats(lambda x: abs(x[0])),
-        "v_add_f32_e64 v14, |v2|, -v6 clamp": floats(lambda x: unit(o.add(abs(x[0]), -x[1]))),
-        "v_mul_f32_e64 v14, -|v2|, v6 clamp": floats(lambda x: unit(o.mul(-abs(x[0]), x[1]))),
-        "v_fma_f32 v14, -v2, v6, |v10| clamp": floats(
-            lambda x: unit(o.fma(-x[0], x[1], abs(x[2])))
-        ),
-    }
-    run_all("gfx90a", {text: (text, "", e) for text, e in cases.items()}, finite)
-
-
 def finite(bits: int) -> int:
     """Replaces NaN and infinity by a finite number, because the bits of a NaN result are specific
     to the hardware."""
     number = o.decode("f32", bits)
     return bits if math.isfinite(number) else 0x3FC00000
-
-
-def halves(select: str, one: Callable[[int, int, int], int]) -> Expected:
-    """Computes a VOP3 instruction with 16-bit operands: op_sel selects the half of each operand and
-    of the result."""
-    bits = [int(x) for x in select.split(",")]
-
-    def expected(wave: Wave) -> list[int]:
-        results = []
-        for lane in wave.lanes:
-            words = [lane[n] >> 16 * bits[n] & 0xFFFF for n in range(3)]
-            result, old = one(*words) & 0xFFFF, lane[3]
-            results.append(result << 16 | old & 0xFFFF if bits[3] else result | old & 0xFFFF0000)
-        return masked(wave, results)
-
-    return expected
-
-
-def packed(low: str, high: str, one: Callable[[int, int], int]) -> Expected:
-    low_bits, high_bits = ([int(x) for x in bits.split(",")] for bits in (low, high))
-
-    def expected(wave: Wave) -> list[int]:
-        results = []
-        for lane in wave.lanes:
-            parts = [
-                one(*(lane[n] >> 16 * bits[n] & 0xFFFF for n in range(2))) & 0xFFFF
-                for bits in (low_bits, high_bits)
-            ]
-            results.append(parts[0] | parts[1] << 16)
-        return masked(wave, results)
-
-    return expected
-
-
-def test_half_selection_picks_halves() -> None:
-    cases = {}
-    for select in ("1,0,1,0", "0,1,0,1", "1,1,1,1", "0,0,1,1"):
-        text = f"v_mad_u16 v14, v2, v6, v10 op_sel:[{select}]"
-        cases[text] = (text, "", halves(select, lambda a, b, c: a * b + c))
-    for low, high in itertools.product(("0,0", "0,1", "1,0", "1,1"), repeat=2):
-        text = f"v_pk_sub_u16 v14, v2, v6 op_sel:[{low}] op_sel_hi:[{high}]"
-        cases[text] = (text, "", packed(low, high, lambda a, b: a - b))
-    run_all("gfx90a", cases)
 
 
 def mixed(low: str, high: str, part: str) -> Expected:

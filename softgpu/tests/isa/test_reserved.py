@@ -37,6 +37,38 @@ CLAMPED = (
 )
 
 
+REGISTERS = "v[14:17], v[2:3], v[4:7], v8"
+#: for each target, instructions and a part of the fault's message; gfx906 has global data share
+STOPS = {
+    "gfx906": {
+        "s_trap 2": "the kernel called trap",
+        "s_trap 7": "trap 7 has no handler",
+        "s_sethalt 1": "the wave halts itself",
+        "s_sendmsg sendmsg(MSG_GS_DONE, GS_OP_NOP)": "message 3 is not emulated",
+        "s_getreg_b32 s34, hwreg(20)": "hardware register 20 is not emulated",
+        "s_setreg_b32 hwreg(HW_REG_HW_ID), s34": "hardware register 4 cannot be written",
+        "s_setpc_b64 s[20:21]": "where no code is",
+        "ds_swizzle_b32 v14, v2 offset:swizzle(FFT,3)": "FFT patterns of ds_swizzle are",
+        "ds_add_u32 v2, v6 gds": "global data share is not emulated",
+    },
+    "gfx90a": {
+        "v_mfma_f64_4x4x4f64 v[14:15], v[2:3], v[6:7], 0 blgp:1": "f64 matrices have no cbsz",
+        "v_mfma_f64_4x4x4f64 v[14:15], v[2:3], v[6:7], 0 cbsz:1": "f64 matrices have no cbsz",
+        "v_mfma_f64_16x16x4f64 v[14:21], v[2:3], v[6:7], 0 abid:1": "f64 matrices have no cbsz",
+        "v_mfma_f32_4x4x1f32 v[14:17], v2, v6, 0 cbsz:5": "cbsz asks for more blocks",
+        "v_mfma_f32_16x16x4f32 v[14:17], v2, v6, 0 cbsz:1 abid:1": "cbsz asks for more blocks",
+        "v_mfma_f32_4x4x1f32 v[14:17], v2, v6, 0 cbsz:2 abid:4": "abid is not among the blocks",
+        "v_mfma_f32_4x4x1f32 v[14:17], v2, v6, 0 abid:1": "abid is not among the blocks",
+    },
+    "gfx942": {
+        f"v_smfmac_f32_16x16x32_f16 {REGISTERS} cbsz:4": "no cbsz beyond 3",
+        f"v_smfmac_f32_16x16x32_f16 {REGISTERS} abid:4": "abid asks for more indices",
+        f"v_smfmac_i32_16x16x64_i8 {REGISTERS} abid:2": "abid asks for more indices",
+        f"v_smfmac_f32_16x16x64_fp8_bf8 {REGISTERS} cbsz:1 abid:2": "abid asks for more indices",
+    },
+}
+
+
 @pytest.mark.parametrize("name", RESERVED)
 def test_reserved_encodings_fault(name: str) -> None:
     text = ".long " + ", ".join(f"{word:#x}" for word in RESERVED[name])
@@ -62,3 +94,10 @@ def test_an_overflow_mode_that_is_not_emulated_faults() -> None:
     fault = str(fault_of(f"{mode}\nv_add_f16 v4, v2, v3"))
     assert "MODE.FP16_OVFL is not emulated" in fault
     assert "v_add_f16" in fault
+
+
+@pytest.mark.parametrize(
+    ("target", "text"), [(target, text) for target, texts in STOPS.items() for text in texts]
+)
+def test_instructions_that_stop_a_wave_are_named(target: str, text: str) -> None:
+    assert STOPS[target][text] in stopped_by(target, text)

@@ -7,7 +7,6 @@ results independently of the emulator.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,10 +16,10 @@ import pytest
 
 from softgpu.tests.kernels.compare import bf16
 
-from .device import BEGIN, CodeObject, Memory, assemble, dispatch
+from .device import BEGIN, CodeObject, assemble
 from .float8 import BF8, FP8, encode
 from .matrix import LANES, Shape
-from .single import stopped_by
+from .test_matrix import through_memory
 
 pytestmark = pytest.mark.check
 
@@ -152,14 +151,12 @@ def run(shape: Sparse, a: bytes, b: bytes, indices: np.ndarray, d: np.ndarray) -
     """Returns the results of all patterns."""
     code = CodeObject(image())
     words = [np.frombuffer(data, np.uint32).reshape(LANES, -1) for data in (a, b)]
-    given, taken = Memory(OPERANDS + d.nbytes), Memory(len(patterns(shape)) * d.nbytes)
     gap = np.zeros((LANES, 1), np.uint32)
-    given.write(np.hstack([words[0], indices[:, None], gap, words[1]]).tobytes() + d.tobytes())
-    arguments = struct.pack("<QQ", given.va, taken.va)
-    dispatch("gfx942", code.kernel(shape.name), [LANES], [LANES], arguments)
-    for memory in (given, taken, code.memory):
-        memory.unmap()
-    return np.frombuffer(taken.read(), d.dtype).reshape(-1, *d.shape)
+    operands = np.hstack([words[0], indices[:, None], gap, words[1]]).tobytes() + d.tobytes()
+    size = len(patterns(shape)) * d.nbytes
+    taken = through_memory("gfx942", code.kernel(shape.name), operands, size)
+    code.memory.unmap()
+    return np.frombuffer(taken, d.dtype).reshape(-1, *d.shape)
 
 
 def any_indices(rng: np.random.Generator) -> np.ndarray:
@@ -207,17 +204,3 @@ def test_values_that_no_index_names_are_ignored() -> None:
     a, indices = np.ones((LANES, 4), np.float16), np.full(LANES, 0x99999999, np.uint32)
     results = run(shape, a.tobytes(), b.tobytes(), indices, np.zeros((LANES, 4), np.float32))
     assert set(results.ravel().tolist()) == {8 * (1 + 2)}
-
-
-REGISTERS = "v[14:17], v[2:3], v[4:7], v8"
-UNDEFINED = {
-    f"v_smfmac_f32_16x16x32_f16 {REGISTERS} cbsz:4": "no cbsz beyond 3",
-    f"v_smfmac_f32_16x16x32_f16 {REGISTERS} abid:4": "abid asks for more indices",
-    f"v_smfmac_i32_16x16x64_i8 {REGISTERS} abid:2": "abid asks for more indices",
-    f"v_smfmac_f32_16x16x64_fp8_bf8 {REGISTERS} cbsz:1 abid:2": "abid asks for more indices",
-}
-
-
-@pytest.mark.parametrize("text", UNDEFINED)
-def test_undefined_sparse_instructions_fault(text: str) -> None:
-    assert UNDEFINED[text] in stopped_by("gfx942", text)

@@ -1,14 +1,13 @@
-"""Kernels of real algorithms: tiled products, transposition, histogram, sorting."""
+"""Kernels of real algorithms: tiled products, sorting."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from softgpu.tests.kernels.program import Launch, Module
+from softgpu.tests.kernels.program import WORKGROUP, Launch, Module
 
 MODULE = Module("algorithms", sample=True)
 
-WORKGROUP = "#gpu.address_space<workgroup>"
 TILE = 16
 
 
@@ -80,78 +79,6 @@ def _product(kind: type, rows: int, depth: int, columns: int):
 
 for _kind, _type in (("f32", np.float32), ("f64", np.float64), ("i32", np.int32)):
     MODULE.add(f"matmul_{_kind}", _tiled_matmul(_kind), _product(_type, 48, 64, 32))
-
-
-@MODULE.program(f"""
-    gpu.func @transpose(%in: memref<?x?xf32>, %out: memref<?x?xf32>, %rows: index, %columns: index)
-        workgroup(%tile: memref<16x17xf32, {WORKGROUP}>) kernel {{
-      %size = arith.constant 16 : index
-      %x = gpu.thread_id x
-      %y = gpu.thread_id y
-      %bx = gpu.block_id x
-      %by = gpu.block_id y
-      %x0 = arith.muli %bx, %size : index
-      %y0 = arith.muli %by, %size : index
-      %c = arith.addi %x0, %x : index
-      %r = arith.addi %y0, %y : index
-      %c_in = arith.cmpi ult, %c, %columns : index
-      %r_in = arith.cmpi ult, %r, %rows : index
-      %in_range = arith.andi %c_in, %r_in : i1
-      scf.if %in_range {{
-        %v = memref.load %in[%r, %c] : memref<?x?xf32>
-        memref.store %v, %tile[%y, %x] : memref<16x17xf32, {WORKGROUP}>
-      }}
-      gpu.barrier
-      %tc = arith.addi %y0, %x : index
-      %tr = arith.addi %x0, %y : index
-      %tc_in = arith.cmpi ult, %tc, %rows : index
-      %tr_in = arith.cmpi ult, %tr, %columns : index
-      %out_range = arith.andi %tc_in, %tr_in : i1
-      scf.if %out_range {{
-        %v = memref.load %tile[%x, %y] : memref<16x17xf32, {WORKGROUP}>
-        memref.store %v, %out[%tr, %tc] : memref<?x?xf32>
-      }}
-      gpu.return
-    }}""")
-def transpose(rng: np.random.Generator) -> Launch:
-    x = rng.normal(size=(37, 50)).astype(np.float32)
-    return Launch(
-        [x, np.zeros((50, 37), np.float32), np.int64(37), np.int64(50)],
-        {1: x.T.copy()},
-        grid=(4, 3),
-        block=(16, 16),
-    )
-
-
-@MODULE.program(f"""
-    gpu.func @histogram(%in: memref<?xi8>, %out: memref<?xi32>, %count: index)
-        workgroup(%bins: memref<256xi32, {WORKGROUP}>) kernel {{
-      %t = gpu.thread_id x
-      %g = gpu.global_id x
-      %size = gpu.grid_dim x
-      %block = gpu.block_dim x
-      %step = arith.muli %size, %block : index
-      %zero = arith.constant 0 : i32
-      %one = arith.constant 1 : i32
-      memref.store %zero, %bins[%t] : memref<256xi32, {WORKGROUP}>
-      gpu.barrier
-      scf.for %i = %g to %count step %step {{
-        %v = memref.load %in[%i] : memref<?xi8>
-        %bin = arith.index_castui %v : i8 to index
-        %old = memref.atomic_rmw addi %one, %bins[%bin]
-             : (i32, memref<256xi32, {WORKGROUP}>) -> i32
-      }}
-      gpu.barrier
-      %found = memref.load %bins[%t] : memref<256xi32, {WORKGROUP}>
-      %old = memref.atomic_rmw addi %found, %out[%t] : (i32, memref<?xi32>) -> i32
-      gpu.return
-    }}""")
-def histogram(rng: np.random.Generator) -> Launch:
-    x = rng.normal(100, 30, 5000).astype(np.uint8)
-    expected = np.bincount(x, minlength=256).astype(np.int32)
-    return Launch(
-        [x, np.zeros(256, np.int32), np.int64(5000)], {1: expected}, grid=(3,), block=(256,)
-    )
 
 
 @MODULE.program(f"""

@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from softgpu.tests.kernels.program import Launch, Module
+from softgpu.tests.kernels.program import WORKGROUP, Launch, Module
 
 MODULE = Module("atomics", sample=True)
 
-WORKGROUP = "#gpu.address_space<workgroup>"
 TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
 #: The compiler implements narrow atomics as loops around a 32-bit compare-and-swap.
 NARROW = {"i8": np.int8, "i16": np.int16, "f16": np.float16}
@@ -143,35 +142,11 @@ for _kind in ("i32", "i64"):
     MODULE.add(f"tickets_{_kind}", _tickets(f"tickets_{_kind}", _kind), _taken(_kind))
 
 
-@MODULE.program("""
-    gpu.func @exchange(%cells: memref<?xi32>, %seen: memref<?xi32>) kernel {
-      %i = gpu.global_id x
-      %zero = arith.constant 0 : index
-      %mine = arith.index_cast %i : index to i32
-      %one = arith.constant 1 : i32
-      %old = memref.atomic_rmw assign %mine, %cells[%zero] : (i32, memref<?xi32>) -> i32
-      %at = arith.index_cast %old : i32 to index
-      %before = memref.atomic_rmw addi %one, %seen[%at] : (i32, memref<?xi32>) -> i32
-      gpu.return
-    }""")
-def exchange(rng: np.random.Generator) -> Launch:
-    """Each work-item exchanges its number with the cell's old value. Every number is returned once,
-    except the number that was stored last."""
-    return Launch(
-        [np.full(1, ITEMS, np.int32), np.zeros(ITEMS + 1, np.int32)],
-        {1: np.append(0, np.ones(ITEMS)).astype(np.int32)},
-        grid=(4,),
-        block=(128,),
-        scratch=(0,),
-        unordered=(1,),
-    )
-
-
 # ---- compare-and-swap loops ----------------------------------------------------------------------
 
 
-def _loop(name: str, kind: str, body: str, where: str = "") -> str:
-    memory = f"memref<?x{kind}{where}>"
+def _loop(name: str, kind: str, body: str) -> str:
+    memory = f"memref<?x{kind}>"
     return f"""
     gpu.func @{name}(%in: memref<?x{kind}>, %cells: {memory}) kernel {{
       %i = gpu.global_id x
@@ -206,55 +181,3 @@ for _kind in ("i32", "i64"):
         MODULE.add(
             _full, _loop(_full, _kind, _body.format(t=_kind)), _combined(_formula, _kind, 128, 4)
         )
-
-_FLOAT_LOOP = """%f = arith.bitcast %now : i{w} to f{w}
-          %v = arith.bitcast %x : i{w} to f{w}
-          %sum = arith.addf %f, %v : f{w}
-          %new = arith.bitcast %sum : f{w} to i{w}"""
-
-
-def _float_loop(width: int) -> Callable:
-    def data(rng: np.random.Generator) -> Launch:
-        x, cells = (_values(rng, f"f{width}", n) for n in (ITEMS, CELLS))
-        expected = cells + x.reshape(-1, CELLS).sum(axis=0)
-        whole = TYPES[f"i{width}"]
-        return Launch(
-            [x.view(whole), cells.view(whole)], {1: expected.view(whole)}, grid=(4,), block=(128,)
-        )
-
-    return data
-
-
-for _width in (32, 64):
-    _full = f"loop_addf_f{_width}"
-    MODULE.add(_full, _loop(_full, f"i{_width}", _FLOAT_LOOP.format(w=_width)), _float_loop(_width))
-
-
-@MODULE.program(f"""
-    gpu.func @loop_in_workgroup(%in: memref<?xi32>, %out: memref<?xi32>)
-        workgroup(%local: memref<1xi32, {WORKGROUP}>) kernel {{
-      %t = gpu.thread_id x
-      %zero = arith.constant 0 : index
-      %start = arith.constant 1 : i32
-      %first = arith.cmpi eq, %t, %zero : index
-      scf.if %first {{
-        memref.store %start, %local[%zero] : memref<1xi32, {WORKGROUP}>
-      }}
-      gpu.barrier
-      %x = memref.load %in[%t] : memref<?xi32>
-      %old = memref.generic_atomic_rmw %local[%zero] : memref<1xi32, {WORKGROUP}> {{
-        ^bb0(%now: i32):
-          %new = arith.muli %now, %x : i32
-          memref.atomic_yield %new : i32
-      }}
-      gpu.barrier
-      scf.if %first {{
-        %end = memref.load %local[%zero] : memref<1xi32, {WORKGROUP}>
-        memref.store %end, %out[%zero] : memref<?xi32>
-      }}
-      gpu.return
-    }}""")
-def loop_in_workgroup(rng: np.random.Generator) -> Launch:
-    x = rng.integers(-1000, 1000, 256, np.int32) | 1
-    expected = _product(x).reshape(1)
-    return Launch([x, np.zeros(1, np.int32)], {1: expected}, block=(256,))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from softgpu.tests.kernels.program import Launch, Module
+from softgpu.tests.kernels.program import WORKGROUP, Launch, Module
 
 MEMORY = Module("workgroup_memory", sample=True, unoptimised=True)
 SHUFFLES = Module("shuffles", sample=True)
@@ -20,7 +20,6 @@ SUBGROUP_SHUFFLES = Module(
     "subgroup_shuffles", first="test-gpu-subgroup-reduce-lowering{expand-to-shuffles}"
 )
 
-WORKGROUP = "#gpu.address_space<workgroup>"
 LANES = 64
 
 
@@ -48,43 +47,6 @@ def reversed_in_group(rng: np.random.Generator) -> Launch:
 
 
 @MEMORY.program(f"""
-    gpu.func @dynamic_memory(%in: memref<?xi32>, %out: memref<?xi64>) kernel {{
-      %t = gpu.thread_id x
-      %i = gpu.global_id x
-      %size = gpu.block_dim x
-      %zero = arith.constant 0 : index
-      %four = arith.constant 4 : index
-      %one = arith.constant 1 : index
-      %raw = gpu.dynamic_shared_memory : memref<?xi8, {WORKGROUP}>
-      %narrow = memref.view %raw[%zero][%size] : memref<?xi8, {WORKGROUP}>
-                to memref<?xi32, {WORKGROUP}>
-      %offset = arith.muli %size, %four : index
-      %wide = memref.view %raw[%offset][%size] : memref<?xi8, {WORKGROUP}>
-              to memref<?xi64, {WORKGROUP}>
-      %x = memref.load %in[%i] : memref<?xi32>
-      %xx = arith.extsi %x : i32 to i64
-      %square = arith.muli %xx, %xx : i64
-      memref.store %x, %narrow[%t] : memref<?xi32, {WORKGROUP}>
-      memref.store %square, %wide[%t] : memref<?xi64, {WORKGROUP}>
-      gpu.barrier
-      %next = arith.addi %t, %one : index
-      %n = arith.remui %next, %size : index
-      %a = memref.load %narrow[%n] : memref<?xi32, {WORKGROUP}>
-      %b = memref.load %wide[%n] : memref<?xi64, {WORKGROUP}>
-      %aa = arith.extsi %a : i32 to i64
-      %sum = arith.addi %aa, %b : i64
-      memref.store %sum, %out[%i] : memref<?xi64>
-      gpu.return
-    }}""")
-def dynamic_memory(rng: np.random.Generator) -> Launch:
-    x = rng.integers(-(2**31), 2**31, 3 * 192, np.int32)
-    next_ = np.roll(x.reshape(3, 192), -1, axis=1).ravel().astype(np.int64)
-    out = np.zeros(x.shape, np.int64)
-    expected = next_ + next_ * next_
-    return Launch([x, out], {1: expected}, grid=(3,), block=(192,), shared=192 * 12)
-
-
-@MEMORY.program(f"""
     gpu.func @static_and_dynamic(%in: memref<?xi32>, %out: memref<?xi32>)
         workgroup(%fixed: memref<64xi32, {WORKGROUP}>) kernel {{
       %t = gpu.thread_id x
@@ -109,34 +71,6 @@ def dynamic_memory(rng: np.random.Generator) -> Launch:
 def static_and_dynamic(rng: np.random.Generator) -> Launch:
     x = rng.integers(-1000, 1000, 64, np.int32)
     return Launch([x, np.zeros_like(x)], {1: x[::-1] + 2 * x}, shared=256)
-
-
-@MEMORY.program(f"""
-    gpu.func @narrow_elements(%in: memref<?xi8>, %out: memref<?xi16>)
-        workgroup(%bytes: memref<128xi8, {WORKGROUP}>, %words: memref<128xi16, {WORKGROUP}>)
-        kernel {{
-      %t = gpu.thread_id x
-      %one = arith.constant 1 : index
-      %size = arith.constant 128 : index
-      %x = memref.load %in[%t] : memref<?xi8>
-      %w = arith.extui %x : i8 to i16
-      memref.store %x, %bytes[%t] : memref<128xi8, {WORKGROUP}>
-      memref.store %w, %words[%t] : memref<128xi16, {WORKGROUP}>
-      gpu.barrier
-      %n = arith.addi %t, %one : index
-      %next = arith.remui %n, %size : index
-      %b = memref.load %bytes[%next] : memref<128xi8, {WORKGROUP}>
-      %v = memref.load %words[%next] : memref<128xi16, {WORKGROUP}>
-      %s = arith.extsi %b : i8 to i16
-      %p = arith.muli %s, %v : i16
-      memref.store %p, %out[%t] : memref<?xi16>
-      gpu.return
-    }}""")
-def narrow_elements(rng: np.random.Generator) -> Launch:
-    x = rng.integers(-128, 128, 128, np.int8)
-    n = np.roll(x, -1)
-    expected = n.astype(np.int16) * n.view(np.uint8).astype(np.int16)
-    return Launch([x, np.zeros(128, np.int16)], {1: expected}, block=(128,))
 
 
 # ---- shuffles ------------------------------------------------------------------------------------

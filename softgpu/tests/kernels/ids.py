@@ -65,32 +65,22 @@ def _where(items: tuple[int, ...], block: tuple[int, ...]) -> np.ndarray:
     return np.stack([c.ravel() for c in columns], axis=1).astype(np.int32)
 
 
-def _whole(grid: tuple[int, ...], block: tuple[int, ...]) -> Callable:
+def _launch(items: tuple[int, ...], block: tuple[int, ...], **launched: object) -> Callable:
     def data(rng: np.random.Generator) -> Launch:
-        items = tuple(g * b for g, b in zip(grid, block, strict=True))
-        expected = _where(items, block)
         sizes = (*items, 1)
         out = np.full((math.prod(items), _COLUMNS), -1, np.int32)
-        return Launch(
-            [out, np.int64(sizes[0]), np.int64(sizes[1])], {0: expected}, grid=grid, block=block
-        )
+        given = [out, np.int64(sizes[0]), np.int64(sizes[1])]
+        return Launch(given, {0: _where(items, block)}, block=block, **launched)
 
     return data
+
+
+def _whole(grid: tuple[int, ...], block: tuple[int, ...]) -> Callable:
+    return _launch(tuple(g * b for g, b in zip(grid, block, strict=True)), block, grid=grid)
 
 
 def _partial(items: tuple[int, ...], block: tuple[int, ...]) -> Callable:
-    def data(rng: np.random.Generator) -> Launch:
-        expected = _where(items, block)
-        sizes = (*items, 1)
-        out = np.full((math.prod(items), _COLUMNS), -1, np.int32)
-        return Launch(
-            [out, np.int64(sizes[0]), np.int64(sizes[1])],
-            {0: expected},
-            block=block,
-            work_items=items,
-        )
-
-    return data
+    return _launch(items, block, work_items=items)
 
 
 MODULE.add("grid_1d", _kernel("ids"), _whole((5,), (96,)), kernel="ids")

@@ -152,20 +152,6 @@ for _kind, _module in MODULES.items():
         _module.add(_full, _text, _data(_kind))
 
 
-@MODULES["f32"].program(
-    elementwise(
-        "whole_power",
-        ["f32", "i32"],
-        "f32",
-        "%r = math.fpowi %a, %b : f32, i32",
-    )
-)
-def whole_power(rng: np.random.Generator) -> Launch:
-    x = rng.uniform(-3, 3, COUNT).astype(np.float32)
-    n = rng.integers(-12, 13, COUNT, np.int32)
-    return elements([x, n], np.power(x.astype(np.longdouble), n), np.float32, 16)
-
-
 @MODULES["f64"].program(
     elementwise(
         "large_angles",

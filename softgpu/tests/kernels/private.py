@@ -129,45 +129,6 @@ def indexed_array(rng: np.random.Generator) -> Launch:
     return Launch([x, which, np.zeros_like(x)], {2: total}, grid=(2,), block=(128,))
 
 
-@MODULE.program(f"""
-    gpu.func @narrow_array(%in: memref<?xi8>, %out: memref<?xf64>)
-        private(%bytes: memref<64xi8, {PRIVATE}>, %wide: memref<16xf64, {PRIVATE}>) kernel {{
-      %t = gpu.thread_id x
-      %zero = arith.constant 0 : index
-      %one = arith.constant 1 : index
-      %size = arith.constant 64 : index
-      %mask = arith.constant 15 : index
-      scf.for %k = %zero to %size step %one {{
-        %from = arith.addi %k, %t : index
-        %at = arith.remui %from, %size : index
-        %x = memref.load %in[%at] : memref<?xi8>
-        memref.store %x, %bytes[%k] : memref<64xi8, {PRIVATE}>
-      }}
-      %nothing = arith.constant 0.0 : f64
-      scf.for %k = %zero to %size step %one {{
-        %at = arith.andi %k, %mask : index
-        memref.store %nothing, %wide[%at] : memref<16xf64, {PRIVATE}>
-      }}
-      scf.for %k = %zero to %size step %one {{
-        %b = memref.load %bytes[%k] : memref<64xi8, {PRIVATE}>
-        %n = arith.index_castui %b : i8 to index
-        %at = arith.andi %n, %mask : index
-        %f = arith.sitofp %b : i8 to f64
-        %old = memref.load %wide[%at] : memref<16xf64, {PRIVATE}>
-        %new = arith.addf %old, %f : f64
-        memref.store %new, %wide[%at] : memref<16xf64, {PRIVATE}>
-      }}
-      %which = arith.andi %t, %mask : index
-      %r = memref.load %wide[%which] : memref<16xf64, {PRIVATE}>
-      memref.store %r, %out[%t] : memref<?xf64>
-      gpu.return
-    }}""")
-def narrow_array(rng: np.random.Generator) -> Launch:
-    x = rng.integers(-128, 128, 64, np.int8)
-    sums = np.bincount(x & 15, weights=x, minlength=16)
-    return Launch([x, np.zeros(64)], {1: sums[np.arange(64) & 15]})
-
-
 def _many_values(count: int) -> str:
     """Returns a kernel with more live values than a work-item's registers can hold if the group has
     1024 work-items."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 BLOCK = 256
+WORKGROUP = "#gpu.address_space<workgroup>"
 COUNT = 1000  # elements of an element-wise program: three whole blocks and a partial one
 
 
@@ -17,9 +18,9 @@ class Launch:
     """One launch, which passes each array as a memref of the array's shape, and each NumPy scalar
     by value.
 
-    ``expected`` maps argument numbers to expected arrays. Arrays that are in neither ``expected``
-    nor ``scratch`` must stay unchanged. ``ulp`` is the permitted distance in units in the last
-    place. If ``ulp`` is 0, the bits must be equal, but all NaNs count as equal.
+    ``expected`` maps argument numbers to expected arrays. All other arrays must stay unchanged.
+    ``ulp`` is the permitted distance in units in the last place. If ``ulp`` is 0, the bits must be
+    equal, but all NaNs count as equal.
     """
 
     arguments: list[np.ndarray | np.generic]
@@ -30,8 +31,6 @@ class Launch:
     absolute: float = 0  # an absolute distance that is also permitted, for sums that cancel
     shared: int = 0  # bytes of dynamic workgroup memory
     work_items: tuple[int, ...] | None = None  # of the whole grid, where the last group is smaller
-    scratch: tuple[int, ...] = ()
-    unordered: tuple[int, ...] = ()  # arrays that are sorted before the comparison
     symbols: Mapping[str, np.ndarray] = field(default_factory=dict)  # values of device globals
     symbols_expected: Mapping[str, np.ndarray] = field(default_factory=dict)
 

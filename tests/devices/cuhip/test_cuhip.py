@@ -28,7 +28,7 @@ from tests.devices.cuhip.mapping import (
     TO,
 )
 from tests.support.child import BUILD, CUSTUB, ROOT
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 
 @pytest.fixture(scope="module")
@@ -389,9 +389,7 @@ print(hip.hipInit(0), hip.hipGetDeviceCount(ctypes.byref(ctypes.c_int())), hip.h
 
 def _child(**env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", _LOOK, str(LIBRARY)]
-    return subprocess.run(
-        command, env=env, capture_output=True, text=True, timeout=HANG, check=True
-    )
+    return run_process(command, env, check=True)
 
 
 def test_the_first_call_that_needs_the_driver_opens_it() -> None:
@@ -419,7 +417,7 @@ def test_threads_may_start_the_driver_concurrently() -> None:
     command = [sys.executable, "-c", _START_AT_ONCE, str(LIBRARY)]
     env = {"MGPU_RT_CUDA": str(CUSTUB)}
     for _ in range(5):
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
+        done = run_process(command, env)
         assert (done.stdout, done.stderr) == (f"{[0] * 16}\n", "")
 
 

@@ -30,7 +30,7 @@ from tests.support.child import (
     library,
     run_child,
 )
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 from tests.support.programs import STOCK, build, execute, run_environment, ways
 
 pytestmark = pytest.mark.gpu
@@ -291,12 +291,9 @@ def test_the_sanitizer_finds_nothing(program: str, llvm: int, image: str, tmp_pa
     way = ways()["linked"]
     executable = build(program, llvm, rounds(program), way.linked, image)
     log = tmp_path / "log"
-    done = subprocess.run(
+    done = run_process(
         [sanitizer, "--tool=memcheck", f"--log-file={log}", str(executable)],
-        env=run_environment(way, image, llvm, "builtin"),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
+        run_environment(way, image, llvm, "builtin"),
     )
     assert done.stdout == printed(program, llvm)
     assert "ERROR SUMMARY: 0 errors" in log.read_text(), log.read_text()

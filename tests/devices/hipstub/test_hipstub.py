@@ -15,8 +15,8 @@ from tests.python.snippets.library import DEFAULT, functions
 from tests.python.snippets.outcomes import outcomes
 from tests.support.child import BACKENDS, STUB, environment
 from tests.support.compiled import compile_c
-from tests.support.hosting import run_program
 from tests.support.images import code_object
+from tests.support.patience import run_process
 from tests.support.stub import Stub, on_stub, run_child
 
 #: functions that AMD's HIP 5.2.3 lacks
@@ -259,7 +259,7 @@ def test_a_child_of_fork_finds_the_record_whole(tmp_path: Path) -> None:
     """Another thread of the parent process may change the record during the fork."""
     flags = ("-pthread", str(STUB), f"-Wl,-rpath,{STUB.parent}")
     program = compile_c(tmp_path / "program", FORK_IN_A_CALL, *flags)
-    assert run_program([str(program)], environment()).stdout == "0\n"
+    assert run_process([str(program)], environment()).stdout == "0\n"
 
 
 # ---- the record, the modes -----------------------------------------------------------------------

@@ -6,7 +6,6 @@ import contextlib
 import importlib
 import os
 import signal
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from tests.proofs.mutants.table import Test
 from tests.python.selftest import checks
 from tests.support.child import ROOT, environment, run_child
 from tests.support.hosting import managers
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 from tests.support.variants import control, explorer_without, run_tests
 
 HANGS = "4"  # seconds, after which a test counts as failed because the library hangs
@@ -63,7 +62,7 @@ def explore(words: list[str], proof: str) -> None:
     """Requires that the explorer of interleavings finds a forbidden state in a scenario."""
     with explorer_without(proof) as explorer:
         command = [explorer, *words]
-        found = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
+        found = run_process(command)
     assert found.returncode == 1, found.stdout + found.stderr
 
 

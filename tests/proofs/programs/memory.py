@@ -35,6 +35,15 @@ def taken_early(p: Script, freed_on: int, stream: int, held: int, says: str = fi
     p.free(other, stream)
 
 
+def freed_at_work(p: Script, freed_on: int, busy: int) -> int:
+    """Frees a new block while a held stream fills it, and returns the hold."""
+    block = p.alloc(freed_on)
+    held = p.hold(busy)
+    p.fill(block, 7, busy)
+    p.free(block, freed_on)
+    return held
+
+
 @memory
 def a_freed_block_waits_for_streams_of_the_program(p: Script) -> None:
     """The program creates these streams through HIP, and lends some of them to the library during
@@ -60,20 +69,14 @@ def a_freed_block_waits_for_streams_of_the_program(p: Script) -> None:
 def a_freed_block_waits_for_its_stream(p: Script) -> None:
     first, second = p.streams(2)
     for _ in range(2):  # a synchronise before the second free does not count
-        block = p.alloc(first)
-        held = p.hold(first)
-        p.fill(block, 7, first)
-        p.free(block, first)
+        held = freed_at_work(p, first, first)
         taken_early(p, second, second, held)
 
 
 @memory
 def a_block_freed_without_a_stream_is_idle(p: Script) -> None:
     busy, other = p.streams(2)
-    block = p.alloc(NULL)
-    held = p.hold(busy)
-    p.fill(block, 7, busy)
-    p.free(block, NULL)
+    held = freed_at_work(p, NULL, busy)
     taken_early(p, other, other, held)
 
 
@@ -143,10 +146,7 @@ def a_stream_destroyed_at_work_is_waited_for(p: Script) -> None:
 @memory
 def a_freed_block_waits_for_the_null_stream(p: Script) -> None:
     first, own = p.stream(), p.stream(2)
-    block = p.alloc(first)
-    held = p.hold(NULL)
-    p.fill(block, 7, NULL)
-    p.free(block, first)
+    held = freed_at_work(p, first, NULL)
     taken_early(p, first, own, held)
     p.unstream(own, HIP)
 
@@ -156,10 +156,7 @@ def work_on_the_null_stream_is_waited_for(p: Script) -> None:
     """A stream reuses a block only after the null stream's work on the block, even if the stream
     does not synchronise with the null stream."""
     own = p.stream(2)
-    block = p.alloc(NULL)
-    held = p.hold(NULL)
-    p.fill(block, 7, NULL)
-    p.free(block, NULL)
+    held = freed_at_work(p, NULL, NULL)
     taken_early(p, NULL, own, held)
 
 

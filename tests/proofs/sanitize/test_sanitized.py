@@ -3,7 +3,6 @@ some builds have sanitizers that abort when they find a fault."""
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from tests.support.child import BUILD, environment
 from tests.support.compiled import RUNTIME
 from tests.support.images import code_object
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 pytestmark = pytest.mark.sanitize
 
@@ -34,13 +33,7 @@ def _run(kind: str, program: str, *arguments: str, **changes: str) -> None:
         UBSAN_OPTIONS="print_stacktrace=1",
         **changes,
     )
-    done = subprocess.run(
-        [built / program, built / RUNTIME, *arguments],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    done = run_process([built / program, built / RUNTIME, *arguments], env)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "ok", done.stdout
     assert [line for line in done.stderr.splitlines() if AFTER_EXIT not in line] == []

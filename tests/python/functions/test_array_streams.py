@@ -360,8 +360,7 @@ def check_table(bench: Bench, rows: Any, columns: Any, seen: Callable[..., tuple
     assert bench.mgpu.stderr() == ""
 
 
-@on_held_streams
-def test_reads_see_the_earlier_work_on_an_array(mgpu: Mgpu) -> None:
+def check_reads(mgpu: Mgpu, changes: Any, reads: Any) -> None:
     bench = Bench(mgpu)
 
     def seen(change: Any, read: Any, stream: int) -> tuple[float, float]:
@@ -369,7 +368,12 @@ def test_reads_see_the_earlier_work_on_an_array(mgpu: Mgpu) -> None:
         change(bench, array, stream)
         return OLD + 1, float(read(bench, array))
 
-    check_table(bench, CHANGES, READS, seen)
+    check_table(bench, changes, reads, seen)
+
+
+@on_held_streams
+def test_reads_see_the_earlier_work_on_an_array(mgpu: Mgpu) -> None:
+    check_reads(mgpu, CHANGES, READS)
 
 
 @on_held_streams
@@ -453,21 +457,14 @@ def test_writes_follow_the_earlier_reads_of_an_array(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off", **held)
 def test_uses_wait_without_a_cache(mgpu: Mgpu) -> None:
     """Without a cache there are no graphs."""
-    bench = Bench(mgpu)
-
-    def seen(change: Any, read: Any, stream: int) -> tuple[float, float]:
-        array = bench.array()
-        change(bench, array, stream)
-        return OLD + 1, float(read(bench, array))
-
     plain = [change for change in CHANGES if not change.__name__.startswith("replay")]
-    check_table(bench, plain, [read for read in READS if read is not a_graph], seen)
+    check_reads(mgpu, plain, [read for read in READS if read is not a_graph])
 
 
 @in_child(policies=("builtin",), HIPSTUB_FAULT="hipEventCreateWithFlags:*:2", **held)
 def test_a_stream_is_waited_for_if_there_is_no_event(mgpu: Mgpu) -> None:
-    bench, array = Bench(mgpu), mgpu_rt.empty(COUNT)
-    array.copy_from(numpy.full(COUNT, OLD, "f4"))
+    bench = Bench(mgpu)
+    array = bench.array()
     with pytest.raises(mgpu_rt.HipError, match="hipErrorOutOfMemory"):
         bench.increment(array, stream=bench.other)
     assert array.to_host()[0] == OLD + 1
@@ -491,9 +488,8 @@ def test_reads_do_not_wait_for_each_other(mgpu: Mgpu) -> None:
 
 @on_held_streams
 def test_other_arrays_do_not_wait(mgpu: Mgpu) -> None:
-    bench, arrays = Bench(mgpu), [mgpu_rt.empty(COUNT), mgpu_rt.empty(COUNT)]
-    for array in arrays:
-        array.copy_from(numpy.full(COUNT, OLD, "f4"))
+    bench = Bench(mgpu)
+    arrays = [bench.array(), bench.array()]
     bench.increment(arrays[0], stream=bench.other)
     assert arrays[1].to_host()[0] == OLD and bench.pending(bench.other) > 0
     bench.increment(arrays[1], stream=bench.streams["foreign"])
@@ -506,8 +502,8 @@ def test_other_arrays_do_not_wait(mgpu: Mgpu) -> None:
 @on_held_streams
 def test_memory_of_another_package_is_freed_after_the_devices_work(mgpu: Mgpu) -> None:
     """As hipFree does, because the work of the other package is not known."""
-    bench, array = Bench(mgpu), mgpu_rt.empty(COUNT)
-    array.copy_from(numpy.full(COUNT, OLD, "f4"))
+    bench = Bench(mgpu)
+    array = bench.array()
     capsule, address = array.__dlpack__(stream=bench.other), address_of(array)
     target = mgpu_rt.empty(COUNT)
     copy = ctypes.CDLL(os.environ["MGPU_RT_HIP"]).hipMemcpyAsync
@@ -522,8 +518,8 @@ def test_memory_of_another_package_is_freed_after_the_devices_work(mgpu: Mgpu) -
 
 @on_held_streams
 def test_work_of_another_package_can_be_declared(mgpu: Mgpu) -> None:
-    bench, array = Bench(mgpu), mgpu_rt.empty(COUNT)
-    array.copy_from(numpy.full(COUNT, OLD, "f4"))
+    bench = Bench(mgpu)
+    array = bench.array()
     for stream in bench.streams.values():
         bench.module["increment"](1, 1, *[address_of(array)] * 2, 0, COUNT, 1, COUNT, stream=stream)
         array.fill_on(stream)
@@ -538,8 +534,8 @@ def test_work_of_another_package_can_be_declared(mgpu: Mgpu) -> None:
 def test_a_capture_gets_no_waits(mgpu: Mgpu) -> None:
     """HIP refuses a capture that waits for work from before the capture. The captured work has not
     run, so later uses do not wait for the captured work."""
-    bench, array = Bench(mgpu), mgpu_rt.empty(COUNT)
-    array.copy_from(numpy.full(COUNT, OLD, "f4"))
+    bench = Bench(mgpu)
+    array = bench.array()
     bench.increment(array, stream=bench.streams["foreign"])
     graph, on = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.cast("void *", bench.other)
     with mgpu_rt.use_stream(bench.other):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import subprocess
 import sys
 import threading
 from typing import Any
@@ -17,7 +16,7 @@ from mgpu_rt import _dlpack
 from mgpu_rt._arrays.arrays import Array, HostArray
 from mgpu_rt.runtime import Hip
 from tests.support.child import ROOT, Mgpu, environment, in_child
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 
 on_softgpu = in_child(policies=("builtin",), backends=("softgpu",))
 
@@ -267,11 +266,5 @@ del array
 
 
 def test_an_interpreter_ends_before_a_view() -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", ENDS],
-        env=environment("stub", PYTHONPATH=str(ROOT)),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    result = run_process([sys.executable, "-c", ENDS], environment("stub", PYTHONPATH=str(ROOT)))
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

@@ -22,7 +22,7 @@ from mgpu_rt._functions import values
 from mgpu_rt._functions.types import Scalar
 from tests.python.functions import HOST, library
 from tests.support.child import ROOT, environment
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 
 ARRAY = numpy.arange(12, dtype="f4").reshape(3, 4)
 ROW = numpy.arange(5, dtype="f4")
@@ -393,12 +393,8 @@ print("end", flush=True)
 
 def test_a_process_ends_with_everything_alive() -> None:
     path = mgpu_rt.lower(HOST).resolve()  # as the system lists the file
-    result = subprocess.run(
-        [sys.executable, "-c", ENDS, path],
-        env=environment("softgpu", PYTHONPATH=str(ROOT)),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
+    result = run_process(
+        [sys.executable, "-c", ENDS, path], environment("softgpu", PYTHONPATH=str(ROOT))
     )
     assert (result.returncode, result.stdout, result.stderr) == (0, "end\nloaded\n", "")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
 import sys
 import threading
 from typing import Any
@@ -17,7 +16,7 @@ from tests.devices.gpu import CHIP
 from tests.python.functions import DEVICE, library
 from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_child
 from tests.support.folders import in_folder
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 
 on_devices = in_child(policies=("builtin",), backends=BACKENDS_WITH_GPU[1:])
 on_softgpu = in_child(policies=("builtin",), backends=("softgpu",))
@@ -255,12 +254,9 @@ print(kept.to_host().sum(), scaled.to_host().sum())
 
 
 def test_a_process_ends_with_device_arrays() -> None:
-    result = subprocess.run(
+    result = run_process(
         [sys.executable, "-c", ENDS, os.fspath(mgpu_rt.lower(DEVICE))],
-        env=environment("softgpu", PYTHONPATH=str(ROOT)),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
+        environment("softgpu", PYTHONPATH=str(ROOT)),
     )
     assert (result.returncode, result.stdout, result.stderr) == (0, "999000.0 1998000.0\n", "")
 

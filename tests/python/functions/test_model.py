@@ -17,7 +17,7 @@ from bench.models.zoo import MODELS
 from mgpu_rt._lowering import shared_library
 from tests.devices.gpu import CHIP
 from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_child
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 MODEL = MODELS[0]
 GRAPH = MODEL.graph()
@@ -90,12 +90,9 @@ except TypeError as error:
 
 def on_gpu(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Runs Python code in a child process, with cuhip on NVIDIA's driver."""
-    return subprocess.run(
+    return run_process(
         [sys.executable, "-c", code, *map(str, arguments)],
-        env=environment("cuda", PYTHONPATH=str(ROOT)),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
+        environment("cuda", PYTHONPATH=str(ROOT)),
     )
 
 

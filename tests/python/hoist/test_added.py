@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from mgpu_rt._lowering import object_files
 from tests.python.hoist.test_decisions import before_21, since_21
 from tests.support.compiled import compile_c
 from tests.support.hoisted import RELEASES, hoist
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 pytestmark = pytest.mark.check  # each case is compiled
 
@@ -84,7 +83,7 @@ def run(directory: Path, llvm: int, main: str, program: str | None = None) -> li
     compiled.write_bytes(object_files.compile_dialect(hoisted, llvm))
     flags = ("-pthread", "-Wall", "-Werror", str(compiled))
     executable = compile_c(directory / "program", RUNTIME + main, *flags)
-    done = subprocess.run([executable], capture_output=True, text=True, timeout=HANG)
+    done = run_process([executable])
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
@@ -252,5 +251,5 @@ def test_a_library_that_is_closed_gives_back_what_it_kept(tmp_path: Path) -> Non
     }
     """
     host = compile_c(tmp_path / "host", RUNTIME + main, "-rdynamic", "-ldl")
-    done = subprocess.run([host, plugin], capture_output=True, text=True, timeout=HANG)
+    done = run_process([host, plugin])
     assert done.stdout.splitlines()[-4:] == ["close", "unload 1", "destroy 2", "end"]

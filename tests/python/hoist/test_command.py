@@ -17,7 +17,7 @@ from mgpu_rt._images import sharing
 from tests.support.child import ROOT, STUB, environment
 from tests.support.command import COMMAND, command, invoke
 from tests.support.hoisted import RELEASES, dialect, hoist
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 from tests.support.programs import STOCK
 
 pytestmark = pytest.mark.check  # each case is compiled
@@ -75,9 +75,7 @@ def shell(commands: str, directory: Path) -> subprocess.CompletedProcess[str]:
         HIPSTUB_LOG=str(directory / "log"),
     )
     words = ["sh", "-ec", commands]
-    return subprocess.run(
-        words, cwd=directory, env=env, capture_output=True, text=True, timeout=HANG
-    )
+    return run_process(words, env, cwd=directory)
 
 
 def test_the_pages_example_runs(program: Path) -> None:

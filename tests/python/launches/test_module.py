@@ -24,7 +24,7 @@ from tests.python.launches import KERNELS
 from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_child
 from tests.support.folders import folder
 from tests.support.images import bundle, code_object, default_chip
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 numpy = pytest.importorskip("numpy")  # a machine with a GPU may lack it
 
@@ -316,5 +316,5 @@ def test_open_modules_end_quietly(backend: str, cache: str, tmp_path: Path) -> N
     env = environment(backend, MGPU_RT_CACHE=cache, PYTHONPATH=str(ROOT))
     quiet = ("-W", "ignore::DeprecationWarning")  # about a fork with threads, since Python 3.12
     words = [sys.executable, *quiet, "-c", textwrap.dedent(OPEN_AT_EXIT), str(place)]
-    result = subprocess.run(words, env=env, capture_output=True, text=True, timeout=HANG)
+    result = run_process(words, env)
     assert (result.returncode, result.stdout, result.stderr) == (0, "ended\n", "")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 from mgpu_rt._lowering import lower
 from tests.python.launches import KERNELS
 from tests.support.child import ROOT, environment
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").split("## The manager")[0]
 
@@ -21,13 +20,10 @@ def test_examples_of_the_page_run(tmp_path: Path) -> None:
     assert len(blocks) == 8
     shutil.copy(lower.lower(KERNELS, llvm=22), tmp_path / "kernels.o")
     shutil.copy(KERNELS, tmp_path)
-    result = subprocess.run(
+    result = run_process(
         [sys.executable, "-c", "\n".join(blocks)],
+        environment("softgpu", PYTHONPATH=str(ROOT)),
         cwd=tmp_path,
-        env=environment("softgpu", PYTHONPATH=str(ROOT)),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout == "hipErrorOutOfMemory\n"

@@ -30,9 +30,8 @@ from tests.support.hosting import (
     promptly,
     python_with_cffi,
     run_host,
-    run_program,
 )
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 
 
 def counts(log: Path) -> dict[str, int]:
@@ -140,7 +139,7 @@ def test_a_limit_on_memory_starts_the_manager(
     within its limit."""
     source = PRELUDE + MEMORY.replace("SIZES", f"({sizes})")
     command = [sys.executable, "-c", source, str(library()), str(image()), KERNEL]
-    done = run_program(command, when_needed(HIPSTUB_MODE="record", **changes))
+    done = run_process(command, when_needed(HIPSTUB_MODE="record", **changes))
     assert done.stdout == f"none {after}\n", done.stderr
 
 
@@ -213,7 +212,7 @@ def test_closed_standard_streams_stay_closed(streams: str) -> None:
     closing = " ".join(f"{n}{'<' if n == '0' else '>'}&-" for n in streams.split())
     command = f'"$0" "$@" {closing}'
     arguments = [str(host()), str(library()), str(image()), KERNEL, "state"]
-    result = run_program(["sh", "-c", command, *arguments], promptly(LC_ALL="C"))
+    result = run_process(["sh", "-c", command, *arguments], promptly(LC_ALL="C"))
     assert result.returncode == 0
 
 
@@ -222,7 +221,7 @@ def test_little_memory_is_enough_for_the_program(megabytes: int) -> None:
     """Memory limits that are too low for an interpreter may be sufficient for the program."""
     command = f'ulimit -v {megabytes * 1024}; exec "$0" "$@"'
     arguments = [str(host()), str(library()), str(image()), KERNEL, "plain"]
-    result = run_program(["sh", "-c", command, *arguments], promptly())
+    result = run_process(["sh", "-c", command, *arguments], promptly())
     assert result.stdout == "ok\n", result.stderr
 
 
@@ -232,7 +231,7 @@ def test_the_program_goes_on_without_a_new_process() -> None:
         pytest.skip("no limit of processes for root")
     command = 'ulimit -u 1; exec "$0" "$@"'
     arguments = [str(host()), str(library()), str(image()), KERNEL, "plain"]
-    assert run_program(["sh", "-c", command, *arguments], promptly()).stdout == "ok\n"
+    assert run_process(["sh", "-c", command, *arguments], promptly()).stdout == "ok\n"
 
 
 def test_a_first_call_may_have_a_small_stack() -> None:
@@ -270,7 +269,7 @@ def test_a_first_call_may_be_in_a_constructor(tmp_path: Path) -> None:
     flags = ("-shared", "-fPIC", str(library()), f"-Wl,-rpath,{library().parent}")
     plugin = compile_c(tmp_path / "plugin.so", CONSTRUCTOR.format(content), *flags)
     program = compile_c(tmp_path / "program", OPENER.format(plugin), "-ldl")
-    done = run_program([str(program)], promptly())
+    done = run_process([str(program)], promptly())
     assert done.stdout == "loaded\nopened\n"
     manager_of(done.stderr)
 
@@ -360,7 +359,7 @@ def installation(directory: Path, *, note: str | None = None, lies: str = "build
 
 
 def run_from(lib: Path, mode: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return run_program([str(host()), str(lib), str(image()), KERNEL, mode], promptly(**env))
+    return run_process([str(host()), str(lib), str(image()), KERNEL, mode], promptly(**env))
 
 
 def python_of(said: str) -> str:
@@ -399,7 +398,7 @@ def test_no_other_python_runs_than_the_recorded_one(tmp_path: Path, note: str | 
     venv = Path(sys.executable).parent.parent
     env = when_needed(MGPU_RT_MODULE_LIMIT="10K", MGPU_RT_VERBOSE="", VIRTUAL_ENV=str(venv))
     command = [str(host()), str(lib), str(image()), KERNEL, "unserved"]
-    result = run_program(command, env)
+    result = run_process(command, env)
     assert result.stdout == "ok\n", result.stderr
     assert f"({note or 'none'}: " in only_line(result.stderr)
 
@@ -410,7 +409,7 @@ def test_python_decides_at_a_limit_with_ld_preload_alone(tmp_path: Path) -> None
     env = when_needed(
         LD_PRELOAD=str(library()), MGPU_RT_MODULE_LIMIT="10K", PATH="/nowhere", HOME=str(tmp_path)
     )
-    said = run_program([str(host()), str(library()), str(image()), KERNEL, "served"], env).stderr
+    said = run_process([str(host()), str(library()), str(image()), KERNEL, "served"], env).stderr
     noted = (ROOT / "build" / "lib" / "mgpu_rt.python").read_text().strip()
     assert python_of(said) == os.environ.get("MGPU_RT_TEST_PYTHON", noted)
 
@@ -497,13 +496,7 @@ def test_the_library_is_not_linked_with_python() -> None:
 @pytest.mark.check
 def test_many_short_programs_end_quietly() -> None:
     """Each program exits while its manager starts; make soak-hosts runs more such programs."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.support.hosts.soak", "60"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    done = run_process([sys.executable, "-m", "tests.support.hosts.soak", "60"], cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -17,8 +17,8 @@ from tests.support.hosting import (
     image,
     manager_of,
     promptly,
-    run_program,
 )
+from tests.support.patience import run_process
 
 #: Python code that runs in every Python since 2.7. The code loads the library through ctypes, and
 #: creates unique images.
@@ -83,7 +83,7 @@ def python(
     """Runs PRELUDE and then the given program; requires that the program prints ok."""
     code = PRELUDE + textwrap.dedent(script) + "\nprint('ok')\n"
     command = [interpreter, *flags, "-c", code, str(library()), str(image()), KERNEL]
-    result = run_program(command, promptly(**env), cwd="/")
+    result = run_process(command, promptly(**env), cwd="/")
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.splitlines()[-1] == "ok", result.stderr
     return result
@@ -152,7 +152,7 @@ def test_children_that_import_are_served(method: str, tmp_path: Path) -> None:
         """)
     )
     command = [sys.executable, str(script), str(library()), str(image()), KERNEL]
-    result = run_program(command, promptly())
+    result = run_process(command, promptly())
     assert result.stdout == "ok\n", result.stderr
 
 

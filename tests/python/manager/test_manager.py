@@ -27,7 +27,7 @@ from tests.support.hosting import (
     promptly,
     run_host,
 )
-from tests.support.patience import HANG, wait_until
+from tests.support.patience import HANG, run_process, wait_until
 
 HOSTS = ROOT / "tests" / "support" / "hosts"
 
@@ -394,11 +394,6 @@ class Tells:
 
 
 def test_a_manager_started_by_hand_refuses() -> None:
-    done = subprocess.run(
-        [sys.executable, "-I", str(ROOT / "mgpu_rt" / "manager" / "_manager.py")],
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    done = run_process([sys.executable, "-I", str(ROOT / "mgpu_rt" / "manager" / "_manager.py")])
     assert "only the library may start this program" in done.stdout + done.stderr
     assert done.returncode == 2

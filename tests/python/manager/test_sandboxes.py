@@ -12,7 +12,8 @@ import sys
 import pytest
 
 from tests.support.child import library
-from tests.support.hosting import KERNEL, host, image, only_line, promptly, run_host, run_program
+from tests.support.hosting import KERNEL, host, image, only_line, promptly, run_host
+from tests.support.patience import run_process
 
 
 def test_the_first_process_of_a_container_has_no_manager() -> None:
@@ -20,7 +21,7 @@ def test_the_first_process_of_a_container_has_no_manager() -> None:
     if subprocess.run([*probe, "true"], capture_output=True).returncode != 0:
         pytest.skip("no right to make a namespace of processes")
     command = [*probe, str(host()), str(library()), str(image()), KERNEL, "unserved"]
-    result = run_program(command, promptly())
+    result = run_process(command, promptly())
     assert result.stdout == "ok\n", result.stderr
     assert "docker run --init" in only_line(result.stderr)
 
@@ -48,7 +49,7 @@ def in_container(first: str, mode: str, **env: str) -> subprocess.CompletedProce
         pytest.skip("no right to make a namespace of processes")
     init = [sys.executable, "-c", FIRST, first]
     command = [*probe, *init, str(host()), str(library()), str(image()), KERNEL, mode]
-    return run_program(command, promptly(MGPU_RT_MODULE_LIMIT="10K", **env))
+    return run_process(command, promptly(MGPU_RT_MODULE_LIMIT="10K", **env))
 
 
 def test_no_zombie_where_process_1_waits_for_its_own_children_only() -> None:

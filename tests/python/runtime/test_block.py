@@ -19,7 +19,7 @@ from mgpu_rt._lowering import lower
 from tests.python.runtime.hooked import folders_of, launches_of, replay, write_launches
 from tests.support.command import COMMAND
 from tests.support.folders import folder
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 pytestmark = pytest.mark.check  # a whole model with hooks
 
@@ -45,13 +45,10 @@ def block(text: str) -> Path:
 def run(text: str, *words: object) -> subprocess.CompletedProcess[str]:
     """Runs one forward pass, with options of mgpu-rt."""
     side = next(s for s in sides.all_sides(device.find("softgpu"), None) if s.name == sides.OURS)
-    return subprocess.run(
+    return run_process(
         [str(word) for word in (COMMAND, *words, "--", block(text))],
-        env={**side.environment, "MGPU_RT_MANAGER": "off"},
+        {**side.environment, "MGPU_RT_MANAGER": "off"},
         input="1\n",
-        capture_output=True,
-        text=True,
-        timeout=HANG,
     )
 
 

@@ -20,8 +20,8 @@ from tests.support.hosting import (
     image,
     promptly,
     python_with_cffi,
-    run_program,
 )
+from tests.support.patience import run_process
 from tests.support.suites import in_check
 
 PLANTED = "import os; os.write(2, b'planted: ' + __name__.encode() + b'\\n')\n"
@@ -51,7 +51,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, command: list[str], **env: str) -> subprocess.CompletedProcess[str]:
-    done = run_program(command, environment(MGPU_RT_MANAGER="delay=100000", **env), cwd=folder)
+    done = run_process(command, environment(MGPU_RT_MANAGER="delay=100000", **env), cwd=folder)
     assert "planted" not in done.stderr
     return done
 
@@ -124,7 +124,7 @@ def test_a_folder_that_was_removed_is_not_searched(tmp_path: Path) -> None:
 @pytest.mark.parametrize("policy", ["", "mine:DefaultPolicy"])
 def test_the_manager_runs_nothing_else_of_the_current_folder(planted: Path, policy: str) -> None:
     env = promptly(MGPU_RT_POLICY=policy)
-    done = run_program([*HOST, "served"], env, cwd=planted)
+    done = run_process([*HOST, "served"], env, cwd=planted)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
     assert "planted" not in done.stderr
     assert "manager: Python" in done.stderr

@@ -18,8 +18,9 @@ from mgpu_rt.runtime import Image, Launch, Runtime
 from tests.python.runtime import failing
 from tests.python.runtime.test_hosting import asked, run
 from tests.support.child import Mgpu, in_child, library
-from tests.support.hosting import KERNEL, host, image, run_program
+from tests.support.hosting import KERNEL, host, image
 from tests.support.images import code_object
+from tests.support.patience import run_process
 from tests.support.suites import in_check
 
 pytestmark = pytest.mark.check  # each program starts a Python
@@ -152,7 +153,7 @@ CLOSED_OR_FULL = [
 
 def run_redirected(runtime: str, redirected: str) -> subprocess.CompletedProcess[str]:
     words = f"{host()} {library()} {image()} {KERNEL} plain {redirected}"
-    return run_program(["sh", "-c", words], asked(runtime))
+    return run_process(["sh", "-c", words], asked(runtime))
 
 
 @pytest.mark.parametrize(("name", "redirected", "status", "out"), CLOSED_OR_FULL)
@@ -329,7 +330,7 @@ if child := os.fork():
 def test_a_runtime_ends_with_a_python_program(runtime: str, status: int, said: str) -> None:
     """A forked child continues without the runtime, and does not end the runtime."""
     env = asked(runtime, LIBRARY=str(library()))
-    done = run_program([sys.executable, "-c", ENDS_IN_PYTHON], env)
+    done = run_process([sys.executable, "-c", ENDS_IN_PYTHON], env)
     assert done.returncode == status
     assert done.stderr.count(said) == 1 if said else not done.stderr
 
@@ -362,7 +363,7 @@ def test_python_without_room_to_say_how_it_failed_ends_the_program() -> None:
     """At the recursion limit, Python can call neither the runtime's method nor the code that prints
     the method's exception."""
     env = asked("runtimes:PassAll", LIBRARY=str(library()))
-    done = run_program([sys.executable, "-c", f"{DEEP}go(); print('went on')"], env)
+    done = run_process([sys.executable, "-c", f"{DEEP}go(); print('went on')"], env)
     assert (done.returncode, done.stdout) == (1, "")
     assert "Python could not say how: it has no memory, or no depth of calls left" in done.stderr
 
@@ -382,6 +383,6 @@ with mgpu_rt.intercept(PassAll()):
 
 def test_such_a_failure_comes_out_of_intercept() -> None:
     env = asked("", LIBRARY=str(library()))
-    done = run_program([sys.executable, "-c", DEEP + WITHIN], env)
+    done = run_process([sys.executable, "-c", DEEP + WITHIN], env)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "a method has failed, and Python could not say how (stderr says more)\n"

@@ -23,9 +23,8 @@ from tests.support.hosting import (
     promptly,
     python_with_cffi,
     run_host,
-    run_program,
 )
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 from tests.support.suites import covering, in_check
 
 HERE = str(Path(__file__).parent)
@@ -145,8 +144,8 @@ def test_no_python_is_loaded_unless_asked_for(tmp_path: Path) -> None:
     """
     flags = (str(library()), f"-Wl,-rpath,{library().parent}")
     program = compile_c(tmp_path / "maps", source, *flags)
-    assert run_program([str(program)], environment(MGPU_RT_MANAGER="off")).stdout == ""
-    assert "libpython3" in run_program([str(program)], asked("runtimes:PassAll")).stdout
+    assert run_process([str(program)], environment(MGPU_RT_MANAGER="off")).stdout == ""
+    assert "libpython3" in run_process([str(program)], asked("runtimes:PassAll")).stdout
 
 
 # ---- first calls ----
@@ -316,13 +315,13 @@ def test_a_python_program_hosts_in_its_own_interpreter(version: str) -> None:
     if python is None:
         pytest.skip(f"no Python {version} here")
     env = asked("runtimes:PassAll,runtimes:SlowToMake", LIBRARY=str(library()))
-    done = run_program([python, "-c", PROGRAM], {**env, "PYTHONPATH": f"{HERE}:{ROOT}"})
+    done = run_process([python, "-c", PROGRAM], {**env, "PYTHONPATH": f"{HERE}:{ROOT}"})
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     assert done.stderr.count("asked") == 5  # the child continues with the library
 
 
 def test_an_exception_ends_a_python_program_that_was_asked_for_by_name() -> None:
     env = asked("runtimes:Raises", LIBRARY=str(library()))
-    done = run_program([sys.executable, "-c", PROGRAM], env)
+    done = run_process([sys.executable, "-c", PROGRAM], env)
     assert (done.returncode, done.stdout) == (1, "")
     assert "ZeroDivisionError: on purpose" in done.stderr

@@ -15,7 +15,7 @@ from mgpu_rt.runtime._base import METHODS
 from tests.python.runtime.runtimes import PassAll
 from tests.support.child import Mgpu, environment, in_child
 from tests.support.images import code_object
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 
 alone = {"policies": ("builtin",)}
 
@@ -301,7 +301,7 @@ def test_a_method_outside_of_a_program_does_nothing() -> None:
     """The method does nothing. If a runtime belongs to no program, the first call of a method
     prints one line, and later calls print nothing."""
     code = [sys.executable, "-c", BY_ITSELF]
-    done = subprocess.run(code, capture_output=True, text=True, env=environment(), timeout=HANG)
+    done = run_process(code, environment())
     assert (done.returncode, done.stdout) == (0, "0 0 ('', '')\n0 None\n"), done.stderr
     (line,) = done.stderr.splitlines()
     assert line.startswith("mgpu_rt: a runtime's method was called while it is no program's")

@@ -32,7 +32,7 @@ from tests.proofs.programs import groups
 from tests.python.selftest import checks
 from tests.support.child import environment, library
 from tests.support.command import invoke
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 
 COMMAND = (sys.executable, "-m", "mgpu_rt", "selftest", "--device", "softgpu")
 DEVICE = {"kind", "name", "target", "devices", "hip", "reports", "driver", "memory"}
@@ -49,13 +49,7 @@ main.main()
 
 def selftest(*words: object, **changes: str) -> subprocess.CompletedProcess[str]:
     """Runs the command on the emulated gfx90a."""
-    return subprocess.run(
-        [*COMMAND, *map(str, words)],
-        env={**environment("softgpu"), **changes},
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    return run_process([*COMMAND, *map(str, words)], {**environment("softgpu"), **changes})
 
 
 @pytest.fixture(scope="module")

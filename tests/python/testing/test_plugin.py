@@ -14,7 +14,7 @@ import pytest
 from mgpu_rt._lowering import lower
 from tests.support.child import STUB, environment
 from tests.support.compiled import LIB, compile_c
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 pytestmark = pytest.mark.check  # each test starts pytest
 
@@ -49,9 +49,7 @@ def run(folder: Path, *words: object, **env: str) -> subprocess.CompletedProcess
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *map(str, words)]
     changes = {"PYTEST_ADDOPTS": "", "PYTEST_XDIST_WORKER": "", "COLUMNS": "200", **env}
     clean = {k: v for k, v in environment(**changes).items() if v or not k.startswith("PYTEST")}
-    return subprocess.run(
-        command, cwd=folder, env=clean, capture_output=True, text=True, timeout=HANG
-    )
+    return run_process(command, clean, cwd=folder)
 
 
 def outcomes(file: Path) -> dict[str, tuple[str, str]]:

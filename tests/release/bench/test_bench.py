@@ -10,7 +10,6 @@ import dataclasses
 import itertools
 import json
 import random
-import subprocess
 import time
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from bench.setup import device, native, sides
 from bench.show import output
 from bench.show.figures import Figure, Result
 from tests.runtime.programs.test_programs import ROUNDS, printed
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 from tests.support.suites import in_check
 
 
@@ -82,14 +81,7 @@ def test_programs_by_hand_compute_the_same(program: str) -> None:
     words = sides.by_hand_arguments(program, on)
     words[2] = str(ROUNDS)
     env = {**on.environment, "BENCH_WAIT": f"{on.hip},hipDeviceSynchronize", "BENCH_RESULT": "on"}
-    done = subprocess.run(
-        [native.program("hoisted", on.chip), *words],
-        env=env,
-        input="1\n",
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    done = run_process([native.program("hoisted", on.chip), *words], env, input="1\n")
     assert done.stderr == printed(program, 22).splitlines(keepends=True)[0]
 
 

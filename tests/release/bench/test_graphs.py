@@ -4,7 +4,6 @@ HIP."""
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from bench.measure.rounds import Runner
 from bench.models.program import Variant
 from bench.models.zoo import MODELS
 from bench.setup import build, device, models, sides
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 pytestmark = pytest.mark.nightly  # models are built by all variants and releases
 
@@ -49,14 +48,7 @@ def test_replays_are_one_launch_and_one_wait_each(name: str, tmp_path: Path) -> 
     more = {"HIPSTUB_MODE": "record", "HIPSTUB_LOG": str(log), "MGPU_RT_EXCLUSIVE": "on"}
     for replays in (3, 10):
         env = {**graph_side(name, on).environment, **more}
-        subprocess.run(
-            [program],
-            env=env,
-            input=f"1\n{replays}\n",
-            text=True,
-            capture_output=True,
-            timeout=HANG,
-        )
+        run_process([program], env, input=f"1\n{replays}\n")
         counted.append(json.loads(log.read_text())["counts"])
     few, many = counted
     added = {call: many[call] - few[call] for call in many if many[call] != few[call]}

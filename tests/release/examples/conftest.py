@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.child import ROOT, environment
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 EXAMPLES = ROOT / "examples"
 INDEX = (EXAMPLES / "README.md").read_text(encoding="utf-8")
@@ -50,14 +50,7 @@ def run(prefix: Path) -> Run:
         for name in ("MGPU_RT_HIP", "HIPSTUB_MODE"):  # the examples run on the emulated device
             clean.pop(name)
         clean["PATH"] = f"{prefix / 'bin'}:{os.environ['PATH']}"
-        result = subprocess.run(
-            list(map(str, words)),
-            cwd=folder,
-            env={**clean, **env},
-            capture_output=True,
-            text=True,
-            timeout=HANG,
-        )
+        result = run_process(list(map(str, words)), {**clean, **env}, cwd=folder)
         assert result.returncode == 0, result.stderr
         return result
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from tests.devices.rocm.releases import RELEASES
 from tests.devices.rocm.surroundings import Surroundings
 from tests.release.examples.conftest import EXAMPLES
 from tests.support.child import ROOT
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 #: The exports of FlyDSL 0.5.0's libfly_jit_runtime.so (nm -D).
 NEEDED = Path(__file__).with_name("flydsl-0.5.0.txt").read_text(encoding="utf-8").split()
@@ -46,12 +45,8 @@ def test_the_example_serves_flydsl(tmp_path: Path) -> None:
     hip = Surroundings(release, root)
     env = {**os.environ, "MGPU_RT_SOFTGPU": "gfx942", "FLYDSL_GPU_ARCH": "gfx942"}
     env |= {"ROCM_PATH": str(tmp_path), "FLYDSL_RUNTIME_ENABLE_CACHE": "0", "PYTHONPATH": str(ROOT)}
-    result = subprocess.run(
-        [*hip.prefix(), python, SCALE],
-        env=hip.environment({**env, "MGPU_RT_MANAGER": "off"}),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
+    result = run_process(
+        [*hip.prefix(), python, SCALE], hip.environment({**env, "MGPU_RT_MANAGER": "off"})
     )
     promised = re.search(r"Prints:\n\n((?:    .*\n)+)", SCALE.read_text(encoding="utf-8"))
     assert promised

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.release.examples.conftest import EXAMPLES
 from tests.support.command import COMMAND
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 
 def said(script: str, *arguments: str, **env: str) -> str:
     """Returns the message of a script that cannot run."""
-    result = subprocess.run(
-        ["/bin/sh", EXAMPLES / script, *arguments],
-        env={**os.environ, **env},
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    result = run_process(["/bin/sh", EXAMPLES / script, *arguments], {**os.environ, **env})
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.count("\n") == 1
     return result.stderr.rstrip()

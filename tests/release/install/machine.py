@@ -17,7 +17,7 @@ from pathlib import Path
 from bench import PROGRAMS
 from mgpu_rt._lowering import lower
 from tests.support.child import ROOT
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 EXAMPLE = ROOT / "examples" / "c"
 LAUNCHES = 100
@@ -45,14 +45,11 @@ def attempt(
     *words: object, cwd: Path | None = None, **changes: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command that may fail."""
-    return subprocess.run(
+    return run_process(
         [str(word) for word in words],
+        environment(**changes),
         cwd=cwd or "/",
-        env=environment(**changes),
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=HANG,
     )
 
 

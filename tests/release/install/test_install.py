@@ -26,7 +26,7 @@ from tests.support import hosting, recorded
 from tests.support.child import ROOT, STUB
 from tests.support.compiled import stream_program
 from tests.support.images import code_object
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 INSTALLED_SIZE = 4_300_000  # bytes, of which the device of `check` has a fifth
@@ -54,7 +54,7 @@ def test_python_decides_at_a_limit_with_ld_preload_alone(installed: Installed) -
     options = {"MGPU_RT_MANAGER": "on", "MGPU_RT_MODULE_LIMIT": "10K"}
     env = hosting.promptly(LD_PRELOAD=str(library), PATH="/nowhere", **options)
     command = [str(hosting.host()), str(library), str(hosting.image()), hosting.KERNEL, "served"]
-    done = hosting.run_program(command, env)
+    done = run_process(command, env)
     assert done.stdout == "ok\n", done.stderr
     python = re.search(r"manager: Python .*, '(.+)'", done.stderr)
     assert python and Path(python[1]).parent == installed.python.parent
@@ -427,6 +427,6 @@ def in_root(root: Path, user: int, script: str) -> subprocess.CompletedProcess[s
     words = ["unshare", "--mount", "sh", "-c", inside, str(root), "setpriv"]
     words += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
     words += ["env", "-i", "PATH=/usr/bin:/bin", f"HOME=/given/{user}", "sh", f"/given/{script}"]
-    result = subprocess.run(words, capture_output=True, text=True, timeout=HANG)
+    result = run_process(words)
     assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-3000:]
     return result

@@ -18,7 +18,7 @@ from tests.release.docs.generated import FORKS
 from tests.support.child import ROOT, STUB, Mgpu, environment, in_child
 from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
 from tests.support.images import code_object
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 INCLUDE = ROOT / "csrc" / "include"
 #: Maps each header's name to the header's declarations in the module _abi.
@@ -99,7 +99,7 @@ def test_a_program_linked_with_any_llvm_is_served(soname: str, tmp_path: Path) -
         LD_LIBRARY_PATH=str(LIB), MGPU_RT_MANAGER="off", HIPSTUB_LOG=str(tmp_path / "log")
     )
     program = stream_program(tmp_path, soname)
-    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
+    result = run_process([program], env)
     assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
     assert json.loads((tmp_path / "log").read_text())["counts"]["hipStreamCreate"] == 1
 

@@ -4,7 +4,6 @@ and no endless wait."""
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from tests.support import recordings
 from tests.support.child import AT_ONCE, ROOT, environment, library
 from tests.support.compiled import compile_c
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 MODES = ("wild", "cancelled", "forks", "processes", "exit")
 SETTINGS = {
@@ -40,9 +39,7 @@ def test_no_function_hangs_or_crashes(
     mode: str, setting: str, program: Path, tmp_path: Path
 ) -> None:
     env = environment(**SETTINGS[setting], HIPSTUB_MODE="fast")
-    done = subprocess.run(
-        [program, mode], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG
-    )
+    done = run_process([program, mode], env, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "over\n"), done.stderr[-2000:]
 
 
@@ -52,9 +49,7 @@ def test_no_function_hangs_or_crashes_on_the_emulated_device(
 ) -> None:
     """HIP reads the object at a stream's address, even if the address is no stream."""
     env = environment("softgpu", MGPU_RT_MANAGER="off")
-    done = subprocess.run(
-        [program, mode], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG
-    )
+    done = run_process([program, mode], env, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "over\n"), done.stderr[-2000:]
 
 
@@ -86,9 +81,7 @@ def test_two_libraries_in_a_process_share_nothing(tmp_path: Path) -> None:
     env["MGPU_RT_MANAGER"] = f"{sys.executable},delay=0"
     env |= {"MGPU_RT_TRACE": "same"}
     command = [sys.executable, "-c", TWO, library(), copy]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG
-    )
+    done = run_process(command, env, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "both\n"), done.stderr
     written = [path for path in tmp_path.iterdir() if path.is_file()]
     found = [recordings.stats(path)["process"]["pid"] for path in written]

@@ -3,7 +3,6 @@ library prints the advice only once."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from tests.support.child import (
 )
 from tests.support.compiled import stream_program
 from tests.support.images import bundle, code_object
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 KERNEL = "test_func"
 INVALID_IMAGE = 200
@@ -187,7 +186,7 @@ def _lines(calls: int, **env: str) -> list[str]:
     """Returns the lines that a process prints during `calls` failing calls."""
     code = [sys.executable, "-c", DROWNED, library(), str(calls)]
     variables = environment(MGPU_RT_MANAGER="off", **env)
-    result = subprocess.run(code, env=variables, capture_output=True, text=True, timeout=HANG)
+    result = run_process(code, variables)
     assert result.returncode == 0
     return result.stderr.splitlines()
 
@@ -295,9 +294,7 @@ def test_hidden_devices_are_named(hidden: dict[str, str], tmp_path: Path) -> Non
     """HIP 5.2.3 crashes in most of its functions if a variable hides all devices."""
     env = environment("softgpu", **hidden)
     env["LD_LIBRARY_PATH"] += f":{library().parent}"
-    done = subprocess.run(
-        [stream_program(tmp_path)], env=env, capture_output=True, text=True, timeout=HANG
-    )
+    done = run_process([stream_program(tmp_path)], env)
     assert done.returncode == 3, done.stderr
     assert done.stdout == "done\n"
     assert "'hipStreamCreate(&stream)' failed with 'hipErrorNoDevice'" in done.stderr

@@ -12,7 +12,7 @@ from tests.support import folders, recordings
 from tests.support.child import Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.folders import in_folder
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 #: A program that makes a failing call of mgpuMemFree. An argument selects the way in which the
 #: program ends.
@@ -134,7 +134,7 @@ def program() -> Path:
 
 def run(*command: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
     wanted = environment(MGPU_RT_MANAGER="off", **env)
-    return subprocess.run(command, env=wanted, capture_output=True, text=True, timeout=HANG)
+    return run_process(command, wanted)
 
 
 @pytest.mark.parametrize("how", ENDS)

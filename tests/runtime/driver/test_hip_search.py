@@ -13,7 +13,7 @@ import pytest
 from mgpu_rt import _hip_search
 from tests.support.child import STUB, environment
 from tests.support.compiled import RUNTIME, compile_c, stream_program
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 
 def lay(folder: Path, name: str, real: str = "") -> Path:
@@ -63,7 +63,7 @@ def serves(program: Path, **changes: str) -> str:
     paths = os.pathsep.join([str(Path(_hip_search.probe()).parent), changes.pop("search", "")])
     env = bare(LD_LIBRARY_PATH=paths.rstrip(os.pathsep), **changes)
     env = {**env, "MGPU_RT_VERBOSE": "1", "MGPU_RT_MANAGER": "off", "HIPSTUB_MODE": "record"}
-    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
+    result = run_process([program], env)
     assert result.stdout == "done\n"
     assert "two HIP libraries" not in result.stderr
     path = re.search(r"HIP: (\S+), devices: 1;", result.stderr)
@@ -119,7 +119,7 @@ def test_each_unusable_hip_is_named_with_its_fault(tmp_path: Path) -> None:
     compile_c(hip, "int hipInit(int f) { return f; }", "-shared", "-fPIC")
     env = bare(LD_LIBRARY_PATH=str(Path(_hip_search.probe()).parent))
     env = {**env, "MGPU_RT_HIP": str(hip), "MGPU_RT_MANAGER": "off"}
-    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
+    result = run_process([program], env)
     assert f"MGPU_RT_HIP names {hip}; {hip}: it has no function hip" in result.stderr
 
 
@@ -129,10 +129,10 @@ def test_two_hips_in_one_process_are_named(tmp_path: Path) -> None:
     mine = lay(tmp_path, "libamdhip64.so.6")
     env = bare(LD_LIBRARY_PATH=str(Path(_hip_search.probe()).parent), LD_PRELOAD=str(mine))
     env = {**env, "MGPU_RT_MANAGER": "off", "HIPSTUB_MODE": "record"}
-    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
+    result = run_process([program], env)
     assert (result.stdout, result.stderr) == ("done\n", "")
     env["MGPU_RT_HIP"] = str(STUB)
-    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
+    result = run_process([program], env)
     assert f"two HIP libraries: the program uses {mine}, " in result.stderr
     assert f" and mgpu_rt uses {STUB}. " in result.stderr
 

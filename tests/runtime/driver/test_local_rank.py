@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.support.child import ROOT, STUB, Mgpu, environment, in_cases, in_child, library
 from tests.support.compiled import compile_c
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 #: The rows of csrc/runtime/process/launchers.def, with the innermost launcher first. The variables
 #: of a row contain the rank, the rank on the machine, and the number of ranks on the machine.
@@ -44,12 +43,8 @@ def run(program: Path, *arguments: int, devices: int = 2, **env: str) -> tuple[i
     """Returns the device of the program's first stream, and the printed lines."""
     clean = {name: value for name, value in environment().items() if name not in LAUNCHERS}
     changes = {"HIPSTUB_DEVICES": str(devices), "MGPU_RT_MANAGER": "off", **env}
-    result = subprocess.run(
-        [program, *map(str, arguments)],
-        env={**clean, "MGPU_RT_DEVICE": "local-rank", **changes},
-        capture_output=True,
-        text=True,
-        timeout=HANG,
+    result = run_process(
+        [program, *map(str, arguments)], {**clean, "MGPU_RT_DEVICE": "local-rank", **changes}
     )
     assert result.returncode == 0, result.stderr
     return int(result.stdout), result.stderr

@@ -19,7 +19,7 @@ from mgpu_rt._lowering import cache, graph_functions, object_files, pipelines, t
 from tests.runtime.graphs.test_capture import Capture
 from tests.support.child import BACKENDS, Mgpu, environment, in_child, library
 from tests.support.command import COMMAND
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 from tests.support.programs import STOCK
 
 SOURCE = Path(__file__).with_name("functions.mlir")
@@ -521,9 +521,7 @@ assert list(array) == [8 * i for i in range(64)]
 """
     env = environment("softgpu")
     env["LD_LIBRARY_PATH"] += f"{os.pathsep}{STOCK.parent}"
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=HANG
-    )
+    done = run_process([sys.executable, "-c", program], env)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -531,9 +529,7 @@ assert list(array) == [8 * i for i in range(64)]
 
 
 def command(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(word) for word in (COMMAND, *words)], capture_output=True, text=True, timeout=HANG
-    )
+    return run_process([str(word) for word in (COMMAND, *words)])
 
 
 @pytest.mark.check

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 from types import FrameType
@@ -14,19 +13,12 @@ import pytest
 from mgpu_rt._lowering import lower
 from tests.python.launches import EXAMPLES, KERNELS
 from tests.support.child import Mgpu, environment, in_child
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 
 
 def test_the_example_replays_a_lowered_function() -> None:
     env = environment("softgpu", OBJECT=str(lower.lower(KERNELS, llvm=22)))
-    done = subprocess.run(
-        [sys.executable, "graph.py"],
-        cwd=EXAMPLES,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    done = run_process([sys.executable, "graph.py"], env, cwd=EXAMPLES)
     assert (done.stdout, done.stderr) == ("5000 right results of 3 nodes\n", "")
 
 

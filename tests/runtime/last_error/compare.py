@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.runtime.last_error import images
 from tests.support.child import BUILD, STUB, environment
 from tests.support.folders import folder
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 
 SOURCES = Path(__file__).resolve().parent
 STOCK = BUILD / "stock" / "libmlir_rocm_runtime.so"
@@ -73,13 +73,8 @@ def play(runtime: Path, backend: str, pending: str, **changes: str) -> Played:
     first = 0
     while True:
         words = [_made() / "program", runtime, _made(), pending, first]
-        done = subprocess.run(
-            [str(word) for word in words],
-            env=_environment(backend, **changes),
-            capture_output=True,
-            text=True,
-            timeout=HANG,
-            errors="replace",
+        done = run_process(
+            [str(word) for word in words], _environment(backend, **changes), errors="replace"
         )
         lines = done.stdout.splitlines()
         _read(played, lines, done.stderr)

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import functools
 import os
-import subprocess
 from pathlib import Path
 
 from tests.support.child import ROOT, Mgpu, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.folders import folder
 from tests.support.images import code_object
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 HOST = ROOT / "tests" / "support" / "hosts" / "constants.c"
 BUILTIN = ("builtin",)  # the policy does not care where an image lies
@@ -48,7 +47,7 @@ def _library(*flags: str) -> Path:
 def _second_load(program: Path, mode: str, *arguments: Path, **changes: str) -> str:
     command = [str(program), str(library()), mode, *map(str, arguments)]
     env = {**os.environ, **changes}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
+    done = run_process(command, env)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -20,7 +20,7 @@ from tests.proofs.programs import images
 from tests.proofs.random import programs, runner
 from tests.support import allocator
 from tests.support.child import ROOT, environment
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 from tests.support.programs import run, ways
 from tests.support.suites import in_check
 
@@ -87,9 +87,7 @@ print("done")
 def play(source: str, env: dict[str, str]) -> subprocess.CompletedProcess:
     """Runs a program in Python; fails the test if the program does not end."""
     command = [sys.executable, "-c", source]
-    return subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANG, check=False
-    )
+    return run_process(command, env, cwd=ROOT)
 
 
 def assert_clean(log: Path) -> None:

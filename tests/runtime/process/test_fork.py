@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.child import Mgpu, environment, in_child
-from tests.support.hosting import run_program
 from tests.support.known import program
+from tests.support.patience import run_process
 
 KIB = 1 << 10
 
@@ -89,7 +89,7 @@ def test_a_child_is_told_of_the_fork(mgpu: Mgpu) -> None:
 @pytest.mark.check
 @pytest.mark.parametrize("mode", ({}, {"MGPU_RT_EXCLUSIVE": "on"}))
 def test_amds_hip_refuses_a_child(mode: dict[str, str], tmp_path: Path) -> None:
-    done = run_program([str(program(tmp_path, USES))], environment("softgpu", **mode))
+    done = run_process([str(program(tmp_path, USES))], environment("softgpu", **mode))
     assert done.returncode == 3, done.stderr
     assert "'hipStreamCreate(&stream)' failed" in done.stderr
     assert done.stderr.count("mgpu_rt: this process is a fork") == 1

@@ -12,7 +12,7 @@ from tests.support.child import environment, library
 from tests.support.compiled import compile_c
 from tests.support.images import code_object
 from tests.support.known import STOCK, program, run_program
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 # ---- 3: calls after the exit handler -------------------------------------------------------------
 
@@ -59,7 +59,7 @@ def run_late(path: Path, backend: str, **variables: str) -> subprocess.Completed
     env["LD_LIBRARY_PATH"] = ":".join(
         [env.get("LD_LIBRARY_PATH", ""), str(Path(env["MGPU_RT_HIP"]).parent)]
     )
-    return subprocess.run([str(path)], env=env, capture_output=True, text=True, timeout=HANG)
+    return run_process([str(path)], env)
 
 
 @pytest.mark.parametrize("backend", ["stub", "softgpu"])

@@ -19,10 +19,8 @@ from tests.support.suites import in_check
 PROGRAMS: list[tuple[Module, str, int]] = [
     (algorithms.MODULE, "matmul_f32", 22),
     (algorithms.MODULE, "matmul_f64", 19),
-    (algorithms.MODULE, "transpose", 19),
-    (algorithms.MODULE, "histogram", 22),
     (algorithms.MODULE, "whole_sort", 22),
-    (groups.MEMORY, "dynamic_memory", 22),
+    (groups.MEMORY, "static_and_dynamic", 22),
     (atomics.MODULE, "tickets_i64", 22),
     (private.MODULE, "called", 22),
     (private.MODULE, "spills", 22),
@@ -31,7 +29,7 @@ PROGRAMS: list[tuple[Module, str, int]] = [
 
 
 #: `make check` runs the others.
-OFTEN = ("matmul_f64", "whole_sort", "dynamic_memory", "called")
+OFTEN = ("matmul_f64", "whole_sort", "static_and_dynamic", "called")
 
 
 @pytest.mark.parametrize(

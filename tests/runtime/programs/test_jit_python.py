@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import subprocess
 import sys
 
 import pytest
@@ -18,7 +17,7 @@ from bench.setup.printing import print_library
 from mgpu_rt._lowering import lower
 from tests.runtime.programs.test_programs import PRINTED, printed, rounds
 from tests.support.child import library
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 from tests.support.programs import Way, run_environment
 
 pytestmark = pytest.mark.skipif(
@@ -54,12 +53,9 @@ def jit(*programs: str, initialize: bool = True, **changes: str) -> tuple[str, l
     ]
     libraries = [str(library()), str(print_library())]
     words = json.dumps([initialize, libraries, *map(str, compiled)])
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", HOST, words],
-        env=run_environment(Way(library()), "softgpu", 22, "python", **changes),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
+        run_environment(Way(library()), "softgpu", 22, "python", **changes),
     )
     assert done.returncode == 0, done.stderr
     *lines, mapped = done.stdout.splitlines(keepends=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import signal
-import subprocess
 import sys
 from itertools import product
 
@@ -15,7 +14,7 @@ import bench
 from bench.setup.printing import print_library
 from mgpu_rt._lowering import lower, toolchain
 from tests.support.child import BACKENDS_WITH_GPU, POLICIES, ROOT, environment, library
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 from tests.support.programs import (
     RELEASES,
     STOCK,
@@ -342,12 +341,9 @@ print(json.dumps([*before, mapped(), visible()]))
 def test_13_hip_and_its_llvm_stay_apart(backend: str, policy: str) -> None:
     """The first call loads HIP and LLVM, whose symbols stay invisible to the program."""
     way = Way(library())
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", _LOOK_AROUND, str(library())],
-        env=run_environment(way, backend, 22, policy),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
+        run_environment(way, backend, 22, policy),
     )
     assert done.returncode == 0, done.stderr
     mapped_before, visible_before, mapped_after, visible_after = json.loads(done.stdout)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.runtime.progress import questions
 from tests.support.child import BACKENDS, ROOT, environment
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 PAGE = ROOT / "docs" / "questions.md"
 SOURCES = ROOT / "csrc" / "runtime"
@@ -21,7 +20,7 @@ def test_one_question_delays_the_work_of_others(backend: str, tmp_path: Path) ->
     """The stub answers as AMD's HIP does: the calls run beside a kernel that waits for the host."""
     env = environment(backend, HIPSTUB_ASYNC="0")
     command = [str(word) for word in questions.words(tmp_path, Path(env["MGPU_RT_HIP"]))]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
+    done = run_process(command, env)
     assert questions.delaying(done.stdout) == questions.DELAYING, done.stderr
 
 

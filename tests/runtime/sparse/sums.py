@@ -83,6 +83,7 @@ class Device:
         self.mgpu = mgpu
         self.stream = mgpu.StreamCreate()
         self.held: list = []
+        self.described: list[tuple] = []  # each descriptor with the function that destroys it
 
     def put(self, array: np.ndarray):
         array = np.ascontiguousarray(array)
@@ -107,9 +108,26 @@ class Device:
         self.held.append(memory)
         return memory
 
+    def keep(self, matrix):
+        self.described.append((self.mgpu.DestroySpMat, matrix))
+        return matrix
+
+    def vector(self, memory, count: int, type: str):
+        made = self.mgpu.CreateDnVec(count, memory, TYPES[type], self.stream)
+        self.described.append((self.mgpu.DestroyDnVec, made))
+        return made
+
+    def dense(self, memory, size: tuple[int, ...], type: str):
+        made = self.mgpu.CreateDnMat(*size, memory, TYPES[type], self.stream)
+        self.described.append((self.mgpu.DestroyDnMat, made))
+        return made
+
     def free(self) -> None:
+        for destroy, made in self.described:
+            destroy(made, self.stream)
         for memory in self.held:
             self.mgpu.MemFree(memory, self.stream)
+        self.described.clear()
         self.held.clear()
 
 
@@ -121,16 +139,16 @@ def describe(device: Device, matrix, form: str, type: str, index: type = np.int3
     put = device.put
     if form == "coo":
         coo = matrix.tocsr().tocoo()
-        return mgpu.CreateCoo(
+        return device.keep(mgpu.CreateCoo(
             rows, columns, coo.nnz, put(coo.row.astype(index)), put(coo.col.astype(index)),
             put(pack(coo.data, type)), number, TYPES[type], stream,
-        )  # fmt: skip
+        ))  # fmt: skip
     held = matrix.tocsr() if form == "csr" else matrix.tocsc()
     create = mgpu.CreateCsr if form == "csr" else mgpu.CreateCsc
-    return create(
+    return device.keep(create(
         rows, columns, held.nnz, put(held.indptr.astype(index)), put(held.indices.astype(index)),
         put(pack(held.data, type)), number, number, TYPES[type], stream,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def differs(got: np.ndarray, wanted: np.ndarray, type: str) -> float:
@@ -154,15 +172,12 @@ def spmv(device: Device, shape: Shape, form: str, type: str, transposed: bool = 
     packed = pack(y, type)
     a = describe(device, matrix, form, type)
     result = device.put(packed)
-    vector_x = mgpu.CreateDnVec(len(x), device.put(pack(x, type)), TYPES[type], stream)
-    vector_y = mgpu.CreateDnVec(len(y), result, TYPES[type], stream)
+    vector_x = device.vector(device.put(pack(x, type)), len(x), type)
+    vector_y = device.vector(result, len(y), type)
     compute = compute_type(type)
     size = mgpu.SpMVBufferSize(int(transposed), a, vector_x, vector_y, compute, stream)
     mgpu.SpMV(int(transposed), a, vector_x, vector_y, compute, device.buffer(size), stream)
     error = differs(device.get(result, packed), y + op @ x, type)
-    mgpu.DestroyDnVec(vector_x, stream)
-    mgpu.DestroyDnVec(vector_y, stream)
-    mgpu.DestroySpMat(a, stream)
     device.free()
     return error
 
@@ -185,15 +200,12 @@ def spmm(
     packed = pack(c, type)
     a = describe(device, matrix, form, type, index)
     result = device.put(packed)
-    dense_b = mgpu.CreateDnMat(*b.shape, device.put(pack(b, type)), TYPES[type], stream)
-    dense_c = mgpu.CreateDnMat(*c.shape, result, TYPES[type], stream)
+    dense_b = device.dense(device.put(pack(b, type)), b.shape, type)
+    dense_c = device.dense(result, c.shape, type)
     compute = compute_type(type)
     size = mgpu.SpMMBufferSize(int(transposed), 0, a, dense_b, dense_c, compute, stream)
     mgpu.SpMM(int(transposed), 0, a, dense_b, dense_c, compute, device.buffer(size), stream)
     error = differs(device.get(result, packed), c + op @ b, type)
-    for dense in (dense_b, dense_c):
-        mgpu.DestroyDnMat(dense, stream)
-    mgpu.DestroySpMat(a, stream)
     device.free()
     return error
 
@@ -201,60 +213,47 @@ def spmm(
 def sddmm(device: Device, shape: Shape, form: str, type: str) -> float:
     """Computes S = S + (A B where S has elements); returns the error."""
     rng = np.random.default_rng(3)
-    mgpu, stream = device.mgpu, device.stream
     where = shape.sparse(rng, type, shape.rows, shape.columns)
     a = shape.dense(rng, type, shape.rows, shape.inner)
     b = shape.dense(rng, type, shape.inner, shape.columns)
-    put = device.put
-    packed = pack(where.data, type)
-    result = put(packed)
-    number = INDEX[np.dtype(np.int32)]
-    s = mgpu.CreateCsr(
-        *where.shape, where.nnz, put(where.indptr.astype(np.int32)),
-        put(where.indices.astype(np.int32)), result, number, number, TYPES[type], stream,
-    )  # fmt: skip
-    dense_a = mgpu.CreateDnMat(*a.shape, put(pack(a, type)), TYPES[type], stream)
-    dense_b = mgpu.CreateDnMat(*b.shape, put(pack(b, type)), TYPES[type], stream)
-    size = mgpu.SDDMMBufferSize(0, 0, dense_a, dense_b, s, TYPES[type], stream)
-    mgpu.SDDMM(0, 0, dense_a, dense_b, s, TYPES[type], device.buffer(size), stream)
     rows = np.repeat(np.arange(where.shape[0]), np.diff(where.indptr))
-    wanted = where.data + (a @ b)[rows, where.indices]
-    error = differs(device.get(result, packed), wanted, type)
-    for dense in (dense_a, dense_b):
-        mgpu.DestroyDnMat(dense, stream)
-    mgpu.DestroySpMat(s, stream)
-    device.free()
-    return error
+    more = (a @ b)[rows, where.indices]
+    sizes = (*where.shape, where.nnz)
+    return _sampled(device, device.mgpu.CreateCsr, sizes, where, a, b, more, type)
 
 
 def sddmm_blocks(device: Device, shape: Shape, block: int, type: str) -> float:
     """Computes S = S + (A B in the blocks of S), the only product in BSR format that MLIR emits;
     returns the error."""
     rng = np.random.default_rng(5)
-    mgpu, stream, put = device.mgpu, device.stream, device.put
     sizes = (shape.rows, shape.inner, shape.columns)
     rows, inner, columns = (-(-size // block) * block for size in sizes)  # as cuSPARSE wants it
     where = scipy.sparse.bsr_matrix(shape.sparse(rng, type, rows, columns), blocksize=(block,) * 2)
     a = shape.dense(rng, type, rows, inner)
     b = shape.dense(rng, type, inner, columns)
-    packed = pack(where.data, type)
-    result, number = put(packed), INDEX[np.dtype(np.int32)]
-    s = mgpu.CreateBsr(
-        rows // block, columns // block, len(where.indices), block, block,
-        put(where.indptr.astype(np.int32)), put(where.indices.astype(np.int32)), result, number,
-        number, TYPES[type], stream,
-    )  # fmt: skip
-    dense_a = mgpu.CreateDnMat(*a.shape, put(pack(a, type)), TYPES[type], stream)
-    dense_b = mgpu.CreateDnMat(*b.shape, put(pack(b, type)), TYPES[type], stream)
-    size = mgpu.SDDMMBufferSize(0, 0, dense_a, dense_b, s, TYPES[type], stream)
-    mgpu.SDDMM(0, 0, dense_a, dense_b, s, TYPES[type], device.buffer(size), stream)
     whole = (a @ b).reshape(rows // block, block, columns // block, block).swapaxes(1, 2)
     block_row = np.repeat(np.arange(rows // block), np.diff(where.indptr))
-    wanted = where.data + whole[block_row, where.indices]
-    error = differs(device.get(result, packed), wanted, type)
-    for dense in (dense_a, dense_b):
-        mgpu.DestroyDnMat(dense, stream)
-    mgpu.DestroySpMat(s, stream)
+    sizes = (rows // block, columns // block, len(where.indices), block, block)
+    more = whole[block_row, where.indices]
+    return _sampled(device, device.mgpu.CreateBsr, sizes, where, a, b, more, type)
+
+
+def _sampled(
+    device: Device, create: Callable, sizes: tuple, where, a: np.ndarray, b: np.ndarray,
+    more: np.ndarray, type: str,
+) -> float:  # fmt: skip
+    """Adds A B to the elements of S, which must grow by `more`; returns the error."""
+    mgpu, stream, put = device.mgpu, device.stream, device.put
+    packed, number = pack(where.data, type), INDEX[np.dtype(np.int32)]
+    result = put(packed)
+    s = device.keep(create(
+        *sizes, put(where.indptr.astype(np.int32)), put(where.indices.astype(np.int32)), result,
+        number, number, TYPES[type], stream,
+    ))  # fmt: skip
+    dense_a, dense_b = (device.dense(put(pack(each, type)), each.shape, type) for each in (a, b))
+    size = mgpu.SDDMMBufferSize(0, 0, dense_a, dense_b, s, TYPES[type], stream)
+    mgpu.SDDMM(0, 0, dense_a, dense_b, s, TYPES[type], device.buffer(size), stream)
+    error = differs(device.get(result, packed), where.data + more, type)
     device.free()
     return error
 
@@ -270,7 +269,8 @@ def spgemm(device: Device, shape: Shape, form: str, type: str) -> float:
     kind, number = TYPES[type], INDEX[np.dtype(np.int32)]
     rows, columns = left.shape[0], right.shape[1]
     positions = device.put(np.zeros(rows + 1, np.int32))
-    c = mgpu.CreateCsr(rows, columns, 0, positions, null, null, number, number, kind, stream)
+    empty = (rows, columns, 0, positions, null, null)
+    c = device.keep(mgpu.CreateCsr(*empty, number, number, kind, stream))
     step = mgpu.SpGEMMCreateDescr(stream)
     three = (step, 0, 0, a, b, c, kind)
     size = mgpu.SpGEMMWorkEstimation(*three, 0, null, stream)
@@ -291,8 +291,6 @@ def spgemm(device: Device, shape: Shape, form: str, type: str) -> float:
     )
     error = differs(got.toarray(), (left @ right).toarray(), type)
     mgpu.SpGEMMDestroyDescr(step, stream)
-    for matrix in (a, b, c):
-        mgpu.DestroySpMat(matrix, stream)
     device.free()
     return error
 

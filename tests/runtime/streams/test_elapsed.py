@@ -4,7 +4,6 @@ needs have timing."""
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from tests.support.child import BACKENDS, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.images import code_object
 from tests.support.known import program, run_program
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 #: Calls mgpuEventElapsedTime by each of the two signatures; prints the error, whether the time is
 #: valid, and whether the two times are equal.
@@ -90,7 +89,7 @@ def test_a_program_that_imports_it_has_times_in_both_signatures(
         env["HIPSTUB_LOG"] = str(tmp_path / "log")
         env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
     command = [str(program(tmp_path, CLOCK, "-DIMPORTS"))]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
+    done = run_process(command, env)
     assert (done.stdout, done.stderr) == ("0 1 1\n", "")
     if backend == "stub":
         assert flags_of_events(tmp_path / "log") == [0, 0]

@@ -13,7 +13,7 @@ from mgpu_rt._cli import softgpu
 from tests.support.child import BACKENDS, STUB, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.known import STOCK, program
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 HEAD = """
 #include "program.h"
@@ -48,7 +48,7 @@ def run(
     env = environment(backend, HIPSTUB_ASYNC="0", MGPU_RT_MANAGER="off", **more)
     hip = STUB if backend == "stub" else softgpu.hip()
     env["LD_LIBRARY_PATH"] = f"{env.get('LD_LIBRARY_PATH', '')}:{hip.parent}"
-    return subprocess.run([path, *words], env=env, capture_output=True, text=True, timeout=HANG)
+    return run_process([path, *words], env)
 
 
 # ---- the end of the process ----------------------------------------------------------------------

@@ -44,6 +44,13 @@ def launch_mark(mgpu: Mgpu, *libraries: Path) -> None:
         mgpu.launch(mgpu.function(module, "mark"))
 
 
+def launch_marks(mgpu: Mgpu, *images: tuple[str, str]) -> None:
+    """Launches a kernel of each image, which has a library in this folder. An image is named by its
+    symbol, and by its module in samename.mlir."""
+    folder = Path.cwd()
+    launch_mark(mgpu, *(constant(folder / f"{n}.so", *one) for n, one in enumerate(images)))
+
+
 def names(mgpu: Mgpu) -> list[str]:
     return sorted(mgpu.stats()["kernels"])
 
@@ -88,12 +95,7 @@ def test_a_stripped_program_shows_the_images_hash() -> None:
 @in_child(policies=("builtin",), MGPU_RT_TRACE="trace.json")
 @in_folder
 def test_the_trace_shows_the_same_names(mgpu: Mgpu) -> None:
-    folder = Path.cwd()
-    launch_mark(
-        mgpu,
-        constant(folder / "one.so", "first_binary", "first"),
-        constant(folder / "two.so", "second_bin_cst", "second"),
-    )
+    launch_marks(mgpu, ("first_binary", "first"), ("second_bin_cst", "second"))
     trace = recordings.trace("trace.json")
     launched = {event["args"].get("kernel") for event in trace["traceEvents"]}
     assert launched - {None} == {"first::mark", "second::mark"}
@@ -102,7 +104,7 @@ def test_the_trace_shows_the_same_names(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
 def test_a_name_that_one_image_has_stays_plain(mgpu: Mgpu) -> None:
-    launch_mark(mgpu, constant(Path.cwd() / "one.so", "first_binary", "first"))
+    launch_marks(mgpu, ("first_binary", "first"))
     assert names(mgpu) == ["mark"]
     assert mgpu.stats()["kernels"]["mark"]["module"] == "first"
 
@@ -112,12 +114,7 @@ def test_a_name_that_one_image_has_stays_plain(mgpu: Mgpu) -> None:
 def test_images_of_the_same_bytes_share_a_row(mgpu: Mgpu) -> None:
     """Several modules may contain the same image; the image's row shows the name of the first such
     module."""
-    folder = Path.cwd()
-    launch_mark(
-        mgpu,
-        constant(folder / "one.so", "main_kernel_0_binary", "first"),
-        constant(folder / "two.so", "main_kernel_1_binary", "first"),
-    )
+    launch_marks(mgpu, ("main_kernel_0_binary", "first"), ("main_kernel_1_binary", "first"))
     kernels = mgpu.stats()["kernels"]
     assert {name: row["launches"] for name, row in kernels.items()} == {"mark": 2}
     assert kernels["mark"]["module"] == "main_kernel_0"
@@ -126,12 +123,7 @@ def test_images_of_the_same_bytes_share_a_row(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
 def test_modules_of_one_name_in_two_libraries_are_told_apart_by_their_hash(mgpu: Mgpu) -> None:
-    folder = Path.cwd()
-    launch_mark(
-        mgpu,
-        constant(folder / "one.so", "main_kernel_gpubin_cst", "first"),
-        constant(folder / "two.so", "main_kernel_gpubin_cst", "second"),
-    )
+    launch_marks(mgpu, ("main_kernel_gpubin_cst", "first"), ("main_kernel_gpubin_cst", "second"))
     images = {module["image"][:8] for module in mgpu.stats()["modules"]}
     assert names(mgpu) == sorted(f"{image}::mark" for image in images)
 
@@ -139,5 +131,5 @@ def test_modules_of_one_name_in_two_libraries_are_told_apart_by_their_hash(mgpu:
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
 def test_a_constant_that_mlir_did_not_make_names_nothing(mgpu: Mgpu) -> None:
-    launch_mark(mgpu, constant(Path.cwd() / "one.so", "table", "first"))
+    launch_marks(mgpu, ("table", "first"))
     assert mgpu.stats()["kernels"]["mark"]["module"] is None

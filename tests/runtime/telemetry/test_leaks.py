@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.child import ROOT, environment
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 PROGRAM = """
 import mgpu_rt
@@ -29,13 +29,10 @@ print(memory_summary(mgpu_rt.stats()))
 
 def run(held: int, tmp_path: Path, **env: str) -> tuple[subprocess.CompletedProcess, dict]:
     log = tmp_path / "log.json"
-    result = subprocess.run(
+    result = run_process(
         [sys.executable, "-c", PROGRAM.format(held=held)],
+        environment(HIPSTUB_LOG=str(log), **env),
         cwd=ROOT,
-        env=environment(HIPSTUB_LOG=str(log), **env),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
     )
     assert result.returncode == 0, result.stderr
     return result, json.loads(log.read_text())

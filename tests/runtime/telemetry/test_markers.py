@@ -13,7 +13,7 @@ from mgpu_rt._lowering import toolchain
 from tests.python.functions import DEVICE
 from tests.support import recordings
 from tests.support.child import ROOT, environment
-from tests.support.patience import HANG
+from tests.support.patience import run_process
 
 #: Writes a line when the library is loaded, and a line for each range.
 ROCTX = r"""
@@ -70,14 +70,7 @@ def run(folder: Path, **variables: str) -> tuple[list[str], str]:
     told.unlink(missing_ok=True)
     env = environment("softgpu", PYTHONPATH=str(ROOT), ROCTX_TOLD=str(told), **variables)
     env["LD_LIBRARY_PATH"] = f"{folder}:{env.get('LD_LIBRARY_PATH', '')}"
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, mgpu_rt.lower(DEVICE)],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    result = run_process([sys.executable, "-c", PROGRAM, mgpu_rt.lower(DEVICE)], env, cwd=folder)
     assert result.returncode == 0, result.stderr
     return told.read_text().splitlines() if told.exists() else [], result.stderr
 

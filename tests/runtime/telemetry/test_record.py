@@ -25,7 +25,7 @@ from tests.support.child import Mgpu, environment, in_child, library
 from tests.support.command import assert_sentence, invoke
 from tests.support.compiled import compile_c
 from tests.support.folders import in_folder
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 
 PROGRAM = r"""
 #include "program.h"
@@ -141,14 +141,7 @@ def program() -> Path:
 def run(program: Path, folder: Path, how: str = "", **env: str) -> subprocess.CompletedProcess[str]:
     """Runs a program in a folder; relative paths refer to this folder."""
     wanted = {"MGPU_RT_MANAGER": "off", "HIPSTUB_MODE": "fast", **env}
-    return subprocess.run(
-        [program, how],
-        env=environment(**wanted),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    return run_process([program, how], environment(**wanted), cwd=folder)
 
 
 def made(stats: dict) -> dict[str, int]:
@@ -215,13 +208,10 @@ for _ in range(3):
 
 
 def test_children_that_start_hip_have_a_recording_each(tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", FORK_FIRST, library()],
-        env=environment(MGPU_RT_STATS="s.json", MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
+        environment(MGPU_RT_STATS="s.json", MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=HANG,
     )
     found = {name: recordings.stats(tmp_path / name)["process"] for name in names(tmp_path)}
     assert len({process["pid"] for process in found.values()}) == 3
@@ -365,14 +355,11 @@ def test_a_limit_of_file_sizes_does_not_end_the_program(
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    done = subprocess.run(
+    done = run_process(
         [program],
-        env=environment(MGPU_RT_STATS="s", MGPU_RT_MANAGER="off"),
+        environment(MGPU_RT_STATS="s", MGPU_RT_MANAGER="off"),
         cwd=tmp_path,
         preexec_fn=limit_files,
-        capture_output=True,
-        text=True,
-        timeout=HANG,
     )
     assert (done.returncode, names(tmp_path)) == (0, [])
     assert done.stderr.endswith("'s': File too large\n")
@@ -381,14 +368,11 @@ def test_a_limit_of_file_sizes_does_not_end_the_program(
 @pytest.mark.parametrize("descriptors", [4, 5, 6])
 def test_few_file_descriptors_are_enough(descriptors: int, program: Path, tmp_path: Path) -> None:
     limit = (descriptors, descriptors)
-    done = subprocess.run(
+    done = run_process(
         [program],
-        env=environment(MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off"),
+        environment(MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off"),
         cwd=tmp_path,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limit),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert names(tmp_path) == ["t"]

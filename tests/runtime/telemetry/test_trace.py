@@ -16,7 +16,7 @@ from tests.support import browser, recordings
 from tests.support.child import Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.folders import folder, in_folder
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 from tests.support.programs import Outcome, build, run, ways
 
 
@@ -252,9 +252,7 @@ def threads() -> Path:
 
 def run_threads(threads: Path, calls: int, path: Path) -> subprocess.CompletedProcess[str]:
     env = environment(MGPU_RT_TRACE=str(path), MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast")
-    return subprocess.run(
-        [str(threads), str(calls)], env=env, capture_output=True, text=True, timeout=HANG
-    )
+    return run_process([str(threads), str(calls)], env)
 
 
 def test_threads_are_told_apart(threads: Path, tmp_path: Path) -> None:

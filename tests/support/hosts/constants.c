@@ -14,14 +14,7 @@
  *     evicted    constant; between the loads another image is loaded, for which HIP has the handle
  *                of the first one again
  */
-#include <dlfcn.h>
-#include <malloc.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "program.h"
 
 #define INCLUDE(name, section)                                                                     \
     __asm__(".section " section "\n.balign 64\n" name ":\n.incbin \"" IMAGE_FILE "\"\n" name       \

@@ -2,33 +2,21 @@
  *
  * Prints "ok" if every call succeeded. The program opens the library by dlopen, so one binary tests
  * every way of loading. */
-#include <dirent.h>
-#include <dlfcn.h>
-#include <errno.h>
-#include <inttypes.h>
+#include "program.h"
+
 #include <locale.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+#define EACH_FUNCTION(X)                                                                           \
+    X(ModuleLoad)                                                                                  \
+    X(ModuleUnload)                                                                                \
+    X(ModuleGetFunction) X(StreamCreate) X(StreamDestroy) X(StreamSynchronize) X(LaunchKernel)
 
 static struct {
-    void *(*ModuleLoad)(void *, size_t);
-    void (*ModuleUnload)(void *);
-    void *(*ModuleGetFunction)(void *, const char *);
-    void *(*StreamCreate)(void);
-    void (*StreamDestroy)(void *);
-    void (*StreamSynchronize)(void *);
-    void (*LaunchKernel)(void *, long, long, long, long, long, long, int, void *, void **, void **,
-                         size_t);
+#define DECLARE(name) __typeof__(&mgpu##name) name;
+    EACH_FUNCTION(DECLARE)
 } mgpu;
 
 static const char *(*manager)(void);
@@ -43,14 +31,8 @@ static void open_library(const char *path, int flags) {
         fprintf(stderr, "%s\n", dlerror());
         exit(3);
     }
-#define FIND(name) *(void **)&mgpu.name = dlsym(library, "mgpu" #name)
-    FIND(ModuleLoad);
-    FIND(ModuleUnload);
-    FIND(ModuleGetFunction);
-    FIND(StreamCreate);
-    FIND(StreamDestroy);
-    FIND(StreamSynchronize);
-    FIND(LaunchKernel);
+#define FIND(name) *(void **)&mgpu.name = dlsym(library, "mgpu" #name);
+    EACH_FUNCTION(FIND)
     *(void **)&manager = dlsym(library, "mgpu_rt_manager");
 }
 

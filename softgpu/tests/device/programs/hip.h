@@ -19,10 +19,7 @@ enum {
     hipMemcpyHostToDevice = 1,
     hipMemcpyDeviceToHost = 2,
     hipMemcpyDeviceToDevice = 3,
-    hipMemcpyDefault = 4,
-    hipErrorNotReady = 600,
     hipErrorOutOfMemory = 2,
-    hipErrorNotFound = 500,
 };
 enum { hipEventDisableTiming = 2, hipStreamNonBlocking = 1, hipHostRegisterMapped = 2 };
 
@@ -30,10 +27,8 @@ enum { hipEventDisableTiming = 2, hipStreamNonBlocking = 1, hipHostRegisterMappe
     X(hipInit, (unsigned))                                                                         \
     X(hipGetDeviceCount, (int *))                                                                  \
     X(hipSetDevice, (int))                                                                         \
-    X(hipGetDevice, (int *))                                                                       \
     X(hipDeviceGetName, (char *, int, int))                                                        \
     X(hipDeviceSynchronize, (void))                                                                \
-    X(hipGetLastError, (void))                                                                     \
     X(hipModuleLoadData, (hipModule_t *, const void *))                                            \
     X(hipModuleUnload, (hipModule_t))                                                              \
     X(hipModuleGetFunction, (hipFunction_t *, hipModule_t, const char *))                          \
@@ -67,7 +62,6 @@ enum { hipEventDisableTiming = 2, hipStreamNonBlocking = 1, hipHostRegisterMappe
     X(hipMemcpy2D, (void *, size_t, const void *, size_t, size_t, size_t, int))                    \
     X(hipMemcpyPeer, (void *, int, const void *, int, size_t))                                     \
     X(hipMemset, (void *, int, size_t))                                                            \
-    X(hipMemsetAsync, (void *, int, size_t, hipStream_t))                                          \
     X(hipMemsetD32Async, (void *, int, size_t, hipStream_t))                                       \
     X(hipDeviceCanAccessPeer, (int *, int, int))                                                   \
     X(hipDeviceEnablePeerAccess, (int, unsigned))

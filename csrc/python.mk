@@ -28,7 +28,8 @@ build/python/_runtime.c: mgpu_rt/runtime/_build.py mgpu_rt/_abi.py csrc/abi.def
 	'$(HOST_PYTHON)' -m mgpu_rt.runtime._build $@ >/dev/null
 	@touch $@
 
-$(RUNTIME_MODULE): build/python/_runtime.c csrc/python/runtime.h csrc/python/known.h csrc/python/stack.h
+$(RUNTIME_MODULE): build/python/_runtime.c csrc/python/runtime.h csrc/python/launches.h \
+		csrc/python/known.h csrc/python/stack.h
 	$(CC) -shared $(PYTHON_CFLAGS) -Icsrc/python $(CFLAGS) $(LDFLAGS) -o $@ $<
 
 $(DLPACK_MODULE): csrc/arrays/dlpack.c

@@ -44,33 +44,32 @@ class LaunchHook(Runtime):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
+        self.kernel, self.nth = self.kernel, self.nth  # Python reads attributes of objects faster
         #: Counts the launches of each kernel that the pattern `kernel` matches.
         self._counted: dict[tuple[str, ...], Iterator[int]] = {}
-        #: For each handle of a function: the last known kernel, the pattern, and the kernel's
-        #: counter, which is None if the pattern does not match.
-        self._judged: dict[int, tuple[LoadedKernel | None, str, Iterator[int] | None]] = {}
         self._chosen = False  # `on_launch` has seen a launch
         #: The next class's method. A call of super() for each launch would take longer.
         self._launch = super().launch_kernel
 
     def launch_kernel(self, launch: Launch) -> None:
-        given = launch._c
-        if given.capture and Hip.of_process().captures(launch):
+        launch_next = self._launch
+        if launch._asks and Hip.of_process().captures(launch):
             text = "the hook looks at no launch that a stream captures into a graph"
             self._say_once("captures", text)
-            return self._launch(launch)  # returns nothing, which adapters.py checks
-        function = given.function
-        judged, known = self._judged.get(function), self._kernels.get(function)
-        if judged is not None and judged[0] is known and judged[1] is self.kernel:
-            counter = judged[2]
-        else:
-            counter = self._counter_of(launch.kernel, known)
+            return launch_next(launch)  # returns nothing, which adapters.py checks
+        try:
+            pattern, counter = self._judged[launch._function]
+        except KeyError:
+            pattern = None
+        if pattern is not self.kernel:
+            counter = self._counter_of(launch.kernel)
         if counter is not None:
             launch.number = number = next(counter)
-            if not self.nth or self.nth == number:
+            nth = self.nth
+            if not nth or nth == number:
                 self._chosen = True
                 return self.on_launch(launch)
-        return self._launch(launch)
+        return launch_next(launch)
 
     def on_launch(self, launch: Launch) -> None:
         """Called for each selected launch.
@@ -78,7 +77,8 @@ class LaunchHook(Runtime):
         Before super() you can read and change the launch. After super() and `launch.finish()`,
         which waits, you can read the launch's results. If the method does not call super(), the
         kernel is not launched."""
-        return self._launch(launch)
+        launch_next = self._launch
+        return launch_next(launch)
 
     def end(self) -> None:
         """Prints a message if `kernel` and `nth` have selected no launch."""
@@ -88,12 +88,13 @@ class LaunchHook(Runtime):
             say(f"mgpu_rt: the hook has looked at no launch: {wanted}; the kernels are {names}")
         super().end()
 
-    def _counter_of(self, kernel: LoadedKernel, known: LoadedKernel | None) -> Iterator[int] | None:
-        """Returns the counter of a kernel; None if the pattern does not match the kernel's name."""
+    def _counter_of(self, kernel: LoadedKernel) -> Iterator[int] | None:
+        """Returns the counter of a kernel; None if the pattern does not match the kernel's name.
+        Later launches find the pattern and the counter in `_judged`."""
         names, counter = kernel.names, None
         if any(fnmatch.fnmatchcase(name, self.kernel) for name in names):
             counter = self._counted.setdefault(names, itertools.count(1))
-        self._judged[kernel.handle] = (known, self.kernel, counter)
+        self._judged[kernel.handle] = (self.kernel, counter)
         return counter
 
 

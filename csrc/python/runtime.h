@@ -16,12 +16,13 @@
  * a method calls the function that it overrides, `enter_NAME` passes the call to the library, so
  * the method does not recurse.
  *
- * A call into Python takes a microsecond, and each argument and result adds to it. So all functions
- * that launch share `on_launch`, which gets one pointer. A runtime that overrides only
- * launches needs to know the kernels. For this runtime, `note_NAME` replaces the functions that
- * load modules and look functions up. It calls the library's function, and tells Python only what
- * Python does not know yet (known.h). */
+ * A call into Python takes a microsecond, and each argument and result adds to it. So C calls
+ * Python without cffi for a launch, and makes the object that a method gets (launches.h). A runtime
+ * that overrides only launches needs to know the kernels. For this runtime, `note_NAME` replaces
+ * the functions that load modules and look functions up. It calls the library's function, and tells
+ * Python only what Python does not know yet (known.h). */
 #include "known.h"
+#include "launches.h"
 #include "stack.h"
 
 #include <unistd.h>
@@ -163,13 +164,6 @@ static void launch(struct launch l) {
                          l.params, l.extra, 0);
 }
 
-/* Returns what `on_launch` got. A method may keep the launch for longer than the call lasts. */
-static struct launch copy_launch(uintptr_t given) {
-    return *(const struct launch *)given;
-}
-
-static int on_launch(uintptr_t given);
-
 enum { NOT_ASKED = INT32_MIN };
 static uintptr_t query_capture; /* hipStreamIsCapturing, if a hook asks for it; otherwise 0 */
 
@@ -181,7 +175,7 @@ static void enter_launch(struct launch l) {
     inside = true;
     if (l.stream)
         l.capture = query_capture ? ask_flags(0, query_capture, l.stream) : NOT_ASKED;
-    int answer = on_launch((uintptr_t)&l);
+    bool answer = call_launch_function(&l);
     inside = false;
     if (!answer)
         lose(&answer, sizeof answer);

@@ -79,20 +79,18 @@ def _note_function(runtime: Runtime, who: int) -> Callable[..., int]:
     return note
 
 
-def _launch(runtime: Runtime) -> Callable[..., int]:
-    """Runs at each launch, so it is written for speed. It makes a Launch without Launch's __init__:
-    only HIP checks the sizes of a launch that the program calls. It copies the arguments, because a
-    method may keep the launch."""
-    serve, new, kind, copy = runtime.launch_kernel, Launch.__new__, Launch, lib.copy_launch
+def _launch(runtime: Runtime, failed: Callable[..., Any]) -> Callable[[Launch], None]:
+    """Returns the function that gets each launch of the program from C."""
+    serve = runtime.launch_kernel
 
-    def launch(given: int) -> int:
-        made = new(kind)
+    def launch(made: Launch) -> None:
         made.runtime = runtime
-        made._c = copy(given)
-        made._kept = None
-        made.number = 0
-        answer = serve(made)
-        return 1 if answer is None else nothing(answer)
+        try:
+            answer = serve(made)
+            if answer is not None:
+                nothing(answer)
+        except BaseException as error:
+            failed(type(error), error, error.__traceback__)
 
     return launch
 
@@ -188,6 +186,19 @@ class Answer:
     handler: Callable[..., Any]
     lost: Any
 
+    def install(self) -> None:
+        if self.extern == "launch":
+            Launch._answer(self.method)
+        else:
+            define = ffi.def_extern(f"on_{self.extern}", error=self.lost, onerror=self.handler)
+            define(self.method)
+
+
+@ffi.def_extern()
+def on_thread() -> int:
+    """Makes cffi keep Python's state of the thread (csrc/python/launches.h)."""
+    return 1
+
 
 #: Called for a function whose method has raised an exception.
 Fail = Callable[[str, BaseException], None]
@@ -202,7 +213,7 @@ def answers(runtime: Runtime, fail: Fail) -> list[Answer]:
             raise TypeError(f"{kind}.{_method_of(name)} is not a method: {method!r}")
         extern, result = name, "void"
         if METHODS.get(name) == "launch_kernel":  # one for all functions that launch
-            extern, method = "launch", _launch(runtime)
+            extern = "launch"
         else:
             result = "void" if name in _OTHERS else ffi.typeof(getattr(lib, name)).result.cname
             if name in _ADAPTERS:
@@ -210,7 +221,10 @@ def answers(runtime: Runtime, fail: Fail) -> list[Answer]:
             elif result == "void":
                 method = _without_result(method)
         failed, lost = _results(result)
-        found[extern] = Answer(extern, method, _handler(runtime, name, failed, fail), lost)
+        handler = _handler(runtime, name, failed, fail)
+        if extern == "launch":
+            method = _launch(runtime, handler)
+        found[extern] = Answer(extern, method, handler, lost)
     if noted(runtime):
         who = lib.new_knower()
         for extern, name, method in (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -31,9 +32,6 @@ def method_name(function: str) -> str:
 _WORDS = {"mgpu": "", "MemRef": "Memref", "Memref": "Memref", "JIT": "Jit"}
 
 
-_launch = lib.launch
-
-
 class Runtime:
     """The class that runtimes and hooks derive from. One object serves all threads of a program at
     once.
@@ -53,6 +51,8 @@ class Runtime:
     def __init__(self, **settings: Any) -> None:
         self._is_made = True
         self._kernels: dict[int, LoadedKernel] = {}
+        #: Contains what a LaunchHook knows of each handle's kernel.
+        self._judged: dict[int, tuple[str, Iterator[int] | None]] = {}
         self._images: dict[int, Image] = {}
         self._alike: defaultdict[str, set[Image]] = defaultdict(set)
         self._said: set[object] = set()  # the causes of the lines so far
@@ -81,7 +81,7 @@ class Runtime:
     def launch_kernel(self, launch: Launch) -> None:
         """Implements mgpuLaunchKernel, mgpuLaunchKernelCooperative, mgpuLaunchClusterKernel and
         mgpuLaunchKernelRT."""
-        _launch(launch._c)
+        launch._make()
 
     # ---- streams and events ----
 
@@ -204,6 +204,7 @@ class Runtime:
             if image is not None:
                 self._alike[name].add(image)
             self._kernels[function] = LoadedKernel(function, name, image, self._alike[name])
+            self._judged.pop(function, None)
 
 
 def _pass_on(function: str) -> Any:

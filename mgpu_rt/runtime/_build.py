@@ -84,8 +84,7 @@ void restore(const char *name);
 void know_module(int who, uintptr_t module, const char *content, size_t size);
 void know_function(int who, uintptr_t function, uintptr_t module, const char *name);
 int new_knower(void);
-void launch(struct launch given);
-struct launch copy_launch(uintptr_t given);
+int add_launches(void);
 int lies_at(uintptr_t address, const char *content, size_t size);
 int ask_handle(uintptr_t look_up, uintptr_t query, uintptr_t handle);
 int ask_flags(uintptr_t look_up, uintptr_t get_flags, uintptr_t handle);
@@ -101,7 +100,7 @@ def make_ffi() -> FFI:
     callbacks = [
         "int on_end(void);",
         "int on_out_of_memory(int device, size_t size);",
-        "int on_launch(uintptr_t given);",
+        "int on_thread(void);",
         "int on_loaded(uintptr_t module, uintptr_t image);",
         "int on_found(uintptr_t function, uintptr_t module, const char *name);",
         *(function.python for function in functions if not function.is_launch),

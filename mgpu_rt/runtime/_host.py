@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import mgpu_rt
 from mgpu_rt import _loading
 from mgpu_rt._errors import HipError
-from mgpu_rt._runtime import ffi, lib
+from mgpu_rt._runtime import lib
 from mgpu_rt.runtime import _adapters, _ending, _library
 from mgpu_rt.runtime._base import Runtime
 
@@ -73,8 +73,7 @@ def install(runtime: Runtime) -> None:
         remove()
         _State.runtime = runtime
         for answer in answers:
-            name = f"on_{answer.extern}"
-            ffi.def_extern(name=name, error=answer.lost, onerror=answer.handler)(answer.method)
+            answer.install()
         for replace, names in (
             (lib.note, _adapters.noted(runtime)),
             (lib.override, _adapters.overridden(runtime)),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mgpu_rt import _runtime
 from mgpu_rt._images.kernel_names import full_name, module_at
 from mgpu_rt._packages import numpy_for
 from mgpu_rt._runtime import ffi, lib
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._base import Runtime
 
 Sizes = tuple[int, int, int]
+
+
+lib.add_launches()
+#: A launch as C makes it (csrc/python/launches.h), with its attributes `runtime` and `number`.
+Call: Any = _runtime.Call  # type: ignore[attr-defined]
+_ARGUMENTS = ffi.typeof("struct launch *")
 
 
 class Image:
@@ -186,7 +193,7 @@ def _member(name: str) -> Any:
     )
 
 
-class Launch:
+class Launch(Call):
     """A launch of a kernel. A method may change the launch before it passes the launch on.
 
     `grid`, `block` and `cluster` are three sizes each; `cluster` may be None. `shared` is a number
@@ -198,9 +205,8 @@ class Launch:
     create a Launch. A Launch that a hook creates is also checked.
     """
 
-    #: `_c` contains the arguments of the call, as C passes them. Python converts an argument when a
-    #: method reads it. `_kept` keeps arguments alive that Python has made.
-    __slots__ = ("_c", "_kept", "number", "runtime")
+    #: `_kept` keeps arguments alive that Python has made.
+    __slots__ = ()
 
     def __init__(
         self,
@@ -216,13 +222,18 @@ class Launch:
         cooperative: bool = False,
         symbol: bool = False,
     ) -> None:
-        self.runtime, self.number, self._kept = runtime, 0, None
-        self._c = ffi.new("struct launch *")[0]
+        self.runtime, self.number = runtime, 0
         self._c.function, self.stream = function, stream
         self._c.params, self._c.extra = params, extra
         self._c.cooperative, self._c.symbol = cooperative, symbol
         self.grid, self.cluster, self.shared = grid, cluster, shared
         self.block = block
+
+    @property
+    def _c(self) -> Any:
+        """Returns the arguments of the call, as C passes them. Python converts an argument when a
+        method reads it."""
+        return ffi.cast(_ARGUMENTS, self._address())[0]
 
     grid: ClassVar[Any] = _sizes_of("grid")
     params: ClassVar[Any] = _member("params")
@@ -236,7 +247,7 @@ class Launch:
 
     @stream.setter
     def stream(self, stream: int) -> None:
-        self._c.stream, self._c.capture = stream, lib.NOT_ASKED
+        self._c.stream, self._c.capture, self._asks = stream, lib.NOT_ASKED, True
 
     def _check_block(self, function: int, sizes: Sizes, change: str) -> None:
         """Raises ValueError if the kernel was not compiled for blocks of these sizes. HIP would use

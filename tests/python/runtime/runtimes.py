@@ -109,3 +109,16 @@ class Waits(Runtime):
         print("waiting", file=sys.stderr, flush=True)
         time.sleep(100)
         return 0
+
+
+class OfThreads(Runtime):
+    """Prints how often each thread has called it, from a variable of the thread. Launches
+    nothing."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._local = threading.local()
+
+    def launch_kernel(self, launch: Launch) -> None:
+        self._local.count = getattr(self._local, "count", 0) + 1
+        print(self._local.count, launch.grid)

@@ -15,7 +15,7 @@ from bench.measure import instructions
 from bench.setup import native
 from mgpu_rt._runtime import lib
 from mgpu_rt.hooks import LaunchHook
-from mgpu_rt.runtime import Launch
+from mgpu_rt.runtime import Launch, Runtime
 from tests.support.child import Mgpu, in_child
 from tests.support.images import code_object
 
@@ -44,7 +44,7 @@ class Calls:
     """Records the package's functions in Python that run, and the C functions that they call."""
 
     #: C functions that only a runtime calls.
-    IN_C = frozenset(name for name in dir(lib) if not name.startswith("mgpu"))
+    IN_C = frozenset(name for name in ("_make", *dir(lib)) if not name.startswith("mgpu"))
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -77,8 +77,8 @@ def launch_once(mgpu: Mgpu, image: Any, name: str = "test_func") -> None:
 
 @in_child(**alone)
 def test_a_launch_enters_python_once(mgpu: Mgpu) -> None:
-    """A call of mgpuLaunchKernel runs one method of each class. The methods call C to copy the
-    arguments, and to make the launch. The other six calls run no Python."""
+    """A call of mgpuLaunchKernel runs one method of each class. The last method calls C to make the
+    launch. The other six calls run no Python."""
     image = mgpu.image(code_object("forum"))
     with mgpu_rt.intercept(Empty()):
         launch_once(mgpu, image)
@@ -86,7 +86,23 @@ def test_a_launch_enters_python_once(mgpu: Mgpu) -> None:
             for _ in range(5):
                 launch_once(mgpu, image)
     methods = ["launch_kernel", "on_launch", "on_launch", "launch_kernel"]
-    assert calls.names == 5 * ["launch", "C copy_launch", *methods, "C launch"]
+    assert calls.names == 5 * ["launch", *methods, "C _make"]
+
+
+@in_child(**alone)
+def test_a_launch_outlives_its_call(mgpu: Mgpu) -> None:
+    kept = []
+
+    class Keeps(Runtime):
+        def launch_kernel(self, launch: Launch) -> None:
+            kept.append(launch)
+
+    streams = [mgpu.StreamCreate() for _ in range(3)]
+    with mgpu_rt.intercept(Keeps()):
+        for stream in streams:
+            mgpu.launch(mgpu.ffi.NULL, stream)
+    numbers = [int(mgpu.ffi.cast("uintptr_t", stream)) for stream in streams]
+    assert [launch.stream for launch in kept] == numbers
 
 
 @pytest.mark.check

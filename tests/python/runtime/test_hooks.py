@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
 import subprocess
+import weakref
 from pathlib import Path
 
 import pytest
@@ -131,6 +133,22 @@ def test_a_hook_that_saw_no_launch_says_why(words: tuple[object, ...], why: str)
 
 def launch_on(runtime: Runtime) -> Launch:
     return Launch(runtime, 1, (1, 1, 1), (1, 1, 1), 0, 0, 0)
+
+
+def test_a_method_may_keep_a_launch() -> None:
+    """A launch holds its runtime, which may hold the launch. Python finds such a cycle."""
+
+    class Keeps(Runtime):
+        def launch_kernel(self, launch: Launch) -> None:
+            self.kept = launch
+
+    runtime = Keeps()
+    runtime.launch_kernel(launch_on(runtime))
+    assert (runtime.kept.grid, runtime.kept.function) == ((1, 1, 1), 1)
+    gone = weakref.ref(runtime)
+    del runtime
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_launch_keeps_its_number_while_others_are_counted() -> None:

@@ -148,6 +148,39 @@ def test_no_python_is_loaded_unless_asked_for(tmp_path: Path) -> None:
     assert "libpython3" in run_process([str(program)], asked("runtimes:PassAll")).stdout
 
 
+# ---- launches ----
+
+
+def test_python_keeps_its_state_of_a_thread(tmp_path: Path) -> None:
+    """Two threads of C launch twice each. Python's variables of a thread live as long as the
+    thread, and a launch leaves errno unchanged."""
+    source = """
+    #include "program.h"
+    #include <errno.h>
+    #include <pthread.h>
+    static void *launch_twice(void *nothing) {
+        for (int i = 1; i < 3; i++) {
+            errno = E2BIG;
+            mgpuLaunchKernel(NULL, i, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, 0);
+            if (errno != E2BIG)
+                puts("errno has changed");
+        }
+        return nothing;
+    }
+    int main(void) {
+        pthread_t thread;
+        mgpuStreamCreate();
+        for (int i = 0; i < 2; i++)
+            if (pthread_create(&thread, NULL, launch_twice, NULL) == 0)
+                pthread_join(thread, NULL);
+    }
+    """
+    flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
+    program = compile_c(tmp_path / "threads", source, *flags)
+    done = run_program([str(program)], asked("runtimes:OfThreads"))
+    assert done.stdout == 2 * "1 (1, 1, 1)\n2 (2, 1, 1)\n", done.stderr
+
+
 # ---- first calls ----
 
 

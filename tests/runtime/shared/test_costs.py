@@ -96,6 +96,12 @@ def test_costs_do_not_grow_to_ten_thousand(exclusive: str = "on") -> None:
     check(9000, exclusive)
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("exclusive", ("on", "off"))
+def test_costs_do_not_grow_to_a_hundred_thousand(exclusive: str) -> None:
+    check(100_000, exclusive)
+
+
 @pytest.mark.check
 def test_a_free_a_miss_and_an_eviction_cost_no_more_beside_many_blocks() -> None:
     """Each free is beyond the limit of 64 bytes, so HIP frees a block and allocates the next."""

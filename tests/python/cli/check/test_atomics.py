@@ -67,9 +67,9 @@ RACES = (
     Race(("add", "load"), "add", "load"),
     Race(("store", "ticket"), "ticket", "store"),
     Race(("load", "add"), "ticket", "load"),
-    Race(("store", "swap"), "add", "store"),
+    *(Race(("store", "swap"), "add", "store", scope) for scope in ("", "workgroup", "agent")),
     Race(("load", "swap"), "add", "load"),
-    Race(("load", "look"), "add", "load"),
+    *(Race(("load", "look"), "add", "load", scope) for scope in ("", "agent")),
     Race(("add", "swap"), "store", "add"),
     Race(("add", "swap"), "load", "add"),
     Race(("store", "swap"), "load", "store"),
@@ -86,8 +86,8 @@ Case = tuple[Race, str, str]
 
 
 def cases() -> Iterator[Case]:
-    """Yields all combinations. In workgroup memory, an atomic load has the instruction of a plain
-    load."""
+    """Yields all combinations. In workgroup memory, and with workgroup scope, an atomic load has
+    the instruction of a plain load."""
     for race in RACES:
         for place in PLACES:
             for order in ORDERS:

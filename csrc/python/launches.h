@@ -1,0 +1,151 @@
+/* Launches as a method in Python gets them: objects that contain the arguments of the call.
+ *
+ * C makes the object, so a launch costs no Python code before the method runs. Python converts an
+ * argument only when a method reads it (mgpu_rt/runtime/_objects.py derives Launch from Call). A
+ * method may keep the object for longer than the call lasts. */
+#ifndef MGPU_RT_PYTHON_LAUNCHES_H
+#define MGPU_RT_PYTHON_LAUNCHES_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <structmember.h>
+
+static void launch(struct launch l);
+
+struct call {
+    PyObject head;
+    struct launch launch;
+    PyObject *runtime, *number, *kept, *asks;
+};
+
+/* The class of the objects, and the function that gets them. Changed under the GIL. */
+static PyTypeObject *launch_class;
+static PyObject *launch_function;
+
+/* ---- the class ---- */
+
+static int visit_call(PyObject *self, visitproc visit, void *arg) {
+    struct call *const call = (struct call *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(call->runtime);
+    Py_VISIT(call->kept);
+    return 0;
+}
+
+static int clear_call(PyObject *self) {
+    struct call *const call = (struct call *)self;
+    Py_CLEAR(call->runtime);
+    Py_CLEAR(call->kept);
+    return 0;
+}
+
+static void free_call(PyObject *self) {
+    PyTypeObject *const kind = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    (void)clear_call(self);
+    Py_CLEAR(((struct call *)self)->number);
+    Py_CLEAR(((struct call *)self)->asks);
+    PyObject_GC_Del(self);
+    Py_DECREF(kind);
+}
+
+/* Makes the launch. Other threads run Python in the meantime. */
+static PyObject *make_call(PyObject *self, PyObject *nothing) {
+    const struct launch given = ((struct call *)self)->launch;
+    (void)nothing;
+    Py_BEGIN_ALLOW_THREADS launch(given);
+    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
+static PyObject *address_of_call(PyObject *self, PyObject *nothing) {
+    (void)nothing;
+    return PyLong_FromVoidPtr(&((struct call *)self)->launch);
+}
+
+/* Class.answer(function): the function gets each launch of the program, as an object of the class.
+ */
+static PyObject *answer_calls(PyObject *class, PyObject *function) {
+    PyObject *const before = launch_function, *const class_before = (PyObject *)launch_class;
+    Py_INCREF(class);
+    Py_INCREF(function);
+    launch_class = (PyTypeObject *)class;
+    launch_function = function;
+    Py_XDECREF(before);
+    Py_XDECREF(class_before);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef call_methods[] = {
+    {"_make", make_call, METH_NOARGS, "Makes the launch."},
+    {"_address", address_of_call, METH_NOARGS, "Returns the address of the arguments."},
+    {"_answer", answer_calls, METH_CLASS | METH_O, "Passes each launch to a function."},
+    {0},
+};
+static PyMemberDef call_members[] = {
+    {"runtime", T_OBJECT_EX, offsetof(struct call, runtime), 0, NULL},
+    {"number", T_OBJECT_EX, offsetof(struct call, number), 0, NULL},
+    {"_kept", T_OBJECT_EX, offsetof(struct call, kept), 0, NULL},
+    {"_function", T_ULONG, offsetof(struct call, launch.function), READONLY, NULL},
+    {"_asks", T_OBJECT_EX, offsetof(struct call, asks), 0, NULL},
+    {0},
+};
+static PyType_Slot call_slots[] = {
+    {Py_tp_traverse, visit_call},  {Py_tp_clear, clear_call},     {Py_tp_dealloc, free_call},
+    {Py_tp_methods, call_methods}, {Py_tp_members, call_members}, {0},
+};
+static PyType_Spec call_spec = {"mgpu_rt._runtime.Call", sizeof(struct call), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                                call_slots};
+
+/* Adds the class to the module. Returns -1 if Python has no memory. */
+static int add_launches(void) {
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *const module = PyImport_ImportModule("mgpu_rt._runtime");
+    PyObject *const class = PyType_FromSpec(&call_spec);
+    const int error = module && class ? PyObject_SetAttrString(module, "Call", class) : -1;
+    PyErr_Clear();
+    Py_XDECREF(class);
+    Py_XDECREF(module);
+    PyGILState_Release(gil);
+    return error;
+}
+
+/* ---- the program's launches ---- */
+
+static int on_thread(void);
+
+/* Makes Python keep its state of the calling thread until the thread ends. PyGILState_Release would
+ * free the state after each launch, and with it Python's variables of the thread. cffi keeps the
+ * state of each thread from which it has called Python. */
+static void keep_thread_state(void) {
+    static __thread bool is_kept __attribute__((tls_model("initial-exec")));
+    if (!is_kept)
+        is_kept = on_thread();
+}
+
+/* Calls Python with a launch. Returns false if Python has no memory or no stack left; Python itself
+ * handles the exception of a method. */
+static bool call_launch_function(const struct launch *given) {
+    const int error = errno;
+    keep_thread_state();
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *const function = launch_function, *answer = NULL;
+    PyObject *const object = PyType_GenericAlloc(launch_class, 0);
+    if (object) {
+        struct call *const call = (struct call *)object;
+        call->launch = *given;
+        call->number = PyLong_FromLong(0);
+        call->asks = PyBool_FromLong(given->capture != 0);
+        Py_INCREF(function);
+        answer = PyObject_CallFunctionObjArgs(function, object, NULL);
+        Py_DECREF(function);
+        Py_DECREF(object);
+    }
+    PyErr_Clear();
+    Py_XDECREF(answer);
+    PyGILState_Release(gil);
+    errno = error;
+    return answer;
+}
+
+#endif

@@ -3,14 +3,9 @@
 #include "driver/hip_open.h"
 #include "driver/report.h"
 #include "process/mapped.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
 #include "telemetry/counters.h"
 
-#include <limits.h>
 #include <sched.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

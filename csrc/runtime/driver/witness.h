@@ -20,11 +20,8 @@
 #ifndef MGPU_RT_WITNESS_H
 #define MGPU_RT_WITNESS_H
 
-#include "atomics.h"
 #include "driver/hip.h"
 #include "proof.h"
-
-#include <stdbool.h>
 
 /* Registers the library's function with HIP and decides whether the library is its sole user. Does
  * nothing if HIP lacks the functions, other code may have called HIP, or a profiler is mapped. Each

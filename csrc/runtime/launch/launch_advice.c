@@ -1,12 +1,9 @@
 #include "launch/launch_advice.h"
 #include "driver/device.h"
-#include "driver/hip.h"
 #include "driver/report.h"
 #include "modules/image/metadata.h"
 #include "modules/modules.h"
-#include "shared/caches.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 static struct advice cut = {

@@ -1,21 +1,9 @@
 /* mgpuLaunchKernel and its variants. In addition to HIP's own call, a launch costs some tests and
  * one store. If the driver refuses a launch, the metadata of the kernel's image may tell why. */
-#include "driver/cuda.h"
 #include "driver/device.h"
-#include "driver/hip.h"
-#include "driver/report.h"
 #include "launch/launch_advice.h"
-#include "likely.h"
-#include "mgpu.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
-#include "shared/thread.h"
-#include "streams/lazy_sync.h"
 #include "streams/mgpu_stream.h"
-#include "streams/streams.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 static struct advice null_function = {

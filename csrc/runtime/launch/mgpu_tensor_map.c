@@ -2,7 +2,6 @@
  * them. */
 #include "driver/cuda.h"
 #include "driver/report.h"
-#include "mgpu.h"
 #include "shared/thread.h"
 
 static const char encode_expression[] =

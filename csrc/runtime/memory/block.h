@@ -5,8 +5,6 @@
 #ifndef MGPU_RT_BLOCK_H
 #define MGPU_RT_BLOCK_H
 
-#include "atomics.h"
-#include "shared/ranges.h"
 #include "shared/types.h"
 
 static inline void *block_address(const struct block *block) {

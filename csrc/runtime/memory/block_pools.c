@@ -1,10 +1,5 @@
 /* Keeps idle blocks in pools, sets the fences of freed blocks, and searches the pools. */
 #include "memory/block_pools.h"
-#include "atomics.h"
-#include "driver/exclusive.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
 #include "streams/held.h"
 #include "streams/joins.h"
 #include "streams/streams_pool.h"

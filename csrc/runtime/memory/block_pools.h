@@ -7,9 +7,7 @@
 #ifndef MGPU_RT_BLOCK_POOLS_H
 #define MGPU_RT_BLOCK_POOLS_H
 
-#include "atomics.h"
 #include "check.h"
-#include "likely.h"
 #include "memory/block.h"
 #include "memory/sizes.h"
 

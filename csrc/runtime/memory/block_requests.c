@@ -1,16 +1,9 @@
 /* Asks HIP for new blocks, and makes room for them. */
 #include "memory/block_requests.h"
-#include "atomics.h"
 #include "driver/device.h"
-#include "driver/exclusive.h"
-#include "driver/hip.h"
-#include "likely.h"
 #include "memory/block_pools.h"
 #include "memory/block_table.h"
 #include "memory/eviction.h"
-#include "process/options.h"
-#include "proof.h"
-#include "shared/caches.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
 

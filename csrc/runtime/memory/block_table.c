@@ -1,18 +1,10 @@
 /* Keeps the table of all blocks and the accounts of the devices. */
 #include "memory/block_table.h"
-#include "atomics.h"
-#include "check.h"
 #include "driver/device.h"
-#include "driver/hip.h"
 #include "driver/witness.h"
-#include "likely.h"
 #include "memory/block_pools.h"
 #include "memory/eviction_queue.h"
-#include "memory/sizes.h"
-#include "process/state.h"
-#include "proof.h"
 #include "shared/caches.h"
-#include "shared/ranges.h"
 #include "telemetry/counters.h"
 
 static struct handle_map block_map = HANDLE_MAP(struct block);

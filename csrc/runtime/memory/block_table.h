@@ -4,14 +4,8 @@
 #ifndef MGPU_RT_BLOCK_TABLE_H
 #define MGPU_RT_BLOCK_TABLE_H
 
-#include "atomics.h"
-#include "likely.h"
 #include "memory/block.h"
-#include "mgpu.h"
-#include "shared/handles.h"
-#include "shared/ranges.h"
 #include "shared/thread.h"
-#include "shared/types.h"
 
 /* ---- entries ---- */
 

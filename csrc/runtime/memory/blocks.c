@@ -1,23 +1,11 @@
 /* Allocates and frees blocks. */
 #include "memory/blocks.h"
-#include "atomics.h"
 #include "driver/device.h"
-#include "driver/exclusive.h"
-#include "driver/hip.h"
-#include "likely.h"
-#include "memory/block_pools.h"
 #include "memory/block_requests.h"
-#include "memory/block_table.h"
 #include "memory/eviction.h"
 #include "memory/miss_reason.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
-#include "shared/ranges.h"
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"
-#include "telemetry/counters.h"
 
 /* ---- a reset ---- */
 

@@ -17,16 +17,9 @@
 #ifndef MGPU_RT_BLOCKS_H
 #define MGPU_RT_BLOCKS_H
 
-#include "atomics.h"
-#include "likely.h"
 #include "memory/block_pools.h"
 #include "memory/block_table.h"
-#include "mgpu.h"
-#include "proof.h"
-#include "shared/thread.h"
-#include "shared/types.h"
 #include "streams/streams.h"
-#include "telemetry/call.h"
 #include "telemetry/counters.h"
 
 /* Returns the stream of a handle: the stream's next work may use a block that was freed on this

@@ -1,11 +1,6 @@
 /* Blocks of graphs: a graph owns a block until the graph is destroyed, even if the program frees
  * the block. */
-#include "atomics.h"
-#include "driver/hip.h"
 #include "memory/blocks.h"
-#include "proof.h"
-#include "shared/caches.h"
-#include "telemetry/counters.h"
 
 bool block_give_graph(void *address) {
     struct block *block = block_find(address);

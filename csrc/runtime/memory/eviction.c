@@ -1,16 +1,9 @@
 /* Decides which idle blocks leave, and when. */
 #include "memory/eviction.h"
-#include "atomics.h"
 #include "driver/device.h"
-#include "driver/hip.h"
-#include "driver/report.h"
-#include "likely.h"
 #include "memory/block_pools.h"
 #include "memory/block_table.h"
 #include "memory/eviction_queue.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
 

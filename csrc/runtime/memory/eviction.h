@@ -3,7 +3,6 @@
 #ifndef MGPU_RT_EVICTION_H
 #define MGPU_RT_EVICTION_H
 
-#include "mgpu.h"
 #include "shared/types.h"
 
 /* Enforces the bounds after the program has freed a block, which is now in a pool. */

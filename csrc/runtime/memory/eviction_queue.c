@@ -1,7 +1,6 @@
 /* A pairing heap for each device. Each node is part of a block's entry, so the heap allocates
  * nothing. */
 #include "memory/eviction_queue.h"
-#include "atomics.h"
 
 enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
 

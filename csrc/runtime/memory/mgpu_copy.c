@@ -9,23 +9,11 @@
  * host memory. The address may lie in a module's global, in another library's memory, or in managed
  * or mapped memory. The library asks HIP only before a copy that could be staged. If no other code
  * calls HIP, HIP's answer stays valid until this library changes its table of memory ranges. */
-#include "atomics.h"
-#include "driver/cuda.h"
 #include "driver/device.h"
-#include "driver/exclusive.h"
-#include "driver/hip.h"
-#include "driver/report.h"
-#include "likely.h"
 #include "memory/blocks.h"
 #include "memory/registrations.h"
 #include "memory/staging.h"
-#include "process/options.h"
-#include "proof.h"
-#include "shared/ranges.h"
-#include "shared/thread.h"
 #include "streams/mgpu_stream.h"
-#include "streams/streams.h"
-#include "telemetry/call.h"
 
 #include <stdlib.h>
 #include <string.h>

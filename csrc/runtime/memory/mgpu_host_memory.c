@@ -4,11 +4,7 @@
  * conditions. The library must be able to watch the pages, and no other code may call HIP
  * (memory/registrations.h). Without the watch, pages would stay pinned after the program has
  * unmapped the pages, and new memory at the same address would not be pinned. */
-#include "driver/hip.h"
-#include "driver/report.h"
 #include "memory/registrations.h"
-#include "mgpu.h"
-#include "shared/thread.h"
 #include "streams/lazy_sync.h"
 
 static struct advice not_registered = {

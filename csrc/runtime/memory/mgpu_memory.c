@@ -7,19 +7,8 @@
  * If other code in the process may call HIP (exclusive.h), the library asks HIP whether a freed
  * block still exists. The program may have freed the block by hipFree earlier, and HIP may then
  * have allocated a smaller block at the same address. */
-#include "driver/cuda.h"
-#include "driver/hip.h"
 #include "driver/refusal.h"
-#include "driver/report.h"
-#include "likely.h"
 #include "memory/blocks.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
-#include "shared/thread.h"
-#include "streams/streams.h"
-#include "telemetry/call.h"
 
 static struct advice out_of_memory = {
     .text = "no device memory for %llu bytes: the program holds %llu bytes on device %d, and "

@@ -1,10 +1,6 @@
 #include "memory/miss_reason.h"
-#include "atomics.h"
-#include "shared/handles.h"
 #include "shared/types.h"
 #include "telemetry/counters.h"
-
-#include <stdint.h>
 
 /* The search looks at the newest blocks only, so a miss does not take longer with more blocks. */
 enum { LOOKED_AT = 256 };

@@ -1,16 +1,10 @@
 /* Returns idle device memory to HIP, so that other processes can allocate it. */
 #include "memory/neighbours.h"
-#include "atomics.h"
 #include "driver/device.h"
-#include "driver/hip.h"
 #include "memory/blocks.h"
 #include "process/meeting.h"
 #include "process/own_thread.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
 #include "streams/streams_pool.h"
-#include "telemetry/counters.h"
 #include "telemetry/process.h"
 
 #include <unistd.h>

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>

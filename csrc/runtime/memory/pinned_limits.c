@@ -2,7 +2,6 @@
 #include "memory/page_changes.h"
 #include "process/options.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -15,10 +15,6 @@
 #include "atomics.h"
 #include "mgpu.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 /* Registers memory; returns HIP's answer. */
 hipError_t registration_acquire(void *address, uint64_t bytes);
 

@@ -1,12 +1,5 @@
 #include "memory/staging.h"
-#include "atomics.h"
-#include "check.h"
 #include "driver/device.h"
-#include "driver/hip.h"
-#include "likely.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
 
 #include <string.h>
 

@@ -7,9 +7,6 @@
 #ifndef MGPU_RT_STAGING_H
 #define MGPU_RT_STAGING_H
 
-#include "mgpu.h"
-#include "shared/thread.h"
-#include "shared/types.h"
 #include "streams/streams.h"
 
 struct cache;

@@ -1,6 +1,5 @@
 /* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT. A load gets a module from the thread's
  * slots, from the table of images, or from HIP. */
-#include "driver/exclusive.h"
 #include "driver/refusal.h"
 #include "modules/image/metadata.h"
 #include "modules/modules.h"

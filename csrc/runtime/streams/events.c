@@ -1,21 +1,10 @@
 /* mgpuEventCreate, mgpuEventDestroy, mgpuEventSynchronize, mgpuEventRecord, mgpuStreamWaitEvent,
  * mgpuEventElapsedTime, and the table of events. */
 #include "streams/events.h"
-#include "driver/exclusive.h"
-#include "driver/hip.h"
 #include "driver/refusal.h"
-#include "driver/report.h"
-#include "likely.h"
-#include "mgpu.h"
 #include "process/mapped.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
-#include "shared/thread.h"
 #include "streams/joins.h"
 #include "streams/mgpu_stream.h"
-#include "streams/streams.h"
 
 #include <dlfcn.h>
 

@@ -5,7 +5,6 @@
 #ifndef MGPU_RT_EVENTS_H
 #define MGPU_RT_EVENTS_H
 
-#include "mgpu.h"
 #include "shared/types.h"
 
 struct cache;

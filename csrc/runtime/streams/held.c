@@ -1,13 +1,5 @@
 #include "streams/held.h"
-#include "atomics.h"
 #include "driver/device.h"
-#include "driver/exclusive.h"
-#include "driver/hip.h"
-#include "driver/report.h"
-#include "driver/witness.h"
-#include "mgpu.h"
-#include "proof.h"
-#include "shared/thread.h"
 #include "streams/streams.h"
 
 /* ---- may HIP be asked? ---- */

@@ -1,8 +1,4 @@
 #include "streams/joins.h"
-#include "atomics.h"
-#include "driver/exclusive.h"
-#include "process/state.h"
-#include "proof.h"
 #include "streams/streams.h"
 
 #include <stdlib.h>

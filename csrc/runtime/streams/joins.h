@@ -13,9 +13,6 @@
 #include "shared/thread.h"
 #include "shared/types.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* Begins a record of an event on a stream, before HIP is called. Returns a point without a stream
  * if the record can prove nothing. */
 struct point join_point(struct stream *stream);

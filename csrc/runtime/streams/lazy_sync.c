@@ -1,14 +1,5 @@
 #include "streams/lazy_sync.h"
-#include "atomics.h"
 #include "driver/device.h"
-#include "driver/exclusive.h"
-#include "driver/report.h"
-#include "likely.h"
-#include "mgpu.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/thread.h"
 
 bool lazy_pending;
 

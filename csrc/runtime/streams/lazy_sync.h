@@ -16,7 +16,6 @@
 #ifndef MGPU_RT_LAZY_SYNC_H
 #define MGPU_RT_LAZY_SYNC_H
 
-#include "atomics.h"
 #include "streams/streams.h"
 
 /* Returns true if the library need not wait for the stream now. */

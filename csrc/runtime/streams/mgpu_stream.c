@@ -5,14 +5,7 @@
  * library asks AMD's HIP before it hands out a stream. Other code may have used the stream, or have
  * reset the device: HIP reports whether the stream exists and is idle. */
 #include "streams/mgpu_stream.h"
-#include "driver/exclusive.h"
-#include "driver/hip.h"
 #include "driver/refusal.h"
-#include "driver/report.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
 

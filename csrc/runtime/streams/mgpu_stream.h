@@ -2,13 +2,7 @@
 #ifndef MGPU_RT_MGPU_STREAM_H
 #define MGPU_RT_MGPU_STREAM_H
 
-#include "atomics.h"
-#include "likely.h"
-#include "mgpu.h"
-#include "proof.h"
-#include "shared/thread.h"
 #include "streams/lazy_sync.h"
-#include "streams/streams.h"
 
 /* Reports the use of a destroyed stream, and returns false, if the cache still contains the stream.
  * Otherwise stores NULL at *stream and returns true, because the handle may belong to a new stream.

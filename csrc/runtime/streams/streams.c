@@ -1,12 +1,5 @@
 #include "streams/streams.h"
-#include "check.h"
 #include "driver/device.h"
-#include "driver/hip.h"
-#include "mgpu.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
-#include "shared/thread.h"
 
 struct handle_map stream_map = HANDLE_MAP(struct stream);
 struct stream *streams_listed;

@@ -6,15 +6,10 @@
 #ifndef MGPU_RT_STREAMS_H
 #define MGPU_RT_STREAMS_H
 
-#include "atomics.h"
 #include "check.h"
 #include "driver/exclusive.h"
 #include "driver/report.h"
-#include "likely.h"
-#include "mgpu.h"
-#include "proof.h"
 #include "shared/caches.h"
-#include "shared/handles.h"
 #include "shared/thread.h"
 #include "shared/types.h"
 

@@ -1,17 +1,8 @@
 /* Manages the streams that the program does not hold: decides which thread gets a stream next, and
  * which streams HIP destroys. */
 #include "streams/streams_pool.h"
-#include "check.h"
-#include "driver/cuda.h"
 #include "driver/device.h"
-#include "driver/hip.h"
-#include "driver/report.h"
 #include "driver/rocr.h"
-#include "likely.h"
-#include "process/options.h"
-#include "process/state.h"
-#include "proof.h"
-#include "shared/caches.h"
 #include "streams/held.h"
 #include "streams/lazy_sync.h"
 #include "telemetry/counters.h"

@@ -3,13 +3,6 @@
 #ifndef MGPU_RT_STREAMS_POOL_H
 #define MGPU_RT_STREAMS_POOL_H
 
-#include "atomics.h"
-#include "driver/cuda.h"
-#include "driver/exclusive.h"
-#include "mgpu.h"
-#include "proof.h"
-#include "shared/caches.h"
-#include "shared/thread.h"
 #include "streams/streams.h"
 #include "telemetry/call.h"
 

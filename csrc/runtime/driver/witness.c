@@ -20,7 +20,11 @@ enum { OPERATIONS = 1024, HARMLESS = 0x8000, OF_GRAPHS = 0x4000, FLAGS = HARMLES
 static uint16_t kinds[OPERATIONS];
 
 bool witness_sole_user;
-static bool installed;
+
+/* The first calls of two threads may overlap. If the library has started before witness_open
+ * registers, nothing is registered, because the library's own calls are not marked. */
+enum { UNREGISTERED, REGISTERS, STARTED };
+static int stage = UNREGISTERED;
 static const char *(*operation_name)(uint32_t operation);
 static void (*set_tracer)(int (*tracer)(int domain, uint32_t operation, void *data));
 
@@ -168,7 +172,7 @@ __attribute__((noinline)) bool witness_probe(void) {
 
 void witness_install(void) {
     char text[WITNESS_TEXT];
-    if (installed)
+    if (exchange_acq_rel(&stage, STARTED) == REGISTERS)
         mark_own_calls();
     if (load_acquire(&witness_sole_user))
         store_release(&was_sole_user, witness_probe());
@@ -264,7 +268,7 @@ void witness_open(const struct witness_functions *functions) {
         return;
     const char *why = find_obstacle(functions);
     if (why) {
-        reason = why;
+        store_release(&reason, why);
         return;
     }
     operation_name = functions->name;
@@ -273,9 +277,13 @@ void witness_open(const struct witness_functions *functions) {
         const char *name = functions->name(operation);
         kinds[operation] = (uint16_t)(name ? kind_of(name) : 0);
     }
+    int unregistered = UNREGISTERED;
+    if (!cas_acq_rel(&stage, &unregistered, REGISTERS)) {
+        store_release(&reason, "another thread's first call came before the registration");
+        return;
+    }
     store_release(&witness_sole_user, true);
     set_tracer(hear);
-    installed = true;
     why = find_obstacle(functions); /* other code may have called HIP in the meantime */
     if (why)
         end_sole_use_because(why);

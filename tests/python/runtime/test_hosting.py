@@ -177,7 +177,7 @@ def test_python_keeps_its_state_of_a_thread(tmp_path: Path) -> None:
     """
     flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
     program = compile_c(tmp_path / "threads", source, *flags)
-    done = run_program([str(program)], asked("runtimes:OfThreads"))
+    done = run_process([str(program)], asked("runtimes:OfThreads"))
     assert done.stdout == 2 * "1 (1, 1, 1)\n2 (2, 1, 1)\n", done.stderr
 
 

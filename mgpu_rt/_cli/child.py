@@ -90,17 +90,6 @@ def kill(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def no_call(program: str) -> str:
-    """Says that a program made no call, and how to find out why."""
-    from mgpu_rt._cli import executable, source
-
-    found = shlex.quote(executable.find(program))
-    return (
-        f"'{source.named(program)}' called none of the library's functions: `mgpu-rt inspect "
-        f"{found}` shows whether MLIR lowered it for a GPU"
-    )
-
-
 def must_exit(
     ended: Ended, command: Sequence[str], who: str, device: str, variables: str = ""
 ) -> None:

@@ -150,7 +150,7 @@ def _record(
 ) -> NoReturn:
     """Runs the program, writes the outputs, and ends as the program has ended."""
     from mgpu_rt._cli import executable, recording
-    from mgpu_rt._cli.child import no_call, reason_in_images
+    from mgpu_rt._cli.child import reason_in_images
 
     with recording.folder_beside(stats_json or trace) as folder:
         name = os.path.join(folder, "%p")
@@ -161,7 +161,8 @@ def _record(
             environment["MGPU_RT_STATS"] = f"1,{name}" if table else name
         child, status = executable.execute_and_wait(program, arguments, environment)
         if not any(folder.iterdir()):
-            click.echo(f"mgpu-rt: unless a line above says why, {no_call(program)}", err=True)
+            why = source.no_call(program)
+            click.echo(f"mgpu-rt: unless a line above says why, {why}", err=True)
         recording.convert(folder, recording.Outputs(stats_json, trace), child)
     if why := reason_in_images(program, os.waitstatus_to_exitcode(status)):
         click.echo(f"mgpu-rt: '{source.named(program)}' was ended by a signal{why}", err=True)

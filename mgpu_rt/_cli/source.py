@@ -122,3 +122,16 @@ def _chip(device: str, base: Mapping[str, str]) -> str:
         doctor = f"`mgpu-rt doctor --device {device}`"
         raise CommandError(f"{hip}: {why}: name the GPU with --chip, or see {doctor}")
     return target
+
+
+def no_call(program: str) -> str:
+    """Says that a program made no call, and how to find out why."""
+    import shlex
+
+    from mgpu_rt._cli import executable
+
+    found = shlex.quote(executable.find(program))
+    return (
+        f"'{named(program)}' called none of the library's functions: `mgpu-rt inspect "
+        f"{found}` shows whether MLIR lowered it for a GPU"
+    )

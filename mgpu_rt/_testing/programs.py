@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mgpu_rt._cli import child, executable
+from mgpu_rt._cli import child, executable, source
 from mgpu_rt._cli.child import Ended
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats.statistics import ENDING, Statistics, added, read
@@ -111,7 +111,7 @@ def _fault(
     if failures and not errors:
         return "; ".join(failures)
     if not found:
-        return f"exit status {ended.status}, and {child.no_call(program)}"
+        return f"exit status {ended.status}, and {source.no_call(program)}"
     if status is not None and ended.status != status:
         return (
             f"ended with status {ended.status}, not {status}; the status of a @main that returns "

@@ -93,7 +93,7 @@ def check(
         raise KeyboardInterrupt
     if not begun:
         how = f"{end} ended it{child.reason_in_images(program, status)}; " if end else ""
-        raise CommandError(f"nothing was checked: {how}{child.no_call(program)}")
+        raise CommandError(f"nothing was checked: {how}{source.no_call(program)}")
     if recording:
         recordings.describe(found)
     early = "" if ended else "a signal or _exit"

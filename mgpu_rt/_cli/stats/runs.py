@@ -85,7 +85,7 @@ def _each(
             files = tuple(read(file) for file in sorted(folder.glob(f"*{ENDING}")))
             output = kept.read_bytes() if keep_output else b""
         if not files:
-            raise CommandError(f"unless a line above says why, {child.no_call(command[0])}")
+            raise CommandError(f"unless a line above says why, {source.no_call(command[0])}")
         seconds = sum(file.process.seconds for file in files if file.process)
         return Run(added(files), seconds, output, files)
 

@@ -124,6 +124,32 @@ static void set_pattern(char *memory, int pattern, size_t bytes) {
     memset(memory + bytes - end, pattern, end);
 }
 
+/* With HIPSTUB_REUSE, the memory of the block that was freed last, for the next block that fits. */
+static struct {
+    void *address;
+    size_t bytes;
+} returned;
+
+/* The unit makes room for a later block that is a little larger. */
+static size_t held_bytes(size_t bytes) {
+    const size_t unit = stub_reuse ? (size_t)256 << 10 : ALIGNMENT;
+    return (bytes + unit - 1) & ~(unit - 1);
+}
+
+static void *take_memory(size_t bytes) {
+    if (returned.address == NULL || bytes > returned.bytes)
+        return aligned_alloc(ALIGNMENT, bytes);
+    void *memory = returned.address;
+    returned.address = NULL;
+    return memory;
+}
+
+static void return_memory(const struct block *block) {
+    free(returned.address);
+    returned.address = block->address;
+    returned.bytes = held_bytes(block->bytes);
+}
+
 static hipError_t allocate(void **address, size_t bytes, enum memory_kind kind, unsigned flags) {
     if (address == NULL)
         return hipErrorInvalidValue;
@@ -131,16 +157,15 @@ static hipError_t allocate(void **address, size_t bytes, enum memory_kind kind, 
         *address = NULL;
         return kind == MEMORY_MANAGED ? hipErrorInvalidValue : hipSuccess;
     }
-    size_t rounded = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     if (is_counted(kind) &&
         (bytes > stub_memory || device_bytes + late_bytes + bytes > stub_memory))
         return hipErrorOutOfMemory;
     if (is_counted(kind) && !shared_take(bytes))
         return hipErrorOutOfMemory;
-    void *memory = aligned_alloc(ALIGNMENT, rounded);
+    void *memory = take_memory(held_bytes(bytes));
     if (memory == NULL)
         return hipErrorOutOfMemory;
-    set_pattern(memory, NEW_BYTE, rounded);
+    set_pattern(memory, NEW_BYTE, bytes);
     if (is_counted(kind))
         device_bytes += bytes;
     add(memory, bytes, kind, flags, current_device());
@@ -170,7 +195,7 @@ static void retire(struct block *block) {
         shared_return(block->bytes);
     }
     if (stub_reuse) {
-        free(block->address);
+        return_memory(block);
         forget(block);
         return;
     }

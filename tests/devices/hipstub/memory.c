@@ -101,12 +101,6 @@ int64_t memory_live_registrations(void) {
     return count_kinds(MEMORY_REGISTERED, MEMORY_REGISTERED);
 }
 
-void *memory_add_global(size_t bytes, int device) {
-    void *memory = calloc(1, bytes);
-    add(memory, bytes, MEMORY_GLOBAL, 0, device);
-    return memory;
-}
-
 /* Returns whether memory of this kind counts against HIPSTUB_MEMORY. */
 static bool is_counted(enum memory_kind kind) {
     return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED;
@@ -148,6 +142,13 @@ static void return_memory(const struct block *block) {
     free(returned.address);
     returned.address = block->address;
     returned.bytes = held_bytes(block->bytes);
+}
+
+/* The memory of a global, too, may serve a later block, which may be larger. */
+void *memory_add_global(size_t bytes, int device) {
+    void *memory = calloc(1, held_bytes(bytes));
+    add(memory, bytes, MEMORY_GLOBAL, 0, device);
+    return memory;
 }
 
 static hipError_t allocate(void **address, size_t bytes, enum memory_kind kind, unsigned flags) {

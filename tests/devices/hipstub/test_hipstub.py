@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import subprocess
 import sys
@@ -207,6 +208,19 @@ def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
     assert hip.hipDeviceReset() == 0
     hip.ffi.cast("int32_t *", address[0])[0] = 1
     assert hip.hipModuleUnload(module) == 0
+
+
+@on_stub(HIPSTUB_REUSE="1")
+def test_a_block_that_gets_a_globals_memory_fits_there(hip: Stub) -> None:
+    module, bytes_ = hip.module("globals"), 256 << 10
+    address, size = hip.new("void **"), hip.new("size_t *")
+    assert hip.hipModuleGetGlobal(address, size, module, b"launches") == 0
+    assert size[0] < bytes_
+    assert hip.hipModuleUnload(module) == 0
+    assert hip.hipMalloc(address, bytes_) == 0
+    room = ctypes.CDLL(None).malloc_usable_size
+    room.argtypes, room.restype = [ctypes.c_void_p], ctypes.c_size_t
+    assert room(int(hip.ffi.cast("uintptr_t", address[0]))) >= bytes_
 
 
 # ---- fork ----------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ static inline bool sole_user_of_hip(void) {
 /* Returns true if no call of other code is known so far. Does not call HIP: sole_user_of_hip must
  * confirm the answer, before or after, in the same call of the library. */
 static inline bool sole_user_so_far(void) {
-    return exclusive_hip() || load_acquire(&witness_sole_user);
+    return exclusive_hip() || witness_is_sole_user();
 }
 
 #endif

@@ -19,12 +19,8 @@ enum { HIP_API = 3, ROCR_VERSION = 0, ROCR_NOT_STARTED = 0x100b };
 enum { OPERATIONS = 1024, HARMLESS = 0x8000, OF_GRAPHS = 0x4000, FLAGS = HARMLESS | OF_GRAPHS };
 static uint16_t kinds[OPERATIONS];
 
-bool witness_sole_user;
+int witness_users = WITNESS_UNREGISTERED;
 
-/* The first calls of two threads may overlap. If the library has started before witness_open
- * registers, nothing is registered, because the library's own calls are not marked. */
-enum { UNREGISTERED, REGISTERS, STARTED };
-static int stage = UNREGISTERED;
 static const char *(*operation_name)(uint32_t operation);
 static void (*set_tracer)(int (*tracer)(int domain, uint32_t operation, void *data));
 
@@ -36,7 +32,7 @@ static bool was_sole_user;
 
 void witness_describe(char text[WITNESS_TEXT]) {
     const unsigned operation = load_acquire(&ended_by);
-    if (load_acquire(&witness_sole_user))
+    if (witness_is_sole_user())
         snprintf(text, WITNESS_TEXT, "none");
     else if (operation)
         snprintf(text, WITNESS_TEXT, "%s was the first", operation_name(operation - 1));
@@ -49,10 +45,10 @@ void witness_record(void) {
         witness_describe(counts.start.other_calls);
 }
 
-/* Ends the sole use, and prints why if HIP has reported calls so far. */
+/* Ends the sole use, and prints why if the library was the sole user. */
 static void end_sole_use(void) {
     char text[WITNESS_TEXT];
-    if (!exchange_acq_rel(&witness_sole_user, false) || !load_acquire(&was_sole_user))
+    if (exchange_acq_rel(&witness_users, WITNESS_OTHERS) != WITNESS_SOLE_USER)
         return;
     witness_describe(text);
     report_verbose("calls of HIP by other code: %s; from now on the library queries HIP", text);
@@ -68,7 +64,7 @@ static void end_sole_use_by(uint32_t operation) {
     unsigned none = 0;
     if (cas_acq_rel(&ended_by, &none, operation + 1))
         end_sole_use();
-    store_release(&witness_sole_user, false); /* no call of other code runs before this store */
+    store_release(&witness_users, WITNESS_OTHERS); /* the other code's call runs after this store */
 }
 
 /* The function that the thread's wrapper is about to call, plus 1; 0 after HIP has reported the
@@ -121,13 +117,14 @@ static int hear(int domain, uint32_t operation, void *data) {
     (void)data;
     if (domain != HIP_API)
         return 1;
+    const int users = load_acquire(&witness_users); /* `kinds` was written before */
     const unsigned kind = operation < OPERATIONS ? kinds[operation] : 0;
     if (PROOF(call_is_the_librarys_own,
               own.expected && own.expected == (kind & ~(unsigned)FLAGS))) {
         own.expected = 0;
         own.reported++;
     } else if (!(kind & HARMLESS)) {
-        if (load_relaxed(&witness_sole_user))
+        if (users != WITNESS_OTHERS)
             PROOF_STEP(other_codes_call_ends_sole_use, end_sole_use_by(operation));
         PROOF_STEP(other_code_waits_for_a_question, wait_for_holders());
     }
@@ -172,10 +169,14 @@ __attribute__((noinline)) bool witness_probe(void) {
 
 void witness_install(void) {
     char text[WITNESS_TEXT];
-    if (exchange_acq_rel(&stage, STARTED) == REGISTERS)
+    int users = load_acquire(&witness_users);
+    if (PROOF(registration_has_ended, users == WITNESS_REGISTERED)) {
         mark_own_calls();
-    if (load_acquire(&witness_sole_user))
         store_release(&was_sole_user, witness_probe());
+        (void)cas_acq_rel(&witness_users, &users, WITNESS_SOLE_USER);
+    } else {
+        (void)exchange_acq_rel(&witness_users, WITNESS_OTHERS);
+    }
     witness_describe(text);
     report_verbose("calls of HIP by other code: %s", text);
 }
@@ -266,6 +267,7 @@ void witness_open(const struct witness_functions *functions) {
     static bool opened;
     if (exchange_acq_rel(&opened, true))
         return;
+    store_release(&reason, "another thread started the library during the registration");
     const char *why = find_obstacle(functions);
     if (why) {
         store_release(&reason, why);
@@ -277,14 +279,14 @@ void witness_open(const struct witness_functions *functions) {
         const char *name = functions->name(operation);
         kinds[operation] = (uint16_t)(name ? kind_of(name) : 0);
     }
-    int unregistered = UNREGISTERED;
-    if (!cas_acq_rel(&stage, &unregistered, REGISTERS)) {
-        store_release(&reason, "another thread's first call came before the registration");
+    int users = WITNESS_UNREGISTERED;
+    if (!cas_acq_rel(&witness_users, &users, WITNESS_REGISTERS))
         return;
-    }
-    store_release(&witness_sole_user, true);
     set_tracer(hear);
     why = find_obstacle(functions); /* other code may have called HIP in the meantime */
+    users = WITNESS_REGISTERS;
     if (why)
         end_sole_use_because(why);
+    else
+        (void)cas_acq_rel(&witness_users, &users, WITNESS_REGISTERED);
 }

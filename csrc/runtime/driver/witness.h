@@ -32,9 +32,21 @@ void witness_open(const struct witness_functions *functions);
 /* Makes `hip` mark each call of this library as the library's own. Call it after hip_install. */
 void witness_install(void);
 
-/* Set while HIP has reported no call of other code. After such a call a hit reads
- * only this word. */
-extern bool witness_sole_user;
+/* Says who calls HIP. The first calls of two threads may overlap. If a thread starts the library
+ * while another thread registers, the state becomes OTHERS. The library then knows nothing of the
+ * calls before the registration. OTHERS is final, and a hit then reads only this word. */
+enum {
+    WITNESS_UNREGISTERED,
+    WITNESS_REGISTERS,
+    WITNESS_REGISTERED,
+    WITNESS_SOLE_USER,
+    WITNESS_OTHERS
+};
+extern int witness_users;
+
+static inline bool witness_is_sole_user(void) {
+    return load_acquire(&witness_users) == WITNESS_SOLE_USER;
+}
 
 /* Makes a call to HIP, and returns true if HIP reported that call. Otherwise ends the
  * sole use. Leaves the thread's last error as a successful query would leave it. */
@@ -44,7 +56,7 @@ bool witness_probe(void);
  * left them. Makes at most one call to HIP. The answer holds for the current call of the library
  * only. */
 static inline bool witness_confirms(void) {
-    return PROOF(no_other_code_called_hip, load_acquire(&witness_sole_user)) && witness_probe();
+    return PROOF(no_other_code_called_hip, witness_is_sole_user()) && witness_probe();
 }
 
 /* Returns true if no other code has called HIP so far. Then each call of other code that may change

@@ -118,6 +118,12 @@ def _calls(statistics: Statistics) -> Iterator[str]:
     if device := statistics.device:
         told = [shown(device.description), *filter(None, [device.warning])]
         yield f"mgpu_rt: on {'; '.join(told)}"
+    yield from (f"mgpu_rt: {line}" for line in _other_calls(statistics))
+
+
+def _other_calls(statistics: Statistics) -> Iterator[str]:
+    if statistics.other_calls:
+        yield f"calls of HIP by other code: {shown(statistics.other_calls)}"
 
 
 def _table(title: str, what: str, calls: Mapping[str, Counter]) -> Iterator[str]:
@@ -247,8 +253,7 @@ def of_two(names: tuple[str, str], before: Statistics, after: Statistics) -> Ite
     yield f"before: {printable(names[0])}"
     yield f"after:  {printable(names[1])}"
     yield from _devices(before, after)
-    if after.other_calls:
-        yield f"calls of HIP by other code: {shown(after.other_calls)}"
+    yield from _other_calls(after)
     if before.start is not None or after.start is not None:
         starts = (f"{run.start / 1e6:.3f}" if run.start is not None else NONE for run in runs)
         head = ("once, not in the times below", "ms before", "after")

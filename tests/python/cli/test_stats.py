@@ -23,8 +23,8 @@ from mgpu_rt._cli.stats.statistics import (
 )
 from mgpu_rt._cli.stats.tables import as_dict
 from tests.python.cli.test_report import hostile
-from tests.support import recorded
-from tests.support.child import library
+from tests.support import known, recorded
+from tests.support.child import STUB, library
 from tests.support.command import assert_sentence, command, invoke
 from tests.support.compiled import compile_c
 from tests.support.programs import STOCK, build
@@ -68,6 +68,39 @@ def test_stats_are_the_table_of_a_run(forum: Path, tmp_path: Path) -> None:
     lines = shown.stdout.splitlines()
     assert lines[: len(table)] == table
     assert lines[0] == table[0] == "mgpu_rt: calls of the program"
+
+
+#: Calls the library, and then HIP itself, which the stub reports to the library.
+CALLS_HIP = """
+#include "program.h"
+int hipMalloc(void **memory, size_t bytes);
+int main(int count, char **words) {
+    (void)words;
+    void *memory;
+    mgpuStreamDestroy(mgpuStreamCreate());
+    return count > 1 ? hipMalloc(&memory, 64) : 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), (((), "none"), (("hip",), "hipMalloc was the first")), ids=("none", "one")
+)
+def test_stats_and_compare_name_the_first_call_of_other_code(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    path = tmp_path / "stats.json"
+    built = known.program(tmp_path, CALLS_HIP, str(STUB), f"-Wl,-rpath,{STUB.parent}")
+    env = {"HIPSTUB_TELLS": "1", "HIPSTUB_VERSION": "70253211"}
+    done = command("run", "--stats", "--stats-json", path, "--", built, *words, **env)
+    line = f"calls of HIP by other code: {said}"
+    assert done.returncode == 0 and f"mgpu_rt: {line}" in done.stderr.splitlines(), done.stderr
+    shown = invoke("stats", str(path)).stdout.splitlines()
+    table = done.stderr.splitlines()
+    assert shown[: len(table)] == table
+    assert line in invoke("compare", str(path), str(path)).stdout.splitlines()
+    both = json.loads(invoke("compare", "--json", str(path), str(path)).stdout)
+    assert both["other_calls"] == said
 
 
 def test_stats_shows_cache_rates(files: tuple[Path, Path]) -> None:

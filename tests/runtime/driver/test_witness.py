@@ -556,3 +556,92 @@ def test_a_profiler_loses_no_record(tmp_path: Path, mapped: str, records: int) -
     built, early = program(tmp_path, PROFILED, str(STUB)), int(records == 30)
     done = run_program(built, early, **TELLS, LD_PRELOAD=str(profiler))
     assert (done.stdout, done.stderr) == (f"{records} records, 1 streams, 0 misuses\n", "")
+
+
+# ---- the first calls of two threads ----
+
+#: A HIP that forwards to the stub, and stops one thread in a function until the program lets the
+#: thread go on.
+FRONT = r"""
+#include "program.h"
+sem_t front_reached, front_go;
+const char *_Atomic front_stop = "hipApiName";
+static void *enter(const char *function) {
+    const char *stop = front_stop;
+    if (stop && strcmp(stop, function) == 0) {
+        front_stop = NULL;
+        sem_post(&front_reached);
+        sem_wait(&front_go);
+    }
+    return dlsym(RTLD_NEXT, function);
+}
+const char *hipApiName(uint32_t operation) {
+    return ((const char *(*)(uint32_t))enter("hipApiName"))(operation);
+}
+void hipRegisterTracerCallback(void *tracer) {
+    ((void (*)(void *))enter("hipRegisterTracerCallback"))(tracer);
+}
+int hsa_system_get_info(int attribute, void *value) {
+    return ((int (*)(int, void *))enter("hsa_system_get_info"))(attribute, value);
+}
+"""
+
+#: The first thread stops in its first call while it registers. Before HIP reports, other code
+#: allocates. Then the second thread makes its first call. Prints the calls of hipStreamQuery that
+#: the library makes for ten streams which it hands out again, before and after the first thread's
+#: call ends.
+OVERLAP = r"""
+#include "program.h"
+int hipMalloc(void **memory, size_t bytes);
+extern sem_t front_reached, front_go;
+extern const char *_Atomic front_stop;
+static const char *const stops[] = {"hipApiName", "hipRegisterTracerCallback",
+                                    "hsa_system_get_info", NULL};
+static void use_stream(void) {
+    mgpuStreamDestroy(mgpuStreamCreate());
+}
+static void *make_first_call(void *unused) {
+    use_stream();
+    return unused;
+}
+static int hand_out(void) {
+    use_stream();
+    const uint64_t before = hipstub_count("hipStreamQuery");
+    for (int i = 0; i < 10; i++)
+        use_stream();
+    return (int)(hipstub_count("hipStreamQuery") - before);
+}
+int main(int count, char **words) {
+    (void)count;
+    pthread_t first;
+    void *memory;
+    pthread_create(&first, NULL, make_first_call, NULL);
+    for (int i = 0; stops[i]; i++) {
+        sem_wait(&front_reached);
+        if (i == 1)
+            hipMalloc(&memory, 64);
+        if (strcmp(words[1], stops[i]) == 0)
+            break;
+        front_stop = stops[i + 1];
+        sem_post(&front_go);
+    }
+    const int during = hand_out();
+    sem_post(&front_go);
+    pthread_join(first, NULL);
+    printf("%d %d\n", during, hand_out());
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("stop", ("hipApiName", "hipRegisterTracerCallback", "hsa_system_get_info"))
+def test_a_thread_that_starts_during_the_registration_relies_on_no_report(
+    tmp_path: Path, stop: str
+) -> None:
+    linked = ("-Wl,--no-as-needed", str(STUB), f"-Wl,-rpath,{STUB.parent}")
+    front = compile_c(tmp_path / "front.so", FRONT, "-shared", "-fPIC", *linked, "-ldl")
+    built = program(tmp_path, OVERLAP, str(front), *linked, f"-Wl,-rpath,{tmp_path}")
+    env = {**TELLS, "MGPU_RT_HIP": str(front), "MGPU_RT_VERBOSE": "1"}
+    done = run_program(built, stop, **env)
+    assert done.stdout == "10 10\n", done.stderr
+    assert "another thread started the library during the registration" in done.stderr

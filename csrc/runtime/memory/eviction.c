@@ -27,6 +27,10 @@ enum { PEAK_PARTS = 3, PEAK_SHIFT = 9 };
 static size_t totals[MOST_DEVICES];       /* bytes of a device's memory; 0: unknown */
 static size_t recent_peaks[MOST_DEVICES]; /* bytes of large blocks that the program has asked for */
 
+/* An upper bound of the bytes that HIP holds and the program did not ask for. A free adds its
+ * bytes, and takes tables_lock to count the bytes only if the bound exceeds the limit. */
+static size_t unused_at_most[MOST_DEVICES];
+
 /* Under tables_lock. */
 static void raise_recent_peak(int device, size_t asked) {
     if (asked > recent_peaks[device])
@@ -34,7 +38,7 @@ static void raise_recent_peak(int device, size_t asked) {
 }
 
 static bool is_beyond_peak(int device) {
-    return block_large_bytes(device) / PEAK_PARTS > load_relaxed(&recent_peaks[device]) / 2;
+    return block_large_bytes(device) * 2 > load_relaxed(&recent_peaks[device]) * PEAK_PARTS;
 }
 
 size_t eviction_total(int device) {
@@ -93,7 +97,7 @@ static struct block *remove_oldest_block(int device) {
     while ((block = eviction_queue_take(device))) {
         if (load_acquire(&block->state) != BLOCK_IDLE || !block->booked)
             continue;
-        if (block->device != device || block->age != eviction_age(block)) {
+        if (block->device != device || load_relaxed(&block->age) != eviction_age(block)) {
             eviction_queue_put(block);
             continue;
         }
@@ -112,9 +116,11 @@ static struct block *remove_oldest_block(int device) {
 /* Returns true if a block must leave after a free of `freed` bytes. Under tables_lock. */
 static bool is_beyond_bounds(int device, size_t freed) {
     const size_t limit = cache_limits.memory_bytes[device];
+    const size_t at_most = load_acquire(&unused_at_most[device]);
     const size_t large = block_large_bytes(device), asked = block_asked_bytes(device);
-    /* an upper bound of the bytes that HIP holds and the program did not ask for */
     const size_t unused = eviction_queue_small_bytes(device) + (large > asked ? large - asked : 0);
+    /* keeps what other threads add from now on */
+    fetch_add_relaxed(&unused_at_most[device], unused - at_most);
     if (limit && DOUBT(blocks_beyond_the_limit_leave, unused > limit)) {
         limit_reached();
         return true;
@@ -141,7 +147,7 @@ size_t eviction_of_bytes(int device, size_t bytes) {
 
 /* Evicts the least recently used idle blocks until the bounds hold. A block with pending work may
  * be evicted too, because hipFree waits for the device. */
-static void evict_beyond_bounds(int device, size_t freed) {
+static __attribute__((noinline)) void evict_beyond_bounds(int device, size_t freed) {
     struct block *block;
     do {
         pthread_mutex_lock(&tables_lock);
@@ -152,22 +158,26 @@ static void evict_beyond_bounds(int device, size_t freed) {
     } while (block);
 }
 
-void eviction_after_free(struct block *block, int device) {
-    if (load_relaxed(&care_of_frees) & CARE_IDLE)
+/* Returns true if a block may have to leave after a free of `freed` bytes. */
+static bool may_be_beyond_bounds(int device, size_t freed) {
+    const size_t limit = cache_limits.memory_bytes[device]; /* 0: is_beyond_bounds returns false */
+    const size_t at_most = fetch_add_release(&unused_at_most[device], freed) + freed;
+    return (block_reserved(device) > limit &&
+            !PROOF(unused_bytes_are_within_the_limit, at_most <= limit)) ||
+           is_beyond_peak(device);
+}
+
+/* Inlined into block_free, this function would cost each hit instructions. */
+__attribute__((noinline)) void eviction_after_free(struct block *block, int device) {
+    const unsigned care = load_relaxed(&care_of_frees);
+    if (care & CARE_IDLE)
         neighbours.note_free(device, block_size(block));
-    if (!(load_relaxed(&care_of_frees) & CARE_OF_BOUNDS))
+    if (!(care & CARE_OF_BOUNDS))
         return;
-    if (UNLIKELY(!load_relaxed(&block->queued))) {
-        pthread_mutex_lock(&tables_lock);
-        if (block->booked)
-            eviction_queue_put(block);
-        pthread_mutex_unlock(&tables_lock);
-    }
+    if (UNLIKELY(!load_relaxed(&block->queued)))
+        eviction_queue_put(block);
     fetch_add_relaxed(&block_clock, 1); /* orders the frees */
-    const size_t limit = cache_limits.memory_bytes[device];
-    if (!(limit && block_reserved(device) > limit) && !is_beyond_peak(device))
-        return;
-    if (device_kept(device))
+    if (may_be_beyond_bounds(device, block_size(block)) && device_kept(device))
         evict_beyond_bounds(device, block_asked(block));
 }
 
@@ -185,6 +195,7 @@ void eviction_after_new(int device, size_t size, bool waits) {
             raise_recent_peak(device, recent_peaks[device] + size);
         pthread_mutex_unlock(&tables_lock);
     }
+    store_relaxed(&unused_at_most[device], block_reserved(device));
     if (block_reserved(device) > limit || is_beyond_peak(device))
         fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
 }

@@ -1,10 +1,12 @@
-/* A pairing heap for each device. Each node is part of a block's entry, so the heap allocates
- * nothing. */
+/* A pairing heap for each device, and a list of the blocks that will enter the heap. Each node is
+ * part of a block's entry, so both allocate nothing. */
 #include "memory/eviction_queue.h"
+#include "memory/block.h"
 
 enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
 
 static struct block *heaps[MOST_DEVICES];
+static struct block *entering[MOST_DEVICES]; /* linked by next_sibling; any thread adds blocks */
 static size_t small_bytes[MOST_DEVICES];
 
 uint64_t eviction_age(const struct block *block) {
@@ -47,24 +49,45 @@ static struct block *merge_children(struct block *child) {
 }
 
 void eviction_queue_put(struct block *block) {
-    const int device = block->device;
-    if (block->queued)
+    const int device = block_device(block);
+    bool queued = false;
+    const size_t size = block_size(block);
+    if (!cas_acq_rel(&block->queued, &queued, true))
         return;
-    block->age = eviction_age(block);
-    block->first_younger = block->next_sibling = NULL;
-    store_relaxed(&block->queued, true);
-    block->small_bytes = block->size > BLOCK_EXACT_UP_TO ? 0 : block->size;
-    store_relaxed(&small_bytes[device], small_bytes[device] + block->small_bytes);
-    heaps[device] = merge(heaps[device], block);
+    store_relaxed(&block->age, eviction_age(block));
+    block->small_bytes = size > BLOCK_EXACT_UP_TO ? 0 : size;
+    fetch_add_relaxed(&small_bytes[device], block->small_bytes);
+    struct block *first = load_relaxed(&entering[device]);
+    do
+        block->next_sibling = first;
+    while (!cas_acq_rel(&entering[device], &first, block));
+}
+
+/* Moves the blocks of the list into the heap, in the order in which they were added. */
+static void enter_heap(int device) {
+    struct block *added = exchange_acq_rel(&entering[device], NULL), *block = NULL;
+    while (added) { /* the list begins with the last one */
+        struct block *const earlier = added->next_sibling;
+        added->next_sibling = block;
+        block = added;
+        added = earlier;
+    }
+    while (block) {
+        struct block *const later = block->next_sibling;
+        block->first_younger = block->next_sibling = NULL;
+        heaps[device] = merge(heaps[device], block);
+        block = later;
+    }
 }
 
 struct block *eviction_queue_take(int device) {
+    enter_heap(device);
     struct block *const first = heaps[device];
     if (!first)
         return NULL;
     heaps[device] = merge_children(first->first_younger);
-    store_relaxed(&first->queued, false);
-    store_relaxed(&small_bytes[device], small_bytes[device] - first->small_bytes);
+    fetch_sub_relaxed(&small_bytes[device], first->small_bytes);
+    store_release(&first->queued, false);
     return first;
 }
 

@@ -195,17 +195,20 @@ static void create_idle_thread(void) {
 
 /* ---- frees ---- */
 
-/* Returns whether the device has much idle memory after a free of this size. Visits all blocks, so
- * the visits become rarer as the blocks become more. */
-static bool is_much(int device, size_t size) {
+/* Returns whether the program has freed enough bytes for a visit of all blocks. So the visits
+ * become rarer as the blocks become more. */
+static bool is_visit_due(int device, size_t size) {
     static size_t freed;
-    const size_t share = block_reserved(device) / 16;
-    size_t idle = 0;
-    if (size >= MUCH_IDLE)
-        return true;
-    if (add_fetch_relaxed(&freed, size) < (share > MUCH_IDLE ? share : MUCH_IDLE))
+    const size_t since = add_fetch_relaxed(&freed, size);
+    if (LIKELY(since < MUCH_IDLE) || since < block_reserved(device) / 16)
         return false;
     store_relaxed(&freed, 0);
+    return true;
+}
+
+/* Visits all blocks. */
+static bool has_much(int device) {
+    size_t idle = 0;
     for (const struct block *block = block_first(); block; block = handle_next(block))
         if (is_idle_before(block, UINT64_MAX) && block_device(block) == device)
             idle += block_size(block);
@@ -215,11 +218,13 @@ static bool is_much(int device, size_t size) {
 /* With stock, hipFree waits here for all work of the device. So a free may return memory that
  * another process waits for, even if hipFree has to wait for work. */
 static void note_free(int device, size_t size) {
-    if (exchange_acq_rel(&wanted[device], false) && device_kept(device))
+    if (UNLIKELY(exchange_acq_rel(&wanted[device], false)) && device_kept(device))
         (void)block_cache.trim(device);
+    else if (LIKELY(!is_visit_due(device, size)))
+        return;
     else if (runtime_forked || load_acquire(&running) || load_acquire(&stopping))
         fetch_and_release(&care_of_frees, ~(unsigned)CARE_IDLE);
-    else if (is_much(device, size))
+    else if (has_much(device))
         create_idle_thread();
 }
 

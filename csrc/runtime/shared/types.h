@@ -278,7 +278,8 @@ struct block {
     size_t slack;      /* the bytes by which the size was rounded up when HIP allocated the block */
     struct range range;
     struct block *next_overflow;
-    /* in the eviction queue of its device (eviction_queue.h); under tables_lock */
+    /* in the eviction queue of its device (eviction_queue.h). The thread that sets `queued` adds
+     * the block; the other fields are then under tables_lock */
     bool queued;
     uint64_t age;       /* the age when the block entered the queue */
     size_t small_bytes; /* the size when the block entered the queue; 0 for a large block */

@@ -370,6 +370,28 @@ int main(int count, char **words) {
     return 0;
 }"""
 
+#: Creates a stream while the process ends. With OPENED the program opens the library itself.
+LATE_C = """
+#include <dlfcn.h>
+#include <stdlib.h>
+#ifdef OPENED
+#define mgpuStreamCreate ((void *(*)(void))dlsym(dlopen(library, RTLD_NOW), "mgpuStreamCreate"))
+#else
+void *mgpuStreamCreate(void);
+#endif
+static const char *library;
+static void late(void) { _Exit(mgpuStreamCreate() ? 7 : 1); }
+int main(int count, char **words) {
+    library = words[1];
+    atexit(late);
+    return mgpuStreamCreate() ? 0 : 2;
+}"""
+LLVM_C = "void mlirContextCreate(void) {} int main(void) { return mgpuStreamCreate() ? 7 : 1; }"
+ALLOCATOR_C = """
+void *__libc_malloc(unsigned long);
+void *malloc(unsigned long size) { return __libc_malloc(size); }
+"""
+
 
 def program(name: str, iterations: int) -> str:
     text = (ROOT / name).read_text()
@@ -414,6 +436,11 @@ PROGRAMS = {
     "twice.mlir": TWICE,
     "large.mlir": LARGE,
     "forks.py": FORKS,
+    "advice.c": Path(__file__).with_name("advice.c").read_text(),
+    "late.c": LATE_C,
+    "llvm.c": LLVM_C,
+    "allocator.c": ALLOCATOR_C,
+    "cluster.mlir": program("bench/programs/cluster.mlir", 1),
     "globals.mlir": program("bench/programs/globals.mlir", 3),
     "vecadd.mlir": program("bench/programs/vecadd.mlir", 3),
     "open.mlir": TWENTY.replace("gpu.wait [%freed]", ""),
@@ -707,6 +734,57 @@ LIBRARY = {
         r"no launcher has set a rank, .* looked for: (LOCAL_RANK)",
         f"{{0}}=0 MGPU_RT_DEVICE=local-rank MGPU_RT_VERBOSE=1 {RUN} {PRINTS}",
         (0, "3\n"),
+    ),
+}
+
+EMULATED = 'eval "$(mgpu-rt config --env --device softgpu)"'
+ADVISED = f"cc advice.c -I{ROOT / 'csrc' / 'include'} $(mgpu-rt config --libs) -o advised"
+LIBRARY |= {
+    "two HIP libraries": (
+        f"{STEPS}; {EMULATED}; LD_PRELOAD=$MGPU_RT_HIP MGPU_RT_HIP={STUB} ./steps",
+        r"the program uses (\S+), and .* unset MGPU_RT_HIP, or set it to the first path",
+        f"{EMULATED}; LD_PRELOAD=$MGPU_RT_HIP MGPU_RT_HIP={{0}} ./steps",
+        (0, "3\n"),
+    ),
+    "an allocator beside LLVM's": (
+        "cc -w -rdynamic llvm.c $(mgpu-rt config --libs) -o llvm && "
+        "cc -w -shared -fPIC allocator.c -o allocator.so && "
+        f"{EMULATED} && LD_PRELOAD=./allocator.so ./llvm",
+        r"with the allocator (\S+), so HIP may crash. Run the program without that allocator",
+        f"{EMULATED}; LD_PRELOAD= ./llvm 2> said; test $? = 7 && wc -c < said",
+        (0, "0\n"),
+    ),
+    "a call after HIP's exit": (
+        "cc -w -DOPENED late.c -o late && library=$(mgpu-rt config --path)/libmlir_rocm_runtime.so && "
+        f"{EMULATED} && LD_PRELOAD= ./late $library",
+        r"Link with this library, so that HIP ends after the program's own destructors",
+        f"cc late.c $(mgpu-rt config --libs) -o late && {EMULATED} && LD_PRELOAD= ./late",
+        (7, ""),
+    ),
+    "clusters": (
+        f"{RUN} cluster.mlir",
+        r"Lower without `(clusters in)`",
+        f"sed '/{{0}}/d' cluster.mlir > plain.mlir && {RUN} --fail-on-error --stats plain.mlir",
+        (0, "mgpuLaunchKernel"),
+    ),
+    "a tensor map": (
+        f"{ADVISED}; {RUN} ./advised tensor-map",
+        r"run with `(mgpu-rt run --device cuda)`",
+        f"env -u MGPU_RT_HIP MGPU_RT_CUDA={CUSTUB} {{0}} --fail-on-error --stats "
+        "./advised tensor-map",
+        (0, "mgpuTensorMapEncodeTiled"),
+    ),
+    "a graph that copies memory registered later": (
+        f"{ADVISED}; {RUN} ./advised graph",
+        r"destroy the graph, and build it again",
+        f"{RUN} ./advised graph again",
+        (0, "copied 7"),
+    ),
+    "a stream as an event": (
+        f"{ADVISED}; {RUN} ./advised event",
+        r"was passed as an event; give the token of a gpu.wait that returns one",
+        f"{RUN} --fail-on-error --stats ./advised event created",
+        (0, "mgpuEventRecord"),
     ),
 }
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli import softgpu
+from tests.python.cli.check.test_check import ON_THE_HOST
 from tests.python.cli.test_fault import FAR
 from tests.python.cli.test_report import counted
 from tests.support.child import CUSTUB, ROOT, STUB, environment
@@ -386,6 +387,12 @@ int main(int count, char **words) {
     atexit(late);
     return mgpuStreamCreate() ? 0 : 2;
 }"""
+DEVICE_ADDRESS = """\
+func.func private @mgpuMemGetDeviceMemRef1dFloat(memref<?xf32>) -> memref<?xf32>"""
+REGISTER = """  %ranked = memref.cast %memory : memref<4xf32> to memref<?xf32>
+  %unranked = memref.cast %memory : memref<4xf32> to memref<*xf32>
+  gpu.host_register %unranked : memref<*xf32>
+  gpu.launch"""
 LLVM_C = "void mlirContextCreate(void) {} int main(void) { return mgpuStreamCreate() ? 7 : 1; }"
 ALLOCATOR_C = """
 void *__libc_malloc(unsigned long);
@@ -436,6 +443,8 @@ PROGRAMS = {
     "twice.mlir": TWICE,
     "large.mlir": LARGE,
     "forks.py": FORKS,
+    "on-host.mlir": ON_THE_HOST,
+    "registered.mlir": DEVICE_ADDRESS + ON_THE_HOST.replace("  gpu.launch", REGISTER, 1),
     "advice.c": Path(__file__).with_name("advice.c").read_text(),
     "late.c": LATE_C,
     "llvm.c": LLVM_C,
@@ -755,8 +764,8 @@ LIBRARY |= {
         (0, "0\n"),
     ),
     "a call after HIP's exit": (
-        "cc -w -DOPENED late.c -o late && library=$(mgpu-rt config --path)/libmlir_rocm_runtime.so && "
-        f"{EMULATED} && LD_PRELOAD= ./late $library",
+        f"cc -w -DOPENED late.c -o late && {EMULATED} && "
+        "LD_PRELOAD= ./late $(mgpu-rt config --path)/libmlir_rocm_runtime.so",
         r"Link with this library, so that HIP ends after the program's own destructors",
         f"cc late.c $(mgpu-rt config --libs) -o late && {EMULATED} && LD_PRELOAD= ./late",
         (7, ""),
@@ -785,6 +794,48 @@ LIBRARY |= {
         r"was passed as an event; give the token of a gpu.wait that returns one",
         f"{RUN} --fail-on-error --stats ./advised event created",
         (0, "mgpuEventRecord"),
+    ),
+}
+
+#: Advice of commands on the program that they are given.
+GIVEN = {
+    "diff without --": (
+        f"{STEPS}; mgpu-rt diff --device softgpu,softgpu ./steps",
+        r"'./steps' needs (--) before it",
+        "mgpu-rt diff --device softgpu,softgpu {0} ./steps",
+        (0, "3 launches compared: equal"),
+    ),
+    "two processes in diff": (
+        f"{STEPS}; mgpu-rt diff --device softgpu,softgpu -- sh -c './steps; ./steps'",
+        r"diff compares one; run one rank, or the process alone",
+        "mgpu-rt diff --device softgpu,softgpu -- ./steps",
+        (0, "3 launches compared: equal"),
+    ),
+    "a type of numbers in diff": (
+        f"{STEPS}; mgpu-rt diff --device softgpu,softgpu --dtype f33 -- ./steps",
+        r"'f33' is not a type of numbers: name one of f16, bf16, (f32)",
+        "mgpu-rt diff --device softgpu,softgpu --dtype {0} -- ./steps",
+        (0, "3 launches compared: equal"),
+    ),
+    "a program that is not executable": (
+        f"{STEPS}; chmod -x steps; {RUN} ./steps",
+        r"is not executable: (chmod \+x '\S+')$",
+        f"{{0}} && {RUN} ./steps",
+        (0, "3\n"),
+    ),
+    "memory of the host": (
+        "mgpu-rt check on-host.mlir",
+        r"not registered: register it .*, or copy it to memory of (gpu.alloc)",
+        "sed 's/memref.alloc()/{0} ()/' on-host.mlir > on-gpu.mlir && mgpu-rt check on-gpu.mlir",
+        (0, "found no fault"),
+    ),
+    "the host's address of registered memory": (
+        "mgpu-rt check registered.mlir",
+        r"give the kernel the device's address, which (mgpuMemGetDeviceMemRef1dFloat) returns",
+        "sed 's/.*gpu.launch blocks/  %seen = call @{0}(%ranked) : (memref<?xf32>) -> "
+        "memref<?xf32>\\n&/; s/, %memory/, %seen/; s/] : memref<4/] : memref<?/' registered.mlir "
+        "> seen.mlir && mgpu-rt check seen.mlir",
+        (0, "found no fault"),
     ),
 }
 
@@ -845,7 +896,8 @@ REPORT = {
     ),
 }
 
-ADVICE = {**RUNS, **LOWERINGS, **INSPECTIONS, **DOCTOR, **LIBRARY, **REPORT}
+TABLES = (RUNS, LOWERINGS, INSPECTIONS, DOCTOR, LIBRARY, GIVEN, REPORT)
+ADVICE = {case: row for table in TABLES for case, row in table.items()}
 
 
 def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -857,7 +909,7 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_no_case_hides_another() -> None:
-    assert len(ADVICE) == sum(map(len, (RUNS, LOWERINGS, INSPECTIONS, DOCTOR, LIBRARY, REPORT)))
+    assert len(ADVICE) == sum(map(len, TABLES))
 
 
 @pytest.mark.parametrize("case", ADVICE)

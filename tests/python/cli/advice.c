@@ -21,6 +21,8 @@ void mgpuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
                               const uint32_t *steps, int interleave, int swizzle, int promotion,
                               int fill);
 
+enum { BLOCK = 65536 };
+
 static void *stream, *block;
 
 /* ---- a graph that copies from memory that is registered later ---- */
@@ -60,13 +62,22 @@ static int event(bool created) {
     return 0;
 }
 
+static int copy(bool fits) {
+    static char host[1 << 20];
+    mgpuMemcpy(host, block, fits ? BLOCK : sizeof host, stream);
+    mgpuStreamSynchronize(stream);
+    return 0;
+}
+
 int main(int count, char **words) {
     const char *name = count > 1 ? words[1] : "";
     const bool follows = count > 2;
     stream = mgpuStreamCreate();
-    block = mgpuMemAlloc(65536, stream, false);
+    block = mgpuMemAlloc(BLOCK, stream, false);
     if (strcmp(name, "graph") == 0)
         return graph(follows);
+    if (strcmp(name, "copy") == 0)
+        return copy(follows);
     if (strcmp(name, "tensor-map") == 0)
         return tensor_map();
     return strcmp(name, "event") == 0 ? event(follows) : 2;

@@ -789,6 +789,12 @@ LIBRARY |= {
         f"{RUN} ./advised graph again",
         (0, "copied 7"),
     ),
+    "a copy that is too long": (
+        f"{ADVISED}; {RUN} ./advised copy",
+        r"copy of 1048576 bytes from .*: check that both allocations hold that many",
+        f"{RUN} --fail-on-error --stats ./advised copy of-its-size",
+        (0, "mgpuMemcpy"),
+    ),
     "a stream as an event": (
         f"{ADVISED}; {RUN} ./advised event",
         r"was passed as an event; give the token of a gpu.wait that returns one",
@@ -822,6 +828,18 @@ GIVEN = {
         r"is not executable: (chmod \+x '\S+')$",
         f"{{0}} && {RUN} ./steps",
         (0, "3\n"),
+    ),
+    "a directory for statistics": (
+        f"{RUN} --stats-json . {PRINTS}",
+        r"'\.' is a directory: name a file",
+        f"{RUN} --stats-json s.json {PRINTS}; mgpu-rt stats s.json",
+        (0, "mgpuLaunchKernel"),
+    ),
+    "an empty image": (
+        "touch empty; mgpu-rt inspect empty",
+        r"'empty' is empty: name a file that holds images",
+        f"{OBJECT} && mgpu-rt inspect steps.o",
+        (0, "kernel increment"),
     ),
     "memory of the host": (
         "mgpu-rt check on-host.mlir",

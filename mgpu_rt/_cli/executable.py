@@ -157,12 +157,11 @@ def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> N
 
 
 #: Signals that `mgpu-rt run` does not pass on. No process can pass on SIGKILL and SIGSTOP. Others
-#: stop or continue a job of the shell, or are about this process itself.
+#: are about this process itself.
 _OWN_SIGNALS = {
-    signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
-    signal.SIGCONT, signal.SIGCHLD, signal.SIGWINCH, signal.SIGPIPE, signal.SIGXFSZ,
-    signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTRAP,
-    signal.SIGSYS,
+    signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGWINCH, signal.SIGPIPE,
+    signal.SIGXFSZ, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT,
+    signal.SIGTRAP, signal.SIGSYS,
 }  # fmt: skip
 
 _PR_SET_PDEATHSIG = 1
@@ -174,8 +173,9 @@ def execute_and_wait(
     """Executes the program in a child process. Returns the child's process id and its wait status.
 
     Passes on the signals that processes send to this process. The terminal's signals, such as that
-    of Ctrl-C, reach the program without help, because it is in the same process group. If this
-    process is killed, so is the program."""
+    of Ctrl-C, reach the program without help, because it is in the same process group. While the
+    program is stopped, so is this process, as a shell expects of a job. If this process is killed,
+    so is the program."""
     libc = ctypes.CDLL(None)
     parent = os.getpid()
     watched = signal.valid_signals() - _OWN_SIGNALS
@@ -203,8 +203,10 @@ def execute_and_wait(
             if told.si_code <= 0 and told.si_pid != child:  # another process has sent it
                 os.kill(child, told.si_signo)
             continue
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
+        changed, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
+        if changed and os.WIFSTOPPED(status):
+            os.kill(parent, signal.SIGSTOP)
+        elif changed:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             return child, status
 

@@ -68,6 +68,8 @@ def unreadable(path: str | Path, error: OSError, way_out: str) -> CommandError:
 def unwritable(path: str | Path, error: OSError) -> CommandError:
     if isinstance(error, IsADirectoryError):
         return CommandError(f"'{path}' is a directory: name a file")
+    if isinstance(error, FileNotFoundError) and error.filename is None:  # tempfile's
+        return CommandError(f"{error.strerror}: set TMPDIR to a folder that can be written")
     if isinstance(error, FileNotFoundError) and not os.path.isdir(os.path.dirname(path) or "."):
         return _no_folder(path)
     return CommandError(

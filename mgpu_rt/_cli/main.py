@@ -30,8 +30,9 @@ from mgpu_rt._cli.stats.command import stats
 
 
 class Commands(click.Group):
-    """Reports errors of stdout, such as a full disk, and a failure to start a process. Ends a
-    command after Ctrl-C with the status that a shell gives it."""
+    """Reports errors of stdout, such as a full disk, a failure to start a process, and a missing
+    folder for temporary files. Ends a command after Ctrl-C with the status that a shell gives it.
+    """
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
         tolerate_encodings()
@@ -44,7 +45,7 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             raise SystemExit(130) from None  # 128 + SIGINT
         except OSError as error:
-            if error.filename is not None or error.errno not in _FULL:
+            if error.filename is not None or error.errno not in _WITHOUT_A_NAME:
                 from mgpu_rt import _hip_search
 
                 if isinstance(error, _hip_search.NoProcess):
@@ -57,7 +58,8 @@ class Commands(click.Group):
         return result
 
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+#: Errors of stdout, and ENOENT of tempfile.
+_WITHOUT_A_NAME = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOENT)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

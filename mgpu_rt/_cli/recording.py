@@ -41,9 +41,9 @@ def folder_beside(output: str) -> Iterator[Path]:
 
     parent = os.path.dirname(os.path.abspath(output))
     is_beside = output and _is_file(output) and os.access(parent, os.W_OK)
-    if not is_beside or "%" in parent:
-        parent = tempfile.gettempdir()  # the library would expand %p
     try:
+        if not is_beside or "%" in parent:
+            parent = tempfile.gettempdir()  # the library would expand %p
         folder = Path(tempfile.mkdtemp(prefix=".mgpu_rt-", dir=parent))
     except OSError as error:
         raise files.unwritable(parent, error) from None

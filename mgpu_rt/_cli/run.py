@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import NoReturn
 
@@ -152,7 +153,14 @@ def _record(
     from mgpu_rt._cli import executable, recording
     from mgpu_rt._cli.child import reason_in_images
 
-    with recording.folder_beside(stats_json or trace) as folder:
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(recording.folder_beside(stats_json or trace))
+        except CommandError as error:
+            if stats_json or trace:
+                raise
+            error.show()  # the library prints the table, unless a signal ends the program
+            executable.execute(program, arguments, environment)
         name = os.path.join(folder, "%p")
         if trace:
             environment["MGPU_RT_TRACE"] = name

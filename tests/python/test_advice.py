@@ -186,6 +186,19 @@ ADVICE = {
         "with mgpu_rt.intercept(mgpu_rt.runtime.Runtime()): scale(4, 256, MemRef(x), 2.0, 1000)\n"
         "result = doubled(x, y)",
     ),
+    "a runtime whose __init__ leaves out its base's": (
+        "class Bare(mgpu_rt.runtime.Runtime):\n    def __init__(self): pass\n"
+        "with mgpu_rt.intercept(Bare()): scale(4, 256, MemRef(x), 2.0, 1000)",
+        "call super().__init__() in the __init__ of Bare",
+        "class Made(mgpu_rt.runtime.Runtime):\n    def __init__(self): super().__init__()\n"
+        "with mgpu_rt.intercept(Made()): scale(4, 256, MemRef(x), 2.0, 1000)\n"
+        "result = doubled(x, y)",
+    ),
+    "a type of device arrays by NumPy's short name": (
+        "mgpu_rt.empty(9, 'f4')",
+        "or pass a type of NumPy's, such as numpy.dtype('f4')",
+        "result = mgpu_rt.empty(9, numpy.dtype('f4')).to_host().dtype == 'f4'",
+    ),
     "sizes of a launch": (
         "launched('grid', (4, -1, 1))",
         "give three sizes below 2**32",

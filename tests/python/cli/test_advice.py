@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli import softgpu
+from tests.python.cli.check.test_check import ON_THE_HOST
 from tests.python.cli.test_fault import FAR
 from tests.python.cli.test_report import counted
 from tests.support.child import CUSTUB, ROOT, STUB, environment
@@ -370,6 +371,34 @@ int main(int count, char **words) {
     return 0;
 }"""
 
+#: Creates a stream while the process ends. With OPENED the program opens the library itself.
+LATE_C = """
+#include <dlfcn.h>
+#include <stdlib.h>
+#ifdef OPENED
+#define mgpuStreamCreate ((void *(*)(void))dlsym(dlopen(library, RTLD_NOW), "mgpuStreamCreate"))
+#else
+void *mgpuStreamCreate(void);
+#endif
+static const char *library;
+static void late(void) { _Exit(mgpuStreamCreate() ? 7 : 1); }
+int main(int count, char **words) {
+    library = words[1];
+    atexit(late);
+    return mgpuStreamCreate() ? 0 : 2;
+}"""
+DEVICE_ADDRESS = """\
+func.func private @mgpuMemGetDeviceMemRef1dFloat(memref<?xf32>) -> memref<?xf32>"""
+REGISTER = """  %ranked = memref.cast %memory : memref<4xf32> to memref<?xf32>
+  %unranked = memref.cast %memory : memref<4xf32> to memref<*xf32>
+  gpu.host_register %unranked : memref<*xf32>
+  gpu.launch"""
+LLVM_C = "void mlirContextCreate(void) {} int main(void) { return mgpuStreamCreate() ? 7 : 1; }"
+ALLOCATOR_C = """
+void *__libc_malloc(unsigned long);
+void *malloc(unsigned long size) { return __libc_malloc(size); }
+"""
+
 
 def program(name: str, iterations: int) -> str:
     text = (ROOT / name).read_text()
@@ -414,6 +443,13 @@ PROGRAMS = {
     "twice.mlir": TWICE,
     "large.mlir": LARGE,
     "forks.py": FORKS,
+    "on-host.mlir": ON_THE_HOST,
+    "registered.mlir": DEVICE_ADDRESS + ON_THE_HOST.replace("  gpu.launch", REGISTER, 1),
+    "advice.c": Path(__file__).with_name("advice.c").read_text(),
+    "late.c": LATE_C,
+    "llvm.c": LLVM_C,
+    "allocator.c": ALLOCATOR_C,
+    "cluster.mlir": program("bench/programs/cluster.mlir", 1),
     "globals.mlir": program("bench/programs/globals.mlir", 3),
     "vecadd.mlir": program("bench/programs/vecadd.mlir", 3),
     "open.mlir": TWENTY.replace("gpu.wait [%freed]", ""),
@@ -710,6 +746,117 @@ LIBRARY = {
     ),
 }
 
+EMULATED = 'eval "$(mgpu-rt config --env --device softgpu)"'
+ADVISED = f"cc advice.c -I{ROOT / 'csrc' / 'include'} $(mgpu-rt config --libs) -o advised"
+LIBRARY |= {
+    "two HIP libraries": (
+        f"{STEPS}; {EMULATED}; LD_PRELOAD=$MGPU_RT_HIP MGPU_RT_HIP={STUB} ./steps",
+        r"the program uses (\S+), and .* unset MGPU_RT_HIP, or set it to the first path",
+        f"{EMULATED}; LD_PRELOAD=$MGPU_RT_HIP MGPU_RT_HIP={{0}} ./steps",
+        (0, "3\n"),
+    ),
+    "an allocator beside LLVM's": (
+        "cc -w -rdynamic llvm.c $(mgpu-rt config --libs) -o llvm && "
+        "cc -w -shared -fPIC allocator.c -o allocator.so && "
+        f"{EMULATED} && LD_PRELOAD=./allocator.so ./llvm",
+        r"with the allocator (\S+), so HIP may crash. Run the program without that allocator",
+        f"{EMULATED}; LD_PRELOAD= ./llvm 2> said; test $? = 7 && wc -c < said",
+        (0, "0\n"),
+    ),
+    "a call after HIP's exit": (
+        f"cc -w -DOPENED late.c -o late && {EMULATED} && "
+        "LD_PRELOAD= ./late $(mgpu-rt config --path)/libmlir_rocm_runtime.so",
+        r"Link with this library, so that HIP ends after the program's own destructors",
+        f"cc late.c $(mgpu-rt config --libs) -o late && {EMULATED} && LD_PRELOAD= ./late",
+        (7, ""),
+    ),
+    "clusters": (
+        f"{RUN} cluster.mlir",
+        r"Lower without `(clusters in)`",
+        f"sed '/{{0}}/d' cluster.mlir > plain.mlir && {RUN} --fail-on-error --stats plain.mlir",
+        (0, "mgpuLaunchKernel"),
+    ),
+    "a tensor map": (
+        f"{ADVISED}; {RUN} ./advised tensor-map",
+        r"run with `(mgpu-rt run --device cuda)`",
+        f"env -u MGPU_RT_HIP MGPU_RT_CUDA={CUSTUB} {{0}} --fail-on-error --stats "
+        "./advised tensor-map",
+        (0, "mgpuTensorMapEncodeTiled"),
+    ),
+    "a graph that copies memory registered later": (
+        f"{ADVISED}; {RUN} ./advised graph",
+        r"destroy the graph, and build it again",
+        f"{RUN} ./advised graph again",
+        (0, "copied 7"),
+    ),
+    "a copy that is too long": (
+        f"{ADVISED}; {RUN} ./advised copy",
+        r"copy of 1048576 bytes from .*: check that both allocations hold that many",
+        f"{RUN} --fail-on-error --stats ./advised copy of-its-size",
+        (0, "mgpuMemcpy"),
+    ),
+    "a stream as an event": (
+        f"{ADVISED}; {RUN} ./advised event",
+        r"was passed as an event; give the token of a gpu.wait that returns one",
+        f"{RUN} --fail-on-error --stats ./advised event created",
+        (0, "mgpuEventRecord"),
+    ),
+}
+
+#: Advice of commands on the program that they are given.
+GIVEN = {
+    "diff without --": (
+        f"{STEPS}; mgpu-rt diff --device softgpu,softgpu ./steps",
+        r"'./steps' needs (--) before it",
+        "mgpu-rt diff --device softgpu,softgpu {0} ./steps",
+        (0, "3 launches compared: equal"),
+    ),
+    "two processes in diff": (
+        f"{STEPS}; mgpu-rt diff --device softgpu,softgpu -- sh -c './steps; ./steps'",
+        r"diff compares one; run one rank, or the process alone",
+        "mgpu-rt diff --device softgpu,softgpu -- ./steps",
+        (0, "3 launches compared: equal"),
+    ),
+    "a type of numbers in diff": (
+        f"{STEPS}; mgpu-rt diff --device softgpu,softgpu --dtype f33 -- ./steps",
+        r"'f33' is not a type of numbers: name one of f16, bf16, (f32)",
+        "mgpu-rt diff --device softgpu,softgpu --dtype {0} -- ./steps",
+        (0, "3 launches compared: equal"),
+    ),
+    "a program that is not executable": (
+        f"{STEPS}; chmod -x steps; {RUN} ./steps",
+        r"is not executable: (chmod \+x '\S+')$",
+        f"{{0}} && {RUN} ./steps",
+        (0, "3\n"),
+    ),
+    "a directory for statistics": (
+        f"{RUN} --stats-json . {PRINTS}",
+        r"'\.' is a directory: name a file",
+        f"{RUN} --stats-json s.json {PRINTS}; mgpu-rt stats s.json",
+        (0, "mgpuLaunchKernel"),
+    ),
+    "an empty image": (
+        "touch empty; mgpu-rt inspect empty",
+        r"'empty' is empty: name a file that holds images",
+        f"{OBJECT} && mgpu-rt inspect steps.o",
+        (0, "kernel increment"),
+    ),
+    "memory of the host": (
+        "mgpu-rt check on-host.mlir",
+        r"not registered: register it .*, or copy it to memory of (gpu.alloc)",
+        "sed 's/memref.alloc()/{0} ()/' on-host.mlir > on-gpu.mlir && mgpu-rt check on-gpu.mlir",
+        (0, "found no fault"),
+    ),
+    "the host's address of registered memory": (
+        "mgpu-rt check registered.mlir",
+        r"give the kernel the device's address, which (mgpuMemGetDeviceMemRef1dFloat) returns",
+        "sed 's/.*gpu.launch blocks/  %seen = call @{0}(%ranked) : (memref<?xf32>) -> "
+        "memref<?xf32>\\n&/; s/, %memory/, %seen/; s/] : memref<4/] : memref<?/' registered.mlir "
+        "> seen.mlir && mgpu-rt check seen.mlir",
+        (0, "found no fault"),
+    ),
+}
+
 SHOW = "mgpu-rt stats s.json | tr -s ' '"
 PAGE = "mgpu-rt compare --report -"
 ON_STUB = f"MGPU_RT_HIP={STUB} HIPSTUB_MODE=record HIPSTUB_ASYNC=1 mgpu-rt run --device hip"
@@ -767,7 +914,8 @@ REPORT = {
     ),
 }
 
-ADVICE = {**RUNS, **LOWERINGS, **INSPECTIONS, **DOCTOR, **LIBRARY, **REPORT}
+TABLES = (RUNS, LOWERINGS, INSPECTIONS, DOCTOR, LIBRARY, GIVEN, REPORT)
+ADVICE = {case: row for table in TABLES for case, row in table.items()}
 
 
 def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -779,7 +927,7 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_no_case_hides_another() -> None:
-    assert len(ADVICE) == sum(map(len, (RUNS, LOWERINGS, INSPECTIONS, DOCTOR, LIBRARY, REPORT)))
+    assert len(ADVICE) == sum(map(len, TABLES))
 
 
 @pytest.mark.parametrize("case", ADVICE)

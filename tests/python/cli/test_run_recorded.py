@@ -46,8 +46,11 @@ int main(int argc, char **argv) {
         fclose(stderr);
         pause();
     }
-    if (strcmp(how, "handles") == 0)
+    if (strcmp(how, "handles") == 0) {
         signal(SIGTERM, told);
+        signal(SIGINT, told);
+        signal(SIGQUIT, told);
+    }
     mgpuStreamCreate();
     if (strcmp(how, "kill") == 0)
         raise(atoi(argv[2]));
@@ -123,14 +126,66 @@ def test_the_command_ends_by_the_signal_that_ended_the_program(
     assert json.loads((tmp_path / "s.json").read_text())["process"]["ended"] == "unfinished"
 
 
-def test_signals_reach_the_program(program: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
+def test_signals_reach_the_program(number: signal.Signals, program: Path, tmp_path: Path) -> None:
     with start(program, tmp_path, "handles") as running:
         assert running.stdout
         assert int(running.stdout.readline()) != running.pid
+        running.send_signal(number)
+        out, said = running.communicate(timeout=HANG)
+    assert (running.returncode, out, said) == (40, f"{number.value:02}\n", "")
+    assert names(tmp_path) == ["s.json"]
+
+
+def test_the_command_stops_and_continues_with_the_program(program: Path, tmp_path: Path) -> None:
+    with start(program, tmp_path, "handles") as running:
+        assert running.stdout
+        child = Path("/proc", running.stdout.readline().strip(), "stat")
+        running.send_signal(signal.SIGTSTP)
+        _, status = os.waitpid(running.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        assert child.read_text().rpartition(")")[2].split()[0] == "T"
+        running.send_signal(signal.SIGCONT)
         running.send_signal(signal.SIGTERM)
         out, said = running.communicate(timeout=HANG)
     assert (running.returncode, out, said) == (40, f"{signal.SIGTERM.value}\n", "")
-    assert names(tmp_path) == ["s.json"]
+
+
+#: Starts mgpu-rt where tempfile finds no folder that can be written.
+NO_FOLDER = """
+import tempfile
+def gettempdir(): raise FileNotFoundError(2, "No usable temporary directory found in [...]")
+tempfile.gettempdir = gettempdir
+from mgpu_rt._cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("run", "--stats"), 7),
+        (("run", "--stats-json", "s.json"), 7),  # the recording lies beside the output
+        (("run", "--stats-json", "/dev/null"), 2),
+        (("compare",), 2),
+    ],
+)
+def test_a_missing_folder_for_temporary_files_is_named(
+    words: tuple[str, ...], status: int, program: Path, tmp_path: Path
+) -> None:
+    """--stats needs the folder only if a signal ends the program, so the program runs."""
+    done = subprocess.run(
+        [sys.executable, "-c", NO_FOLDER, *words, "--device", "hip", "--", program, "", "7"],
+        cwd=tmp_path,
+        env=environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert done.returncode == status, done.stderr
+    named = "mgpu-rt: No usable temporary directory found in [...]: set TMPDIR to a folder that can"
+    assert done.stderr.startswith(named) == ("s.json" not in words)
+    assert ("1 mgpuStreamCreate\n" in done.stderr) == ("--stats" in words)
 
 
 def test_a_program_does_not_outlive_a_killed_command(program: Path, tmp_path: Path) -> None:
@@ -270,7 +325,9 @@ def test_a_missing_interpreter_has_a_shells_status(tmp_path: Path) -> None:
     assert names(tmp_path) == ["script"]
 
 
-def test_a_job_of_the_shell_gets_ctrl_c_once(program: Path, tmp_path: Path) -> None:
+def test_a_job_of_the_shell_reads_the_terminal_and_gets_ctrl_c_once(
+    program: Path, tmp_path: Path
+) -> None:
     """The terminal sends SIGINT to the process group, so the command does not pass it on."""
     code = f"""
 import os, pty, signal, sys
@@ -282,13 +339,15 @@ import ctypes, signal, sys, time
 ctypes.CDLL({str(library())!r}).mgpuStreamCreate()
 seen = []
 signal.signal(signal.SIGINT, lambda *_: seen.append(1))
-print("ready", flush=True)
+print("ready", input("name?"), flush=True)
 while not seen: time.sleep(0.01)
 time.sleep(0.3)
 print("seen", len(seen), flush=True)
 '''])
 out = b""
-while b"ready" not in out: out += os.read(terminal, 1000)
+while b"name?" not in out: out += os.read(terminal, 1000)
+os.write(terminal, b"Ann\\n")
+while b"ready Ann" not in out: out += os.read(terminal, 1000)
 os.write(terminal, b"\\x03")
 try:
     while b"seen 1" not in out and b"seen 2" not in out: out += os.read(terminal, 1000)

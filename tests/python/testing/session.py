@@ -72,6 +72,18 @@ def test_failed_it_hangs_with_a_child(mgpu):
     mgpu.run("sh", "-c", "sleep 1000 & sleep 1000", timeout=0.5)
 
 
+SLEEPS = ("sh", "-c", "sleep 1; exec $0 a", PROGRAMS / "right")
+
+
+def test_failed_it_takes_longer(mgpu):
+    """did not end in 0.5 s (timeout=), and was killed"""
+    mgpu.run(*SLEEPS, timeout=0.5)
+
+
+def test_passed_a_timeout_is_longer(mgpu):
+    mgpu.run(*SLEEPS, timeout=60)
+
+
 def test_failed_it_is_not_there(mgpu):
     """'./nowhere' was not found"""
     mgpu.run("./nowhere")

@@ -96,14 +96,13 @@ def _integer(value: Any, kind: Scalar) -> bytes:
 def _float(value: Any, kind: Scalar) -> bytes:
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"a {type(value).__name__} is not a number") from None
-    try:
         if kind.text == "bf16":
             return _bfloat16(number)
         return struct.pack({2: "<e", 4: "<f", 8: "<d"}[kind.size], number)
+    except (TypeError, ValueError):
+        raise TypeError(f"a {type(value).__name__} is not a number") from None
     except OverflowError:
-        raise ValueError(f"{number} does not fit in an {kind.text}") from None
+        raise ValueError(f"{value} does not fit in an {kind.text}") from None
 
 
 def _bfloat16(number: float) -> bytes:

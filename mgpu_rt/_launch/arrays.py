@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from mgpu_rt._arrays import work
 from mgpu_rt._arrays.work import Work
+from mgpu_rt._launch.streams import handle_of
 from mgpu_rt._packages import numpy_for
 
 
@@ -82,6 +83,7 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
     if found is None:
         return None
     if found.on_device:
+        _refuse_nowhere(value, found)
         return replace(found, work=work.of_shared(found.address))
     if not gaps and not _is_dense(found.shape, found.strides, found.itemsize):
         raise ValueError(
@@ -89,6 +91,21 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
             "numpy.ascontiguousarray of it"
         )
     return found
+
+
+def _refuse_nowhere(value: Any, array: Array) -> None:
+    """Raises ValueError for numbers that would lose bits in a kernel's arguments."""
+    signed = 1 << 63  # the sizes and strides of a memref are signed
+    if not (
+        0 <= array.address < 1 << 64
+        and all(0 <= size < signed for size in array.shape)
+        and all(-signed <= stride < signed for stride in array.strides)
+        and array.nbytes < signed
+    ):
+        raise ValueError(
+            f"a {type(value).__name__} describes memory that no device has: address "
+            f"{array.address}, shape {array.shape}, strides {array.strides}"
+        )
 
 
 def _foreign(value: Any, stream: int) -> Array | None:
@@ -186,6 +203,8 @@ def _by_numpy(value: Any) -> Array | None:
         array = numpy_for("an array as an argument").asarray(value)
     except (RuntimeError, TypeError) as error:
         raise TypeError(f"a {type(value).__name__} cannot be an argument: {error}") from None
+    except OverflowError as error:
+        raise ValueError(f"a {type(value).__name__} cannot be an argument: {error}") from None
     _refuse_excess(interface or {}, array.nbytes)
     return Array(
         array.ctypes.data,
@@ -224,7 +243,7 @@ def _by_interface(value: Any, interface: dict[str, Any]) -> Array:
         shape,
         tuple(interface.get("strides") or c_strides(shape, itemsize)),
         readonly=bool(readonly),
-        stream=0 if stream == _LEGACY else stream,
+        stream=None if stream is None else 0 if stream == _LEGACY else handle_of(stream),
         type=_element(value, dtype),
     )
 

@@ -37,7 +37,7 @@ def without_undefined(text: bytes) -> bytes:
     does not define: the linker accepts it, but HIP loads no such image."""
     for module, image in device_images(text.decode()).items():
         if missing := elf.read(image).undefined:
-            names = ", ".join(sorted(missing))
+            names = ", ".join(sorted(name.removeprefix("_mlir_ciface_") for name in missing))
             raise ValueError(
                 f"the kernels of gpu.module {module} call {names}, which no device library "
                 "defines: define the function in the gpu.module. A call of libm comes from "

@@ -177,6 +177,11 @@ _ADVICE = (
         "mgpu-rt lower runs no pass that converts {}: use f16 or bf16",
     ),
     (
+        r"(?:'llvm\.intr\.|no libcall available for f)(\w+)",
+        "a kernel has llvm.intr.{}, which comes from convert-math-to-llvm: leave math operations "
+        "of kernels to mgpu-rt lower",
+    ),
+    (
         r"@assert_msg|cf\.assert",
         "a kernel cannot end the program: take cf.assert out of the kernel, or store a flag that "
         "the host code tests",

@@ -434,6 +434,8 @@ PROGRAMS = {
     "moved.mlir": WAVES.replace("INSIDE", "").replace("BEHIND", "gpu.barrier"),
     "libm.mlir": f"{ERFF}\n{reduces(OF_LIBM.replace('ERF', BY_CALL))}",
     "math.mlir": reduces(OF_LIBM.replace("ERF", "math.erf %float : f32")),
+    "sin.mlir": reduces(OF_LIBM.replace("ERF", "math.sin %float : f32")),
+    "tanh.mlir": reduces(OF_LIBM.replace("ERF", "math.tanh %float : f32")),
     "prints.mlir": reduces(PRINTED),
     "small.mlir": reduces(SMALL),
     "part.mlir": COPIES.replace("COPY", A_PART),
@@ -462,6 +464,7 @@ PROGRAMS = {
     "trusts.mlir": reduces(ASSERTS.replace("cf.assert", "// cf.assert")),
 }
 
+EARLY = "mlir-opt-22 --convert-math-to-llvm"
 LOWERINGS = {
     "a library is missing": (
         f"mgpu-rt lower --emit executable {PRINTS} -o steps",
@@ -558,6 +561,18 @@ LOWERINGS = {
         f"{RUN} libm.mlir",
         r"leave math operations of kernels to mgpu-rt lower",
         f"{RUN} math.mlir",
+        (0, ""),
+    ),
+    "an intrinsic in a kernel": (
+        f"{EARLY} sin.mlir -o early.mlir; {RUN} early.mlir",
+        r"kernel has llvm.intr.(sin), .* leave math operations of kernels to mgpu-rt lower",
+        f"{RUN} {{0}}.mlir",
+        (0, ""),
+    ),
+    "an intrinsic without code for a GPU": (
+        f"{EARLY} tanh.mlir -o early.mlir; {RUN} early.mlir",
+        r"kernel has llvm.intr.(tanh), .* leave math operations of kernels to mgpu-rt lower",
+        f"{RUN} {{0}}.mlir",
         (0, ""),
     ),
     "two modules in one image": (

@@ -240,6 +240,7 @@ _LATER = numpy.zeros(17, "u1")[1:].view("f4")
         ("weigh", (0, 0, 0, 1 << 64, 0, 0, 0), ValueError, r"argument 4 \(i64\)"),
         ("weigh", ("1", 0, 0, 0, 0, 0, 0), TypeError, "a str is not a number"),
         ("weigh", (0, 0, 0, 0, 0, 1e60, 0), ValueError, "does not fit in an f32"),
+        ("weigh", (0, 0, 0, 0, 0, 0, 10**400), ValueError, "does not fit in an f64"),
         ("half", (70000,), ValueError, "does not fit in an f16"),
         ("half", (ROW,), TypeError, "a ndarray is not a number"),
         ("half", (1j,), TypeError, "a complex is not a number"),

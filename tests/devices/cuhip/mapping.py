@@ -58,6 +58,7 @@ MAPPING = [
         (OUT, SECOND),
         [("cuCtxGetStreamPriorityRange", OUT, SECOND)],
     ),
+    ("hipStreamIsCapturing", (STREAM, OUT), [("cuStreamIsCapturing", STREAM, OUT)]),
     (
         "hipStreamGetCaptureInfo",
         (STREAM, OUT, SECOND),

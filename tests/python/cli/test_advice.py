@@ -874,7 +874,7 @@ GIVEN = {
 
 SHOW = "mgpu-rt stats s.json | tr -s ' '"
 PAGE = "mgpu-rt compare --report -"
-ON_STUB = f"MGPU_RT_HIP={STUB} HIPSTUB_MODE=record HIPSTUB_ASYNC=1 mgpu-rt run --device hip"
+ON_STUB = f"MGPU_RT_HIP={STUB} HIPSTUB_MODE=record HIPSTUB_ASYNC=held mgpu-rt run --device hip"
 BUSY = f"cc -w busy.c $(mgpu-rt config --libs) -o busy && {ON_STUB}"
 
 #: Advice of the page of `mgpu-rt compare --report`.

@@ -21,7 +21,7 @@
 enum {
     IMAGE_BYTES = 256,
     NAME_BYTES = 8,
-    BLOCK_BYTES = 1024, /* MOST blocks are much memory (MUCH_IDLE), but stay below the limit */
+    BLOCK_BYTES = 256, /* MOST blocks are much memory (MUCH_IDLE), but stay below the limit */
     STRIDE = 7919,      /* a prime */
 };
 

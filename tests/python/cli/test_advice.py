@@ -23,8 +23,7 @@ from tests.python.cli.test_report import counted
 from tests.support.child import CUSTUB, ROOT, STUB, environment
 from tests.support.command import COMMAND
 from tests.support.patience import HANG
-
-pytestmark = pytest.mark.check
+from tests.support.suites import sampled
 
 EXAMPLES = ROOT / "examples"
 PRINTS = "steps.mlir"
@@ -941,11 +940,12 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.check
 def test_no_case_hides_another() -> None:
     assert len(ADVICE) == sum(map(len, TABLES))
 
 
-@pytest.mark.parametrize("case", ADVICE)
+@pytest.mark.parametrize("case", sampled(ADVICE, list(ADVICE)[::3]))
 def test_advice_works_when_it_is_followed(case: str, tmp_path: Path) -> None:
     first, advice, second, (status, printed) = ADVICE[case]
     for name, text in PROGRAMS.items():

@@ -89,6 +89,8 @@ def run(program: Path, folder: Path, *words: str, **env: str) -> subprocess.Comp
 
 
 def start(program: Path, folder: Path, how: str) -> subprocess.Popen[str]:
+    """Starts the command in a process group of its own, as a shell starts a job. The kernel stops
+    no process of a group without a parent, and the tests may be in such a group."""
     return subprocess.Popen(
         [COMMAND, "run", "--device", "hip", "--stats-json", "s.json", "--", program, how],
         cwd=folder,
@@ -97,6 +99,7 @@ def start(program: Path, folder: Path, how: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=os.setpgrp,
     )
 
 

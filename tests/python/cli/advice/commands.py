@@ -1,0 +1,366 @@
+"""Advice of `mgpu-rt run`, inspect, doctor and compare, and of commands on the program that they
+are given."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.python.cli.advice.programs import EXAMPLES, PLAIN, PRINTS, RUN, STEPS
+from tests.support.child import CUSTUB, STUB
+
+RUNS = {
+    "no main": (
+        f"{RUN} {EXAMPLES / 'reduction.mlir'}",
+        r"the program has no function main: name one of (\w+) with (--entry)",
+        f"{RUN} {{1}} {{0}} {EXAMPLES / 'reduction.mlir'}",
+        (0, "32640"),
+    ),
+    "another chip": (
+        f"mgpu-rt run --device gfx906 --chip gfx90a {PRINTS}",
+        r"mgpu-rt lower (--chip gfx906)",
+        f"mgpu-rt run --device gfx906 {{0}} {PRINTS}",
+        (0, "3\n"),
+    ),
+    "an object file": (
+        "mgpu-rt lower far.mlir -o far.o && mgpu-rt check far.o",
+        r"is not a program yet: link it by (cc 'far.o' \$\(mgpu-rt config --libs\) -o )PROGRAM",
+        "{0} program && mgpu-rt check ./program",
+        (1, "1 fault"),
+    ),
+    "an object file that prints": (
+        f"mgpu-rt lower {PRINTS} -o steps.o && {RUN} steps.o",
+        r"is not a program yet: link it by (cc .* -o )PROGRAM",
+        f"{{0}} program && {RUN} ./program",
+        (0, "3\n"),
+    ),
+    "a library": (
+        f"mgpu-rt lower --emit library {EXAMPLES / 'reduction.mlir'} -o lib.so; {RUN} lib.so",
+        r"call it from Python by (mgpu_rt.Library\('lib.so'\))",
+        f'{RUN} {sys.executable} -c "import mgpu_rt; print(*{{0}})"',
+        (0, "sum"),
+    ),
+    "a static program": (
+        f"printf 'int main(void) {{{{ return 7; }}}}' > s.c; cc -static s.c -o s; {RUN} ./s",
+        r"it is statically linked: link it dynamically, with (.*)$",
+        f"cc s.c {{0}} -o s && {RUN} --stats-json s.json ./s",
+        (7, "called none of the library's functions"),
+    ),
+    "a fault": (
+        f"{RUN} --stats-json s.json far.mlir",
+        r"mgpu-rt (run --trace )FILE records what lies there",
+        "mgpu-rt {0} t.json --device softgpu far.mlir",
+        (-6, "past the end of a block of 1,024 bytes"),
+    ),
+    "statistics in place of a trace": (
+        f"{RUN} --stats-json s.json {PRINTS}; mgpu-rt stats s.json --address 7f0000000000",
+        r"record them by (mgpu-rt run --trace) FILE",
+        f"{{0}} t.json --device softgpu {PRINTS}; mgpu-rt stats t.json --address 7f0000000000",
+        (0, "a block of 2,048 bytes"),
+    ),
+    "no statistics": (
+        "mgpu-rt stats far.mlir",
+        r"`(mgpu-rt run --stats-json )PATH -- PROGRAM` writes a statistics file",
+        f"{{0}} s.json --device softgpu {PRINTS}; mgpu-rt stats s.json",
+        (0, "mgpuLaunchKernel"),
+    ),
+    "a program without a call": (
+        "mgpu-rt run --stats -- ls",
+        r"`(mgpu-rt inspect \S+)` shows whether MLIR lowered it",
+        "{0}",
+        (2, "holds no image of device code"),
+    ),
+    "a run that dies in compare": (
+        "mgpu-rt compare --device softgpu far.mlir",
+        r"see why with (MGPU_RT_CACHE=off mgpu-rt run .*)$",
+        "{0}",
+        (-6, "Memory access fault by GPU"),
+    ),
+    "a run that dies in diff": (
+        "mgpu-rt diff --device softgpu -- far.mlir -- far.mlir",
+        r"see why with (mgpu-rt run .*)$",
+        "{0}",
+        (-6, "Memory access fault by GPU"),
+    ),
+    "a kernel that prints, on HIP 5.2": (
+        "printf '#!/bin/sh\n# hidden_default_queue\nkill -SEGV $$\n' > p; chmod +x p; "
+        f"{RUN} --stats ./p",
+        r"this program does: lower it with (mgpu-rt lower)",
+        f"{{0}} --emit executable prints.mlir -o p && {RUN} ./p",
+        (7, "number 7"),
+    ),
+    "waits that are put off": (
+        f"{RUN} --lazy {PRINTS}",
+        r"--lazy needs (--exclusive)",
+        f"{RUN} --lazy {{0}} {PRINTS}",
+        (0, "3\n"),
+    ),
+    "a function with arguments": (
+        f"{RUN} twice.mlir",
+        r"call a function from Python by (mgpu_rt.Library), or add a function",
+        f"{RUN} {sys.executable} -c "
+        "\"import mgpu_rt; print({0}(mgpu_rt.lower('twice.mlir')).twice(21))\"",
+        (0, "42"),
+    ),
+    "a runtime in diff": (
+        f"{PLAIN} mgpu-rt diff --device softgpu -- {PRINTS} -- {PRINTS}",
+        r"unset (MGPU_RT_RUNTIME)$",
+        f"env -u {{0}} mgpu-rt diff --device softgpu -- {PRINTS} -- {PRINTS}",
+        (0, "3 launches compared: equal"),
+    ),
+    "a barrier in a branch": (
+        "mgpu-rt check branch.mlir",
+        r"must reach a gpu.barrier: move it out of the branch",
+        "mgpu-rt check moved.mlir",
+        (0, "found no fault"),
+    ),
+    "an option after the program": (
+        "mgpu-rt run echo --stats",
+        r"(--stats) after 'echo' is an argument of the program: mgpu-rt's options stand before",
+        f"{RUN} {{0}} {PRINTS}",
+        (0, "hipModuleLaunchKernel"),
+    ),
+    "no such hook": (
+        f"{RUN} --hook times {PRINTS}",
+        r"there is no hook 'times': name one of \w+, \w+, (time)",
+        f"{RUN} --hook {{0}} {PRINTS}",
+        (0, "increment: 3 launches"),
+    ),
+    "an option of hooks": (
+        f"{RUN} --kernel increment {PRINTS}",
+        r"--kernel is for hooks: add (--hook) NAME",
+        f"{RUN} {{0}} time --kernel increment {PRINTS}",
+        (0, "increment: 3 launches"),
+    ),
+    "nothing to compare": (
+        "mgpu-rt compare",
+        r"name two statistics files, or a program after (--)",
+        f"{STEPS}; mgpu-rt compare --device softgpu {{0}} ./steps",
+        (0, "hipStreamCreate "),
+    ),
+    "one program in diff": (
+        f"mgpu-rt diff {PRINTS}",
+        r"or two devices \((--device) A,B\)",
+        f"mgpu-rt diff {{0}} softgpu,softgpu {PRINTS}",
+        (0, "3 launches compared: equal"),
+    ),
+    "one program after -- in diff": (
+        f"mgpu-rt diff --device softgpu -- {PRINTS}",
+        r"name a second program \((-- )BEFORE -- AFTER\)",
+        f"mgpu-rt diff --device softgpu {{0}} {PRINTS} -- {PRINTS}",
+        (0, "3 launches compared: equal"),
+    ),
+    "no recording": (
+        "mgpu-rt replay recording",
+        r"name a folder that `(mgpu-rt run --record)` has written",
+        f"{{0}} recording --device softgpu {PRINTS}; mgpu-rt replay --device softgpu recording",
+        (0, "increment: same"),
+    ),
+    "an environment without --env": (
+        "mgpu-rt config --device softgpu",
+        r"--device softgpu needs --env: add (--env)",
+        f'{STEPS}; eval "$(mgpu-rt config {{0}} --device softgpu)"; ./steps',
+        (0, "3\n"),
+    ),
+    "a runtime in check": (
+        f"{PLAIN} mgpu-rt check {EXAMPLES / 'race.mlir'}",
+        r"unset (MGPU_RT_RUNTIME)$",
+        f"env -u {{0}} mgpu-rt check {EXAMPLES / 'race.mlir'}",
+        (1, "[race]"),
+    ),
+    "a folder that is missing": (
+        f"{RUN} --stats-json folder/s.json {PRINTS}",
+        r"there is no folder '(folder)'; make it",
+        f"mkdir {{0}} && {RUN} --stats-json folder/s.json {PRINTS} && mgpu-rt stats folder/s.json",
+        (0, "mgpuLaunchKernel"),
+    ),
+    "no GPU to compile for": (
+        f"HIP_VISIBLE_DEVICES=-1 mgpu-rt run --device hip {PRINTS}",
+        r"name the GPU with --chip, or see `(mgpu-rt doctor --device hip)`",
+        "HIP_VISIBLE_DEVICES=-1 {0}",
+        (1, "✗  devices"),
+    ),
+}
+
+OBJECT = f"mgpu-rt lower {PRINTS} -o steps.o"
+INSPECTIONS = {
+    "a program without an image": (
+        "mgpu-rt inspect $(command -v ls)",
+        r"name a file that was lowered with gpu-module-to-binary",
+        f"{OBJECT} && mgpu-rt inspect steps.o",
+        (0, "kernel increment"),
+    ),
+    "a truncated file": (
+        f"{OBJECT}; cp steps.o part.o; truncate -s 2000 part.o; mgpu-rt inspect part.o",
+        r"build or copy it again",
+        "cp steps.o part.o && mgpu-rt inspect part.o",
+        (0, "kernel increment"),
+    ),
+    "HIP that was not asked": (
+        f"{OBJECT}; env -u MGPU_RT_HIP mgpu-rt inspect steps.o",
+        r"(--device softgpu) asks HIP with an emulated device",
+        "mgpu-rt inspect {0} steps.o",
+        (0, "gfx90a (emulated): fits"),
+    ),
+    "HIP without a GPU": (
+        f"{OBJECT}; HIP_VISIBLE_DEVICES=-1 mgpu-rt inspect --device hip steps.o",
+        r"`(mgpu-rt doctor --device hip)` says why",
+        "HIP_VISIBLE_DEVICES=-1 {0}",
+        (1, "✗  devices"),
+    ),
+    "a feature": (
+        f"mgpu-rt lower --chip gfx90a:xnack+ {PRINTS} -o x.o; mgpu-rt inspect --device softgpu x.o",
+        r"device runs with xnack-:\s+compile without\s+features=\+xnack",
+        f"{OBJECT} && mgpu-rt inspect --device softgpu steps.o",
+        (0, "gfx90a (emulated): fits"),
+    ),
+}
+
+DOCTOR = {
+    "what is possible": (
+        "mgpu-rt doctor --device softgpu",
+        r"A run is possible: (mgpu-rt run --device softgpu --) PROGRAM",
+        f"{STEPS}; {{0}} ./steps",
+        (0, "3\n"),
+    ),
+    "no driver": (
+        "env -u MGPU_RT_HIP mgpu-rt doctor --device hip",
+        r"or use (--device softgpu)",
+        "mgpu-rt doctor {0}",
+        (0, "A run is possible"),
+    ),
+    "hidden devices": (
+        "HIP_VISIBLE_DEVICES=7 mgpu-rt doctor --device softgpu",
+        r"(HIP_VISIBLE_DEVICES)=7 may hide them: unset it",
+        "env -u {0} mgpu-rt doctor --device softgpu",
+        (0, "A run is possible"),
+    ),
+    "a folder for HIP": (
+        "MGPU_RT_HIP=/lib mgpu-rt doctor --device softgpu",
+        r"(MGPU_RT_HIP)=/lib is no library: name the file",
+        "env -u {0} mgpu-rt doctor --device softgpu",
+        (0, "A run is possible"),
+    ),
+    "no Python": (
+        "MGPU_RT_MANAGER=/nowhere mgpu-rt doctor --device softgpu",
+        r"set (MGPU_RT_MANAGER) to an interpreter that has cffi, or to (off)",
+        "{0}={1} mgpu-rt doctor --device softgpu",
+        (0, "off: the library manages its caches by itself"),
+    ),
+    "no NVIDIA driver": (
+        "mgpu-rt doctor --device cuda",
+        r"or set (MGPU_RT_CUDA) to its\s+path",
+        f"{{0}}={CUSTUB} mgpu-rt doctor --device cuda",
+        (0, "A run is possible: mgpu-rt run --device cuda"),
+    ),
+}
+
+#: Advice of commands on the program that they are given.
+GIVEN = {
+    "diff without --": (
+        f"{STEPS}; mgpu-rt diff --device softgpu,softgpu ./steps",
+        r"'./steps' needs (--) before it",
+        "mgpu-rt diff --device softgpu,softgpu {0} ./steps",
+        (0, "3 launches compared: equal"),
+    ),
+    "two processes in diff": (
+        f"{STEPS}; mgpu-rt diff --device softgpu,softgpu -- sh -c './steps; ./steps'",
+        r"diff compares one; run one rank, or the process alone",
+        "mgpu-rt diff --device softgpu,softgpu -- ./steps",
+        (0, "3 launches compared: equal"),
+    ),
+    "a type of numbers in diff": (
+        f"{STEPS}; mgpu-rt diff --device softgpu,softgpu --dtype f33 -- ./steps",
+        r"'f33' is not a type of numbers: name one of f16, bf16, (f32)",
+        "mgpu-rt diff --device softgpu,softgpu --dtype {0} -- ./steps",
+        (0, "3 launches compared: equal"),
+    ),
+    "a program that is not executable": (
+        f"{STEPS}; chmod -x steps; {RUN} ./steps",
+        r"is not executable: (chmod \+x '\S+')$",
+        f"{{0}} && {RUN} ./steps",
+        (0, "3\n"),
+    ),
+    "a directory for statistics": (
+        f"{RUN} --stats-json . {PRINTS}",
+        r"'\.' is a directory: name a file",
+        f"{RUN} --stats-json s.json {PRINTS}; mgpu-rt stats s.json",
+        (0, "mgpuLaunchKernel"),
+    ),
+    "an empty image": (
+        "touch empty; mgpu-rt inspect empty",
+        r"'empty' is empty: name a file that holds images",
+        f"{OBJECT} && mgpu-rt inspect steps.o",
+        (0, "kernel increment"),
+    ),
+    "memory of the host": (
+        "mgpu-rt check on-host.mlir",
+        r"not registered: register it .*, or copy it to memory of (gpu.alloc)",
+        "sed 's/memref.alloc()/{0} ()/' on-host.mlir > on-gpu.mlir && mgpu-rt check on-gpu.mlir",
+        (0, "found no fault"),
+    ),
+    "the host's address of registered memory": (
+        "mgpu-rt check registered.mlir",
+        r"give the kernel the device's address, which (mgpuMemGetDeviceMemRef1dFloat) returns",
+        "sed 's/.*gpu.launch blocks/  %seen = call @{0}(%ranked) : (memref<?xf32>) -> "
+        "memref<?xf32>\\n&/; s/, %memory/, %seen/; s/] : memref<4/] : memref<?/' registered.mlir "
+        "> seen.mlir && mgpu-rt check seen.mlir",
+        (0, "found no fault"),
+    ),
+}
+
+SHOW = "mgpu-rt stats s.json | tr -s ' '"
+PAGE = "mgpu-rt compare --report -"
+ON_STUB = f"MGPU_RT_HIP={STUB} HIPSTUB_MODE=record HIPSTUB_ASYNC=held mgpu-rt run --device hip"
+BUSY = f"cc -w busy.c $(mgpu-rt config --libs) -o busy && {ON_STUB}"
+
+#: Advice of the page of `mgpu-rt compare --report`.
+REPORT = {
+    "calls that failed": (
+        f"{RUN} --stats-json s.json large.mlir; {PAGE} s.json",
+        r"stderr has advice for each cause",
+        f"{RUN} large.mlir || true",
+        (0, "give its size in known_block_size"),
+    ),
+    "a process that was killed": (
+        f"{RUN} --stats-json s.json far.mlir; {PAGE} s.json",
+        r"run <code>(mgpu-rt doctor)</code> to check the machine; (MGPU_RT_VERBOSE=1) prints",
+        f"{{1}} {RUN} far.mlir; {{0}} --device softgpu",
+        (0, "A run is possible"),
+    ),
+    "no cache": (
+        f"MGPU_RT_CACHE=off {RUN} --stats-json s.json {PRINTS}; {PAGE} s.json",
+        r"Leave (MGPU_RT_CACHE) unset",
+        f"env -u {{0}} {RUN} --stats-json s.json {PRINTS}; {SHOW}",
+        (0, "functions 2 1 66.7 %"),
+    ),
+    "a module that is loaded each time": (
+        f"{RUN} --llvm 19 --stats-json s.json globals.mlir; {PAGE} s.json",
+        r"<code>(mgpu-rt inspect )PROGRAM</code> names the globals",
+        "mgpu-rt lower --llvm 19 globals.mlir -o globals.o && {0}globals.o",
+        (0, "launches (4 bytes)"),
+    ),
+    "streams that are never destroyed": (
+        f"{RUN} --stats-json s.json open.mlir; {PAGE} s.json",
+        r"End each chain of tokens by a <code>gpu.wait</code> without <code>async</code>: MLIR",
+        f"{RUN} --stats-json s.json closed.mlir; {SHOW}",
+        (0, "streams 19 1 95.0 %"),
+    ),
+    "memory that waits": (
+        f"{BUSY} --stats-json s.json ./busy; {PAGE} s.json",
+        r"end a round by a <code>gpu.wait</code> without <code>async</code> if its results",
+        f"{BUSY} --stats-json s.json ./busy waits; {SHOW}",
+        (0, "memory 19 1 95.0 %"),
+    ),
+    "registrations": (
+        f"{PAGE} registers.json",
+        r"run it with (mgpu-rt run --exclusive): memory then stays registered",
+        "{0} --device softgpu --stats vecadd.mlir",
+        (0, "registered memory: hits"),
+    ),
+    "questions": (
+        f"{PAGE} asks.json",
+        r"If nothing else in the process calls HIP, run it with mgpu-rt run (--exclusive)\.",
+        f"{RUN} {{0}} --stats-json s.json {PRINTS}; mgpu-rt stats s.json | grep -c hipStreamQuery",
+        (1, "0\n"),
+    ),
+}

@@ -1,0 +1,142 @@
+"""Advice of `mgpu-rt lower` and of the commands that lower."""
+
+from __future__ import annotations
+
+from tests.python.cli.advice.programs import PRINTS, RUN
+
+EARLY = "mlir-opt-22 --convert-math-to-llvm"
+LOWERINGS = {
+    "a library is missing": (
+        f"mgpu-rt lower --emit executable {PRINTS} -o steps",
+        r"add (--link mlir_c_runner_utils)",
+        f"mgpu-rt lower --emit executable {{0}} {PRINTS} -o steps && {RUN} ./steps",
+        (0, "3\n"),
+    ),
+    "a family of GPUs": (
+        f"mgpu-rt lower --chip gfx9-generic {PRINTS} -o steps.o",
+        r"give the name of a GPU, such as gfx906 or (gfx90a)",
+        f"{RUN} --chip {{0}} {PRINTS}",
+        (0, "3\n"),
+    ),
+    "an unknown GPU": (
+        f"mgpu-rt lower --chip gfx1 {PRINTS} -o steps.o",
+        r"give the name that `rocminfo` shows, such as (gfx90a) ",
+        f"{RUN} --chip {{0}} {PRINTS}",
+        (0, "3\n"),
+    ),
+    "an unknown release": (
+        f"{RUN} --llvm 18 {PRINTS}",
+        r"no recipe for LLVM 18: name 15, or (19) to 23",
+        f"{RUN} --llvm {{0}} {PRINTS}",
+        (0, "3\n"),
+    ),
+    "tokens with LLVM 15": (
+        "mgpu-rt lower --llvm 15 kernels.mlir -o k.o",
+        r"which LLVM 15's command does not do: use (--llvm 22)",
+        f"{RUN} {{0}} kernels.mlir",
+        (7, ""),
+    ),
+    "tensors": (
+        f"{RUN} tensors.mlir",
+        r"run mlir-opt (--one-shot-bufferize=\S+) before",
+        f"mlir-opt-22 {{0}} tensors.mlir -o buffers.mlir && {RUN} buffers.mlir",
+        (16, "becomes host loops"),
+    ),
+    "linalg on the host's memory": (
+        f"{RUN} host.mlir",
+        r"becomes host loops: for kernels, allocate by gpu.alloc and copy by gpu.memcpy",
+        f"{RUN} --stats kernels.mlir",
+        (7, "mgpuLaunchKernel"),
+    ),
+    "linalg on both": (
+        f"{RUN} both.mlir",
+        r"would make kernels of both: write that as loops of scf.for",
+        f"{RUN} --stats one.mlir",
+        (7, "mgpuLaunchKernel"),
+    ),
+    "a reduction of a subgroup": (
+        f"{RUN} reduces.mlir",
+        r"write it with gpu.shuffle",
+        f"{RUN} shuffles.mlir",
+        (1, ""),
+    ),
+    "floats of eight bits": (
+        f"{RUN} small.mlir",
+        r"\A(?:.*\n){1,6}.* runs no pass that converts f8E4M3FN: use (f16) or bf16",
+        f"sed s/f8E4M3FN/{{0}}/ small.mlir > half.mlir && {RUN} half.mlir",
+        (0, ""),
+    ),
+    "an assertion in a kernel": (
+        f"{RUN} asserts.mlir",
+        r"take cf.assert out of the kernel",
+        f"{RUN} trusts.mlir",
+        (0, ""),
+    ),
+    "the program itself": (
+        "mgpu-rt lower kernels.mlir -o kernels.mlir",
+        r"-o kernels.mlir is the program itself: name another file",
+        "mgpu-rt lower kernels.mlir -o kernels.o && mgpu-rt inspect kernels.o",
+        (0, "1 image"),
+    ),
+    "a function that is missing": (
+        "mgpu-rt lower --emit executable calls.mlir -o calls",
+        r"name a file or library that defines five with (--link)",
+        "printf 'int five(void) {{ return 5; }}' > five.c && cc -c five.c && "
+        f"mgpu-rt lower --emit executable {{0}} five.o calls.mlir -o calls && {RUN} ./calls",
+        (5, ""),
+    ),
+    "a tool that fails": (
+        "mgpu-rt lower wrong.mlir -o wrong.o",
+        r"mlir-opt failed \((--dry-run) prints the commands\)",
+        "mgpu-rt lower {0} wrong.mlir -o wrong.o | bash -e",
+        (0, "error: invalid type identifier"),
+    ),
+    "a part of a memref": (
+        f"{RUN} part.mlir",
+        r"copy the whole memref, or these elements by a kernel",
+        f"{RUN} whole.mlir",
+        (7, ""),
+    ),
+    "a function of libm in a kernel": (
+        f"{RUN} libm.mlir",
+        r"leave math operations of kernels to mgpu-rt lower",
+        f"{RUN} math.mlir",
+        (0, ""),
+    ),
+    "an intrinsic in a kernel": (
+        f"{EARLY} sin.mlir -o early.mlir; {RUN} early.mlir",
+        r"kernel has llvm.intr.(sin), .* leave math operations of kernels to mgpu-rt lower",
+        f"{RUN} {{0}}.mlir",
+        (0, ""),
+    ),
+    "an intrinsic without code for a GPU": (
+        f"{EARLY} tanh.mlir -o early.mlir; {RUN} early.mlir",
+        r"kernel has llvm.intr.(tanh), .* leave math operations of kernels to mgpu-rt lower",
+        f"{RUN} {{0}}.mlir",
+        (0, ""),
+    ),
+    "two modules in one image": (
+        "mgpu-rt lower --emit image two.mlir -o image",
+        r"--emit image writes one, so keep one gpu.module",
+        f"mgpu-rt lower --emit image {PRINTS} -o image && mgpu-rt inspect image",
+        (0, "kernel increment"),
+    ),
+    "a graph of a C wrapper": (
+        "mgpu-rt lower --graph _mlir_ciface_step interface.mlir -o graph.o",
+        r"this C wrapper calls (step): name that function instead",
+        "mgpu-rt lower --graph {0} interface.mlir -o graph.o && mgpu-rt inspect graph.o",
+        (0, "step"),
+    ),
+    "hoist without compiled kernels": (
+        f"mgpu-rt lower --emit mlir {PRINTS} -o a.mlir; mgpu-rt hoist {PRINTS} -o hoisted.mlir",
+        r"run mlir-opt's .* before, or lower all dialects by (mgpu-rt lower --emit mlir)$",
+        f"{{0}} {PRINTS} -o all.mlir && mgpu-rt hoist all.mlir -o hoisted.mlir",
+        (0, "step: moved a stream"),
+    ),
+    "hoist of other dialects": (
+        "mgpu-rt hoist kernels.mlir -o hoisted.mlir",
+        r"or lower all dialects by (mgpu-rt lower --emit mlir)",
+        "{0} kernels.mlir -o all.mlir && mgpu-rt hoist all.mlir -o hoisted.mlir",
+        (0, "main: moved a stream"),
+    ),
+}

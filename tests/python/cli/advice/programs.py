@@ -1,0 +1,275 @@
+"""Programs in which the commands find something to advise on, and words of command lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.python.cli.check.test_check import ON_THE_HOST
+from tests.python.cli.test_fault import FAR
+from tests.python.cli.test_report import counted
+from tests.support.child import ROOT
+
+EXAMPLES = ROOT / "examples"
+PRINTS = "steps.mlir"
+STEPS = f"mgpu-rt lower --emit executable --link mlir_c_runner_utils {PRINTS} -o steps"
+RUN = "mgpu-rt run --device softgpu"
+PLAIN = "MGPU_RT_RUNTIME=mgpu_rt.runtime:PlainRuntime"
+LLVM = "/usr/lib/llvm-22/lib"
+C_RUNNER = f"{LLVM}/libmlir_c_runner_utils.so.22.1 -Wl,-rpath,{LLVM}"
+PROGRAM = f"{STEPS}; env -u MGPU_RT_HIP"
+
+TENSORS = """func.func @main() -> i32 {
+  %c = arith.constant dense<2.0> : tensor<4x4xf32>
+  %e = tensor.empty() : tensor<4x4xf32>
+  %z = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r = linalg.matmul ins(%c, %c : tensor<4x4xf32>, tensor<4x4xf32>)
+                     outs(%f : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %i = arith.constant 1 : index
+  %x = tensor.extract %r[%i, %i] : tensor<4x4xf32>
+  %n = arith.fptosi %x : f32 to i32
+  return %n : i32
+}"""
+#: Adds 7 to the four elements of a buffer BUFFER; BEFORE and AFTER stand around linalg.
+FILLS = """func.func @main() -> i32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %seven = arith.constant 7 : i32
+  %host = memref.alloc() : memref<4xi32>
+  BEFORE
+  linalg.fill ins(%seven : i32) outs(%BUFFER : memref<4xi32>)
+  AFTER
+  %x = memref.load %host[%c1] : memref<4xi32>
+  return %x : i32
+}"""
+ON_GPU = "%gpu = gpu.alloc () : memref<4xi32>"
+BACK = """gpu.memcpy %host, %gpu : memref<4xi32>, memref<4xi32>
+  gpu.dealloc %gpu : memref<4xi32>"""
+BY_LINALG = "linalg.fill ins(%seven : i32) outs(%host : memref<4xi32>)"
+BY_LOOP = """scf.for %i = %c0 to %c4 step %c1 {
+    memref.store %seven, %host[%i] : memref<4xi32>
+  }"""
+#: A kernel that reduces its thread's number by REDUCTION, and returns what thread 0 stores.
+REDUCES = """func.func @main() -> i32 {
+  %c1 = arith.constant 1 : index
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %host = memref.alloc() : memref<1xi32>
+  %gpu = gpu.alloc () : memref<1xi32>
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c64, %sy = %c1, %sz = %c1) {
+    %number = arith.index_cast %tx : index to i32
+    REDUCTION
+    %first = arith.cmpi eq, %tx, %c0 : index
+    scf.if %first {
+      memref.store %sum, %gpu[%c0] : memref<1xi32>
+    }
+    gpu.terminator
+  }
+  gpu.memcpy %host, %gpu : memref<1xi32>, memref<1xi32>
+  %x = memref.load %host[%c0] : memref<1xi32>
+  return %x : i32
+}"""
+BY_SHUFFLE = """%width = arith.constant 64 : i32
+    %step = arith.constant 1 : i32
+    %other, %valid = gpu.shuffle xor %number, %step, %width : i32
+    %sum = arith.addi %number, %other : i32"""
+ASSERTS = """%true = arith.cmpi ult, %tx, %sx : index
+    cf.assert %true, "a thread"
+    %sum = arith.addi %number, %number : i32"""
+
+
+BRANCHES = """%zeroth = arith.cmpi eq, %tx, %c0 : index
+    scf.if %zeroth {
+      INSIDE
+    }
+    BEHIND
+    %sum = arith.addi %number, %number : i32"""
+OF_LIBM = """%float = arith.sitofp %number : i32 to f32
+    %error = ERF
+    %sum = arith.fptosi %error : f32 to i32"""
+SMALL = """%float = arith.sitofp %number : i32 to f32
+    %small = arith.truncf %float : f32 to f8E4M3FN
+    %again = arith.extf %small : f8E4M3FN to f32
+    %sum = arith.fptosi %again : f32 to i32"""
+ERFF = "func.func private @erff(f32) -> f32"
+BY_CALL = "func.call @erff(%float) : (f32) -> f32"
+PRINTED = """%sum = arith.constant 7 : i32
+    %zeroth = arith.cmpi eq, %tx, %c0 : index
+    scf.if %zeroth {
+      gpu.printf "number %d\\n", %sum : i32
+    }"""
+
+ANOTHER = "gpu.module @others { gpu.func @nothing() kernel { gpu.return } }"
+
+#: Copies numbers to the GPU, some or all, and back.
+COPIES = """func.func @main() -> i32 {
+  %c1 = arith.constant 1 : index
+  %seven = arith.constant 7 : i32
+  %host = memref.alloc() : memref<4x4xi32>
+  memref.store %seven, %host[%c1, %c1] : memref<4x4xi32>
+  %gpu = gpu.alloc () : memref<4x4xi32>
+  COPY
+  gpu.memcpy %host, %gpu : memref<4x4xi32>, memref<4x4xi32>
+  %x = memref.load %host[%c1, %c1] : memref<4x4xi32>
+  return %x : i32
+}"""
+A_PART = """%rows = memref.subview %host[1, 0] [2, 4] [1, 1]
+      : memref<4x4xi32> to memref<2x4xi32, strided<[4, 1], offset: 4>>
+  %half = gpu.alloc () : memref<2x4xi32>
+  gpu.memcpy %half, %rows : memref<2x4xi32>, memref<2x4xi32, strided<[4, 1], offset: 4>>"""
+ALL = "gpu.memcpy %gpu, %host : memref<4x4xi32>, memref<4x4xi32>"
+CALLS = """func.func private @five() -> i32
+func.func @main() -> i32 {
+  %five = call @five() : () -> i32
+  return %five : i32
+}"""
+TWICE = """func.func @twice(%x: i32) -> i32 {
+  %twice = arith.addi %x, %x : i32
+  return %twice : i32
+}"""
+LARGE = """module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @seven(%out: memref<512xi32>) kernel {
+      %t = gpu.thread_id x
+      %seven = arith.constant 7 : i32
+      memref.store %seven, %out[%t] : memref<512xi32>
+      gpu.return
+    }
+  }
+  func.func @main() -> i32 {
+    %c1 = arith.constant 1 : index
+    %c511 = arith.constant 511 : index
+    %c512 = arith.constant 512 : index
+    %host = memref.alloc() : memref<512xi32>
+    %gpu = gpu.alloc () : memref<512xi32>
+    gpu.launch_func @kernels::@seven blocks in (%c1, %c1, %c1) threads in (%c512, %c1, %c1)
+        args(%gpu : memref<512xi32>)
+    gpu.memcpy %host, %gpu : memref<512xi32>, memref<512xi32>
+    %x = memref.load %host[%c511] : memref<512xi32>
+    return %x : i32
+  }
+}"""
+FORKS = """import ctypes, multiprocessing, sys
+import mgpu_rt
+library = ctypes.CDLL(mgpu_rt.library_path())
+library.mgpuStreamCreate.restype = ctypes.c_void_p
+def work():
+    print("the child has", "a stream" if library.mgpuStreamCreate() else "none", flush=True)
+if __name__ == "__main__":
+    library.mgpuStreamCreate()
+    child = multiprocessing.get_context(sys.argv[1]).Process(target=work)
+    child.start()
+    child.join()
+"""
+BUSY_C = """
+void *mgpuStreamCreate(void);
+void mgpuStreamSynchronize(void *), mgpuStreamDestroy(void *), mgpuMemFree(void *, void *);
+void *mgpuMemAlloc(unsigned long, void *, _Bool);
+void mgpuMemset32(void *, unsigned, unsigned long, void *);
+int main(int count, char **words) {
+    for (int n = 0; n < 20; n++) {
+        void *stream = mgpuStreamCreate(), *block = mgpuMemAlloc(4096, stream, 0);
+        mgpuMemset32(block, 1, 1024, stream);
+        if (count > 1)
+            mgpuStreamSynchronize(stream);
+        mgpuMemFree(block, stream);
+        mgpuStreamDestroy(stream);
+    }
+    return 0;
+}"""
+
+#: Creates a stream while the process ends. With OPENED the program opens the library itself.
+LATE_C = """
+#include <dlfcn.h>
+#include <stdlib.h>
+#ifdef OPENED
+#define mgpuStreamCreate ((void *(*)(void))dlsym(dlopen(library, RTLD_NOW), "mgpuStreamCreate"))
+#else
+void *mgpuStreamCreate(void);
+#endif
+static const char *library;
+static void late(void) { _Exit(mgpuStreamCreate() ? 7 : 1); }
+int main(int count, char **words) {
+    library = words[1];
+    atexit(late);
+    return mgpuStreamCreate() ? 0 : 2;
+}"""
+DEVICE_ADDRESS = """\
+func.func private @mgpuMemGetDeviceMemRef1dFloat(memref<?xf32>) -> memref<?xf32>"""
+REGISTER = """  %ranked = memref.cast %memory : memref<4xf32> to memref<?xf32>
+  %unranked = memref.cast %memory : memref<4xf32> to memref<*xf32>
+  gpu.host_register %unranked : memref<*xf32>
+  gpu.launch"""
+LLVM_C = "void mlirContextCreate(void) {} int main(void) { return mgpuStreamCreate() ? 7 : 1; }"
+ALLOCATOR_C = """
+void *__libc_malloc(unsigned long);
+void *malloc(unsigned long size) { return __libc_malloc(size); }
+"""
+
+
+def program(name: str, iterations: int) -> str:
+    text = (ROOT / name).read_text()
+    return text.replace(
+        "iterations = arith.constant 1000 ", f"iterations = arith.constant {iterations} "
+    )
+
+
+def fills(buffer: str, before: str = "", after: str = "") -> str:
+    return FILLS.replace("BUFFER", buffer).replace("BEFORE", before).replace("AFTER", after)
+
+
+def reduces(reduction: str) -> str:
+    return REDUCES.replace("REDUCTION", reduction)
+
+
+#: A workgroup of two waves; LLVM leaves out a barrier for one.
+WAVES = reduces(BRANCHES).replace("constant 64", "constant 128")
+THREE, TWENTY = (program(f"examples/{PRINTS}", steps) for steps in (3, 20))
+#: Programs that the commands find in their folder.
+PROGRAMS = {
+    "far.mlir": FAR.read_text(),
+    PRINTS: THREE,
+    "tensors.mlir": TENSORS,
+    "host.mlir": fills("host"),
+    "kernels.mlir": fills("gpu", ON_GPU, BACK),
+    "both.mlir": fills("gpu", f"{BY_LINALG}\n  {ON_GPU}", BACK),
+    "one.mlir": fills("gpu", f"{BY_LOOP}\n  {ON_GPU}", BACK),
+    "reduces.mlir": reduces("%sum = gpu.subgroup_reduce add %number : (i32) -> i32"),
+    "shuffles.mlir": reduces(BY_SHUFFLE),
+    "asserts.mlir": reduces(ASSERTS),
+    "branch.mlir": WAVES.replace("INSIDE", "gpu.barrier").replace("BEHIND", ""),
+    "moved.mlir": WAVES.replace("INSIDE", "").replace("BEHIND", "gpu.barrier"),
+    "libm.mlir": f"{ERFF}\n{reduces(OF_LIBM.replace('ERF', BY_CALL))}",
+    "math.mlir": reduces(OF_LIBM.replace("ERF", "math.erf %float : f32")),
+    "sin.mlir": reduces(OF_LIBM.replace("ERF", "math.sin %float : f32")),
+    "tanh.mlir": reduces(OF_LIBM.replace("ERF", "math.tanh %float : f32")),
+    "prints.mlir": reduces(PRINTED),
+    "small.mlir": reduces(SMALL),
+    "part.mlir": COPIES.replace("COPY", A_PART),
+    "whole.mlir": COPIES.replace("COPY", ALL),
+    "calls.mlir": CALLS,
+    "wrong.mlir": CALLS.replace("call @five", "cal! @five"),
+    "twice.mlir": TWICE,
+    "large.mlir": LARGE,
+    "forks.py": FORKS,
+    "on-host.mlir": ON_THE_HOST,
+    "registered.mlir": DEVICE_ADDRESS + ON_THE_HOST.replace("  gpu.launch", REGISTER, 1),
+    "advice.c": Path(__file__).with_name("advice.c").read_text(),
+    "late.c": LATE_C,
+    "llvm.c": LLVM_C,
+    "allocator.c": ALLOCATOR_C,
+    "cluster.mlir": program("bench/programs/cluster.mlir", 1),
+    "globals.mlir": program("bench/programs/globals.mlir", 3),
+    "vecadd.mlir": program("bench/programs/vecadd.mlir", 3),
+    "open.mlir": TWENTY.replace("gpu.wait [%freed]", ""),
+    "closed.mlir": TWENTY,
+    "busy.c": BUSY_C,
+    "registers.json": json.dumps(counted("abi", "mgpuMemHostRegisterMemRef", calls=10, ns=10_000)),
+    "asks.json": json.dumps(counted("hip", "hipStreamQuery", calls=100, ns=5_000)),
+    "two.mlir": THREE.replace("  gpu.module", f"  {ANOTHER}\n  gpu.module", 1),
+    "interface.mlir": THREE.replace("llvm.noinline", "llvm.noinline, llvm.emit_c_interface"),
+    "trusts.mlir": reduces(ASSERTS.replace("cf.assert", "// cf.assert")),
+}

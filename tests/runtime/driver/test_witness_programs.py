@@ -1,0 +1,278 @@
+"""Programs in C in which other code calls HIP where no test in Python can: after a signal, in
+constructors, at exit, from a profiler, and during another thread's first call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.driver.test_witness import TELLS
+from tests.support.child import STUB
+from tests.support.compiled import compile_c
+from tests.support.known import program, run_program
+
+JUMP = r"""
+#include "program.h"
+static sigjmp_buf back;
+static pthread_t first;
+static void jump(int number) { (void)number, siglongjmp(back, 1); }
+static void *interrupt(void *data) {
+    (void)data;
+    while (!hipstub_count("hipStreamSynchronize"))
+        usleep(1000);
+    pthread_kill(first, SIGUSR1);
+    return NULL;
+}
+int main(void) {
+    pthread_t other;
+    first = pthread_self();
+    signal(SIGUSR1, jump);
+    void *stream = mgpuStreamCreate();
+    mgpuStreamDestroy(stream);
+    stream = mgpuStreamCreate();
+    pthread_create(&other, NULL, interrupt, NULL);
+    if (sigsetjmp(back, 1) == 0)
+        mgpuStreamSynchronize(stream); /* lasts until the signal */
+    pthread_join(other, NULL);
+    mgpuStreamDestroy(stream);
+    hipDeviceReset(); /* a call of other code, though the thread has never left the library's */
+    mgpuStreamDestroy(mgpuStreamCreate()); /* not the stream that the reset has destroyed */
+    printf("%d streams, %d misuses\n", (int)hipstub_count("hipStreamCreate"),
+           (int)hipstub_misuse());
+    return 0;
+}
+"""
+
+
+def test_a_call_that_a_signal_has_ended_covers_no_call_of_other_code(tmp_path: Path) -> None:
+    """The program leaves a call of HIP by siglongjmp, and then calls HIP itself."""
+    built = program(tmp_path, JUMP, str(STUB))
+    done = run_program(built, **TELLS, HIPSTUB_DELAY="hipStreamSynchronize:600000000")
+    assert done.stdout == "2 streams, 0 misuses\n", done.stderr
+
+
+#: Other code calls HIP at a place that the first word names. Prints the calls of hipStreamQuery
+#: that the library has then made for ten streams which it hands out again.
+PLACES = r"""
+#include "program.h"
+int hipMalloc(void **memory, size_t bytes);
+int hipStreamAddCallback(void *stream, void (*call)(void *, int, void *), void *data,
+                         unsigned flags);
+static const char *place = "";
+static void call_hip(void) {
+    void *memory;
+    hipMalloc(&memory, 64);
+}
+static void hand_out(const char *when) {
+    const uint64_t before = hipstub_count("hipStreamQuery");
+    for (int i = 0; i < 10; i++)
+        mgpuStreamDestroy(mgpuStreamCreate());
+    printf("%s %d\n", when, (int)(hipstub_count("hipStreamQuery") - before));
+    fflush(stdout);
+}
+static void from_stream(void *stream, int error, void *data) {
+    (void)stream, (void)error, (void)data;
+    call_hip();
+}
+static void at_end(void) {
+    hand_out("before");
+    call_hip();
+    hand_out("after");
+}
+__attribute__((constructor)) static void begin(void) {
+    place = getenv("PLACE");
+    if (strcmp(place, "constructor") == 0)
+        call_hip();
+    else if (strcmp(place, "constructor, later") == 0)
+        mgpuStreamDestroy(mgpuStreamCreate()), call_hip();
+}
+int main(void) {
+    void *stream = mgpuStreamCreate();
+    if (strcmp(place, "exit") == 0)
+        atexit(at_end);
+    if (strcmp(place, "host function") == 0)
+        hipStreamAddCallback(stream, from_stream, NULL, 0);
+    mgpuStreamSynchronize(stream);
+    mgpuStreamDestroy(stream);
+    if (strcmp(place, "closed library") == 0)
+        dlclose(dlopen(getenv("LIBRARY"), RTLD_NOW));
+    if (strcmp(place, "exit") != 0)
+        hand_out("after");
+    return 0;
+}
+"""
+CALLS_HIP = """
+int hipMalloc(void **memory, unsigned long bytes);
+__attribute__((constructor)) static void call_hip(void) { void *memory; hipMalloc(&memory, 64); }
+"""
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return program(tmp_path_factory.mktemp("places"), PLACES, str(STUB))
+
+
+@pytest.mark.parametrize(
+    "place", ("", "constructor", "constructor, later", "host function", "closed library")
+)
+def test_a_call_of_other_code_is_seen_where_it_is_made(
+    places: Path, tmp_path: Path, place: str
+) -> None:
+    library = compile_c(tmp_path / "calls_hip.so", CALLS_HIP, "-shared", "-fPIC")
+    done = run_program(places, **TELLS, PLACE=place, LIBRARY=str(library))
+    assert (done.stdout, done.stderr) == (f"after {10 if place else 0}\n", "")
+
+
+def test_a_call_of_other_code_is_seen_at_exit(places: Path) -> None:
+    done = run_program(places, **TELLS, PLACE="exit")
+    assert (done.stdout, done.stderr) == ("before 0\nafter 10\n", "")
+
+
+@pytest.mark.parametrize("name", ("libroctracer64.so.4", "librocprofiler64.so.2"))
+def test_a_profiler_that_is_mapped_keeps_the_reports(
+    places: Path, tmp_path: Path, name: str
+) -> None:
+    """roctracer sets its function when the profiling begins."""
+    profiler = compile_c(tmp_path / name, "", "-shared", "-fPIC")
+    done = run_program(places, **TELLS, PLACE="", LD_PRELOAD=str(profiler))
+    assert (done.stdout, done.stderr) == ("after 10\n", "")
+
+
+#: roctracer's way: a profiler sets its function, and NULL at its end. Prints how many of the
+#: program's fills the profiler has seen, and the streams that HIP has created.
+PROFILED = r"""
+#include "program.h"
+enum { HIP_API = 3 };
+void hipRegisterTracerCallback(int (*tracer)(int domain, uint32_t operation, void *data));
+const char *hipApiName(uint32_t operation);
+static int records;
+static int record(int domain, uint32_t operation, void *data) {
+    (void)data;
+    records += domain == HIP_API && strcmp(hipApiName(operation), "hipMemsetD32Async") == 0;
+    return 0;
+}
+static void work(int rounds) {
+    for (int i = 0; i < rounds; i++) {
+        void *stream = mgpuStreamCreate(), *block = mgpuMemAlloc(64, stream, 0);
+        mgpuMemset32(block, i, 16, stream);
+        mgpuStreamSynchronize(stream);
+        mgpuMemFree(block, stream);
+        mgpuStreamDestroy(stream);
+    }
+}
+int main(int count, char **words) {
+    (void)count;
+    const int first = atoi(words[1]);
+    if (first)
+        hipRegisterTracerCallback(record);
+    work(10);
+    hipRegisterTracerCallback(record);
+    work(10);
+    hipRegisterTracerCallback(NULL);
+    work(10);
+    hipRegisterTracerCallback(record);
+    work(10);
+    printf("%d records, %d streams, %d misuses\n", records, (int)hipstub_count("hipStreamCreate"),
+           (int)hipstub_misuse());
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("mapped", "records"), (("libother.so", 20), ("libroctracer64.so.4", 30)))
+def test_a_profiler_loses_no_record(tmp_path: Path, mapped: str, records: int) -> None:
+    """A profiler that begins before the library is mapped, so the library leaves it the reports."""
+    profiler = compile_c(tmp_path / mapped, "", "-shared", "-fPIC")
+    built, early = program(tmp_path, PROFILED, str(STUB)), int(records == 30)
+    done = run_program(built, early, **TELLS, LD_PRELOAD=str(profiler))
+    assert (done.stdout, done.stderr) == (f"{records} records, 1 streams, 0 misuses\n", "")
+
+
+# ---- the first calls of two threads ----
+
+#: A HIP that forwards to the stub, and stops one thread in a function until the program lets the
+#: thread go on.
+FRONT = r"""
+#include "program.h"
+sem_t front_reached, front_go;
+const char *_Atomic front_stop = "hipApiName";
+static void *enter(const char *function) {
+    const char *stop = front_stop;
+    if (stop && strcmp(stop, function) == 0) {
+        front_stop = NULL;
+        sem_post(&front_reached);
+        sem_wait(&front_go);
+    }
+    return dlsym(RTLD_NEXT, function);
+}
+const char *hipApiName(uint32_t operation) {
+    return ((const char *(*)(uint32_t))enter("hipApiName"))(operation);
+}
+void hipRegisterTracerCallback(void *tracer) {
+    ((void (*)(void *))enter("hipRegisterTracerCallback"))(tracer);
+}
+int hsa_system_get_info(int attribute, void *value) {
+    return ((int (*)(int, void *))enter("hsa_system_get_info"))(attribute, value);
+}
+"""
+
+#: The first thread stops in its first call while it registers. Before HIP reports, other code
+#: allocates. Then the second thread makes its first call. Prints the calls of hipStreamQuery that
+#: the library makes for ten streams which it hands out again, before and after the first thread's
+#: call ends.
+OVERLAP = r"""
+#include "program.h"
+int hipMalloc(void **memory, size_t bytes);
+extern sem_t front_reached, front_go;
+extern const char *_Atomic front_stop;
+static const char *const stops[] = {"hipApiName", "hipRegisterTracerCallback",
+                                    "hsa_system_get_info", NULL};
+static void use_stream(void) {
+    mgpuStreamDestroy(mgpuStreamCreate());
+}
+static void *make_first_call(void *unused) {
+    use_stream();
+    return unused;
+}
+static int hand_out(void) {
+    use_stream();
+    const uint64_t before = hipstub_count("hipStreamQuery");
+    for (int i = 0; i < 10; i++)
+        use_stream();
+    return (int)(hipstub_count("hipStreamQuery") - before);
+}
+int main(int count, char **words) {
+    (void)count;
+    pthread_t first;
+    void *memory;
+    pthread_create(&first, NULL, make_first_call, NULL);
+    for (int i = 0; stops[i]; i++) {
+        sem_wait(&front_reached);
+        if (i == 1)
+            hipMalloc(&memory, 64);
+        if (strcmp(words[1], stops[i]) == 0)
+            break;
+        front_stop = stops[i + 1];
+        sem_post(&front_go);
+    }
+    const int during = hand_out();
+    sem_post(&front_go);
+    pthread_join(first, NULL);
+    printf("%d %d\n", during, hand_out());
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("stop", ("hipApiName", "hipRegisterTracerCallback", "hsa_system_get_info"))
+def test_a_thread_that_starts_during_the_registration_relies_on_no_report(
+    tmp_path: Path, stop: str
+) -> None:
+    linked = ("-Wl,--no-as-needed", str(STUB), f"-Wl,-rpath,{STUB.parent}")
+    front = compile_c(tmp_path / "front.so", FRONT, "-shared", "-fPIC", *linked, "-ldl")
+    built = program(tmp_path, OVERLAP, str(front), *linked, f"-Wl,-rpath,{tmp_path}")
+    env = {**TELLS, "MGPU_RT_HIP": str(front), "MGPU_RT_VERBOSE": "1"}
+    done = run_program(built, stop, **env)
+    assert done.stdout == "10 10\n", done.stderr
+    assert "another thread started the library during the registration" in done.stderr

@@ -138,15 +138,19 @@ static void *take_memory(size_t bytes) {
     return memory;
 }
 
+/* The memory of a global is too small, and not aligned, for a block. */
 static void return_memory(const struct block *block) {
+    if (block->kind == MEMORY_GLOBAL) {
+        free(block->address);
+        return;
+    }
     free(returned.address);
     returned.address = block->address;
     returned.bytes = held_bytes(block->bytes);
 }
 
-/* The memory of a global, too, may serve a later block, which may be larger. */
 void *memory_add_global(size_t bytes, int device) {
-    void *memory = calloc(1, held_bytes(bytes));
+    void *memory = calloc(1, bytes);
     add(memory, bytes, MEMORY_GLOBAL, 0, device);
     return memory;
 }

@@ -483,48 +483,34 @@ static void set_up_joined(bool exclusive) {
     world.held[1] = (struct held){.state = IS_HELD, .handle = impl_mgpuEventCreate()};
 }
 
-/* The program has freed a block on stream 0, while stream 1 was working on the block. HIP destroys
- * each stream that the program destroys. */
+/* The program has freed a block on stream 0, while stream 1 was working on the block. */
+static void free_beside_work(void) {
+    void *block = impl_mgpuMemAlloc(BYTES, model_stream(0), false);
+    program_launch_on(model_stream(1), block);
+    impl_mgpuMemFree(block, model_stream(0));
+    world.held[1] = (struct held){.state = IS_HELD, .handle = model_stream(1)};
+}
+
+/* HIP destroys each stream that the program destroys. */
 static void set_up_asked(bool exclusive) {
     model_start(2, exclusive);
     cache_limits.streams = 0;
-    void *block = impl_mgpuMemAlloc(BYTES, model_stream(0), false);
-    program_launch_on(model_stream(1), block);
-    impl_mgpuMemFree(block, model_stream(0));
-    world.held[1] = (struct held){.state = IS_HELD, .handle = model_stream(1)};
+    free_beside_work();
 }
 
-const struct scenario explore_blocks_asked = {.name = "blocks-asked",
-                                              .operations = ASKED_OPERATIONS,
-                                              .set_up = set_up_asked,
-                                              .play = play_asked,
-                                              .check = check,
-                                              .check_between = check_between,
-                                              .names = asked_names};
-/* As set_up_asked, but HIP reports calls. */
+/* HIP reports calls. */
 static void set_up_reported(bool exclusive) {
     model_start(2, exclusive);
     program_reports();
-    void *block = impl_mgpuMemAlloc(BYTES, model_stream(0), false);
-    program_launch_on(model_stream(1), block);
-    impl_mgpuMemFree(block, model_stream(0));
-    world.held[1] = (struct held){.state = IS_HELD, .handle = model_stream(1)};
+    free_beside_work();
 }
 
-const struct scenario explore_blocks_reported = {.name = "blocks-reported",
-                                                 .operations = REPORTED,
-                                                 .set_up = set_up_reported,
-                                                 .play = play_reported,
-                                                 .check = check,
-                                                 .check_between = check_between,
-                                                 .names = reported_names};
-const struct scenario explore_blocks_joined = {.name = "blocks-joined",
-                                               .operations = JOINED_OPERATIONS,
-                                               .set_up = set_up_joined,
-                                               .play = play_joined,
-                                               .check = check,
-                                               .check_between = check_between,
-                                               .names = joined_names};
-const struct scenario explore_blocks = SCENARIO("blocks", false, OPERATIONS, play, names);
+const struct scenario explore_blocks_asked =
+    SCENARIO("blocks-asked", true, ASKED_OPERATIONS, set_up_asked, play_asked, asked_names);
+const struct scenario explore_blocks_reported =
+    SCENARIO("blocks-reported", true, REPORTED, set_up_reported, play_reported, reported_names);
+const struct scenario explore_blocks_joined =
+    SCENARIO("blocks-joined", true, JOINED_OPERATIONS, set_up_joined, play_joined, joined_names);
+const struct scenario explore_blocks = SCENARIO("blocks", false, OPERATIONS, set_up, play, names);
 const struct scenario explore_blocks_graph =
-    SCENARIO("blocks-graph", false, GRAPH_OPERATIONS, play_graph, graph_names);
+    SCENARIO("blocks-graph", false, GRAPH_OPERATIONS, set_up, play_graph, graph_names);

@@ -125,4 +125,4 @@ static void set_up(bool exclusive) {
     impl_mgpuEventDestroy(impl_mgpuEventCreate());
 }
 
-const struct scenario explore_events = SCENARIO("events", false, OPERATIONS, play, names);
+const struct scenario explore_events = SCENARIO("events", false, OPERATIONS, set_up, play, names);

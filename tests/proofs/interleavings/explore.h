@@ -24,13 +24,13 @@ struct scenario {
     const char *const *names;         /* the names of the operations */
 };
 
-/* A scenario with the file's own functions `set_up`, `check` and `check_between`, with the function
- * `plays`, and with the names in `list`. */
-#define SCENARIO(title, asks, count, plays, list)                                                  \
+/* A scenario with the file's own functions `check` and `check_between`, with the functions `begins`
+ * and `plays`, and with the names in `list`. */
+#define SCENARIO(title, asks, count, begins, plays, list)                                          \
     {.name = title,                                                                                \
      .operations = count,                                                                          \
      .exclusive = !(asks),                                                                         \
-     .set_up = set_up,                                                                             \
+     .set_up = begins,                                                                             \
      .play = plays,                                                                                \
      .check = check,                                                                               \
      .check_between = check_between,                                                               \

@@ -192,7 +192,7 @@ static void set_up(bool exclusive) {
     impl_mgpuModuleUnload(one);
 }
 
-const struct scenario explore_modules = SCENARIO("modules", false, OPERATIONS, play, names);
+const struct scenario explore_modules = SCENARIO("modules", false, OPERATIONS, set_up, play, names);
 
 /* The program owns no module, and no module is cached. The library knows the images' addresses, so
  * that fewer steps of the threads interleave. */
@@ -205,11 +205,5 @@ static void set_up_reset(bool exclusive) {
                                     .constant = mapped_for_good(model_images[i], IMAGE_BYTES)});
 }
 
-const struct scenario explore_modules_reset = {.name = "modules-reset",
-                                               .exclusive = true,
-                                               .operations = RESET_OPERATIONS,
-                                               .set_up = set_up_reset,
-                                               .play = play_reset,
-                                               .check = check,
-                                               .check_between = check_between,
-                                               .names = reset_names};
+const struct scenario explore_modules_reset =
+    SCENARIO("modules-reset", false, RESET_OPERATIONS, set_up_reset, play_reset, reset_names);

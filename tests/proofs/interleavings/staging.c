@@ -110,4 +110,4 @@ static void set_up(bool exclusive) {
     impl_mgpuMemcpy(blocks[1], from, BYTES, model_stream(1));
 }
 
-const struct scenario explore_staging = SCENARIO("staging", false, OPERATIONS, play, names);
+const struct scenario explore_staging = SCENARIO("staging", false, OPERATIONS, set_up, play, names);

@@ -338,22 +338,11 @@ static void set_up_moved(bool exclusive) {
     world.forgot = true;
 }
 
-const struct scenario explore_streams = SCENARIO("streams", false, OPERATIONS, play, names);
+const struct scenario explore_streams = SCENARIO("streams", false, OPERATIONS, set_up, play, names);
 const struct scenario explore_streams_asked =
-    SCENARIO("streams-asked", true, OPERATIONS, play, names);
-const struct scenario explore_streams_reset = {.name = "streams-reset",
-                                               .operations = RESET_OPERATIONS,
-                                               .set_up = set_up_reset,
-                                               .play = play_reset,
-                                               .check = check,
-                                               .check_between = check_between,
-                                               .names = reset_names};
+    SCENARIO("streams-asked", true, OPERATIONS, set_up, play, names);
+const struct scenario explore_streams_reset =
+    SCENARIO("streams-reset", true, RESET_OPERATIONS, set_up_reset, play_reset, reset_names);
 
-const struct scenario explore_streams_moved = {.name = "streams-moved",
-                                               .exclusive = true,
-                                               .operations = MOVED_OPERATIONS,
-                                               .set_up = set_up_moved,
-                                               .play = play_moved,
-                                               .check = check,
-                                               .check_between = check_between,
-                                               .names = moved_names};
+const struct scenario explore_streams_moved =
+    SCENARIO("streams-moved", false, MOVED_OPERATIONS, set_up_moved, play_moved, moved_names);

@@ -164,11 +164,6 @@ static void set_up_modules(bool exclusive) {
 }
 
 const struct scenario explore_streams_reported =
-    SCENARIO("streams-reported", true, STREAM_OPERATIONS, play, names);
-const struct scenario explore_modules_reported = {.name = "modules-reported",
-                                                  .operations = MODULE_OPERATIONS,
-                                                  .set_up = set_up_modules,
-                                                  .play = play_modules,
-                                                  .check = check,
-                                                  .check_between = check_between,
-                                                  .names = module_names};
+    SCENARIO("streams-reported", true, STREAM_OPERATIONS, set_up, play, names);
+const struct scenario explore_modules_reported = SCENARIO(
+    "modules-reported", true, MODULE_OPERATIONS, set_up_modules, play_modules, module_names);

@@ -173,9 +173,9 @@ def execute_and_wait(
     """Executes the program in a child process. Returns the child's process id and its wait status.
 
     Passes on the signals that processes send to this process. The terminal's signals, such as that
-    of Ctrl-C, reach the program without help, because it is in the same process group. While the
-    program is stopped, so is this process, as a shell expects of a job. If this process is killed,
-    so is the program."""
+    of Ctrl-C, reach the program without help, because it is in the same process group. If the
+    terminal or the program stops the job (SIGTSTP), this process stops, too, as a shell expects. If
+    this process is killed, so is the program."""
     libc = ctypes.CDLL(None)
     parent = os.getpid()
     watched = signal.valid_signals() - _OWN_SIGNALS
@@ -205,7 +205,8 @@ def execute_and_wait(
             continue
         changed, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
         if changed and os.WIFSTOPPED(status):
-            os.kill(parent, signal.SIGSTOP)
+            if os.WSTOPSIG(status) != signal.SIGSTOP:  # a debugger may continue only the program
+                os.kill(parent, signal.SIGSTOP)
         elif changed:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             return child, status

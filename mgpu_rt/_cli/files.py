@@ -68,13 +68,22 @@ def unreadable(path: str | Path, error: OSError, way_out: str) -> CommandError:
 def unwritable(path: str | Path, error: OSError) -> CommandError:
     if isinstance(error, IsADirectoryError):
         return CommandError(f"'{path}' is a directory: name a file")
-    if isinstance(error, FileNotFoundError) and error.filename is None:  # tempfile's
-        return CommandError(f"{error.strerror}: set TMPDIR to a folder that can be written")
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        return _without_a_folder(error)
     if isinstance(error, FileNotFoundError) and not os.path.isdir(os.path.dirname(path) or "."):
         return _no_folder(path)
     return CommandError(
         f"'{path}' cannot be written: {error.strerror or error}; name another place"
     )
+
+
+def _without_a_folder(error: FileNotFoundError) -> CommandError:
+    """Explains an error that names no file: os.getcwd's, or tempfile's."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return CommandError("the current folder no longer exists: change to another")
+    return CommandError(f"{error.strerror}: set TMPDIR to a folder that can be written")
 
 
 def check_writable(path: str | Path) -> None:

@@ -58,7 +58,7 @@ class Commands(click.Group):
         return result
 
 
-#: Errors of stdout, and ENOENT of tempfile.
+#: Errors of stdout, and ENOENT of os.getcwd and tempfile.
 _WITHOUT_A_NAME = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOENT)
 
 

@@ -3,21 +3,24 @@ on, ends as the program ends, and writes the outputs of all processes."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support import recordings
-from tests.support.child import environment, library
+from tests.support.child import ROOT, environment, library
 from tests.support.command import COMMAND, command
 from tests.support.compiled import compile_c
-from tests.support.patience import HANG, wait_until
+from tests.support.patience import HANG, run_process, wait_until
 
 PROGRAM = r"""
 #include "program.h"
@@ -88,10 +91,12 @@ def run(program: Path, folder: Path, *words: str, **env: str) -> subprocess.Comp
     )
 
 
-def start(program: Path, folder: Path, how: str) -> subprocess.Popen[str]:
+@contextlib.contextmanager
+def start(program: Path, folder: Path, how: str) -> Iterator[subprocess.Popen[str]]:
     """Starts the command in a process group of its own, as a shell starts a job. The kernel stops
-    no process of a group without a parent, and the tests may be in such a group."""
-    return subprocess.Popen(
+    no process of a group without a parent, and the tests may be in such a group. A test that fails
+    ends the group."""
+    with subprocess.Popen(
         [COMMAND, "run", "--device", "hip", "--stats-json", "s.json", "--", program, how],
         cwd=folder,
         env=environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
@@ -100,7 +105,21 @@ def start(program: Path, folder: Path, how: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=os.setpgrp,
-    )
+    ) as running:
+        try:
+            yield running
+        except BaseException:
+            os.killpg(running.pid, signal.SIGKILL)
+            raise
+
+
+def state_of(process: int) -> str:
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def pending(process: int) -> set[int]:
+    (line,) = re.findall(r"ShdPnd:\s+(\w+)", Path(f"/proc/{process}/status").read_text())
+    return {number for number in range(1, 65) if int(line, 16) >> number - 1 & 1}
 
 
 def names(folder: Path) -> list[str]:
@@ -143,15 +162,45 @@ def test_signals_reach_the_program(number: signal.Signals, program: Path, tmp_pa
 def test_the_command_stops_and_continues_with_the_program(program: Path, tmp_path: Path) -> None:
     with start(program, tmp_path, "handles") as running:
         assert running.stdout
-        child = Path("/proc", running.stdout.readline().strip(), "stat")
+        child = int(running.stdout.readline())
         running.send_signal(signal.SIGTSTP)
         _, status = os.waitpid(running.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status)
-        assert child.read_text().rpartition(")")[2].split()[0] == "T"
+        assert state_of(child) == "T"
         running.send_signal(signal.SIGCONT)
         running.send_signal(signal.SIGTERM)
         out, said = running.communicate(timeout=HANG)
     assert (running.returncode, out, said) == (40, f"{signal.SIGTERM.value}\n", "")
+
+
+def test_the_command_goes_on_while_only_the_program_is_stopped(
+    program: Path, tmp_path: Path
+) -> None:
+    """A debugger stops the program by SIGSTOP, and continues only the program. The command passes
+    on a signal with a number above SIGCHLD's after it has seen the stop."""
+    with start(program, tmp_path, "handles") as running:
+        assert running.stdout
+        child = int(running.stdout.readline())
+        os.kill(child, signal.SIGSTOP)
+        assert wait_until(lambda: state_of(child) == "T")
+        running.send_signal(signal.SIGIO)
+        assert wait_until(lambda: signal.SIGIO in pending(child))
+        os.kill(child, signal.SIGCONT)
+        running.communicate(timeout=HANG)
+    assert running.returncode == -signal.SIGIO
+
+
+STEPS = ROOT / "examples" / "steps.mlir"
+
+
+def test_a_current_folder_that_is_gone_is_named(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"rmdir ../gone; exec {COMMAND} run --stats --device softgpu {STEPS}"
+    done = run_process(["sh", "-c", command], environment(), cwd=gone)
+    assert done.returncode == 2
+    assert "the current folder no longer exists" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 #: Starts mgpu-rt where tempfile finds no folder that can be written.

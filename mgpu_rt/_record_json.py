@@ -7,7 +7,7 @@ import functools
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mgpu_rt._record import Recording
@@ -34,11 +34,10 @@ UNFINISHED = "unfinished"  # the result of a call that did not return
 # ---- names ----
 
 
-def labels(recording: Recording) -> list[str]:
+def labels(recording: Recording, modules: Mapping[int, str]) -> list[str]:
     """Returns the name of each row of the kernels. If several images have kernels of one name, the
     gpu.module precedes the name, or 8 digits of the image's hash."""
     images, names = (recording.values("kernel_names", name) for name in ("image", "name"))
-    modules = _modules_of(recording)
     rows = [(i, modules.get(i, ""), name) for i, name in zip(images, names, strict=True)]
     alike: dict[str, set[tuple[int, str]]] = defaultdict(set)
     for image, module, name in rows:
@@ -48,12 +47,25 @@ def labels(recording: Recording) -> list[str]:
 
 
 def _modules_of(recording: Recording) -> dict[int, str]:
-    """Returns the gpu.modules by the hash of their image, as far as symbols name them."""
+    """Returns the gpu.modules by the hash of their image, as far as symbols name them. A file that
+    was written after the last call may have other symbols at the images' places."""
     from mgpu_rt._images.kernel_names import module_at
 
+    date, begin, last = (recording.value("process", name) for name in ("date", "begin", "last"))
+    end = date + 1 + max(0, last - begin) / 1e9  # the process began within the second `date`
     rows = zip(recording.values("module_keys"), recording.rows("module_places"), strict=False)
-    found = ((key, module_at(row["file"], row["offset"])) for key, row in rows if row["file"])
-    return {key: name for key, name in found if name}
+    return {
+        key: name
+        for key, row in rows
+        if _is_older(row["file"], end) and (name := module_at(row["file"], row["offset"]))
+    }
+
+
+def _is_older(file: str, date: float) -> bool:
+    try:
+        return bool(file) and os.stat(file).st_mtime < date
+    except OSError:
+        return False
 
 
 def _label(image: int, module: str, name: str, alike: set[tuple[int, str]]) -> str:
@@ -77,7 +89,8 @@ def _release(version: int) -> str | None:
 def statistics(recording: Recording) -> dict[str, Any]:
     (process,) = recording.rows("process") or [{}]
     start = recording.rows("start")[0]
-    named = labels(recording)
+    modules = _modules_of(recording)
+    named = labels(recording, modules)
     found = {
         "process": {
             "pid": process["id"],
@@ -94,9 +107,9 @@ def statistics(recording: Recording) -> dict[str, Any]:
         "abi": _counters(recording, "abi"),
         "hip": _counters(recording, "hip"),
         "overridden": recording.value("overridden"),
-        "kernels": _kernels(recording, named),
+        "kernels": _kernels(recording, named, modules),
         "copies": dict(zip(recording.names["copy"], recording.rows("copies"), strict=True)),
-        "modules": _modules(recording, named),
+        "modules": _modules(recording, named, modules),
         "cache": dict(zip(recording.names["cache"], recording.rows("caches"), strict=True)),
         "graphs": recording.rows("graphs")[0],
         "kept": recording.rows("kept")[0],
@@ -138,11 +151,13 @@ def _failed(recording: Recording) -> list[dict[str, Any]]:
     return found
 
 
-def _kernels(recording: Recording, named: list[str]) -> dict[str, dict[str, Any]]:
+def _kernels(
+    recording: Recording, named: list[str], modules: Mapping[int, str]
+) -> dict[str, dict[str, Any]]:
     """Rows of one name, whose names were cut off, are summed."""
     found: dict[str, dict[str, Any]] = {}
     rows = recording.tuples("kernels", ("calls", "nanoseconds"))
-    modules, images = _modules_of(recording), recording.values("kernel_names", "image")
+    images = recording.values("kernel_names", "image")
     for (calls, ns), name, image in zip(rows, named, images, strict=True):
         if calls:
             row = found.setdefault(name, {"launches": 0, "ns": 0, "module": modules.get(image)})
@@ -154,7 +169,9 @@ def _kernels(recording: Recording, named: list[str]) -> dict[str, dict[str, Any]
     return found
 
 
-def _modules(recording: Recording, named: list[str]) -> list[dict[str, Any]]:
+def _modules(
+    recording: Recording, named: list[str], modules: Mapping[int, str]
+) -> list[dict[str, Any]]:
     kernels: dict[int, list[str]] = defaultdict(list)
     images = recording.values("kernel_names", "image")
     keys = recording.values("kernel_keys")
@@ -162,7 +179,6 @@ def _modules(recording: Recording, named: list[str]) -> list[dict[str, Any]]:
         if key:
             kernels[image].append(name)
     reasons = dict(enumerate(recording.names["why"]))
-    modules = _modules_of(recording)
     columns = ("bytes", "loads", "driver_loads", "why")
     rows = zip(recording.values("module_keys"), recording.tuples("modules", columns), strict=True)
     return [
@@ -269,7 +285,7 @@ class _Reader:
         self._kinds, self._hows = names["kind"], names["how"]
         rows, keys = recording.rows("places"), recording.values("place_keys")
         self._places = [_site(row) if key else "" for row, key in zip(rows, keys, strict=True)]
-        self._kernels = labels(recording)
+        self._kernels = labels(recording, _modules_of(recording))
         self._pointers: dict[int, list[str]] = defaultdict(list)  # of the thread's next call
         self._begun: dict[int, tuple[Any, ...]] = {}  # the last pointer of that call
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from tests.support import programs, recordings
@@ -90,6 +93,17 @@ def test_a_stripped_program_shows_the_images_hash() -> None:
     assert len(expected) == 2
     assert set(stats["kernels"]) == expected
     assert {row["module"] for row in stats["kernels"].values()} == {None}
+
+
+def test_a_program_that_was_rebuilt_since_names_no_module(tmp_path: Path) -> None:
+    way = programs.ways()["linked"]
+    program = shutil.copy(programs.build("samename", 22, ROUNDS, way.linked), tmp_path / "program")
+    env = programs.run_environment(way, "stub", 22, "builtin", MGPU_RT_STATS=str(tmp_path / "s"))
+    subprocess.run([program], env=env, capture_output=True, check=True)
+    assert "first::mark" in recordings.stats(tmp_path / "s")["kernels"]
+    later = time.time() + 60
+    os.utime(program, (later, later))
+    assert "first::mark" not in recordings.stats(tmp_path / "s")["kernels"]
 
 
 @in_child(policies=("builtin",), MGPU_RT_TRACE="trace.json")

@@ -77,8 +77,7 @@ class LaunchHook(Runtime):
         Before super() you can read and change the launch. After super() and `launch.finish()`,
         which waits, you can read the launch's results. If the method does not call super(), the
         kernel is not launched."""
-        launch_next = self._launch
-        return launch_next(launch)
+        return self._launch(launch)
 
     def end(self) -> None:
         """Prints a message if `kernel` and `nth` have selected no launch."""

@@ -97,17 +97,17 @@ static PyType_Spec call_spec = {"mgpu_rt._runtime.Call", sizeof(struct call), 0,
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                 call_slots};
 
-/* Adds the class to the module. Returns -1 if Python has no memory. */
-static int add_launches(void) {
+/* Adds the class to the module, unless Python has no memory. */
+static void add_launches(void) {
     const PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *const module = PyImport_ImportModule("mgpu_rt._runtime");
     PyObject *const class = PyType_FromSpec(&call_spec);
-    const int error = module && class ? PyObject_SetAttrString(module, "Call", class) : -1;
+    if (module && class)
+        (void)PyObject_SetAttrString(module, "Call", class);
     PyErr_Clear();
     Py_XDECREF(class);
     Py_XDECREF(module);
     PyGILState_Release(gil);
-    return error;
 }
 
 /* ---- the program's launches ---- */

@@ -139,18 +139,25 @@ def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str
     checklist.hip = found[1] if found and found[1] != "none" else ""
     _hip(checklist, ended, environment, base)
     if checklist.hip:
-        _other_calls(checklist, ended.stderr)
+        _reports(checklist, ended.stderr)
         _python(checklist, ended, environment)
 
 
-def _other_calls(checklist: Checklist, said: str) -> None:
-    """Reports whether HIP tells the library who calls HIP, so that hits need not query HIP."""
+def other_calls(said: str) -> str:
+    """Returns what the library printed about HIP's reports, with MGPU_RT_VERBOSE=1. "none": HIP has
+    reported no call of other code. "": the library printed nothing about it."""
     found = re.search(r"^mgpu_rt: calls of HIP by other code: (.+)$", said, re.MULTILINE)
-    if found and found[1] == "none":
+    return found[1] if found else ""
+
+
+def _reports(checklist: Checklist, said: str) -> None:
+    """Reports whether HIP tells the library who calls HIP, so that hits need not query HIP."""
+    found = other_calls(said)
+    if found == "none":
         told = "HIP reports who calls it, so hits query HIP only after a call of other code"
         checklist.add("reports", OK, told)
     elif found:
-        reason = found[1].removeprefix("unknown, because ")
+        reason = found.removeprefix("unknown, because ")
         checklist.add("reports", NOTE, f"hits query HIP: {reason}")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from mgpu_rt import _hip_search, _layout
 from mgpu_rt._cli import child, hip_devices, preload
+from mgpu_rt._cli.doctor import other_calls
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._selftest.bundle import Bundle, chip_of
 
@@ -109,7 +110,7 @@ def _memory(environment: Mapping[str, str], device: str) -> dict[str, str]:
 def _reports(environment: Mapping[str, str]) -> bool:
     words = {**environment, "MGPU_RT_VERBOSE": "1", "MGPU_RT_MANAGER": "off"}
     ended = child.run([_hip_search.probe()], words, limit=START, **child.PIPES)
-    return "mgpu_rt: calls of HIP by other code: none\n" in ended.stderr
+    return other_calls(ended.stderr) == "none"
 
 
 def _no_answer(why: str, device: str) -> CommandError:

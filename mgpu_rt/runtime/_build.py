@@ -84,7 +84,7 @@ void restore(const char *name);
 void know_module(int who, uintptr_t module, const char *content, size_t size);
 void know_function(int who, uintptr_t function, uintptr_t module, const char *name);
 int new_knower(void);
-int add_launches(void);
+void add_launches(void);
 int lies_at(uintptr_t address, const char *content, size_t size);
 int ask_handle(uintptr_t look_up, uintptr_t query, uintptr_t handle);
 int ask_flags(uintptr_t look_up, uintptr_t get_flags, uintptr_t handle);

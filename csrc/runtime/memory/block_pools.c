@@ -409,7 +409,8 @@ static struct block *take_larger(struct block_pool *pool, size_t size, size_t mo
     return NULL;
 }
 
-/* Takes an idle block that is larger than `size`. Searches the pools that search_pools searches. */
+/* Takes an idle block that is larger than `size`. The function searches only the newest of
+ * the pools of other streams. */
 static struct block *search_larger(int device, size_t size, struct stream *stream, bool shared) {
     const bool is_small = size <= BLOCK_EXACT_UP_TO;
     const size_t least =

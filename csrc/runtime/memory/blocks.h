@@ -9,8 +9,7 @@
  *
  * Above 64 KiB sizes are rounded up to an eighth of a power of two (sizes.h), and a hit serves only
  * that size. If an allocation finds no idle block of its size, it may take a larger block. The
- * library never splits a block, so no small piece in use keeps a large block
- * from reuse.
+ * library never splits a block, so no small piece in use keeps a large block from reuse.
  *
  * A hit allocates a block with one compare-and-swap, and the free of the block takes two. A hit
  * takes no lock, allocates no host memory and does not call HIP. */

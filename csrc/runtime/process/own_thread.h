@@ -22,9 +22,12 @@ static inline bool own_thread_start(pthread_t *thread, void *(*run)(void *), voi
     return started;
 }
 
-/* Cancellation (pthread_cancel). A cancellation may end a thread that holds a lock or an open file,
+/* ---- cancellation (pthread_cancel) ----
+ *
+ * A cancellation may end a thread that holds a lock or an open file,
  * or performs a one-time initialisation. All other threads would then wait for ever for the lock or
  * the initialisation, or the file would stay open. */
+
 /* Disables the cancellation of the calling thread. Returns the value that the caller passes to
  * cancel_allow. */
 static inline int cancel_forbid(void) {

@@ -21,8 +21,8 @@
 enum {
     IMAGE_BYTES = 256,
     NAME_BYTES = 8,
-    BLOCK_BYTES = 256, /* MOST blocks are much memory (MUCH_IDLE), but stay below the limit */
-    STRIDE = 7919,     /* a prime */
+    BLOCK_BYTES = 256,
+    STRIDE = 7919, /* a prime */
 };
 
 /* Constants of the program: code objects that differ in their last 8 bytes, and names of kernels.

@@ -114,6 +114,17 @@ def test_a_free_a_miss_and_an_eviction_cost_no_more_beside_many_blocks() -> None
 
 
 @pytest.mark.check
+def test_a_free_beyond_the_limit_takes_no_lock() -> None:
+    """The program holds more than the limit, but little of it is idle."""
+    kind, limit = "free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "128K"}
+    few, many = (
+        count_objects(number, 200, kind=kind, **limit)[kind].per_iteration()
+        for number in (FEW, MANY)
+    )
+    assert many <= MOST * few, (few, many)
+
+
+@pytest.mark.check
 def test_held_modules_beyond_the_limit_cost_no_more() -> None:
     """A search for modules to evict visits all modules, so the searches become rarer as modules
     become more."""

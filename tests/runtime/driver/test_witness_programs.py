@@ -1,5 +1,5 @@
-"""Programs in C in which other code calls HIP where no test in Python can: after a signal, in
-constructors, at exit, from a profiler, and during another thread's first call."""
+"""Other code calls HIP where only programs in C can: after a signal, in constructors, at exit, from
+a profiler. Or it calls while another thread registers."""
 
 from __future__ import annotations
 

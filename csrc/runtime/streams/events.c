@@ -256,15 +256,15 @@ static struct mgpu_elapsed ask_elapsed(hipEvent_t start, hipEvent_t stop) {
 static struct mgpu_elapsed find_elapsed(void *first, void *second, void *third) {
     if (PROOF(first_is_an_event, event_held(first)) && event_held(second))
         return ask_elapsed(first, second);
-    if (!PROOF(others_are_events, event_held(second) && event_held(third))) {
-        const hipError_t error = refusal_of_event();
-        report_failure(elapsed_expression, error, &no_time, first, second);
-        return (struct mgpu_elapsed){.error = error};
+    if (PROOF(others_are_events, event_held(second) && event_held(third))) {
+        const struct mgpu_elapsed elapsed = ask_elapsed(second, third);
+        if (first && elapsed.error == hipSuccess)
+            *(float *)first = elapsed.milliseconds;
+        return elapsed;
     }
-    const struct mgpu_elapsed elapsed = ask_elapsed(second, third);
-    if (first && elapsed.error == hipSuccess)
-        *(float *)first = elapsed.milliseconds;
-    return elapsed;
+    const hipError_t error = refusal_of_event();
+    report_failure(elapsed_expression, error, &no_time, first, second);
+    return (struct mgpu_elapsed){.error = error};
 }
 
 /* Finds the program's definition of mgpuEventElapsedTime; returns NULL if the program has none.

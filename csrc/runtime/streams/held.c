@@ -16,8 +16,9 @@ static bool is_of_this_thread(const struct stream *stream) {
 /* Returns true if the handle still belongs to a stream of this library, which runs its work at
  * once. */
 static bool can_be_asked(hipStream_t handle) {
-    return exclusive_hip() || (PROOF(asked_stream_is_ours, stream_is_ours(handle)) &&
-                               !DOUBT(asked_stream_is_captured, stream_may_be_captured(handle)));
+    return exclusive_hip() ||
+           (PROOF(asked_stream_is_ours, stream_is_ours(handle)) &&
+            PROOF(asked_stream_is_not_captured, !stream_may_be_captured(handle)));
 }
 
 bool stream_is_asked_about(const struct stream *stream) {
@@ -56,7 +57,8 @@ static void record_mark(struct stream *stream) {
  * the program has submitted more work since, records the event again, because blocks that were
  * freed since wait for that work. */
 static bool look_at_mark(struct stream *stream) {
-    if (!PROOF(mark_is_complete, device_answered(hip.EventQuery(stream->mark))))
+    const bool is_complete = PROOF(mark_is_complete, device_answered(hip.EventQuery(stream->mark)));
+    if (!is_complete)
         return false;
     stream_complete(stream, stream->marked);
     stream->marked = 0;

@@ -22,7 +22,7 @@ struct joins {
 
 struct point join_point(struct stream *stream) {
     if (!stream || stream_state(stream) != STREAM_LIVE ||
-        !PROOF(no_stream_is_captured, !runtime_is(MODE_EXTERNAL)) || !sole_user_so_far())
+        DOUBT(a_stream_may_be_captured, runtime_is(MODE_EXTERNAL)) || !sole_user_so_far())
         return (struct point){.stream = NULL};
     return (struct point){stream, stream_last(stream)};
 }

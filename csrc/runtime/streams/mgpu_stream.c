@@ -59,7 +59,8 @@ static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStr
         advice = handle ? &destroyed_twice : &null_destroyed;
     } else if (DOUBT(destroyed_stream_is_external, load_relaxed(&stream->external_users))) {
         return; /* the caller's */
-    } else if (stream_is_live(stream) && !PROOF(destroyed_stream_is_ours, stream_is_ours(handle))) {
+    } else if (stream_is_live(stream) &&
+               DOUBT(destroyed_stream_is_not_ours, !stream_is_ours(handle))) {
         PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
         stream_invalidate(stream);
     } else if (stream_release(stream)) {

@@ -238,8 +238,7 @@ static inline uint64_t stream_last(struct stream *stream) {
  * number is no longer `last`. */
 static inline uint64_t stream_submitted_after(struct stream *stream, uint64_t last) {
     uint64_t next = last + STREAM_NEXT;
-    if (last & STREAM_KERNEL &&
-        !DOUBT(kernels_are_pending, last != load_acquire(&stream->completed)))
+    if (last & STREAM_KERNEL && PROOF(kernels_are_done, last == load_acquire(&stream->completed)))
         next -= STREAM_KERNEL;
     return cas_acq_rel(&stream->submitted, &last, next) ? next : 0;
 }

@@ -57,7 +57,9 @@ static void add_to_queue(struct queue *queue, struct stream *stream) {
         queue_add(queue, &stream->queued, queue->newest);
         queued++;
     }
-    if (!PROOF(queued_stream_was_not_forgotten, move_taken(stream, state_in_queue(queue))))
+    const bool stays =
+        PROOF(queued_stream_was_not_forgotten, move_taken(stream, state_in_queue(queue)));
+    if (!stays)
         drop_from_queue(stream);
 }
 
@@ -74,7 +76,7 @@ static struct stream *take_from_queue(const struct queue *queue, int device, boo
     for (; each; each = next) {
         struct stream *stream = QUEUE_ENTRY(each, struct stream, queued);
         next = newest ? each->older : each->newer;
-        if (!PROOF(queued_stream_is_of_the_device, load_relaxed(&stream->device) == device))
+        if (DOUBT(queued_stream_is_of_another_device, load_relaxed(&stream->device) != device))
             continue;
         drop_from_queue(stream);
         if (PROOF(queued_stream_is_taken_once, take_stream(stream, state_in_queue(queue))))
@@ -272,7 +274,8 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
     if (device_has_caches(device))
         stream = take_idle(device);
     /* The probe follows the take, as in stream_take_confirmed. */
-    if (!PROOF(nobody_has_reached_idle_streams, sole_user_of_hip()) && has_streams(device))
+    const bool untouched = PROOF(nobody_has_reached_idle_streams, sole_user_of_hip());
+    if (!untouched && has_streams(device))
         while (stream && !stream_confirm(stream))
             stream = take_idle(device);
     if (!stream && device_has_caches(device)) /* a stream that was destroyed while its work was
@@ -305,7 +308,9 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
 
 bool stream_release(struct stream *stream) {
     const bool is_idle = stream_is_idle(stream) || lazy_has_put_off(stream);
-    if (!PROOF(stream_is_released_once, stream_change(stream, STREAM_LIVE, STREAM_TAKEN)))
+    const bool is_held =
+        PROOF(stream_is_released_once, stream_change(stream, STREAM_LIVE, STREAM_TAKEN));
+    if (!is_held)
         return false;
     put_in_queue(PROOF(released_stream_is_idle, is_idle) ? &idle : &retired, stream);
     enforce_limit(stream->device);

@@ -52,7 +52,7 @@ bool stream_take_confirmed(struct stream *stream, int device);
 static inline struct stream *stream_lookup_thread(struct thread *thread, int device) {
     struct stream *stream = thread->stream;
     if (UNLIKELY(!stream ||
-                 !PROOF(own_stream_is_of_the_device, load_relaxed(&stream->device) == device) ||
+                 DOUBT(own_stream_is_of_another_device, load_relaxed(&stream->device) != device) ||
                  thread->external))
         return NULL;
     if (LIKELY(exclusive_hip()))
@@ -67,7 +67,7 @@ static inline struct stream *stream_lookup_thread(struct thread *thread, int dev
 static inline bool stream_stays_cached(const struct stream *stream, hipStream_t handle) {
     return stream && stream_handle(stream) == handle &&
            PROOF(kept_stream_is_idle, stream_is_idle(stream)) &&
-           !DOUBT(kept_stream_is_external, load_relaxed(&stream->external_users)) &&
+           PROOF(kept_stream_is_not_external, !load_relaxed(&stream->external_users)) &&
            (load_relaxed(&stream_pool_total) <= cache_limits.streams ||
             load_relaxed(&stream->queued.queue)) &&
            PROOF(destroyed_stream_is_held, stream_state(stream) == STREAM_LIVE);

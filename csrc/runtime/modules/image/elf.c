@@ -39,26 +39,13 @@ static uint64_t tables_end(const Elf64_Ehdr *header) {
 }
 
 static uint64_t section_end(const Elf64_Shdr *section) {
-    return section->sh_type == SHT_NOBITS ? 0 : end_of(section->sh_offset, section->sh_size);
-}
-
-/* Returns how many bytes of a code object HIP reads, because HIP does not know the code object's
- * size. HIP reads to the end of the section that begins last (amd::Elf::getElfSize). If some of
- * these bytes are unreadable, HIP crashes. */
-static uint64_t size_to_hip(const unsigned char *bytes, const Elf64_Ehdr *header) {
-    uint64_t last = header->e_shoff, end = end_of(last, sections_size(header));
-    for (unsigned i = 0; i < header->e_shnum; i++) {
-        const Elf64_Shdr section = section_of(bytes, header, i);
-        if (section.sh_offset <= last)
-            continue;
-        last = section.sh_offset;
-        end = larger(last, section_end(&section));
-    }
-    return end;
+    return section->sh_type == SHT_NOBITS ? section->sh_offset
+                                          : end_of(section->sh_offset, section->sh_size);
 }
 
 /* Returns the size of the whole file: the end of the last part that a header of the file describes.
- */
+ * HIP does not know the size. HIP reads to the end of the section that begins last, and crashes if
+ * some of these bytes are unreadable. */
 static uint64_t whole_size(const unsigned char *bytes, const Elf64_Ehdr *header) {
     uint64_t end = tables_end(header);
     for (unsigned i = 0; i < header->e_shnum; i++) {
@@ -185,7 +172,6 @@ void image_describe_elf(struct image *image, struct view *view) {
     if ((image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) || !is_plain(&header))
         return;
     if (!view_holds(view, header.e_shoff, sections_size(&header)) ||
-        !view_holds(view, 0, size_to_hip(view->bytes, &header)) ||
         !view_holds(view, header.e_phoff, segments_size(&header)))
         return;
     const uint64_t size = whole_size(view->bytes, &header);

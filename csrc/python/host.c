@@ -7,7 +7,6 @@
 #include "stack.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -178,13 +177,14 @@ static void start_own(struct python *out) {
 /* Imports the package mgpu_rt to which this library belongs. While Python imports mgpu_rt, the
  * package's folder is the first in sys.path. While Python imports mgpu_rt.runtime, the folder is
  * the last, unless sys.path contained the folder before. Afterwards sys.path is unchanged. Python
- * gets the addresses of the two texts. */
+ * gets the addresses of the three texts. */
 static bool run_package(const struct python *py, const char *wanted, bool owned) {
     static const char code[] =
         "def _mgpu_rt(*addresses):\n"
         "    import ctypes, sys\n"
-        "    home, wanted = (ctypes.string_at(address).decode('utf-8', 'surrogateescape')\n"
-        "                    for address in addresses)\n"
+        "    home, wanted, library = (\n"
+        "        ctypes.string_at(address).decode('utf-8', 'surrogateescape')\n"
+        "        for address in addresses)\n"
         "    sys.path.insert(0, home)\n"
         "    try:\n"
         "        import mgpu_rt\n"
@@ -196,15 +196,14 @@ static bool run_package(const struct python *py, const char *wanted, bool owned)
         "        from mgpu_rt.runtime import _host\n"
         "    finally:\n"
         "        known or sys.path.remove(home)\n"
-        "    _host.start(wanted, %d, '%s', (%lu, %lu, %lu, %lu, %lu, %lu))\n"
-        "_mgpu_rt(%lu, %lu)\n"
+        "    _host.start(wanted, %d, '%s', library)\n"
+        "_mgpu_rt(%lu, %lu, %lu)\n"
         "del _mgpu_rt\n";
     char home[PATH_MAX], text[sizeof code + 512];
-    if (!host->mapped_home(home, sizeof home))
+    if (!host->mapped_home(home))
         fail("the folder of the package mgpu_rt is not known", "");
-    const unsigned long *const own = host->functions;
-    snprintf(text, sizeof text, code, owned, host->version, own[0], own[1], own[2], own[3], own[4],
-             own[5], (unsigned long)home, (unsigned long)wanted);
+    snprintf(text, sizeof text, code, owned, host->version, (unsigned long)home,
+             (unsigned long)wanted, (unsigned long)host->library);
     const int gil = py->PyGILState_Ensure();
     const bool good = py->PyRun_SimpleString(text) == 0;
     py->PyGILState_Release(gil);

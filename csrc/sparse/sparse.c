@@ -136,13 +136,13 @@ static void *open_hipsparse(void) {
 /* Opens an NVIDIA library from the loader's folders, CUDA's folder, or the folders of Python's
  * packages. */
 static void *open_nvidia(const char *name, const char *package) {
-    char folder[PATH_BYTES], home[PATH_BYTES];
+    char folder[PATH_BYTES], home[PATH_MAX];
     const char *cuda_path = host->path_variable("CUDA_PATH");
     void *library = open_file("", name);
     snprintf(folder, sizeof folder, "%s/lib64", cuda_path ? cuda_path : "/usr/local/cuda");
     if (!library)
         library = open_file(folder, name);
-    if (library || !host->mapped_home(home, sizeof home))
+    if (library || !host->mapped_home(home))
         return library;
     if (snprintf(folder, sizeof folder, "%s/nvidia/%s/lib", home, package) < (int)sizeof folder)
         library = open_file(folder, name);

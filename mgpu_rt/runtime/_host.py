@@ -227,10 +227,11 @@ def _end(runtime: Runtime, process: int) -> None:
             _fail("end", error)
 
 
-def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
+def start(wanted: str, owned: bool, version: str, library: str) -> None:
     """Creates and installs the runtime that MGPU_RT_RUNTIME names. csrc/python/host.c calls
-    `start` once. `owned`: the interpreter exists only for the runtime. If the runtime cannot be
-    created, prints one line with the reason, and ends the program."""
+    `start` once. `owned`: the interpreter exists only for the runtime. `library`: the file of the
+    library. If the runtime cannot be created, prints one line with the reason, and ends the
+    program."""
     lib.ends_program = True
     _library.disconnect()
     try:
@@ -239,7 +240,7 @@ def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) ->
                 f"the package has version {mgpu_rt.__version__}, but the library has version "
                 f"{version}"
             )
-        _library.connect(addresses)
+        _library.connect(library)
         if owned:
             _search_named_paths()
             _open_streams()

@@ -9,7 +9,7 @@ from typing import Any
 import mgpu_rt
 from mgpu_rt._runtime import ffi, lib
 
-#: The library's functions in the order of csrc/runtime/abi/python_plugin.h. C calls the first two.
+#: The library's functions. C calls the first two.
 _EXPORTS = {
     "mgpu_rt_native": "uintptr_t",
     "mgpu_rt_intercept": "uintptr_t",
@@ -21,18 +21,17 @@ _EXPORTS = {
 _functions: dict[str, Any] = {}  # empty until the package is bound to a library
 
 
-def connect(addresses: tuple[int, ...] | None = None) -> None:
-    """Binds to the library whose functions are at `addresses`. Without addresses, binds to the
+def connect(path: str | None = None) -> None:
+    """Binds to the library that the program has loaded from this path. Without a path, binds to the
     library that the program has loaded. If the program has loaded no library, binds to this
     package's library. Does nothing after an earlier call."""
     if _functions:
         return
-    if addresses is None:
-        library = ctypes.CDLL(None)
-        if not hasattr(library, "mgpu_rt_native"):
-            library = ctypes.CDLL(mgpu_rt.library_path())
-        found = [ctypes.cast(getattr(library, name), ctypes.c_void_p) for name in _EXPORTS]
-        addresses = tuple(pointer.value or 0 for pointer in found)
+    library = ctypes.CDLL(path)
+    if not hasattr(library, "mgpu_rt_native"):
+        library = ctypes.CDLL(mgpu_rt.library_path())
+    found = [ctypes.cast(getattr(library, name), ctypes.c_void_p) for name in _EXPORTS]
+    addresses = [pointer.value or 0 for pointer in found]
     lib.use_library(*addresses[:2])
     for (name, kind), address in zip(_EXPORTS.items(), addresses, strict=True):
         _functions[name] = ffi.cast(kind, address)

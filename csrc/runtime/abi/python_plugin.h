@@ -3,18 +3,17 @@
 #ifndef MGPU_RT_PYTHON_PLUGIN_H
 #define MGPU_RT_PYTHON_PLUGIN_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /* The functions of the runtime that csrc/python uses. */
 struct python_host {
     const char *version;
+    const char *library; /* the runtime's file, according to the loader */
     void *(*mapped_library)(const char *prefix, char *path, size_t size); /* process/mapped.h */
-    bool (*mapped_home)(char *path, size_t size);
+    bool (*mapped_home)(char path[PATH_MAX]);
     bool (*interpreter_find)(char *path); /* process/interpreter.h */
-    /* The addresses of mgpu_rt_native, mgpu_rt_intercept, mgpu_rt_report, mgpu_rt_hip_path,
-     * mgpu_rt_image_place and mgpu_rt_event_flags, for Python. */
-    unsigned long functions[6];
 };
 
 struct python_plugin {

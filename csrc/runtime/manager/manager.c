@@ -207,7 +207,7 @@ static void run_manager(void) {
     char reason[64];
     pid_t manager;
     const char *against = reason_against(python);
-    if (mapped_home(home, sizeof home))
+    if (mapped_home(home))
         snprintf(script, sizeof script, "%s/mgpu_rt/manager/_manager.py", home);
     snprintf(program, sizeof program, "%ld", (long)getpid());
     struct table *table =

@@ -46,7 +46,7 @@ static bool parse_script(FILE *file, char path[PATH_MAX]) {
 /* pip installs the command into PREFIX/bin, and the package into PREFIX/lib/python3.X/... */
 static bool read_script(char path[PATH_MAX]) {
     char home[PATH_MAX], script[PATH_MAX + 32];
-    if (!mapped_home(home, sizeof home))
+    if (!mapped_home(home))
         return false;
     snprintf(script, sizeof script, "%s/../../../bin/mgpu-rt", home);
     FILE *file = fopen(script, "re");

@@ -3,7 +3,6 @@
 #include "proof.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,10 +202,8 @@ mapped_code mapped_plugin(const char *name, const char *function) {
     return found;
 }
 
-bool mapped_home(char *path, size_t size) {
-    char folder[PATH_MAX];
-    const int length = folder_above(3, folder) ? snprintf(path, size, "%s", folder) : 0;
-    return length > 0 && (size_t)length < size;
+bool mapped_home(char path[PATH_MAX]) {
+    return folder_above(3, path);
 }
 
 uint64_t mapped_place(const void *address, char *file, size_t size) {

@@ -3,6 +3,7 @@
 #ifndef MGPU_RT_MAPPED_H
 #define MGPU_RT_MAPPED_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,7 +39,7 @@ mapped_code mapped_plugin(const char *name, const char *function);
 
 /* Finds the folder three levels above this library's file, without a trailing slash: the root of a
  * checkout, or site-packages of an installed package. Returns false if the folder is unknown. */
-bool mapped_home(char *path, size_t size);
+bool mapped_home(char path[PATH_MAX]);
 
 /* Returns true if these bytes stay unchanged, at their address, for the life of the process. Bytes
  * are constant in a segment that the loader mapped from a file and left read-only. The segment must

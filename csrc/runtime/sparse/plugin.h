@@ -6,6 +6,7 @@
 
 #include "driver/report.h"
 
+#include <limits.h>
 #include <pthread.h>
 
 struct stream;
@@ -24,7 +25,7 @@ struct sparse_host {
     /* process/mapped.h and process/options.h */
     bool (*mapped_find)(const char *stem, const char *but, char *path, size_t size);
     void *(*mapped_library)(const char *stem, char *path, size_t size);
-    bool (*mapped_home)(char *path, size_t size);
+    bool (*mapped_home)(char path[PATH_MAX]);
     const char *(*path_variable)(const char *name);
     /* shared/caches.h */
     bool (*make_room)(hipError_t error);

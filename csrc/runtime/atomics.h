@@ -31,7 +31,6 @@
 #define fetch_sub_release(at, value) __atomic_fetch_sub(at, value, __ATOMIC_RELEASE)
 #define fetch_sub_relaxed(at, value) __atomic_fetch_sub(at, value, __ATOMIC_RELAXED)
 #define fetch_or_relaxed(at, bits) __atomic_fetch_or(at, bits, __ATOMIC_RELAXED)
-#define fetch_or_seq_cst(at, bits) __atomic_fetch_or(at, bits, __ATOMIC_SEQ_CST)
 #define fetch_or_release(at, bits) __atomic_fetch_or(at, bits, __ATOMIC_RELEASE)
 #define fetch_and_release(at, bits) __atomic_fetch_and(at, bits, __ATOMIC_RELEASE)
 
@@ -52,8 +51,6 @@
     __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
 #define cas_weak_relaxed(at, expected, value)                                                      \
     __atomic_compare_exchange_n(at, expected, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
-#define cas_weak_release(at, expected, value)                                                      \
-    __atomic_compare_exchange_n(at, expected, value, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
 
 #define fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)

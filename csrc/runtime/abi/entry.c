@@ -63,22 +63,39 @@ static void end_slow(const struct call *outer, const void *result) {
 #define CACHE(kind) .cache = 1 + CACHE_##kind
 #define CACHED(kind) CACHE(kind), .is_assumed = true
 
-#define MGPU_FN(result, name, params, args, first, last, ...)                                      \
+/* Defines the slow entry of a function, and this library's function for the user's runtime. VALUE,
+ * SET and ADDRESS are the declaration, the assignment and the address of the result; a function
+ * without a result has none. The user's runtime calls the slow entry: if the implementations had a
+ * second caller, the compiler would inline less of the fast path. */
+#define SLOW(result, name, params, args, VALUE, SET, RESULT, ADDRESS, ...)                         \
     static __attribute__((noinline, cold)) result slow_##name params {                             \
         mgpu_rt_function taken;                                                                    \
-        if (override_unrecorded(ABI_##name, &taken))                                               \
-            return (taken ? (ABI_TYPE(name))taken : impl_##name)args;                              \
+        VALUE;                                                                                     \
+        if (override_unrecorded(ABI_##name, &taken)) {                                             \
+            SET(taken ? (ABI_TYPE(name))taken : impl_##name) args;                                 \
+            return RESULT;                                                                         \
+        }                                                                                          \
         struct call call = {.function = ABI_##name, .site = call_site, __VA_ARGS__};               \
-        result value = {0};                                                                        \
         if (begin_slow(&call)) {                                                                   \
             taken = override_answer(ABI_##name);                                                   \
             call_assume();                                                                         \
             if (taken != graph_no_answer)                                                          \
-                value = (taken ? (ABI_TYPE(name))taken : impl_##name)args;                         \
+                SET(taken ? (ABI_TYPE(name))taken : impl_##name) args;                             \
         }                                                                                          \
-        end_slow(&call, &value);                                                                   \
-        return value;                                                                              \
+        end_slow(&call, ADDRESS);                                                                  \
+        return RESULT;                                                                             \
     }                                                                                              \
+    static result native_##name params {                                                           \
+        const bool before = override_inside;                                                       \
+        VALUE;                                                                                     \
+        override_inside = true;                                                                    \
+        SET slow_##name args;                                                                      \
+        override_inside = before;                                                                  \
+        return RESULT;                                                                             \
+    }
+
+#define MGPU_FN(result, name, params, args, first, last, ...)                                      \
+    SLOW(result, name, params, args, result value = {0}, value =, value, &value, __VA_ARGS__)      \
     EXPORT result name params {                                                                    \
         if (LIKELY(load_acquire(&runtime_mode) == 0))                                              \
             return impl_##name args;                                                               \
@@ -86,45 +103,12 @@ static void end_slow(const struct call *outer, const void *result) {
         return slow_##name args;                                                                   \
     }
 #define MGPU_VOID(name, params, args, first, last, ...)                                            \
-    static __attribute__((noinline, cold)) void slow_##name params {                               \
-        mgpu_rt_function taken;                                                                    \
-        if (override_unrecorded(ABI_##name, &taken)) {                                             \
-            (taken ? (ABI_TYPE(name))taken : impl_##name) args;                                    \
-            return;                                                                                \
-        }                                                                                          \
-        struct call call = {.function = ABI_##name, __VA_ARGS__};                                  \
-        if (begin_slow(&call)) {                                                                   \
-            taken = override_answer(ABI_##name);                                                   \
-            call_assume();                                                                         \
-            if (taken != graph_no_answer)                                                          \
-                (taken ? (ABI_TYPE(name))taken : impl_##name) args;                                \
-        }                                                                                          \
-        end_slow(&call, NULL);                                                                     \
-    }                                                                                              \
+    SLOW(void, name, params, args, , , , NULL, __VA_ARGS__)                                        \
     EXPORT void name params {                                                                      \
         if (LIKELY(load_acquire(&runtime_mode) == 0))                                              \
             impl_##name args;                                                                      \
         else                                                                                       \
             slow_##name args;                                                                      \
-    }
-#include "../../abi.def"
-
-/* Provides this library's functions for the user's runtime. These functions use the slow entry: if
- * the implementations had a second caller, the compiler would inline less of the fast path. */
-#define MGPU_FN(result, name, params, args, first, last, ...)                                      \
-    static result native_##name params {                                                           \
-        const bool before = override_inside;                                                       \
-        override_inside = true;                                                                    \
-        result value = slow_##name args;                                                           \
-        override_inside = before;                                                                  \
-        return value;                                                                              \
-    }
-#define MGPU_VOID(name, params, args, first, last, ...)                                            \
-    static void native_##name params {                                                             \
-        const bool before = override_inside;                                                       \
-        override_inside = true;                                                                    \
-        slow_##name args;                                                                          \
-        override_inside = before;                                                                  \
     }
 #include "../../abi.def"
 

@@ -215,20 +215,19 @@ static void refuse_globals(hipModule_t handle) {
                    "knows by name: each run needs the values of a new load");
 }
 
-static hipModule_t built_load(void *image, size_t size) {
-    const hipModule_t module = impl_mgpuModuleLoad(image, size);
+static hipModule_t loaded(hipModule_t module) {
     if (!module)
         graph_fail("a module was not loaded");
     refuse_globals(module);
     return module;
 }
 
+static hipModule_t built_load(void *image, size_t size) {
+    return loaded(impl_mgpuModuleLoad(image, size));
+}
+
 static hipModule_t built_load_jit(void *assembly, int level, size_t size) {
-    const hipModule_t module = impl_mgpuModuleLoadJIT(assembly, level, size);
-    if (!module)
-        graph_fail("a module was not loaded");
-    refuse_globals(module);
-    return module;
+    return loaded(impl_mgpuModuleLoadJIT(assembly, level, size));
 }
 
 static void built_unload(hipModule_t module) {

@@ -34,7 +34,6 @@ struct thread {
     size_t module_slots;
     struct host_slot hosts[HOST_SLOTS];
     unsigned next_host;
-    uint64_t number;               /* no other thread ever has this number */
     ptrdiff_t asked[MOST_DEVICES]; /* bytes of large blocks that the thread allocated, less those
                                     * that it freed, by device (blocks.h) */
     struct thread *next;           /* links all threads; guarded by tables_lock */

@@ -67,7 +67,7 @@ SUITES = (
     Suite(
         "kernels",
         "whole kernels against NumPy",
-        ("softgpu/tests/kernels", "tests/runtime/programs/test_executables.py"),
+        ("softgpu/tests/kernels",),
     ),
     Suite("kernels", "", ("-k", "gfx942", "softgpu/tests/kernels"), chip="gfx942"),
     Suite(

@@ -30,20 +30,6 @@ def test_a_missing_image_has_no_place(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_an_impossible_scratch_buffer_is_null(mgpu: Mgpu) -> None:
-    owner = mgpu.ffi.new("struct mgpu_rt_scratch *")
-    before = mgpu.lib.mgpu_rt_scratch_reserve(owner, 64)
-    assert before
-    assert mgpu.lib.mgpu_rt_scratch_reserve(owner, (1 << 64) - 1) == mgpu.ffi.NULL
-    assert (owner.data, owner.capacity) == (before, 64)
-    mgpu.lib.mgpu_rt_scratch_move(owner, owner)
-    assert owner.data == before
-    for _ in range(2):
-        mgpu.lib.mgpu_rt_scratch_release(owner)
-    assert owner.data == mgpu.ffi.NULL
-
-
-@in_child(policies=("builtin",))
 def test_an_error_with_an_unknown_number_is_reported(mgpu: Mgpu) -> None:
     for error in (-1, 123456, 1 << 30):
         mgpu.lib.mgpu_rt_report(b"mine()", error)

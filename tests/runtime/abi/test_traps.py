@@ -128,17 +128,6 @@ def test_03_a_reload_sees_fresh_globals(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleLoadData") == mgpu.count("hipModuleUnload") == 3
 
 
-@in_child()
-def test_03_two_live_loads_have_separate_globals(mgpu: Mgpu) -> None:
-    image = code_object("globals")
-    buffer = mgpu.image(image)
-    first, second = mgpu.load(buffer), mgpu.load(buffer)
-    assert first != second
-    mgpu.ModuleUnload(first)
-    assert mgpu.function(second, "count")
-    assert mgpu.count("hipModuleUnload") == 1
-
-
 def _constant(mgpu: Mgpu, module) -> list:
     """Returns the address of the image's constant, and a pointer to the value 7 that the test
     writes to the constant."""
@@ -221,19 +210,6 @@ def test_03_constants_are_not_shared_from_the_first_override_on(mgpu: Mgpu) -> N
         assert mgpu.stub.hipMemcpy(address, value, 4, 1) == 0
         mgpu.ModuleUnload(module)
     assert mgpu.count("hipModuleLoadData") == mgpu.count("hipModuleUnload") == 3
-
-
-@in_child(backends=("softgpu",))
-def test_03_a_constant_that_was_set_is_the_images_again(mgpu: Mgpu) -> None:
-    buffer = mgpu.image(exports_a_constant())
-    for _ in range(2):
-        module = mgpu.load(buffer)
-        address, seven = _constant(mgpu, module)
-        found = mgpu.stub_ffi.new("int *")
-        assert mgpu.stub.hipMemcpy(found, address, 4, 2) == 0
-        assert found[0] == 1
-        assert mgpu.stub.hipMemcpy(address, seven, 4, 1) == 0
-        mgpu.ModuleUnload(module)
 
 
 @in_child()
@@ -319,63 +295,6 @@ def test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile(mgpu: Mgpu) -> N
     assert_busy_until(ending, stream, mgpu)
 
 
-@in_child(HIPSTUB_ASYNC="0")
-def test_04_a_wait_does_not_cover_another_threads_first_launch(mgpu: Mgpu) -> None:
-    """Each thread launches for the first time. The end of one thread's work does not prove that the
-    other thread's work has ended."""
-    ending = threading.Event()
-    waits = [lambda: None, lambda: ending.wait(HANG)]
-
-    @mgpu.ffi.callback("void(void **)")
-    def body(_params) -> None:
-        waits.pop(0)()
-
-    mgpu.set_kernel(KERNEL, body)
-    function, stream = forum(mgpu), mgpu.StreamCreate()
-    mgpu.launch(function, stream)
-    mgpu.StreamSynchronize(stream)
-
-    def submit() -> None:
-        mgpu.StreamCreate()  # as the first thread did
-        mgpu.launch(function, stream)
-
-    other = threading.Thread(target=submit)
-    other.start()
-    other.join(HANG)
-    assert_busy_until(ending, stream, mgpu)
-
-
-def one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
-    function = forum(mgpu)
-    for _ in range(100):
-        stream = mgpu.StreamCreate()
-        mgpu.launch(function, stream)
-        mgpu.StreamSynchronize(stream)
-        mgpu.StreamDestroy(stream)
-    assert mgpu.count("hipStreamCreate") == 1
-    assert mgpu.count("hipStreamDestroy") == 0
-    assert mgpu.count("hipStreamSynchronize") == 100
-
-
-@in_child(MGPU_RT_EXCLUSIVE="off")
-def test_04_one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
-    """The library asks HIP each time whether other code has submitted work to the stream."""
-    one_stream_serves_a_synchronous_loop(mgpu)
-    assert mgpu.count("hipStreamQuery") == 99
-
-
-@in_child(MGPU_RT_EXCLUSIVE="on")
-def test_04_one_stream_serves_a_synchronous_loop_without_asking_hip(mgpu: Mgpu) -> None:
-    one_stream_serves_a_synchronous_loop(mgpu)
-    assert mgpu.count("hipStreamQuery") == 0
-
-
-@in_child()
-def test_04_concurrent_streams_are_several(mgpu: Mgpu) -> None:
-    streams = [mgpu.StreamCreate() for _ in range(8)]
-    assert len(set(streams)) == 8
-
-
 # ---- 5, 6, 14: memory ----------------------------------------------------------------------------
 
 
@@ -408,20 +327,6 @@ def test_05_a_synchronise_before_the_free_does_not_count(mgpu: Mgpu) -> None:
     assert mgpu.MemAlloc(4096, second, False) == block
 
 
-@in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="off")
-def test_05_an_event_after_the_free_does_not_count(mgpu: Mgpu) -> None:
-    """By calling HIP, the program may have recorded the event again on another stream. So the
-    library asks HIP about the stream."""
-    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
-    block = busy_free(mgpu, first)
-    event = mgpu.EventCreate()
-    mgpu.EventRecord(event, first)
-    mgpu.EventSynchronize(event)
-    asked = mgpu.count("hipStreamQuery")
-    assert mgpu.MemAlloc(4096, second, False) == block
-    assert mgpu.count("hipStreamQuery") == asked + 1
-
-
 @in_child(HIPSTUB_ASYNC="held")
 def test_06_a_free_without_a_stream_waits_for_all(mgpu: Mgpu) -> None:
     """Any stream may still be using the block."""
@@ -445,46 +350,12 @@ def test_06_a_free_on_a_destroyed_stream_waits_for_all(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_misuse() == 0
 
 
-@in_child(HIPSTUB_ASYNC="held")
-def test_06_a_free_on_an_unknown_stream_waits_for_all(mgpu: Mgpu) -> None:
-    """The library never passes the handle to HIP, because the handle may be invalid; stock does not
-    read the handle either."""
-    busy = mgpu.StreamCreate()
-    block = mgpu.MemAlloc(4096, busy, False)
-    mgpu.Memset32(block, 7, 1024, busy)
-    mgpu.MemFree(block, mgpu.ffi.cast("hipStream_t", 0x1230))
-    assert mgpu.pending(busy) == 0
-    assert mgpu.stub.hipstub_misuse() == 0
-
-
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_06_work_on_the_null_stream_is_waited_for(mgpu: Mgpu) -> None:
     block, victim = mgpu.MemAlloc(4096, mgpu.null, False), mgpu.MemAlloc(4096, mgpu.null, False)
     mgpu.Memset32(block, 7, 1024, mgpu.null)
     mgpu.MemFree(victim, mgpu.null)
     assert mgpu.pending(mgpu.null) == 0
-
-
-@in_child()
-def test_08_a_stream_that_comes_back_keeps_its_memory_in_order(mgpu: Mgpu) -> None:
-    """The stream's next owner gets the same HIP stream, whose order protects the reused block."""
-    stream = mgpu.StreamCreate()
-    block = busy_free(mgpu, stream)
-    mgpu.StreamSynchronize(stream)
-    mgpu.StreamDestroy(stream)
-    assert mgpu.StreamCreate() == stream
-    assert mgpu.MemAlloc(4096, stream, False) == block
-
-
-@in_child()
-def test_14_the_pool_gets_its_memory_from_hipMalloc(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    for _ in range(10):
-        mgpu.MemFree(mgpu.MemAlloc(100, stream, False), stream)
-        mgpu.MemFree(mgpu.MemAlloc(100, mgpu.null, False), mgpu.null)
-    assert mgpu.count("hipMalloc") == 1
-    assert mgpu.count("hipFree") == mgpu.count("hipMallocAsync") == mgpu.count("hipFreeAsync") == 0
-    assert mgpu.stub.hipstub_misuse() == 0
 
 
 # ---- 7: streams keep their order with the null stream --------------------------------------------
@@ -602,34 +473,6 @@ def test_15_sizes_of_zero_are_as_with_stock(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_DEVICES="2")
-def test_16_each_thread_has_its_device(mgpu: Mgpu) -> None:
-    """Modules and streams belong to a device; if one thread changes its device, other threads keep
-    their devices."""
-    buffer = mgpu.image(code_object("forum"))
-    found: dict[int, set] = {0: set(), 1: set()}
-    turns = threading.Barrier(2, timeout=HANG)
-
-    def work(device: int) -> None:
-        mgpu.SetDefaultDevice(device)
-        for _ in range(3):
-            turns.wait()
-            stream = mgpu.StreamCreate()
-            module = mgpu.load(buffer)
-            found[device].add((module, stream))
-            mgpu.ModuleUnload(module)
-            mgpu.StreamDestroy(stream)
-
-    other = threading.Thread(target=work, args=(1,))
-    other.start()
-    work(0)
-    other.join()
-    assert len(found[0]) == len(found[1]) == 1
-    (module0, stream0), (module1, stream1) = *found[0], *found[1]
-    assert module0 != module1
-    assert stream0 != stream1
-
-
-@in_child(HIPSTUB_DEVICES="2")
 def test_16_a_device_chosen_through_hip_counts(mgpu: Mgpu) -> None:
     """The program may itself call hipSetDevice, which the library does not notice."""
     buffer = mgpu.image(code_object("forum"))
@@ -660,18 +503,6 @@ def test_16_the_device_named_by_the_option_counts_before_main(mgpu: Mgpu) -> Non
 
 
 @in_child()
-def test_18_bundles_are_cached_and_passed_as_they_are(mgpu: Mgpu) -> None:
-    buffer = mgpu.image(bundle(code_object("forum"), code_object("samename", "first")))
-    modules = set()
-    for _ in range(3):
-        modules.add(mgpu.load(buffer))
-        mgpu.ModuleUnload(list(modules)[-1])
-    assert len(modules) == 1
-    assert modules != {mgpu.null}
-    assert mgpu.count("hipModuleLoadData") == 1
-
-
-@in_child()
 def test_18_text_and_bitcode_are_refused_with_a_reason(mgpu: Mgpu) -> None:
     text, bitcode = b".version 8.0\n.target sm_90\n\0", b"BC\xc0\xde" + bytes(64)
     for content, advice in ((text, "format=bin"), (bitcode, "")):
@@ -679,12 +510,3 @@ def test_18_text_and_bitcode_are_refused_with_a_reason(mgpu: Mgpu) -> None:
         said = mgpu.stderr()
         assert "failed with 'hipErrorNotSupported'" in said
         assert advice in said
-
-
-@in_child()
-def test_18_jit_takes_binary_code(mgpu: Mgpu) -> None:
-    image = mgpu.image(code_object("forum"))
-    module = mgpu.lib.mgpuModuleLoadJIT(image, 2, 0xBAD)
-    assert module != mgpu.null
-    mgpu.ModuleUnload(module)
-    assert mgpu.load(image) == module

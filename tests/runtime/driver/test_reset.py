@@ -190,18 +190,6 @@ def test_memory_from_before_a_reset_is_not_freed_to_make_room(mgpu: Mgpu) -> Non
     assert mgpu.stub.hipFree(own[0]) == 0
 
 
-@in_child(**TWO)
-def test_jobs_that_each_reset_do_not_pile_up_memory(mgpu: Mgpu) -> None:
-    for number in range(20):
-        on(mgpu, 0)
-        job(mgpu, number, MIB)
-        mgpu.MemFree(mgpu.MemAlloc(MIB, mgpu.null, True), mgpu.null)
-        reset(mgpu, 1)
-        job(mgpu, number, MIB)
-        mgpu.MemFree(mgpu.MemAlloc(MIB, mgpu.null, True), mgpu.null)
-    assert mgpu.stub.hipstub_live(b"bytes") <= 4 * MIB
-
-
 @in_child(backends=BACKENDS, MGPU_RT_STREAM_LIMIT="0", **TWO)
 def test_large_copies_of_several_devices_share_pinned_memory(mgpu: Mgpu) -> None:
     """The library makes each large copy in pieces. Each piece has an event, and an event belongs to
@@ -220,27 +208,3 @@ def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None
         mgpu.SetDefaultDevice(number % 2)
         mgpu.StreamDestroy(mgpu.StreamCreate())
     assert mgpu.count("hipStreamCreate") == 2
-
-
-@in_child(**TWO)
-def test_a_stream_that_hip_made_anew_on_another_device_serves_that_one(mgpu: Mgpu) -> None:
-    """A reset of device 0 has destroyed a stream whose handle is still in the queue of device 0.
-    HIP then gives this handle to a stream of device 1."""
-
-    def streams(device: int) -> None:
-        on(mgpu, device)
-        made = [mgpu.StreamCreate() for _ in range(4)]
-        for stream in made:
-            event = mgpu.EventCreate()
-            mgpu.EventRecord(event, stream)  # HIP refuses it on another device's stream
-            mgpu.StreamSynchronize(stream)
-            mgpu.EventDestroy(event)
-        for stream in made:
-            mgpu.StreamDestroy(stream)
-
-    streams(0)
-    reset(mgpu, 0)
-    streams(1)
-    streams(0)
-    streams(1)
-    assert mgpu.stderr() == ""

@@ -475,22 +475,6 @@ def test_a_function_runs_plainly_in_a_capture_of_the_program(mgpu: Mgpu) -> None
 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null")
-def test_a_child_of_fork_replays_no_graph_of_its_parent(mgpu: Mgpu) -> None:
-    functions = Functions("scale")
-    array = functions.array()
-    for _ in range(3):
-        functions.lib.scale(array, array, 0, WORDS, 1, 2)
-    launched = mgpu.count("hipGraphLaunch")
-    child = os.fork()
-    if child == 0:
-        functions.lib.scale(array, array, 0, WORDS, 1, 2)
-        os._exit(mgpu.count("hipGraphLaunch") - launched)
-    assert os.waitpid(child, 0)[1] == 0
-    functions.lib.scale(array, array, 0, WORDS, 1, 2)
-    assert mgpu.count("hipGraphLaunch") == launched + 1
-
-
-@in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_after_a_reset_a_function_runs_without_a_graph(mgpu: Mgpu) -> None:
     functions = Functions("scale", llvm=19)
     array = functions.array()

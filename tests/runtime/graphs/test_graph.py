@@ -147,22 +147,6 @@ def test_memory_of_a_graph_serves_nobody_else(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child()
-def test_a_destroyed_graph_leaves_the_program_what_it_holds(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    with built(mgpu) as graph:
-        block = mgpu.MemAlloc(KIB, stream, False)
-        mgpu.Memset32(block, 6, KIB // 4, stream)
-    replay(mgpu, graph[0], stream)
-    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
-    mgpu.lib.mgpu_rt_empty_cache()
-    assert first(mgpu, block) == 6
-    assert mgpu.stub.hipstub_live(b"graphs") == 0
-    mgpu.MemFree(block, stream)
-    assert mgpu.MemAlloc(KIB, stream, False) == block
-    assert mgpu.stderr() == ""
-
-
 @in_child(HIPSTUB_ASYNC="held")
 def test_destroying_a_running_graph_waits_for_it(mgpu: Mgpu) -> None:
     """After the graph is destroyed, other owners may get the graph's memory."""
@@ -231,35 +215,6 @@ def test_each_node_follows_the_node_before(mgpu: Mgpu) -> None:
         replay(mgpu, graph[0], streams[0])
         assert first(mgpu, block) == 6
     assert mgpu.stderr() == ""
-
-
-@in_child()
-def test_reused_memory_follows_its_earlier_use(mgpu: Mgpu) -> None:
-    streams = [mgpu.StreamCreate() for _ in range(2)]
-    outside = mgpu.MemAlloc(KIB, streams[0], False)
-    with built(mgpu) as graph:
-        early = mgpu.MemAlloc(KIB, streams[0], False)
-        mgpu.Memset32(early, 1, 1, streams[0])
-        mgpu.Memcpy(outside, early, 4, streams[0])
-        mgpu.MemFree(early, streams[0])
-        late = mgpu.MemAlloc(KIB, streams[1], False)
-        assert late == early
-        mgpu.Memset32(late, 2, 1, streams[1])
-        mgpu.MemFree(late, streams[1])
-    for _ in range(20):
-        replay(mgpu, graph[0], streams[0])
-        assert (first(mgpu, outside), first(mgpu, late)) == (1, 2)
-
-
-@in_child()
-def test_a_graph_may_use_any_number_of_streams(mgpu: Mgpu) -> None:
-    block = mgpu.MemAlloc(KIB, mgpu.null, False)
-    with built(mgpu) as graph:
-        for number, stream in enumerate([mgpu.StreamCreate() for _ in range(50)]):
-            mgpu.Memset32(block, number, 1, stream)
-            mgpu.StreamSynchronize(stream)
-    replay(mgpu, graph[0], mgpu.StreamCreate())
-    assert first(mgpu, block) == 49
 
 
 # ---- what cannot be in a graph -------------------------------------------------------------------

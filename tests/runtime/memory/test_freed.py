@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.measure import instructions
-from tests.support.child import BACKENDS, Mgpu, environment, in_child, library
+from tests.support.child import Mgpu, environment, in_child, library
 from tests.support.known import forum, program
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -127,17 +127,6 @@ def test_a_block_that_hip_cannot_wait_for_is_not_kept(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_a_synchronise_before_the_free_is_not_enough(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = alloc(mgpu, KIB, stream)
-    other = at_work(mgpu, block, KIB)
-    mgpu.StreamSynchronize(other)
-    mgpu.Memset32(block, 1, KIB // 4, other)
-    mgpu.MemFree(block, stream)
-    assert alloc(mgpu, KIB, stream) != block
-
-
-@in_child(HIPSTUB_ASYNC="held")
 def test_a_block_waits_for_every_stream_at_work(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
@@ -188,18 +177,6 @@ def test_a_stream_that_was_destroyed_at_work_is_waited_for(mgpu: Mgpu) -> None:
     assert alloc(mgpu, KIB, stream) != block
     mgpu.stub.hipStreamSynchronize(mgpu.for_stub(other))  # HIP is asked about what nobody holds
     assert alloc(mgpu, KIB, stream) == block
-
-
-@in_child(HIPSTUB_ASYNC="held")
-def test_shared_memory_waits_for_every_stream_too(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = mgpu.MemAlloc(KIB, mgpu.null, True)
-    other = at_work(mgpu, block, KIB)
-    mgpu.MemFree(block, stream)
-    mgpu.StreamSynchronize(stream)
-    assert mgpu.MemAlloc(KIB, mgpu.null, True) != block
-    mgpu.StreamSynchronize(other)
-    assert mgpu.MemAlloc(KIB, mgpu.null, True) == block
 
 
 def free_at_work(mgpu: Mgpu, other, end: Callable[[], object] | None = None) -> None:
@@ -370,30 +347,6 @@ def test_a_stream_of_another_device_is_not_waited_for(mgpu: Mgpu) -> None:
     assert alloc(mgpu, KIB, stream) == block
 
 
-@in_child(backends=BACKENDS, HIPSTUB_ASYNC="2000")
-def test_a_chain_of_early_frees_computes_what_stock_computes(mgpu: Mgpu) -> None:
-    """Each block is freed on one stream while the other stream still works on it."""
-    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
-    size, rounds = 64 * KIB, 60
-    results = [mgpu.ffi.new("uint32_t[]", size // 4) for _ in range(rounds)]
-    kept = mgpu.MemAlloc(rounds * size, mgpu.null, False)
-    at = mgpu.ffi.cast("char *", kept)
-    for number in range(rounds):
-        block = alloc(mgpu, size, second)
-        mgpu.Memset32(block, number, size // 4, second)
-        mgpu.Memcpy(at + number * size, block, size, second)
-        mgpu.MemFree(block, first)
-        again = alloc(mgpu, size, first)
-        mgpu.Memset32(again, 0xBAD, size // 4, first)
-        mgpu.MemFree(again, first)
-    mgpu.StreamSynchronize(second)
-    mgpu.StreamSynchronize(first)
-    for number, result in enumerate(results):
-        mgpu.Memcpy(result, at + number * size, size, first)
-        assert set(result) == {number}
-    assert mgpu.stderr() == ""
-
-
 # ---- how much memory the cache keeps -------------------------------------------------------------
 
 
@@ -464,16 +417,6 @@ def test_frees_before_the_bound_was_reached_count(mgpu: Mgpu) -> None:
     free_both(3 * MIB)  # 6 MB that no count includes
     free_both(3 * MIB + 256)
     assert mgpu.stub.hipstub_live(b"bytes") <= 8 * MIB
-
-
-@in_child(MGPU_RT_MEMORY_LIMIT="1M")
-def test_an_allocation_frees_no_block(mgpu: Mgpu) -> None:
-    """hipFree waits for the device, and stock's hipMalloc does not."""
-    stream = mgpu.StreamCreate()
-    mgpu.MemFree(alloc(mgpu, 900 * KIB, stream), stream)
-    for number in range(20):
-        alloc(mgpu, 100 * KIB + 256 * number, stream)
-    assert mgpu.count("hipFree") == 0
 
 
 @in_child(MGPU_RT_MEMORY_LIMIT="1M")

@@ -23,27 +23,6 @@ def free(mgpu: Mgpu, block, stream=None) -> None:
 
 
 @in_child()
-def test_sizes_are_rounded_to_256_bytes(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = alloc(mgpu, 100, stream)
-    free(mgpu, block, stream)
-    larger = alloc(mgpu, 257, stream)
-    assert larger != block
-    assert alloc(mgpu, 256, stream) == block
-    assert mgpu.count("hipMalloc") == 2
-
-
-@in_child()
-def test_a_block_is_never_split(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = alloc(mgpu, MIB, stream)
-    free(mgpu, block, stream)
-    small = alloc(mgpu, 256, stream)
-    assert small != block
-    assert alloc(mgpu, MIB, stream) == block
-
-
-@in_child()
 def test_many_blocks_of_one_size_are_all_reused(mgpu: Mgpu) -> None:
     """The cache gets more blocks of one size than a set has ways. The library chains the surplus
     blocks, and reuses each block."""
@@ -54,16 +33,6 @@ def test_many_blocks_of_one_size_are_all_reused(mgpu: Mgpu) -> None:
         for block in blocks:
             free(mgpu, block, stream)
     assert mgpu.count("hipMalloc") == 50
-
-
-@in_child()
-def test_blocks_of_many_sizes_are_all_reused(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    for _ in range(3):
-        blocks = [alloc(mgpu, 256 * (i + 1), stream) for i in range(200)]
-        for block in blocks:
-            free(mgpu, block, stream)
-    assert mgpu.count("hipMalloc") == 200
 
 
 @in_child(MGPU_RT_STREAM_LIMIT="0")
@@ -148,42 +117,7 @@ def test_a_lent_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) ->
     assert again != block or mgpu.pending(lent) == 0
 
 
-@in_child()
-def test_15_an_allocation_of_nothing_is_null_and_succeeds(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    assert alloc(mgpu, 0, stream) == mgpu.null
-    free(mgpu, mgpu.null, stream)
-    free(mgpu, mgpu.null)
-    assert mgpu.stderr() == ""
-
-
-@in_child(MGPU_RT_CACHE="off")
-def test_off_is_stock_call_for_call(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    for _ in range(3):
-        block = alloc(mgpu, 100, stream)
-        mgpu.Memcpy(block, mgpu.ffi.new("char[100]"), 100, stream)
-        free(mgpu, block, stream)
-        mgpu.StreamSynchronize(stream)
-        mgpu.StreamSynchronize(stream)
-    names = ("hipMalloc", "hipFree", "hipMemcpyAsync", "hipHostMalloc", "hipStreamSynchronize")
-    assert list(mgpu.counts(*names).values()) == [3, 3, 3, 0, 6]
-
-
 # ---- shared with the host ------------------------------------------------------------------------
-
-
-@in_child(backends=BACKENDS_WITH_GPU)
-def test_the_host_reads_and_writes_shared_memory(mgpu: Mgpu) -> None:
-    shared = mgpu.MemAlloc(100, mgpu.null, True)
-    view = mgpu.ffi.cast("uint32_t *", shared)
-    stream = mgpu.StreamCreate()
-    mgpu.Memset32(shared, 41, 25, stream)
-    mgpu.StreamSynchronize(stream)
-    view[0] += 1
-    assert [view[0], view[1], view[24]] == [42, 41, 41]
-    free(mgpu, shared)
-    assert mgpu.stderr() == ""
 
 
 #: If the device has no managed memory, HIP 5 to 7 return error 801 (not supported).
@@ -296,16 +230,6 @@ def test_shared_memory_above_the_limit_is_given_back(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_live(b"bytes") <= 256 * KIB
 
 
-@in_child()
-def test_shared_memory_is_forgotten_at_a_reset(mgpu: Mgpu) -> None:
-    for block in [shared(mgpu, KIB), shared(mgpu, KIB)]:
-        free(mgpu, block)
-    assert mgpu.stub.hipDeviceReset() == 0
-    for _ in range(2):
-        shared(mgpu, KIB)
-    assert mgpu.count("hipMallocManaged") == 4
-
-
 @in_child(HIPSTUB_REUSE="1")
 def test_smaller_shared_memory_at_the_same_address_is_another_block(mgpu: Mgpu) -> None:
     """The program has freed the block by calling HIP, and HIP has put a smaller block at the
@@ -322,18 +246,6 @@ def test_smaller_shared_memory_at_the_same_address_is_another_block(mgpu: Mgpu) 
     mgpu.Memset32(large, 1, KIB, stream)
     mgpu.StreamSynchronize(stream)
     assert mgpu.stub.hipstub_misuse() == 0
-
-
-@in_child()
-def test_shared_memory_freed_twice_is_refused(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = shared(mgpu, KIB)
-    free(mgpu, block, stream)
-    free(mgpu, block, stream)
-    assert "which was freed before" in mgpu.stderr()
-    mgpu.StreamSynchronize(stream)
-    assert shared(mgpu, KIB) == block
-    assert shared(mgpu, KIB) != block
 
 
 # ---- bad input -----------------------------------------------------------------------------------
@@ -367,23 +279,6 @@ def test_an_address_inside_a_cached_block_is_refused(mgpu: Mgpu) -> None:
     mgpu.Memset32(again, 1, 256, stream)
     mgpu.StreamSynchronize(stream)
     assert mgpu.stderr() == ""
-
-
-@in_child()
-def test_memory_that_the_program_got_from_hip_goes_back_to_hip(mgpu: Mgpu) -> None:
-    own = mgpu.stub_ffi.new("void **")
-    assert mgpu.stub.hipMalloc(own, 1000) == 0
-    free(mgpu, mgpu.from_stub(own[0]))
-    assert mgpu.count("hipFree") == 1
-    assert mgpu.stderr() == ""
-
-
-@in_child(backends=BACKENDS_WITH_GPU)
-def test_an_unknown_address_is_refused(mgpu: Mgpu) -> None:
-    free(mgpu, mgpu.ffi.new("char[64]"))
-    text = mgpu.stderr()
-    assert "'hipFree(ptr)' failed with" in text
-    assert "not the start of a device allocation" in text
 
 
 # ---- running out ---------------------------------------------------------------------------------
@@ -477,46 +372,6 @@ def _survives(mgpu: Mgpu) -> None:
 
 
 # ---- the limit, and memory returned to HIP -------------------------------------------------------
-
-
-@in_child(MGPU_RT_MEMORY_LIMIT="1M")
-def test_the_cache_stays_within_its_limit(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    blocks = [alloc(mgpu, 256 * KIB, stream) for _ in range(8)]
-    assert mgpu.stub.hipstub_live(b"bytes") == 2 * MIB  # what the program holds is never refused
-    for block in blocks:
-        free(mgpu, block, stream)
-    assert mgpu.stub.hipstub_live(b"bytes") <= MIB
-    assert mgpu.stub.hipstub_live(b"bytes") >= MIB // 2
-
-
-@in_child(MGPU_RT_MEMORY_LIMIT="256K")
-def test_the_least_recently_used_block_is_freed_first(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    sizes = [50 * KIB, 52 * KIB, 54 * KIB, 56 * KIB]
-    blocks = {size: alloc(mgpu, size, stream) for size in sizes}
-    for block in blocks.values():
-        free(mgpu, block, stream)
-    free(mgpu, alloc(mgpu, sizes[0], stream), stream)
-    free(mgpu, alloc(mgpu, 60 * KIB, stream), stream)
-    asked = mgpu.count("hipMalloc")
-    assert alloc(mgpu, sizes[0], stream) == blocks[sizes[0]]
-    assert mgpu.count("hipMalloc") == asked
-    alloc(mgpu, sizes[1], stream)
-    assert mgpu.count("hipMalloc") == asked + 1
-
-
-@pytest.mark.parametrize("value", ["much", "12X", "-1", "1MB", ""])
-def test_an_invalid_limit_is_named(value: str) -> None:
-    run_child(__name__, "_limit_is_complained_of", environment(MGPU_RT_MEMORY_LIMIT=value or " "))
-
-
-@in_child()
-def _limit_is_complained_of(mgpu: Mgpu) -> None:
-    alloc(mgpu, 100)
-    said = mgpu.stderr()
-    assert "is neither a number of bytes such as 512M nor a fraction" in said
-    assert ": 0.25 is used" in said
 
 
 @in_child()

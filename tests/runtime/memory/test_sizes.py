@@ -10,7 +10,6 @@ import pytest
 
 from tests.support import programs
 from tests.support.child import BACKENDS, Mgpu, in_child
-from tests.support.images import code_object
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -26,17 +25,6 @@ def misses(mgpu: Mgpu) -> int:
 
 
 # ---- classes of sizes ----
-
-
-@in_child()
-def test_sizes_of_a_class_share_blocks(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = alloc(mgpu, 97 * KIB, stream)
-    mgpu.MemFree(block, stream)
-    for size in (104 * KIB, 96 * KIB + 1, 100 * KIB):
-        assert alloc(mgpu, size, stream) == block
-        mgpu.MemFree(block, stream)
-    assert mgpu.count("hipMalloc") == 1
 
 
 @in_child()
@@ -133,28 +121,10 @@ def run(mgpu: Mgpu, rounds: Iterable[list[int]], weights: int = 0) -> tuple[floa
     return misses(mgpu) / allocations, mgpu.stats()["memory"]["0"]["peak_reserved"] / peak
 
 
-def grow(unit: int) -> Iterable[list[int]]:
-    return ([(step + 1) * unit * part for part in (1, 1, 2, 4)] for step in range(400))
-
-
 def ragged(unit: int, seed: int = 9) -> Iterable[list[int]]:
     rng = random.Random(seed)
     lengths = (rng.randrange(16, 1025) for _ in range(400))
     return ([length * unit * part for part in (4, 16, 4)] for length in lengths)
-
-
-@in_child(backends=BACKENDS)
-def test_a_program_that_grows_asks_hip_seldom(mgpu: Mgpu) -> None:
-    asked, reserved = run(mgpu, grow(12 * KIB))
-    assert asked <= 0.10, asked
-    assert reserved <= 2, reserved
-
-
-@in_child(backends=BACKENDS)
-def test_a_program_with_ragged_batches_asks_hip_seldom(mgpu: Mgpu) -> None:
-    asked, reserved = run(mgpu, ragged(KIB), weights=32 * MIB)
-    assert asked <= 0.10, asked
-    assert reserved <= 2, reserved
 
 
 @pytest.mark.parametrize(("program", "rounds"), [("grow", 400), ("ragged", 100), ("ragged", 2000)])
@@ -288,20 +258,6 @@ def test_a_reused_block_ends_where_its_next_request_ends(mgpu: Mgpu) -> None:
     assert misses(mgpu) == 1
 
 
-@in_child(MGPU_RT_STATS="/dev/null")
-def test_statistics_count_what_was_asked_and_what_hip_holds(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = alloc(mgpu, 132 * KIB, stream)
-    memory = mgpu.stats()["memory"]["0"]
-    assert (memory["allocated"], memory["reserved"]) == (132 * KIB, 144 * KIB)
-    mgpu.MemFree(block, stream)
-    assert alloc(mgpu, 140 * KIB, stream) == block
-    memory = mgpu.stats()["memory"]["0"]
-    assert (memory["allocated"], memory["peak_allocated"]) == (140 * KIB, 140 * KIB)
-    mgpu.MemFree(block, stream)
-    assert mgpu.stats()["memory"]["0"]["allocated"] == 0
-
-
 # ---- the limit ----
 
 
@@ -377,23 +333,6 @@ def test_a_lack_of_memory_evicts_what_the_request_needs(mgpu: Mgpu) -> None:
     alloc(mgpu, 64 * MIB, stream)  # 57 MB are missing
     assert mgpu.count("hipFree") == 2
     assert mgpu.stub.hipstub_live(b"bytes") > 450 * MIB
-
-
-@in_child(HIPSTUB_MEMORY=str(512 * MIB), MGPU_RT_MEMORY_LIMIT="0.9")
-def test_a_lack_of_memory_leaves_modules_loaded(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    image = mgpu.image(code_object("forum"))
-    blocks = [alloc(mgpu, 96 * MIB, stream) for _ in range(5)]
-    for step in range(20):
-        module = mgpu.load(image)
-        mgpu.MemFree(blocks.pop(), stream)
-        blocks.append(alloc(mgpu, (88, 112)[step % 2] * MIB, stream))
-        mgpu.ModuleUnload(module)
-    assert mgpu.counts("hipModuleLoadData", "hipModuleUnload") == {
-        "hipModuleLoadData": 1,
-        "hipModuleUnload": 0,
-    }
-    assert mgpu.stderr() == ""
 
 
 @in_child(MGPU_RT_STATS="/dev/null")

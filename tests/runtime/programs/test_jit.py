@@ -123,14 +123,6 @@ def numbers(text: str) -> list[float]:
     return [float(word) for word in data.rstrip("]\n").split(",")]
 
 
-def test_llvms_own_helpers_serve_beside_the_library() -> None:
-    """LLVM's helper libraries are linked with libLLVM, which the runner opens with global
-    symbols."""
-    outcome = jit("vecadd", 22, helpers=RUNNER_UTILS)
-    good(outcome)
-    assert numbers(outcome.stdout) == [3.75] * 1000
-
-
 @pytest.mark.parametrize("named", [True, False])
 def test_the_command_runs_the_runner(named: bool) -> None:
     """The library is preloaded, so the runner finds the library's functions, whether or not the

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.child import Mgpu, environment, in_child
+from tests.support.child import Mgpu, in_child
 from tests.support.images import code_object
 from tests.support.known import KERNEL, forum, program, run_program
 
@@ -16,22 +16,6 @@ KIB = 1 << 10
 
 
 # ---- 1: addresses that no table has --------------------------------------------------------------
-
-
-@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_ASYNC="held")
-def test_01_device_memory_of_others_is_not_host_memory(mgpu: Mgpu) -> None:
-    """The processor could, for instance, read a module's global before the kernel has run."""
-    own = mgpu.stub_ffi.new("void **")
-    mgpu.stub.hipMalloc(own, KIB)
-    foreign = mgpu.from_stub(own[0])
-    stream = mgpu.StreamCreate()
-    block = mgpu.MemAlloc(KIB, stream, False)
-    out = mgpu.ffi.new("char[]", KIB)
-    mgpu.Memset32(foreign, 0x07070707, KIB // 4, stream)
-    mgpu.Memcpy(block, foreign, KIB, stream)
-    mgpu.Memcpy(out, block, KIB, stream)
-    mgpu.StreamSynchronize(stream)
-    assert bytes(mgpu.ffi.buffer(out)) == b"\7" * KIB
 
 
 @in_child(HIPSTUB_ASYNC="held")
@@ -81,28 +65,6 @@ int main(void) {
 def test_02_a_plug_in_that_opens_hip_later_is_noticed(tmp_path: Path) -> None:
     done = run_program(program(tmp_path, PLUG_IN), HIPSTUB_ASYNC="held", MGPU_RT_MANAGER="off")
     assert (done.stdout, done.stderr) == ("9 7\n", "")
-
-
-FILL_UNSEEN = """
-#include "program.h"
-int main(void) {
-    volatile int *pinned;
-    void *stream = mgpuStreamCreate();
-    hipHostMalloc((void **)&pinned, 4096, 0);
-    pinned[0] = 1;
-    mgpuStreamSynchronize(stream);
-    hipMemsetD32Async((void *)pinned, 7, 1024, stream);
-    mgpuStreamSynchronize(stream);
-    printf("%d\\n", pinned[0]);
-}
-"""
-
-
-def test_02_work_that_the_program_submits_itself_is_waited_for(tmp_path: Path) -> None:
-    stub = environment()["MGPU_RT_HIP"]
-    path = program(tmp_path, FILL_UNSEEN, stub, f"-Wl,-rpath,{Path(stub).parent}")
-    done = run_program(path, HIPSTUB_ASYNC="held", MGPU_RT_MANAGER="off")
-    assert (done.stdout, done.stderr) == ("7\n", "")
 
 
 @in_child(HIPSTUB_ASYNC="held")

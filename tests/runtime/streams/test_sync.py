@@ -256,27 +256,6 @@ def test_two_concurrent_streams_stay_concurrent(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
-def test_a_copy_back_sees_the_result_of_the_kernel(mgpu: Mgpu) -> None:
-    stream, out = mgpu.StreamCreate(), mgpu.ffi.new("char[]", KIB)
-    block = mgpu.MemAlloc(KIB, stream, False)
-    for value, reader in ((1, stream), (2, mgpu.null)):
-        mgpu.Memset32(block, value * 0x01010101, 256, stream)
-        mgpu.StreamSynchronize(stream)
-        mgpu.Memcpy(out, block, KIB, reader)
-        assert mgpu.ffi.buffer(out)[:KIB] == bytes([value]) * KIB
-
-
-@in_child(**LAZY, HIPSTUB_ASYNC="held")
-def test_memory_of_a_deferred_wait_serves_nobody_else(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = mgpu.MemAlloc(KIB, stream, False)
-    mgpu.Memset32(block, 1, 256, stream)
-    mgpu.MemFree(block, stream)
-    mgpu.StreamSynchronize(stream)
-    assert mgpu.MemAlloc(KIB, mgpu.null, False) != block
-
-
-@in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_a_destroyed_stream_with_later_work_is_busy(mgpu: Mgpu) -> None:
     """The library has postponed a wait, and the program has then submitted more work. The next
     owner of the stream must not wait for the first owner's work."""

@@ -34,15 +34,6 @@ def test_a_refused_image_is_no_hit(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 @in_folder
-def test_an_event_is_no_hit(mgpu: Mgpu) -> None:
-    """Events are not cached."""
-    for _ in range(2):
-        mgpu.EventDestroy(mgpu.EventCreate())
-    assert results(mgpu, "mgpuEventCreate") == [None, None]
-
-
-@in_child(**COUNTED)
-@in_folder
 def test_a_look_up_in_an_unloaded_module_is_no_hit(mgpu: Mgpu) -> None:
     module = mgpu.load(mgpu.image(code_object("forum")))
     assert mgpu.function(module, FORUM)

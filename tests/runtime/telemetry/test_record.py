@@ -176,12 +176,6 @@ def test_a_recording_has_all_that_was_counted(
     assert trace["otherData"]["ended"] == stats["process"]["ended"]
 
 
-def test_the_table_is_printed_beside_a_recording(program: Path, tmp_path: Path) -> None:
-    done = run(program, tmp_path, MGPU_RT_STATS="1,stats.json")
-    assert done.stderr.startswith("mgpu_rt: calls of the program\n")
-    assert made(recordings.stats(tmp_path / "stats.json")) == CALLS
-
-
 # ---- one file for each process and rank ----
 
 

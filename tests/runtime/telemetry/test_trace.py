@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -16,8 +14,8 @@ from tests.support import browser, recordings
 from tests.support.child import Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.folders import folder, in_folder
-from tests.support.patience import HANG, run_process
-from tests.support.programs import Outcome, build, run, ways
+from tests.support.patience import run_process
+from tests.support.programs import Outcome, run, ways
 
 
 def read(path: Path) -> tuple[list[dict], dict[str, int]]:
@@ -213,15 +211,6 @@ def test_driver_calls_lie_within_calls_of_the_program(traced: tuple[Outcome, lis
             assert call["ts"] + call["dur"] <= inside[0]["ts"] + inside[0]["dur"]
 
 
-def test_a_trace_needs_no_statistics(tmp_path: Path) -> None:
-    outcome = run("forum", 22, ways()["linked"], iterations=3, MGPU_RT_TRACE=f"{tmp_path}/t%p")
-    (path,) = tmp_path.iterdir()
-    calls, _ = read(path)
-    assert {call["pid"] for call in calls} == {int(path.name[1:])}
-    assert Counter(call["name"] for call in calls)["mgpuLaunchKernel"] == 3
-    assert "calls of" not in outcome.stderr
-
-
 THREADS = """
 #include "program.h"
 static void *work(void *calls) {
@@ -290,17 +279,6 @@ def test_a_stream_beyond_the_last_row_has_none(mgpu: Mgpu) -> None:
     numbers = [row for row in rows[:4500] if row is not None]
     assert numbers == list(range(1, len(numbers) + 1))
     assert 3500 < len(numbers) <= 4096
-
-
-def test_the_command_writes_a_trace_where_it_was_called(tmp_path: Path) -> None:
-    """Paths are relative to the command's directory, even if the program changes its directory."""
-    executable = build("forum", 22, 3, ways()["linked"].linked)
-    command = [str(Path(sys.executable).parent / "mgpu-rt"), "run", "--trace", "here.json"]
-    env = {**os.environ, **environment()}
-    done = subprocess.run([*command, "--", str(executable)], cwd=tmp_path, env=env, timeout=HANG)
-    assert done.returncode >= 0
-    events = json.loads((tmp_path / "here.json").read_text())["traceEvents"]
-    assert "mgpuLaunchKernel" in {event["name"] for event in events}
 
 
 # ---- the ways of copies ----

@@ -321,7 +321,7 @@ def in_cases(cases: Mapping[str, Mapping[str, str]], **env: str) -> Callable:
 
         run.__name__, run.__doc__ = test.__name__, test.__doc__
         run.__module__ = test.__module__
-        run.of_case = test  # type: ignore[attr-defined]
+        run.of_case, run.cases, run.env = test, cases, env  # type: ignore[attr-defined]
         return run
 
     return decorate

@@ -32,19 +32,22 @@ def fails(test: Test, proof: str, library: Path) -> None:
     if kind == "explore":
         return explore(words, proof)
     file, _, name = test.name.partition("::")
+    name, _, case = name.rstrip("]").partition("[")
     module = "tests." + file.removesuffix(".py").replace("/", ".")
-    function = getattr(importlib.import_module(module), name.partition("[")[0])
+    function = getattr(importlib.import_module(module), name)
     home = library.parents[2]
     in_python = (home / "tests").exists()  # python.py
-    if in_python or not hasattr(function, "child"):
+    if in_python or not (hasattr(function, "child") or hasattr(function, "cases")):
         done = run_tests(library, f"tests/{test.name}", home=home if in_python else ROOT)
         end_managers(library)
         assert done.returncode == 1 and "1 failed" in done.stdout, done.stdout
         return
     options = {**function.env, "MGPU_RT_MANAGER": "off"}
+    if hasattr(function, "cases"):
+        options |= {**function.cases[case], "MGPU_RT_TEST_CASE": case}
     if test.exclusive:
         options["MGPU_RT_EXCLUSIVE"] = "on"
-    env = environment(function.backend, **options)
+    env = environment(getattr(function, "backend", "stub"), **options)
     run_child(module, name, {**env, "MGPU_RT_TEST_LIBRARY": str(control())})
     without = {"MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_TEST_HANG": HANGS}
     with pytest.raises(AssertionError, match="exit status"):

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import functools
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.child import ROOT, Mgpu, in_child, library
+from tests.support.child import ROOT, Mgpu, in_cases, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.folders import folder
 from tests.support.images import code_object
 from tests.support.patience import run_process
 
 HOST = ROOT / "tests" / "support" / "hosts" / "constants.c"
-BUILTIN = ("builtin",)  # the policy does not care where an image lies
 
 
 @functools.cache
@@ -52,53 +52,45 @@ def _second_load(program: Path, mode: str, *arguments: Path, **changes: str) -> 
     return done.stdout.strip()
 
 
-@in_child(BUILTIN)
-def test_constants_of_the_program_are_not_compared(mgpu: Mgpu) -> None:
-    assert _second_load(_program(), "constant") == "same"
+RELOCATED = ("-DRELOCATED", "-fPIE", "-pie", "-Wl,-z,notext")
 
 
-@in_child(BUILTIN)
-def test_constants_without_pie_are_not_compared(mgpu: Mgpu) -> None:
-    assert _second_load(_program("-no-pie"), "constant") == "same"
+@dataclass(frozen=True)
+class Second:
+    """A mode of the program, the flags of the program and of its library, and the second load's
+    module: the same as that of the first, if the library compared nothing."""
+
+    module: str
+    mode: str
+    flags: tuple[str, ...] = ()
+    library: tuple[str, ...] | None = None
+    env: dict[str, str] = field(default_factory=dict)
 
 
-@in_child(BUILTIN)
-def test_constants_of_a_library_that_cannot_be_closed_are_not_compared(mgpu: Mgpu) -> None:
-    assert _second_load(_program(), "library", _library("-Wl,-z,nodelete")) == "same"
+#: In the case `closed`, another image is at the address of a constant whose library was closed. In
+#: `relocated`, the loader makes segments writable for a while, although the file marks them
+#: read-only. In `evicted`, HIP has unloaded the constant's module, and has given its handle to
+#: another image.
+SECONDS = {
+    "program": Second("same", "constant"),
+    "no-pie": Second("same", "constant", ("-no-pie",)),
+    "library-that-stays": Second("same", "library", library=("-Wl,-z,nodelete",)),
+    "writable": Second("other", "data"),
+    "library": Second("other", "library", library=()),
+    "closed": Second("other", "closed", library=()),
+    "relocated": Second("other", "constant", RELOCATED),
+    "evicted": Second("other", "evicted", env={"HIPSTUB_REUSE": "1"}),
+}
 
 
-@in_child(BUILTIN)
-def test_writable_data_of_the_program_are_compared(mgpu: Mgpu) -> None:
-    assert _second_load(_program(), "data") == "other"
+@in_cases({name: second.env for name, second in SECONDS.items()})
+def test_constants_alone_are_not_compared(_: Mgpu, case: str) -> None:
+    second = SECONDS[case]
+    files = [] if second.library is None else [_library(*second.library)]
+    assert _second_load(_program(*second.flags), second.mode, *files) == second.module
 
 
-@in_child(BUILTIN)
-def test_constants_of_a_library_that_can_be_closed_are_compared(mgpu: Mgpu) -> None:
-    assert _second_load(_program(), "library", _library()) == "other"
-
-
-@in_child(BUILTIN)
-def test_constants_at_the_address_of_a_closed_library_are_compared(mgpu: Mgpu) -> None:
-    """Another image is at the address of a constant whose library was closed."""
-    assert _second_load(_program(), "closed", _library()) == "other"
-
-
-@in_child(BUILTIN)
-def test_constants_that_the_loader_relocated_are_compared(mgpu: Mgpu) -> None:
-    """Text relocations: the loader makes segments writable for a while, although the file marks
-    them read-only."""
-    relocated = "-DRELOCATED", "-fPIE", "-pie", "-Wl,-z,notext"
-    assert _second_load(_program(*relocated), "constant") == "other"
-
-
-@in_child(BUILTIN)
-def test_a_constant_is_not_taken_for_the_module_that_has_its_handle(mgpu: Mgpu) -> None:
-    """HIP has unloaded the constant's module, and has given the handle of this module to another
-    image."""
-    assert _second_load(_program(), "evicted", HIPSTUB_REUSE="1") == "other"
-
-
-@in_child(BUILTIN)
+@in_child(policies=("builtin",))
 def test_constants_of_the_program_are_not_copied(mgpu: Mgpu) -> None:
     """HIP may read an image in constant memory at any time, so the module needs no copy. For an
     image outside of constant memory, the module owns a copy."""

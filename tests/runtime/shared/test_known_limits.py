@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.measure import instructions
-from tests.support.child import Mgpu, environment, in_child
+from tests.support.child import Mgpu, environment, in_cases, in_child
 from tests.support.images import code_object
 from tests.support.known import forum, program
 from tests.support.patience import HANG
@@ -41,26 +41,35 @@ def _fails_once(mgpu: Mgpu, function: str, answer: str = "2") -> None:
     assert mgpu.stub.hipstub_set_fault(f"{function}:{nth}:{answer}".encode()) == 0
 
 
-@in_child()
-def test_04_a_load_without_memory_is_tried_again(mgpu: Mgpu) -> None:
-    _fails_once(mgpu, "hipModuleLoadData")
-    assert mgpu.load(mgpu.image(code_object("forum")))
+def _load(mgpu: Mgpu):
+    return mgpu.load(mgpu.image(code_object("forum")))
+
+
+#: Calls of HIP, the number of their error, and the calls of the program that make them. HIP 5.7.1
+#: may report a load's lack of memory as error 303, and HIP 6.4.3 as error 209.
+TRIED_AGAIN: dict[str, tuple[str, str, Callable[[Mgpu], object]]] = {
+    "load": ("hipModuleLoadData", "2", _load),
+    "load-5.7.1": ("hipModuleLoadData", "303", _load),
+    "load-6.4.3": ("hipModuleLoadData", "209", _load),
+    "shared": ("hipMallocManaged", "2", lambda mgpu: mgpu.MemAlloc(KIB, mgpu.null, True)),
+    "event": ("hipEventCreateWithFlags", "2", lambda mgpu: mgpu.EventCreate()),
+    "stream": ("hipStreamCreate", "2", lambda mgpu: mgpu.StreamCreate()),
+}
+
+
+@in_cases({name: {} for name in TRIED_AGAIN})
+def test_04_a_call_without_memory_is_tried_again(mgpu: Mgpu, case: str) -> None:
+    function, error, call = TRIED_AGAIN[case]
+    _fails_once(mgpu, function, error)
+    assert call(mgpu)
     assert mgpu.stderr() == ""
 
 
 @in_child()
-def test_04_a_load_that_fails_as_in_5_2_3_is_tried_again(mgpu: Mgpu) -> None:
-    """HIP 5.7.1 may report a lack of memory as error 303, whose name does not mention memory."""
-    _fails_once(mgpu, "hipModuleLoadData", "303")
-    assert mgpu.load(mgpu.image(code_object("forum")))
-    assert mgpu.stderr() == ""
-
-
-@in_child()
-def test_04_a_load_that_fails_as_in_7_2_4_is_tried_again(mgpu: Mgpu) -> None:
-    """HIP 6.4.3 may report a lack of memory as error 209."""
-    _fails_once(mgpu, "hipModuleLoadData", "209")
-    assert mgpu.load(mgpu.image(code_object("forum")))
+def test_04_a_launch_is_tried_again(mgpu: Mgpu) -> None:
+    function = forum(mgpu)
+    _fails_once(mgpu, "hipModuleLaunchKernel")
+    mgpu.launch(function)
     assert mgpu.stderr() == ""
 
 
@@ -71,35 +80,6 @@ def test_04_an_invalid_image_costs_the_cache_nothing(mgpu: Mgpu) -> None:
     mgpu.MemFree(block, stream)
     assert mgpu.load(mgpu.image(bytes(64))) == mgpu.null
     assert mgpu.MemAlloc(KIB, stream, False) == block
-
-
-@in_child()
-def test_04_shared_memory_is_tried_again(mgpu: Mgpu) -> None:
-    _fails_once(mgpu, "hipMallocManaged")
-    assert mgpu.MemAlloc(KIB, mgpu.null, True)
-    assert mgpu.stderr() == ""
-
-
-@in_child()
-def test_04_an_event_is_tried_again(mgpu: Mgpu) -> None:
-    _fails_once(mgpu, "hipEventCreateWithFlags")
-    assert mgpu.EventCreate()
-    assert mgpu.stderr() == ""
-
-
-@in_child()
-def test_04_a_stream_is_tried_again(mgpu: Mgpu) -> None:
-    _fails_once(mgpu, "hipStreamCreate")
-    assert mgpu.StreamCreate()
-    assert mgpu.stderr() == ""
-
-
-@in_child()
-def test_04_a_launch_is_tried_again(mgpu: Mgpu) -> None:
-    function = forum(mgpu)
-    _fails_once(mgpu, "hipModuleLaunchKernel")
-    mgpu.launch(function)
-    assert mgpu.stderr() == ""
 
 
 def _keeps(mgpu: Mgpu, function: str, answer: str, call: Callable[[], None]) -> None:

@@ -3,7 +3,7 @@ postpones other waits."""
 
 from __future__ import annotations
 
-from tests.support.child import Mgpu, in_child
+from tests.support.child import Mgpu, in_cases, in_child
 from tests.support.images import code_object
 
 KIB = 1 << 10
@@ -129,47 +129,24 @@ def test_lazy_waits_for_no_mere_launches(mgpu: Mgpu) -> None:
     }
 
 
-@in_child(MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="off")
-def test_lazy_waits_where_others_call_hip(mgpu: Mgpu) -> None:
+#: Whether lazy waits at each synchronise: where other code calls HIP, where a kernel reaches the
+#: host's memory, and where the host may read the device's memory. HIP 5 reports a large BAR only in
+#: the device's properties.
+WAITS = {
+    "others": ({"MGPU_RT_EXCLUSIVE": "off"}, True),
+    "pageable": ({"HIPSTUB_PAGEABLE": "1"}, True),
+    "bar": ({"HIPSTUB_VISIBLE": "bar"}, True),
+    "bar-7": ({"HIPSTUB_VISIBLE": "bar", "HIPSTUB_VERSION": "70200000"}, True),
+    "no-bar-7": ({"HIPSTUB_VERSION": "70200000"}, False),
+    "integrated": ({"HIPSTUB_VISIBLE": "integrated"}, True),
+    "no-answer": ({"HIPSTUB_FAULT": "hipGetDeviceProperties:*:1"}, True),
+}
+
+
+@in_cases({case: {**LAZY, **env} for case, (env, _) in WAITS.items()})
+def test_lazy_waits(mgpu: Mgpu, case: str) -> None:
     loop(mgpu, kernel(mgpu))
-    assert mgpu.count(SYNC) == 5
-
-
-@in_child(**LAZY, HIPSTUB_PAGEABLE="1")
-def test_lazy_waits_where_kernels_can_reach_the_host(mgpu: Mgpu) -> None:
-    loop(mgpu, kernel(mgpu))
-    assert mgpu.count(SYNC) == 5
-
-
-@in_child(**LAZY, HIPSTUB_VISIBLE="bar")
-def test_lazy_waits_where_the_host_can_read_device_memory(mgpu: Mgpu) -> None:
-    """HIP 5 reports a large BAR only in the device's properties."""
-    loop(mgpu, kernel(mgpu))
-    assert mgpu.count(SYNC) == 5
-
-
-@in_child(**LAZY, HIPSTUB_VISIBLE="bar", HIPSTUB_VERSION="70200000")
-def test_lazy_waits_where_hip_7_reports_a_large_bar(mgpu: Mgpu) -> None:
-    loop(mgpu, kernel(mgpu))
-    assert mgpu.count(SYNC) == 5
-
-
-@in_child(**LAZY, HIPSTUB_VERSION="70200000")
-def test_lazy_postpones_waits_where_hip_7_reports_no_large_bar(mgpu: Mgpu) -> None:
-    loop(mgpu, kernel(mgpu))
-    assert mgpu.count(SYNC) == 0
-
-
-@in_child(**LAZY, HIPSTUB_VISIBLE="integrated")
-def test_lazy_waits_where_the_device_is_integrated(mgpu: Mgpu) -> None:
-    loop(mgpu, kernel(mgpu))
-    assert mgpu.count(SYNC) == 5
-
-
-@in_child(**LAZY, HIPSTUB_FAULT="hipGetDeviceProperties:*:1")
-def test_lazy_waits_where_hip_does_not_answer(mgpu: Mgpu) -> None:
-    loop(mgpu, kernel(mgpu))
-    assert mgpu.count(SYNC) == 5
+    assert mgpu.count(SYNC) == (5 if WAITS[case][1] else 0)
 
 
 @in_child(**LAZY, HIPSTUB_VISIBLE="bar", MGPU_RT_VERBOSE="1")

@@ -72,7 +72,7 @@ SUITES = (
     Suite("kernels", "", ("-k", "gfx942", "softgpu/tests/kernels"), chip="gfx942"),
     Suite(
         "progress",
-        "no call waits where stock's returns, and which questions to HIP wait",
+        "no call waits where stock's returns",
         (*_ON_DEVICE, "tests/runtime/progress"),
     ),
     Suite("release", "what is new since 5.2.3", ("tests/devices/rocm/test_release.py",)),

@@ -16,11 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.progress import questions
+from mgpu_rt._lowering import lower
 from tests.support.child import ROOT, environment, library
+from tests.support.compiled import compile_c
 from tests.support.folders import folder
 from tests.support.patience import HANG
 
+HERE = Path(__file__).parent
 SITUATIONS = (
     "held",
     "null_is_named",
@@ -80,7 +82,12 @@ def _environment(backend: str, **changes: str) -> dict[str, str]:
 @functools.cache
 def _made() -> tuple[Path, Path]:
     made = folder("progress")
-    return questions.compiled(made, "progress"), questions.image(made)
+    image = made / "kernels.co"
+    image.write_bytes(lower.code_object(HERE / "kernels.mlir", "gfx90a"))
+    flags = ("-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-ldl")
+    return compile_c(
+        made / "progress", (HERE / "progress.c").read_text(), f"-I{HERE}", *flags
+    ), image
 
 
 def _play(backend: str, patience: int, known: set[str], **changes: str) -> dict[str, str]:

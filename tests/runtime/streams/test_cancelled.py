@@ -3,40 +3,15 @@ set an external stream in turn."""
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
 from pathlib import Path
 
 from cffi import FFI
 
 from tests.support import recordings
-from tests.support.child import ROOT, Mgpu, in_child, library
+from tests.support.child import Mgpu, in_child, library
 from tests.support.compiled import compile_c
-from tests.support.folders import folder, in_folder
-from tests.support.patience import HANG
-
-HEADER = ROOT / "csrc" / "include"
-
-# ---- cancellation ----
-
-#: The main thread makes its first call after a thread was cancelled.
-CANCELLED = """
-#include "program.h"
-static void *first(void *unused) {
-    pthread_cancel(pthread_self());
-    mgpuStreamDestroy(mgpuStreamCreate());
-    pthread_testcancel();
-    return unused;
-}
-int main(void) {
-    pthread_t thread;
-    void *result;
-    pthread_create(&thread, NULL, first, NULL);
-    pthread_join(thread, &result);
-    mgpuStreamDestroy(mgpuStreamCreate());
-    return result == PTHREAD_CANCELED ? 0 : 1;
-}
-"""
+from tests.support.folders import folder
+from tests.support.known import program, run_program
 
 #: A thread with a pending cancellation calls exit(), and so ends the process.
 EXITING = """
@@ -56,39 +31,12 @@ int main(void) {
 """
 
 
-def status(source: str) -> int:
-    """Returns the status of a program linked with the library; kills a program that hangs."""
-    with tempfile.TemporaryDirectory() as scratch:
-        flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread", f"-I{HEADER}")
-        program = compile_c(Path(scratch, "program"), source, *flags)
-        return subprocess.run([program], timeout=HANG, stderr=subprocess.DEVNULL).returncode
-
-
-PLAIN = {"policies": ("builtin",), "HIPSTUB_MODE": "fast"}
-
-
-@in_child(**PLAIN, MGPU_RT_TRACE="trace")
-@in_folder
-def test_a_first_call_that_records_cannot_be_cancelled(_: Mgpu) -> None:
-    assert status(CANCELLED) == 0
-
-
-@in_child(**PLAIN, MGPU_RT_VERBOSE="1")
-def test_a_first_call_that_prints_cannot_be_cancelled(_: Mgpu) -> None:
-    assert status(CANCELLED) == 0
-
-
-@in_child(**PLAIN, MGPU_RT_SYNC="misspelt")
-def test_a_first_call_that_warns_cannot_be_cancelled(_: Mgpu) -> None:
-    assert status(CANCELLED) == 0
-
-
-@in_child(**PLAIN, MGPU_RT_TRACE="trace")
-@in_folder
-def test_an_exit_cannot_be_cancelled(_: Mgpu) -> None:
+def test_an_exit_cannot_be_cancelled(tmp_path: Path) -> None:
     """The recording is complete."""
-    assert status(EXITING) == 0
-    assert recordings.stats("trace")["process"]["ended"] == "exit"
+    trace = tmp_path / "trace"
+    done = run_program(program(tmp_path, EXITING), MGPU_RT_TRACE=str(trace), MGPU_RT_MANAGER="off")
+    assert done.returncode == 0
+    assert recordings.stats(trace)["process"]["ended"] == "exit"
 
 
 #: Several threads set the same external stream in a loop. In each round, mgpuStreamCreate returns

@@ -1,4 +1,4 @@
-"""Streams that wait for the program: the library's calls wait only where stock's calls wait."""
+"""The end of a program: nothing waits for a stream that waits for the program."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli import softgpu
-from tests.support.child import BACKENDS, STUB, Mgpu, environment, in_child, library
+from tests.support.child import BACKENDS, STUB, Mgpu, environment, in_child
 from tests.support.compiled import compile_c
-from tests.support.known import STOCK, program
+from tests.support.known import program
 from tests.support.patience import run_process
 
 HEAD = """
@@ -41,17 +41,15 @@ static void use(unsigned long bytes, void *stream) {
 
 
 def run(
-    folder: Path, source: str, backend: str, *words: str, runtime: Path | None = None, **more: str
+    folder: Path, source: str, backend: str, *words: str, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Plays a program; raises TimeoutExpired if the program hangs."""
-    path = program(folder, HEAD + source, runtime=runtime)
+    path = program(folder, HEAD + source)
     env = environment(backend, HIPSTUB_ASYNC="0", MGPU_RT_MANAGER="off", **more)
     hip = STUB if backend == "stub" else softgpu.hip()
     env["LD_LIBRARY_PATH"] = f"{env.get('LD_LIBRARY_PATH', '')}:{hip.parent}"
     return run_process([path, *words], env)
 
-
-# ---- the end of the process ----------------------------------------------------------------------
 
 EXIT = """
 int main(int count, char **words) {
@@ -70,11 +68,8 @@ int main(int count, char **words) {
 
 @pytest.mark.parametrize("whose", ["ours", "own"])
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("runtime", [STOCK, None], ids=["stock", "mgpu_rt"])
-def test_main_returns_while_a_stream_is_held(
-    tmp_path: Path, runtime: Path | None, backend: str, whose: str
-) -> None:
-    done = run(tmp_path, EXIT, backend, whose, runtime=runtime or library())
+def test_main_returns_while_a_stream_is_held(tmp_path: Path, backend: str, whose: str) -> None:
+    done = run(tmp_path, EXIT, backend, whose)
     assert (done.returncode, done.stdout, done.stderr) == (0, "main returns\n", "")
 
 
@@ -164,35 +159,3 @@ def test_the_exit_waits_until_hip_7_has_let_go_of_the_streams(
     options = {"MGPU_RT_SYNC": "lazy", "MGPU_RT_EXCLUSIVE": "on", "HIPSTUB_VERSION": version}
     done = run(tmp_path, program, "stub", MGPU_RT_HIP=str(hip), **options)
     assert (done.returncode, done.stderr.count("called\n")) == (0, calls)
-
-
-# ---- allocations ---------------------------------------------------------------------------------
-
-LIMIT = """
-int main(int count, char **words) {
-    void *stream = mgpuStreamCreate(), *held = mgpuStreamCreate();
-    if (strcmp(words[1], "ours"))
-        held = own_stream();
-    use(900 << 10, stream);
-    hold(held);
-    for (int i = 0; i < 8; i++)
-        mgpuMemAlloc(500 << 10, stream, 0);
-    mgpuMemAlloc(1ul << 50, stream, 0);
-    puts("all are there");
-    sem_post(&gate);
-    return 0;
-}
-"""
-
-
-@pytest.mark.parametrize("whose", ["ours", "own"])
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("runtime", [STOCK, None], ids=["stock", "mgpu_rt"])
-def test_allocations_beyond_the_limit_go_on_while_a_stream_is_held(
-    tmp_path: Path, runtime: Path | None, backend: str, whose: str
-) -> None:
-    """The last allocation requests more memory than any device has."""
-    limit = {"MGPU_RT_MEMORY_LIMIT": "1M"}
-    done = run(tmp_path, LIMIT, backend, whose, runtime=runtime or library(), **limit)
-    assert (done.returncode, done.stdout) == (0, "all are there\n")
-    assert "'hipMalloc(&ptr, sizeBytes)' failed with 'hipErrorOutOfMemory'" in done.stderr

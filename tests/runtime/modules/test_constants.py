@@ -58,7 +58,7 @@ RELOCATED = ("-DRELOCATED", "-fPIE", "-pie", "-Wl,-z,notext")
 @dataclass(frozen=True)
 class Second:
     """A mode of the program, the flags of the program and of its library, and the second load's
-    module: the same as that of the first, if the library compared nothing."""
+    module. If the library compared nothing, the first load returned this module, too."""
 
     module: str
     mode: str

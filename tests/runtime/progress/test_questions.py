@@ -1,5 +1,5 @@
 """The page about questions to HIP names each function, and no source file asks AMD's HIP about the
-null stream, which would delay the kernels of all streams."""
+null stream. Such a question would delay the kernels of all streams."""
 
 from __future__ import annotations
 

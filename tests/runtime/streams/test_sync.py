@@ -129,9 +129,9 @@ def test_lazy_waits_for_no_mere_launches(mgpu: Mgpu) -> None:
     }
 
 
-#: Whether lazy waits at each synchronise: where other code calls HIP, where a kernel reaches the
-#: host's memory, and where the host may read the device's memory. HIP 5 reports a large BAR only in
-#: the device's properties.
+#: Whether lazy waits at each synchronise. Lazy waits where other code calls HIP, where a kernel
+#: reaches the host's memory, and where the host may read the device's memory. HIP 5 reports a large
+#: BAR only in the device's properties.
 WAITS = {
     "others": ({"MGPU_RT_EXCLUSIVE": "off"}, True),
     "pageable": ({"HIPSTUB_PAGEABLE": "1"}, True),

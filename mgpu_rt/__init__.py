@@ -7,7 +7,7 @@
     mgpu_rt.lower("model.mlir")        # such a library, of a program in MLIR
     mgpu_rt.to_device(array)           # an array in device memory, for PyTorch and CuPy too
     mgpu_rt.Module("program.o")        # its kernels, to be launched from Python
-    mgpu_rt.Stream()                   # and Event, Device: handles as objects
+    mgpu_rt.Stream()                   # a stream of the library
     mgpu_rt.use_stream(stream)         # lowered functions run on a stream of PyTorch's or CuPy's
     with mgpu_rt.graph() as graph:     # what is called becomes a graph; graph.replay()
     with mgpu_rt.intercept(MyHook()):  # calls are looked at, or answered, in Python
@@ -32,25 +32,21 @@ if TYPE_CHECKING:
     from mgpu_rt._functions.library import Library
     from mgpu_rt._graphs import Graph
     from mgpu_rt._launch.arguments import MemRef
-    from mgpu_rt._launch.copies import In, InOut, Out
+    from mgpu_rt._launch.arrays import In
     from mgpu_rt._launch.modules import Kernel, Module
+    from mgpu_rt._launch.streams import Stream
     from mgpu_rt._library import RuntimeLibrary
-    from mgpu_rt._objects import Device, Event, Stream
     from mgpu_rt.runtime._base import Runtime
 
 __all__ = [
-    "Device",
     "DeviceArray",
-    "Event",
     "Graph",
     "HipError",
     "In",
-    "InOut",
     "Kernel",
     "Library",
     "MemRef",
     "Module",
-    "Out",
     "Stream",
     "__version__",
     "empty",
@@ -215,19 +211,15 @@ def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
 
 #: The module that defines each name, imported at the name's first use.
 _ELSEWHERE = {
-    "Device": "mgpu_rt._objects",
     "DeviceArray": "mgpu_rt._arrays.arrays",
-    "Event": "mgpu_rt._objects",
     "Graph": "mgpu_rt._graphs",
     "HipError": "mgpu_rt._errors",
-    "In": "mgpu_rt._launch.copies",
-    "InOut": "mgpu_rt._launch.copies",
+    "In": "mgpu_rt._launch.arrays",
     "Kernel": "mgpu_rt._launch.modules",
     "Library": "mgpu_rt._functions.library",
     "MemRef": "mgpu_rt._launch.arguments",
     "Module": "mgpu_rt._launch.modules",
-    "Out": "mgpu_rt._launch.copies",
-    "Stream": "mgpu_rt._objects",
+    "Stream": "mgpu_rt._launch.streams",
 }
 
 

@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import fnmatch
 import itertools
-import re
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from mgpu_rt._text import say
 from mgpu_rt.runtime._base import METHODS, Runtime
 from mgpu_rt.runtime._difference import FLOATS, numbers
-from mgpu_rt.runtime._hip import Hip, HipError
+from mgpu_rt.runtime._hip import Hip
 from mgpu_rt.runtime._objects import Buffer, Launch, LoadedKernel, numpy_for
 
 if TYPE_CHECKING:
@@ -242,74 +241,3 @@ def _shown(value: Any) -> str:
 
 for _method in set(METHODS.values()) - {"launch_kernel"}:
     setattr(Trace, _method, _traced(_method))
-
-
-class Faults(Runtime):
-    """Makes one call fail: the value mgpuMemAlloc:3 of `fault` selects the third call of
-    mgpuMemAlloc. The call fails with hipErrorOutOfMemory by default; the value
-    mgpuMemAlloc:3:hipErrorNoDevice selects another error."""
-
-    fault: str = "mgpuMemAlloc:1"
-
-    #: Maps the runtime's functions to the HIP functions that LLVM's own library calls.
-    CALLS: ClassVar[dict[str, str]] = {
-        "mgpuModuleLoad": "hipModuleLoadData",
-        "mgpuModuleUnload": "hipModuleUnload",
-        "mgpuModuleGetFunction": "hipModuleGetFunction",
-        "mgpuLaunchKernel": "hipModuleLaunchKernel",
-        "mgpuStreamCreate": "hipStreamCreate",
-        "mgpuStreamDestroy": "hipStreamDestroy",
-        "mgpuStreamSynchronize": "hipStreamSynchronize",
-        "mgpuStreamWaitEvent": "hipStreamWaitEvent",
-        "mgpuEventCreate": "hipEventCreateWithFlags",
-        "mgpuEventDestroy": "hipEventDestroy",
-        "mgpuEventSynchronize": "hipEventSynchronize",
-        "mgpuEventRecord": "hipEventRecord",
-        "mgpuMemAlloc": "hipMalloc",
-        "mgpuMemFree": "hipFree",
-        "mgpuMemcpy": "hipMemcpyAsync",
-        "mgpuMemset32": "hipMemsetD32Async",
-        "mgpuMemset16": "hipMemsetD16Async",
-        "mgpuMemHostRegister": "hipHostRegister",
-        "mgpuMemHostUnregister": "hipHostUnregister",
-        "mgpuSetDefaultDevice": "hipSetDevice",
-    }
-    CODES: ClassVar[dict[str, int]] = {
-        "hipErrorInvalidValue": 1,
-        "hipErrorOutOfMemory": 2,
-        "hipErrorNoDevice": 100,
-        "hipErrorInvalidHandle": 400,
-        "hipErrorLaunchFailure": 719,
-        "hipErrorUnknown": 999,
-    }
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        function, _, rest = self.fault.partition(":")
-        number, _, error = rest.partition(":")
-        error = error or "hipErrorOutOfMemory"
-        known = function in self.CALLS and error in self.CODES
-        if not known or not re.fullmatch("[1-9][0-9]*", number or "1"):
-            raise ValueError(
-                f"'{self.fault}' is not a fault: write FUNCTION:NUMBER[:ERROR]. FUNCTION is one "
-                f"of {', '.join(self.CALLS)}; ERROR is one of {', '.join(self.CODES)}"
-            )
-        self._calls, self._chosen = itertools.count(1), int(number or 1)
-        self._error = HipError(self.CALLS[function], self.CODES[error], error)
-        self._method = METHODS[function]
-        setattr(self, self._method, self._call)  # so that no other function is overridden
-
-    def _call(self, *arguments: Any) -> Any:
-        if next(self._calls) == self._chosen:
-            raise self._error
-        return getattr(type(self), self._method)(self, *arguments)
-
-    def end(self) -> None:
-        """Prints a line if the program never made the call that `fault` names."""
-        made = next(self._calls) - 1
-        if made < self._chosen:
-            say(
-                f"mgpu_rt: the fault '{self.fault}' did not happen: the program made "
-                f"{made} such calls"
-            )
-        super().end()

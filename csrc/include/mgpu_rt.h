@@ -194,10 +194,8 @@ mgpu_rt_function mgpu_rt_native(const char *name);
 
 /* Makes `instead` handle the program's calls of a function from now on; with NULL, the library
  * handles these calls again. The function for "end" is called without arguments when the process
- * ends and HIP still works. The function for "out_of_memory" serves the same purpose as
- * `make_room`, and the library calls this function after `make_room`. In a forked child there is no
- * override. A call in progress finishes in the function in which it began. Returns 0, or -1 if
- * there is no such function. */
+ * ends and HIP still works. In a forked child there is no override. A call in progress finishes in
+ * the function in which it began. Returns 0, or -1 if there is no such function. */
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
 
 /* Prints, in stock's words, that a call to HIP failed with this hipError_t, and stores the error

@@ -269,18 +269,6 @@ static void enter_end(void) {
     }
 }
 
-static int on_out_of_memory(int device, size_t size);
-static void enter_out_of_memory(int device, size_t size) {
-    const bool before = inside; /* of the method that allocates */
-    if (!stack_has_room())
-        return;
-    inside = true;
-    int answer = on_out_of_memory(device, size);
-    inside = before;
-    if (!answer)
-        lose(&answer, sizeof answer);
-}
-
 /* ---- what Python calls ---- */
 
 #define FN(result, name, params, args, member) {#name, &own_##name, (mgpu_rt_function)enter_##name},
@@ -288,8 +276,7 @@ static void enter_out_of_memory(int device, size_t size) {
 static const struct function {
     const char *name;
     mgpu_rt_function *own, callback;
-} functions[] = {PLAIN_ABI(FN, VOID, VOID){"end", NULL, enter_end},
-                 {"out_of_memory", NULL, (mgpu_rt_function)enter_out_of_memory}},
+} functions[] = {PLAIN_ABI(FN, VOID, VOID){"end", NULL, enter_end}},
   notes[] = {
       {"mgpuModuleLoad", NULL, (mgpu_rt_function)note_mgpuModuleLoad},
       {"mgpuModuleLoadJIT", NULL, (mgpu_rt_function)note_mgpuModuleLoadJIT},

@@ -17,13 +17,12 @@ functions = mgpu_rt.Library(path)
 
 x = numpy.arange(COUNT, dtype=numpy.float32)
 functions.scale_on_host(x, 2.0)  # the function itself copies to the device and back
-functions.scale_on_device(mgpu_rt.InOut(x), 0.5)  # this function expects device memory
-assert (x == numpy.arange(COUNT)).all()
+assert (x == 2 * numpy.arange(COUNT)).all()
 
 array = mgpu_rt.to_device(x)  # PyTorch and CuPy take the array without a copy
 stream = mgpu_rt.Stream()
 with stream:
-    functions.scale_on_device(array, 3.0)
+    functions.scale_on_device(array, 3.0)  # this function expects device memory
     functions.scale_on_device(array, 2.0)
 stream.synchronize()
 assert (array.to_host() == 6 * x).all()

@@ -1,8 +1,9 @@
-"""Defines arrays in this package's memory, which NumPy, PyTorch and CuPy use without a copy."""
+"""Defines arrays in device memory, which PyTorch and CuPy use without a copy."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from mgpu_rt._launch.arrays import ELEMENTS, array_of, c_strides, is_contiguous
 from mgpu_rt._launch.arrays import Array as Given
 from mgpu_rt._launch.streams import handle_of, stream_for
 from mgpu_rt._library import load
+from mgpu_rt._packages import need, numpy_for
 from mgpu_rt.runtime._hip import Hip
 
 if TYPE_CHECKING:
@@ -19,15 +21,17 @@ if TYPE_CHECKING:
 
 _BY_NAME = {element.numpy: kind for kind, element in ELEMENTS.items()}
 
-_DLPACK_CPU, _DLPACK_CUDA, _DLPACK_ROCM = 1, 2, 10
+_DLPACK_CUDA, _DLPACK_ROCM = 2, 10
 _MOST = 1 << 63  # bytes: sizes and strides are signed
 
 
-class Array:
-    """An array whose memory stays allocated while the array or a view from another package
-    exists."""
+class DeviceArray:
+    """An array in device memory, from mgpu_rt.empty, mgpu_rt.to_device, or a lowered function.
 
-    on_device = False
+    Kernels and lowered functions accept the array, and PyTorch (torch.from_dlpack) and CuPy
+    (cupy.asarray) use it without a copy. The memory is freed when the array and its last view are
+    gone.
+    """
 
     def __init__(
         self,
@@ -36,12 +40,16 @@ class Array:
         kind: str,
         shape: tuple[int, ...],
         strides: tuple[int, ...] | None = None,
+        *,
+        device: int = 0,
+        work: Work | None = None,
     ) -> None:
-        """`strides` are in bytes; None means that the elements are contiguous."""
+        """`strides` are in bytes; None means that the elements are contiguous. `work` is the
+        pending work on the memory, which all arrays in an allocation share."""
         self._owner, self._address, self._kind = owner, address, kind
-        self.shape = shape
-        self.itemsize = ELEMENTS[kind].size
+        self.shape, self.itemsize, self.device = shape, ELEMENTS[kind].size, device
         self.strides = c_strides(shape, self.itemsize) if strides is None else strides
+        self._work = work or Work()
 
     @property
     def dtype(self) -> str:
@@ -67,94 +75,10 @@ class Array:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        place = "device" if self.on_device else "host"
-        return f"<mgpu_rt array of {self.dtype}, shape {self.shape}, in {place} memory>"
-
-    def _interface(self) -> dict[str, Any]:
-        """Returns the entries that NumPy's and CuPy's array interfaces share. Raises AttributeError
-        for a type that these interfaces cannot name."""
-        letter = ELEMENTS[self._kind].letter
-        if not letter:
-            raise AttributeError(f"the array interface cannot describe {self.dtype}: use DLPack")
-        return {
-            "shape": self.shape,
-            "typestr": f"{'|' if self.itemsize == 1 else '<'}{letter}{self.itemsize}",
-            "strides": None if self._is_contiguous() else self.strides,
-            "data": (self._address, False),
-            "version": 3,
-        }
+        return f"<mgpu_rt array of {self.dtype}, shape {self.shape}, in device memory>"
 
     def _is_contiguous(self) -> bool:
         return is_contiguous(self.shape, self.strides, self.itemsize)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return _DLPACK_CPU, 0
-
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        """Returns a DLPack capsule that shares the array's memory. Raises BufferError if the
-        consumer requests another device or a copy."""
-        from mgpu_rt import _dlpack
-
-        where = self.__dlpack_device__()
-        if copy or (dl_device is not None and tuple(dl_device) != where):
-            raise BufferError(
-                f"DLPack cannot copy {self!r}, nor move it to another device: copy the array first"
-            )
-        self._wait_on(stream)
-        steps = tuple(stride // self.itemsize for stride in self.strides)
-        code, bits = ELEMENTS[self._kind].dlpack, 8 * self.itemsize
-        versioned = max_version is not None and max_version[0] >= 1
-        return _dlpack.capsule(
-            self._owner, self._address, *where, code, bits, self.shape, steps, versioned
-        )
-
-    def _wait_on(self, stream: Any) -> None:
-        """Makes the consumer's stream wait for the work that fills the array."""
-
-
-class HostArray(Array):
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        return self._interface()
-
-
-class DeviceArray(Array):
-    """An array in device memory, from mgpu_rt.empty, mgpu_rt.to_device, or a lowered function.
-
-    Kernels and lowered functions accept the array, and PyTorch (torch.from_dlpack) and CuPy
-    (cupy.asarray) use it without a copy. The memory is freed when the array and its last view are
-    gone.
-    """
-
-    on_device = True
-
-    def __init__(
-        self,
-        owner: object,
-        address: int,
-        kind: str,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...] | None = None,
-        *,
-        device: int = 0,
-        work: Work | None = None,
-    ) -> None:
-        """`work` is the pending work on the memory, which all arrays in an allocation share."""
-        super().__init__(owner, address, kind, shape, strides)
-        self._device = device
-        self._work = work or Work()
-
-    @property
-    def device(self) -> int:
-        """Returns the device number of the array."""
-        return self._device
 
     def fill_on(self, stream: Any) -> None:
         """Declares that pending work on a stream uses this array. Later uses of the array wait for
@@ -190,7 +114,9 @@ class DeviceArray(Array):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Returns CuPy's array interface, which CuPy for ROCm also reads. Waits for the work on the
         array, or makes this thread's external stream (use_stream) wait, and names that stream."""
-        description, stream = self._interface(), None
+        letter, stream = ELEMENTS[self._kind].letter, None
+        if not letter:
+            raise AttributeError(f"the array interface cannot describe {self.dtype}: use DLPack")
         self._share()
         chosen, uses = load().chosen_stream, self._uses(writes=True)
         if chosen is None:
@@ -198,17 +124,45 @@ class DeviceArray(Array):
             uses.complete()
         elif uses.precede(chosen):
             stream = chosen or 1
-        return {**description, "stream": stream}
+        return {
+            "shape": self.shape,
+            "typestr": f"{'|' if self.itemsize == 1 else '<'}{letter}{self.itemsize}",
+            "strides": None if self._is_contiguous() else self.strides,
+            "data": (self._address, False),
+            "version": 3,
+            "stream": stream,
+        }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (_DLPACK_CUDA if Hip.of_process().is_nvidia else _DLPACK_ROCM), self._device
+        return (_DLPACK_CUDA if Hip.of_process().is_nvidia else _DLPACK_ROCM), self.device
 
-    def _wait_on(self, stream: Any) -> None:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Returns a DLPack capsule that shares the array's memory. Makes the consumer's stream wait
+        for the work that uses the array. Raises BufferError if the consumer requests another device
+        or a copy."""
+        from mgpu_rt import _dlpack
+
+        where = self.__dlpack_device__()
+        if copy or (dl_device is not None and tuple(dl_device) != where):
+            raise BufferError(
+                f"DLPack cannot copy {self!r}, nor move it to another device: copy the array first"
+            )
         self._share()
-        if stream == -1:  # the consumer wants no wait
-            return
-        # DLPack calls the null stream 1.
-        self._uses(writes=True).precede(0 if stream in (None, 1) else int(stream))
+        if stream != -1:  # -1: the consumer wants no wait; 1: the null stream
+            self._uses(writes=True).precede(0 if stream in (None, 1) else int(stream))
+        steps = tuple(stride // self.itemsize for stride in self.strides)
+        code, bits = ELEMENTS[self._kind].dlpack, 8 * self.itemsize
+        versioned = max_version is not None and max_version[0] >= 1
+        return _dlpack.capsule(
+            self._owner, self._address, *where, code, bits, self.shape, steps, versioned
+        )
 
     def to_host(self) -> numpy.ndarray:
         """Waits for the work that fills this array, and copies this array to a new NumPy array.
@@ -217,7 +171,7 @@ class DeviceArray(Array):
 
         if not self._is_contiguous():
             raise ValueError(f"{self!r} has gaps between its elements")
-        result = numpy.empty(self.shape, _numpy_type(self._kind))
+        result = numpy.empty(self.shape, numpy_type(self._kind))
         address = result.__array_interface__["data"][0]
         _copy(address, self._address, self.nbytes, self._uses(writes=False))
         return result
@@ -235,9 +189,13 @@ class DeviceArray(Array):
         if not (
             self._is_contiguous() and is_contiguous(given.shape, given.strides, given.itemsize)
         ):
-            raise ValueError("the elements of both arrays have to lie one after the other")
+            raise ValueError(
+                "the elements of both arrays have to lie one after the other: pass "
+                "numpy.ascontiguousarray(array)"
+            )
         uses = self._uses(writes=True)
         uses.add(given.work, writes=False)
+        uses.follow(given.stream)
         _copy(self._address, given.address, self.nbytes, uses)
 
 
@@ -263,20 +221,17 @@ def _given(array: Any) -> Given:
     if found.type not in ELEMENTS:
         kind = f"the type '{found.type}'" if found.type else "an unknown type"
         raise TypeError(f"a device array cannot have elements of {kind}")
-    if found.stream is not None:
-        library.mgpuStreamSynchronize(library.ffi.cast("hipStream_t", found.stream))
     return found
 
 
-def _numpy_type(kind: str) -> Any:
-    """NumPy's type. Raises ImportError for bfloat16 if ml_dtypes is missing."""
-    import numpy
-
+def numpy_type(kind: str) -> Any:
+    """Returns NumPy's type of elements. Raises ImportError without NumPy, or for bfloat16 without
+    ml_dtypes."""
+    numpy = numpy_for("an array")
     if kind != "bf16":
         return numpy.dtype(ELEMENTS[kind].numpy)
-    import ml_dtypes
-
-    return numpy.dtype(ml_dtypes.bfloat16)
+    need("an array of bfloat16", ml_dtypes="ml_dtypes")
+    return numpy.dtype(sys.modules["ml_dtypes"].bfloat16)
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:

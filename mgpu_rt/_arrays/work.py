@@ -88,6 +88,7 @@ class Uses:
 
     def __init__(self) -> None:
         self._all: dict[Work, bool] = {}  # whether the work may write
+        self._streams: set[int] = set()  # of other packages, whose work comes first
         self._captures: bool | None = None  # whether a program captures the stream
         self._awaited: dict[Work, list[_Mark]] = {}
 
@@ -95,6 +96,12 @@ class Uses:
         """Adds an allocation; None stands for memory of another package."""
         if work is not None:
             self._all[work] = self._all.get(work, False) or writes
+
+    def follow(self, stream: int | None) -> None:
+        """Adds the stream of another package, whose work so far precedes the use of an array; None
+        stands for no work."""
+        if stream is not None:
+            self._streams.add(stream)
 
     def copy(self) -> Uses:
         made = Uses()
@@ -112,13 +119,18 @@ class Uses:
         return {mark for marks in self._awaited.values() for mark in marks}
 
     def precede(self, stream: int) -> bool:
-        """Makes the stream wait for the earlier work on the allocations; returns False if there is
-        none. While this thread builds a
-        graph, waits for that work instead, because a graph cannot contain the wait. Does nothing
-        while a program captures the stream: HIP refuses a capture that waits for earlier work."""
+        """Makes the stream wait for other packages' streams, and for the earlier work on the
+        allocations; returns False if there is no such work. While this thread builds a graph, waits
+        for the work on the allocations instead, because a graph cannot contain the wait. Omits
+        these waits while a program captures the stream: HIP refuses a capture that waits for
+        earlier work."""
+        for other in self._streams - {stream}:
+            if mark := _mark(other):
+                mark.precede(stream)
         marks = self._marks()
         if marks and _building.uses is not None:
-            self.wait()
+            for mark in marks:
+                mark.wait()
         elif marks and self._is_captured(stream):
             self._awaited = {}
         else:
@@ -127,6 +139,10 @@ class Uses:
         return bool(marks)
 
     def wait(self) -> None:
+        """Waits for other packages' streams, and for the earlier work on the allocations."""
+        library = load()
+        for other in self._streams:
+            library.mgpuStreamSynchronize(library.ffi.cast("hipStream_t", other))
         for mark in self._marks():
             mark.wait()
 

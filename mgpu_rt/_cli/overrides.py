@@ -17,7 +17,6 @@ HOOKS: dict[str, tuple[str, str | None]] = {
     "trace": ("Trace", None),
     "nan": ("NanCheck", "dtype"),
     "time": ("Time", None),
-    "faults": ("Faults", "fault"),
     "record": ("Record", "output"),
 }
 

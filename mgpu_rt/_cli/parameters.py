@@ -114,8 +114,8 @@ def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
             callback=_text,
             metavar="NAME[=VALUE]",
             help="Observe the calls with a hook in Python: trace, time, nan[=f32], "
-            "faults=mgpuMemAlloc:3, record[=FOLDER], or a hook or runtime of your own, as "
-            "MODULE:CLASS. May be repeated; each calls the next.",
+            "record[=FOLDER], or a hook or runtime of your own, as MODULE:CLASS. May be repeated; "
+            "each calls the next.",
         ),
     ):
         command = option(command)

@@ -10,12 +10,6 @@ from mgpu_rt._functions import types
 from mgpu_rt._launch.arrays import Array, c_strides, is_contiguous
 
 
-class Unranked(ctypes.Structure):
-    """A memref of any rank: its number of dimensions, and its descriptor's address."""
-
-    _fields_ = (("rank", ctypes.c_int64), ("descriptor", ctypes.c_void_p))
-
-
 @functools.cache
 def structure(rank: int) -> type[Any]:
     """Returns the descriptor of a memref of a given rank. Sizes and strides are in elements."""
@@ -32,9 +26,9 @@ def structure(rank: int) -> type[Any]:
     return Descriptor
 
 
-def describe(address: int, array: Array, kind: types.MemRefType) -> Any:
-    """Returns the descriptor of an array. `address` is the address of the array's data, or of a
-    copy of the data. Raises TypeError or ValueError if the array does not have this type."""
+def describe(array: Array, kind: types.MemRefType) -> Any:
+    """Returns the descriptor of an array. Raises TypeError or ValueError if the array does not have
+    this type."""
     _check_element(array, kind.element)
     _check_shape(array, kind)
     strides = _strides(array, kind)
@@ -42,19 +36,11 @@ def describe(address: int, array: Array, kind: types.MemRefType) -> Any:
     # Lowered code takes the offset from the memref's type, and does not read the descriptor's
     # offset.
     offset = kind.offset or 0
-    made.allocated = made.aligned = address - offset * array.itemsize
+    made.allocated = made.aligned = array.address - offset * array.itemsize
     made.offset = offset
     if kind.rank:
         made.sizes[:], made.strides[:] = array.shape, strides
     return made
-
-
-def describe_unranked(address: int, array: Array, kind: types.Unranked) -> tuple[Unranked, Any]:
-    """Returns the two descriptors of an array of any rank; the first contains the address of the
-    second."""
-    ranked = types.MemRefType(kind.text, kind.element, (None,) * len(array.shape))
-    inner = describe(address, array, ranked)
-    return Unranked(len(array.shape), ctypes.addressof(inner)), inner
 
 
 def signless(element: str) -> tuple[str, ...]:

@@ -166,7 +166,7 @@ class Function:
         - A number is converted to the parameter's type, if it fits.
         - An array is passed without a copy, on the host or on the device: NumPy's, PyTorch's,
           CuPy's, any with DLPack. The array's type, shape and strides must match the function's.
-        - In, Out and InOut pass a copy of a host array in device memory.
+          `In` passes an array that the function only reads.
 
         Returns a number, a NumPy array in memory that the function has allocated, a DeviceArray, or
         a tuple of these. Raises TypeError or ValueError for arguments that do not fit, and HipError
@@ -174,20 +174,14 @@ class Function:
         """
         runtime = load()
         passed = Arguments(runtime, self.name, self.type.arguments, arguments)
+        runtime.take_error()
+        passed.precede()
         try:
-            runtime.take_error()
-            passed.to_device()
-            try:
-                found = self._call(
-                    passed.pointers() if self._is_c_interface else passed.registers()
-                )
-                reader = results.Reader(self._loaded, passed.owners, passed.uses)
-                read = self._read(reader, found)
-            finally:
-                passed.submitted()
-            passed.to_host()
+            given = passed.pointers() if self._is_c_interface else passed.registers()
+            reader = results.Reader(self._loaded, passed.owners, passed.uses)
+            read = self._read(reader, self._call(given))
         finally:
-            passed.release()
+            passed.submitted()
         runtime.check(f"{self.name} failed")
         return None if not read else read[0] if len(read) == 1 else tuple(read)
 
@@ -205,14 +199,15 @@ class Function:
     def _read(self, reader: results.Reader, found: list[tuple[types.Type, Any]]) -> list[Any]:
         """Reads all results, so that each allocation gets an owner; only then raises the first
         exception."""
-        read, refused = [], []
+        read: list[Any] = []
+        refused: list[ImportError] = []
         for kind, content in found:
             try:
                 read.append(reader.read(kind, content))
-            except ValueError as error:
-                refused.append(f"{self.name}, its result ({kind.text}): {error}")
+            except ImportError as error:
+                refused.append(error)
         if refused:
-            raise ValueError(refused[0])
+            raise refused[0]
         return read
 
 
@@ -240,4 +235,4 @@ def _result(name: str, kinds: tuple[types.Type, ...], *, c_interface: bool) -> t
 def _integers(kind: types.Type) -> int:
     if isinstance(kind, types.MemRefType):
         return 3 + 2 * kind.rank
-    return 2 if isinstance(kind, types.Unranked) else int(not getattr(kind, "is_float", False))
+    return int(not getattr(kind, "is_float", False))

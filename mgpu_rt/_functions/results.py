@@ -6,11 +6,10 @@ import ctypes
 from collections.abc import Iterable
 from typing import Any
 
-from mgpu_rt._arrays.arrays import DeviceArray, HostArray
+from mgpu_rt._arrays.arrays import DeviceArray, numpy_type
 from mgpu_rt._arrays.memory import Memory
 from mgpu_rt._arrays.work import Uses, Work
 from mgpu_rt._functions import descriptors, types, values
-from mgpu_rt._launch.copies import Copy
 from mgpu_rt._packages import numpy_for
 from mgpu_rt.runtime._hip import Hip
 
@@ -23,8 +22,6 @@ def field(kind: types.Type) -> type:
     """Returns the ctypes class of a result that is a member of a structure."""
     if isinstance(kind, types.MemRefType):
         return descriptors.structure(kind.rank)
-    if isinstance(kind, types.Unranked):
-        return descriptors.Unranked
     assert isinstance(kind, types.Scalar)
     return values.field_type(kind)
 
@@ -47,47 +44,34 @@ class Reader:
         the arguments' memory. The reader adds the allocations of the results to `uses`, because
         work that fills results may still be pending."""
         self._library = library
-        self._owners: dict[int, object] = dict(given)
+        self._owners: dict[int, Any] = dict(given)
         self._uses = uses
 
     def read(self, kind: types.Type, content: Any) -> Any:
         if isinstance(kind, types.Scalar):
             return values.decode(bytes(content), kind)
-        if isinstance(kind, types.Unranked):
-            ranked = descriptors.structure(content.rank)
-            inner = ranked.from_buffer_copy(
-                ctypes.string_at(content.descriptor, ctypes.sizeof(ranked))
-            )
-            Memory(content.descriptor, on_device=False)  # freed at once, as the caller owns it
-            return self._array(kind.element, content.rank, inner)
         assert isinstance(kind, types.MemRefType)
-        return self._array(kind.element, kind.rank, content)
+        return self._array(kind, content)
 
-    def _array(self, element: str, rank: int, found: Any) -> Any:
-        kind = descriptors.signless(element)[0]
-        size = types.SIZES[element]
-        shape, steps = (tuple(found.sizes), tuple(found.strides)) if rank else ((), ())
+    def _array(self, kind: types.MemRefType, found: Any) -> Any:
+        element, size = descriptors.signless(kind.element)[0], types.SIZES[kind.element]
+        shape, steps = (tuple(found.sizes), tuple(found.strides)) if kind.rank else ((), ())
         address = (found.aligned or 0) + found.offset * size
         strides = tuple(step * size for step in steps)
         if found.allocated == _CONSTANT:
-            return _numpy(HostArray(self._library, address, kind, shape, strides), copy=True)
+            return _numpy(self._library, address, element, shape, strides).copy()
         owner = self._owner(found.allocated or 0, address)
-        if isinstance(owner, Copy):
-            raise ValueError(
-                "the result lies in the copy of an argument that was passed as In, Out or "
-                "InOut, and the copy ends with the call: pass mgpu_rt.to_device(array) instead"
-            )
         if isinstance(owner, Memory):
             on_device, work = owner.device if owner.on_device else None, owner.work
         else:  # an argument's memory
             _value, array = owner
             on_device, work = _device_of(address), array.work or Work()
         if on_device is None:
-            return _numpy(HostArray(owner, address, kind, shape, strides))
+            return _numpy(owner, address, element, shape, strides)
         self._uses.add(work, writes=True)
-        return DeviceArray(owner, address, kind, shape, strides, device=on_device, work=work)
+        return DeviceArray(owner, address, element, shape, strides, device=on_device, work=work)
 
-    def _owner(self, allocated: int, address: int) -> object:
+    def _owner(self, allocated: int, address: int) -> Any:
         if allocated not in self._owners:
             device = _device_of(allocated or address)
             self._owners[allocated] = Memory(
@@ -96,20 +80,22 @@ class Reader:
         return self._owners[allocated]
 
 
-def _numpy(array: HostArray, *, copy: bool = False) -> Any:
-    """Returns a NumPy array that keeps the memory alive, or the array itself if no package has the
-    element type."""
-    numpy = numpy_for("an array as a result")
-    if array.dtype == "bfloat16":
-        try:
-            import ml_dtypes
-        except ImportError:
-            return array
-        plain = HostArray(array._owner, array._address, "ui16", array.shape, array.strides)
-        made = numpy.asarray(plain).view(ml_dtypes.bfloat16)
-    else:
-        made = numpy.asarray(array)
-    return made.copy() if copy else made
+class _HostMemory:
+    """The memory of a result as NumPy reads it. NumPy's array keeps this object and its owner."""
+
+    def __init__(self, owner: object, interface: dict[str, Any]) -> None:
+        self._owner, self.__array_interface__ = owner, interface
+
+
+def _numpy(
+    owner: object, address: int, kind: str, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Any:
+    """Returns a NumPy array of a result in host memory. Raises ImportError without NumPy, or for
+    bfloat16 without ml_dtypes."""
+    numpy, type_ = numpy_for("an array as a result"), numpy_type(kind)
+    bits = f"u{type_.itemsize}" if kind == "bf16" else type_.str
+    memory = {"data": (address, False), "typestr": bits, "shape": shape, "strides": strides}
+    return numpy.asarray(_HostMemory(owner, {"version": 3, **memory})).view(type_)
 
 
 def _device_of(address: int) -> int | None:

@@ -50,21 +50,13 @@ class MemRefType:
 
 
 @dataclass(frozen=True)
-class Unranked:
-    """A memref of any rank: memref<*xf32>."""
-
-    text: str
-    element: str
-
-
-@dataclass(frozen=True)
 class Other:
-    """A type that Python cannot pass, such as a vector or a tensor."""
+    """A type that Python cannot pass, such as a vector or an unranked memref."""
 
     text: str
 
 
-Type = Scalar | MemRefType | Unranked | Other
+Type = Scalar | MemRefType | Other
 
 
 @dataclass(frozen=True)
@@ -109,10 +101,8 @@ def one(text: str) -> Type:
     return Other(text)
 
 
-def _memref(text: str) -> MemRefType | Unranked | None:
+def _memref(text: str) -> MemRefType | None:
     first, *rest = split(text[len("memref<") : -1])
-    if first.startswith("*x"):
-        return Unranked(text, first[2:]) if first[2:] in SIZES else None
     shape: list[int | None] = []
     while dimension := _DIMENSION.match(first):
         shape.append(None if dimension[1] == "?" else int(dimension[1]))

@@ -1,5 +1,4 @@
-"""A kernel's arguments: values with the sizes that the image states, addresses, and copies of host
-arrays."""
+"""A kernel's arguments: values with the sizes that the image states, and addresses."""
 
 from __future__ import annotations
 
@@ -15,9 +14,7 @@ from cffi import FFI
 
 from mgpu_rt._arrays.work import Uses
 from mgpu_rt._images.model import Argument, KernelDescription
-from mgpu_rt._launch.arrays import Array, array_of
-from mgpu_rt._launch.copies import Copies, Copy, In, InOut, Out, check_writable, wait_for
-from mgpu_rt._library import RuntimeLibrary
+from mgpu_rt._launch.arrays import Array, array_argument
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,14 +118,8 @@ def _address(address: int, parameter: Argument) -> bytes:
     return address.to_bytes(_POINTER, "little")
 
 
-def _value(part: Any, parameter: Argument) -> bytes | Copy:
-    """Returns the bytes for a part of an argument. Returns a Copy unchanged, because the copy has
-    no device address yet."""
-    if type(part) in _NUMBERS:
-        return _encode(part, parameter)
-    if isinstance(part, Copy):
-        _address(0, parameter)
-        return part
+def _value(part: Any, parameter: Argument) -> bytes:
+    """Returns the bytes for a part of an argument."""
     if isinstance(part, Array):
         return _address(part.address, parameter)
     return _address(0, parameter) if part is None else _encode(part, parameter)
@@ -141,8 +132,7 @@ def _named(kernel: str, number: int, error: Exception) -> Exception:
 
 
 class Passed:
-    """The arguments of one launch on a stream. A launch calls `to_device`, passes `params` to the
-    kernel, then calls `to_host` and `release` of `copies`, and finally `finish`.
+    """The arguments of one launch on a stream: the bytes of each parameter, and the uses of arrays.
 
     Raises TypeError or ValueError before any work is submitted. The message names the kernel, and
     the argument if one argument is at fault.
@@ -150,26 +140,23 @@ class Passed:
 
     def __init__(
         self,
-        library: RuntimeLibrary,
         kernel: str,
         parameters: Sequence[Argument] | None,
         arguments: Sequence[Any],
-        stream: Any,
+        stream: int,
     ) -> None:
-        self._library, self._ffi, self._stream = library, library.ffi, stream
-        self._handle = int(self._ffi.cast("uintptr_t", stream))
-        self.copies = Copies(library, stream)
-        self._arrays: list[Array] = []
-        self._uses = Uses()
+        self._stream = stream
+        self._arrays: list[Array] = []  # kept until the launch
+        self.uses = Uses()
         parts = self._all_parts(kernel, arguments, sized=parameters is not None)
         if parameters is None:
             parameters = [_UNKNOWN] * len(parts)
         if len(parts) != len(parameters):
             raise TypeError(_wrong_count(kernel, len(parameters), len(parts), arguments))
-        self._values: list[bytes | Copy] = []
+        self.values: list[bytes] = []
         for (number, part), parameter in zip(parts, parameters, strict=True):
             try:
-                self._values.append(_value(part, parameter))
+                self.values.append(_value(part, parameter))
             except (TypeError, ValueError) as error:
                 raise _named(kernel, number, error) from None
 
@@ -190,65 +177,32 @@ class Passed:
                 raise _named(kernel, number, error) from None
         return parts
 
-    def _parts(self, argument: Any, index: type) -> Iterator[Any]:
+    def _parts(self, given: Any, index: type) -> Iterator[Any]:
         """Yields the parts of an argument: the argument itself, or the parts of a memref."""
-        if not isinstance(argument, MemRef):
-            yield self._resolved(argument)[0]
+        if not isinstance(given, MemRef):
+            yield self._resolved(given)
             return
-        pointer, array = self._resolved(argument.array)
-        if array is None or not array.itemsize:
+        array = self._resolved(given.array)
+        if not isinstance(array, Array) or not array.itemsize:
             raise TypeError(
-                f"a {type(argument.array).__name__} has no shape, so no memref can describe it"
+                f"a {type(given.array).__name__} has no shape, so no memref can describe it"
             )
-        yield from (pointer, pointer, index(0), *map(index, (*array.shape, *array.steps)))
+        yield from (array, array, index(0), *map(index, (*array.shape, *array.steps)))
 
-    def _resolved(self, value: Any) -> tuple[Any, Array | None]:
-        """Returns the value to pass, and the array or None. The launch passes a scalar unchanged, a
-        device array by its address, and a host array by the address of its copy."""
-        said = isinstance(value, (In, Out, InOut))
-        inner = value.array if said else value
-        if inner is None or isinstance(inner, (int, float)) or _is_scalar(inner):
-            array = None
-        else:
-            array = array_of(inner, self._handle)
+    def _resolved(self, value: Any) -> Any:
+        """Returns a device array as an Array, and any other value unchanged."""
+        if value is None or isinstance(value, (int, float)) or _is_scalar(value):
+            return value
+        array = array_argument(value, self._stream, self.uses)
         if array is None:
-            if said:
-                raise TypeError(f"{type(value).__name__} takes an array, not {inner!r}")
-            return value, None
-        self._arrays.append(array)
-        self._uses.add(array.work, writes=not isinstance(value, In))
-        if array.on_device:
-            check_writable(value, array)
-            return array, array
-        return self.copies.of(value, array), array
-
-    def to_device(self) -> None:
-        """Makes the stream wait for the earlier work on device arrays, and for their owners'
-        streams. Copies host arrays to the device."""
-        self._uses.precede(self._handle)
-        for stream in {array.stream for array in self._arrays} - {None, self._handle}:
-            wait_for(self._library, self._stream, self._ffi.cast("hipStream_t", stream))
-        self.copies.to_device()
-
-    @property
-    def params(self) -> Any:
-        """Returns a void *params[]; this object keeps the targets of the pointers alive."""
-        self._kept = [
-            self._ffi.from_buffer(
-                v.device_address.to_bytes(_POINTER, "little") if isinstance(v, Copy) else v
+            return value
+        if not array.on_device:
+            raise TypeError(
+                f"a {type(value).__name__} is in the memory of the host, which the kernel cannot "
+                "use: pass mgpu_rt.to_device(array)"
             )
-            for v in self._values
-        ]
-        return self._ffi.new("void *[]", self._kept)
-
-    def finish(self, *, wait: bool) -> None:
-        """Waits for the stream if an argument is a host array, or if `wait` is True. Otherwise
-        remembers that the work on the stream uses the arrays."""
-        if wait or self.copies:
-            self._library.mgpuStreamSynchronize(self._stream)
-            self._uses.complete()
-        else:
-            self._uses.submitted(self._handle)
+        self._arrays.append(array)
+        return array
 
 
 def _wrong_count(kernel: str, wanted: int, given: int, arguments: Sequence[Any]) -> str:

@@ -1,4 +1,4 @@
-"""Describes arrays for kernels: an address, and the object that owns the memory."""
+"""Describes arrays of any package: an address, and the object that owns the memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from mgpu_rt._arrays import work
-from mgpu_rt._arrays.work import Work
+from mgpu_rt._arrays.work import Uses, Work
 from mgpu_rt._launch.streams import handle_of
 from mgpu_rt._packages import numpy_for
 
@@ -37,9 +37,17 @@ _BY_LETTER = {(e.letter, e.size): name for name, e in ELEMENTS.items()}
 _BY_DLPACK = {(e.dlpack, 8 * e.size): name for name, e in ELEMENTS.items()}
 
 
+@dataclass(frozen=True, eq=False)
+class In:
+    """An array that the kernel or function only reads. The array may be read-only, and does not
+    make reads on other streams wait."""
+
+    array: Any
+
+
 @dataclass(frozen=True)
 class Array:
-    """An array in memory: contiguous on the host, with any strides on the device."""
+    """An array in the memory of the host or of the device."""
 
     address: int
     on_device: bool
@@ -71,9 +79,26 @@ class Array:
         return tuple(steps)
 
 
-def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
+def array_argument(value: Any, stream: int, uses: Uses) -> Array | None:
+    """Returns an argument of a launch or call as an array, which is added to `uses`; None if the
+    argument is no array. Raises the exceptions of `array_of`, and ValueError for a read-only array
+    that may be written."""
+    is_read = isinstance(value, In)
+    array = array_of(value.array if is_read else value, stream)
+    if array is None:
+        if is_read:
+            raise TypeError(f"In takes an array, not {value.array!r}")
+        return None
+    if array.readonly and not is_read:
+        raise ValueError("the array is read-only: pass mgpu_rt.In(array) if it is only read")
+    uses.add(array.work, writes=not is_read)
+    uses.follow(array.stream)
+    return array
+
+
+def array_of(value: Any, stream: int) -> Array | None:
     """Returns the value as an array; None if the value is no array. `stream` is the stream on which
-    the array is used. With `gaps` an array on the host may have gaps between its elements.
+    the array is used.
 
     Raises TypeError or ValueError for arrays that no kernel can use, ImportError without NumPy.
     """
@@ -85,11 +110,6 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
     if found.on_device:
         _refuse_nowhere(value, found)
         return replace(found, work=work.of_shared(found.address))
-    if not gaps and not _is_dense(found.shape, found.strides, found.itemsize):
-        raise ValueError(
-            f"a {type(value).__name__} with gaps between its elements cannot be an argument: pass "
-            "numpy.ascontiguousarray of it"
-        )
     return found
 
 
@@ -113,7 +133,7 @@ def _foreign(value: Any, stream: int) -> Array | None:
     # attribute raises AttributeError.
     if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
         return _by_interface(value, interface)
-    if (host := _by_numpy(value)) is not None:
+    if (host := _on_host(value)) is not None:
         return host
     if hasattr(value, "__dlpack_device__"):
         return _by_dlpack(value, stream)
@@ -155,57 +175,29 @@ def _element(value: Any, dtype: Any) -> str:
     return _BY_LETTER.get((dtype.kind, dtype.itemsize), dtype.str)
 
 
-def _refuse_mask(value: Any, interface: dict[str, Any]) -> None:
-    """Raises TypeError for an array with a mask. NumPy's masked arrays have a mask that the
-    interface does not name."""
-    numpy = sys.modules.get("numpy.ma")
-    if interface.get("mask") is not None or (numpy and isinstance(value, numpy.MaskedArray)):
+def _refuse_mask(value: Any, is_masked: bool) -> None:
+    """Raises TypeError for an array with a mask."""
+    if is_masked:
         raise TypeError(
             f"a {type(value).__name__} has a mask, which no kernel sees: pass the array's data, or "
             "array.filled(value)"
         )
 
 
-def _refuse_excess(interface: dict[str, Any], size: int) -> None:
-    """Raises ValueError for an interface that claims more bytes than its buffer has. NumPy does not
-    compare the sizes."""
-    data, offset = interface.get("data"), interface.get("offset", 0)
-    if data is not None and not isinstance(data, tuple):
-        there = memoryview(data).nbytes
-        if not 0 <= offset <= there - size:
-            raise ValueError(
-                f"an array claims {size:,} bytes from offset {offset:,}, but its buffer has "
-                f"{there:,}"
-            )
-
-
-def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Returns True if the elements are contiguous, in any order."""
-    expected = itemsize
-    for stride, size in sorted(zip(strides, shape, strict=True)):
-        if size > 1 and stride != expected:
-            return False
-        expected *= size
-    return True
-
-
-def _by_numpy(value: Any) -> Array | None:
-    """Returns an array on the host that has NumPy's interface or supports the buffer protocol."""
-    interface = getattr(value, "__array_interface__", None)
-    if interface is not None:
-        _refuse_mask(value, interface)
-    else:
+def _on_host(value: Any) -> Array | None:
+    """Returns an array of NumPy, or an object that supports the buffer protocol."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, numpy.ndarray):
         try:
             value = memoryview(value)
         except TypeError:
             return None
+    else:
+        _refuse_mask(value, isinstance(value, numpy.ma.MaskedArray))
     try:
         array = numpy_for("an array as an argument").asarray(value)
-    except (RuntimeError, TypeError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         raise TypeError(f"a {type(value).__name__} cannot be an argument: {error}") from None
-    except OverflowError as error:
-        raise ValueError(f"a {type(value).__name__} cannot be an argument: {error}") from None
-    _refuse_excess(interface or {}, array.nbytes)
     return Array(
         array.ctypes.data,
         False,
@@ -224,7 +216,7 @@ _LEGACY = 1  # the interface's number of the null stream
 
 
 def _by_interface(value: Any, interface: dict[str, Any]) -> Array:
-    _refuse_mask(value, interface)
+    _refuse_mask(value, interface.get("mask") is not None)
     numpy, named = numpy_for("an array as an argument"), interface["typestr"]
     # NumPy's names, such as float32, are hip-python's names, too.
     dtype = numpy.dtype(interface.get("descr") or named if named[1:2] == "V" else named)

@@ -181,14 +181,14 @@ class Kernel:
         An argument is one of:
 
         - a number, which gets the size of the kernel's parameter;
-        - an array on the device, by __cuda_array_interface__, DLPack or data_ptr();
-        - a host array, copied to the device and back; In and Out omit one of the copies;
+        - an array on the device, by __cuda_array_interface__, DLPack or data_ptr(); `In` of an
+          array that the kernel only reads;
         - an array as a MemRef; an address as int, or None;
         - bytes, or a value of NumPy's or ctypes', passed unchanged.
 
         `shared` is the number of bytes of dynamic workgroup memory. With `stream`, or an external
-        stream (use_stream), the call waits only if an argument is a host array. Without a stream
-        the kernel runs on one of the library's streams, and is complete on return.
+        stream (use_stream), the call does not wait. Without a stream the kernel runs on one of the
+        library's streams, and is complete on return.
 
         Raises ValueError or TypeError for arguments that do not fit, and HipError if HIP refuses
         the launch.
@@ -198,29 +198,19 @@ class Kernel:
             raise ValueError(f"kernel '{self.name}': shared={shared} is not a number of bytes")
         function = self.module._function(self.name)
         with stream_for(library, stream) as (on, wait):
-            self._launch(function, sizes, shared, on, arguments, wait=wait)
-
-    def _launch(
-        self,
-        function: Any,
-        sizes: tuple[int, ...],
-        shared: int,
-        stream: Any,
-        arguments: tuple[Any, ...],
-        *,
-        wait: bool,
-    ) -> None:
-        library = self.module._library
-        passed = Passed(library, self.name, self._parameters, arguments, stream)
-        try:
-            passed.to_device()
-            params, null = passed.params, library.ffi.NULL
-            library.mgpuLaunchKernel(function, *sizes, shared, stream, params, null, len(params))
+            handle, ffi = int(library.ffi.cast("uintptr_t", on)), library.ffi
+            passed = Passed(self.name, self._parameters, arguments, handle)
+            kept = [ffi.from_buffer(value) for value in passed.values]
+            passed.uses.precede(handle)
+            library.mgpuLaunchKernel(
+                function, *sizes, shared, on, ffi.new("void *[]", kept), ffi.NULL, len(kept)
+            )
             library.check(f"kernel '{self.name}' was not launched")
-            passed.copies.to_host()
-        finally:  # waits even if the launch failed: a copy may still read its array
-            passed.copies.release()
-            passed.finish(wait=wait)
+            if wait:
+                library.mgpuStreamSynchronize(on)
+                passed.uses.complete()
+            else:
+                passed.uses.submitted(handle)
         library.check(f"kernel '{self.name}' failed")
 
     def _sizes(self, grid: Sizes, block: Sizes) -> tuple[int, ...]:

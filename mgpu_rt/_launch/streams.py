@@ -1,10 +1,13 @@
-"""Streams of other libraries: their handles, and their use as external streams."""
+"""Streams of this library and of other libraries: their handles, and their use as external
+streams."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import operator
+import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -76,3 +79,76 @@ def stream_for(library: RuntimeLibrary, given: Any = None) -> Iterator[tuple[Any
         yield own, True
     finally:
         library.mgpuStreamDestroy(own)
+
+
+class _Entered(threading.local):
+    """The uses of a stream that a thread has entered by `with`, the innermost last."""
+
+    def __init__(self) -> None:
+        self.uses: list[contextlib.AbstractContextManager[None]] = []
+
+
+class Stream:
+    """A stream of the library. Within a `with` statement, lowered functions and kernels run on this
+    stream, as in use_stream. The stream exists until close(), or until this object is deleted.
+
+        stream = mgpu_rt.Stream()
+        with stream:
+            lowered_function(...)
+        stream.synchronize()
+
+    PyTorch and CuPy accept the stream as an external stream, by its handle or by __cuda_stream__.
+    Raises HipError if HIP creates no stream.
+    """
+
+    def __init__(self) -> None:
+        self._library = library = load()
+        library.take_error()
+        stream = library.mgpuStreamCreate()
+        library.check("HIP created no stream")
+        self._handle = int(library.ffi.cast("uintptr_t", stream))
+        self._end = weakref.finalize(
+            self, library.give_back, library.life(), library.mgpuStreamDestroy, self._handle
+        )
+        self._end.atexit = False
+        self._entered = _Entered()
+
+    @property
+    def handle(self) -> int:
+        """HIP's handle. Raises ValueError after close()."""
+        if self.closed:
+            raise ValueError("the stream is closed")
+        return self._handle
+
+    def __index__(self) -> int:
+        return self.handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+    @property
+    def closed(self) -> bool:
+        """Returns True after close()."""
+        return not self._end.alive
+
+    def close(self) -> None:
+        """Releases the stream; the library reuses the stream once its work is done."""
+        self._end()
+
+    def __enter__(self) -> Stream:
+        use = use_stream(self)
+        use.__enter__()
+        self._entered.uses.append(use)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._entered.uses.pop().__exit__(*exception)
+
+    def __repr__(self) -> str:
+        return f"<mgpu_rt.Stream {'closed' if self.closed else hex(self._handle)}>"
+
+    def synchronize(self) -> None:
+        """Waits for all work on the stream. Raises HipError if some of that work failed."""
+        self._library.take_error()
+        self._library.mgpuStreamSynchronize(self.handle)
+        self._library.check("the work on the stream failed")

@@ -10,7 +10,6 @@ from typing import Any
 
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt.runtime._base import METHODS, Runtime
-from mgpu_rt.runtime._hip import OUT_OF_MEMORY, Hip, HipError
 from mgpu_rt.runtime._objects import Image, Launch
 
 
@@ -23,30 +22,20 @@ def check(runtime: Runtime) -> None:
         raise TypeError(f"call super().__init__() in the __init__ of {' and of '.join(own)}")
 
 
-def _load(runtime: Runtime) -> Callable[..., int]:
-    serve, known = runtime.module_load, runtime._images
+def _load(runtime: Runtime, name: str) -> Callable[..., int]:
+    serve = getattr(runtime, METHODS[name])
 
-    def load(address: int, _size: int) -> int:
+    def load(address: int, *options: int) -> int:
         image = Image.at(address)
-        module = serve(image)
-        if known.get(module) is not image:
+        module = serve(image, *options[:-1])  # without the size
+        if runtime._images.get(module) is not image:
             runtime._loaded(module, image)
         return module
 
     return load
 
 
-def _load_jit(runtime: Runtime) -> Callable[..., int]:
-    def load(address: int, level: int, _size: int) -> int:
-        image = Image.at(address)
-        module = runtime.module_load_jit(image, level)
-        runtime._loaded(module, image)
-        return module
-
-    return load
-
-
-def _get_function(runtime: Runtime) -> Callable[..., int]:
+def _get_function(runtime: Runtime, _name: str) -> Callable[..., int]:
     def get(module: int, name: Any) -> int:
         text = _text(name)
         function = runtime.module_get_function(module, text)
@@ -107,7 +96,7 @@ def _without_result(method: Callable[..., Any]) -> Callable[..., int]:
     return lambda *arguments: nothing(method(*arguments))
 
 
-def end(runtime: Runtime) -> Callable[[], int]:
+def end(runtime: Runtime, _name: str = "end") -> Callable[[], int]:
     def method() -> int:
         answer = runtime.end()
         for stream in (sys.stdout, sys.stderr):
@@ -118,43 +107,26 @@ def end(runtime: Runtime) -> Callable[[], int]:
     return method
 
 
-def _allocate(runtime: Runtime) -> Callable[..., int]:
+def _allocate(runtime: Runtime, _name: str) -> Callable[..., int]:
     # Programs from before LLVM 18 do not pass `shared`, so its value is garbage; those programs
     # never pass a null stream.
     serve = runtime.mem_alloc
-    asks = _overrides(runtime, "on_out_of_memory")
-
-    def allocate(size: int, stream: int, shared: int) -> int:
-        managed = bool(shared and not stream)
-        try:
-            return serve(size, stream, managed)
-        except HipError as error:  # the library has its own handler
-            if error.code != OUT_OF_MEMORY or not asks:
-                raise
-        nothing(runtime.on_out_of_memory(Hip.of_process().device(), size))
-        return serve(size, stream, managed)
-
-    return allocate
-
-
-def _make_room(runtime: Runtime) -> Callable[..., int]:
-    return _without_result(runtime.on_out_of_memory)
+    return lambda size, stream, shared: serve(size, stream, bool(shared and not stream))
 
 
 UNKNOWN = 999  # HIP's error
 
 #: Functions of the ABI whose methods take different arguments.
-_ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
+_ADAPTERS: dict[str, Callable[[Runtime, str], Callable[..., Any]]] = {
     "end": end,
-    "out_of_memory": _make_room,
     "mgpuModuleLoad": _load,
-    "mgpuModuleLoadJIT": _load_jit,
+    "mgpuModuleLoadJIT": _load,
     "mgpuModuleGetFunction": _get_function,
     "mgpuMemAlloc": _allocate,
 }
 
-#: Methods without a function of the ABI; the keys are the names that the library uses.
-_OTHERS = {"end": "end", "out_of_memory": "on_out_of_memory"}
+#: The methods of the functions of the ABI, and `end`, which is no function of the ABI.
+_ANSWERS = METHODS | {"end": "end"}
 
 #: Functions whose calls tell which kernel a handle denotes. A runtime that overrides launches, but
 #: not these functions, is notified of what they have loaded and found.
@@ -162,18 +134,14 @@ _KERNELS = ("mgpuModuleLoad", "mgpuModuleLoadJIT", "mgpuModuleGetFunction")
 
 
 def overridden(runtime: Runtime) -> list[str]:
-    """Returns the names of the ABI and of _OTHERS whose methods a runtime overrides."""
-    return [name for name, method in (METHODS | _OTHERS).items() if _overrides(runtime, method)]
+    """Returns the names of _ANSWERS whose methods a runtime overrides."""
+    return [name for name, method in _ANSWERS.items() if _overrides(runtime, method)]
 
 
 def noted(runtime: Runtime) -> list[str]:
     """Returns the names of _KERNELS whose results a runtime needs and does not answer itself."""
     own = overridden(runtime)
     return [name for name in _KERNELS if name not in own] if "mgpuLaunchKernel" in own else []
-
-
-def _method_of(name: str) -> str:
-    return METHODS.get(name) or _OTHERS[name]
 
 
 @dataclass(frozen=True)
@@ -207,17 +175,17 @@ Fail = Callable[[str, BaseException], None]
 def answers(runtime: Runtime, fail: Fail) -> list[Answer]:
     found = {}
     for name in overridden(runtime):
-        method = getattr(runtime, _method_of(name))
+        method = getattr(runtime, _ANSWERS[name])
         if not callable(method):
             kind = type(runtime).__name__
-            raise TypeError(f"{kind}.{_method_of(name)} is not a method: {method!r}")
+            raise TypeError(f"{kind}.{_ANSWERS[name]} is not a method: {method!r}")
         extern, result = name, "void"
         if METHODS.get(name) == "launch_kernel":  # one for all functions that launch
             extern = "launch"
         else:
-            result = "void" if name in _OTHERS else ffi.typeof(getattr(lib, name)).result.cname
+            result = "void" if name == "end" else ffi.typeof(getattr(lib, name)).result.cname
             if name in _ADAPTERS:
-                method = _ADAPTERS[name](runtime)
+                method = _ADAPTERS[name](runtime, name)
             elif result == "void":
                 method = _without_result(method)
         failed, lost = _results(result)
@@ -255,7 +223,7 @@ def _handler(runtime: Runtime, function: str, failed: Any, fail: Fail) -> Callab
         if trace is None and isinstance(error, (TypeError, OverflowError)):
             # An exception without a traceback comes from cffi's C code, which could not call the
             # method or convert the method's result.
-            method = _method_of(function)
+            method = _ANSWERS[function]
             words = f"{method}{inspect.signature(getattr(Runtime, method))}".replace("'", "")
             error = TypeError(f"{type(runtime).__name__}.{method} does not fit {words}: {error}")
         fail(function, error.with_traceback(trace))  # cffi passes the traceback separately

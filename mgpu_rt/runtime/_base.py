@@ -138,14 +138,6 @@ class Runtime:
     # `_pass_on` creates methods for the functions with memrefs, tensor maps and sparse matrices.
     # The created methods take the ABI's arguments.
 
-    def on_out_of_memory(self, device: int, size: int) -> None:
-        """Called when an allocation of `size` bytes fails for lack of device memory. The allocation
-        is then repeated, and may use memory that the method has freed.
-
-        The method runs on the thread that allocates. An allocation that fails inside the method
-        does not call the method again.
-        """
-
     def end(self) -> None:
         """Called when the program ends, while HIP still works."""
 

@@ -99,7 +99,6 @@ def make_ffi() -> FFI:
     functions = [_Function(function) for function in _abi.functions()]
     callbacks = [
         "int on_end(void);",
-        "int on_out_of_memory(int device, size_t size);",
         "int on_thread(void);",
         "int on_loaded(uintptr_t module, uintptr_t image);",
         "int on_found(uintptr_t function, uintptr_t module, const char *name);",

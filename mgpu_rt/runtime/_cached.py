@@ -19,6 +19,7 @@ from mgpu_rt._runtime import lib
 from mgpu_rt.runtime import _library
 from mgpu_rt.runtime._base import Runtime
 from mgpu_rt.runtime._hip import (
+    COPY_DEFAULT,
     DESTROYED,
     INVALID_HANDLE,
     INVALID_VALUE,
@@ -110,7 +111,7 @@ class PlainRuntime(Runtime):
         self.hip.Free(address)
 
     def memcpy(self, to: int, source: int, size: int, stream: int) -> None:
-        self.hip.MemcpyAsync(to, source, size, self.hip.copy_default, stream)
+        self.hip.MemcpyAsync(to, source, size, COPY_DEFAULT, stream)
 
     def memset32(self, address: int, value: int, count: int, stream: int) -> None:
         self.hip.MemsetD32Async(address, value, count, stream)

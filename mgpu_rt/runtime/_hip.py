@@ -1,13 +1,11 @@
-"""Lets runtimes written in Python call HIP. Uses hip-python, or ctypes if hip-python is missing.
+"""Lets runtimes written in Python call HIP through ctypes, and binds hip-python to the same HIP.
 
-hip-python and ctypes both use the HIP library that mgpu_rt has opened. By default, hip-python opens
-the libamdhip64.so on its own search path. A second HIP in the process would not know the first
-HIP's streams.
+By default, hip-python opens the libamdhip64.so on its own search path. A second HIP in the process
+would not know the first HIP's streams.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import sys
@@ -109,42 +107,15 @@ def _with_hip_python(path: str) -> Any:
     return hip
 
 
-class _Ctypes:
-    """Calls HIP through ctypes, but with hip-python's interface. Each function returns a tuple,
-    which contains the error and then the results."""
-
-    def __init__(self, library: ctypes.CDLL) -> None:
-        for name, (results, arguments) in _SHAPES.items():
-            if function := getattr(library, name, None):
-                setattr(self, name, self._bind(function, results, arguments))
-
-    @staticmethod
-    def _bind(function: Any, results: int, arguments: str) -> Any:
-        function.argtypes = [ctypes.c_void_p] * results + [_TYPES[a] for a in arguments]
-        function.restype = ctypes.c_int
-        if not results:
-            return lambda *given: (function(*given),)
-
-        def call(*given: Any) -> tuple[int, int]:
-            out = ctypes.c_void_p()
-            error = function(ctypes.addressof(out), *given)
-            return error, out.value or 0
-
-        return call
-
-
 class Hip:
     """Provides HIP's functions under names without the prefix "hip". For example,
-    `hip.StreamCreate()` calls hipStreamCreate, and returns the handle as an int.
-
-    A call that HIP refuses raises HipError. `binding` is "hip-python" or "ctypes". `module`
-    provides the binding's functions, which return tuples that begin with the error.
+    `hip.StreamCreate()` calls hipStreamCreate, and returns the handle as an int. Provides the
+    functions that LLVM's own library calls. A call that HIP refuses raises HipError.
     """
 
-    def __init__(self, path: str, *, hip_python: bool = True) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
         self._library = ctypes.CDLL(path)
-        self._hip_python = hip_python
         self._stream_query = self._address("hipStreamQuery")
         self._stream_flags = self._address("hipStreamGetFlags")
         self._stream_status = self._address("hipStreamIsCapturing")
@@ -161,21 +132,9 @@ class Hip:
 
     @functools.cached_property
     def module(self) -> Any:
-        """Returns hip-python's module over this HIP, or ctypes' functions in its place."""
-        with contextlib.suppress(ImportError):
-            if self._hip_python:
-                return _with_hip_python(self.path)
-        return _Ctypes(self._library)
-
-    @property
-    def binding(self) -> str:
-        return "ctypes" if isinstance(self.module, _Ctypes) else "hip-python"
-
-    @functools.cached_property
-    def copy_default(self) -> Any:
-        """Returns hipMemcpyDefault in the binding's type."""
-        kinds = getattr(self.module, "hipMemcpyKind", None)
-        return kinds.hipMemcpyDefault if kinds else COPY_DEFAULT
+        """Returns hip-python's module over this HIP. Its functions return tuples that begin with
+        the error. Raises ImportError without hip-python."""
+        return _with_hip_python(self.path)
 
     @classmethod
     @functools.cache
@@ -202,13 +161,18 @@ class Hip:
         return found
 
     def __getattr__(self, name: str) -> Any:
-        function = getattr(self.module, f"hip{name}")
+        function = f"hip{name}"
+        if function not in _SHAPES:
+            raise AttributeError(name)
+        results, arguments = _SHAPES[function]
+        asked = getattr(self._library, function)
+        asked.argtypes = [ctypes.c_void_p] * results + [_TYPES[a] for a in arguments]
 
-        def call(*arguments: Any) -> Any:
-            error, *results = function(*arguments)
-            if error:
-                raise self.failed(f"hip{name}", int(error))
-            return int(results[0]) if results else None
+        def call(*given: Any) -> int | None:
+            out = ctypes.c_void_p()
+            if error := asked(*[ctypes.addressof(out)][:results], *given):
+                raise self.failed(function, error)
+            return out.value or 0 if results else None
 
         setattr(self, name, call)
         return call

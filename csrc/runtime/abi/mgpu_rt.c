@@ -24,7 +24,7 @@ int mgpu_rt_empty_cache(void) {
 }
 
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes)) {
-    store_release(&asked_for_memory[ASKED_PROGRAM], make_room);
+    store_release(&asked_for_memory, make_room);
 }
 
 int mgpu_rt_use_stream(hipStream_t handle) {

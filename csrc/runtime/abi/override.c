@@ -12,7 +12,7 @@
 __thread bool override_inside __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t overrides_lock = PTHREAD_MUTEX_INITIALIZER;
-static mgpu_rt_function overrides[ABI_COUNT], at_end, out_of_memory;
+static mgpu_rt_function overrides[ABI_COUNT], at_end;
 
 int override_index(const char *name) {
     int index = 0;
@@ -50,25 +50,14 @@ static void end_exclusive_hip(void) {
     (void)registration_cache.trim(ALL_DEVICES);
 }
 
-static void make_room_by_override(int device, size_t bytes);
-
-static void set_room(mgpu_rt_function instead) {
-    store_release(&out_of_memory, instead);
-    store_release(&asked_for_memory[ASKED_OVERRIDE], instead ? make_room_by_override : NULL);
-}
-
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
     const int index = override_index(name);
     const bool end = name && strcmp(name, "end") == 0;
-    const bool room = name && strcmp(name, "out_of_memory") == 0;
-    if (index == ABI_COUNT && !end && !room)
+    if (index == ABI_COUNT && !end)
         return -1;
     if (instead && !end)
         end_exclusive_hip();
-    if (room)
-        set_room(instead);
-    else
-        set_override(end ? &at_end : &overrides[index], instead);
+    set_override(end ? &at_end : &overrides[index], instead);
     return 0;
 }
 
@@ -98,17 +87,6 @@ static bool host(void) {
     }
     pthread_mutex_unlock(&host_lock);
     return created;
-}
-
-/* While the override runs, the mgpu* calls of this thread bypass all overrides. */
-static void make_room_by_override(int device, size_t bytes) {
-    void (*const ask)(int, size_t) = (void (*)(int, size_t))load_acquire(&out_of_memory);
-    const bool before = override_inside;
-    if (!ask)
-        return;
-    override_inside = true;
-    ask(device, bytes);
-    override_inside = before;
 }
 
 /* Returns false if calls of this thread bypass all overrides. */
@@ -205,7 +183,6 @@ static void answer_alone(void) {
     store_release(&awaited, 0);
     for (int i = 0; i < ABI_COUNT; i++)
         store_release(&overrides[i], NULL);
-    set_room(NULL);
 }
 
 /* Ends the overrides in a forked child. But if the parent has not begun to create the runtime of

@@ -26,18 +26,13 @@ static const char free_expression[] = "hipFree(ptr)";
  * any memory. */
 static bool ask_for_memory(uint64_t bytes) {
     static __thread bool asking;
-    bool asked = false;
-    if (DOUBT(allocation_is_of_who_is_asked, asking))
+    void (*const make_room)(int, size_t) = load_acquire(&asked_for_memory);
+    if (!make_room || DOUBT(allocation_is_of_who_is_asked, asking))
         return false;
     asking = true;
-    for (int i = 0; i < ASKED; i++) {
-        void (*const make_room)(int, size_t) = load_acquire(&asked_for_memory[i]);
-        asked |= make_room != NULL;
-        if (make_room)
-            make_room(hip_current_device(), bytes);
-    }
+    make_room(hip_current_device(), bytes);
     asking = false;
-    return asked;
+    return true;
 }
 
 /* Allocates without the cache. With MGPU_RT_CACHE=off the library does what LLVM's own library for

@@ -10,4 +10,4 @@ void (*limit_reached)(void);
 #ifdef WITHOUT
 const char proof_left_out[64] = PROOF_NAME(WITHOUT);
 #endif
-void (*asked_for_memory[ASKED])(int device, size_t bytes);
+void (*asked_for_memory)(int device, size_t bytes);

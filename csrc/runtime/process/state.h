@@ -60,10 +60,9 @@ static inline bool of_device(int wanted, int device) {
     return wanted == device || wanted == ALL_DEVICES;
 }
 
-/* mgpuMemAlloc calls these two functions before it fails for lack of memory: first the program's
- * function (mgpu_rt_on_out_of_memory in mgpu_rt.h), then an override's function. NULL: none. */
-enum { ASKED_PROGRAM, ASKED_OVERRIDE, ASKED };
-extern void (*asked_for_memory[ASKED])(int device, size_t bytes);
+/* Asks the program for memory before mgpuMemAlloc fails for lack of it (mgpu_rt_on_out_of_memory in
+ * mgpu_rt.h). NULL: there is no such function. */
+extern void (*asked_for_memory)(int device, size_t bytes);
 
 /* Registers the exit handler so that it runs before the handlers that HIP has registered so far;
  * lifecycle.c sets this pointer before HIP's first call. After the first use of each part of HIP,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mgpu_rt
-from mgpu_rt import In, InOut, MemRef
+from mgpu_rt import In, MemRef
 
 SOURCE = Path(__file__).parents[1] / "saxpy.mlir"
 
@@ -31,6 +31,6 @@ def test_the_program_prints_the_last_number(mgpu, tmp_path):
 @pytest.mark.mgpu
 def test_the_kernel_takes_arrays(mgpu, tmp_path):
     kernels = mgpu_rt.Module(lower(mgpu, tmp_path / "saxpy.o"))
-    x, y = np.arange(256, dtype=np.float32), np.ones(256, dtype=np.float32)
-    kernels["saxpy"](1, 256, MemRef(In(x)), MemRef(InOut(y)))
-    assert (y == 2 * x + 1).all()
+    x, y = np.arange(256, dtype=np.float32), mgpu_rt.to_device(np.ones(256, dtype=np.float32))
+    kernels["saxpy"](1, 256, MemRef(In(mgpu_rt.to_device(x))), MemRef(y))
+    assert (y.to_host() == 2 * x + 1).all()

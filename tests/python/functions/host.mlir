@@ -122,13 +122,6 @@ func.func @rank(%a: memref<*xf32>) -> index {
   return %rank : index
 }
 
-func.func @without_rank(%a: memref<?xf32>) -> memref<*xf32>
-    attributes {llvm.emit_c_interface} {
-  %made = func.call @double(%a) : (memref<?xf32>) -> memref<?xf32>
-  %cast = memref.cast %made : memref<?xf32> to memref<*xf32>
-  return %cast : memref<*xf32>
-}
-
 // Lowered code adds this offset and multiplies by this stride, whatever the descriptor says.
 func.func @at_offset(%a: memref<4xf32, strided<[2], offset: 3>>) -> f32 {
   %one = arith.constant 1 : index

@@ -83,11 +83,6 @@ def test_numbers_of_each_type_are_passed(host: mgpu_rt.Library) -> None:
     assert [host.flip(x) for x in (True, 0, numpy.bool_(True))] == [False, True, False]
 
 
-def test_memrefs_without_a_rank_are_passed(host: mgpu_rt.Library) -> None:
-    ranks = [host.rank(a) for a in (ARRAY, ROW, numpy.zeros((), "f4"), numpy.zeros((1,) * 9, "f4"))]
-    assert ranks == [2, 1, 0, 9]
-
-
 def test_an_offset_of_the_type_is_kept(host: mgpu_rt.Library) -> None:
     """The array's first element is always the memref's first element, even if the memref's type
     contains an offset."""
@@ -98,16 +93,15 @@ def test_an_offset_of_the_type_is_kept(host: mgpu_rt.Library) -> None:
 def test_integers_of_either_sign_and_others_are_taken(host: mgpu_rt.Library) -> None:
     counts, truths = numpy.zeros(0, "u8"), numpy.zeros(2, "?")
 
-    class Brain:
+    class Brain(numpy.ndarray):
         """Imitates an array of ml_dtypes.bfloat16."""
 
         class dtype:
             name = "bfloat16"
 
-        __array_interface__ = numpy.zeros(1, "V2").__array_interface__
-
+    brain = numpy.zeros(1, "V2").view(Brain)
     for kind in ("i4", "u4"):
-        assert host.fixed(numpy.zeros((2, 3), kind), counts, truths, Brain()) is None
+        assert host.fixed(numpy.zeros((2, 3), kind), counts, truths, brain) is None
 
 
 # ---- results ----
@@ -123,7 +117,6 @@ def test_results_are_numbers_and_arrays(host: mgpu_rt.Library) -> None:
         table[0] = 7  # the constant itself cannot be written
     assert host.double(ROW).tolist() == [0, 2, 4, 6, 8] and host.double(ROW[:0]).shape == (0,)
     assert host.one_element(2.5) == 2.5 and host.one_element(1).shape == ()
-    assert host.without_rank(ROW).tolist() == [0, 2, 4, 6, 8]
     assert host['an odd "name"']() == 42
 
 
@@ -159,9 +152,6 @@ def test_memory_is_freed_once_with_its_last_array(
     del same  # the caller's
     gc.collect()
     assert len(found) == 1
-    host.without_rank(ROW)
-    gc.collect()
-    assert len(found) == 3  # the descriptor too
 
 
 def test_a_result_that_is_an_argument_keeps_it(host: mgpu_rt.Library) -> None:
@@ -218,17 +208,16 @@ _LATER = numpy.zeros(17, "u1")[1:].view("f4")
             "double",
             (_READ_ONLY,),
             ValueError,
-            "the array is read-only, and the function may write to it",
+            r"the array is read-only: pass mgpu_rt.In\(array\)",
         ),
         ("double", (b"abcd",), ValueError, "read-only"),
         ("double", (_LATER,), ValueError, "not aligned to 4 bytes: copy the array"),
-        ("double", (mgpu_rt.In(3),), TypeError, "a int is not an array"),
-        ("double", (mgpu_rt.InOut(ROW[::2]),), ValueError, "with gaps between its elements"),
+        ("double", (mgpu_rt.In(3),), TypeError, "In takes an array, not 3"),
         ("double", (mgpu_rt.MemRef(ROW),), TypeError, "a MemRef is not an array"),
         ("fixed", (ARRAY,) * 4, TypeError, r"fixed, argument 1 \(memref<2x3xi32>\): the elements"),
         ("fixed", (numpy.zeros((3, 2), "i4"),) * 4, ValueError, r"the array's shape is \(3, 2\)"),
         ("at_offset", (ROW[:4],), ValueError, r"the array's strides are \(1,\) elements"),
-        ("rank", (ROW[::2],), ValueError, "the array has gaps between its elements"),
+        ("rank", (ROW,), TypeError, "Python cannot pass this type"),
         (
             "flip",
             (2,),

@@ -28,17 +28,17 @@ def module(program: str = "vecadd") -> mgpu_rt.Module:
 
 
 def plain_kinds() -> list[Any]:
-    """Returns an array, a stream, an event and a module."""
-    return [mgpu_rt.empty(1 << 18), mgpu_rt.Stream(), mgpu_rt.Event(), module()]
+    """Returns an array, a stream and a module."""
+    return [mgpu_rt.empty(1 << 18), mgpu_rt.Stream(), module()]
 
 
 def all_kinds() -> list[Any]:
-    """Returns an array, a stream, an event, a module, and a graph that has run."""
+    """Returns an array, a stream, a module, and a graph that has run."""
     array, library = mgpu_rt.empty(1 << 18), mgpu_rt.load()
     with mgpu_rt.graph() as graph:
         library.mgpuMemset32(array.__cuda_array_interface__["data"][0], 1, 4, None)
     graph.replay()
-    return [array, mgpu_rt.Stream(), mgpu_rt.Event(), module(), graph]
+    return [array, mgpu_rt.Stream(), module(), graph]
 
 
 def handles(things: list[Any]) -> list[int]:
@@ -125,10 +125,11 @@ def test_ends_right_after_a_reset_call_nothing(mgpu: Mgpu) -> None:
 def test_a_reset_of_another_device_ends_no_life(mgpu: Mgpu) -> None:
     stream = mgpu_rt.Stream()
     handle = stream.handle
-    with mgpu_rt.Device(1):
-        mgpu_rt.Stream().close()
-        assert mgpu.stub.hipDeviceReset() == 0
-        mgpu_rt.Stream().close()
+    mgpu_rt.load().mgpuSetDefaultDevice(1)
+    mgpu_rt.Stream().close()
+    assert mgpu.stub.hipDeviceReset() == 0
+    mgpu_rt.Stream().close()
+    mgpu_rt.load().mgpuSetDefaultDevice(0)
     del stream
     assert mgpu_rt.Stream().handle == handle
 

@@ -43,9 +43,7 @@ def test_types_by_their_names_are_known(name: str, size: int) -> None:
 def bound() -> Any:
     """Makes hip-python use the HIP that is already loaded."""
     mgpu_rt.load()
-    hip = Hip.of_process()
-    assert hip.binding == "hip-python"
-    return hip.module
+    return Hip.of_process().module
 
 
 def good(answer: tuple) -> Any:

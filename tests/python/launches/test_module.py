@@ -17,7 +17,7 @@ import pytest
 
 import mgpu_rt
 from bench import PROGRAMS
-from mgpu_rt import In, MemRef, Out
+from mgpu_rt import In, MemRef
 from mgpu_rt._images import find
 from mgpu_rt._lowering import lower
 from tests.python.launches import KERNELS
@@ -48,26 +48,27 @@ def test_public_names_are_exported() -> None:
 
 def scaled(module: mgpu_rt.Module, **options: Any) -> None:
     """Launches a kernel on arrays, and compares the results."""
-    array = numpy.arange(COUNT, dtype=numpy.float32)
+    array = mgpu_rt.to_device(numpy.arange(COUNT, dtype=numpy.float32))
     module["scale"](4, 256, MemRef(array), 2.0, COUNT, **options)
-    assert (array == numpy.arange(COUNT) * 2).all()
+    assert (array.to_host() == numpy.arange(COUNT) * 2).all()
 
 
 @in_child(policies=("builtin",), backends=("softgpu", BACKENDS_WITH_GPU[-1]))
 def test_kernels_compute_right_results(mgpu: Mgpu) -> None:
     a = numpy.random.default_rng(1).random(COUNT, dtype=numpy.float32)
-    b, c = a[::-1].copy(), numpy.empty_like(a)
-    a_before = a.copy()
+    b = a[::-1].copy()
+    left, right, sums = mgpu_rt.to_device(a), mgpu_rt.to_device(b), mgpu_rt.empty(COUNT)
     with mgpu_rt.Module(image()) as module:
         for grid, block in ((4, 256), ((4,), (256,)), ([4, 1, 1], (256, 1)), (numpy.int64(4), 256)):
-            c[:] = 0
-            module["add"](grid, block, MemRef(In(a)), MemRef(In(b)), MemRef(Out(c)), COUNT)
-            assert (c == a + b).all()
-        assert (a == a_before).all()
+            sums.copy_from(numpy.zeros_like(a))
+            module["add"](grid, block, MemRef(In(left)), MemRef(In(right)), MemRef(sums), COUNT)
+            assert (sums.to_host() == a + b).all()
         scaled(module)
         stream = mgpu.StreamCreate()
-        scaled(module, stream=stream)  # complete when it returns, on any stream
+        scaled(module, stream=stream)
         scaled(module, stream=0)
+    del left, right, sums
+    gc.collect()
     assert mgpu.stats()["memory"]["0"]["allocated"] == 0
     assert mgpu.stderr() == ""
 

@@ -27,6 +27,5 @@ def test_examples_of_the_page_run(tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout == "hipErrorOutOfMemory\n"
-    time, first, *others = result.stderr.splitlines()
-    assert time.endswith(" ms")
+    first, *others = result.stderr.splitlines()
     assert first.startswith("'hipModuleLaunchKernel(") and len(others) == 1

@@ -153,15 +153,3 @@ def test_launches_go_to_the_stream(mgpu: Mgpu) -> None:
     assert launch() == (1, 1)
     assert (waits, creations) == (0, 1)
     assert mgpu.count("hipModuleLaunchKernel") == len(ran)
-
-
-@in_child(policies=("builtin",), HIPSTUB_ASYNC="held")
-def test_host_arrays_are_waited_for(mgpu: Mgpu) -> None:
-    """A launch with host arrays waits until its kernel is done, on every stream. HIP's copies from
-    and to registered memory do not wait."""
-    module = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))
-    stream, array = mgpu.StreamCreate(), numpy.zeros(8, "f")
-    mgpu.lib.mgpuMemHostRegister(mgpu.ffi.from_buffer(array), array.nbytes)
-    for argument in (array, mgpu_rt.In(array), mgpu_rt.Out(array)):
-        module["scale"](1, 1, mgpu_rt.MemRef(argument), 1.0, 8, stream=stream)
-        assert mgpu.pending(stream) == 0

@@ -191,13 +191,6 @@ def test_a_setting_of_another_type_is_named(setting: str) -> None:
     assert f"the setting {setting} is not of type " in done.stderr
 
 
-def test_a_fault_that_did_not_come_is_named() -> None:
-    done = run("mgpu_rt.hooks:Faults?fault=mgpuStreamCreate:3")
-    assert (done.returncode, done.stdout) == (0, "ok\n")
-    words = "the fault 'mgpuStreamCreate:3' did not happen: the program made 2 such calls"
-    assert done.stderr == f"mgpu_rt: {words}\n"
-
-
 @in_child(**alone)
 def test_the_nan_hook_names_a_kernel_that_it_cannot_look_at(mgpu: Mgpu) -> None:
     """The hook prints one line about a kernel that was looked up before the hook was installed."""

@@ -66,11 +66,6 @@ def test_the_nan_hook_skips_unwanted_kernels() -> None:
     assert run("--hook", "nan", "--kernel", "halve").stdout == "2\n"
 
 
-def test_the_faults_hook_fails_the_named_call() -> None:
-    done = run("--hook", "faults=mgpuMemAlloc:1:hipErrorOutOfMemory")
-    assert "'hipMalloc(&ptr, sizeBytes)' failed with 'hipErrorOutOfMemory'" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -203,12 +198,6 @@ def test_a_recording_of_nothing_says_why(tmp_path: Path) -> None:
         "kernel='x' and nth=1; the kernels are halve, spoil"
         in command(*words, "--", program(), **hip()).stderr
     )
-
-
-def test_an_unknown_fault_is_named() -> None:
-    done = run("--hook", "faults=mgpuNothing")
-    assert done.returncode == 1
-    assert "'mgpuNothing' is not a fault" in done.stderr
 
 
 def run_samename(*words: object) -> subprocess.CompletedProcess[str]:

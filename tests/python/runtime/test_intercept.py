@@ -215,13 +215,15 @@ def test_images_are_known_by_their_bytes(mgpu: Mgpu) -> None:
     assert Image.at(address[1]).is_constant
 
 
-def check_binding(mgpu: Mgpu, *, hip_python: bool) -> None:
-    """Checks that the process has only one HIP, whose handles the library uses."""
+@in_child(backends=("stub", "softgpu"), **alone)
+def test_python_uses_the_open_hip(mgpu: Mgpu) -> None:
+    """The process has only one HIP, whose handles the library uses."""
     from mgpu_rt.runtime import Hip, HipError
 
     mgpu.MemFree(mgpu.null, mgpu.null)
-    hip = Hip(os.environ["MGPU_RT_HIP"], hip_python=hip_python)
-    assert hip.binding == ("hip-python" if hip_python else "ctypes")
+    hip = Hip(os.environ["MGPU_RT_HIP"])
+    with pytest.raises(AttributeError):
+        hip.Nothing()
     stream = hip.StreamCreate()
     assert hip.stream_idle(stream)
     hip.StreamDestroy(stream)
@@ -239,16 +241,6 @@ def check_binding(mgpu: Mgpu, *, hip_python: bool) -> None:
         names = {line.split()[-1] for line in maps if "libamdhip64" in line}
     assert len(names) == 1
     assert mgpu.stderr() == ""
-
-
-@in_child(backends=("stub", "softgpu"), **alone)
-def test_ctypes_uses_the_open_library(mgpu: Mgpu) -> None:
-    check_binding(mgpu, hip_python=False)
-
-
-@in_child(backends=("softgpu",), **alone)
-def test_hip_python_uses_the_open_library(mgpu: Mgpu) -> None:
-    check_binding(mgpu, hip_python=True)
 
 
 # ---- from C ----

@@ -150,7 +150,7 @@ def test_a_fault_of_the_emulated_device_ends_its_test(tmp_path: Path) -> None:
         "import mgpu_rt, numpy, pytest\n"
         "pytestmark = pytest.mark.mgpu('gfx908')\n"
         "def test_far():\n"
-        "    x = mgpu_rt.InOut(numpy.ones(256, dtype=numpy.float32))\n"
+        "    x = mgpu_rt.to_device(numpy.ones(256, dtype=numpy.float32))\n"
         "    mgpu_rt.Module('far.o')['far'](1, 1, mgpu_rt.MemRef(x))\n"
         "def test_after(mgpu):\n"
         "    stream = mgpu_rt.load().mgpuStreamCreate()\n"

@@ -1,4 +1,4 @@
-"""Tests mgpu_rt_on_out_of_memory in C, and on_out_of_memory in Python."""
+"""Tests mgpu_rt_on_out_of_memory in C, and in Python."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Callable
 import pytest
 
 import mgpu_rt
-from mgpu_rt.runtime import CachedRuntime, PlainRuntime, Runtime
 from tests.support.child import Mgpu, in_child
 
 KIB = 1 << 10
@@ -182,85 +181,6 @@ def test_a_function_of_pythons_is_asked(mgpu: Mgpu) -> None:
     library.on_out_of_memory(None)
     assert alloc(mgpu, MIB) == mgpu.null
     assert "IndexError" not in mgpu.stderr()
-
-
-class Freeing(Runtime):
-    """A listener whose on_out_of_memory frees a block that the listener holds."""
-
-    held: list[int]
-
-    def __init__(self, **settings: object) -> None:
-        super().__init__(**settings)
-        self.held, self.asked = [], []
-
-    def on_out_of_memory(self, device: int, size: int) -> None:
-        self.asked.append((device, size))
-        if self.held:
-            self.mem_free(self.held.pop(), 0)
-
-
-class FreeingHook(Freeing):
-    """A hook that receives each allocation, and frees memory when memory runs out."""
-
-    def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
-        return super().mem_alloc(size, stream, host_shared)
-
-
-class FreeingPlain(Freeing, PlainRuntime):
-    pass
-
-
-class FreeingCached(Freeing, CachedRuntime):
-    pass
-
-
-@in_child(**SMALL)
-def test_a_runtime_is_asked_once(mgpu: Mgpu) -> None:
-    """The library calls on_out_of_memory once, whether the library, HIP or a Python cache
-    allocates."""
-    for kind in (Freeing, FreeingHook, FreeingPlain, FreeingCached):
-        with mgpu_rt.intercept(kind()) as runtime:
-            block = alloc(mgpu, 600 * KIB)
-            runtime.held.append(int(mgpu.ffi.cast("uintptr_t", block)))
-            block = alloc(mgpu, MIB)
-            assert block != mgpu.null, kind
-            assert runtime.asked == [(0, MIB)], (kind, runtime.asked)
-            mgpu.MemFree(block, mgpu.null)
-            assert alloc(mgpu, 2 * MIB) == mgpu.null
-            assert runtime.asked == [(0, MIB), (0, 2 * MIB)]
-            assert mgpu.stderr().count("failed with 'hipErrorOutOfMemory'") == 1
-        mgpu_rt.load().empty_cache()
-        assert alloc(mgpu, 2 * MIB) == mgpu.null  # this does not ask the listener any more
-        assert len(runtime.asked) == 2
-        mgpu.stderr()
-
-
-@in_child(**SMALL)
-def test_the_program_is_asked_first_then_its_runtime(mgpu: Mgpu) -> None:
-    order: list[str] = []
-
-    class Second(Runtime):
-        def on_out_of_memory(self, device: int, size: int) -> None:
-            order.append("runtime")
-
-    ask(mgpu, lambda _device, _size: order.append("program"))
-    with mgpu_rt.intercept(Second()):
-        assert alloc(mgpu, 2 * MIB) == mgpu.null
-    assert order == ["program", "runtime"]
-
-
-class Raises(Runtime):
-    error: type[BaseException] = KeyError
-
-    def on_out_of_memory(self, device: int, size: int) -> None:
-        raise self.error("room")
-
-
-@in_child(**SMALL)
-def test_its_exception_leaves_the_with_statement(mgpu: Mgpu) -> None:
-    with pytest.raises(KeyError, match="room"), mgpu_rt.intercept(Raises()):
-        assert alloc(mgpu, 2 * MIB) == mgpu.null
-    assert mgpu.stderr().count("failed with 'hipErrorOutOfMemory'") == 1
 
 
 LATE = {"HIPSTUB_LATE": "1", "HIPSTUB_ASYNC": "held"}

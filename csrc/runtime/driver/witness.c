@@ -72,17 +72,19 @@ static void end_sole_use_by(uint32_t operation) {
  * calls of other code do not count as the library's. */
 static __thread struct {
     unsigned expected, reported;
-    bool holds; /* between witness_hold and witness_release */
+    bool holds; /* the thread is asking, between witness_hold and witness_release */
 } own __attribute__((tls_model("initial-exec")));
 
 /* ---- calls of other code that wait for a question ---- */
 
 static unsigned holders;
 
+/* `own.holds` is set for longer than the thread counts as a holder: a signal handler of the thread
+ * never waits for its own thread. */
 bool witness_hold(void) {
+    store_relaxed(&own.holds, true);
     fetch_add_seq_cst(&holders, 1);
     fence_seq_cst();
-    own.holds = true;
     if (witness_confirms())
         return true;
     witness_release();
@@ -90,25 +92,27 @@ bool witness_hold(void) {
 }
 
 void witness_release(void) {
-    own.holds = false;
     fetch_sub_release(&holders, 1);
+    store_release(&own.holds, false);
 }
 
 /* Does not wait in a signal handler that has interrupted the question, nor in the child of a fork,
  * which has no thread that asks. */
 static void wait_for_holders(void) {
     fence_seq_cst();
-    while (load_acquire(&holders) && !own.holds && !runtime_forked)
+    while (load_acquire(&holders) && !load_relaxed(&own.holds) && !runtime_forked)
         sched_yield();
 }
 
 /* ---- what HIP reports ---- */
 
 /* HIP 7.2.4 sometimes crashes if a graph runs while HIP has any function to report to. So the
- * library removes its function before the first graph. If a profiler had replaced the function,
- * `hear` would not have been called. */
+ * library removes its function before the first graph. Afterwards a call of other code would wait
+ * for no question, so the questions end first. If a profiler had replaced the function, `hear`
+ * would not have been called. */
 static void stop_hearing(void) {
     end_sole_use_because("a graph was used");
+    PROOF_STEP(questions_end_before_the_reports, wait_for_holders());
     set_tracer(NULL);
 }
 

@@ -1,5 +1,5 @@
-"""Other code calls HIP where only programs in C can: after a signal, in constructors, at exit, from
-a profiler. Or it calls while another thread registers."""
+"""Other code calls HIP where only programs in C can: in a signal handler and after it, in
+constructors, at exit, from a profiler. Or it calls while another thread registers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.driver.test_witness import TELLS
-from tests.support.child import STUB
+from tests.support.child import ROOT, STUB
 from tests.support.compiled import compile_c
 from tests.support.known import program, run_program
+from tests.support.patience import run_process
 
 JUMP = r"""
 #include "program.h"
@@ -50,6 +51,63 @@ def test_a_call_that_a_signal_has_ended_covers_no_call_of_other_code(tmp_path: P
     built = program(tmp_path, JUMP, str(STUB))
     done = run_program(built, **TELLS, HIPSTUB_DELAY="hipStreamSynchronize:600000000")
     assert done.stdout == "2 streams, 0 misuses\n", done.stderr
+
+
+#: The processor stops after each instruction of a question about another thread's stream. In each
+#: round, a signal handler calls HIP at one instruction: the first, the second, and so on.
+INTERRUPTED = r"""
+#include "driver/witness.c"
+#include <signal.h>
+enum { PEEK = 1, FOREIGN = 2 };
+struct hip_functions hip;
+const struct hip_functions hip_missing;
+struct counts counts;
+bool runtime_forked;
+int hip_version = HIP_7;
+static int steps, wanted;
+void report_verbose(const char *format, ...) { (void)format; }
+const char *options_path_variable(const char *name) { return name; }
+bool mapped_find(const char *name, const char *other, char *path, size_t size) {
+    return name && other && path && size;
+}
+static hipError_t peek(void) { return hear(HIP_API, PEEK, NULL), hipSuccess; }
+static const char *name(uint32_t operation) { return operation == FOREIGN ? "hipFree" : ""; }
+static void interrupt(int number) {
+    (void)number;
+    if (++steps == wanted)
+        hear(HIP_API, FOREIGN, NULL);
+}
+#define ABOVE_RED_ZONE(code) \
+    __asm__ volatile("subq $128, %%rsp; pushfq; " code "; popfq; addq $128, %%rsp" ::: "memory")
+int main(void) {
+    signal(SIGTRAP, interrupt);
+    operation_name = name;
+    kinds[PEEK] = HARMLESS | (HIP_PeekAtLastError + 1);
+    hip.PeekAtLastError = peek;
+    mark_own_calls();
+    for (wanted = 1, steps = 1; steps >= wanted || wanted == 1; wanted++) {
+        steps = 0;
+        ended_by = 0;
+        witness_users = WITNESS_SOLE_USER;
+        ABOVE_RED_ZONE("orq $0x100, (%%rsp)");
+        if (witness_hold())
+            witness_release();
+        ABOVE_RED_ZONE("andq $~0x100, (%%rsp)");
+        if (holders || own.holds || (steps >= wanted && witness_users != WITNESS_OTHERS))
+            return 1;
+    }
+    printf("%d\n", wanted);
+    return 0;
+}
+"""
+
+
+def test_a_signal_handler_never_waits_for_the_question_that_it_interrupts(tmp_path: Path) -> None:
+    flags = ("-D_GNU_SOURCE", "-O1", f"-I{ROOT / 'csrc/runtime'}", f"-I{ROOT / 'csrc/include'}")
+    built = compile_c(tmp_path / "program", INTERRUPTED, *flags)
+    done = run_process([str(built)])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 30
 
 
 #: Other code calls HIP at a place that the first word names. Prints the calls of hipStreamQuery

@@ -7,6 +7,7 @@ HIP about the second stream (csrc/runtime/streams/held.c).
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -319,9 +320,9 @@ def test_a_stream_of_another_thread_is_asked_while_hip_reports_no_other_code(mgp
     reuse_beside_another_thread(mgpu)
 
 
-@in_child(HIPSTUB_TELLS="1")
-def test_other_code_waits_for_a_question(mgpu: Mgpu) -> None:
-    """Other code destroys the stream of another thread while the library asks HIP about it."""
+def destroy_during_a_question(mgpu: Mgpu, before: Callable[[], object]) -> None:
+    """Other code destroys the stream of another thread while the library asks HIP about it.
+    `before` runs on that thread during the question."""
     stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
     go, ends = threading.Event(), threading.Event()
 
@@ -330,6 +331,7 @@ def test_other_code_waits_for_a_question(mgpu: Mgpu) -> None:
         go.set()
         while not mgpu.count("hipStreamQuery") and not ends.wait(0.001):
             pass
+        before()
         mgpu.stub.hipStreamDestroy(mgpu.for_stub(other))
 
     thread = threading.Thread(target=work)
@@ -342,6 +344,25 @@ def test_other_code_waits_for_a_question(mgpu: Mgpu) -> None:
     ends.set()
     thread.join()
     assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(HIPSTUB_TELLS="1")
+def test_other_code_waits_for_a_question(mgpu: Mgpu) -> None:
+    destroy_during_a_question(mgpu, lambda: None)
+
+
+@in_child(HIPSTUB_TELLS="1")
+def test_a_graph_ends_the_reports_after_the_question(mgpu: Mgpu) -> None:
+    """Before its first graph the library removes its function from HIP, so HIP no longer reports
+    the call of other code."""
+
+    def build() -> None:
+        graph_stream = mgpu.StreamCreate()
+        assert mgpu.lib.mgpu_rt_graph_begin() == 0
+        mgpu.Memset32(mgpu.MemAlloc(KIB, graph_stream, False), 1, KIB // 4, graph_stream)
+        assert mgpu.lib.mgpu_rt_graph_end() != mgpu.ffi.NULL
+
+    destroy_during_a_question(mgpu, build)
 
 
 @in_child()

@@ -6,8 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -15,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bench import records
-from bench.measure import calls, graphs, in_python, models, programs, threads
+from bench.measure import Request, calls, graphs, in_python, models, programs, threads
 from bench.models.zoo import MODELS
 from bench.setup import build, device, native, pack
 from bench.setup import models as prepared
@@ -24,43 +23,17 @@ from bench.show import output, table
 from bench.show.figures import Result, Step
 from mgpu_rt._lowering import toolchain
 
-#: The devices on which each benchmark runs. The benchmark "threads" does not run on the emulated
-#: device, whose own threads would compete for the processors.
-WHERE = {
-    "calls": ("stub",),
-    "threads": ("stub", "cuda", "hip"),
-    "programs": device.NAMES,
-    "models": ("softgpu", "cuda", "hip"),
-    "graphs": device.NAMES,
-    "in_python": device.NAMES,
+#: Each benchmark, and the devices on which it runs. The benchmark "threads" does not run on the
+#: emulated device, whose own threads would compete for the processors.
+BENCHMARKS: dict[str, tuple[Callable[[Request], Result], tuple[str, ...]]] = {
+    "calls": (calls.run, ("stub",)),
+    "threads": (threads.run, ("stub", "cuda", "hip")),
+    "programs": (programs.run, device.NAMES),
+    "models": (models.run, ("softgpu", "cuda", "hip")),
+    "graphs": (graphs.run, device.NAMES),
+    "in_python": (in_python.run, device.NAMES),
 }
 SECONDS_BETWEEN_LINES = 5.0  # between lines of progress
-
-
-@dataclass(frozen=True)
-class Request:
-    """The options of a run."""
-
-    repetitions: int | None
-    threads: int
-    llvm_runtime: Path | None
-    models: Sequence[str] = ()  # of the benchmarks of models and graphs; empty: all
-
-    def of(self, on: Device) -> int:
-        """Returns the number of repetitions on a device."""
-        return self.repetitions or on.repetitions
-
-
-def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result]:
-    count, llvm = asked.of(on), asked.llvm_runtime
-    return {
-        "calls": lambda step: calls.run(20 * count, step),
-        "threads": lambda step: threads.run(on, count, asked.threads, step),
-        "programs": lambda step: programs.run(on, count, llvm, step),
-        "models": lambda step: models.run(on, count if on.real else 3, llvm, step, asked.models),
-        "graphs": lambda step: graphs.run(on, count if on.real else 3, llvm, step, asked.models),
-        "in_python": lambda step: in_python.run(on, count, step),
-    }[name]
 
 
 def _progress(prefix: str) -> Step:
@@ -95,12 +68,12 @@ def _devices(names: tuple[str, ...], console: Console) -> list[Device]:
     help="What to run on; may be given several times. auto: all that is here.",
 )  # fmt: skip
 @click.option(
-    "--only", multiple=True, type=click.Choice(list(WHERE)),
+    "--only", multiple=True, type=click.Choice(list(BENCHMARKS)),
     help="Only this benchmark; may be given several times.",
 )  # fmt: skip
 @click.option(
     "--repetitions", type=click.IntRange(min=3),
-    help="How often each is repeated, by default 20, on an emulated device 5; what is short, more "
+    help="How often each is repeated, by default 20, on an emulated device 3; what is short, more "
     "often, and what starts processes, less.",
 )  # fmt: skip
 @click.option(
@@ -143,16 +116,18 @@ def main(
         return
     console = Console(width=None if sys.stdout.isatty() else 120)
     found = _devices(devices, console)
-    asked = Request(repetitions, thread_count, llvm_runtime, model_names)
-    todo = [(name, on) for on in found for name in only or WHERE if on.name in WHERE[name]]
+    names = only or BENCHMARKS
+    todo = [(name, on) for on in found for name in names if on.name in BENCHMARKS[name][1]]
     results: list[Result] = []
     written = output.path_in(out, found)
     before = records.load(written) if written.exists() else None
     broken = False
     for number, (name, on) in enumerate(todo, 1):
         step = _progress(f"[{number}/{len(todo)}] {name} on {on.name}")
+        count = repetitions or on.repetitions
+        asked = Request(on, count, step, llvm_runtime, thread_count, model_names)
         try:
-            results.append(_benchmark(name, on, asked)(step))
+            results.append(BENCHMARKS[name][0](asked))
         except (native.Failed, toolchain.ToolchainMissing, toolchain.LoweringFailed) as error:
             title = f"[bold red]{name} on {on.name} could not be measured:[/]"
             console.print(f"{title} {escape(str(error))}")

@@ -11,9 +11,9 @@ import shutil
 import statistics
 from pathlib import Path
 
-from bench.measure import instructions
+from bench.measure import Request
 from bench.setup import native
-from bench.show.figures import Figure, Result, Step, differences, median
+from bench.show.figures import Result, differences, median
 
 DEVICE = "no device: a stub of HIP whose functions return at once"
 METHOD = (
@@ -37,11 +37,11 @@ OTHERS = (
 ITERATIONS = 2000  # 0.01 to 0.2 ms: short enough to fit between two interruptions
 
 
-def run(repetitions: int, step: Step) -> Result:
-    """Measures all runtimes; ``repetitions`` is the number of rounds."""
+def run(asked: Request) -> Result:
+    """Measures all runtimes."""
     native.need(native.RUNTIME, native.STUB)
-    step("the forum's loop against a stub of HIP")
-    times = _times(repetitions)
+    asked.step("the forum's loop against a stub of HIP")
+    times = _times(20 * asked.repetitions)
     base = times["hoisted/2"]
     figures = [median("hand-hoisted: launch and synchronise", base, "ns")]
     for calls, words, target in LOOPS:
@@ -57,7 +57,7 @@ def run(repetitions: int, step: Step) -> Result:
             if f"{side}/{calls}" in times:
                 beyond = differences(times[f"{side}/{calls}"], base)
                 figures.append(median(f"{words}, {release}, beyond hoisted", beyond, "ns"))
-    return Result("calls", DEVICE, METHOD, figures + _instructions(step))
+    return Result("calls", DEVICE, METHOD, figures)
 
 
 def _times(rounds: int) -> dict[str, list[float]]:
@@ -97,19 +97,3 @@ def _quietest() -> int:
         return statistics.fmean(times["hoisted/2"])
 
     return min(sorted(os.sched_getaffinity(0)), key=disturbance)
-
-
-def _instructions(step: Step) -> list[Figure]:
-    if not instructions.available():
-        step("valgrind is missing: instructions are not counted")
-        return []
-    step("the same under callgrind")
-    base = instructions.count(2).per_iteration()
-    return [
-        Figure(
-            f"mgpu_rt, {release}, instructions beyond hoisted",
-            round(instructions.count(calls).per_iteration() - base, 1),
-            "",
-        )
-        for calls, release, _ in LOOPS
-    ]

@@ -6,13 +6,12 @@ Every round's output of a model is compared with NumPy's, outside the timed part
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.measure import compare
+from bench.measure import Request, compare
 from bench.measure.compare import Ratio, Samples
 from bench.measure.rounds import METHOD as ROUNDS
 from bench.measure.rounds import Runner
@@ -33,7 +32,7 @@ from bench.setup.sides import (
     by_hand_runtime,
     graph_sides,
 )
-from bench.show.figures import Figure, Result, Step, median
+from bench.show.figures import Figure, Result, median
 
 METHOD = (
     "Microseconds a pass, the device's work included, and a wait after each: a pass is the model's "
@@ -74,32 +73,26 @@ class Pass:
         return f"{', '.join(filter(None, (self.program, self.variant)))}, LLVM {self.llvm}"
 
 
-def run(
-    device: Device,
-    repetitions: int,
-    llvm_runtime: Path | None,
-    step: Step,
-    names: Sequence[str] = (),
-) -> Result:
-    """Measures ``repetitions`` rounds of each runtime, for each pass. ``names`` are the models to
-    measure, as for the benchmark of models."""
+def run(asked: Request) -> Result:
+    """Measures rounds of each runtime, for each pass."""
     native.need(native.RUNTIME)
-    sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
+    device = asked.device
+    sides = [side for side in all_sides(device, asked.llvm_runtime) if side.name in SIDES]
     graphs = graph_sides(device)
     sides += [by_hand_runtime(device), *graphs]
     result = Result("graphs", device.title, METHOD, on=device.name)
-    for each in _passes(device, names):
-        step(each.title)
+    for each in _passes(device, asked.models):
+        asked.step(each.title)
         building = {side.name: _building(each, side) for side in graphs}
         processes = {side.name: ([str(each.executable)], side.environment) for side in sides}
-        samples = compare.measure(processes, repetitions, random.Random(each.title))
+        samples = compare.measure(processes, asked.repetitions, random.Random(each.title))
         label = {"program": each.program, "variant": each.variant, "llvm": each.llvm}
         label["launches"] = each.launches
         for row in compare.rows(label, samples):
             side = row["side"]
             more = {"building_us": building[side]} if side in building else {}
             result.data.append(row | more)
-        result.figures.extend(_figures(each, device, samples, building))
+        result.figures.extend(_figures(each, device, samples))
     return result
 
 
@@ -137,9 +130,7 @@ def _building(each: Pass, side: Side) -> float:
     return taken
 
 
-def _figures(
-    each: Pass, device: Device, samples: Samples, building: Mapping[str, float]
-) -> list[Figure]:
+def _figures(each: Pass, device: Device, samples: Samples) -> list[Figure]:
     is_block = each.program == "block"
     pairs = (
         Ratio(GRAPH, HAND_GRAPH, at_most=WITHIN),
@@ -154,22 +145,4 @@ def _figures(
         limit = LAUNCH if device.real else None
         name = f"{each.title}, a launch in {TITLES[GRAPH]}"
         figures.append(median(name, taken, "µs", at_most=limit))
-    return figures + _worth(each, device, samples, building)
-
-
-def _worth(
-    each: Pass, device: Device, samples: Samples, building: Mapping[str, float]
-) -> list[Figure]:
-    """Returns the time to build each graph, and the number of passes after which this library's
-    graph saves time."""
-    plain, graph = (median("", samples[side], "").value for side in (OURS, GRAPH))
-    figures = [
-        Figure(f"{each.title}, building {TITLES[side]}", taken, "µs")
-        for side, taken in building.items()
-    ]
-    words = f"{each.title}, building {TITLES[GRAPH]}, in plain passes"
-    figures.append(Figure(words, building[GRAPH] / plain, ""))
-    if device.real and graph < plain:  # an emulated device's own work hides the rest
-        words = f"{each.title}, {TITLES[GRAPH]} pays from"
-        figures.append(Figure(words, math.ceil(building[GRAPH] / (plain - graph)), "passes"))
     return figures

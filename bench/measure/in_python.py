@@ -6,12 +6,11 @@ from __future__ import annotations
 import os
 import sys
 
-from bench.measure import programs
+from bench.measure import Request, programs
 from bench.measure.rounds import METHOD as ROUNDS
 from bench.setup import native
-from bench.setup.device import Device
 from bench.setup.sides import HOISTED, OURS, STOCK, Side, all_sides
-from bench.show.figures import Result, Step, differences, median, ratios
+from bench.show.figures import Result, differences, median, ratios
 
 METHOD = (
     f"Microseconds a launch of the forum's program: {ROUNDS} Native is the library without a "
@@ -32,9 +31,10 @@ NATIVE, OFF, BY_HAND = "native", "MGPU_RT_CACHE=off", "by hand"
 FORUM = programs.Program("forum", 1)
 
 
-def run(device: Device, repetitions: int, step: Step) -> Result:
-    """Measures ``repetitions`` rounds of each side in turn."""
+def run(asked: Request) -> Result:
+    """Measures rounds of each side in turn."""
     native.need(native.RUNTIME)
+    device = asked.device
     plain = {side.name: side for side in all_sides(device, None)}
     found = os.pathsep.join([str(native.ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     python = {"MGPU_RT_MANAGER": sys.executable, "PYTHONPATH": found}
@@ -47,7 +47,7 @@ def run(device: Device, repetitions: int, step: Step) -> Result:
     ]
     figures = []
     for llvm, calls in ((19, 7), (22, 5)):
-        samples = programs.measure(FORUM, llvm, device, sides, repetitions, step)
+        samples = programs.measure(FORUM, llvm, asked, sides)
         ours, hand = samples[OURS], samples[HOISTED]
         title = f"{calls} calls"
         for name, words in ((OURS, NATIVE), (STOCK, OFF), (HOISTED, BY_HAND)):

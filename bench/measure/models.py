@@ -6,10 +6,8 @@ Every round's output is compared with NumPy's, outside the timed part.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from pathlib import Path
 
-from bench.measure import compare
+from bench.measure import Request, compare
 from bench.measure.compare import Ratio
 from bench.measure.rounds import METHOD as ROUNDS
 from bench.models.program import CHAIN, REGISTERED, SHARED, WAITS, Variant, variants
@@ -27,7 +25,7 @@ from bench.setup.sides import (
     all_sides,
     by_hand_runtime,
 )
-from bench.show.figures import Result, Step
+from bench.show.figures import Result
 from mgpu_rt._lowering.toolchain import LoweringFailed
 
 METHOD = (
@@ -65,25 +63,18 @@ WITHIN = 1.05
 WITH_A_WORD = {(REGISTERED, EXCLUSIVE): 1.10, (WAITS, LAZY): 0.75}
 
 
-def run(
-    device: Device,
-    repetitions: int,
-    llvm_runtime: Path | None,
-    step: Step,
-    names: Sequence[str] = (),
-) -> Result:
-    """Measures each model in each variant with each release; the sides take turns for
-    ``repetitions`` rounds. ``names`` are the models to measure; empty: all, on an emulated device
-    EMULATED models."""
+def run(asked: Request) -> Result:
+    """Measures each model in each variant with each release; the sides take turns."""
     native.need(native.RUNTIME)
-    sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
+    device = asked.device
+    sides = [side for side in all_sides(device, asked.llvm_runtime) if side.name in SIDES]
     sides.append(by_hand_runtime(device))
     result = Result("models", device.title, METHOD, on=device.name)
-    chosen = [model for model in MODELS if model.name in names]
+    chosen = [model for model in MODELS if model.name in asked.models]
     for model in chosen or (MODELS if device.real else MODELS[:EMULATED]):
         for llvm in models.RELEASES:
             for variant in variants(model):
-                step(f"{model.name}, {variant.name}, LLVM {llvm}")
+                asked.step(title := f"{model.name}, {variant.name}, LLVM {llvm}")
                 label = {"model": model.name, "variant": variant.name, "llvm": llvm}
                 try:
                     program = models.executable(model, variant, llvm, device.chip)
@@ -99,11 +90,12 @@ def run(
                     if side not in crash
                 }
                 try:
-                    samples = compare.measure(processes, repetitions, random.Random(program.name))
+                    samples = compare.measure(
+                        processes, asked.repetitions, random.Random(program.name)
+                    )
                 except native.Failed as failed:  # the other models' results stay
                     result.data.append({**label, "failed": str(failed)})
                     continue
-                title = f"{model.name}, {variant.name}, LLVM {llvm}"
                 pairs = _pairs(model, variant, llvm)
                 result.data.extend(compare.rows(label, samples))
                 result.figures.extend(compare.figures(title, samples, pairs, device.real))

@@ -10,9 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from bench.measure import compare
+from bench.measure import Request, compare
 from bench.measure.compare import Ratio, Samples
 from bench.measure.rounds import METHOD as ROUNDS
 from bench.measure.rounds import Process
@@ -28,7 +27,7 @@ from bench.setup.sides import (
     Side,
     all_sides,
 )
-from bench.show.figures import Figure, Result, Step
+from bench.show.figures import Figure, Result
 
 #: Restarts the processes after this many turns, because the memory layout of a process can make all
 #: its rounds faster.
@@ -94,10 +93,11 @@ SHOWN = (
 EMULATED_TARGETS = ((("forum",), RELEASES, Ratio(OURS, STOCK, at_most=0.01)),)
 
 
-def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """Measures all programs; each runtime gets ``repetitions`` rounds in turn."""
+def run(asked: Request) -> Result:
+    """Measures all programs; each runtime gets rounds in turn."""
     native.need(native.RUNTIME)
-    sides = all_sides(device, llvm_runtime)
+    device = asked.device
+    sides = all_sides(device, asked.llvm_runtime)
     result = Result("programs", device.title, METHOD, on=device.name)
     for program in PROGRAMS:
         if program.name == "spin" and device.name == "stub":
@@ -105,7 +105,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
         for llvm in RELEASES:
             label = {"program": program.name, "launches": program.launches, "llvm": llvm}
             try:
-                samples = measure(program, llvm, device, sides, repetitions, step)
+                samples = measure(program, llvm, asked, sides)
             except native.Failed as failed:  # the other programs' results stay
                 result.data.append({**label, "failed": str(failed)})
                 continue
@@ -115,19 +115,15 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
 
 
 def measure(
-    program: Program,
-    llvm: int,
-    device: Device,
-    sides: Sequence[Side],
-    repetitions: int,
-    step: Step,
+    program: Program, llvm: int, asked: Request, sides: Sequence[Side]
 ) -> dict[str, list[float]]:
     """For each runtime, returns the microseconds of an iteration in each round."""
     samples: dict[str, list[float]] = {}
+    device, repetitions = asked.device, asked.repetitions
     rounds = min(repetitions, ROUNDS_A_PROCESS)
     order = random.Random(f"{program.name} {llvm}")
     for done in range(0, repetitions, rounds):
-        step(f"{program.name}, LLVM {llvm}, {done} of {repetitions}")
+        asked.step(f"{program.name}, LLVM {llvm}, {done} of {repetitions}")
         first = done // rounds % len(sides)  # no side's process is always the first or the last
         processes = _processes(program, llvm, device, [*sides[first:], *sides[:first]])
         count = min(rounds, repetitions - done)

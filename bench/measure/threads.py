@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
+from bench.measure import Request
 from bench.setup import native
 from bench.setup.device import Device
-from bench.show.figures import Figure, Result, Step, median
+from bench.show.figures import Figure, Result, median
 
 METHOD = (
     "Each thread is pinned to a processor and runs the forum's loop by itself and together with "
@@ -26,26 +26,21 @@ LOOPS = (("7", "LLVM 13 to 20"), ("5", "LLVM 21 to 24"), ("2", "hoisted"))
 Times = dict[str, list[list[float]]]
 
 
-def run(device: Device, repetitions: int, most: int, step: Step) -> Result:
-    """Measures 1, 2, 4 ... ``most`` threads; ``repetitions`` is the number of rounds."""
+def run(asked: Request) -> Result:
+    """Measures 1, 2, 4 ... threads, up to the number that was asked for."""
     native.need(native.RUNTIME)
+    device, most = asked.device, asked.threads
     processors = len(os.sched_getaffinity(0))
     method = METHOD
     if most > processors:
         method += f" Here up to {most} threads share {processors} processors."
     figures: list[Figure] = []
-    data: list[dict[str, Any]] = []
     for threads in _numbers(most):
-        step(f"{threads} threads in their own loops")
-        times = _times(device, threads, repetitions)
+        asked.step(f"{threads} threads in their own loops")
+        times = _times(device, threads, asked.repetitions)
         for calls, release in LOOPS:
-            new, scaling = _figures(device, f"{release}, {threads} threads", times[calls], threads)
-            figures += new
-            data.append(
-                {"loop": int(calls), "threads": threads, "per_second": new[0].value,
-                 "scaling": scaling}
-            )  # fmt: skip
-    return Result("threads", device.title, method, figures, on=device.name, data=data)
+            figures += _figures(device, f"{release}, {threads} threads", times[calls], threads)
+    return Result("threads", device.title, method, figures, on=device.name)
 
 
 def _numbers(most: int) -> list[int]:
@@ -60,9 +55,8 @@ def _times(device: Device, threads: int, rounds: int) -> dict[str, Times]:
     return native.run_json(command, device.environment)
 
 
-def _figures(device: Device, name: str, times: Times, threads: int) -> tuple[list[Figure], float]:
-    """Returns the figures, and the median of the scaling. The figures are the throughput and, for
-    several threads, the scaling and the slowdown."""
+def _figures(device: Device, name: str, times: Times, threads: int) -> list[Figure]:
+    """Returns the throughput and, for several threads, the scaling and the slowdown."""
     on_stub, hoisted = device.name == "stub", name.startswith("hoisted")
     single = statistics.median(sample for thread in times["single"] for sample in thread)
     per_second = [sum(1e9 / ns for ns in turn) for turn in zip(*times["together"], strict=True)]
@@ -74,7 +68,7 @@ def _figures(device: Device, name: str, times: Times, threads: int) -> tuple[lis
         figures.append(median(f"{name}, scaling", scaled, "times", at_least=target))
         limit = SLOWDOWN if on_stub and not hoisted and threads == 2 else None
         figures.append(_slowdown(name, times, limit))
-    return figures, statistics.median(scaled)
+    return figures
 
 
 def _slowdown(name: str, times: Times, target: float | None) -> Figure:

@@ -34,7 +34,6 @@ class Variant:
     """
 
     name: str
-    title: str
     chained: bool = True
 
     @property
@@ -44,12 +43,12 @@ class Variant:
         return KERNELS + (",func.func(gpu-async-region)" if self.chained else "")
 
 
-CHAIN = Variant("chain", "weights resident, one asynchronous chain")
-WAITS = Variant("waits", "weights resident, a wait after each operation", chained=False)
-COPIED = Variant("copied", "everything allocated, copied in and out, and freed each time")
-REGISTERED = Variant("registered", "host memory registered, then copied, each time")
+CHAIN = Variant("chain")  # weights resident, one asynchronous chain
+WAITS = Variant("waits", chained=False)  # weights resident, a wait after each operation
+COPIED = Variant("copied")  # everything allocated, copied in and out, and freed each time
+REGISTERED = Variant("registered")  # host memory registered, then copied, each time
 # No chained form exists: MLIR cannot lower an allocation that is both shared and asynchronous.
-SHARED = Variant("shared", "host_shared, a wait after each operation", chained=False)
+SHARED = Variant("shared", chained=False)  # host_shared, a wait after each operation
 VARIANTS = (CHAIN, WAITS, COPIED, REGISTERED, SHARED)
 
 

@@ -12,7 +12,6 @@
  * image and the kernel's name are on the heap, as in a JIT, and not in the program's constants. */
 #include "forum.h"
 
-#include <sched.h>
 #include <stdbool.h>
 
 enum { MAX_SIDES = 8, MAX_LOOPS = 2 * MAX_SIDES + 4 };
@@ -29,7 +28,7 @@ struct loop {
     bool cold; /* with other work between the launches */
 };
 
-static struct hip hip;
+static handle function, stream; /* of the loop of 2 calls */
 static struct source source;
 static struct side sides[MAX_SIDES];
 
@@ -39,7 +38,7 @@ static void run(const struct loop *loop, long iterations) {
     else if (loop->calls == 5)
         forum_5_calls(&loop->side->runtime, loop->side->module, source.name, iterations);
     else
-        forum_2_calls(&hip, iterations);
+        forum_2_calls(function, stream, iterations);
 }
 
 /* Callgrind counts while this function runs, and finds this function by name. */
@@ -108,14 +107,6 @@ static void print_times(const struct loop *loop, const double *times, long round
     printf("]");
 }
 
-static void pin(int cpu) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)cpu, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0)
-        perror("sched_setaffinity");
-}
-
 static void time_sides(long rounds, long iterations, int cpu, int count, char **names) {
     struct loop loops[MAX_LOOPS] = {{NULL, 2, false}, {NULL, 2, true}};
     int used = 2;
@@ -129,7 +120,7 @@ static void time_sides(long rounds, long iterations, int cpu, int count, char **
     double *times = calloc((size_t)(used * rounds), sizeof *times);
     if (!times)
         fail("no memory", "for the times");
-    pin(cpu);
+    pin_to(cpu);
     for (long round = 0; round < rounds; round++)
         for (int i = 0; i < used; i++) {
             const int loop = (int)((i + round) % used);
@@ -170,7 +161,8 @@ int main(int argc, char **argv) {
     const bool copy = argc == 7 && strcmp(argv[6], "copy") == 0;
     source = copy ? forum_copies() : forum_constants();
     setenv("MGPU_RT_HIP", argv[2], 1);
-    prepare_hip(&hip, argv[2]);
+    function = prepare_hip(argv[2]);
+    CALL(StreamCreate, &stream);
     if (strcmp(argv[1], "time") == 0) {
         const int count = argc - 6 < MAX_SIDES ? argc - 6 : MAX_SIDES;
         time_sides(atol(argv[3]), atol(argv[4]), atoi(argv[5]), count, argv + 6);

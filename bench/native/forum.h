@@ -5,6 +5,7 @@
 #ifndef BENCH_FORUM_H
 #define BENCH_FORUM_H
 
+#include "hip.h"
 #include "runtime.h"
 
 #include <string.h>
@@ -37,30 +38,6 @@ static inline struct source forum_copies(void) {
     return (struct source){memcpy(image, forum_image, size), image + size, name};
 }
 
-/* The functions of HIP for the hoisted loop. The first three run before the loop, and the last two
- * run in each iteration. */
-struct hip {
-    int (*ModuleLoadData)(void **module, const void *image);
-    int (*ModuleGetFunction)(void **function, void *module, const char *name);
-    int (*StreamCreate)(void **stream);
-    int (*StreamSynchronize)(void *stream);
-    int (*ModuleLaunchKernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem,
-                              void *stream, void **params, void **extra);
-    /* Objects that the loop keeps between iterations. */
-    void *module, *function, *stream;
-};
-
-static inline void resolve_hip(struct hip *hip, void *library) {
-#define RESOLVE(name) *(void **)&hip->name = symbol(library, "hip" #name)
-    RESOLVE(ModuleLoadData);
-    RESOLVE(ModuleGetFunction);
-    RESOLVE(StreamCreate);
-    RESOLVE(StreamSynchronize);
-    RESOLVE(ModuleLaunchKernel);
-#undef RESOLVE
-}
-
 /* Makes the 7 calls of LLVM 13 to 20 for a synchronous launch. */
 static inline void forum_7_calls(const struct runtime *runtime, struct source source,
                                  long iterations) {
@@ -90,22 +67,23 @@ static inline void forum_5_calls(const struct runtime *runtime, void *module, co
     }
 }
 
-/* Makes only the 2 calls that every iteration needs: the launch and the synchronise. */
-static inline void forum_2_calls(const struct hip *hip, long iterations) {
+/* Makes only the 2 calls that every iteration needs, the launch and the synchronise, with a kept
+ * function and stream. */
+static inline void forum_2_calls(handle function, handle stream, long iterations) {
     for (long i = 0; i < iterations; i++) {
         void *params[1];
-        hip->ModuleLaunchKernel(hip->function, 1, 1, 1, 1, 1, 1, 0, hip->stream, params, NULL);
-        hip->StreamSynchronize(hip->stream);
+        hip.ModuleLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL);
+        hip.StreamSynchronize(stream);
     }
 }
 
-/* Loads the module of the hoisted loop. */
-static inline void prepare_hip(struct hip *hip, const char *path) {
-    resolve_hip(hip, open_library(path));
-    if (hip->ModuleLoadData(&hip->module, forum_image) != 0 ||
-        hip->ModuleGetFunction(&hip->function, hip->module, KERNEL) != 0 ||
-        hip->StreamCreate(&hip->stream) != 0)
-        fail("HIP cannot load the kernel", path);
+/* Opens HIP, and returns the kernel for the hoisted loop. */
+static inline handle prepare_hip(const char *path) {
+    handle module, function;
+    open_hip(path);
+    CALL(ModuleLoadData, &module, forum_image);
+    CALL(ModuleGetFunction, &function, module, KERNEL);
+    return function;
 }
 
 #endif

@@ -9,7 +9,6 @@ typedef void *handle;
 
 // clang-format off
 #define HIP_FUNCTIONS(FN)                                                                          \
-    FN(SetDevice, (int device))                                                                    \
     FN(ModuleLoadData, (handle *module, const void *image))                                        \
     FN(ModuleGetFunction, (handle *function, handle module, const char *name))                     \
     FN(ModuleLaunchKernel, (handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,    \
@@ -21,11 +20,9 @@ typedef void *handle;
     FN(EventRecord, (handle event, handle stream))                                                 \
     FN(StreamWaitEvent, (handle stream, handle event, unsigned flags))                             \
     FN(Malloc, (void **pointer, size_t size))                                                      \
-    FN(Memcpy, (void *to, const void *from, size_t size, int kind))                                \
     FN(MemcpyAsync, (void *to, const void *from, size_t size, int kind, handle stream))            \
     FN(MemsetD32Async, (void *to, int value, size_t count, handle stream))                         \
-    FN(HostRegister, (void *pointer, size_t size, unsigned flags))                                 \
-    FN(HostGetDevicePointer, (void **device, void *host, unsigned flags))
+    FN(HostRegister, (void *pointer, size_t size, unsigned flags))
 // clang-format on
 
 enum { MEMCPY_DEFAULT = 4, EVENT_DISABLE_TIMING = 2 };

@@ -1,11 +1,11 @@
 /* Contains the programs of bench/programs, written by hand with direct calls of HIP. The loops
  * contain only the calls that no program can hoist.
  *
- *     hoisted HIP PROGRAM ITERATIONS IMAGE... -- ARGUMENTS
+ *     hoisted HIP PROGRAM ITERATIONS IMAGE...
  *
- * HIP is the path of HIP's library. rounds.h describes the ARGUMENTS; a call makes ITERATIONS
- * iterations. The images belong to the program's modules, in the modules' order. Copies use
- * pageable memory, as in the lowered programs, unless the program registers the memory. */
+ * HIP is the path of HIP's library. A call (rounds.h) makes ITERATIONS iterations. The images
+ * belong to the program's modules, in the modules' order. Copies use pageable memory, as in the
+ * lowered programs, unless the program registers the memory. */
 #include "hip.h"
 #include "rounds.h"
 
@@ -204,7 +204,7 @@ static const struct program {
 static void load(const char *const *names, char **images) {
     handle modules[MAX_KERNELS];
     int count = 0;
-    for (; images[count] && strcmp(images[count], "--") != 0; count++)
+    for (; images[count]; count++)
         CALL(ModuleLoadData, &modules[count], read_file(images[count]));
     if (names[0]) {
         for (int i = 0; i < 3 && names[i]; i++)
@@ -238,18 +238,15 @@ static void prepare(const struct program *program, char **images) {
 }
 
 int main(int argc, char **argv) {
-    int images_end = 4;
-    while (images_end < argc && strcmp(argv[images_end], "--") != 0)
-        images_end++;
-    if (images_end >= argc)
-        fail("usage", "hoisted HIP PROGRAM ITERATIONS IMAGE... -- ARGUMENTS");
+    if (argc < 5)
+        fail("usage", "hoisted HIP PROGRAM ITERATIONS IMAGE...");
     open_hip(argv[1]);
     iterations = atol(argv[3]);
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         if (strcmp(programs[i].name, argv[2]) != 0)
             continue;
         prepare(&programs[i], argv + 4);
-        const int status = serve(argc - images_end, argv + images_end, programs[i].run);
+        const int status = serve(programs[i].run);
         if (getenv("BENCH_RESULT") && programs[i].result)
             fprintf(stderr, "%g\n", (double)*programs[i].result);
         return status;

@@ -54,8 +54,6 @@ static int serve_graph(void) {
     return 0;
 }
 
-int main(int argc, char **argv) {
-    if (wants_graph())
-        return serve_graph();
-    return serve(argc, argv, lowered_main);
+int main(void) {
+    return wants_graph() ? serve_graph() : serve(lowered_main);
 }

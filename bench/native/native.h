@@ -1,9 +1,10 @@
-/* Helpers for all measuring programs: the clock, the loader, files, and an exit with a message.
- */
+/* Helpers for all measuring programs: the clock, the processor, the loader, files, and an exit with
+ * a message. */
 #ifndef BENCH_NATIVE_H
 #define BENCH_NATIVE_H
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,15 @@ static inline uint64_t now_ns(void) {
 static inline void fail(const char *what, const char *which) {
     fprintf(stderr, "%s: %s\n", what, which);
     exit(1);
+}
+
+/* Keeps this thread on one processor. */
+static inline void pin_to(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        perror("sched_setaffinity");
 }
 
 static inline void *open_library(const char *path) {

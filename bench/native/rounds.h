@@ -1,8 +1,6 @@
-/* Runs a program in rounds. A request through a pipe starts each round, so that a benchmark can
- * measure several programs in turn without restarts.
- *
- *     PROGRAM                  reads a number of calls a line, makes them, writes their ns
- *     PROGRAM BEGIN N...       JSON: ns since BEGIN (CLOCK_MONOTONIC) after each number of calls
+/* Runs a program in rounds: reads a number of calls a line, makes them, writes their ns. A request
+ * through a pipe starts each round, so that a benchmark can measure several programs in turn
+ * without restarts.
  *
  * Work that the device has not finished at the end of a round is included in the time. BENCH_WAIT
  * names a library and, after a comma, that library's function that waits for all work. BENCH_CPU,
@@ -13,7 +11,6 @@
 
 #include "native.h"
 
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,14 +27,8 @@ static inline void wait_for_device(void) {
 }
 
 static inline void pin(void) {
-    const char *cpu = getenv("BENCH_CPU");
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (!cpu)
-        return;
-    CPU_SET((size_t)atol(cpu), &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0)
-        perror("sched_setaffinity");
+    if (getenv("BENCH_CPU"))
+        pin_to(atoi(getenv("BENCH_CPU")));
 }
 
 static inline void answer_rounds(FILE *answers, void (*program)(void)) {
@@ -54,19 +45,6 @@ static inline void answer_rounds(FILE *answers, void (*program)(void)) {
     }
 }
 
-static inline void print_growth(FILE *answers, void (*program)(void), int count, char **numbers) {
-    const uint64_t begin = strtoull(numbers[0], NULL, 10);
-    long made = 0;
-    for (int i = 1; i < count; i++) {
-        for (; made < atol(numbers[i]); made++)
-            program();
-        wait_for_device();
-        fprintf(answers, "%s%llu", i > 1 ? ", " : "[", (unsigned long long)(now_ns() - begin));
-    }
-    fprintf(answers, "]\n");
-    fflush(answers);
-}
-
 /* Returns the stream for answers, which must be separate from the output of the program and the
  * driver. */
 static inline FILE *take_answers(void) {
@@ -76,12 +54,8 @@ static inline FILE *take_answers(void) {
     return answers;
 }
 
-static inline int serve(int argc, char **argv, void (*program)(void)) {
-    FILE *answers = take_answers();
-    if (argc > 1)
-        print_growth(answers, program, argc - 1, argv + 1);
-    else
-        answer_rounds(answers, program);
+static inline int serve(void (*program)(void)) {
+    answer_rounds(take_answers(), program);
     return 0;
 }
 

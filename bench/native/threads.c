@@ -11,7 +11,6 @@
 #include "forum.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -19,7 +18,7 @@ enum { LOOPS = 3, MAX_THREADS = 256 };
 static const int calls_of[LOOPS] = {7, 5, 2};
 
 static struct runtime runtime;
-static struct hip hip;
+static handle function; /* of the loop of 2 calls */
 static int thread_count;
 static long rounds, iterations;
 
@@ -31,19 +30,19 @@ struct worker {
     pthread_t thread;
     int number;
     void *module;
-    struct hip hip; /* each thread has its own stream */
+    handle stream;
     double *single[LOOPS], *together[LOOPS];
 };
 
-static void pin(int number) {
-    cpu_set_t allowed, own;
+/* Returns the processor of a thread: one of those that this process may use. */
+static int processor(int number) {
+    cpu_set_t allowed;
     sched_getaffinity(0, sizeof allowed, &allowed);
-    CPU_ZERO(&own);
-    for (size_t cpu = 0, seen = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &allowed) && seen++ == (size_t)(number % CPU_COUNT(&allowed)))
-            CPU_SET(cpu, &own);
-    if (sched_setaffinity(0, sizeof own, &own) != 0)
-        perror("sched_setaffinity");
+    number %= CPU_COUNT(&allowed);
+    int cpu = 0;
+    while (!CPU_ISSET((size_t)cpu, &allowed) || number-- > 0)
+        cpu++;
+    return cpu;
 }
 
 static void run(const struct worker *worker, int loop, long count) {
@@ -52,7 +51,7 @@ static void run(const struct worker *worker, int loop, long count) {
     else if (calls_of[loop] == 5)
         forum_5_calls(&runtime, worker->module, KERNEL, count);
     else
-        forum_2_calls(&worker->hip, count);
+        forum_2_calls(function, worker->stream, count);
 }
 
 static double timed(const struct worker *worker, int loop) {
@@ -83,10 +82,8 @@ static void one_round(struct worker *worker, long round, int loop) {
 
 static void *work(void *argument) {
     struct worker *worker = argument;
-    pin(worker->number);
-    worker->hip = hip;
-    if (hip.StreamCreate(&worker->hip.stream) != 0)
-        fail("no stream", "for a thread");
+    pin_to(processor(worker->number));
+    CALL(StreamCreate, &worker->stream);
     worker->module = runtime.ModuleLoad(forum_image, (size_t)(forum_image_end - forum_image));
     for (long round = 0; round < rounds; round++)
         for (int loop = 0; loop < LOOPS; loop++)
@@ -111,7 +108,7 @@ int main(int argc, char **argv) {
     if (argc != 6)
         fail("usage", "threads HIP RUNTIME THREADS ROUNDS ITERATIONS");
     setenv("MGPU_RT_HIP", argv[1], 1);
-    prepare_hip(&hip, argv[1]);
+    function = prepare_hip(argv[1]);
     resolve_runtime(&runtime, open_library(argv[2]));
     thread_count = atoi(argv[3]);
     rounds = atol(argv[4]);

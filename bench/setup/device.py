@@ -69,7 +69,7 @@ def _softgpu() -> Device:
         raise Unavailable(str(reason)) from None
     words = "AMD's HIP 5.2.3 on an emulated gfx90a"
     return Device(
-        "softgpu", words, AMD_CHIP, environment, "HIP 5.2.3", _EMULATED_ITERATIONS, repetitions=5
+        "softgpu", words, AMD_CHIP, environment, "HIP 5.2.3", _EMULATED_ITERATIONS, repetitions=3
     )
 
 

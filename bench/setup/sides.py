@@ -44,16 +44,6 @@ class Side:
     name: str
     environment: Mapping[str, str]
 
-    @property
-    def title(self) -> str:
-        return TITLES[self.name]
-
-    @property
-    def runtime(self) -> str:
-        """Returns the runtime library of this side, for a process that opens the library by its
-        path."""
-        return self.environment.get("LD_PRELOAD", str(native.RUNTIME))
-
     def command(self, program: str, llvm: int, device: Device) -> list[str] | None:
         """Returns the command that runs a program in rounds; None if this side lacks the
         program."""
@@ -69,7 +59,7 @@ class Side:
 def by_hand_arguments(program: str, device: Device) -> list[str]:
     """Returns the arguments for bench/native/hoisted.c, which calls HIP directly."""
     images = build.images(program, device.chip)
-    return [*map(str, (device.hip, program, device.iterations.get(program) or 1, *images)), "--"]
+    return [*map(str, (device.hip, program, device.iterations.get(program) or 1, *images))]
 
 
 def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 import os
 import platform
-import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -77,14 +75,6 @@ def _processor() -> str:
     return platform.machine()
 
 
-def _first_line(*command: str) -> str:
-    """Returns the version line of a tool; empty if the tool is missing."""
-    if shutil.which(command[0]) is None:
-        return ""
-    done = subprocess.run(command, capture_output=True, text=True)
-    return done.stdout.partition("\n")[0].strip() if done.returncode == 0 else ""
-
-
 def _figure(figure: Figure) -> dict[str, Any]:
     known = {name: value for name, value in asdict(figure).items() if value is not None}
     return known if figure.met is None else known | {"met": figure.met}
@@ -98,12 +88,7 @@ def as_json(results: Sequence[Result], devices: Sequence[Device]) -> dict[str, A
         "processors": len(os.sched_getaffinity(0)),
         "load": os.getloadavg()[0],  # the load by other programs, averaged over a minute
         "system": platform.platform(),
-        "versions": {
-            "mgpu_rt": __version__,
-            "python": platform.python_version(),
-            "compiler": _first_line("cc", "--version"),
-            "valgrind": _first_line("valgrind", "--version"),
-        },
+        "versions": {"mgpu_rt": __version__, "python": platform.python_version()},
         "devices": {on.name: {"title": on.title, "driver": on.driver} for on in devices},
         "benchmarks": {
             result.key: {

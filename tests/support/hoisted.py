@@ -6,12 +6,12 @@ import functools
 import tempfile
 from pathlib import Path
 
-from bench import PROGRAMS
-from bench.setup.printing import print_library
 from mgpu_rt._hoist import rewrite, tools
 from mgpu_rt._lowering import cache, lower, object_files, toolchain
 from tests.support.folders import folder
+from tests.support.printing import print_library
 from tests.support.programs import STOCK
+from tests.support.sources import SOURCES
 
 #: The LLVM releases whose MLIR is tested.
 RELEASES = (22, 19)
@@ -19,8 +19,8 @@ RELEASES = (22, 19)
 
 @functools.cache
 def dialect(program: str, llvm: int, iterations: int | None) -> bytes:
-    """Returns a program of bench/programs in the LLVM dialect."""
-    source = PROGRAMS / f"{program}.mlir"
+    """Returns a program in the LLVM dialect."""
+    source = SOURCES[program]
     return lower.lower_to_llvm_dialect(source, llvm, iterations=iterations).read_bytes()
 
 

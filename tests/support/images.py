@@ -7,8 +7,8 @@ import os
 import struct
 from pathlib import Path
 
-from bench import PROGRAMS
 from mgpu_rt._lowering import lower
+from tests.support.sources import SOURCES
 
 #: Constants of ELF files: headers, and types of sections and segments.
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -25,9 +25,9 @@ def default_chip() -> str:
 
 @functools.cache
 def code_object(program: str, module: str | None = None, chip: str | None = None) -> bytes:
-    """Returns the code object of bench/programs/<program>.mlir, or of the file's gpu.module that
+    """Returns the code object of <program>.mlir, or of the file's gpu.module that
     `module` names."""
-    return lower.code_object(PROGRAMS / f"{program}.mlir", chip or default_chip(), module=module)
+    return lower.code_object(SOURCES[program], chip or default_chip(), module=module)
 
 
 def exports_a_constant(chip: str | None = None) -> bytes:

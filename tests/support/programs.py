@@ -1,4 +1,4 @@
-"""Lowers the programs of bench/programs with real MLIR, links them, and runs them in each way of
+"""Lowers the programs of sources.py with real MLIR, links them, and runs them in each way of
 using the library."""
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import PROGRAMS
-from bench.setup.printing import print_library
 from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
 from tests.support import recordings
 from tests.support.child import BUILD, STUB, environment, library
 from tests.support.folders import folder
 from tests.support.patience import run_process
+from tests.support.printing import print_library
+from tests.support.sources import SOURCES
 
 RELEASES = toolchain.TESTED
 
@@ -93,7 +93,7 @@ def build(
     """Returns the executable of a program. Each process that calls this function builds its own
     file, so that no process disturbs another."""
     chip, image = TARGETS.get(backend, (None, None))
-    source = PROGRAMS / f"{program}.mlir"
+    source = SOURCES[program]
     compiled = lower.lower(source, llvm=llvm, iterations=iterations, chip=chip, image=image)
     helper = print_library()
     return object_files.link(

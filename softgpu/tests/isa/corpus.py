@@ -106,9 +106,13 @@ def device_library(name: str, target: str, opt: int) -> tuple[bytes, list[str]]:
             ir = without_function(ir, left_out[-1])
 
 
+#: The folders of the MLIR programs that the tests and the benchmarks run.
+PROGRAMS = ("softgpu/tests/device/programs", "bench/programs", "tests/runtime/programs/lowered")
+
+
 def programs(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
-    """Returns the code objects of the tests' and the benchmarks' MLIR programs."""
-    for folder in ("softgpu/tests/device/programs", "bench/programs"):
+    """Returns the code objects of the MLIR programs in PROGRAMS."""
+    for folder in ("softgpu/tests/device/programs", *PROGRAMS):
         for source in sorted((ROOT / folder).glob("*.mlir")):
             for name, image in lower.code_objects(source, target, opt_level=opt).items():
                 yield f"{source.stem}/{name}", image

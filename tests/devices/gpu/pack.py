@@ -14,16 +14,16 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from bench import PROGRAMS
 from bench.models.program import CHAIN, COPIED
 from bench.setup import pack
-from bench.setup.printing import print_library
 from mgpu_rt._lowering import cache, lower, shared_library
 from tests.devices.gpu import CHIP, KERNELS, tensormap
 from tests.python.cli.test_fault import FAR
 from tests.python.functions import DEVICE
 from tests.python.functions import test_model as model
 from tests.python.launches import KERNELS as EXAMPLE
+from tests.support.printing import print_library
+from tests.support.sources import SOURCES
 
 ROOT = Path(__file__).resolve().parents[3]
 OUT = ROOT / "build" / "gpu"
@@ -35,7 +35,7 @@ SCIPY = "scipy==1.17.1"  # computes the expected sparse products
 def lower_all() -> None:
     """Lowers every program in all forms that the tests need."""
     print_library()
-    for program in sorted(PROGRAMS.glob("*.mlir")):
+    for program in SOURCES.values():
         loops = "%iterations" in program.read_text()
         for image in ("bin", "isa"):
             lower.code_objects(program, CHIP, image=image)
@@ -55,8 +55,8 @@ def lower_all() -> None:
         shared_library.lower(DEVICE, chip=CHIP, llvm=llvm, image="isa")
     lower.lower(FAR, llvm=22, chip=CHIP, image="bin")
     for name in ("forum", "globals"):  # for the snippets on the stub of AMD's HIP
-        lower.code_objects(PROGRAMS / f"{name}.mlir")
-    lower.code_objects(PROGRAMS / "forum.mlir", "gfx1100")  # an image that the library must refuse
+        lower.code_objects(SOURCES[name])
+    lower.code_objects(SOURCES["forum"], "gfx1100")  # an image that the library must refuse
 
 
 def main() -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from cffi import FFI
 
-from bench.setup.printing import print_library
 from mgpu_rt._lowering import lower, object_files
 from tests.devices.gpu import CHIP, KERNELS, tensormap
 from tests.python.snippets.outcomes import outcomes
@@ -31,6 +30,7 @@ from tests.support.child import (
     run_child,
 )
 from tests.support.patience import HANG, run_process
+from tests.support.printing import print_library
 from tests.support.programs import STOCK, build, execute, run_environment, ways
 
 pytestmark = pytest.mark.gpu

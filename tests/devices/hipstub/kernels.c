@@ -1,5 +1,5 @@
-/* Kernel bodies for HIPSTUB_KERNELS. With these bodies, bench/programs print the right results on
- * the stub. One call of a body does the work of the whole grid. */
+/* Kernel bodies for HIPSTUB_KERNELS. With these bodies, the lowered programs print the right
+ * results on the stub. One call of a body does the work of the whole grid. */
 #include "hipstub.h"
 
 /* A memref<?xf32> in the form that MLIR passes: allocated, aligned, offset, size, stride. */

@@ -19,7 +19,7 @@ _ON_DEVICE = ("-k", "softgpu")
 SUITES = (
     Suite(
         "programs",
-        "bench/programs, lowered by MLIR and linked or preloaded",
+        "programs, lowered by MLIR and linked or preloaded",
         (*_ON_DEVICE, "tests/runtime/programs/test_programs.py"),
         newest_abi=True,
     ),

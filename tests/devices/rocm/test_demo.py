@@ -9,10 +9,10 @@ from bench import demo
 
 
 def test_the_demo_runs_on_the_release(
-    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+    request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
 ) -> None:
     if not request.config.getoption("--rocm", None):
         pytest.skip("HIP 5.2.3 has `make demo` itself")
     status = demo.main()
-    said = capsys.readouterr()
+    said = capfd.readouterr()
     assert status == 0, said.out + said.err

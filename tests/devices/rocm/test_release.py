@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import bench
-from bench.setup.printing import print_library
 from mgpu_rt import _hip_search
 from mgpu_rt._cli import softgpu
 from mgpu_rt._lowering import lower, object_files
@@ -20,6 +18,8 @@ from softgpu.tests.device.conftest import KERNELS, PROGRAMS
 from tests.devices.rocm.surroundings import Popen, Surroundings
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
+from tests.support.printing import print_library
+from tests.support.sources import SOURCES
 
 pytestmark = pytest.mark.check  # a newer release of HIP, which is downloaded
 
@@ -64,8 +64,8 @@ def device(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
-    """Returns a program of bench/programs, linked with the same library as for HIP 5.2.3."""
-    compiled = lower.lower(bench.PROGRAMS / f"{program}.mlir", llvm=22, iterations=iterations)
+    """Returns a program, linked with the same library as for HIP 5.2.3."""
+    compiled = lower.lower(SOURCES[program], llvm=22, iterations=iterations)
     out = folder / program
     libraries = [LIBRARY, print_library()]
     rpath = [library.parent for library in libraries]

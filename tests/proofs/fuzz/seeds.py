@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from bench import PROGRAMS
 from mgpu_rt._cli.options import options
 from mgpu_rt._images import elf
 from mgpu_rt._lowering import lower
 from tests.support.images import STRTAB, bundle, code_object, elf_of
+from tests.support.sources import SOURCES
 
 PTX = b"""//
 .version 8.0
@@ -101,7 +101,7 @@ def shared_notes(description: bytes) -> bytes:
 
 def metadata() -> list[bytes]:
     """Returns images with unoptimised kernels, and other images."""
-    unoptimised = lower.code_object(PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
+    unoptimised = lower.code_object(SOURCES["vecadd"], "gfx90a", opt_level=0)
     return [unoptimised, *code_objects(), shared_notes(_WORDS * 8)]
 
 

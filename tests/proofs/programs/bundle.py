@@ -2,7 +2,7 @@
 
     python -m tests.proofs.programs.bundle
 
-The bundle contains the programs of bench/programs, with host code from LLVM 22, 19 and 15. The
+The bundle contains lowered programs, with host code from LLVM 22, 19 and 15. The
 bundle also contains the kernels of these programs for every chip, and sequences from the tests'
 random driver. Other programs of the bundle give wrong results if the library lacks one of the
 proofs in proofs.md. git contains the bundle, because builders of the wheel have no LLVM;
@@ -25,13 +25,13 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bench import PROGRAMS as SOURCES
 from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
 from mgpu_rt._selftest import bundle
 from mgpu_rt._selftest.bundle import ROOM, marker
 from mgpu_rt._selftest.sequences import Case
 from tests.proofs.programs import groups, images
 from tests.support.folders import write_whole
+from tests.support.sources import SOURCES
 
 #: The iterations of each program's loop; None: the program has no loop.
 PROGRAMS: dict[str, int | None] = {
@@ -86,7 +86,7 @@ def _with_rooms(dialect: str, program: str, modules: list[str]) -> str:
 
 def _host_object(program: str, llvm: int, folder: Path) -> Path:
     """Returns the program's object file, which exports only NAME_main."""
-    source = SOURCES / f"{program}.mlir"
+    source = SOURCES[program]
     modules = list(lower.code_objects(source))
     dialect = lower.lower_to_llvm_dialect(source, llvm, iterations=PROGRAMS[program])
     text = _with_rooms(dialect.read_text(), program, modules)
@@ -122,7 +122,7 @@ def kernels(chip: str) -> dict[str, bytes]:
     image = "isa" if chip.startswith("sm_") else None
     made = {}
     for program in PROGRAMS:
-        content = lower.code_objects(SOURCES / f"{program}.mlir", chip, image=image)
+        content = lower.code_objects(SOURCES[program], chip, image=image)
         made.update({f"kernels/{chip}/{program}.{name}": one for name, one in content.items()})
     folder = images.write(chip, image=image)
     for name in images.NAMES:
@@ -180,7 +180,7 @@ def inputs() -> str:
     """Returns a hash of all inputs of the programs and kernels."""
     state = hashlib.sha256(repr((pipelines.RECIPE, PROGRAMS, BY_15, CHIPS, ROOM)).encode())
     for program in PROGRAMS:
-        state.update((SOURCES / f"{program}.mlir").read_bytes())
+        state.update(SOURCES[program].read_bytes())
     for chip in (AMD[0], bundle.PTX):
         for name in images.NAMES:
             state.update(images.module(name, 2000, 4, chip).encode())

@@ -20,9 +20,9 @@ from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
 from tests.python.cli import seeded
 from tests.python.cli.seeded import SEEDS, Seed
 from tests.python.runtime.hooked import hip, program
-from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command
 from tests.support.folders import folder
+from tests.support.sources import SOURCES
 from tests.support.suites import sampled
 
 HERE = Path(__file__).parent
@@ -256,7 +256,7 @@ def test_a_block_and_its_argument_have_their_own_numbers() -> None:
 @pytest.mark.check
 def test_variables_that_kernels_write_are_not_called_equal(tmp_path: Path) -> None:
     """The kernel counts its launches in a global variable."""
-    counts = program(ROOT / "bench" / "programs" / "globals.mlir", iterations=5)
+    counts = program(SOURCES["globals"], iterations=5)
     found = diff(tmp_path / "out", "--", counts, "--", counts)
     assert (found.returncode, found.stdout.splitlines()[2:]) == (
         2,

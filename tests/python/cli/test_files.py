@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from bench import PROGRAMS
 from mgpu_rt import _hip_search
 from tests.support import recorded
 from tests.support.child import environment
@@ -22,8 +21,9 @@ from tests.support.command import COMMAND, assert_sentence, command, invoke
 from tests.support.images import code_object
 from tests.support.patience import HANG
 from tests.support.recorded import call
+from tests.support.sources import SOURCES
 
-FORUM = str(PROGRAMS / "forum.mlir")
+FORUM = str(SOURCES["forum"])
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from bench import PROGRAMS
 from mgpu_rt._cli import hip_devices, preload
 from mgpu_rt._cli.inspect import fit
 from mgpu_rt._images import sharing
@@ -23,6 +22,7 @@ from tests.support.command import assert_sentence, command, invoke
 from tests.support.compiled import compile_c
 from tests.support.images import bundle, code_object
 from tests.support.programs import STOCK, build
+from tests.support.sources import SOURCES
 
 ON_SOFTGPU = {"MGPU_RT_HIP": ""}
 
@@ -82,7 +82,7 @@ def test_bundles_and_ptx_are_listed_for_people(tmp_path: Path) -> None:
     said = command("inspect", "--no-device", written(tmp_path, two)).stdout
     assert "entry hipv4-amdgcn-amd-amdhsa--gfx90a: an AMDGPU code object of version 4" in said
     assert "    kernel count" in said
-    ptx = lower.code_object(PROGRAMS / "globals.mlir", "sm_90", image="isa")
+    ptx = lower.code_object(SOURCES["globals"], "sm_90", image="isa")
     said = command("inspect", "--no-device", written(tmp_path, ptx)).stdout
     assert "PTX, NVIDIA's assembly, version 8.0 for sm_90" in said
     assert "  kernel count" in said
@@ -152,13 +152,13 @@ def test_a_bundle_loads_by_its_matching_entry(tmp_path: Path) -> None:
 
 
 def test_amds_hip_is_not_asked_about_nvidias_images(tmp_path: Path) -> None:
-    ptx = lower.code_object(PROGRAMS / "forum.mlir", "sm_90", image="isa")
+    ptx = lower.code_object(SOURCES["forum"], "sm_90", image="isa")
     ((_, fits, reason),) = answers(written(tmp_path, ptx))
     assert (fits, reason) == (False, "it is PTX, NVIDIA's assembly")
 
 
 def test_nvidias_images_fit_nvidias_driver(tmp_path: Path) -> None:
-    ptx = lower.code_object(PROGRAMS / "forum.mlir", "sm_90", image="isa")
+    ptx = lower.code_object(SOURCES["forum"], "sm_90", image="isa")
     path = written(tmp_path, ptx)
     report = inspect("--device", "cuda", path, MGPU_RT_CUDA=str(CUSTUB), MGPU_RT_HIP="")
     assert [said["fits"] for said in report["images"][0]["answers"]] == [True, True]

@@ -12,12 +12,12 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench import PROGRAMS
 from mgpu_rt._cli.main import main
 from mgpu_rt._lowering import lower
 from tests.runtime.images import corpus
 from tests.support.images import code_object
 from tests.support.programs import STOCK, build
+from tests.support.sources import SOURCES
 
 
 @functools.cache
@@ -25,7 +25,7 @@ def files() -> list[bytes]:
     """Returns images of each kind, and files in which images are embedded."""
     with tempfile.TemporaryDirectory() as scratch:
         holder = corpus.holder(Path(scratch), code_object("globals")).read_bytes()
-    unoptimised = lower.code_object(PROGRAMS / "vecadd.mlir", corpus.AMD, opt_level=0)
+    unoptimised = lower.code_object(SOURCES["vecadd"], corpus.AMD, opt_level=0)
     return [*corpus.kinds(), unoptimised, holder, build("forum", 22, 1, STOCK).read_bytes()]
 
 

@@ -11,13 +11,13 @@ import pytest
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
-from bench import PROGRAMS
 from mgpu_rt._lowering import toolchain
 from tests.support.command import COMMAND, command, invoke
 from tests.support.compiled import LIB, compile_c
 from tests.support.patience import HANG
+from tests.support.sources import SOURCES
 
-FORUM = PROGRAMS / "forum.mlir"
+FORUM = SOURCES["forum"]
 
 
 def lower(*arguments: object, stdin: bytes = b"", **env: str) -> subprocess.CompletedProcess[bytes]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bench.setup.printing import print_library
 from mgpu_rt._cli.stats import runs as runs_of
 from mgpu_rt._cli.stats.runs import Run
 from mgpu_rt._cli.stats.statistics import (
@@ -27,6 +26,7 @@ from tests.support import known, recorded
 from tests.support.child import STUB, library
 from tests.support.command import assert_sentence, command, invoke
 from tests.support.compiled import compile_c
+from tests.support.printing import print_library
 from tests.support.programs import STOCK, build
 
 LAUNCHES = 20

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from bench.setup.printing import print_library
 from mgpu_rt._lowering import toolchain
 from tests.runtime.programs.test_programs import (
     LAUNCHES,
@@ -22,6 +21,7 @@ from tests.runtime.programs.test_programs import (
 )
 from tests.support.child import library
 from tests.support.hoisted import RELEASES, build, dialect, hoist
+from tests.support.printing import print_library
 from tests.support.programs import STOCK, Outcome, Way, execute, run_environment
 from tests.support.suites import in_check
 

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 import mgpu_rt
-from bench import PROGRAMS
 from mgpu_rt import In, MemRef
 from mgpu_rt._images import find
 from mgpu_rt._lowering import lower
@@ -25,6 +24,7 @@ from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_c
 from tests.support.folders import folder
 from tests.support.images import bundle, code_object, default_chip
 from tests.support.patience import run_process
+from tests.support.sources import SOURCES
 
 numpy = pytest.importorskip("numpy")  # a machine with a GPU may lack it
 
@@ -163,7 +163,7 @@ def test_every_kind_of_image_is_loaded(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_holding_chooses_one_of_several_images(mgpu: Mgpu) -> None:
-    many, same = (lower.lower(PROGRAMS / f"{name}.mlir", llvm=22) for name in ("many", "samename"))
+    many, same = (lower.lower(SOURCES[name], llvm=22) for name in ("many", "samename"))
     with pytest.raises(ValueError, match=r"holds 5 images, .*: say which by holding="):
         mgpu_rt.Module(many)
     with pytest.raises(ValueError, match="has no kernel 'nothing'; it has "):

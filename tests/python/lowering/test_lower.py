@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from bench import PROGRAMS
-from bench.setup.printing import print_library
 from mgpu_rt._lowering import cache, lower, object_files, pipelines, toolchain
+from tests.support.printing import print_library
 from tests.support.programs import RELEASES
+from tests.support.sources import SOURCES
 
-FORUM = PROGRAMS / "forum.mlir"
+FORUM = SOURCES["forum"]
 KERNEL = """
 module attributes {gpu.container_module} {
   gpu.module @kernels {
@@ -160,8 +160,8 @@ def test_iterations_must_be_there_once(times: int) -> None:
 
 
 def test_every_loop_of_the_programs_can_be_set() -> None:
-    with_loop = [path for path in PROGRAMS.glob("*.mlir") if "scf.for" in path.read_text()]
-    with_loop.remove(PROGRAMS / "vecadd.mlir")  # the program's loop only fills the arrays
+    with_loop = [path for path in SOURCES.values() if "scf.for" in path.read_text()]
+    with_loop.remove(SOURCES["vecadd"])  # the program's loop only fills the arrays
     for path in with_loop:
         assert lower.with_iterations(path.read_text(), 7) != path.read_text()
     assert len(with_loop) == 14
@@ -256,8 +256,8 @@ def test_the_runner_has_its_releases_name() -> None:
 
 
 def test_code_objects_have_the_names_of_their_modules() -> None:
-    assert list(lower.code_objects(PROGRAMS / "samename.mlir")) == ["first", "second"]
-    many = PROGRAMS / "many.mlir"
+    assert list(lower.code_objects(SOURCES["samename"])) == ["first", "second"]
+    many = SOURCES["many"]
     images = lower.code_objects(many)
     assert list(images) == [f"part{i}" for i in range(5)]
     assert lower.code_object(many, module="part3") == images["part3"]

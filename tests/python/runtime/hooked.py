@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.setup.printing import print_library
 from mgpu_rt._cli import softgpu
 from mgpu_rt._lowering import lower, object_files
 from tests.support.child import library
 from tests.support.command import command
 from tests.support.folders import folder
+from tests.support.printing import print_library
 
 HERE = Path(__file__).parent
 

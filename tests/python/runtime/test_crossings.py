@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import mgpu_rt
-from bench.measure import instructions
 from bench.setup import native
 from mgpu_rt._runtime import lib
 from mgpu_rt.hooks import LaunchHook
 from mgpu_rt.runtime import Launch, Runtime
+from tests.support import instructions
 from tests.support.child import Mgpu, in_child
 from tests.support.images import code_object
 

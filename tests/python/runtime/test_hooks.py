@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from bench import PROGRAMS
 from mgpu_rt.hooks import LaunchHook
 from mgpu_rt.runtime import Launch, Runtime
 from tests.python.runtime.hooked import hip, program
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command
+from tests.support.sources import SOURCES
 
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
@@ -201,7 +201,7 @@ def test_a_recording_of_nothing_says_why(tmp_path: Path) -> None:
 
 
 def run_samename(*words: object) -> subprocess.CompletedProcess[str]:
-    path = program(PROGRAMS / "samename.mlir", 2)
+    path = program(SOURCES["samename"], 2)
     return command("run", "--device", "softgpu", *words, "--", path, **hip())
 
 
@@ -223,7 +223,7 @@ def test_a_pattern_fits_the_full_name_and_the_plain_one(pattern: str) -> None:
 @pytest.mark.check
 def test_a_stripped_program_shows_the_hash_that_statistics_show(tmp_path: Path) -> None:
     stripped, stats = tmp_path / "stripped", tmp_path / "stats"
-    built = program(PROGRAMS / "samename.mlir", 2)
+    built = program(SOURCES["samename"], 2)
     subprocess.run(["strip", "-o", stripped, built], check=True)
     words = ("run", "--device", "softgpu", "--hook", "time", "--stats-json", stats, "--", stripped)
     shown = {line.partition(":  ")[0] for line in command(*words, **hip()).stderr.splitlines()}

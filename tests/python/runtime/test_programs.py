@@ -1,4 +1,4 @@
-"""Runs each program in bench/programs with each runtime in Python. The output is the same as with
+"""Runs each lowered program with each runtime in Python. The output is the same as with
 the library."""
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import mgpu_rt
-from bench import PROGRAMS
 from mgpu_rt._lowering import lower
 from mgpu_rt.hooks import Record
 from mgpu_rt.runtime import Launch, Runtime
@@ -18,12 +17,13 @@ from tests.python.runtime.hooked import hip, launches_of, program, replay
 from tests.runtime.images import corpus
 from tests.support.child import Mgpu, environment, in_child
 from tests.support.command import COMMAND, assert_sentence, command
+from tests.support.sources import SOURCES
 
 EXACT = Path(__file__).with_name("exact.mlir")
 
 
 def test_a_kernel_that_shares_its_name_is_recorded_by_the_full_one(tmp_path: Path) -> None:
-    out, path = tmp_path / "recording", program(PROGRAMS / "samename.mlir", 2)
+    out, path = tmp_path / "recording", program(SOURCES["samename"], 2)
     words = ("run", "--device", "softgpu", "--kernel", "second::*", "--record", out, "--", path)
     assert "recorded launch 1 of second::mark, " in command(*words, **hip()).stderr
     assert replay(out).stdout.startswith("second::mark: same, ")

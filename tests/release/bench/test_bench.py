@@ -10,7 +10,6 @@ import dataclasses
 import itertools
 import json
 import random
-import time
 from pathlib import Path
 
 import pytest
@@ -70,7 +69,7 @@ def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) ->
             env = {**side.environment, "HIPSTUB_MODE": "record", "HIPSTUB_LOG": str(log)}
             line = side.command(program, 22, stub)
             assert line is not None
-            native.run([*line, time.monotonic_ns(), 3], env)
+            run_process(line, env, input="3\n")
             by_side[side.name] = json.loads(log.read_text())["counts"]["hipModuleLaunchKernel"]
         assert by_side[sides.OURS] == by_side[sides.HOISTED] > 0, program
 

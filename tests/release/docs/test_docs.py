@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from bench import PROGRAMS
 from mgpu_rt._cli import softgpu
 from mgpu_rt._lowering import lower
 from tests.release.docs.generated import PAGES
 from tests.support.child import ROOT
 from tests.support.command import COMMAND
+from tests.support.sources import SOURCES
 
 LISTED = subprocess.run(
     ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
@@ -272,7 +272,8 @@ def commands() -> Iterator[tuple[str, str]]:
                 yield name, line
 
 
-SHOWN = sorted(set(commands()))
+#: A page for each command: a command that several pages show runs once.
+SHOWN = sorted({line: name for name, line in commands()}.items())
 
 
 #: A program that ends by _exit, so that exit handlers do not run.
@@ -284,7 +285,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Creates a folder with the files that the documents name. The folder contains a program, its
     object file, its form in LLVM's dialect, and the statistics and traces of two runs."""
     directory = tmp_path_factory.mktemp("documents")
-    forum = PROGRAMS / "forum.mlir"
+    forum = SOURCES["forum"]
     shutil.copy(forum, directory / "program.mlir")
     shutil.copy(lower.lower(forum, llvm=22, iterations=3), directory / "program.o")
     shutil.copy(lower.lower_to_llvm_dialect(forum, 22, iterations=3), directory / "x.mlir")
@@ -315,7 +316,7 @@ def surroundings(directory: Path) -> dict[str, str]:
 
 
 @pytest.mark.check
-@pytest.mark.parametrize(("name", "line"), [shown for shown in SHOWN if shown[1] not in ELSEWHERE])
+@pytest.mark.parametrize(("line", "name"), [shown for shown in SHOWN if shown[0] not in ELSEWHERE])
 def test_a_command_runs(name: str, line: str, place: Path) -> None:
     """The command runs as the page shows it; for make, the test only lists the commands."""
     line = line.replace("...", "-e main --entry-point-result=void")
@@ -333,5 +334,5 @@ def test_a_command_runs(name: str, line: str, place: Path) -> None:
 
 
 def test_commands_tested_elsewhere_are_shown_and_exist() -> None:
-    assert set(ELSEWHERE) <= {line for _, line in SHOWN}
+    assert set(ELSEWHERE) <= {line for line, _ in SHOWN}
     assert all((ROOT / test).exists() for test in ELSEWHERE.values())

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bench import PROGRAMS
 from mgpu_rt._lowering import lower
 from tests.release.docs import sessions
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND
 from tests.support.patience import HANG
+from tests.support.sources import SOURCES
 
 PAGES = (
     "README.md",
@@ -29,7 +29,7 @@ PAGES = (
 def folder(tmp_path: Path) -> Path:
     """Creates the folder of a reader of the pages: a checkout, and an object file to inspect."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    shutil.copy(lower.lower(PROGRAMS / "globals.mlir", llvm=22), tmp_path / "globals.o")
+    shutil.copy(lower.lower(SOURCES["globals"], llvm=22), tmp_path / "globals.o")
     return tmp_path
 
 

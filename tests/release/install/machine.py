@@ -14,10 +14,10 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import PROGRAMS
 from mgpu_rt._lowering import lower
 from tests.support.child import ROOT
 from tests.support.patience import run_process
+from tests.support.sources import SOURCES
 
 EXAMPLE = ROOT / "examples" / "c"
 LAUNCHES = 100
@@ -106,7 +106,7 @@ def interpreters() -> dict[str, Path]:
 
 def forum() -> Path:
     """Returns the object file of the program forum, lowered by LLVM 22."""
-    return lower.lower(PROGRAMS / "forum.mlir", llvm=22, iterations=LAUNCHES)
+    return lower.lower(SOURCES["forum"], llvm=22, iterations=LAUNCHES)
 
 
 @dataclass(frozen=True)

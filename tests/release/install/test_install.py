@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 
-from bench import PROGRAMS
 from tests.python.launches import EXAMPLES
 from tests.python.launches.test_examples import NUMPY, RESULT
 from tests.release.install import machine
@@ -27,6 +26,7 @@ from tests.support.child import ROOT, STUB
 from tests.support.compiled import stream_program
 from tests.support.images import code_object
 from tests.support.patience import run_process
+from tests.support.sources import SOURCES
 
 THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 INSTALLED_SIZE = 4_300_000  # bytes, of which the device of `check` has a fifth
@@ -138,7 +138,7 @@ def test_the_installed_command_lowers_into_an_executable(
     """The installed package lowers a program and runs it."""
     out = tmp_path / "forum"
     words = ("--emit", "executable", "--iterations", 2)
-    run(installed.command, "lower", PROGRAMS / "forum.mlir", "-o", out, *words)
+    run(installed.command, "lower", SOURCES["forum"], "-o", out, *words)
     result = attempt(installed.command, "run", "--device", "softgpu", "--stats", "--", out)
     assert " 2 mgpuLaunchKernel\n" in result.stderr
     run(installed.python, "-m", "pip", "install", "jinja2")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from bench import PROGRAMS
 from mgpu_rt._lowering import lower
 from tests.proofs.fuzz import seeds
 from tests.support.compiled import compile_c
 from tests.support.images import bundle, code_object, exports_a_constant
+from tests.support.sources import SOURCES
 
 AMD, NVIDIA = "gfx90a", "sm_90"
 
@@ -26,7 +26,7 @@ def images() -> dict[str, bytes]:
     """Returns the images by name; each name says what kind of image it is."""
     found = {f"kind {number}": image for number, image in enumerate(kinds())}
     for program in ("vecadd", "spin", "churn", "globals", "layers"):
-        for module, image in lower.code_objects(PROGRAMS / f"{program}.mlir", AMD).items():
+        for module, image in lower.code_objects(SOURCES[program], AMD).items():
             found[f"{program} {module}"] = image
     globals_, forum = code_object("globals", None, AMD), code_object("forum", None, AMD)
     other = code_object("forum", None, "gfx1100")
@@ -57,7 +57,7 @@ def images() -> dict[str, bytes]:
         "PTX with a variable": b"// .version 8.0\n.version 8.0\n.target sm_90\n.global .u32 i;\0",
     }
     for program in ("forum", "globals", "vecadd"):
-        source = PROGRAMS / f"{program}.mlir"
+        source = SOURCES[program]
         found[f"{program} PTX"] = lower.code_object(source, NVIDIA, image="isa") + b"\0"
     return found
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from bench import PROGRAMS
 from mgpu_rt._images import elf, find, nvidia
 from mgpu_rt._images.model import (
     CODE_OBJECT,
@@ -29,6 +28,7 @@ from tests.runtime.images import corpus
 from tests.support.child import library
 from tests.support.images import bundle, code_object
 from tests.support.programs import STOCK, build
+from tests.support.sources import SOURCES
 
 
 def read(tmp_path: Path, content: bytes) -> list[ImageDescription]:
@@ -61,7 +61,7 @@ WORDS = {
 
 @pytest.mark.parametrize("program", ["vecadd", "spin", "globals", "samename"])
 def test_kernels_are_as_llvm_reads_them(program: str, tmp_path: Path) -> None:
-    images = lower.code_objects(PROGRAMS / f"{program}.mlir", corpus.AMD, opt_level=0)
+    images = lower.code_objects(SOURCES[program], corpus.AMD, opt_level=0)
     for content in images.values():
         image = only(read(tmp_path, content))
         reader = toolchain.tool("llvm-readelf", 22)
@@ -268,7 +268,7 @@ def test_packed_entries_of_a_fatbin_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("llvm", "name"), [(22, "test_func_binary"), (19, "test_func_bin_cst")])
 def test_images_of_an_object_file_are_found(llvm: int, name: str) -> None:
-    contents = find.read(lower.lower(PROGRAMS / "forum.mlir", llvm=llvm))
+    contents = find.read(lower.lower(SOURCES["forum"], llvm=llvm))
     image = only(contents.images)
     assert contents.kind == "an object file for x86-64"
     assert image.where == f".rodata+0x0 ({name})"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from bench import PROGRAMS
 from mgpu_rt._images import find, kernel_names
 from mgpu_rt._lowering import lower
 from tests.support.command import command
+from tests.support.sources import SOURCES
 
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_the_module_is_named_by_the_constant_that_holds_it(llvm: int) -> None:
-    images = find.read(lower.lower(PROGRAMS / "samename.mlir", llvm=llvm)).images
+    images = find.read(lower.lower(SOURCES["samename"], llvm=llvm)).images
     assert [image.module for image in images] == ["first", "second"]
     assert list(kernel_names.shown(images).values()) == ["first::mark", "second::mark"]
     assert list(kernel_names.shown(images[:1]).values()) == ["mark"]
@@ -27,8 +27,8 @@ def test_each_ending_of_mlirs_constants_is_removed() -> None:
 
 
 def test_inspect_shows_modules_where_names_are_equal() -> None:
-    said = command("inspect", "--no-device", lower.lower(PROGRAMS / "samename.mlir", llvm=22))
+    said = command("inspect", "--no-device", lower.lower(SOURCES["samename"], llvm=22))
     assert "  kernel first::mark\n" in said.stdout
     assert "  kernel second::mark\n" in said.stdout
-    said = command("inspect", "--no-device", lower.lower(PROGRAMS / "churn.mlir", llvm=22))
+    said = command("inspect", "--no-device", lower.lower(SOURCES["churn"], llvm=22))
     assert "  kernel increment\n" in said.stdout

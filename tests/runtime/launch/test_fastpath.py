@@ -13,8 +13,8 @@ import re
 
 import pytest
 
-from bench.measure import instructions
 from bench.setup import build, device, native
+from tests.support import instructions
 from tests.support.suites import in_check
 
 RUNTIME = native.RUNTIME.name

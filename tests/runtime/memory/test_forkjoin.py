@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.setup.printing import print_library
 from mgpu_rt._lowering import lower, object_files
 from tests.support import programs
 from tests.support.child import BACKENDS, Mgpu, environment, in_child, library
 from tests.support.known import KERNEL, forum, program
 from tests.support.patience import HANG
+from tests.support.printing import print_library
 
 KIB, MIB = 1 << 10, 1 << 20
 RELAXED = 2  # HIP then allocates memory during the capture

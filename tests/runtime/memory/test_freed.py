@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure import instructions
+from tests.support import instructions
 from tests.support.child import Mgpu, environment, in_child, library
 from tests.support.known import forum, program
 
@@ -47,9 +47,12 @@ def test_without_other_code_a_synchronise_before_the_free_counts(mgpu: Mgpu) -> 
 #: frees ten blocks on three other streams.
 FREES = """
 #include "program.h"
-int main(int count, char **words) {
+int main(void) {
     void *before[500], *streams[3];
-    const int gone = atoi(getenv("GONE")), calls = count > 2 ? atoi(words[2]) : 0;
+    const int gone = atoi(getenv("GONE"));
+    int calls = 0;
+    if (scanf("%d", &calls) != 1)
+        return 1;
     for (int i = 0; i < gone; i++)
         before[i] = mgpuStreamCreate();
     for (int i = 0; i < gone; i++)

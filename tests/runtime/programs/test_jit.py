@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-import bench
-from bench.setup.printing import print_library
 from mgpu_rt._cli import softgpu
 from mgpu_rt._lowering import lower, toolchain
 from tests.runtime.programs.test_programs import PROGRAMS, printed, rounds
 from tests.support.child import library
 from tests.support.command import COMMAND
 from tests.support.compiled import compile_c
+from tests.support.printing import print_library
 from tests.support.programs import Outcome, Way, execute, run, run_environment
+from tests.support.sources import SOURCES
 from tests.support.suites import in_check
 
 RUNNER_UTILS = [
@@ -65,9 +65,7 @@ def jit(
     **changes: str,
 ) -> Outcome:
     """Runs a program on the emulated device with the JIT runner of an LLVM release."""
-    compiled = lower.lower_to_llvm_dialect(
-        bench.PROGRAMS / f"{program}.mlir", llvm, iterations=rounds(program)
-    )
+    compiled = lower.lower_to_llvm_dialect(SOURCES[program], llvm, iterations=rounds(program))
     libraries = [runtime or library(), *(helpers or [print_library()])]
     command = [*wrap, str(toolchain.runner(llvm)), str(compiled), "-e", "main"]
     command += ["--entry-point-result=void", *(f"--shared-libs={path}" for path in libraries)]

@@ -12,13 +12,13 @@ import sys
 
 import pytest
 
-from bench import PROGRAMS
-from bench.setup.printing import print_library
 from mgpu_rt._lowering import lower
 from tests.runtime.programs.test_programs import PRINTED, printed, rounds
 from tests.support.child import library
 from tests.support.patience import run_process
+from tests.support.printing import print_library
 from tests.support.programs import Way, run_environment
+from tests.support.sources import SOURCES
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("mlir") is None,
@@ -48,8 +48,7 @@ print(json.dumps([path.rpartition("/")[2] for path in code]))
 def jit(*programs: str, initialize: bool = True, **changes: str) -> tuple[str, list[str], str]:
     """Runs programs in one process; returns their output, the mapped libraries and stderr."""
     compiled = [
-        lower.lower_to_llvm_dialect(PROGRAMS / f"{name}.mlir", 22, iterations=rounds(name))
-        for name in programs
+        lower.lower_to_llvm_dialect(SOURCES[name], 22, iterations=rounds(name)) for name in programs
     ]
     libraries = [str(library()), str(print_library())]
     words = json.dumps([initialize, libraries, *map(str, compiled)])

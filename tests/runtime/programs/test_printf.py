@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-import bench
-from bench.setup.printing import print_library
 from mgpu_rt._cli import softgpu
 from mgpu_rt._lowering import lower, object_files, toolchain
 from softgpu.tests.device.conftest import PROGRAMS
 from tests.support.child import POLICIES, Mgpu, environment, in_child, library
+from tests.support.printing import print_library
 from tests.support.programs import Outcome, execute
+from tests.support.sources import SOURCES
 
 PRINTF = PROGRAMS / "printf.mlir"
-VECADD = bench.PROGRAMS / "vecadd.mlir"
+VECADD = SOURCES["vecadd"]
 BLOCKS, THREADS = 3, 70
 WIDE = ["100% 1 -2 3.5 1e-300 ff 1234567890123456789 1 -2 1 -2", "0123456789" * 10 + " the end"]
 

@@ -10,11 +10,10 @@ from itertools import product
 
 import pytest
 
-import bench
-from bench.setup.printing import print_library
 from mgpu_rt._lowering import lower, toolchain
-from tests.support.child import BACKENDS_WITH_GPU, POLICIES, ROOT, environment, library
+from tests.support.child import BACKENDS_WITH_GPU, POLICIES, environment, library
 from tests.support.patience import run_process
+from tests.support.printing import print_library
 from tests.support.programs import (
     RELEASES,
     STOCK,
@@ -27,6 +26,7 @@ from tests.support.programs import (
     run_environment,
     ways,
 )
+from tests.support.sources import SOURCES
 from tests.support.suites import covering, in_check
 
 LAUNCHES = 1000
@@ -394,7 +394,7 @@ def test_17_the_stack_was_small_enough() -> None:
 )
 def test_runners_print_what_they_should(llvm: int, program: str, policy: str) -> None:
     """mlir-runner and LLVM 19's mlir-cpu-runner each contain an LLVM."""
-    text = lower.lower_to_llvm_dialect(bench.PROGRAMS / f"{program}.mlir", llvm, iterations=ROUNDS)
+    text = lower.lower_to_llvm_dialect(SOURCES[program], llvm, iterations=ROUNDS)
     shared = f"--shared-libs={library()},{print_library()}"
     command = [str(toolchain.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]
     env = run_environment(Way(library()), "stub", llvm, policy, MGPU_RT_MANAGER="delay=0")
@@ -409,5 +409,4 @@ def test_runners_print_what_they_should(llvm: int, program: str, policy: str) ->
 
 def test_every_program_is_tested() -> None:
     """Every program is tested, except the program that ROCm's runtime cannot run."""
-    assert {path.stem for path in bench.PROGRAMS.glob("*.mlir")} == {*PRINTED, "cluster"}
-    assert bench.PROGRAMS.is_relative_to(ROOT)
+    assert set(SOURCES) == {*PRINTED, "cluster"}

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure import instructions
 from bench.setup import native
+from tests.support import instructions
 from tests.support.suites import in_check
 
 pytestmark = pytest.mark.skipif(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure import instructions
 from bench.setup import native
+from tests.support import instructions
 from tests.support.known import program
 from tests.support.patience import HANG
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure import instructions
+from tests.support import instructions
 from tests.support.child import Mgpu, environment, in_cases, in_child
 from tests.support.images import code_object
 from tests.support.known import forum, program

@@ -9,6 +9,7 @@ from tests.python.cli.check.test_check import ON_THE_HOST
 from tests.python.cli.test_fault import FAR
 from tests.python.cli.test_report import counted
 from tests.support.child import ROOT
+from tests.support.sources import SOURCES
 
 EXAMPLES = ROOT / "examples"
 PRINTS = "steps.mlir"
@@ -210,8 +211,8 @@ void *malloc(unsigned long size) { return __libc_malloc(size); }
 """
 
 
-def program(name: str, iterations: int) -> str:
-    text = (ROOT / name).read_text()
+def program(source: Path, iterations: int) -> str:
+    text = source.read_text()
     return text.replace(
         "iterations = arith.constant 1000 ", f"iterations = arith.constant {iterations} "
     )
@@ -227,7 +228,7 @@ def reduces(reduction: str) -> str:
 
 #: A workgroup of two waves; LLVM leaves out a barrier for one.
 WAVES = reduces(BRANCHES).replace("constant 64", "constant 128")
-THREE, TWENTY = (program(f"examples/{PRINTS}", steps) for steps in (3, 20))
+THREE, TWENTY = (program(ROOT / "examples" / PRINTS, steps) for steps in (3, 20))
 #: Programs that the commands find in their folder.
 PROGRAMS = {
     "far.mlir": FAR.read_text(),
@@ -261,9 +262,9 @@ PROGRAMS = {
     "late.c": LATE_C,
     "llvm.c": LLVM_C,
     "allocator.c": ALLOCATOR_C,
-    "cluster.mlir": program("bench/programs/cluster.mlir", 1),
-    "globals.mlir": program("bench/programs/globals.mlir", 3),
-    "vecadd.mlir": program("bench/programs/vecadd.mlir", 3),
+    "cluster.mlir": program(SOURCES["cluster"], 1),
+    "globals.mlir": program(SOURCES["globals"], 3),
+    "vecadd.mlir": program(SOURCES["vecadd"], 3),
     "open.mlir": TWENTY.replace("gpu.wait [%freed]", ""),
     "closed.mlir": TWENTY,
     "busy.c": BUSY_C,

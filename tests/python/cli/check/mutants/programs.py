@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import ROOT
 from mgpu_rt._cli import softgpu
 from tests.python.cli import seeded
 from tests.python.cli.check.mutants.form import Mutant
+from tests.support.sources import SOURCES
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class ModelMutant(Mutant):
 
 
 def _of(program: str, what: str, kind: str, old: str, new: str, line: str) -> Mutant:
-    return ProgramMutant(f"bench/programs/{program}.mlir", what, kind, old, new, line)
+    return ProgramMutant(str(SOURCES[program].relative_to(ROOT)), what, kind, old, new, line)
 
 
 def _one_more(program: str, line: str) -> Mutant:

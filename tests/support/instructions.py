@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.setup import native
+from tests.support.patience import run_process
 
 # These options make callgrind write whole paths and names, so that parse() can read each line
 # separately.
@@ -110,7 +111,7 @@ def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> 
         with tempfile.TemporaryDirectory() as scratch:
             out = Path(scratch, "callgrind.out")
             command = ["valgrind", *CALLGRIND, f"--callgrind-out-file={out}"]
-            native.run([*command, executable, 0, calls], env)
+            run_process([*command, executable], env, input=f"{calls}\n", check=True)
             return parse(out.read_text(), iterations)
 
     longer, shorter = whole(3), whole(2)

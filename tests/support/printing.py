@@ -6,10 +6,9 @@ import contextlib
 import tempfile
 from pathlib import Path
 
-from bench import ROOT
 from mgpu_rt._lowering import cache, toolchain
 
-SOURCE = ROOT / "bench" / "native" / "print.c"
+SOURCE = Path(__file__).with_name("print.c")
 NAME = "libmgpu_print.so"
 
 

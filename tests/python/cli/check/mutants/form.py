@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import tempfile
 from dataclasses import dataclass
@@ -109,7 +108,7 @@ def reports_of(command: list[object], folder: Path, **environment: str) -> list[
 
 def built(text: str, folder: Path) -> Path:
     """Builds an MLIR program with line tables."""
-    source = folder / f"mutant{os.getpid()}.mlir"
+    source = folder / "mutant.mlir"  # the name is part of the cache's key
     source.write_text(text)
     return program.__wrapped__(source, lines=True)  # a new file each time
 

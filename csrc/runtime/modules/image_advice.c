@@ -14,7 +14,7 @@
 enum { AMDGPU_HSA = 64, ABI_TO_VERSION = 2 };
 enum { TARGETS = 256 };
 
-static struct advice refused = {.text = "%s refused the image at %p, which is %s%s%s%s%s. %s",
+static struct advice refused = {.text = "%s refused the image at %p%s%s%s%s. %s",
                                 .leads_to = NULL_MODULE | NULL_FUNCTION};
 
 /* The versions of code objects that HIP's releases accept, and the MLIR option for each version.
@@ -115,6 +115,6 @@ void advise_image(const char *expression, hipError_t error, const struct image *
         write_way_out(image, targets, devices, way_out, sizeof way_out);
     }
     report_failure(expression, error, &refused, cuda_present() ? "NVIDIA's driver" : "HIP",
-                   (const void *)image->bytes, image_kind_text(image), targets[0] ? " for " : "",
-                   targets, devices[0] ? ", on " : "", devices, way_out);
+                   (const void *)image->bytes, targets[0] ? ", for " : "", targets,
+                   devices[0] ? ", on " : "", devices, way_out);
 }

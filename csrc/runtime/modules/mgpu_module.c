@@ -20,8 +20,8 @@ static struct advice unknown_unload = {
     .text = "mgpuModuleUnload was given %p: no mgpuModuleLoad returned this module, or the program "
             "unloaded it before"};
 static struct advice no_jit = {
-    .text = "mgpuModuleLoadJIT was given %s: HIP cannot compile it when the program runs. Lower "
-            "with gpu-module-to-binary{format=bin}",
+    .text = "mgpuModuleLoadJIT was given assembly or LLVM bitcode: HIP cannot compile it when the "
+            "program runs. Lower with gpu-module-to-binary{format=bin}",
     .leads_to = NULL_MODULE | NULL_FUNCTION};
 static struct advice null_unload = {
     .text = "mgpuModuleUnload was given a null module, which no mgpuModuleLoad returned",
@@ -284,11 +284,10 @@ hipModule_t impl_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) 
         cuda.jit_level(level);
         return impl_mgpuModuleLoad(assembly, late_size);
     }
-    const struct image image = image_describe(assembly);
-    if (image.kind != IMAGE_PTX && image.kind != IMAGE_TEXT && image.kind != IMAGE_BITCODE)
+    const enum image_kind kind = image_describe(assembly).kind;
+    if (kind != IMAGE_PTX && kind != IMAGE_SOURCE)
         return impl_mgpuModuleLoad(assembly, late_size);
     call_tell(CALL_REFUSED);
-    report_failure("mgpuModuleLoadJIT(data, optLevel)", hipErrorNotSupported, &no_jit,
-                   image_kind_text(&image));
+    report_failure("mgpuModuleLoadJIT(data, optLevel)", hipErrorNotSupported, &no_jit);
     return NULL;
 }

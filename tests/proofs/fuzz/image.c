@@ -24,7 +24,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const unsigned char *bytes = edge_copy(data, &size);
     const struct image image = image_describe(bytes);
     HOLDS(image.size <= size);
-    HOLDS(image_kind_text(&image));
     if (image.size)
         use(&image);
     return 0;

@@ -115,7 +115,7 @@ CASES = {
     ),
     "the right version": Case(
         _load(lambda: _of_version(4)),
-        ("HIP refused", MORE, f"an AMDGPU code object for gfx90a, {HERE}"), ("version", "--chip"),
+        ("HIP refused", MORE, f", for gfx90a, {HERE}"), ("version", "--chip"),
         {"HIPSTUB_VERSION": HIP_5_2},
     ),
     "another target": Case(
@@ -136,7 +136,7 @@ CASES = {
     ),
     "a bundle": Case(  # HIP 5.2 ends the process if a bundle has no entry for the GPU
         _load(lambda: bundle(b"no code").replace(b"hsa--gfx90a", b"hsa--gfx908")),
-        (f"a clang offload bundle for gfx908, {HERE} Compile the image",),
+        (f", for gfx908, {HERE} Compile the image",),
         env={"HIPSTUB_FAULT": "hipModuleLoadData:*:209"},
     ),
     **{

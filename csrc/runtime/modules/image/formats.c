@@ -1,5 +1,4 @@
-/* Reads an image: selects the reader of its format, and computes the hash. Names each kind of image
- * for messages. Compares images. */
+/* Reads an image: selects the reader of its format, and computes the hash. Compares images. */
 #include "modules/image/formats.h"
 
 #include <ctype.h>
@@ -59,10 +58,6 @@ static bool is_bitcode(struct view *view) {
     return memcmp(view->bytes, "BC\xC0\xDE", 4) == 0;
 }
 
-static bool is_compressed(struct view *view) {
-    return memcmp(view->bytes, "CCOB", 4) == 0;
-}
-
 /* ---- the hash ---- */
 
 /* Adds 8 bytes to a hash, which only distributes images over buckets: a comparison of bytes decides
@@ -99,9 +94,8 @@ static const struct format {
     {IMAGE_ELF, image_is_elf, image_describe_elf},
     {IMAGE_BUNDLE, image_is_bundle, image_describe_bundle},
     {IMAGE_FATBIN, image_is_fatbin, image_describe_fatbin},
-    {IMAGE_COMPRESSED, is_compressed, NULL},
-    {IMAGE_BITCODE, is_bitcode, NULL},
-    {IMAGE_TEXT, is_text, describe_text},
+    {IMAGE_SOURCE, is_bitcode, NULL},
+    {IMAGE_SOURCE, is_text, describe_text},
 };
 
 struct image image_describe(const void *data) {
@@ -121,23 +115,6 @@ struct image image_describe(const void *data) {
     if (image.size)
         image.hash = hash_of(&image);
     return image;
-}
-
-const char *image_kind_text(const struct image *image) {
-    static const char *const texts[] = {[IMAGE_UNKNOWN] =
-                                            "neither a code object nor an offload bundle",
-                                        [IMAGE_ELF] = "an ELF for another machine",
-                                        [IMAGE_BUNDLE] = "a clang offload bundle",
-                                        [IMAGE_COMPRESSED] = "a compressed offload bundle",
-                                        [IMAGE_FATBIN] = "an NVIDIA fatbin",
-                                        [IMAGE_PTX] = "PTX, NVIDIA's assembly, not binary code",
-                                        [IMAGE_TEXT] = "text (assembly or PTX), not binary code",
-                                        [IMAGE_BITCODE] = "LLVM bitcode, not binary code"};
-    if (image->kind == IMAGE_ELF && image->machine == MACHINE_AMDGPU)
-        return "an AMDGPU code object";
-    if (image->kind == IMAGE_ELF && image->machine == MACHINE_CUDA)
-        return "an NVIDIA cubin";
-    return texts[image->kind];
 }
 
 /* ---- whether an image lies at an address ----

@@ -17,13 +17,11 @@ enum { MACHINE_CUDA = 190, MACHINE_AMDGPU = 224 };
 
 enum image_kind {
     IMAGE_UNKNOWN,
-    IMAGE_ELF,        /* a code object (AMDGPU), a cubin (NVIDIA) or a foreign ELF */
-    IMAGE_BUNDLE,     /* __CLANG_OFFLOAD_BUNDLE__ */
-    IMAGE_COMPRESSED, /* CCOB */
-    IMAGE_FATBIN,     /* NVIDIA's bundle of cubins and PTX */
-    IMAGE_PTX,        /* NVIDIA's assembly, terminated by 0 */
-    IMAGE_TEXT,       /* other assembly */
-    IMAGE_BITCODE,    /* LLVM's */
+    IMAGE_ELF,    /* a code object (AMDGPU), a cubin (NVIDIA) or a foreign ELF */
+    IMAGE_BUNDLE, /* __CLANG_OFFLOAD_BUNDLE__ */
+    IMAGE_FATBIN, /* NVIDIA's bundle of cubins and PTX */
+    IMAGE_PTX,    /* NVIDIA's assembly, terminated by 0 */
+    IMAGE_SOURCE, /* other assembly, or LLVM's bitcode */
 };
 
 struct image {
@@ -57,8 +55,5 @@ static inline bool image_lies_at(const struct image *image, const void *data) {
                  __builtin_memcmp(image->bytes + image->head, (const char *)data + image->head,
                                   image->size - image->head) == 0);
 }
-
-/* Returns the image's kind as text for messages, such as "an NVIDIA cubin". */
-const char *image_kind_text(const struct image *image);
 
 #endif

@@ -62,8 +62,7 @@ unsigned long long mgpu_rt_image_place(const void *image, char *file, size_t siz
 const char *mgpu_rt_hip_path(void);
 unsigned mgpu_rt_event_flags(void);
 unsigned mgpu_rt_failures(void);
-unsigned long long mgpu_rt_epoch(void);
-int mgpu_rt_epoch_lasts(unsigned long long epoch);
+unsigned long long mgpu_rt_epoch(int device);
 """
 
 

@@ -114,13 +114,13 @@ class RuntimeLibrary:
     def life(self) -> Life:
         """Returns the lifetime of an object that the library has just created on the current
         device."""
-        return Life(os.getpid(), self.native.mgpu_rt_epoch())
+        return Life(os.getpid(), self.native.mgpu_rt_epoch(-1))
 
     def lasts(self, life: Life) -> bool:
         """Returns False if an object's process or device's epoch is over."""
         if life.process != os.getpid():
             return False
-        return life.epoch is None or bool(self.native.mgpu_rt_epoch_lasts(life.epoch))
+        return life.epoch is None or life.epoch == self.native.mgpu_rt_epoch(life.epoch // 2)
 
     def give_back(self, life: Life, function: Callable[..., object], *arguments: Any) -> None:
         """Calls a function that releases an object, unless the object's lifetime is over. A

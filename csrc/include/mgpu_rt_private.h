@@ -34,14 +34,10 @@ unsigned mgpu_rt_event_flags(void);
  * did not check the work of these calls. */
 unsigned mgpu_rt_failures(void);
 
-/* Returns a number that changes when the library detects the first reset of the current device. A
- * reset invalidates the device's handles and memory. */
-unsigned long long mgpu_rt_epoch(void);
-
-/* Returns 0 if the device was reset for the first time since mgpu_rt_epoch returned this number.
- * Handles and memory that the program got then are no longer valid, and HIP may have reused their
- * addresses. Otherwise returns 1. */
-int mgpu_rt_epoch_lasts(unsigned long long epoch);
+/* Returns a number of a device (-1: the current one), which changes when the library detects the
+ * first reset of the device. Half of the number is the device. Handles and memory that the program
+ * got before the reset are no longer valid, and HIP may have reused their addresses. */
+unsigned long long mgpu_rt_epoch(int device);
 
 #pragma GCC visibility pop
 

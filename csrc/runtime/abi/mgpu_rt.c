@@ -131,14 +131,8 @@ unsigned mgpu_rt_event_flags(void) {
     return event_flags();
 }
 
-unsigned long long mgpu_rt_epoch(void) {
-    const int device = hip_current_device();
+unsigned long long mgpu_rt_epoch(int of_device) {
+    const int device = of_device < 0 ? hip_current_device() : of_device;
     (void)device_kept(device);
     return (unsigned long long)device << 1 | device_has_caches(device);
-}
-
-int mgpu_rt_epoch_lasts(unsigned long long epoch) {
-    const int device = (int)(epoch >> 1);
-    (void)device_kept(device);
-    return device_has_caches(device) == epoch % 2;
 }

@@ -9,8 +9,8 @@ import click
 from mgpu_rt._cli import parameters, source
 
 if TYPE_CHECKING:
-    from mgpu_rt._cli.report.sides import Side
     from mgpu_rt._cli.stats import runs
+    from mgpu_rt._cli.stats.tables import Side
 
 
 @click.command(cls=parameters.FilesOrProgram)
@@ -90,19 +90,18 @@ def compare(
     sides, told, measured = _sides(program, files, device, with_word, repeat)
     word_lines = [*runs.word_lines(with_word)] if exclusive else []
     if page:
-        _write(page, sides, [*told, *word_lines[-1:]], repeat)
-    if page == "-" or len(sides) == 1:
+        _write(page, program, sides, [*told, *word_lines[-1:]], repeat)
+    if page == "-" or len(files) == 1:
         return
-    names = runs.NAMES if program else files
-    before, after = (side.statistics for side in sides[:2])
     if as_json:
-        found = tables.as_dict(before, after)
+        found = tables.as_dict(*(side.run for side in sides[:2]))
         word = {"word": runs.word_as_dict(with_word)} if exclusive else {}
         parameters.show_json({**found, **measured, **word})
     else:
-        shown = tables.of_two((names[0], names[1]), before, after)
-        click.echo("\n".join([*shown, *(["", *told] if told else []), *word_lines]))
-    if any(side.statistics.failed for side in sides):
+        names = ("before", "after")
+        both = [side._replace(name=n) for n, side in zip(names, sides, strict=False)]
+        click.echo("\n".join([*tables.lines(both), *(["", *told] if told else []), *word_lines]))
+    if any(side.run.failed for side in sides):
         ctx.exit(1)
 
 
@@ -115,38 +114,38 @@ def _sides(
 ) -> tuple[list[Side], list[str], dict[str, Any]]:
     """Returns the runs that are compared; without files, runs the program. If the program ran
     several times, also returns a sentence about the times, and the times for JSON."""
-    import shlex
-
-    from mgpu_rt._cli.report.sides import side
     from mgpu_rt._cli.stats import runs, spread
     from mgpu_rt._cli.stats.statistics import devices, read
+    from mgpu_rt._cli.stats.tables import Side
 
-    line = shlex.join(map(source.named, program))
     if with_word:
-        word = zip(runs.SIDES, with_word, strict=True)
-        return [side(name, [run.statistics], line) for name, run in word], [], {}
+        sources = (*runs.NAMES, *runs.SIDES[2:])
+        word = zip(runs.SIDES, with_word, sources, strict=True)
+        return [Side(name, run.statistics, how) for name, run, how in word], [], {}
+    names = ("before", "after") if len(files) != 1 else ("this run",)
     if not program:
-        names = ("before", "after") if len(files) == 2 else ("this run",)
-        named = zip(names, files, strict=True)
-        return [side(name, [read(file)], file) for name, file in named], [], {}
-
+        return [Side(n, read(file), file) for n, file in zip(names, files, strict=True)], [], {}
     each = runs.both(program, device, repeat)
     sides = [
-        side(name, spread.middle(found).files, f"{line}, run with {how}")
-        for name, found, how in zip(("before", "after"), each, runs.NAMES, strict=True)
+        Side(name, spread.middle(found).statistics, how)
+        for name, found, how in zip(names, each, runs.NAMES, strict=True)
     ]
     if repeat == 1:
         return sides, [], {}
     times = [spread.spread([run.seconds for run in found]) for found in each]
     told = spread.sentence(times[0], times[1], repeat)
-    if warning := next((one.warning for one in devices(s.statistics for s in sides)), ""):
+    if warning := next((one.warning for one in devices(side.run for side in sides)), ""):
         told = f"{told}; {warning}"
     return sides, [told], {"repeat": spread.as_dict(times[0], times[1], repeat)}
 
 
-def _write(out: str, sides: list[Side], notes: list[str], repeat: int) -> None:
+def _write(out: str, program: list[str], sides: list[Side], notes: list[str], repeat: int) -> None:
+    import shlex
+
     from mgpu_rt._cli import report
 
+    line = f"{shlex.join(map(source.named, program))}, run with " if program else ""
+    sides = [side._replace(source=f"{line}{side.source}") for side in sides]
     report.write(out, sides, notes, repeat)
     if out != "-":
         click.echo(f"mgpu-rt: wrote {out}", err=True)

@@ -45,32 +45,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARK)
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
-    if not config.getoption("mgpu_device"):
-        return None
-    from mgpu_rt._testing import device
-
-    return f"mgpu: {device.description()}"
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Runs a marked test in its own process, unless the setup will skip or refuse the test."""
-    if item.get_closest_marker("mgpu") is None:
+    """Runs a marked test in its own process."""
+    if item.get_closest_marker("mgpu") is None or not item.config.getoption("mgpu_device"):
         return None
-    from mgpu_rt._testing import device, isolated
+    from mgpu_rt._testing import isolated
 
-    return None if device.unwanted(item) else isolated.run(item, nextitem)
+    return isolated.run(item, nextitem)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skips a marked test if its mark names other devices than the session's device."""
     if item.get_closest_marker("mgpu") is not None:
         from mgpu_rt._testing import device
 
-        if outcome := device.unwanted(item):
-            raise outcome
+        device.check(item)
 
 
 @pytest.fixture

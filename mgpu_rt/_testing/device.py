@@ -28,17 +28,12 @@ def enter(word: str) -> None:
     if why := preload.not_a_device(word):
         raise pytest.UsageError(f"--mgpu-device {word}: {why}")
     try:
-        kind, base = preload.kind(preload.choose(word, os.environ), os.environ)
+        kind, base = preload.kind(preload.announced(word), os.environ)
         environment = preload.with_library(preload.device_environment(kind, base))
     except CommandError as error:
         raise pytest.UsageError(error.message) from None
     environment[_ENTERED] = f"{word}={kind}"
     os.execve(sys.executable, sys.orig_argv, environment)
-
-
-def environment() -> dict[str, str]:
-    """Returns the environment in which a program runs on the session's device."""
-    return {name: value for name, value in os.environ.items() if name != _ENTERED}
 
 
 def kind() -> str:
@@ -51,25 +46,15 @@ def chips() -> tuple[str, ...]:
     return tuple(softgpu.targets(os.environ)) if kind() == "softgpu" else ()
 
 
-def description() -> str:
-    emulated = f" {', '.join(chips())} (emulated)" if chips() else ""
-    return f"{kind()}{emulated}, {os.environ.get('MGPU_RT_HIP', 'the HIP of this machine')}"
-
-
-def unwanted(item: pytest.Item) -> BaseException | None:
-    """Returns the outcome of a marked test that does not run here: skipped, or failed if no device
-    can run the test. Returns None if the test runs."""
-    words = [str(word) for mark in item.iter_markers("mgpu") for word in mark.args]
-    why = next(filter(None, map(preload.not_a_device, words)), "")
-    why = f"@pytest.mark.mgpu: {why}" if why else ""
+def check(item: pytest.Item) -> None:
+    """Skips a marked test whose mark names other devices than the session's device, and fails the
+    test if no device can run it."""
     if not item.config.getoption("mgpu_device"):
-        why = NEEDS
-    if why:
-        return pytest.fail.Exception(why, pytrace=False)
+        pytest.fail(NEEDS, pytrace=False)
     for mark in item.iter_markers("mgpu"):
+        if why := next(filter(None, (preload.not_a_device(str(word)) for word in mark.args)), ""):
+            pytest.fail(f"@pytest.mark.mgpu: {why}", pytrace=False)
         if mark.args and not {kind(), *chips()} & {*mark.args}:
             here = ", ".join(chips()) or kind()
-            return pytest.skip.Exception(
-                f"for {', '.join(mark.args)}, and --mgpu-device is {here}", _use_item_location=True
-            )
-    return None
+            why = f"for {', '.join(mark.args)}, and --mgpu-device is {here}"
+            raise pytest.skip.Exception(why, _use_item_location=True)

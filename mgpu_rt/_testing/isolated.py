@@ -42,26 +42,26 @@ def run(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
 
 
 def _reports(item: pytest.Item) -> Iterator[pytest.TestReport]:
-    """Yields the reports of a test's process, or reports that state how the process ended."""
-    marks = [mark.kwargs for mark in item.iter_markers("mgpu")]  # the closest mark is first
-    limit = next((each["timeout"] for each in marks if each.get("timeout")), LIMIT)
-    errors = next((each["errors"] for each in marks if "errors" in each), False)
+    """Yields the reports of a test's process, or a report that states how the process ended."""
+    given: dict[str, Any] = {"timeout": None, "errors": False}
+    for mark in reversed([*item.iter_markers("mgpu")]):  # the closest mark counts
+        given |= mark.kwargs
     if factory := getattr(item.config, "_tmp_path_factory", None):
         factory.getbasetemp()  # the parent of all `tmp_path` folders, created before the fork
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-") as folder:
         file = Path(folder, "reports")
         try:
-            why = _fork(item, file, limit)
+            why = _fork(item, file, given["timeout"] or LIMIT)
         except pytest.fail.Exception as error:  # another plugin's limit, which a signal brings
             why = str(error)
         if why or not file.exists():  # a test may call os._exit(0)
-            yield from _failed(item, why or "the test's process ended with status 0")
+            yield _failed(item, why or "the test's process ended with status 0")
             return
         found = pickle.loads(file.read_bytes())
         failures = added(read(each) for each in Path(folder).glob(f"*{ENDING}")).failures
     for data in found:
         report = item.ihook.pytest_report_from_serializable(config=item.config, data=data)
-        if failures and not errors and report.when == "call" and report.passed:
+        if failures and not given["errors"] and report.when == "call" and report.passed:
             hint = "a test that expects that: @pytest.mark.mgpu(errors=True)"
             report.outcome, report.longrepr = "failed", f"{'; '.join(failures)} ({hint})"
         yield report
@@ -84,11 +84,9 @@ def _fork(item: pytest.Item, file: Path, limit: float) -> str:
             kill(process.pid)
             process.join()
     if status is None:
-        how = f"did not end in {limit:g} s (@pytest.mark.mgpu(timeout=))"
-        return f"the test {how}, and was killed"
-    if end := signal_name(status):
-        return f"the test's process was ended by {end}"
-    return f"the test's process ended with status {status}" if status else ""
+        return f"the test did not end in {limit:g} s (@pytest.mark.mgpu(timeout=)), and was killed"
+    end = f"was ended by {signal_name(status)}" if status < 0 else f"ended with status {status}"
+    return f"the test's process {end}" if status else ""
 
 
 def _in_child(item: pytest.Item, file: Path) -> NoReturn:
@@ -102,9 +100,7 @@ def _in_child(item: pytest.Item, file: Path) -> NoReturn:
         until: Any = SimpleNamespace(listchain=lambda: there) if there else None
         hook = item.config.hook.pytest_report_to_serializable
         reports = runtestprotocol(item, log=False, nextitem=until)
-        whole = file.with_suffix(".whole")
-        whole.write_bytes(pickle.dumps([hook(config=item.config, report=r) for r in reports]))
-        whole.rename(file)
+        file.write_bytes(pickle.dumps([hook(config=item.config, report=r) for r in reports]))
         status = 0
     except BaseException:
         traceback.print_exc()
@@ -114,13 +110,12 @@ def _in_child(item: pytest.Item, file: Path) -> NoReturn:
         os._exit(status)
 
 
-def _failed(item: pytest.Item, why: str) -> Iterator[pytest.TestReport]:
-    """Yields reports for a test whose process wrote no reports, with the output so far."""
+def _failed(item: pytest.Item, why: str) -> pytest.TestReport:
+    """Returns a report for a test whose process wrote no reports, with the output so far."""
     manager: Any = item.config.pluginmanager.getplugin("capturemanager")
     if manager and manager.is_globally_capturing():
         for name, text in zip(("stdout", "stderr"), manager.read_global_capture(), strict=True):
             item.add_report_section("call", name, text)
-    for when in ("setup", "call", "teardown"):
-        end = (lambda: pytest.fail(why, pytrace=False)) if when == "call" else lambda: None
-        call = pytest.CallInfo.from_call(end, when)
-        yield item.ihook.pytest_runtest_makereport(item=item, call=call)
+    call = pytest.CallInfo.from_call(lambda: pytest.fail(why, pytrace=False), "call")
+    report: pytest.TestReport = item.ihook.pytest_runtest_makereport(item=item, call=call)
+    return report

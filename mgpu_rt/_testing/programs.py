@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from mgpu_rt._cli import child, executable, source
-from mgpu_rt._cli.child import Ended
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.stats.statistics import ENDING, Statistics, added, read
-from mgpu_rt._testing.device import chips, environment
+from mgpu_rt._cli.stats import runs
+from mgpu_rt._cli.stats.statistics import added
+from mgpu_rt._testing.device import chips
 from mgpu_rt._testing.isolated import LIMIT
 
-#: A failure message shows at most this number of stderr lines.
-_SHOWN = 20
 
-
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """The result of a program that has ended: status, output, and calls of the library."""
 
     status: int
@@ -44,11 +36,6 @@ class Programs:
         """Returns the emulated device's name, for `mgpu-rt lower --chip`; None for a GPU."""
         return next(iter(chips()), None)
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """Returns the environment in which a program runs on the device."""
-        return environment()
-
     def run(
         self,
         program: str | Path,
@@ -56,69 +43,39 @@ class Programs:
         status: int | None = 0,
         errors: bool = False,
         timeout: float = LIMIT,
-        stdin: str = "",
-        env: Mapping[str, str] | None = None,
-        cwd: str | Path | None = None,
     ) -> Run:
         """Runs a program to its end and returns its output and calls.
 
-        The test fails if a signal ends the program, or if the program takes longer than `timeout`
-        seconds. The test fails if the program calls none of the library's functions. The test fails
-        if a call fails and `errors` is false. The test fails if the exit status is not `status`;
-        None accepts any exit status.
+        The test fails if a signal ends the program, if it takes longer than `timeout` seconds, or
+        if it calls none of the library's functions. It also fails if a call fails and `errors` is
+        false, or if the exit status is not `status`; None accepts any exit status.
         """
         __tracebackhide__ = True
         command = [os.fspath(program), *map(os.fspath, arguments)]
-        with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-") as folder:
-            changes = {**(env or {}), "MGPU_RT_STATS": os.path.join(folder, f"%p{ENDING}")}
-            whole = {**environment(), **changes}
-            streams = {**child.PIPES, "stdin": subprocess.PIPE}
-            try:
-                executable.check(command[0])
-                ended = child.run(command, whole, text=stdin, limit=timeout, cwd=cwd, **streams)
-                found = [read(file) for file in sorted(Path(folder).glob(f"*{ENDING}"))]
-                why = _fault(command[0], ended, found, status, errors, timeout)
-            except CommandError as error:
-                pytest.fail(error.message)
-        if why:
-            said = ended.stderr.rstrip().splitlines()
-            more = ["..."] if len(said) > _SHOWN else []
-            pytest.fail("\n".join([f"{command[0]}: {why}", *more, *said[-_SHOWN:]]))
-        every = added(found)
-        return Run(
-            ended.status,
-            ended.stdout,
-            ended.stderr,
-            [each.raw for each in found],
-            *(_counts(table) for table in (every.program, every.driver, every.kernels)),
+        try:
+            executable.check(command[0])
+            ended, found = runs.recorded(command, os.environ, limit=timeout, **child.PIPES)
+            every = added(found)
+            why = "; ".join(every.failures) if not errors else ""
+            if ended.status is None:
+                why = f"did not end in {timeout:g} s (timeout=), and was killed"
+            elif end := child.signal_name(ended.status):
+                why = f"was ended by {end}"
+            elif not found:
+                why = f"exit status {ended.status}, and {source.no_call(command[0])}"
+            elif not why and ended.status != status is not None:
+                why = (
+                    f"ended with status {ended.status}, not {status}; the status of a @main that "
+                    "returns nothing says nothing: return an i32 there, or pass status=None"
+                )
+        except CommandError as error:
+            pytest.fail(error.message)
+        if why or ended.status is None:
+            pytest.fail(f"{command[0]}: {why}\n{ended.stderr.rstrip()}")
+        raw = [each.raw for each in found]
+        calls, driver_calls, launches = (
+            {name: counter.calls for name, counter in table.items()}
+            for table in (every.program, every.driver, every.kernels)
         )
-
-
-def _fault(
-    program: str,
-    ended: Ended,
-    found: list[Statistics],
-    status: int | None,
-    errors: bool,
-    limit: float,
-) -> str:
-    """Returns the reason why a run makes the test fail, or an empty string."""
-    if ended.status is None:
-        return f"did not end in {limit:g} s (timeout=), and was killed"
-    if end := child.signal_name(ended.status):
-        return f"was ended by {end}"
-    failures = added(found).failures
-    if failures and not errors:
-        return "; ".join(failures)
-    if not found:
-        return f"exit status {ended.status}, and {source.no_call(program)}"
-    if status is not None and ended.status != status:
-        return (
-            f"ended with status {ended.status}, not {status}; the status of a @main that returns "
-            "nothing says nothing: return an i32 there, or pass status=None"
-        )
-    return ""
-
-
-def _counts(table: Mapping[str, Any]) -> dict[str, int]:
-    return {name: counter.calls for name, counter in table.items()}
+        said = (ended.stdout, ended.stderr)
+        return Run(ended.status, *said, raw, calls, driver_calls, launches)

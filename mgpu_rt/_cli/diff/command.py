@@ -68,21 +68,17 @@ def diff(
         programs = [words[0], *(word for each in words[1:] for word in ("--", each))]
     elif words:
         raise CommandError(f"'{words[0]}' needs -- before it: {_HOW}")
-    before, after = _programs(programs, device)
+    commands = _programs(programs, device)
     try:
         numpy_for("mgpu-rt diff")
         _difference.check(tolerance, dtype)
     except (ImportError, ValueError) as error:
         raise CommandError(str(error)) from None
-    devices = [preload.announced(each) for each in device.split(",")]
-    on = (devices * 2)[:2]
-    commands = [
-        [source.executable(words[0], name, wanted), *words[1:]]
-        if source.is_mlir(words[0])
-        else words
-        for words, name in zip((before, after), on, strict=True)
+    on = ([preload.announced(each) for each in device.split(",")] * 2)[:2]
+    sides = [
+        side(name, [source.executable(command[0], each, wanted), *command[1:]], each)
+        for name, command, each in zip(("before", "after"), commands, on, strict=True)
     ]
-    sides = [side(*each) for each in zip(("before", "after"), commands, on, strict=True)]
     out = files.claim(out)
     try:
         with tempfile.TemporaryDirectory(dir=os.path.abspath(out)) as work:
@@ -111,10 +107,7 @@ def _programs(words: list[str], device: str) -> tuple[list[str], list[str]]:
             raise CommandError(f"--device {device}: {why}")
     at = words.index("--") if "--" in words else len(words)
     before, after = words[:at], words[at + 1 :]
-    if len(names) > 2 or not before or (at < len(words) and not after):
+    needs_two = at < len(words) or len(names) == 1
+    if len(names) > 2 or not before or (needs_two and not after):
         raise CommandError(_HOW)
-    if not after and len(names) == 1:
-        raise CommandError(
-            "name a second program (-- BEFORE -- AFTER), or two devices (--device A,B)"
-        )
     return before, after or before

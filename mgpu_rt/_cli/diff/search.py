@@ -28,7 +28,7 @@ from mgpu_rt.runtime._folder import LaunchFolder
 from mgpu_rt.runtime._recorded import RecordedLaunch
 from mgpu_rt.runtime._replay import Recording
 
-BATCH = 16  # launches that one more run of each side records completely
+BATCH = 16  # launches that one more run of each side records completely, with a tolerance
 CROSSED = "crossed"
 
 Launches = Sequence[RecordedLaunch]
@@ -85,15 +85,13 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
     folder.mkdir(mode=0o700)
     note = f"{_noting.__name__}:{_noting.Note.__name__}"
     settings = {"output": str(folder), "whole": json.dumps([*whole])}
-    environment = {
-        **preload.with_library(side.environment),
-        "MGPU_RT_RUNTIME": overrides.variable([note], settings),
-    }
+    runtime = {"MGPU_RT_RUNTIME": overrides.variable([note], settings)}
     streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
+    environment = preload.with_library(side.environment) | runtime
     ended = child.run(side.command, environment, **streams)
-    status = ended.status
     who = f"{side.name}, '{source.named(side.command[0])}'"
     child.must_exit(ended, side.command, who, side.device)
+    is_lost = (folder / _noting.LOST).exists()
     found = [path for path in folder.iterdir() if path.is_dir()]
     if len(found) > 1:
         raise CommandError(
@@ -101,11 +99,10 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
             "rank, or the process alone"
         )
     if not found or not any(not path.name.startswith(".") for path in found[0].iterdir()):
-        is_lost = found or (folder / _noting.LOST).exists()
-        how = "recorded: the lines above give the reason"
-        how = how if is_lost else "made through this library"
-        raise CommandError(f"{who} ended with status {status}, and no launch was {how}")
-    return Recording(found[0]).launches, (folder / _noting.LOST).exists()
+        how = "made through this library"
+        how = "recorded: the lines above give the reason" if found or is_lost else how
+        raise CommandError(f"{who} ended with status {ended.status}, and no launch was {how}")
+    return Recording(found[0]).launches, is_lost
 
 
 def _key(launch: RecordedLaunch) -> tuple[str, int]:
@@ -124,20 +121,17 @@ def matched(before: Launches, after: Launches) -> tuple[list[Pair], str]:
     if sorted(map(_key, before)) == sorted(there):
         after = [there[_key(launch)] for launch in before]
     pairs = [Pair(n, *pair) for n, pair in enumerate(zip(before, after, strict=False), 1)]
-    for at, pair in enumerate(pairs):
-        sizes = [[block.size for block in side.blocks] for side in pair[1:]]
-        words = ""
-        if len(before) != len(after) and pair.before.label != pair.after.label:
-            words = f"{shown(pair.before.label)} before, {shown(pair.after.label)} after"
-        elif sizes[0] != sizes[1]:
-            blocks = [f"{len(each)} of {sum(each):,} bytes" for each in sizes]
-            words = f"other blocks of memory, {blocks[0]} before, {blocks[1]} after"
-        if words:
-            return pairs[:at], f"the runs diverge at launch {pair.number}: {words}"
-    if len(before) == len(after):
-        return pairs, ""
     counts = f"{len(before)} launches before, {len(after)} after"
-    return pairs, f"the runs diverge after launch {len(pairs)}: {counts}"
+    parting = f"after launch {len(pairs)}: {counts}" if len(before) != len(after) else ""
+    for at, pair in enumerate(pairs):
+        names = [shown(launch.label) for launch in pair[1:]]
+        sizes = [[block.size for block in launch.blocks] for launch in pair[1:]]
+        if sizes[0] != sizes[1] or (parting and pair.before.label != pair.after.label):
+            told = (f"{n} with {sum(s):,} bytes" for n, s in zip(names, sizes, strict=True))
+            parting = "at launch {}: {} before, {} after".format(pair.number, *told)
+            pairs = pairs[:at]
+            break
+    return pairs, f"the runs diverge {parting}" if parting else ""
 
 
 # ---- the search ----
@@ -154,12 +148,12 @@ def search(sides: Sequence[Side], allowed: Allowed, out: Path, work: Path) -> tu
     ]
     pairs, parting = matched(notes[0][0], notes[1][0])
     candidates = [pair for pair in pairs if _written_otherwise(pair)]
-    pair, elements, doubts = _first(sides, allowed, candidates, work)
+    pair, elements = _first(sides, allowed, candidates, work)
     if pair:
         lines += _found(sides, allowed, out, pair, elements, len(notes[0][0]))
-    lines += [*doubts, *filter(None, [parting])]
+    lines += [parting] if parting else []
     is_lost = any(is_lost for _, is_lost in notes)
-    differs = bool(pair or doubts or (parting and not is_lost))
+    differs = bool(pair or (parting and not is_lost))
     how = ": equal within the tolerance" if candidates else ": equal"
     ending = "" if differs or parting else how
     lines.append(f"{len(pairs)} launch{'es' * (len(pairs) != 1)} compared{ending}")
@@ -177,10 +171,9 @@ def _written_otherwise(pair: Pair) -> bool:
 
 def _first(
     sides: Sequence[Side], allowed: Allowed, candidates: Sequence[Pair], work: Path
-) -> tuple[Pair | None, list[Difference], list[str]]:
+) -> tuple[Pair | None, list[Difference]]:
     """Returns the first pair whose difference exceeds the tolerance, recorded completely, and the
-    elements that differ. Also returns a line for each side whose memory changed since its first
-    run."""
+    elements that differ. Raises CommandError if a side has other memory than in its first run."""
     exact = allowed.tolerance is None and not allowed.ulps
     size = 1 if exact else BATCH  # without a tolerance, each bit counts
     for begin in range(0, len(candidates), size):
@@ -190,24 +183,22 @@ def _first(
             launches, _ = run(side, work / f"{side.name}-again", [_key(pair[at]) for pair in batch])
             runs.append({_key(one): one for one in launches})
         for pair in batch:
-            again = [runs[0].get(_key(pair.before)), runs[1].get(_key(pair.after))]
-            doubts = [
-                f"non-deterministic: {side.name}, launch {pair.number} ({_name(pair.before)}) has "
-                "other memory in a second run"
-                for side, was, now in zip(sides, pair[1:], again, strict=True)
-                if now is None or _hashes(now) != _hashes(was)
-            ]
-            elements: list[Difference] = []
-            if all(again):
-                pair = Pair(pair.number, *again)  # type: ignore[arg-type]
-                elements = _elements(pair, allowed)
-            if elements or doubts:
-                return pair if elements else None, elements, doubts
-    return None, [], []
+            again = []
+            for side, known, was in zip(sides, runs, pair[1:], strict=True):
+                now = known.get(_key(was))
+                if now is None or _hashes(now) != _hashes(was):
+                    raise CommandError(
+                        f"{side.name} is not deterministic: launch {pair.number} ({_name(was)}) "
+                        "has other memory in a second run; mgpu-rt check finds races"
+                    )
+                again.append(now)
+            if elements := _elements(whole := Pair(pair.number, *again), allowed):
+                return whole, elements
+    return None, []
 
 
-def _hashes(launch: RecordedLaunch) -> list[tuple[str, str, int]]:
-    return [(block.before, block.after, block.size) for block in launch.blocks]
+def _hashes(launch: RecordedLaunch) -> list[tuple[str, str]]:
+    return [(block.before, block.after) for block in launch.blocks]
 
 
 def _name(launch: RecordedLaunch) -> str:
@@ -216,8 +207,8 @@ def _name(launch: RecordedLaunch) -> str:
 
 def _elements(pair: Pair, allowed: Allowed) -> list[Difference]:
     found = []
-    for at, (mine, theirs) in enumerate(zip(pair.before.blocks, pair.after.blocks, strict=False)):
-        if mine.after != theirs.after and mine.size == theirs.size:
+    for at, (mine, theirs) in enumerate(zip(pair.before.blocks, pair.after.blocks, strict=True)):
+        if mine.after != theirs.after:
             left = pair.before.content(mine.after), pair.after.content(theirs.after)
             found += differing(at, *left, allowed)
     return found
@@ -240,7 +231,7 @@ def _found(
     elements: list[Difference],
     total: int,
 ) -> Iterator[str]:
-    before, after = pair.before, pair.after
+    _, before, after = pair
     inputs = [*_inputs(pair)]
     crossed = replace(after, blocks=before.blocks, folders=after.folders + before.folders)
     if _alike(pair):
@@ -275,16 +266,15 @@ def _alike(pair: Pair) -> bool:
 
 
 def _inputs(pair: Pair) -> Iterator[str]:
-    arguments = pair.before.arguments
-    if _alike(pair):
-        for number, (mine, theirs) in enumerate(zip(arguments, pair.after.arguments, strict=True)):
-            if mine.block is None and mine.content != theirs.content:
-                values = [side.content[::-1].hex() for side in (mine, theirs)]
-                yield f"argument {number} (0x{values[0]} before, 0x{values[1]} after)"
-    blocks = zip(pair.before.blocks, pair.after.blocks, strict=True)
-    for at, (here, there) in enumerate(blocks):
+    _, before, after = pair
+    values = zip(before.arguments, after.arguments, strict=True) if _alike(pair) else ()
+    for number, (mine, theirs) in enumerate(values):
+        if mine.block is None and mine.content != theirs.content:
+            told = [argument.content[::-1].hex() for argument in (mine, theirs)]
+            yield f"argument {number} (0x{told[0]} before, 0x{told[1]} after)"
+    for at, (here, there) in enumerate(zip(before.blocks, after.blocks, strict=True)):
         if here.before != there.before:
-            yield f"the {here.size:,} bytes that argument {_argument(pair.before, at)} leads to"
+            yield f"the {here.size:,} bytes that argument {_argument(before, at)} leads to"
 
 
 def _argument(launch: RecordedLaunch, block: int) -> int:
@@ -314,12 +304,12 @@ def _verdict(after: Side, allowed: Allowed, out: Path, cause: str, inputs_differ
 def _holes(pairs: Sequence[Pair], is_lost: bool) -> Iterator[str]:
     if is_lost:
         yield "not compared: launches that failed or could not be recorded"
-    unknown = [words for pair in pairs for one in pair[1:] for words in one.not_recorded]
+    launches = [launch for pair in pairs for launch in pair[1:]]
+    unknown = [words for launch in launches for words in launch.not_recorded]
     if unknown:
         yield f"not compared, at {len(unknown)} places: {unknown[0]}"
-    contents = {one.image: one for pair in pairs for one in pair[1:]}
     names: set[str] = set()
-    for name, launch in contents.items():
+    for name, launch in {launch.image: launch for launch in launches}.items():
         found = images.at(launch.content(name))
         for part in [found, *found.entries] if found else []:
             names |= {shown(variable.name) for variable in part.globals}

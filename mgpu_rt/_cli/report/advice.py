@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mgpu_rt._cli.report.sides import Side, count, duration, plural, share, size
-from mgpu_rt._cli.stats.statistics import Counter, total
-from mgpu_rt._cli.stats.tables import questions, waits
+from mgpu_rt._cli.stats.statistics import Counter, Statistics, total
+from mgpu_rt._cli.stats.tables import NONE, questions, waits
+from mgpu_rt._text import size
 
 MANY = 10  # a loop repeats more often than this
 PART = 0.1  # relative to the calls' time: a smaller part is not worth a change
@@ -20,26 +20,26 @@ class Advice(NamedTuple):
     is_note: bool = False  # the note explains the figures and asks for no change
 
 
-def advice(side: Side) -> list[Advice]:
+def advice(run: Statistics) -> list[Advice]:
     """Returns the advice that suggests a change, and then the notes. If no GPU was timed, there is
     no advice about times."""
-    device = side.statistics.device
-    timed = () if device and device.warning else _of_times(side)
-    return [*_of_processes(side), *_of_caches(side), *timed]
+    device = run.device
+    timed = () if device and device.warning else _of_times(run)
+    return [*_of_processes(run), *_of_caches(run), *timed]
 
 
-def _sum(side: Side, *functions: str) -> Counter:
-    return total(side.statistics.program.get(name, Counter(0, 0)) for name in functions)
+def _sum(run: Statistics, *functions: str) -> Counter:
+    return total(run.program.get(name, Counter(0, 0)) for name in functions)
 
 
-def _of_processes(side: Side) -> Iterator[Advice]:
-    if failed := side.statistics.failed:
+def _of_processes(run: Statistics) -> Iterator[Advice]:
+    if failed := run.failed:
         yield Advice(
             f"{plural(sum(failed.values()), 'call')} failed",
-            "; ".join(side.statistics.failures) + ".",
+            "; ".join(run.failures) + ".",
             "The program's stderr has advice for each cause.",
         )
-    if found := [process for process in side.processes if not process.by_exit]:
+    if found := [process for process in run.processes if not process.by_exit]:
         yield Advice(
             f"{plural(len(found), 'process', 'processes')} did not end by exit",
             f"{found[0].program}, process {found[0].pid}, was killed, ended by _exit or exec, or "
@@ -49,50 +49,50 @@ def _of_processes(side: Side) -> Iterator[Advice]:
         )
 
 
-def _of_caches(side: Side) -> Iterator[Advice]:
-    if side.is_stock:
-        loads = plural(_sum(side, "mgpuModuleLoad").calls, "module load")
+def _of_caches(run: Statistics) -> Iterator[Advice]:
+    if run.is_stock:
+        loads = plural(_sum(run, "mgpuModuleLoad").calls, "module load")
         yield Advice(
             "No cache was in use",
             f"{loads} and no cache answered, as with MGPU_RT_CACHE=off.",
             "Leave MGPU_RT_CACHE unset.",
         )
         return
-    for module in side.modules:
+    for module in run.modules:
         if module.why and module.driver_loads >= 2:
             kernels = f" with {', '.join(module.kernels[:3])}" if module.kernels else ""
             globals_ = "names the globals: make them constants, or pass them to the kernel in a "
             yield Advice(
-                f"A module is loaded {count(module.driver_loads)} times: {module.why}",
+                f"A module is loaded {module.driver_loads:,} times: {module.why}",
                 f"Image {module.image} ({size(module.bytes)}{kernels}).",
                 "`mgpu-rt inspect PROGRAM` "
                 + (f"{globals_}buffer." if "global" in module.why else "shows the image."),
             )
-    cache = side.statistics.caches.get("streams")
-    made, gone = _sum(side, "mgpuStreamCreate").calls, _sum(side, "mgpuStreamDestroy").calls
+    cache = run.caches.get("streams")
+    made, gone = _sum(run, "mgpuStreamCreate").calls, _sum(run, "mgpuStreamDestroy").calls
     if cache and cache.misses >= MANY and cache.misses > cache.hits and gone < made / 2:
         yield Advice(
             "Streams are not reused",
-            f"{count(cache.misses)} of {count(made)} streams came from the driver; the program "
-            f"destroyed {count(gone)}.",
+            f"{cache.misses:,} of {made:,} streams came from the driver; the program "
+            f"destroyed {gone:,}.",
             "End each chain of tokens by a `gpu.wait` without `async`: MLIR then destroys the "
             "chain's stream, and the library reuses it. MLIR never destroys the stream of a chain "
             "that joins another by `gpu.wait async`; such a stream costs one hipStreamCreate.",
         )
-    if side.statistics.made.waits >= MANY:
+    if run.made.waits >= MANY:
         yield Advice(
             "Freed memory waits for other chains of tokens",
-            f"{count(side.statistics.made.waits)} blocks came from the driver while freed blocks "
+            f"{run.made.waits:,} blocks came from the driver while freed blocks "
             "of their size waited for a stream at work.",
             "Let `gpu.dealloc` depend on the last token of each chain that uses the buffer, and "
             "end a round by a `gpu.wait` without `async` if its results are needed anyway.",
         )
 
 
-def _of_times(side: Side) -> Iterator[Advice]:
-    whole = total(side.statistics.program.values()).ns
-    calls = _sum(side, "mgpuMemHostRegister", "mgpuMemHostRegisterMemRef")
-    both = calls + _sum(side, "mgpuMemHostUnregister", "mgpuMemHostUnregisterMemRef")
+def _of_times(run: Statistics) -> Iterator[Advice]:
+    whole = total(run.program.values()).ns
+    calls = _sum(run, "mgpuMemHostRegister", "mgpuMemHostRegisterMemRef")
+    both = calls + _sum(run, "mgpuMemHostUnregister", "mgpuMemHostUnregisterMemRef")
     if calls.calls >= MANY and both.ns >= PART * whole:
         yield Advice(
             "The program registers host memory again and again",
@@ -101,15 +101,15 @@ def _of_times(side: Side) -> Iterator[Advice]:
             "If nothing else in the process calls HIP, run it with mgpu-rt run --exclusive: memory "
             "then stays registered. Else register it once, before the loop.",
         )
-    asked = total(questions(side.statistics.driver).values())
-    if not side.is_stock and asked.calls >= MANY and asked.ns >= PART * whole:
+    asked = total(questions(run.driver).values())
+    if not run.is_stock and asked.calls >= MANY and asked.ns >= PART * whole:
         yield Advice(
             "The library asks the driver often",
             f"{plural(asked.calls, 'question')} took {duration(asked.ns)}, "
             f"{share(asked.ns, whole)} of the program's calls.",
             "If nothing else in the process calls HIP, run it with mgpu-rt run --exclusive.",
         )
-    waited = waits(side.statistics.driver)
+    waited = waits(run.driver)
     if waited.calls and waited.ns > whole / 2:
         yield Advice(
             f"{share(waited.ns, whole)} of the time the program waits for the GPU",
@@ -117,3 +117,25 @@ def _of_times(side: Side) -> Iterator[Advice]:
             "Faster calls cannot shorten this; faster kernels, fewer copies or overlap can.",
             is_note=True,
         )
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """Formats a count with its noun: 1 call, 2 calls."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def duration(ns: float | None) -> str:
+    """Formats a time with three significant digits: 2.51 s, 446 ms, 9.8 µs."""
+    if ns is None:
+        return NONE
+    if ns < 999.5:
+        return f"{ns:.0f} ns"
+    for unit in ("µs", "ms", "s"):
+        ns /= 1000
+        if ns < 999.5 or unit == "s":
+            break
+    return f"{ns:.{2 if ns < 9.995 else 1 if ns < 99.95 else 0}f} {unit}"
+
+
+def share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else NONE

@@ -47,4 +47,4 @@ def stats(file: str, out: str | None, address: int | None, as_json: bool) -> Non
     if as_json:
         parameters.show_json(statistics.raw)
     else:
-        click.echo("\n".join(tables.of_one(statistics)))
+        click.echo("\n".join(tables.lines([tables.Side("this run", statistics, file)])))

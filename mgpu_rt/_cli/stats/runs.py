@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,15 +13,7 @@ from typing import Any, NamedTuple
 
 from mgpu_rt._cli import child, executable, preload, source, terminal
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.stats.statistics import (
-    ENDING,
-    Counter,
-    Statistics,
-    added,
-    devices,
-    read,
-    total,
-)
+from mgpu_rt._cli.stats.statistics import ENDING, Counter, Statistics, added, devices, read, total
 from mgpu_rt._cli.stats.tables import REGISTRATIONS, questions, right_aligned, waits
 from mgpu_rt._text import columns
 
@@ -33,16 +25,28 @@ _WORDS = (
     {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
 )
 
-OUTPUT = "stdout"  # the file for a run's output, if outputs are compared
-
 
 class Run(NamedTuple):
     """A run of the program, on one side of a comparison."""
 
     statistics: Statistics  # sum over all processes
-    seconds: float  # sum over all processes, each since its first call
-    output: bytes = b""  # if outputs are compared
-    files: tuple[Statistics, ...] = ()  # one for each process
+    output: str = ""  # if outputs are compared
+
+    @property
+    def seconds(self) -> float:
+        """Returns the sum over all processes, each since its first call."""
+        return sum(process.seconds for process in self.statistics.processes)
+
+
+def recorded(
+    command: Sequence[str], environment: Mapping[str, str], **how: Any
+) -> tuple[child.Ended, list[Statistics]]:
+    """Runs a program. Returns how it ended, and the statistics of its processes. `how` are the
+    arguments of child.run. Raises CommandError."""
+    with tempfile.TemporaryDirectory(prefix="mgpu-rt-") as folder:
+        changes = {"MGPU_RT_STATS": os.path.join(folder, f"%p{ENDING}")}
+        ended = child.run(command, {**environment, **changes}, **how)
+        return ended, [read(file) for file in sorted(Path(folder).glob(f"*{ENDING}"))]
 
 
 def with_word(command: Sequence[str], device: str) -> list[Run]:
@@ -65,54 +69,28 @@ def _each(
     *,
     keep_output: bool = False,
 ) -> list[Run]:
+    """Runs a program once for each side. Its stdout goes to stderr, because stdout belongs to the
+    caller. The exit status does not count, because MLIR's main functions return no status."""
     executable.check(command[0])
     device = preload.announced(device)
-    environment = {
-        name: value
-        for name, value in preload.environment(device).items()
-        if name
-        not in {"MGPU_RT_STATS", "MGPU_RT_TRACE", *(name for side in sides for name in side)}
-    }
-
-    def run(side: dict[str, str]) -> Run:
-        with tempfile.TemporaryDirectory() as name:
-            folder, kept = Path(name), Path(name, OUTPUT)
-            changes = {**side, "MGPU_RT_STATS": os.path.join(name, f"%p{ENDING}")}
-            ended = _run(command, {**environment, **changes}, folder if keep_output else None)
-            words = "".join(f"{name}={value} " for name, value in side.items())
-            who = f"with {_name(side)} '{source.named(command[0])}'"
-            child.must_exit(ended, command, who, device, words)
-            files = tuple(read(file) for file in sorted(folder.glob(f"*{ENDING}")))
-            output = kept.read_bytes() if keep_output else b""
-        if not files:
-            raise CommandError(f"unless a line above says why, {source.no_call(command[0])}")
-        seconds = sum(file.process.seconds for file in files if file.process)
-        return Run(added(files), seconds, output, files)
-
+    own = {"MGPU_RT_TRACE", *(name for side in sides for name in side)}
+    environment = {k: v for k, v in preload.environment(device).items() if k not in own}
+    stdout = subprocess.PIPE if keep_output else sys.stderr.fileno()
     found = []
     for number, side in enumerate(sides, 1):
-        terminal.step(f"run {number} of {len(sides)}: {_name(side)}")
-        found.append(run(side))
-    return found
-
-
-def _name(side: dict[str, str]) -> str:
-    words = " ".join(f"{name}={value}" for name, value in side.items())
-    return NAMES[_BOTH.index(side)] if side in _BOTH else words
-
-
-def _run(command: Sequence[str], environment: Mapping[str, str], keep: Path | None) -> child.Ended:
-    """Runs the program, and prints the program's stdout on stderr, because stdout belongs to the
-    caller. A file in the folder `keep` gets a copy of the program's stdout. The exit status does
-    not count, because MLIR's main functions return no status."""
-    with open(keep / OUTPUT, "wb") if keep else contextlib.nullcontext() as output:
-        stdout = output or sys.stderr.fileno()
-        ended = child.run(command, environment, stdout=stdout)
-    if keep:
+        words = " ".join(f"{name}={value}" for name, value in side.items())
+        mode = NAMES[_BOTH.index(side)] if side in _BOTH else words
+        terminal.step(f"run {number} of {len(sides)}: {mode}")
+        how = {"stdout": stdout, "errors": "surrogateescape"}  # equal texts have equal bytes
+        ended, files = recorded(command, {**environment, **side}, **how)
+        sys.stderr.buffer.write(ended.stdout.encode(errors="surrogateescape"))
         sys.stderr.flush()
-        with open(sys.stderr.fileno(), "wb", closefd=False) as shown:
-            shown.write((keep / OUTPUT).read_bytes())
-    return ended
+        who = f"with {mode} '{source.named(command[0])}'"
+        child.must_exit(ended, command, who, device, f"{words} " if words else "")
+        if not files:
+            raise CommandError(f"unless a line above says why, {source.no_call(command[0])}")
+        found.append(Run(added(files), ended.stdout))
+    return found
 
 
 # ---- `compare --exclusive`: four runs of a program, and what the options gain ----
@@ -120,13 +98,10 @@ def _run(command: Sequence[str], environment: Mapping[str, str], keep: Path | No
 SIDES = ("stock", "mgpu_rt", "--exclusive", "--exclusive --lazy")
 
 #: The conditions of the options, which the library cannot check.
-CONDITIONS = {
-    "--exclusive": "nothing else in the process calls HIP",
-    "--exclusive --lazy": "nothing else in the process calls HIP, if no host code reads device "
-    "memory through a pointer",
-}
-ONCE = "Each side ran once"
-NOISE = 0.05  # relative to a time: a smaller difference is noise
+CONDITIONS = (
+    "Each side ran once. Use --exclusive only if nothing else in the process calls HIP, and --lazy "
+    "only if no host code reads device memory through a pointer."
+)
 
 
 def _parts(run: Run) -> dict[str, Counter]:
@@ -139,13 +114,13 @@ def _parts(run: Run) -> dict[str, Counter]:
 
 
 #: The address that LLVM's printMemref functions print.
-_ADDRESS = re.compile(rb"\bbase@ = 0x[0-9a-f]+")
+_ADDRESS = re.compile(r"\bbase@ = 0x[0-9a-f]+")
 
 
 def _same_output(runs: Sequence[Run]) -> list[bool]:
     """Returns, for each run, whether the run's output equals the first run's output, apart from the
     addresses of memrefs."""
-    outputs = [_ADDRESS.sub(b"", run.output) for run in runs]
+    outputs = [_ADDRESS.sub("", run.output) for run in runs]
     return [output == outputs[0] for output in outputs]
 
 
@@ -170,10 +145,11 @@ def word_lines(runs: Sequence[Run]) -> Iterator[str]:
     yield ""
     yield from right_aligned(("with the options, ms", *SIDES), rows)
     yield ""
-    yield from columns([("note", _advice(runs))])
+    yield from columns([("note", _note(runs))])
 
 
-def _advice(runs: Sequence[Run]) -> str:
+def _note(runs: Sequence[Run]) -> str:
+    """Returns which option changed the output or made calls fail, and the options' conditions."""
     same = _same_output(runs)
     if not same[1]:
         return (
@@ -181,34 +157,11 @@ def _advice(runs: Sequence[Run]) -> str:
             "option changes it. Let the program print no times or addresses."
         )
     told = []
-    best, kind = 1, ""
     for number in (2, 3):
         if runs[number].statistics.failed:
             told.append(f"Calls failed with {SIDES[number]}: run the program without it.")
         elif not same[number]:
             told.append(f"The output differs with {SIDES[number]}: run the program without it.")
-        elif runs[number].seconds < (1 - NOISE) * runs[best].seconds and (
-            found := _where(runs[1], runs[number])
-        ):
-            best, kind = number, found
-    if warning := next((device.warning for device in devices(run.statistics for run in runs)), ""):
-        return " ".join([*told, f"{warning}, so no time here is for or against an option."])
-    if best == 1:
-        return " ".join([*told, f"{ONCE}, and no time shows that an option saves time."])
-    saved = 1 - runs[best].seconds / runs[1].seconds
-    told.append(
-        f"{ONCE}: `mgpu-rt run {SIDES[best]}` took {100 * saved:.0f} % less time, mostly in "
-        f"{kind}. Use it only if {CONDITIONS[SIDES[best]]}, and if a second comparison agrees."
-    )
-    return " ".join(told)
-
-
-def _where(before: Run, after: Run) -> str:
-    """Returns the kind of calls that accounts for more than half of the saved time; returns "" if
-    no kind accounts for this much. The options can save time only in registrations, waits and
-    questions."""
-    saved = 1e9 * (before.seconds - after.seconds)
-    parts = _parts(before), _parts(after)
-    less = {kind: parts[0][kind].ns - parts[1][kind].ns for kind in parts[0]}
-    kind = max(less, key=lambda name: less[name])
-    return kind if less[kind] > saved / 2 else ""
+    warnings = {device.warning for device in devices(run.statistics for run in runs)} - {""}
+    told += [f"{warning}, so no time here is for or against an option." for warning in warnings]
+    return " ".join([*told, CONDITIONS])

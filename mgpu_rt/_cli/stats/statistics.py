@@ -143,8 +143,10 @@ class Process:
         return self.ended == "exit"
 
     @property
-    def ending(self) -> str:
-        return "ended by exit" if self.by_exit else "not ended by exit, or still running"
+    def description(self) -> str:
+        rank = "" if self.rank is None else f", rank {self.rank}"
+        how = "ended by exit" if self.by_exit else "not ended by exit, or still running"
+        return f"process {self.pid}{rank}: {how}, {self.seconds:.3f} s since its first call"
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,7 @@ class Statistics:
     graphs: Graphs = Graphs()
     made: Made = Made()
     modules: tuple[Module, ...] = ()
-    process: Process | None = None
+    processes: tuple[Process, ...] = ()
     start: int | None = None  # nanoseconds of HIP's own start, which are in no call's time
     device: Device | None = None
     other_calls: str = ""  # which call of HIP other code made first; empty if HIP does not report
@@ -190,6 +192,13 @@ class Statistics:
     @property
     def failures(self) -> list[str]:
         return [failure.told(calls) for failure, calls in self.failed.items()]
+
+    @property
+    def is_stock(self) -> bool:
+        """Returns True if modules were loaded and no cache counted a hit or a miss, as with
+        MGPU_RT_CACHE=off."""
+        asked = "mgpuModuleLoad" in self.program and bool(self.caches)
+        return asked and not any(cache.hits or cache.misses for cache in self.caches.values())
 
     @property
     def uncounted(self) -> str:
@@ -266,7 +275,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             graphs=_read(Graphs, raw["graphs"]) if "graphs" in raw else Graphs(),
             made=_read(Made, raw["made"]) if "made" in raw else Made(),
             modules=tuple(_read(Module, module) for module in raw.get("modules", [])),
-            process=_read(Process, process) if process is not None else None,
+            processes=(_read(Process, process),) if process is not None else (),
             start=_count(raw["start"]["ns"]) if "start" in raw else None,
             device=_device(device, process or {}) if device is not None else None,
             other_calls=str(raw.get("other_calls") or ""),
@@ -304,6 +313,8 @@ def added(runs: Iterable[Statistics]) -> Statistics:
         copies=_by_name(run.copies for run in every),
         graphs=sum((run.graphs for run in every), Graphs()),
         made=sum((run.made for run in every), Made()),
+        modules=tuple(module for run in every for module in run.modules),
+        processes=tuple(process for run in every for process in run.processes),
         start=sum(starts) if (starts := [r.start for r in every if r.start is not None]) else None,
         device=next((run.device for run in every if run.device), None),
         other_calls=_of_all(run.other_calls for run in every),

@@ -1,21 +1,33 @@
-"""Shows the statistics of one run, or of two runs, as tables with a row for each function."""
+"""Makes the tables of one run or of several runs, for a terminal, for JSON and for a page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from mgpu_rt._cli.stats.statistics import (
-    Cache,
-    Counter,
-    Module,
-    Process,
-    Statistics,
-    devices,
-    total,
-)
+from mgpu_rt._cli.stats.statistics import Cache, Copies, Counter, Statistics, devices, total
 from mgpu_rt._text import columns, printable, shown
+
+NONE = "–"  # stands for a value that was not counted
+
+
+class Side(NamedTuple):
+    """A run that the tables show, under a name such as "before"."""
+
+    name: str
+    run: Statistics
+    source: str  # the path of the run's file, or the way in which the program ran
+
+
+class Table(NamedTuple):
+    """A table. The first head names the table, and the first cell of a row names the row."""
+
+    heads: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    folded: Sequence[tuple[str, ...]] = ()  # further rows, which matter less
+    total: tuple[str, ...] | None = None
+
 
 # ---- the kinds of calls ----
 #
@@ -74,244 +86,173 @@ def waits(driver: Mapping[str, Counter]) -> Counter:
     return total(driver[name] for name in WAITS if name in driver)
 
 
-# ---- one run ----
+# ---- tables ----
 
-NONE = "–"  # stands for a value that was not counted
-_RULE = "------ ----------- ----------- --------- --------------------"
-
-
-def of_one(statistics: Statistics) -> Iterator[str]:
-    yield from _calls(statistics)
-    if statistics.process:
-        yield ""
-        yield _process(statistics.process)
-    if statistics.copies:
-        yield ""
-        yield from columns([("copies", "calls", "bytes"), *_copies(statistics)])
-    if statistics.modules:
-        yield ""
-        head = ("image", "bytes", "loads", "by the driver", "kernels")
-        yield from columns([head, *map(_module, statistics.modules)])
-    yield ""
-    yield from columns([("cache", "hits", "misses", "rate", "evicted"), *_caches(statistics)])
-    if statistics.memory:
-        yield ""
-        yield statistics.memory.rstrip()
+#: The counters of a run, by their name in JSON: the title of a table, and how to find them.
+LAYERS: dict[str, tuple[str, Callable[[Statistics], dict[str, Counter]]]] = {
+    "program": ("calls of the program", lambda run: run.program),
+    "driver": ("calls of the driver", lambda run: work(run.driver)),
+    "questions": ("questions to the driver", lambda run: questions(run.driver)),
+    "launches": ("launches of kernels", lambda run: run.kernels),
+}
+_MANY = 24  # rows of a table from which on those below 1 % of the time are folded
 
 
-def _calls(statistics: Statistics) -> Iterator[str]:
-    """Yields the lines that MGPU_RT_STATS=1 prints at exit (telemetry/recording/statistics.c)."""
-    yield from (f"mgpu_rt: {failure}" for failure in statistics.failures)
-    yield from _table("calls of the program", "function", statistics.program)
-    if statistics.driver or not statistics.overridden:
-        yield from _table("calls of the driver", "function", statistics.driver)
-    if statistics.uncounted:
-        yield f"mgpu_rt: {statistics.uncounted}"
-    if statistics.kernels:
-        yield from _table("launches of kernels", "kernel", statistics.kernels)
-    if statistics.graphs.summary:
-        yield f"mgpu_rt: {statistics.graphs.summary}"
-    if statistics.registered:
-        yield f"mgpu_rt: {statistics.registered}"
-    if statistics.start is not None:
-        yield f"mgpu_rt: HIP's start, once, not in the times above: {statistics.start / 1e9:.6f} s"
-    if device := statistics.device:
-        told = [shown(device.description), *filter(None, [device.warning])]
-        yield f"mgpu_rt: on {'; '.join(told)}"
-    yield from (f"mgpu_rt: {line}" for line in _other_calls(statistics))
+def calls(sides: Sequence[Side]) -> Iterator[Table]:
+    """Yields the tables of counters, the longest time first. More than two sides leave room for
+    times only."""
+    for title, layer in LAYERS.values():
+        layers = [layer(side.run) for side in sides]
+        if any(layers):
+            yield _counters(title, sides, layers)
 
 
-def _other_calls(statistics: Statistics) -> Iterator[str]:
-    if statistics.other_calls:
-        yield f"calls of HIP by other code: {shown(statistics.other_calls)}"
+def _counters(title: str, sides: Sequence[Side], layers: Sequence[Mapping[str, Counter]]) -> Table:
+    is_one, with_calls = len(sides) == 1, len(sides) < 3
+
+    def row(name: str, counters: Sequence[Counter | None]) -> tuple[str, ...]:
+        counts = [str(counter.calls) if counter else NONE for counter in counters]
+        times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in counters]
+        last = [] if is_one else [factor(ratio(counters[0], counters[-1]))]
+        return (name, *(counts if with_calls else []), *times, *last)
+
+    names = _ordered(layers)
+    least = [total(layer.values()).ns / 100 for layer in layers]
+    small = {
+        name
+        for name in names
+        if len(names) >= _MANY
+        and all(name not in c or c[name].ns < ns for c, ns in zip(layers, least, strict=True))
+    }
+    rows, folded = (
+        [row(shown(n), [c.get(n) for c in layers]) for n in names if (n in small) is is_folded]
+        for is_folded in (False, True)
+    )
+    sums = row("total", [summed(layer) for layer in layers])
+    if not is_one and not comparable(side.run for side in sides):
+        sums = (*sums[:-1], NONE)
+    heads = [*(_heads("calls", sides) if with_calls else []), *_heads("ms", sides)]
+    return Table((title, *heads, *([] if is_one else ["ratio"])), rows, folded, sums)
 
 
-def _table(title: str, what: str, calls: Mapping[str, Counter]) -> Iterator[str]:
-    """Yields a table with the columns of `ltrace -c`."""
-    whole = total(calls.values())
-    yield f"mgpu_rt: {title}"
-    yield f"% time     seconds  usecs/call     calls      {what}"
-    yield _RULE
-    for name, made in sorted(calls.items(), key=lambda item: -item[1].ns):
-        share = 100 * made.ns / whole.ns if whole.ns else 0.0
-        each = made.ns / 1e3 / made.calls if made.calls else 0.0
-        yield f"{share:6.2f} {made.ns / 1e9:11.6f} {each:11.2f} {made.calls:9} {shown(name)}"
-    yield _RULE
-    yield f"100.00 {whole.ns / 1e9:11.6f} {'':11} {whole.calls:9} total"
+def _heads(unit: str, sides: Sequence[Side]) -> list[str]:
+    """Returns heads for a value of each side: "ms before", "after"; "ms" for one side."""
+    first, *others = [side.name for side in sides]
+    return [f"{unit} {first}", *others] if others else [unit]
 
 
-def _process(process: Process) -> str:
-    rank = "" if process.rank is None else f", rank {process.rank}"
-    who = f"{shown(process.program)}, process {process.pid}{rank}"
-    return f"{who}: {process.ending}, {process.seconds:.3f} s since its first call"
+def _ordered(layers: Sequence[Mapping[str, Counter]]) -> list[str]:
+    """Returns the names in all layers, by the time in the first layer that has the name."""
+    first: dict[str, Counter] = {}
+    for layer in layers:
+        for name, counter in layer.items():
+            first.setdefault(name, counter)
+    return sorted(first, key=lambda name: -first[name].ns)
 
 
-def _copies(statistics: Statistics) -> Iterator[tuple[str, ...]]:
-    for way, copied in statistics.copies.items():
-        counted = (str(copied.calls), str(copied.bytes)) if copied.calls else (NONE, NONE)
-        yield (shown(way.replace("_", " ")), *counted)
+def caches(sides: Sequence[Side]) -> Table:
+    heads = ["cache"]
+    for side in sides:
+        heads += [f"hits {side.name}" if len(sides) > 1 else "hits", "misses", "rate"]
+    rows = []
+    for name in dict.fromkeys(name for side in sides for name in side.run.caches):
+        found = [side.run.caches.get(name) for side in sides]
+        cells = [cell for cache in found for cell in _cells(cache)]
+        if len(sides) == 1 and found[0]:
+            cells.append(str(found[0].evictions) if found[0] != _UNUSED else NONE)
+        rows.append((shown(name), *cells))
+    return Table((*heads, *(["evicted"] if len(sides) == 1 else [])), rows)
 
 
-def _module(module: Module) -> tuple[str, ...]:
-    kernels = ", ".join(map(shown, module.kernels)) or NONE
-    why = f" (loaded again each time: {shown(module.why)})" if module.why else ""
-    numbers = (module.bytes, module.loads, module.driver_loads)
-    return (shown(module.image), *map(str, numbers), kernels + why)
+_UNUSED = Cache(0, 0, 0)
 
 
-def _caches(statistics: Statistics) -> Iterator[tuple[str, ...]]:
-    for name, cache in statistics.caches.items():
-        yield (shown(name), *cells(cache), str(cache.evictions) if _asked(cache) else NONE)
-
-
-def _asked(cache: Cache) -> bool:
-    """Returns True if a count of the cache is not 0."""
-    return cache != Cache(0, 0, 0)
-
-
-def cells(cache: Cache | None) -> tuple[str, str, str]:
-    if cache is None or not _asked(cache):
+def _cells(cache: Cache | None) -> tuple[str, str, str]:
+    if cache is None or cache == _UNUSED:
         return NONE, NONE, NONE
     rate = f"{100 * cache.rate:.1f} %" if cache.rate is not None else NONE
     return str(cache.hits), str(cache.misses), rate
 
 
-# ---- two runs ----
-
-Pair = tuple[Counter | None, Counter | None]
-
-
-def ratio(before: Counter | None, after: Counter | None) -> float | None:
-    """Returns the ratio of the times before and after; None if one of the times was not counted."""
-    return before.ns / after.ns if before and after and before.ns and after.ns else None
-
-
-def pairs(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> dict[str, Pair]:
-    """Returns the counters of both runs by function, ordered by the first run's time, longest
-    first."""
-    names = sorted({**before, **after}, key=lambda name: -(before.get(name) or after[name]).ns)
-    return {name: (before.get(name), after.get(name)) for name in names}
+def copies(sides: Sequence[Side]) -> Iterator[Table]:
+    """Yields the table of copies and fills, unless there were none."""
+    ways = dict.fromkeys(w for side in sides for w, made in side.run.copies.items() if made.calls)
+    heads = [head for unit in ("calls", "bytes") for head in _heads(unit, sides)]
+    rows = []
+    for way in ways:
+        made = [side.run.copies.get(way, Copies(0, 0)) for side in sides]
+        cells = [*(str(each.calls) for each in made), *(str(each.bytes) for each in made)]
+        rows.append((shown(way.replace("_", " ")), *cells))
+    if rows:
+        yield Table(("copies", *heads), rows)
 
 
-def summed(counters: Mapping[str, Counter]) -> Counter | None:
-    """Returns None if no call was counted."""
-    return total(counters.values()) if counters else None
+def modules(run: Statistics) -> Iterator[Table]:
+    """Yields the table of images, unless none was loaded."""
+    rows = []
+    for module in run.modules:
+        kernels = ", ".join(map(shown, module.kernels)) or NONE
+        why = f" (loaded again each time: {shown(module.why)})" if module.why else ""
+        numbers = map(str, (module.bytes, module.loads, module.driver_loads))
+        rows.append((shown(module.image), *numbers, kernels + why))
+    if rows:
+        yield Table(("image", "bytes", "loads", "by the driver", "kernels"), rows)
 
 
-def comparable(runs: Iterable[Statistics]) -> bool:
-    """Returns whether the sums over all calls compare. A failed call does no work, and a graph's
-    launch stands for calls that are not counted."""
-    return not any(run.failed or run.graphs.launches for run in runs)
+def notes(sides: Sequence[Side]) -> Iterator[str]:
+    for side in sides:
+        run, who = side.run, f"{side.name}: " if len(sides) > 1 else ""
+        told = (run.uncounted, run.graphs.summary, run.made.summary, run.registered)
+        yield from (f"{who}{sentence}" for sentence in told if sentence)
+    if len(sides) > 1 and any(side.run.graphs.launches for side in sides):
+        yield GRAPHS
+    if questions(sides[-1].run.driver):
+        yield PURPOSE
 
 
-def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
-    def layer(
-        left: Mapping[str, Counter], right: Mapping[str, Counter], what: str = "functions"
-    ) -> dict[str, Any]:
-        counted = {name: _values(pair) for name, pair in pairs(left, right).items()}
-        whole = _values((summed(left), summed(right)))
-        return {what: counted, "total": whole if may_compare else {**whole, "ratio": None}}
-
-    may_compare = comparable((before, after))
-
-    return {
-        "failed": {"before": _failed(before), "after": _failed(after)},
-        "overridden": {"before": before.overridden, "after": after.overridden},
-        "program": layer(before.program, after.program),
-        "driver": layer(work(before.driver), work(after.driver)),
-        "questions": layer(questions(before.driver), questions(after.driver)),
-        "launches": layer(before.kernels, after.kernels, "kernels"),
-        "start": {"before": before.start, "after": after.start},
-        "device": {
-            name: asdict(run.device) if run.device else None
-            for name, run in (("before", before), ("after", after))
-        },
-        "other_calls": after.other_calls or None,
-        "cache": {
-            name: {
-                "before": asdict(before.caches[name]) if name in before.caches else None,
-                "after": asdict(after.caches[name]) if name in after.caches else None,
-            }
-            for name in {**before.caches, **after.caches}
-        },
-    }
+# ---- text ----
 
 
-def _failed(run: Statistics) -> list[dict[str, Any]]:
-    return [{**asdict(failure), "calls": calls} for failure, calls in run.failed.items()]
-
-
-def _values(pair: Pair) -> dict[str, Any]:
-    before, after = (asdict(counter) if counter else None for counter in pair)
-    return {"before": before, "after": after, "ratio": ratio(*pair)}
-
-
-def of_two(names: tuple[str, str], before: Statistics, after: Statistics) -> Iterator[str]:
-    runs = (before, after)
-    for name, run in zip(("before", "after"), runs, strict=True):
-        yield from (f"{name}: {failure}" for failure in run.failures)
-    yield f"before: {printable(names[0])}"
-    yield f"after:  {printable(names[1])}"
-    yield from _devices(before, after)
-    yield from _other_calls(after)
-    if before.start is not None or after.start is not None:
-        starts = (f"{run.start / 1e6:.3f}" if run.start is not None else NONE for run in runs)
-        head = ("once, not in the times below", "ms before", "after")
+def lines(sides: Sequence[Side]) -> Iterator[str]:
+    """Yields the text of one side or two sides."""
+    for side in sides:
+        yield from (f"{side.name}: {failure}" for failure in side.run.failures)
+    run = sides[-1].run
+    if len(sides) > 1:
+        yield from (f"{f'{side.name}:':<8}{printable(side.source)}" for side in sides)
+    else:
+        yield from (f"{shown(p.program)}, {p.description}" for p in run.processes)
+    yield from _devices(sides)
+    if run.other_calls:
+        yield f"calls of HIP by other code: {shown(run.other_calls)}"
+    starts = [side.run.start for side in sides]
+    if any(start is not None for start in starts):
+        times = (NONE if start is None else f"{start / 1e6:.3f}" for start in starts)
+        head = ("once, not in the times below", *_heads("ms", sides))
         yield ""
-        yield from right_aligned(head, [("HIP's start", *starts)])
-    for title, left, right in (
-        ("calls of the program", before.program, after.program),
-        ("calls of the driver", work(before.driver), work(after.driver)),
-        ("questions to the driver", questions(before.driver), questions(after.driver)),
-        ("launches of kernels", before.kernels, after.kernels),
-    ):
-        if not left and not right:
-            continue
+        yield from right_aligned(head, [("HIP's start", *times)])
+    for table in (*calls(sides), *(copies(sides) if len(sides) == 1 else ()), caches(sides)):
         yield ""
-        rows = [_row(name, pair) for name, pair in pairs(left, right).items()]
-        whole = _row("total", (summed(left), summed(right)))
-        rows.append(whole if comparable(runs) else (*whole[:-1], NONE))
-        yield from right_aligned(
-            (title, "calls before", "after", "ms before", "after", "ratio"), rows
-        )
-    yield ""
-    cache_head = ("cache", "hits before", "misses", "rate", "hits after", "misses", "rate")
-    caches = {**before.caches, **after.caches}
-    rows = [
-        (shown(name), *cells(before.caches.get(name)), *cells(after.caches.get(name)))
-        for name in caches
-    ]
-    yield from right_aligned(cache_head, rows)
-    if notes := _notes(before, after):
+        last = [table.total] if table.total else []
+        yield from right_aligned(table.heads, [*table.rows, *table.folded, *last])
+    for table in modules(run) if len(sides) == 1 else ():
         yield ""
-        yield from columns(notes)
+        yield from columns([table.heads, *table.rows])
+    if told := [("note", note) for note in notes(sides)]:
+        yield ""
+        yield from columns(told)
+    if run.memory and len(sides) == 1:
+        yield ""
+        yield run.memory.rstrip()
 
 
-def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
-    """Shows the devices of both runs; equal devices share one line."""
-    found = devices((before, after))
+def _devices(sides: Sequence[Side]) -> Iterator[str]:
+    """Shows the devices of all sides; equal devices share one line."""
+    found = devices(side.run for side in sides)
     for device in found:
         yield f"on:     {shown(device.description)}"
     for warning in dict.fromkeys(device.warning for device in found if device.warning):
         yield f"        {warning}"
-
-
-def _notes(before: Statistics, after: Statistics) -> list[tuple[str, str]]:
-    told = []
-    for name, run in (("before", before), ("after", after)):
-        if run.uncounted:
-            told.append(("note", f"{name}: {run.uncounted}"))
-        if run.made.summary:
-            told.append(("note", f"{name}: {run.made.summary}"))
-    if before.graphs.launches or after.graphs.launches:
-        told.append(("note", GRAPHS))
-    return [*told, ("note", PURPOSE)] if questions(after.driver) else told
-
-
-def _row(name: str, pair: Pair) -> tuple[str, ...]:
-    calls = [str(counter.calls) if counter else NONE for counter in pair]
-    times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in pair]
-    return (shown(name), *calls, *times, factor(ratio(*pair)))
 
 
 def factor(value: float | None) -> str:
@@ -326,3 +267,58 @@ def right_aligned(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterato
     for first, *others in table:
         numbers = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
         yield f"{first:{widths[0]}}  {'  '.join(numbers)}".rstrip()
+
+
+# ---- the comparison of two runs ----
+
+
+def ratio(before: Counter | None, after: Counter | None) -> float | None:
+    """Returns the ratio of the times before and after; None if one of the times was not counted."""
+    return before.ns / after.ns if before and after and before.ns and after.ns else None
+
+
+def summed(counters: Mapping[str, Counter]) -> Counter | None:
+    """Returns None if no call was counted."""
+    return total(counters.values()) if counters else None
+
+
+def comparable(runs: Iterable[Statistics]) -> bool:
+    """Returns whether the sums over all calls compare. A failed call does no work, and a graph's
+    launch stands for calls that are not counted."""
+    return not any(run.failed or run.graphs.launches for run in runs)
+
+
+def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
+    runs = {"before": before, "after": after}
+
+    def layer(key: str) -> dict[str, Any]:
+        left, right = (LAYERS[key][1](run) for run in runs.values())
+        rows = {n: _values(left.get(n), right.get(n)) for n in _ordered((left, right))}
+        whole = _values(summed(left), summed(right))
+        if not comparable(runs.values()):
+            whole["ratio"] = None
+        return {"kernels" if key == "launches" else "functions": rows, "total": whole}
+
+    return {
+        "failed": {
+            name: [{**asdict(failure), "calls": calls} for failure, calls in run.failed.items()]
+            for name, run in runs.items()
+        },
+        "overridden": {name: run.overridden for name, run in runs.items()},
+        **{key: layer(key) for key in LAYERS},
+        "start": {name: run.start for name, run in runs.items()},
+        "device": {name: _asdict(run.device) for name, run in runs.items()},
+        "other_calls": after.other_calls or None,
+        "cache": {
+            cache: {name: _asdict(run.caches.get(cache)) for name, run in runs.items()}
+            for cache in {**before.caches, **after.caches}
+        },
+    }
+
+
+def _asdict(value: Any) -> dict[str, Any] | None:
+    return asdict(value) if value else None
+
+
+def _values(before: Counter | None, after: Counter | None) -> dict[str, Any]:
+    return {"before": _asdict(before), "after": _asdict(after), "ratio": ratio(before, after)}

@@ -14,6 +14,7 @@ import pytest
 from mgpu_rt._cli import softgpu
 from mgpu_rt._cli.diff import search
 from mgpu_rt._cli.diff.search import Allowed, Pair, differing, matched
+from mgpu_rt._cli.errors import CommandError
 from mgpu_rt.runtime import Runtime, _noting
 from mgpu_rt.runtime._objects import Buffer
 from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
@@ -58,7 +59,6 @@ def test_a_missing_barrier_is_found(tmp_path: Path) -> None:
     assert "elements (i32) differ, the first is element " in done.stdout
     assert " before, " in done.stdout
     assert "the cause is the kernel (its inputs are equal): " in done.stdout
-    assert "non-deterministic" not in done.stdout
     assert sorted(path.name for path in out.iterdir()) == ["after", "before", "crossed"]
 
 
@@ -87,8 +87,7 @@ def test_equal_programs_leave_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--", "a"), "name a second program"),
-        (("--", "a", "--"), "name two programs"),
+        (("--", "a"), "name two programs"),
         ((), "name two programs"),
         (("./a", "./b"), "'./a' needs -- before it: name two programs, as -- BEFORE -- AFTER"),
         (("--device", "gfx90a,fx", "--", "a"), "'fx' is none of auto, hip, softgpu, cuda"),
@@ -134,15 +133,28 @@ def launches(names: str) -> list[RecordedLaunch]:
     return [launch(name, names[:at].count(name) + 1) for at, name in enumerate(names)]
 
 
+AT = "the runs diverge at launch"
+
+
 @pytest.mark.parametrize(
     ("before", "after", "pairs", "words"),
     [
         ("abab", "abab", 4, ""),
         ("aab", "aba", 3, ""),  # paired by kernel and count, because threads may launch
-        ("abcd", "aed", 1, "the runs diverge at launch 2: b before, e after"),
+        (
+            "abcd",
+            "aed",
+            1,
+            f"{AT} 2: b with 16 bytes before, e with 16 bytes after",
+        ),
         ("ab", "abc", 2, "the runs diverge after launch 2: 2 launches before, 3 after"),
         ("abc", "abd", 3, ""),
-        ("ab", "c", 0, "the runs diverge at launch 1: a before, c after"),
+        (
+            "ab",
+            "c",
+            0,
+            f"{AT} 1: a with 16 bytes before, c with 16 bytes after",
+        ),
     ],
 )
 def test_launches_are_paired(before: str, after: str, pairs: int, words: str) -> None:
@@ -156,8 +168,22 @@ def test_a_launch_on_other_blocks_parts_the_runs() -> None:
     other = dataclasses.replace(launch("b"), blocks=(Block(0, 32, "a", "b"),))
     found, parting = matched(launches("ab"), [launch("a"), other])
     assert len(found) == 1
-    words = "other blocks of memory, 1 of 16 bytes before, 1 of 32 bytes after"
-    assert parting == f"the runs diverge at launch 2: {words}"
+    assert parting == f"{AT} 2: b with 16 bytes before, b with 32 bytes after"
+
+
+def test_a_side_that_is_not_deterministic_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides = [search.Side(name, ["p"], "softgpu", {}) for name in ("before", "after")]
+    found = {"before": launch("k"), "after": launch("k", left="c")}
+    changed = {"before": found["before"], "after": launch("k", left="d")}
+
+    def run(side: search.Side, _: Path, whole: object = ()) -> tuple[list[RecordedLaunch], bool]:
+        return [(changed if whole else found)[side.name]], False
+
+    monkeypatch.setattr(search, "run", run)
+    with pytest.raises(CommandError, match="after is not deterministic: launch 1"):
+        search.search(sides, Allowed(None, 0, "f32"), tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli.report import document
-from mgpu_rt._cli.report.sides import side
 from mgpu_rt._cli.stats import statistics
+from mgpu_rt._cli.stats.tables import Side
 from tests.python.cli.test_report import HOSTILE, hostile
 from tests.support import browser, recorded
 from tests.support.browser import Page
@@ -44,7 +44,7 @@ def written(folder: Path, **contents: object) -> Path:
         paths.append(str(folder / name))
         Path(paths[-1]).write_text(json.dumps(content))
     names = ("before", "after") if len(paths) == 2 else ("this run",)
-    sides = [side(n, [statistics.read(p)], p) for n, p in zip(names, paths, strict=True)]
+    sides = [Side(n, statistics.read(p), p) for n, p in zip(names, paths, strict=True)]
     path = folder / "page.html"
     path.write_text(document(sides), encoding="utf-8")
     return path
@@ -72,7 +72,7 @@ def test_a_page_stands_alone_and_fits(page: Page, whole: Path, width: int, dark:
     page.events.clear()
     page.show(whole, width=width, dark=dark)
     assert page.value("document.documentElement.scrollWidth") == width
-    assert page.value("document.querySelectorAll('section').length") == 6
+    assert page.value("document.querySelectorAll('section').length") == 5
     assert page.value(TOO_WIDE) == []
     told = [event["params"] for event in page.events]
     assert [event["request"]["url"] for event in told] == [whole.as_uri()]
@@ -114,7 +114,7 @@ def test_a_screen_reader_knows_tables_and_charts(page: Page, whole: Path) -> Non
         named.setdefault(role, []).append(node.get("name", {}).get("value", ""))
     assert "Calls of the program" in named["table"]
     assert {"mgpuLaunchKernel", "total"} <= set(named["rowheader"])
-    assert {"function", "calls before", "ratio"} <= set(named["columnheader"])
+    assert {"name", "calls before", "ratio"} <= set(named["columnheader"])
     charts = named["image"]
     assert charts[0].startswith("before: 5.00 ms. modules 2.00 ms, launches 1.00 ms")
     assert all(charts)

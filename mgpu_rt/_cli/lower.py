@@ -84,8 +84,7 @@ _LINKED = ("executable", "library")
     "--iterations",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Lower with another N in the program's `%iterations = arith.constant N`. If mlir-opt has "
-    "dropped that name, N becomes the upper bound of the only outermost loop of the host's code.",
+    help="Lower with another N in the program's `%iterations = arith.constant N`.",
 )
 @click.option(
     "--link",
@@ -139,7 +138,7 @@ def lower(
     from mgpu_rt._cli import files
     from mgpu_rt._cli.refusals import explained, without
     from mgpu_rt._lowering import pipelines, toolchain
-    from mgpu_rt._lowering.iterations import with_iterations
+    from mgpu_rt._lowering.text import with_iterations
 
     if links and emit not in _LINKED:
         raise CommandError(
@@ -207,10 +206,11 @@ class _Request(NamedTuple):
         import tempfile
         from pathlib import Path
 
-        from mgpu_rt._lowering import device_images, object_files, toolchain
+        from mgpu_rt._lowering import object_files, toolchain
+        from mgpu_rt._lowering.text import only_image
 
         if self.emit == "image":
-            return device_images.only_image(self.pipeline.device_part(text).decode())
+            return only_image(self.pipeline.device_part(text).decode())
         if self.emit == "mlir":
             dialect = self.pipeline.llvm_dialect(text)
             object_files.check_dialect(dialect, self.pipeline.llvm)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mgpu_rt._hoist.tools import Refused
-from mgpu_rt._lowering.strings import unescape
+from mgpu_rt._lowering.text import unescape
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _OPERATION = re.compile(rf"    (?:(%\w+) = )?({_STRING})\(([^()]*)\)(.*)")

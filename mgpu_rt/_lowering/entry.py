@@ -10,9 +10,9 @@ from pathlib import Path
 
 from mgpu_rt import _layout
 from mgpu_rt._lowering import cache, object_files, pipelines, preparation, toolchain
-from mgpu_rt._lowering.function_types import function_types
 from mgpu_rt._lowering.pipelines import Pipeline
 from mgpu_rt._lowering.preparation import Preparation
+from mgpu_rt._lowering.text import function_types
 
 #: For the type of an entry function's result: the type in C, and main's statements. As in C, an i32
 #: is the status; mlir-runner prints the other results too.

@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from mgpu_rt._lowering import cache, device_images, object_files, pipelines, preparation
-from mgpu_rt._lowering.iterations import with_iterations
+from mgpu_rt._lowering import cache, object_files, pipelines, preparation
+from mgpu_rt._lowering.pipelines import Pipeline
+from mgpu_rt._lowering.text import device_images, with_iterations
 
 
 def lower(
-    program: Path,
-    *,
-    llvm: int,
-    out: Path | None = None,
-    chip: str | None = None,
-    iterations: int | None = None,
-    opt_level: int = 2,
-    image: str | None = None,
-    first: str = "",
-    lines: bool = False,
+    program: Path, *, llvm: int, out: Path | None = None, lines: bool = False, **options: Any
 ) -> Path:
     """Lowers a program to a position-independent host object file and returns its path.
 
-    ``lines`` adds line tables, which contain the name of the program's file. The module
-    `pipelines` describes ``chip``, ``image`` and ``first``. If ``out`` is given, copies the object
-    file to this path. If ``out`` is None, returns the path of the cached file, which the caller
-    must not change. Raises ToolchainMissing, LoweringFailed, ValueError.
+    ``lines`` adds line tables, which contain the name of the program's file. ``options`` are those
+    of `_read`. If ``out`` is given, copies the object file to this path. If ``out`` is None,
+    returns the path of the cached file, which the caller must not change. Raises ToolchainMissing,
+    LoweringFailed, ValueError.
     """
-    text = with_iterations(program.read_text(), iterations)
-    name = program.name if lines else ""
-    pipeline = pipelines.pipeline(
-        llvm, chip, image=image, opt_level=opt_level, first=first, lines=name
-    )
-    pipeline = preparation.prepared(text, pipeline)
-    kept = cache.kept(
-        program.stem,
+    text, pipeline = _read(program, llvm, lines=program.name if lines else "", **options)
+    kept = _kept(
+        program,
         ".o",
-        (pipelines.RECIPE, text, "object", pipeline),
+        (text, "object", pipeline),
         lambda: object_files.tools(pipeline),
         lambda: object_files.host_object(text, pipeline),
     )
@@ -48,65 +37,50 @@ def lower(
     return out
 
 
-def lower_to_llvm_dialect(
-    program: Path,
-    llvm: int,
-    *,
-    chip: str | None = None,
-    iterations: int | None = None,
-    opt_level: int = 2,
-    image: str | None = None,
-) -> Path:
+def lower_to_llvm_dialect(program: Path, llvm: int, **options: Any) -> Path:
     """Returns the program in the LLVM dialect, which ``toolchain.runner(llvm)`` accepts. Raises the
     exceptions of lower()."""
-    text = with_iterations(program.read_text(), iterations)
-    pipeline = pipelines.pipeline(llvm, chip, image=image, opt_level=opt_level)
-    pipeline = preparation.prepared(text, pipeline)
-    return cache.kept(
-        program.stem,
-        ".llvm.mlir",
-        (pipelines.RECIPE, text, "dialect", pipeline),
-        pipeline.tools,
-        lambda: pipeline.llvm_dialect(text),
-    )
+    text, pipeline = _read(program, llvm, **options)
+    key = (text, "dialect", pipeline)
+    return _kept(program, ".llvm.mlir", key, pipeline.tools, lambda: pipeline.llvm_dialect(text))
 
 
-def code_objects(
-    program: Path,
-    chip: str | None = None,
-    *,
-    opt_level: int = 2,
-    first: str = "",
-    image: str | None = None,
-) -> dict[str, bytes]:
+def code_objects(program: Path, chip: str | None = None, **options: Any) -> dict[str, bytes]:
     """Returns the device images that LLVM 22 compiles from a program, by the name of the
     gpu.module. Raises the exceptions of lower()."""
-    text = program.read_text()
-    pipeline = pipelines.pipeline(22, chip, image=image, opt_level=opt_level, first=first)
-    pipeline = preparation.prepared(text, pipeline)
-    kept = cache.kept(
-        program.stem,
-        ".device.mlir",
-        (pipelines.RECIPE, text, "device", pipeline),
-        pipeline.tools,
-        lambda: pipeline.device_part(text),
-    )
-    return device_images.device_images(kept.read_text())
+    text, pipeline = _read(program, 22, chip, **options)
+    key = (text, "device", pipeline)
+    kept = _kept(program, ".device.mlir", key, pipeline.tools, lambda: pipeline.device_part(text))
+    return device_images(kept.read_text())
 
 
 def code_object(
-    program: Path,
-    chip: str | None = None,
-    *,
-    opt_level: int = 2,
-    module: str | None = None,
-    image: str | None = None,
+    program: Path, chip: str | None = None, *, module: str | None = None, **options: Any
 ) -> bytes:
     """Returns one device image of a program: the only image, or the image of the named
     gpu.module."""
-    images = code_objects(program, chip, opt_level=opt_level, image=image)
+    images = code_objects(program, chip, **options)
     if module is not None:
         return images[module]
     if len(images) != 1:
         raise ValueError(f"{program.name} holds the modules {sorted(images)}: name one")
     return next(iter(images.values()))
+
+
+def _read(
+    program: Path, llvm: int, chip: str | None = None, *, iterations: int | None = None, **how: Any
+) -> tuple[str, Pipeline]:
+    """Returns the program's text, with another number of iterations, and its pipeline. ``how`` are
+    further arguments of `pipelines.pipeline`."""
+    text = with_iterations(program.read_text(), iterations)
+    return text, preparation.prepared(text, pipelines.pipeline(llvm, chip, **how))
+
+
+def _kept(
+    program: Path,
+    suffix: str,
+    key: tuple[object, ...],
+    tools: Callable[[], Sequence[Path]],
+    make: Callable[[], bytes],
+) -> Path:
+    return cache.kept(program.stem, suffix, (pipelines.RECIPE, *key), tools, make)

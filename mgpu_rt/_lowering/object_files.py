@@ -8,9 +8,9 @@ from pathlib import Path
 from mgpu_rt._functions import sidecar
 from mgpu_rt._images import elf
 from mgpu_rt._lowering import graph_functions, steps, toolchain
-from mgpu_rt._lowering.function_types import function_types
 from mgpu_rt._lowering.pipelines import Pipeline
 from mgpu_rt._lowering.steps import Step
+from mgpu_rt._lowering.text import function_types
 from mgpu_rt._lowering.toolchain import Tool
 
 

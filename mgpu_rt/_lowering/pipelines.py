@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mgpu_rt._lowering import steps, toolchain
-from mgpu_rt._lowering.device_images import without_undefined
 from mgpu_rt._lowering.steps import Step
+from mgpu_rt._lowering.text import without_undefined
 from mgpu_rt._lowering.toolchain import Tool
 
 DEFAULT_CHIP = "gfx90a"

@@ -14,7 +14,8 @@ import pytest
 from mgpu_rt._cli import hip_devices, preload
 from mgpu_rt._cli.inspect import fit
 from mgpu_rt._images import sharing
-from mgpu_rt._lowering import device_images, lower, pipelines, steps
+from mgpu_rt._lowering import lower, pipelines, steps
+from mgpu_rt._lowering.text import only_image
 from tests.proofs.fuzz import seeds
 from tests.runtime.images import corpus
 from tests.support.child import CUSTUB
@@ -247,7 +248,7 @@ def test_missing_functions_of_a_code_object_are_named(tmp_path: Path) -> None:
     )
     steps_of = pipelines.pipeline(22).device_steps()[:-1]  # without the refusal of such an image
     made = steps.run(steps_of, source.read_bytes()).decode()
-    path = written(tmp_path, device_images.only_image(made))
+    path = written(tmp_path, only_image(made))
     report = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path))
     assert report["images"][0]["undefined"] == ["elsewhere"]
     (said,) = report["images"][0]["answers"]

@@ -10,7 +10,7 @@ import pytest
 from mgpu_rt._functions import sidecar, types
 from mgpu_rt._functions.types import MemRefType, Other, Scalar
 from mgpu_rt._lowering import toolchain
-from mgpu_rt._lowering.function_types import function_types
+from mgpu_rt._lowering.text import function_types
 from tests.python.functions import HOST
 
 

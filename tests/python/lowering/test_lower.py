@@ -131,28 +131,6 @@ def test_iterations_are_replaced() -> None:
     assert replaced != text
 
 
-HOST = "  %c0 = arith.constant 0 : index\n  scf.for %arg0 = %c0 to %c10 step %c1 {\n  }\n"
-KERNELS = "  gpu.module @k {\n    scf.for %a = %c0 to %c9 step %c1  : i32 {\n    }\n  }\n"
-
-
-def test_iterations_without_a_name_are_those_of_the_hosts_loop() -> None:
-    """The function changes only the loop in the host's code; loops in a kernel, in a comment or
-    inside the host's loop do not change. The constant for the number of iterations has the type of
-    the loop's index."""
-    nested = HOST.replace("{\n", "{\n    scf.for %b = %c0 to %c5 step %c1 {\n    }\n")
-    text = f"// scf.for %x = %a to %b step %c {{\n{KERNELS}{nested}"
-    found = lower.with_iterations(text, 7)
-    ours = "%mgpu_rt_iterations"
-    assert found == text.replace(
-        "  scf.for %arg0 = %c0 to %c10 ",
-        f"  {ours} = arith.constant 7 : index scf.for %arg0 = %c0 to {ours} ",
-    )
-    typed = HOST.replace(" {", "  : i32 {")
-    assert f"{ours} = arith.constant 7 : i32 scf.for" in lower.with_iterations(typed, 7)
-    with pytest.raises(ValueError, match="and the host code has 2 outermost loops"):
-        lower.with_iterations(HOST + HOST, 7)
-
-
 @pytest.mark.parametrize("times", (0, 2))
 def test_iterations_must_be_there_once(times: int) -> None:
     with pytest.raises(ValueError, match=f"defines %iterations {times} times"):

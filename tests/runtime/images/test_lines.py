@@ -8,7 +8,7 @@ import pytest
 
 from mgpu_rt._images import elf, lines
 from mgpu_rt._lowering import lower, pipelines, steps
-from mgpu_rt._lowering.device_images import device_images
+from mgpu_rt._lowering.text import device_images
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command
 

@@ -1,0 +1,105 @@
+"""Reads and edits MLIR's text: its string literals, the number of iterations, the types of
+functions, and the device images of a lowered program."""
+
+from __future__ import annotations
+
+import re
+
+from mgpu_rt._functions.types import split
+from mgpu_rt._images import elf
+from mgpu_rt._lowering import toolchain
+
+_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
+
+
+def unescape(text: str) -> bytes:
+    """Returns the bytes of a string literal. A backslash precedes two hexadecimal digits, or one
+    character that stands for itself."""
+
+    def replace(match: re.Match[bytes]) -> bytes:
+        code = match.group(1)
+        return bytes([int(code, 16)]) if len(code) == 2 else code
+
+    return _ESCAPE.sub(replace, text.encode())
+
+
+_ITERATIONS = re.compile(r"(%iterations\s*=\s*arith\.constant\s+)\d+")
+
+
+def with_iterations(text: str, iterations: int | None) -> str:
+    """Returns the program with `iterations` as the number in ``%iterations = arith.constant``.
+    Raises ValueError unless the program defines this constant once."""
+    if iterations is None:
+        return text
+    replaced, count = _ITERATIONS.subn(rf"\g<1>{iterations}", text)
+    if count != 1:
+        raise ValueError(
+            f"the program defines %iterations {count} times instead of once: define one "
+            "`%iterations = arith.constant N : index`"
+        )
+    return replaced
+
+
+# ---- host functions ----
+
+#: A function that has a body and is in no inner module.
+_FUNCTION = re.compile(
+    r'^  "func\.func"\(\) <\{(?P<properties>.*)\}> \(\{\n(?!  \}\))', re.MULTILINE
+)
+_NAME = re.compile(r'\bsym_name = "((?:[^"\\]|\\.)*)"')
+_TYPE = re.compile(r"\bfunction_type = (.*)")
+
+
+def function_types(text: str, llvm: int = 22) -> dict[str, str]:
+    """Returns the type of each function that the program defines, by name. Runs mlir-opt of the
+    release `llvm`. Raises ToolchainMissing or LoweringFailed."""
+    command = [toolchain.tool("mlir-opt", llvm), "--mlir-print-op-generic"]
+    command += ["--mlir-elide-elementsattrs-if-larger=1", "--mlir-print-local-scope"]
+    printed = toolchain.run(command, text.encode()).decode()
+    found = {}
+    for match in _FUNCTION.finditer(printed):
+        name, kind = _NAME.search(match["properties"]), _TYPE.search(match["properties"])
+        if name and kind:
+            found[unescape(name[1]).decode(errors="surrogateescape")] = split(kind[1])[0]
+    return found
+
+
+# ---- device images ----
+
+_BINARY = re.compile(
+    r'gpu\.binary @("[^"]*"|[\w.$-]+).*?\b(?:bin|assembly) = "((?:[^"\\]|\\.)*)"', re.DOTALL
+)
+
+
+def device_images(device_part: str) -> dict[str, bytes]:
+    """Returns the images in the result of Pipeline.device_part(), by the name of the gpu.module."""
+    return {name.strip('"'): unescape(code) for name, code in _BINARY.findall(device_part)}
+
+
+def only_image(device_part: str) -> bytes:
+    """Returns the image in the result of Pipeline.device_part(). Raises ValueError unless there is
+    a single image."""
+    images = device_images(device_part)
+    count = device_part.count("#gpu.object<")  # a module has an image for each of its targets
+    if count == 1 and len(images) == 1:
+        return next(iter(images.values()))
+    if not count:
+        raise ValueError("the program has no kernel: --emit image writes the image of kernels")
+    raise ValueError(
+        f"the program has {count} images (gpu.module {', '.join(sorted(images))}): --emit image "
+        "writes one, so keep one gpu.module, and no target in it"
+    )
+
+
+def without_undefined(text: bytes) -> bytes:
+    """Returns the program unchanged. Raises ValueError if a code object calls a function that it
+    does not define: the linker accepts it, but HIP loads no such image."""
+    for module, image in device_images(text.decode()).items():
+        if missing := elf.read(image).undefined:
+            names = ", ".join(sorted(name.removeprefix("_mlir_ciface_") for name in missing))
+            raise ValueError(
+                f"the kernels of gpu.module {module} call {names}, which no device library "
+                "defines: define the function in the gpu.module. A call of libm comes from "
+                "convert-math-to-libm: leave math operations of kernels to mgpu-rt lower"
+            )
+    return text

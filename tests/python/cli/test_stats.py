@@ -104,7 +104,7 @@ def tail(path: Path) -> list[str]:
     return lines[begin + 1 :]
 
 
-CACHES = 6
+CACHES = 5
 
 
 def test_stats_shows_memory(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     "With --report one file of statistics is enough. The page needs no network.",
 )
 @source.options
-@parameters.as_json
 @click.pass_context
 def compare(
     ctx: click.Context,
@@ -54,7 +53,6 @@ def compare(
     exclusive: bool,
     repeat: int,
     page: str | None,
-    as_json: bool,
     wanted: source.Wanted,
 ) -> None:
     """Compare two runs, function by function.
@@ -87,20 +85,15 @@ def compare(
         chosen = preload.choose(device, os.environ)
         program = [source.executable(program[0], chosen, wanted), *program[1:]]
     with_word = runs.with_word(program, device) if exclusive else []
-    sides, told, measured = _sides(program, files, device, with_word, repeat)
+    sides, told = _sides(program, files, device, with_word, repeat)
     word_lines = [*runs.word_lines(with_word)] if exclusive else []
     if page:
         _write(page, program, sides, [*told, *word_lines[-1:]], repeat)
     if page == "-" or len(files) == 1:
         return
-    if as_json:
-        found = tables.as_dict(*(side.run for side in sides[:2]))
-        word = {"word": runs.word_as_dict(with_word)} if exclusive else {}
-        parameters.show_json({**found, **measured, **word})
-    else:
-        names = ("before", "after")
-        both = [side._replace(name=n) for n, side in zip(names, sides, strict=False)]
-        click.echo("\n".join([*tables.lines(both), *(["", *told] if told else []), *word_lines]))
+    names = ("before", "after")
+    both = [side._replace(name=n) for n, side in zip(names, sides, strict=False)]
+    click.echo("\n".join([*tables.lines(both), *(["", *told] if told else []), *word_lines]))
     if any(side.run.failed for side in sides):
         ctx.exit(1)
 
@@ -111,9 +104,9 @@ def _sides(
     device: str,
     with_word: list[runs.Run],
     repeat: int,
-) -> tuple[list[Side], list[str], dict[str, Any]]:
+) -> tuple[list[Side], list[str]]:
     """Returns the runs that are compared; without files, runs the program. If the program ran
-    several times, also returns a sentence about the times, and the times for JSON."""
+    several times, also returns a sentence about the times."""
     from mgpu_rt._cli.stats import runs, spread
     from mgpu_rt._cli.stats.statistics import devices, read
     from mgpu_rt._cli.stats.tables import Side
@@ -121,22 +114,22 @@ def _sides(
     if with_word:
         sources = (*runs.NAMES, *runs.SIDES[2:])
         word = zip(runs.SIDES, with_word, sources, strict=True)
-        return [Side(name, run.statistics, how) for name, run, how in word], [], {}
+        return [Side(name, run.statistics, how) for name, run, how in word], []
     names = ("before", "after") if len(files) != 1 else ("this run",)
     if not program:
-        return [Side(n, read(file), file) for n, file in zip(names, files, strict=True)], [], {}
+        return [Side(n, read(file), file) for n, file in zip(names, files, strict=True)], []
     each = runs.both(program, device, repeat)
     sides = [
         Side(name, spread.middle(found).statistics, how)
         for name, found, how in zip(names, each, runs.NAMES, strict=True)
     ]
     if repeat == 1:
-        return sides, [], {}
+        return sides, []
     times = [spread.spread([run.seconds for run in found]) for found in each]
     told = spread.sentence(times[0], times[1], repeat)
     if warning := next((one.warning for one in devices(side.run for side in sides)), ""):
         told = f"{told}; {warning}"
-    return sides, [told], {"repeat": spread.as_dict(times[0], times[1], repeat)}
+    return sides, [told]
 
 
 def _write(out: str, program: list[str], sides: list[Side], notes: list[str], repeat: int) -> None:

@@ -27,7 +27,6 @@ from mgpu_rt._cli.errors import CommandError
     'eval "$(mgpu-rt config --env --device softgpu)".',
 )
 @parameters.device("The device of --env.")
-@click.option("--json", "as_json", is_flag=True, help="Print paths, version and options as JSON.")
 def config(
     libs: bool,
     cflags: bool,
@@ -35,16 +34,13 @@ def config(
     path: bool,
     env: bool,
     device: str,
-    as_json: bool,
 ) -> None:
     """Show every option, or how to build with the library."""
     if device != "auto" and not env:
         raise CommandError(f"--device {device} needs --env: add --env")
     asked = (libs, cflags, cmakedir)
     wanted = [flags for flags, wish in zip(_building(), asked, strict=True) if wish]
-    if as_json:
-        _show_json()
-    elif path:
+    if path:
         click.echo(_folder())
     elif env:
         _show_env(device)
@@ -65,22 +61,6 @@ def _building() -> tuple[str, str, str]:
         f"-I{shlex.quote(str(_layout.PREFIX / 'include'))}",
         str(_layout.PREFIX / "lib" / "cmake" / "mgpu_rt"),
     )
-
-
-def _show_json() -> None:
-    from mgpu_rt import _layout
-    from mgpu_rt._cli import options
-
-    libs, cflags, cmakedir = _building()
-    values = {
-        "version": mgpu_rt.__version__,
-        "library": str(_layout.PREFIX / "lib" / _layout.LIBRARY),
-        "libs": shlex.split(libs),
-        "cflags": shlex.split(cflags),
-        "cmakedir": cmakedir,
-        "options": {option.variable: option.value() for option in options.options()},
-    }
-    parameters.show_json(values)
 
 
 def _folder() -> str:

@@ -124,17 +124,6 @@ def _same_output(runs: Sequence[Run]) -> list[bool]:
     return [output == outputs[0] for output in outputs]
 
 
-def word_as_dict(runs: Sequence[Run]) -> dict[str, Any]:
-    return {
-        side: {
-            "seconds": run.seconds,
-            **{f"{kind}_ns": part.ns for kind, part in _parts(run).items()},
-            "same_output": same,
-        }
-        for side, run, same in zip(SIDES, runs, _same_output(runs), strict=True)
-    }
-
-
 def word_lines(runs: Sequence[Run]) -> Iterator[str]:
     parts = [_parts(run) for run in runs]
     rows = [("since the first call", *(f"{1e3 * run.seconds:.3f}" for run in runs))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mgpu_rt._cli.stats.runs import Run
 from mgpu_rt._cli.stats.tables import factor
@@ -39,14 +39,3 @@ def sentence(before: Spread, after: Spread, runs: int) -> str:
     if after.least > before.most:
         return f"{told}: {factor(after.median / before.median)} times as long"
     return f"{told}: the ranges overlap, so no gain is shown"
-
-
-def as_dict(before: Spread, after: Spread, runs: int) -> dict[str, Any]:
-    """Returns values for JSON, in seconds; the ratio is null if the ranges overlap."""
-    apart = before.least > after.most or after.least > before.most
-    return {
-        "runs": runs,
-        "before": before._asdict(),
-        "after": after._asdict(),
-        "ratio": before.median / after.median if apart else None,
-    }

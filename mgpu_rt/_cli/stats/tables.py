@@ -1,10 +1,9 @@
-"""Makes the tables of one run or of several runs, for a terminal, for JSON and for a page."""
+"""Makes the tables of one run or of several runs, for a terminal and for a page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from mgpu_rt._cli.stats.statistics import Cache, Copies, Counter, Statistics, devices, total
 from mgpu_rt._text import columns, printable, shown
@@ -88,12 +87,12 @@ def waits(driver: Mapping[str, Counter]) -> Counter:
 
 # ---- tables ----
 
-#: The counters of a run, by their name in JSON: the title of a table, and how to find them.
-LAYERS: dict[str, tuple[str, Callable[[Statistics], dict[str, Counter]]]] = {
-    "program": ("calls of the program", lambda run: run.program),
-    "driver": ("calls of the driver", lambda run: work(run.driver)),
-    "questions": ("questions to the driver", lambda run: questions(run.driver)),
-    "launches": ("launches of kernels", lambda run: run.kernels),
+#: The counters of a run, by the title of their table.
+_LAYERS: dict[str, Callable[[Statistics], dict[str, Counter]]] = {
+    "calls of the program": lambda run: run.program,
+    "calls of the driver": lambda run: work(run.driver),
+    "questions to the driver": lambda run: questions(run.driver),
+    "launches of kernels": lambda run: run.kernels,
 }
 _MANY = 24  # rows of a table from which on those below 1 % of the time are folded
 
@@ -101,7 +100,7 @@ _MANY = 24  # rows of a table from which on those below 1 % of the time are fold
 def calls(sides: Sequence[Side]) -> Iterator[Table]:
     """Yields the tables of counters, the longest time first. More than two sides leave room for
     times only."""
-    for title, layer in LAYERS.values():
+    for title, layer in _LAYERS.items():
         layers = [layer(side.run) for side in sides]
         if any(layers):
             yield _counters(title, sides, layers)
@@ -269,7 +268,7 @@ def right_aligned(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterato
         yield f"{first:{widths[0]}}  {'  '.join(numbers)}".rstrip()
 
 
-# ---- the comparison of two runs ----
+# ---- comparisons ----
 
 
 def ratio(before: Counter | None, after: Counter | None) -> float | None:
@@ -286,39 +285,3 @@ def comparable(runs: Iterable[Statistics]) -> bool:
     """Returns whether the sums over all calls compare. A failed call does no work, and a graph's
     launch stands for calls that are not counted."""
     return not any(run.failed or run.graphs.launches for run in runs)
-
-
-def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
-    runs = {"before": before, "after": after}
-
-    def layer(key: str) -> dict[str, Any]:
-        left, right = (LAYERS[key][1](run) for run in runs.values())
-        rows = {n: _values(left.get(n), right.get(n)) for n in _ordered((left, right))}
-        whole = _values(summed(left), summed(right))
-        if not comparable(runs.values()):
-            whole["ratio"] = None
-        return {"kernels" if key == "launches" else "functions": rows, "total": whole}
-
-    return {
-        "failed": {
-            name: [{**asdict(failure), "calls": calls} for failure, calls in run.failed.items()]
-            for name, run in runs.items()
-        },
-        "overridden": {name: run.overridden for name, run in runs.items()},
-        **{key: layer(key) for key in LAYERS},
-        "start": {name: run.start for name, run in runs.items()},
-        "device": {name: _asdict(run.device) for name, run in runs.items()},
-        "other_calls": after.other_calls or None,
-        "cache": {
-            cache: {name: _asdict(run.caches.get(cache)) for name, run in runs.items()}
-            for cache in {**before.caches, **after.caches}
-        },
-    }
-
-
-def _asdict(value: Any) -> dict[str, Any] | None:
-    return asdict(value) if value else None
-
-
-def _values(before: Counter | None, after: Counter | None) -> dict[str, Any]:
-    return {"before": _asdict(before), "after": _asdict(after), "ratio": ratio(before, after)}

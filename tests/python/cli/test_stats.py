@@ -20,7 +20,7 @@ from mgpu_rt._cli.stats.statistics import (
     added,
     parse,
 )
-from mgpu_rt._cli.stats.tables import as_dict
+from mgpu_rt._cli.stats.tables import Side, calls
 from tests.python.cli.test_report import hostile
 from tests.support import known, recorded
 from tests.support.child import STUB, library
@@ -87,8 +87,6 @@ def test_stats_and_compare_name_the_first_call_of_other_code(
     assert done.returncode == 0 and f"mgpu_rt: {line}" in done.stderr.splitlines(), done.stderr
     for shown in (invoke("stats", str(path)), invoke("compare", str(path), str(path))):
         assert line in shown.stdout.splitlines()
-    both = json.loads(invoke("compare", "--json", str(path), str(path)).stdout)
-    assert both["other_calls"] == said
 
 
 def test_stats_shows_cache_rates(files: tuple[Path, Path]) -> None:
@@ -192,22 +190,6 @@ def test_compare_shows_two_files_side_by_side(files: tuple[Path, Path]) -> None:
     assert all(len(line) <= 80 for line in lines[2:])
 
 
-def test_compare_json_has_ratios(files: tuple[Path, Path]) -> None:
-    result = json.loads(command("compare", "--json", *files).stdout)
-    stock, ours = (json.loads(path.read_text()) for path in files)
-    loads = result["driver"]["functions"]["hipModuleLoadData"]
-    assert loads["before"] == stock["hip"]["hipModuleLoadData"]
-    assert loads["after"] == ours["hip"]["hipModuleLoadData"]
-    assert loads["ratio"] == loads["before"]["ns"] / loads["after"]["ns"]
-    assert result["questions"]["functions"]["hipStreamQuery"]["before"] is None
-    assert "hipStreamQuery" not in result["driver"]["functions"]
-    calls = sum(counter["calls"] for counter in ours["abi"].values())
-    assert result["program"]["total"]["after"]["calls"] == calls
-    launches = result["launches"]["kernels"]["test_func"]
-    assert launches["after"] == {"calls": LAUNCHES, "ns": ours["kernels"]["test_func"]["ns"]}
-    assert result["cache"]["modules"]["after"] == ours["cache"]["modules"]
-
-
 def test_hips_start_is_a_row_of_its_own_and_in_no_ratio(tmp_path: Path) -> None:
     """HIP's start takes longer than all calls together, and the two sides need different times for
     HIP's start."""
@@ -221,10 +203,6 @@ def test_hips_start_is_a_row_of_its_own_and_in_no_ratio(tmp_path: Path) -> None:
     ]
     total = next(line.split() for line in said if line.startswith("total"))
     assert total[1:] == ["500", "500", "5.000", "0.050", "100"]
-    result = json.loads(invoke("compare", "--json", *map(str, paths)).stdout)
-    assert result["start"] == {"before": 299_000_000, "after": 0}
-    assert result["program"]["total"]["ratio"] == 100
-    assert "HIP's start" not in result["program"]["functions"]
 
 
 def test_runs_of_one_device_in_two_minutes_are_on_one_line(tmp_path: Path) -> None:
@@ -240,37 +218,38 @@ def test_runs_of_one_device_in_two_minutes_are_on_one_line(tmp_path: Path) -> No
     ]
 
 
+def cells(text: str) -> dict[str, list[str]]:
+    """Returns the cells of each line of a comparison, by the first cell."""
+    return {row[0]: row[1:] for row in map(split, text.splitlines())}
+
+
 def test_a_slow_start_is_in_neither_sides_calls(forum: Path) -> None:
     """The stub of HIP takes 400 ms to start."""
-    slow = {"HIPSTUB_DELAY": "hipInit:400000"}
-    result = json.loads(command("compare", "--json", "--", forum, **slow).stdout)
-    for side in ("before", "after"):
-        assert result["start"][side] >= 400_000_000
-        assert result["program"]["total"][side]["ns"] < result["start"][side]
+    said = command("compare", "--", forum, HIPSTUB_DELAY="hipInit:400000").stdout
+    rows = cells(said.partition("calls of the driver")[0])
+    for start, whole in zip(rows["HIP's start"], rows["total"][2:4], strict=True):
+        assert float(start) >= 400 and float(whole) < float(start)
 
 
 def test_compare_runs_a_program_twice(forum: Path) -> None:
     """If the user has set variables for the library's caches and output files, the comparison
-    ignores these variables."""
+    ignores these variables. The program's output goes to stderr."""
     hostile = {"MGPU_RT_CACHE": "off", "MGPU_RT_TRACE": "/nowhere/trace"}
-    words = ("compare", "--device", "softgpu", "--json", "--", forum)
+    words = (
+        "compare",
+        "--device",
+        "softgpu",
+        "--repeat",
+        "2",
+        "--",
+        "sh",
+        "-c",
+        f"echo x; {forum}",
+    )
     result = command(*words, **ON_SOFTGPU, **hostile)
-    assert (result.returncode, result.stderr) == (0, "")
-    driver = json.loads(result.stdout)["driver"]["functions"]
-    assert driver["hipModuleLoadData"]["before"]["calls"] == LAUNCHES
-    assert driver["hipModuleLoadData"]["after"]["calls"] == 1
-
-
-@pytest.mark.check
-def test_compare_repeats_both_sides_in_turn(forum: Path) -> None:
-    words = ("compare", "--device", "softgpu", "--repeat", "2", "--json", "--", forum)
-    result = command(*words, **ON_SOFTGPU)
-    assert result.returncode == 0, result.stderr
-    found = json.loads(result.stdout)
-    assert found["repeat"]["runs"] == 2
-    for side in ("before", "after"):
-        assert 0 < found["repeat"][side]["least"] <= found["repeat"][side]["median"]
-    assert found["driver"]["functions"]["hipModuleLoadData"]["before"]["calls"] == LAUNCHES
+    assert (result.returncode, result.stderr) == (0, "x\n" * 4)
+    assert cells(result.stdout)["hipModuleLoadData"][:2] == [str(LAUNCHES), "1"]
+    assert "2 runs a side, from the first call to the end: before " in result.stdout
 
 
 @pytest.mark.check
@@ -278,10 +257,10 @@ def test_compare_adds_up_processes(forum: Path, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text(f'#!/bin/sh\necho "$@"\n"{forum}"\n"{forum}"\nexit 0\n')
     script.chmod(0o755)
-    words = ("compare", "--device", "softgpu", "--", script, "--json", "--", "b")
+    words = ("compare", "--device", "softgpu", "--", script, "--repeat", "--", "b")
     result = command(*words, **ON_SOFTGPU)
     assert result.returncode == 0, result.stderr
-    assert result.stderr == "--json -- b\n" * 2  # the program prints its arguments
+    assert result.stderr == "--repeat -- b\n" * 2  # the program prints its arguments
     (row,) = (line for line in result.stdout.splitlines() if "mgpuLaunchKernel" in line)
     assert row.split()[1:3] == [str(2 * LAUNCHES)] * 2
 
@@ -289,13 +268,11 @@ def test_compare_adds_up_processes(forum: Path, tmp_path: Path) -> None:
 def test_compare_shows_what_one_word_gains(forum: Path) -> None:
     result = command("compare", "--exclusive", "--", forum)
     assert result.returncode == 0, result.stderr
-    rows = {cells[0]: cells[1:] for cells in map(split, result.stdout.splitlines())}
+    rows = cells(result.stdout)
     assert rows["with the options, ms"] == ["stock", "mgpu_rt", "--exclusive", "--exclusive --lazy"]
     assert rows["output"] == ["same"] * 4
     assert rows["questions"][0] == "0.000" != rows["questions"][1]
     assert len(rows["waits"]) == len(rows["since the first call"]) == 4
-    again = json.loads(command("compare", "--exclusive", "--json", "--", forum).stdout)
-    assert again["word"]["--exclusive"]["same_output"]
     files = invoke("compare", "--exclusive", "a", "b")
     assert (files.exit_code, "needs -- and a program" in files.stderr) == (2, True)
 
@@ -447,8 +424,8 @@ def test_processes_that_met_different_kernels_of_one_name_are_added_up() -> None
 def test_the_longest_function_comes_first() -> None:
     before = Statistics({"a": Counter(1, 10), "b": Counter(1, 30)}, {}, {})
     after = Statistics({"c": Counter(1, 20)}, {}, {})
-    functions = as_dict(before, after)["program"]["functions"]
-    assert list(functions) == ["b", "c", "a"]
+    (table,) = calls([Side("before", before, ""), Side("after", after, "")])
+    assert [row[0] for row in table.rows] == ["b", "c", "a"]
 
 
 def test_programs_that_cannot_be_compared_are_named(tmp_path: Path) -> None:
@@ -484,14 +461,3 @@ def test_a_set_uid_program_cannot_be_compared(
     monkeypatch.setattr(os, "getuid", lambda: program.stat().st_uid + 1)
     result = invoke("compare", "--", str(program))
     assert_sentence(result.exit_code, result.stderr, "it is setuid, setgid or has capabilities")
-
-
-@pytest.mark.check
-def test_stdout_is_the_comparisons(tmp_path: Path) -> None:
-    """The program's output does not mix with the JSON."""
-    program = build("globals", 22, LAUNCHES, STOCK)
-    helper = str(print_library().parent)
-    words = ("compare", "--device", "softgpu", "--json", "--", program)
-    result = command(*words, **ON_SOFTGPU, LD_LIBRARY_PATH=helper)
-    assert json.loads(result.stdout)["program"]["total"]["before"]
-    assert result.stderr.split() == [str(LAUNCHES)] * 2

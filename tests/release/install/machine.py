@@ -194,8 +194,7 @@ def _check_cmake(installed: Installed, work: Path) -> None:
 
 def _check_pkg_config(installed: Installed, work: Path) -> None:
     """Checks pkg-config's output, in which paths with a space are quoted for a shell."""
-    config = json.loads(installed.ask("config", "--json"))
-    folder = Path(config["library"]).parent / "pkgconfig"
+    folder = Path(installed.ask("config", "--path").strip()) / "pkgconfig"
     script = 'eval cc "\\"$0\\"" $(pkg-config --cflags --libs mgpu_rt) -o "\\"$1\\"" && "$1"'
     out = run("sh", "-c", script, EXAMPLE / "version.c", work / "pkg", PKG_CONFIG_PATH=str(folder))
-    assert out == f"mgpu_rt {config['version']}\n"
+    assert out == f"mgpu_rt {installed.ask('--version').split()[-1]}\n"

@@ -107,7 +107,7 @@ def _sides(
 ) -> tuple[list[Side], list[str]]:
     """Returns the runs that are compared; without files, runs the program. If the program ran
     several times, also returns a sentence about the times."""
-    from mgpu_rt._cli.stats import runs, spread
+    from mgpu_rt._cli.stats import runs
     from mgpu_rt._cli.stats.statistics import devices, read
     from mgpu_rt._cli.stats.tables import Side
 
@@ -120,13 +120,13 @@ def _sides(
         return [Side(n, read(file), file) for n, file in zip(names, files, strict=True)], []
     each = runs.both(program, device, repeat)
     sides = [
-        Side(name, spread.middle(found).statistics, how)
+        Side(name, runs.middle(found).statistics, how)
         for name, found, how in zip(names, each, runs.NAMES, strict=True)
     ]
     if repeat == 1:
         return sides, []
-    times = [spread.spread([run.seconds for run in found]) for found in each]
-    told = spread.sentence(times[0], times[1], repeat)
+    times = [runs.spread([run.seconds for run in found]) for found in each]
+    told = runs.sentence(times[0], times[1], repeat)
     if warning := next((one.warning for one in devices(side.run for side in sides)), ""):
         told = f"{told}; {warning}"
     return sides, [told]

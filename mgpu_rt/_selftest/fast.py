@@ -29,7 +29,7 @@ class Untimed(Exception):
 
 
 def measure(machine: Machine, folder: Path, result: Result, step: Callable[[str], None]) -> None:
-    """Fills the fields `fast`, `advice` and `untimed` of `result`. After a process that hung, sets
+    """Fills the fields `fast` and `untimed` of `result`. After a process that hung, sets
     `ended` and measures nothing more."""
     order = random.Random(28)
     emulated = result.device.get("driver") == EMULATED
@@ -50,8 +50,6 @@ def measure(machine: Machine, folder: Path, result: Result, step: Callable[[str]
             middle = round(statistics.median(us), 3)
             low, high = round(us[tenth], 3), round(us[-1 - tenth], 3)
             result.fast.append(Timing(program, llvm, side, middle, low, high, len(us)))
-        if not emulated:
-            result.advice = advice(result.fast)
 
 
 def _turns(
@@ -73,37 +71,9 @@ def _turns(
     return taken
 
 
-# ---- advice ----
-
-WORTH = 0.05  # relative to the time; a smaller gain is no advice
-
-
 def by_side(fast: Sequence[Timing]) -> dict[tuple[str, int], dict[str, Timing]]:
     """Groups the timings by program and LLVM release, and then by side."""
     found: dict[tuple[str, int], dict[str, Timing]] = {}
     for timing in fast:
         found.setdefault((timing.program, timing.llvm), {})[timing.side] = timing
     return found
-
-
-def advice(fast: Sequence[Timing]) -> str:
-    """Returns advice that follows from the timings; "" if there are no timings."""
-    loops = by_side(fast)
-    if not loops:
-        return ""
-    lines = [(key, sides) for key, sides in loops.items() if {"stock", "library"} <= sides.keys()]
-    gain = max(sides["stock"].us / sides["library"].us for _, sides in lines)
-    if gain < 1 + WORTH:
-        return "The library gains nothing here: stock's behaviour is as fast."
-    found = []
-    for (program, llvm), sides in lines:
-        spared = 1 - sides["lazy"].us / sides["library"].us if "lazy" in sides else 0
-        if spared >= WORTH and sides["lazy"].high < sides["library"].low:
-            found.append((spared, program, llvm))
-    if not found:
-        return "Leave the options as they are: none of them gains more than the spread here."
-    spared, program, llvm = max(found)
-    return (
-        f"If nothing else in the process calls HIP, `mgpu-rt run --exclusive --lazy` saves "
-        f"{spared:.0%} of the library's time for {program} (LLVM {llvm})."
-    )

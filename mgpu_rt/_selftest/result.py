@@ -12,7 +12,7 @@ import socket
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-FORMAT = 4
+FORMAT = 5
 
 #: The value of `side` for a fault of stock's behaviour, which is no fault of the library.
 STOCK = "stock"
@@ -70,7 +70,6 @@ class Result:
     ended: str = ""
     right: list[Part] = field(default_factory=list)
     fast: list[Timing] = field(default_factory=list)
-    advice: str = ""
     untimed: list[str] = field(default_factory=list)  # programs without a time, and why
 
     @property

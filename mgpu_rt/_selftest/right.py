@@ -214,29 +214,19 @@ def sequence_check(part: str, name: str, case: Case, machine: Machine, images: P
         return _played(case, machine, images, {**options, **case.options}, stock)
 
     sides = case.sides or WITH_OTHERS
-    compare = known_compared if case.known else sequence_compared
-    return Check(part, name, sides, lambda: compare(play, sides))
+    return Check(part, name, sides, lambda: sequence_compared(play, sides, known=case.known))
 
 
-def known_compared(play: Play, sides: Sequence[str]) -> Findings:
-    """Returns the faults of a sequence whose results are all known. The sequence is not played with
-    stock's behaviour, because stock's results differ from the known results."""
-    found = Findings()
-    for side in sides:
-        _, wrong = play(side, Output())
-        found.add(side, wrong)
-        if wrong:
-            break
-    return found
-
-
-def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Findings:
+def sequence_compared(
+    play: Play, sides: Sequence[str] = WITH_OTHERS, *, known: bool = False
+) -> Findings:
     """Returns the faults of a sequence, by side. A fault with stock's behaviour ends the comparison
-    at once."""
-    found = Findings()
-    stock, wrong = play(STOCK)
+    at once. A sequence whose results are all known is not played with stock's behaviour, because
+    stock's results differ from the known results."""
+    stock, wrong = (Output(), []) if known else play(STOCK)
     if wrong:
         return Findings(wrong={STOCK: wrong})
+    found = Findings()
     for side in sides:
         _, wrong = play(side, stock)
         found.add(side, wrong)

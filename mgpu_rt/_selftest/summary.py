@@ -36,14 +36,12 @@ def lines(result: Result, file: str = "") -> list[str]:
     device = result.device
     times = ": no GPU was timed" if device["driver"] == EMULATED else ""
     reports = "reports calls" if device["reports"] else "reports no calls"
-    no_advice = f"none{times or ': nothing was timed'}"
     said = [
         f"device:   {device['name']} ({device['target']}), one of {device['devices']}",
         f"HIP:      {device['hip']}, {reports}, driver {device['driver']}{times}",
         f"library:  mgpu_rt {result.mgpu_rt}; {result.seconds:.0f} s{_ended(result)}",
         f"right:    {verdict(result)}",
         *(_loop(program, llvm, sides) for (program, llvm), sides in by_side(result.fast).items()),
-        f"advice:   {result.advice or no_advice}",
         *(f"untimed:  {why}" for why in result.untimed),
         f"file:     {file or 'none; --json FILE keeps this, to be sent'}",
     ]

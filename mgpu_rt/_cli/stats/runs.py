@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 from mgpu_rt._cli import child, executable, preload, source, terminal
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats.statistics import ENDING, Counter, Statistics, added, devices, read, total
-from mgpu_rt._cli.stats.tables import REGISTRATIONS, questions, right_aligned, waits
+from mgpu_rt._cli.stats.tables import REGISTRATIONS, factor, questions, right_aligned, waits
 from mgpu_rt._text import columns
 
 NAMES = ("stock's behaviour (MGPU_RT_CACHE=off)", "mgpu_rt")
@@ -91,6 +92,40 @@ def _each(
             raise CommandError(f"unless a line above says why, {source.no_call(command[0])}")
         found.append(Run(added(files), ended.stdout))
     return found
+
+
+# ---- `compare --repeat`: the times of several runs a side ----
+
+
+class Spread(NamedTuple):
+    """The times of one side's runs, in seconds."""
+
+    median: float
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.3f} s ({self.least:.3f} to {self.most:.3f})"
+
+
+def spread(seconds: Sequence[float]) -> Spread:
+    return Spread(statistics.median(seconds), min(seconds), max(seconds))
+
+
+def middle(runs: Sequence[Run]) -> Run:
+    """Returns the run whose time is the median; of an even number, the lower median."""
+    return sorted(runs, key=lambda run: run.seconds)[(len(runs) - 1) // 2]
+
+
+def sentence(before: Spread, after: Spread, runs: int) -> str:
+    """Describes both sides. Names a gain only if no run of one side took as long as a run of the
+    other."""
+    told = f"{runs} runs a side, from the first call to the end: before {before}, after {after}"
+    if before.least > after.most:
+        return f"{told}: {factor(before.median / after.median)} times as fast"
+    if after.least > before.most:
+        return f"{told}: {factor(after.median / before.median)} times as long"
+    return f"{told}: the ranges overlap, so no gain is shown"
 
 
 # ---- `compare --exclusive`: four runs of a program, and what the options gain ----

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from mgpu_rt import _fields
 from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._images.kernel_names import full_name
 from mgpu_rt._memory_table import memory_summary
 from mgpu_rt._record import Damaged, Recording, is_recording
 from mgpu_rt._record_json import statistics, trace
@@ -309,7 +308,7 @@ def added(runs: Iterable[Statistics]) -> Statistics:
         caches=_by_name(run.caches for run in every),
         failed=_by_name(run.failed for run in every),
         overridden=sum(run.overridden for run in every),
-        kernels=_by_name(_kernels_among(run, every) for run in every),
+        kernels=_by_name(run.kernels for run in every),
         copies=_by_name(run.copies for run in every),
         graphs=sum((run.graphs for run in every), Graphs()),
         made=sum((run.made for run in every), Made()),
@@ -326,15 +325,6 @@ def _of_all(texts: Iterable[str]) -> str:
     a call."""
     said = dict.fromkeys(text for text in texts if text)
     return "; ".join([text for text in said if text != "none"] or said)
-
-
-def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counter]:
-    """Maps the names of a run's kernels to their counters. A kernel gets its full name if the
-    statistics of any process contain this full name."""
-    shown = {name for other in every for name in other.kernels}
-    listed = run.raw.get("kernels", {})
-    full = {name: full_name(listed.get(name, {}).get("module") or "", name) for name in run.kernels}
-    return {full[name] if full[name] in shown else name: row for name, row in run.kernels.items()}
 
 
 def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:

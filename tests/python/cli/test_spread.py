@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._cli.stats.spread import sentence, spread
+from mgpu_rt._cli.stats.runs import sentence, spread
 from tests.support import recorded
 from tests.support.command import invoke
 

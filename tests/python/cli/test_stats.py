@@ -18,7 +18,6 @@ from mgpu_rt._cli.stats.statistics import (
     Failure,
     Statistics,
     added,
-    parse,
 )
 from mgpu_rt._cli.stats.tables import Side, calls
 from tests.python.cli.test_report import hostile
@@ -405,20 +404,6 @@ def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_caches_of_processes_are_added_up() -> None:
     run = Statistics({}, {}, {"modules": Cache(3, 2, 1)})
     assert added([run, run]).caches == {"modules": Cache(6, 4, 2)}
-
-
-def test_processes_that_met_different_kernels_of_one_name_are_added_up() -> None:
-    """If a process runs only one kernel named `mark`, the statistics contain the name without a
-    prefix, and the name of the module."""
-    plain = {"mark": {"launches": 2, "ns": 20, "module": "first"}}
-    full = {
-        "first::mark": {"launches": 1, "ns": 10, "module": "first"},
-        "second::mark": {"launches": 4, "ns": 40, "module": "second"},
-    }
-    empty: dict = {"abi": {}, "hip": {}, "cache": {}}
-    runs = [parse({**empty, "kernels": kernels}, "x") for kernels in (plain, full)]
-    assert added(runs).kernels == {"first::mark": Counter(3, 30), "second::mark": Counter(4, 40)}
-    assert set(added(runs[:1]).kernels) == {"mark"}
 
 
 def test_the_longest_function_comes_first() -> None:

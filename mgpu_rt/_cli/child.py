@@ -49,15 +49,9 @@ def run(
     too; the result tells of Ctrl-C. `text` is the program's stdin; `streams` are subprocess.Popen's
     arguments. With a `limit` in seconds, the program leads a session of its own, whose processes
     are killed at the limit. Raises CommandError."""
+    form = {"encoding": "utf-8", "errors": "replace", "start_new_session": limit is not None}
     try:
-        child = subprocess.Popen(
-            [*command],
-            env=environment,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=limit is not None,
-            **streams,
-        )
+        child = subprocess.Popen([*command], env=environment, **{**form, **streams})
     except OSError as error:
         # A saved random case has neither these modules nor click.
         from mgpu_rt._cli import executable

@@ -172,13 +172,39 @@ def test_doctor_says_whether_memory_stays_registered() -> None:
     assert "userfaultfd is forbidden here" in refused
 
 
-def test_doctor_says_whether_hip_reports_who_calls_it() -> None:
-    _, report = doctor(HIPSTUB_TELLS="1")
-    assert "HIP reports who calls it" in line(report, "reports")
-    _, report = doctor(HIPSTUB_TELLS="0")
-    assert "this HIP does not report calls" in line(report, "reports")
-    _, report = doctor(HIPSTUB_TELLS="1", MGPU_RT_EXCLUSIVE="off")
-    assert "the options ask for no report" in line(report, "reports")
+#: Variables of a machine over the stub of HIP, doctor's status, the line's name, and its words.
+FINDINGS: list[tuple[dict[str, str], int, str, str]] = [
+    ({"HIPSTUB_TELLS": "1"}, 0, "reports", "HIP reports who calls it"),
+    ({"HIPSTUB_TELLS": "0"}, 0, "reports", "this HIP does not report calls"),
+    (
+        {"HIPSTUB_TELLS": "1", "MGPU_RT_EXCLUSIVE": "off"},
+        *(0, "reports", "the options ask for no report"),
+    ),
+    ({"HIPSTUB_DEVICES": "0"}, 1, "devices", "HIP has found none"),
+    (
+        {"HIPSTUB_DEVICES": "0", "HIP_VISIBLE_DEVICES": "7"},
+        *(1, "devices", "HIP_VISIBLE_DEVICES=7 may hide them: unset it"),
+    ),
+    ({"HIPSTUB_FAULT": "hipGetDeviceCount:*:100"}, 1, "devices", "HIP has found none"),
+    (
+        {"HIPSTUB_FAULT": "hipGetDeviceCount:*:999"},
+        *(1, "devices", "HIP cannot count them: hipErrorUnknown"),
+    ),
+    ({"HIPSTUB_FAULT": "hipStreamCreate:*:2"}, 1, "a program", "'hipErrorOutOfMemory'"),
+    ({"MGPU_RT_MANAGER": "off"}, 0, "Python", "the library manages its caches by itself"),
+    ({"MGPU_RT_CACHE": "off"}, 0, "Python", "not needed: MGPU_RT_CACHE=off"),
+    ({"MGPU_RT_MANAGER": "/nowhere/python"}, 0, "Python", "set MGPU_RT_MANAGER to"),
+]
+
+
+@pytest.mark.parametrize(("env", "status", "name", "words"), FINDINGS, ids=str)
+def test_doctor_names_what_it_finds(
+    env: dict[str, str], status: int, name: str, words: str
+) -> None:
+    ended, report = doctor(**env)
+    assert ended == status
+    assert words in line(report, name)
+    assert report["possible"] == (status == 0)
 
 
 def test_doctor_prints_a_list_for_people() -> None:
@@ -219,11 +245,6 @@ def test_doctor_names_the_way_to_a_hip_that_is_none(tmp_path: Path) -> None:
     assert not report["possible"]
 
 
-def test_doctor_names_variables_that_hide_devices() -> None:
-    _, report = doctor(HIPSTUB_DEVICES="0", HIP_VISIBLE_DEVICES="7")
-    assert line(report, "devices").endswith("HIP_VISIBLE_DEVICES=7 may hide them: unset it")
-
-
 def test_doctor_looks_at_what_lowers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = doctor_module.Checklist("hip")
     doctor_module._lowering(found)
@@ -241,30 +262,6 @@ def test_doctor_looks_at_what_lowers(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     (llvm, amdgcn, cc) = lacking.checks
     assert "lacks mlir-opt-23, " in llvm.text and "mlir-23-tools" in llvm.advice
     assert "rocm-device-libs" in amdgcn.advice and "gcc" in cc.advice
-
-
-def test_doctor_fails_if_hip_has_no_device() -> None:
-    status, report = doctor(HIPSTUB_DEVICES="0")
-    assert status == 1
-    assert "HIP has found none" in line(report, "devices")
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [(100, "HIP has found none"), (999, "HIP cannot count them: hipErrorUnknown")],
-)
-def test_doctor_counts_no_device_where_hip_counts_none(error: int, words: str) -> None:
-    """If hipGetDeviceCount fails, the count may be unchanged."""
-    status, report = doctor(HIPSTUB_FAULT=f"hipGetDeviceCount:*:{error}")
-    assert status == 1
-    assert report["devices"] == []
-    assert line(report, "devices").startswith(words)
-
-
-def test_doctor_reports_a_hip_that_fails() -> None:
-    status, report = doctor(HIPSTUB_FAULT="hipStreamCreate:*:2")
-    assert status == 1
-    assert "'hipErrorOutOfMemory'" in line(report, "a program")
 
 
 def test_doctor_reports_a_hip_that_crashes(tmp_path: Path) -> None:
@@ -287,22 +284,6 @@ def test_doctor_reports_a_hip_that_hangs(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "did not return in" in found.text
 
 
-@pytest.mark.parametrize(
-    ("env", "state", "words"),
-    [
-        ({"MGPU_RT_MANAGER": "off"}, "note", "the library manages its caches by itself"),
-        ({"MGPU_RT_CACHE": "off"}, "note", "not needed: MGPU_RT_CACHE=off"),
-        ({"MGPU_RT_MANAGER": "/nowhere/python"}, "warning", "set MGPU_RT_MANAGER to"),
-    ],
-)
-def test_a_run_without_python_is_possible(env: dict[str, str], state: str, words: str) -> None:
-    """doctor reports that a run is possible."""
-    status, report = doctor(**env)
-    assert status == 0
-    assert states(report)["Python"] == state
-    assert words in line(report, "Python")
-
-
 @pytest.mark.check
 def test_doctor_names_conflicting_libraries(tmp_path: Path) -> None:
     for name in (RUNTIME, "libamdhip64.so.6"):
@@ -315,17 +296,17 @@ def test_doctor_names_conflicting_libraries(tmp_path: Path) -> None:
     ]
 
 
-def test_doctor_examines_the_software_gpu() -> None:
-    status, report = doctor("--device", "softgpu", MGPU_RT_HIP="", MGPU_RT_SOFTGPU="gfx906,gfx90a")
+@pytest.mark.parametrize(
+    ("device", "env", "names"),
+    [
+        ("softgpu", {"MGPU_RT_SOFTGPU": "gfx906,gfx90a"}, ["gfx906", "gfx90a"]),
+        ("cuda", {"MGPU_RT_CUDA": str(CUSTUB)}, ["stub", "stub"]),
+    ],
+)
+def test_doctor_examines_other_devices(device: str, env: dict[str, str], names: list[str]) -> None:
+    status, report = doctor("--device", device, MGPU_RT_HIP="", **env)
     assert status == 0, report
-    assert [name.split()[1] for name in report["devices"]] == ["gfx906", "gfx90a"]
-
-
-def test_doctor_examines_nvidias_gpu() -> None:
-    status, report = doctor("--device", "cuda", MGPU_RT_HIP="", MGPU_RT_CUDA=str(CUSTUB))
-    assert status == 0, report
-    assert report["devices"] == ["stub", "stub"]
-    assert line(report, "NVIDIA GPU").startswith(str(CUSTUB))
+    assert [name.removeprefix("softgpu ").split()[0] for name in report["devices"]] == names
 
 
 def test_doctor_names_a_missing_nvidia_driver() -> None:

@@ -395,12 +395,6 @@ def test_a_machine_that_starts_no_process_is_named(
     assert "libamdhip64" not in said  # installing a package would not help
 
 
-def test_doctor_keeps_a_path_whole() -> None:
-    """doctor does not wrap paths on a narrow terminal, because users copy paths."""
-    said = invoke("doctor", "--device", "softgpu", COLUMNS="40").stdout
-    assert str(_layout.PREFIX / "lib" / _layout.LIBRARY) in said
-
-
 def test_doctor_blames_no_python_for_a_program_that_failed() -> None:
     """The library searches for Python while the program runs, so a slow program may still be
     running when the search ends."""

@@ -9,8 +9,6 @@ Report = dict[str, Any]
 #: Faults that are harmless with LLVM's own library, but perhaps not with other runtimes.
 WARNINGS = ("early-free", "never-destroyed", "unordered")
 
-_ACCESS = {"load": "reads", "store": "writes", "atomic": "updates"}
-
 
 def is_warning(report: Report) -> bool:
     """Returns True if the fault does not change the program's results with LLVM's own library."""
@@ -27,10 +25,6 @@ def op(side: Report) -> str:
     """Describes an op that accesses memory, such as "the launch of scale on stream 2"."""
     of = f" of {side['kernel']}" if "kernel" in side else ""
     return f"the {side['op']}{of} on {stream(side)}"
-
-
-def access(side: Report) -> str:
-    return _ACCESS[side["access"]]
 
 
 def advice(report: Report) -> str:
@@ -55,45 +49,6 @@ _LATER = {"early-unregister": "the unregister", "early-free": "the free"}
 def _short(side: Report) -> str:
     owner = f"stream {side['stream']}'s" if side["stream"] else "the null stream's"
     return f"{owner} {side['op']}"
-
-
-_OBJECT_TEXTS = {
-    "unrecorded-event": "{call} waits for event {number}, which was never recorded: the call "
-    "waits for nothing",
-    "stream-as-event": "{call} gets stream {number} in place of an event",
-    "use-after-destroy": "{call} gets {object} {number} after it was destroyed",
-}
-
-
-def what(report: Report) -> str | None:
-    """Returns the first line of a report about order, streams or events; None for other kinds of
-    reports."""
-    kind = report["kind"]
-    if kind in _OBJECT_TEXTS:
-        return _OBJECT_TEXTS[kind].format(**report)
-    if kind == "never-destroyed":
-        left = f"{report['object']} {report['number']}"
-        return f"{left} is never destroyed{_others(report['count'] - 1)}"
-    if kind == "missing-wait":
-        count = report["count"]
-        copy = f"last of {count:,} copies" if count > 1 else "copy"
-        return f"nothing waits for the {copy} to the host on {stream(report)}"
-    if kind == "early-free":
-        return f"{report['call']} frees memory that {op(report['other'])} uses"
-    if kind == "early-unregister":
-        return f"{report['call']} unregisters memory that {op(report['other'])} uses"
-    if kind == "unordered":
-        return (
-            "a kernel ran longer than a minute, for which check waits after each launch: from "
-            "there on, check has not examined the order of streams"
-        )
-    return None
-
-
-def _others(count: int) -> str:
-    if not count:
-        return ""
-    return f", nor {'are' if count > 1 else 'is'} {count:,} more created there"
 
 
 def notes(report: Report) -> list[str]:

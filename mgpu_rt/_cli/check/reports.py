@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,7 +104,7 @@ _ACCESS = {"load": "loads", "store": "stores", "atomic": "updates"}
 def text(report: Report) -> str:
     """Formats a report like a compiler's message: a line with the fault, then lines with the source
     place and the allocation."""
-    first, *rest = _what(report).split("\n")
+    first, *rest = TEXTS[report["kind"]].format_map(_Words(report)).split("\n")
     level = "warning" if orders.is_warning(report) else "error"
     said = [f"{level}: {first} [{report['kind']}]", *rest]
     if "kernel" in report:
@@ -203,43 +204,68 @@ def _writer(other: Report) -> list[str]:
     return [f"{orders.op(other)} by {_place(other['place'])} stored the first of them", *at]
 
 
-def _what(report: Report) -> str:
-    kind = report["kind"]
-    if said := orders.what(report):
-        return said
-    if kind == "stopped":
-        return report["text"]
-    if kind == "double-free":
-        return f"{report['call']} frees memory that was freed before"
-    if kind == "free-inside":
-        return f"{report['call']} frees by an address that is not the allocation's first"
-    who = f"kernel {report['kernel']}" if "kernel" in report else report["call"]
-    if kind == "divergent-barrier":
-        whose = "wave" if report["parts"] == "lanes" else "workgroup"
-        return (
-            f"{who} reaches a barrier with {report['here']} of the {whose}'s {report['all']} "
-            f"{report['parts']}"
-        )
-    if kind == "uninitialised":
-        return f"{who} {_use(report)}"
-    access = f"{who} {_ACCESS[report['access']]} {_bytes(report['bytes'])}"
-    where = f"at 0x{report['address']:x}"
-    if kind == "race":
-        place = "workgroup memory" if report["memory"] == "workgroup" else _within(report)
-        return f"{access} {where} of {place}, which another wave accesses too"
-    if kind == "stream-race":
-        does = orders.access(report["other"])
-        return f"{access} {where} of {_within(report)}, which {orders.op(report['other'])} {does}"
-    if kind == "outside-workgroup-memory":
-        return f"{access} {where} of workgroup memory, which has {_bytes(report['size'])}"
-    if kind == "outside-scratch":
-        return f"{access} {where} of scratch memory, which has {_bytes(report['size'])} a lane"
-    if kind == "write-to-code":
-        return f"{access} {where}, in code or constants"
-    if kind == "unmapped":
-        memory = "an address of the host" if "note" in report else "where nothing is allocated"
-        return f"{access} {where}, {memory}"
-    return f"{access} {where}, {_distance(report)}"
+#: The first line of a report, by its kind.
+TEXTS = {
+    "unrecorded-event": "{call} waits for event {number}, which was never recorded: the call waits "
+    "for nothing",
+    "stream-as-event": "{call} gets stream {number} in place of an event",
+    "use-after-destroy": "{call} gets {object} {number} after it was destroyed",
+    "never-destroyed": "{object} {number} is never destroyed{more}",
+    "missing-wait": "nothing waits for the {copies} to the host on {whose_stream}",
+    "early-free": "{call} frees memory that {other_op} uses",
+    "early-unregister": "{call} unregisters memory that {other_op} uses",
+    "unordered": "a kernel ran longer than a minute, for which check waits after each launch: from "
+    "there on, check has not examined the order of streams",
+    "stopped": "{text}",
+    "double-free": "{call} frees memory that was freed before",
+    "free-inside": "{call} frees by an address that is not the allocation's first",
+    "divergent-barrier": "{who} reaches a barrier with {here} of the {group}'s {all} {parts}",
+    "uninitialised": "{who} {uses}",
+    "race": "{accesses} of {place_in_memory}, which another wave accesses too",
+    "stream-race": "{accesses} of {within}, which {other_op} {other_accesses}",
+    "outside-workgroup-memory": "{accesses} of workgroup memory, which has {room}",
+    "outside-scratch": "{accesses} of scratch memory, which has {room} a lane",
+    "write-to-code": "{accesses}, in code or constants",
+    "unmapped": "{accesses}, {nowhere}",
+    **dict.fromkeys(
+        ("out-of-bounds", "use-after-free", "use-after-unregister"), "{accesses}, {distance}"
+    ),
+}
+
+_OTHERS_ACCESS = {"load": "reads", "store": "writes", "atomic": "updates"}
+
+
+class _Words(Report):
+    """A report's values, and the words of TEXTS that are made of them."""
+
+    def __missing__(self, name: str) -> str:
+        return _WORDS[name](self)
+
+
+_WORDS: dict[str, Callable[[Report], str]] = {
+    "who": lambda r: f"kernel {r['kernel']}" if "kernel" in r else r["call"],
+    "accesses": lambda r: (
+        f"{r['who']} {_ACCESS[r['access']]} {_bytes(r['bytes'])} at 0x{r['address']:x}"
+    ),
+    "within": lambda r: _within(r),
+    "place_in_memory": lambda r: "workgroup memory" if r["memory"] == "workgroup" else _within(r),
+    "room": lambda r: _bytes(r["size"]),
+    "nowhere": lambda r: "an address of the host" if "note" in r else "where nothing is allocated",
+    "distance": lambda r: _distance(r),
+    "uses": lambda r: _use(r),
+    "group": lambda r: "wave" if r["parts"] == "lanes" else "workgroup",
+    "other_op": lambda r: orders.op(r["other"]),
+    "other_accesses": lambda r: _OTHERS_ACCESS[r["other"]["access"]],
+    "whose_stream": lambda r: orders.stream(r),
+    "copies": lambda r: f"last of {r['count']:,} copies" if r["count"] > 1 else "copy",
+    "more": lambda r: _more(r["count"] - 1),
+}
+
+
+def _more(count: int) -> str:
+    if not count:
+        return ""
+    return f", nor {'are' if count > 1 else 'is'} {count:,} more created there"
 
 
 def _use(report: Report) -> str:

@@ -139,13 +139,13 @@ RUNS = {
     ),
     "one program in diff": (
         f"mgpu-rt diff {PRINTS}",
-        r"or two devices \((--device) A,B\)",
+        r"or (--device) A,B -- PROGRAM",
         f"mgpu-rt diff {{0}} softgpu,softgpu {PRINTS}",
         (0, "3 launches compared: equal"),
     ),
     "one program after -- in diff": (
         f"mgpu-rt diff --device softgpu -- {PRINTS}",
-        r"name a second program \((-- )BEFORE -- AFTER\)",
+        r"two programs, as (-- )BEFORE -- AFTER",
         f"mgpu-rt diff --device softgpu {{0}} {PRINTS} -- {PRINTS}",
         (0, "3 launches compared: equal"),
     ),

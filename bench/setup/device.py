@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bench.setup import native
 from mgpu_rt._cli import softgpu
+from mgpu_rt._cli.errors import NoDevice
 
 NAMES = ("stub", "softgpu", "cuda", "hip")
 CUDA_CHIP = "sm_90"
@@ -65,7 +66,7 @@ def _stub() -> Device:
 def _softgpu() -> Device:
     try:
         environment = softgpu.environment(native.plain_environment())
-    except softgpu.SoftGpuUnavailable as reason:
+    except NoDevice as reason:
         raise Unavailable(str(reason)) from None
     words = "AMD's HIP 5.2.3 on an emulated gfx90a"
     return Device(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mgpu_rt import _layout
+from mgpu_rt._cli.errors import NoDevice
 
 BUILD = _layout.DEVICES
 HIP = "libamdhip64.so"
@@ -25,15 +26,15 @@ DRIVERS = (
 )
 
 
-class CudaUnavailable(RuntimeError):
-    """A part is missing; the message names the part and the remedy."""
-
-
-def hip(build: Path | None = None) -> Path:
-    library = (build or BUILD) / "cuhip" / HIP
+def hip() -> Path:
+    library = BUILD / "cuhip" / HIP
     if not library.exists():
-        raise CudaUnavailable(f"{library} is missing: {_layout.how_to_get('it')}")
+        raise _missing(f"{library} is missing: {_layout.how_to_get('it')}")
     return library
+
+
+def _missing(why: str) -> NoDevice:
+    return NoDevice(f"no NVIDIA GPUs: {why}")
 
 
 #: The device files of NVIDIA's GPUs: for Linux, for the Windows Subsystem for Linux, and for Tegra.
@@ -47,21 +48,21 @@ def present(base: Mapping[str, str]) -> bool:
     try:
         hip()
         driver(base)
-    except CudaUnavailable:
+    except NoDevice:
         return False
     return True
 
 
-def driver(base: Mapping[str, str] | None = None) -> str:
+def driver(base: Mapping[str, str] = os.environ) -> str:
     """Returns the library that ``MGPU_RT_CUDA`` names; by default, returns the first library of
-    DRIVERS that can be opened. Raises CudaUnavailable.
+    DRIVERS that can be opened. Raises NoDevice.
 
     Opening the driver library starts no driver. Only the driver's first call shows whether the
     machine has a GPU.
     """
     from ctypes import CDLL
 
-    named = (os.environ if base is None else base).get("MGPU_RT_CUDA")
+    named = base.get("MGPU_RT_CUDA")
     for name in (named,) if named else DRIVERS:
         try:
             CDLL(name)
@@ -69,21 +70,14 @@ def driver(base: Mapping[str, str] | None = None) -> str:
             continue
         return name
     if named:
-        raise CudaUnavailable(f"MGPU_RT_CUDA={named}: no library that can be opened")
-    raise CudaUnavailable(
+        raise _missing(f"MGPU_RT_CUDA={named}: no library that can be opened")
+    raise _missing(
         "NVIDIA's libcuda.so.1 was not found: install the driver (in a container: run it with "
         "--gpus all), or set MGPU_RT_CUDA to its path"
     )
 
 
-def environment(
-    base: Mapping[str, str] | None = None, *, build: Path | None = None
-) -> dict[str, str]:
-    """Returns the whole environment of a child process on NVIDIA's GPUs.
-
-    ``base`` is the environment to which this function adds the device, by default this process's
-    environment. ``build`` is the directory of make's outputs. Raises CudaUnavailable.
-    """
-    result = dict(os.environ if base is None else base)
-    result["MGPU_RT_HIP"] = str(hip(build))
-    return result
+def environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Returns the whole environment of a child process on NVIDIA's GPUs: ``base``, with the device.
+    Raises NoDevice."""
+    return {**base, "MGPU_RT_HIP": str(hip())}

@@ -17,7 +17,7 @@ import mgpu_rt
 from mgpu_rt import _hip_search, _layout
 from mgpu_rt._cli import child, conflicts, cuda, hip_devices, options, preload
 from mgpu_rt._cli.checklist import FAILURE, NOTE, OK, WARNING, Checklist
-from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._cli.errors import CommandError, NoDevice
 from mgpu_rt._cli.hip_devices import TIMEOUT
 from mgpu_rt._library import why_not_loaded
 
@@ -101,14 +101,14 @@ def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
         )
     try:
         checklist.add("software GPU", OK, str(preload.softgpu.driver()))
-    except preload.softgpu.SoftGpuUnavailable as error:
+    except NoDevice as error:
         checklist.add(
             "software GPU", FAILURE if checklist.device == "softgpu" else NOTE, str(error)
         )
     try:
         cuda.hip()
         checklist.add("NVIDIA GPU", OK, cuda.driver(base))
-    except cuda.CudaUnavailable as error:
+    except NoDevice as error:
         checklist.add("NVIDIA GPU", FAILURE if checklist.device == "cuda" else NOTE, str(error))
 
 

@@ -22,6 +22,10 @@ class CommandError(click.ClickException):
         click.echo("mgpu-rt: " + "\n".join(lines), file=file or sys.stderr)
 
 
+class NoDevice(CommandError):
+    """Raised if a part of a device is missing; the message names the part and how to get it."""
+
+
 def tolerate_encodings() -> None:
     """Makes stdout print an escape for a character that its encoding lacks; by default stdout would
     raise an exception."""

@@ -11,7 +11,7 @@ import click
 
 from mgpu_rt import _hip_search, library_path
 from mgpu_rt._cli import cuda, softgpu
-from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._cli.errors import CommandError, NoDevice
 
 KFD = Path("/dev/kfd")
 
@@ -69,10 +69,10 @@ def automatic(base: Mapping[str, str]) -> tuple[str, str]:
     amd = f"no AMD GPU (there is no {KFD})" if not without_hip else f"an AMD GPU{without_hip}"
     try:
         softgpu.environment(base)
-    except softgpu.SoftGpuUnavailable as error:
+    except NoDevice as error:
         raise CommandError(
             f"there is no GPU that a program could run on: {amd}, no NVIDIA GPU with its driver, "
-            f"and no software GPU: {error}"
+            f"and {error}"
         ) from None
     return "softgpu", f"there is {amd} and no NVIDIA GPU: kernels are emulated"
 
@@ -97,15 +97,9 @@ def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
     """Returns the complete environment for programs that run on `device`, a result of `choose`."""
     device, base = kind(device, base)
     if device == "softgpu":
-        try:
-            return softgpu.environment(base)
-        except softgpu.SoftGpuUnavailable as error:
-            raise CommandError(f"no software GPU: {error}") from None
+        return softgpu.environment(base)
     if device == "cuda":
-        try:
-            return cuda.environment(base)
-        except cuda.CudaUnavailable as error:
-            raise CommandError(f"no NVIDIA GPUs: {error}") from None
+        return cuda.environment(base)
     if problem := _without_hip(base):
         raise CommandError(problem)
     return dict(base)

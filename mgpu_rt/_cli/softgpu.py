@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mgpu_rt import _hip_search, _layout
+from mgpu_rt._cli.errors import NoDevice
 from mgpu_rt._packages import how_to_install
 
 BUILD = _layout.DEVICES
@@ -36,39 +37,39 @@ SETTINGS = ("memory", "threads", "copies", "budget", "barrier_budget", "compiler
 SINCE = "5.7"
 
 
-class SoftGpuUnavailable(RuntimeError):
-    """A part of the software device is missing; the message names the part and how to get it."""
+def _missing(why: str) -> NoDevice:
+    return NoDevice(f"no software GPU: {why}")
 
 
-def driver(build: Path | None = None) -> Path:
-    """Returns the driver library that emulates the devices. Raises SoftGpuUnavailable."""
-    library = (build or BUILD) / "softgpu" / DRIVER
+def driver() -> Path:
+    """Returns the driver library that emulates the devices. Raises NoDevice."""
+    library = BUILD / "softgpu" / DRIVER
     if not library.exists():
-        raise SoftGpuUnavailable(f"{library} is missing: {_layout.how_to_get('the software GPU')}")
+        raise _missing(f"{library} is missing: {_layout.how_to_get('the software GPU')}")
     return library
 
 
-def serves(hip: str, build: Path | None = None, seam: str = "") -> bool:
+def serves(hip: str, seam: str = "") -> bool:
     """Returns True if this HIP can run on the software device. If `seam` names a driver library,
     HIP must load this library."""
-    folder = (build or BUILD) / "softgpu"
+    folder = BUILD / "softgpu"
     names = _hip_search.seams(hip)
     return any((folder / name).exists() for name in names if seam in ("", name))
 
 
 def targets(base: Mapping[str, str]) -> list[str]:
-    """Returns the devices that ``MGPU_RT_SOFTGPU`` names. Raises SoftGpuUnavailable for an unknown
+    """Returns the devices that ``MGPU_RT_SOFTGPU`` names. Raises NoDevice for an unknown
     device, and for an unknown setting."""
     text = base.get("MGPU_RT_SOFTGPU") or DEFAULT_TARGETS
     named, settings = _items(text)
     for name in named:
         if name not in TARGETS:
             known = ", ".join(f"{target} ({gpu})" for target, gpu in TARGETS.items())
-            raise SoftGpuUnavailable(f"MGPU_RT_SOFTGPU={text}: '{name}' is none of {known}")
+            raise _missing(f"MGPU_RT_SOFTGPU={text}: '{name}' is none of {known}")
     for setting in settings:
         if setting.partition("=")[0] not in SETTINGS:
             known = ", ".join(SETTINGS)
-            raise SoftGpuUnavailable(f"MGPU_RT_SOFTGPU={text}: '{setting}' sets none of {known}")
+            raise _missing(f"MGPU_RT_SOFTGPU={text}: '{setting}' sets none of {known}")
     return named or [DEFAULT_TARGETS]
 
 
@@ -83,28 +84,27 @@ def _items(text: str) -> tuple[list[str], list[str]]:
     return [item for item in items if "=" not in item], [item for item in items if "=" in item]
 
 
-def hip(base: Mapping[str, str] | None = None, build: Path | None = None, seam: str = "") -> Path:
+def hip(base: Mapping[str, str] = os.environ, seam: str = "") -> Path:
     """Returns a HIP library that supports the devices: ``MGPU_RT_HIP``, or the newest installed
     HIP. ``seam`` is the driver library that the HIP library must load. Raises
-    SoftGpuUnavailable."""
-    environment = os.environ if base is None else base
-    wanted = targets(environment)
-    named = environment.get("MGPU_RT_HIP")
+    NoDevice."""
+    wanted = targets(base)
+    named = base.get("MGPU_RT_HIP")
     if named and (why := _hip_search.why_not(named)):
-        raise SoftGpuUnavailable(why)
-    paths = [named] if named else [each.path for each in _hip_search.find(environment)]
+        raise _missing(why)
+    paths = [named] if named else [each.path for each in _hip_search.find(base)]
     found = [Path(path) for path in paths]
-    fit = [path for path in found if named or serves(str(path), build, seam)]
+    fit = [path for path in found if named or serves(str(path), seam)]
     for path in fit:
         if all(_hip_search.knows(str(path), target) for target in wanted):
             return path
     if fit:
-        raise SoftGpuUnavailable(_unknown_to(fit, wanted, found if named else []))
+        raise _missing(_unknown_to(fit, wanted, found if named else []))
     unfit = ", ".join(map(str, found))
     there = f"none here can be run so ({unfit})" if found else "there is none"
     how = how_to_install("libamdhip64-5", "install AMD's ROCm, up to 6.1 or from 7.2 on")
     which = "HIP 5" if seam == DRIVER else "HIP, libamdhip64.so"
-    raise SoftGpuUnavailable(
+    raise _missing(
         f"it runs AMD's {which}, and {there}: {how}, or set MGPU_RT_HIP to the path of another"
     )
 
@@ -117,19 +117,16 @@ def _unknown_to(fit: list[Path], wanted: list[str], named: list[Path]) -> str:
     return f"{which} not know {unknown}: {instead}install HIP {SINCE} or later (docs/ci.md)"
 
 
-def environment(
-    base: Mapping[str, str] | None = None, *, build: Path | None = None
-) -> dict[str, str]:
+def environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Returns the whole environment of a child process on the software device.
 
-    ``base`` is the child's environment before the device is added, by default this process's
-    environment. The child keeps the variables ``MGPU_RT_HIP`` and ``MGPU_RT_SOFTGPU`` that ``base``
-    sets. ``build`` is the directory of make's outputs. Raises SoftGpuUnavailable.
+    ``base`` is the child's environment before the device is added. The child keeps the variables
+    ``MGPU_RT_HIP`` and ``MGPU_RT_SOFTGPU`` that ``base`` sets. Raises NoDevice.
     """
-    result = dict(os.environ if base is None else base)
-    directory = str(driver(build).parent)
+    result = dict(base)
+    directory = str(driver().parent)
     paths = [path for path in result.get("LD_LIBRARY_PATH", "").split(":") if path]
-    library = hip(result, build)
+    library = hip(result)
     result["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys([directory, *paths]))
     result["MGPU_RT_HIP"] = str(library)
     result.setdefault("MGPU_RT_SOFTGPU", DEFAULT_TARGETS)

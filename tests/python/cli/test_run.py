@@ -16,7 +16,7 @@ import pytest
 
 from mgpu_rt import _hip_search, _layout
 from mgpu_rt._cli import cuda, doctor, executable, preload, softgpu
-from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._cli.errors import CommandError, NoDevice
 from tests.support.child import BUILD, CUSTUB, STUB, environment
 from tests.support.command import COMMAND, assert_sentence, command, invoke, python
 from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
@@ -369,10 +369,10 @@ def test_a_program_runs_on_without_nvidias_driver(tmp_path: Path) -> None:
 
 def test_nvidias_driver_is_found_or_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert cuda.driver({"MGPU_RT_CUDA": str(CUSTUB)}) == str(CUSTUB)
-    with pytest.raises(cuda.CudaUnavailable, match="MGPU_RT_CUDA=/nowhere"):
+    with pytest.raises(NoDevice, match="MGPU_RT_CUDA=/nowhere"):
         cuda.driver({"MGPU_RT_CUDA": "/nowhere"})
     monkeypatch.setattr(cuda, "DRIVERS", (str(tmp_path / "libcuda.so.1"),))
-    with pytest.raises(cuda.CudaUnavailable, match="install the driver"):
+    with pytest.raises(NoDevice, match="install the driver"):
         cuda.driver({})
     (tmp_path / "libcuda.so.1").symlink_to(CUSTUB)
     assert cuda.driver({}) == str(tmp_path / "libcuda.so.1")

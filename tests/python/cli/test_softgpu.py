@@ -10,6 +10,7 @@ import pytest
 
 from mgpu_rt import _hip_search, _layout
 from mgpu_rt._cli import softgpu
+from mgpu_rt._cli.errors import NoDevice
 
 ELF = b"\x7fELF"  # the first bytes of library files
 
@@ -21,6 +22,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     library = tmp_path / "build" / "softgpu" / softgpu.DRIVER
     library.parent.mkdir(parents=True)
     library.touch()
+    monkeypatch.setattr(softgpu, "BUILD", tmp_path / "build")
     return tmp_path / "build"
 
 
@@ -33,33 +35,34 @@ def hip(tmp_path: Path) -> str:
 
 def test_the_driver_comes_first(build: Path, hip: str) -> None:
     base = {"LD_LIBRARY_PATH": "/one::/two", "MGPU_RT_HIP": hip, "HOME": "/somewhere"}
-    result = softgpu.environment(base, build=build)
+    result = softgpu.environment(base)
     assert result["LD_LIBRARY_PATH"] == f"{build}/softgpu:/one:/two"
     assert result["MGPU_RT_HIP"] == hip
     assert result["MGPU_RT_SOFTGPU"] == "gfx90a"
     assert result["HOME"] == "/somewhere"
-    assert softgpu.environment(result, build=build) == result
+    assert softgpu.environment(result) == result
 
 
 def test_variables_that_are_set_stay(build: Path, hip: str) -> None:
     base = {"MGPU_RT_HIP": hip, "MGPU_RT_SOFTGPU": "gfx906,gfx908"}
-    assert softgpu.environment(base, build=build)["MGPU_RT_SOFTGPU"] == "gfx906,gfx908"
+    assert softgpu.environment(base)["MGPU_RT_SOFTGPU"] == "gfx906,gfx908"
 
 
-def test_a_missing_driver_is_named(tmp_path: Path) -> None:
-    with pytest.raises(softgpu.SoftGpuUnavailable, match=r"libhsakmt\.so\.1 is missing.*`make`"):
-        softgpu.environment({}, build=tmp_path)
+def test_a_missing_driver_is_named(build: Path) -> None:
+    (build / "softgpu" / softgpu.DRIVER).unlink()
+    with pytest.raises(NoDevice, match=r"libhsakmt\.so\.1 is missing.*`make`"):
+        softgpu.environment({})
 
 
 def test_a_missing_hip_is_named(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(softgpu.SoftGpuUnavailable, match="MGPU_RT_HIP=/nowhere"):
-        softgpu.environment({"MGPU_RT_HIP": "/nowhere"}, build=build)
+    with pytest.raises(NoDevice, match="MGPU_RT_HIP=/nowhere"):
+        softgpu.environment({"MGPU_RT_HIP": "/nowhere"})
     monkeypatch.setattr(softgpu._hip_search, "find", lambda _: [])
-    with pytest.raises(softgpu.SoftGpuUnavailable, match="apt-get install libamdhip64-5, or set"):
-        softgpu.environment({}, build=build)
+    with pytest.raises(NoDevice, match="apt-get install libamdhip64-5, or set"):
+        softgpu.environment({})
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(softgpu.SoftGpuUnavailable, match="install AMD's ROCm, up to"):
-        softgpu.environment({}, build=build)
+    with pytest.raises(NoDevice, match="install AMD's ROCm, up to"):
+        softgpu.environment({})
 
 
 def test_a_hip_that_cannot_be_emulated_is_named(
@@ -69,13 +72,13 @@ def test_a_hip_that_cannot_be_emulated_is_named(
     found = [_hip_search.Hip("/opt/rocm", hip)]
     monkeypatch.setattr(_hip_search, "LOADERS_FOLDERS", ())
     monkeypatch.setattr(_hip_search, "find", lambda _: found)
-    with pytest.raises(softgpu.SoftGpuUnavailable, match="none here can be run so"):
-        softgpu.environment({}, build=build)
+    with pytest.raises(NoDevice, match="none here can be run so"):
+        softgpu.environment({})
     (Path(hip).parent / _hip_search.HSA).write_bytes(b"\0hsaKmtQueueRingDoorbell\0")
-    with pytest.raises(softgpu.SoftGpuUnavailable, match="none here can be run so"):
-        softgpu.environment({}, build=build)
+    with pytest.raises(NoDevice, match="none here can be run so"):
+        softgpu.environment({})
     (build / "softgpu" / softgpu.DTIF).touch()
-    result = softgpu.environment({}, build=build)
+    result = softgpu.environment({})
     assert result["MGPU_RT_HIP"] == hip
     assert result["HSA_ENABLE_DTIF"] == "1"
 
@@ -96,16 +99,16 @@ def test_settings_stand_beside_the_devices(build: Path, hip: str) -> None:
     base = {"MGPU_RT_HIP": hip, "MGPU_RT_SOFTGPU": "memory=1G,gfx906,threads=2"}
     assert softgpu.targets(base) == ["gfx906"]
     assert softgpu.targets({"MGPU_RT_SOFTGPU": "threads=2"}) == ["gfx90a"]
-    assert softgpu.environment(base, build=build)["MGPU_RT_SOFTGPU"] == base["MGPU_RT_SOFTGPU"]
+    assert softgpu.environment(base)["MGPU_RT_SOFTGPU"] == base["MGPU_RT_SOFTGPU"]
     assert softgpu.with_targets("gfx90a", base) == "gfx90a,memory=1G,threads=2"
-    with pytest.raises(softgpu.SoftGpuUnavailable, match="'speed=2' sets none of memory, threads"):
+    with pytest.raises(NoDevice, match="'speed=2' sets none of memory, threads"):
         softgpu.targets({"MGPU_RT_SOFTGPU": "gfx90a,speed=2"})
 
 
 @pytest.mark.parametrize("name", ["mi300x", "gfx90a,mi300x", "gfx90a,", "gfx1100"])
 def test_a_device_that_there_is_not_is_named(build: Path, hip: str, name: str) -> None:
-    with pytest.raises(softgpu.SoftGpuUnavailable, match=r"gfx942 \(MI300A, MI300X\)") as refused:
-        softgpu.environment({"MGPU_RT_HIP": hip, "MGPU_RT_SOFTGPU": name}, build=build)
+    with pytest.raises(NoDevice, match=r"gfx942 \(MI300A, MI300X\)") as refused:
+        softgpu.environment({"MGPU_RT_HIP": hip, "MGPU_RT_SOFTGPU": name})
     assert f"MGPU_RT_SOFTGPU={name}: '{name.rpartition(',')[2]}' is none of " in str(refused.value)
 
 
@@ -125,16 +128,16 @@ def test_a_device_that_hip_does_not_know_wants_another_hip(
     (build / "softgpu" / "libhsakmt.so.1").touch()
     wanted = {"MGPU_RT_SOFTGPU": "gfx90a,gfx942", "LD_LIBRARY_PATH": "/one"}
     for base, instead in ((wanted, ""), ({**wanted, "MGPU_RT_HIP": str(old)}, "unset MGPU_RT_HIP")):
-        with pytest.raises(softgpu.SoftGpuUnavailable, match=f"{old} does not know gfx942") as said:
-            softgpu.environment(base, build=build)
+        with pytest.raises(NoDevice, match=f"{old} does not know gfx942") as said:
+            softgpu.environment(base)
         assert f"{instead}" in str(said.value)
         assert "install HIP 5.7 or later" in str(said.value)
     newer = _lay(tmp_path / "newer", "libamdhip64.so.5", "gfx90a gfx942")
-    result = softgpu.environment({**wanted, "MGPU_RT_HIP": str(newer)}, build=build)
+    result = softgpu.environment({**wanted, "MGPU_RT_HIP": str(newer)})
     assert result["MGPU_RT_HIP"] == str(newer)
     assert result["LD_LIBRARY_PATH"] == f"{build}/softgpu:/one"
-    assert softgpu.environment(result, build=build) == result
-    assert softgpu.environment({}, build=build)["MGPU_RT_HIP"] == str(old)
+    assert softgpu.environment(result) == result
+    assert softgpu.environment({})["MGPU_RT_HIP"] == str(old)
 
 
 def test_check_takes_the_newest_hip_5(
@@ -149,8 +152,8 @@ def test_check_takes_the_newest_hip_5(
     monkeypatch.setattr(_hip_search, "find", lambda _: found)
     (build / "softgpu" / softgpu.DTIF).touch()
     wanted = {"MGPU_RT_SOFTGPU": "gfx942"}
-    assert softgpu.hip(wanted, build) == newest
-    assert softgpu.hip(wanted, build, softgpu.DRIVER) == middle
+    assert softgpu.hip(wanted) == newest
+    assert softgpu.hip(wanted, softgpu.DRIVER) == middle
     found.pop()
-    with pytest.raises(softgpu.SoftGpuUnavailable, match="it runs AMD's HIP 5, and none here"):
-        softgpu.hip(wanted, build, softgpu.DRIVER)
+    with pytest.raises(NoDevice, match="it runs AMD's HIP 5, and none here"):
+        softgpu.hip(wanted, softgpu.DRIVER)

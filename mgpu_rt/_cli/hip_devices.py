@@ -8,10 +8,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from mgpu_rt import _hip_search
-from mgpu_rt._cli import child
+from mgpu_rt._cli import child, preload
 from mgpu_rt._cli.errors import CommandError
 
 TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
+
+
+def of(device: str, base: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the facts of the HIP of `mgpu-rt run --device DEVICE`, and as `hip` its path. Raises
+    CommandError."""
+    environment = preload.device_environment(device, base)
+    hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
+    return {**ask(hip, environment), "hip": hip}
 
 
 def ask(hip: str, environment: Mapping[str, str]) -> dict[str, Any]:

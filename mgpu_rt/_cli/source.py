@@ -106,21 +106,18 @@ def named(program: str) -> str:
 def _chip(device: str, base: Mapping[str, str]) -> str:
     """Returns the name of the device's GPU, as `mgpu-rt lower --chip` takes it. Raises
     CommandError."""
-    from mgpu_rt import _hip_search
     from mgpu_rt._cli import hip_devices, preload, softgpu
 
     kind, base = preload.kind(device, base)
     if kind == "softgpu":
         return softgpu.targets(base)[0]
-    environment = preload.device_environment(device, base)
-    hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
-    asked = hip_devices.ask(hip, environment)
+    asked = hip_devices.of(device, base)
     devices = asked["devices"]
     target = devices[0]["target"].partition(":")[0] if devices else ""
     if not target:
         why = asked.get("error") or "it names no GPU"
         doctor = f"`mgpu-rt doctor --device {device}`"
-        raise CommandError(f"{hip}: {why}: name the GPU with --chip, or see {doctor}")
+        raise CommandError(f"{asked['hip']}: {why}: name the GPU with --chip, or see {doctor}")
     return target
 
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mgpu_rt import _hip_search
 from mgpu_rt._cli import hip_devices, preload
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, ImageDescription, with_article
@@ -49,9 +48,8 @@ def compare(
         if device == "softgpu":
             reason = why.partition(":")[0]
             return Fit(unasked=f"{reason}; --device softgpu asks HIP with an emulated device")
-    environment = preload.device_environment(device, base)
-    hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
-    asked = hip_devices.ask(hip, environment)
+    asked = hip_devices.of(device, base)
+    hip = asked["hip"]
     if asked["error"]:
         why = f"cannot be asked: {asked['error']}; see `mgpu-rt doctor --device {device}`"
         return Fit(hip, unasked=f"{hip} {why}")

@@ -8,12 +8,6 @@ from __future__ import annotations
 
 import pytest
 
-TYPE_CHECKING = False  # typing's own costs 3 ms
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mgpu_rt._testing.programs import Programs
-
 _MARK = (
     "mgpu(*devices, timeout=None, errors=False): the test runs on --mgpu-device, in a process of "
     "its own. It is skipped on a device that is none of `devices`. It fails after `timeout` "
@@ -32,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+def pytest_load_initial_conftests(early_config: pytest.Config) -> object:
     """Executes pytest in the environment of the named device, before pytest captures its output."""
     if word := early_config.known_args_namespace.mgpu_device:
         from mgpu_rt._testing import device
@@ -64,7 +58,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture
-def mgpu(request: pytest.FixtureRequest) -> Programs:
+def mgpu(request: pytest.FixtureRequest) -> object:
     """Runs programs on the device: `mgpu.run("./program").stdout`."""
     from mgpu_rt._testing import device, programs
 

@@ -94,7 +94,6 @@ def _in_child(item: pytest.Item, file: Path) -> NoReturn:
     up: pytest's process tears down its own fixtures."""
     status = 1
     try:
-        os.setpgid(0, 0)
         os.environ["MGPU_RT_STATS"] = str(file.with_name(f"%p{ENDING}"))
         there = [node for node in item.listchain() if node in item.session._setupstate.stack]
         until: Any = SimpleNamespace(listchain=lambda: there) if there else None

@@ -25,7 +25,6 @@ from tests.support import known, recorded
 from tests.support.child import STUB, library
 from tests.support.command import assert_sentence, command, invoke
 from tests.support.compiled import compile_c
-from tests.support.printing import print_library
 from tests.support.programs import STOCK, build
 
 LAUNCHES = 20

@@ -185,17 +185,10 @@ static void set_up(struct table *table) {
 /* If the user asked for the manager, that stands for the proof that an init waits for it. Returns
  * the reason why no manager may start, or NULL. */
 static const char *reason_against(char python[PATH_MAX]) {
-    const bool asked = options.python[0] || options.manager_delay_ms >= 0;
     snprintf(python, PATH_MAX, "none");
-    if (!interpreter_find(python))
-        return "neither make nor pip has recorded one";
-    if (spawn_is_adopter())
-        return "this process adopts orphans, so that the manager would be its child: run it under "
-               "an init of its own, as docker run --init does";
-    if (!asked && !spawn_has_init())
-        return "process 1 of this container may leave an ended manager as a zombie. If it is an "
-               "init, set MGPU_RT_MANAGER=delay=0";
-    return NULL;
+    return interpreter_find(python)
+               ? spawn_obstacle(options.python[0] || options.manager_delay_ms >= 0)
+               : "neither make nor pip has recorded one";
 }
 
 /* -I: Python ignores the environment, the current directory and the user's packages. -X utf8:

@@ -33,16 +33,18 @@ struct work {
     int error;
 };
 
-bool spawn_is_adopter(void) {
-    int adopts = 0;
-    return getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &adopts) != 0 || adopts;
-}
-
-bool spawn_has_init(void) {
+const char *spawn_obstacle(bool is_init_known) {
     static const char machine[] = "pid:[4026531836]"; /* the same number on every Linux */
     char target[64] = "";
-    return readlink("/proc/self/ns/pid", target, sizeof target - 1) > 0 &&
-           strcmp(target, machine) == 0;
+    int adopts = 0;
+    if (getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &adopts) != 0 || adopts)
+        return "this process adopts orphans, so that the manager would be its child: run it under "
+               "an init of its own, as docker run --init does";
+    if (!is_init_known && (readlink("/proc/self/ns/pid", target, sizeof target - 1) <= 0 ||
+                           strcmp(target, machine) != 0))
+        return "process 1 of this container may leave an ended manager as a zombie. If it is an "
+               "init, set MGPU_RT_MANAGER=delay=0";
+    return NULL;
 }
 
 /* Before Linux 5.9 there is no close_range. */

@@ -6,13 +6,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Returns true if the new process would become a child of this process, because this process is
- * process 1 or adopts orphans. */
-bool spawn_is_adopter(void);
-
-/* Returns true if the machine's init waits for the new process when it ends. In a container,
- * process 1 may wait only for its own children, and the new process would stay as a zombie. */
-bool spawn_has_init(void);
+/* Returns the reason why spawn_detached would harm the program, or NULL. The new process would
+ * become a child of process 1, or of a process that adopts orphans. In a container, process 1 may
+ * wait only for its own children. The new process would then stay as a zombie when it ends. A
+ * process 1 that is known to be an init waits for all. */
+const char *spawn_obstacle(bool is_init_known);
 
 /* Starts a program in a session of its own. The new process is no child of this process: its end
  * sends no SIGCHLD, and wait does not report it. It inherits no signal handler, and no descriptor

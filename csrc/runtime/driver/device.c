@@ -1,7 +1,6 @@
 #include "driver/device.h"
 #include "driver/hip_open.h"
 #include "driver/report.h"
-#include "process/lines.h"
 #include "process/own_thread.h"
 #include "proof.h"
 #include "telemetry/counters.h"
@@ -12,7 +11,7 @@
 /* HIP's structure of device properties has 792 bytes up to HIP 5.7, and 1472 bytes in later
  * releases. The structure contains the target after the device's name, at an offset that depends on
  * the release. */
-enum { PROPERTIES = 4096, PROPERTIES_NAME = 256, TARGET = 64 };
+enum { PROPERTIES = 4096, PROPERTIES_NAME = 256 };
 
 /* ---- memory that host and device share ---- */
 
@@ -169,43 +168,31 @@ int device_ranks(void) {
     return (options.local_ranks + hip_device_count - 1) / hip_device_count;
 }
 
-/* ---- targets ---- */
+/* ---- the target ---- */
 
-struct targets {
-    char *text;
-    size_t size;
+struct target_question {
+    int device;
+    char *target;
 };
 
-static void add_target(const struct targets *targets, const char *properties) {
+static void *ask_target(void *data) {
+    const struct target_question *question = data;
+    const struct hip_functions *functions = uncounted();
+    char properties[PROPERTIES + 1] = "";
+    if (functions->GetDeviceProperties == hip_missing.GetDeviceProperties ||
+        functions->GetDeviceProperties(properties, question->device) != hipSuccess)
+        return NULL;
     const char *found =
         memmem(properties + PROPERTIES_NAME, PROPERTIES - PROPERTIES_NAME, "gfx", 3);
-    char target[TARGET];
-    if (!found)
-        return;
-    snprintf(target, sizeof target, "%s", found);
-    if (!strstr(targets->text, target))
-        (void)text_append(targets->text, targets->size, "%s%s", targets->text[0] ? ", " : "",
-                          target);
-}
-
-static void *ask_targets(void *data) {
-    const struct hip_functions *functions = uncounted();
-    int devices = 0;
-    if (functions->GetDeviceProperties == hip_missing.GetDeviceProperties ||
-        functions->GetDeviceCount(&devices) != hipSuccess)
-        return NULL;
-    for (int device = 0; device < devices; device++) {
-        char properties[PROPERTIES + 1] = "";
-        if (functions->GetDeviceProperties(properties, device) == hipSuccess)
-            add_target(data, properties);
-    }
+    if (found)
+        snprintf(question->target, DEVICE_TARGET, "%s", found);
     return NULL;
 }
 
-void device_targets(char *text, size_t size) {
-    struct targets targets = {text, size};
-    text[0] = '\0';
-    ask_elsewhere(ask_targets, &targets);
+void device_target(int device, char target[DEVICE_TARGET]) {
+    struct target_question question = {device, target};
+    target[0] = '\0';
+    ask_elsewhere(ask_target, &question);
 }
 
 /* ---- MGPU_RT_DEVICE ---- */

@@ -16,10 +16,10 @@ bool device_reaches_pageable(int device);
  * device. */
 bool device_shares_memory(int device);
 
-/* Writes the targets of all devices ("gfx90a:sramecc+:xnack-"), each once, separated by ", ", as
- * HIP names them. Leaves out a device whose target HIP does not report. A separate thread asks HIP,
- * so that the calling thread's last error is unchanged. */
-void device_targets(char *text, size_t size);
+/* Writes the target of a device ("gfx90a:sramecc+:xnack-"), as HIP names it; "": unknown. A
+ * separate thread asks HIP, so that the calling thread's last error is unchanged. */
+enum { DEVICE_TARGET = 64 };
+void device_target(int device, char target[DEVICE_TARGET]);
 
 /* Returns the most bytes of workgroup memory that a block may have; 0: unknown. The library asks
  * HIP once for each device, on a separate thread, too. */

@@ -51,7 +51,7 @@ static bool is_of_other_version(const struct image *image) {
 /* Returns whether a target ("gfx90a:xnack+") fits a device ("gfx90a:sramecc+:xnack-"): the target
  * names no feature that the device has the other way round. */
 static bool fits(const char *target, const char *device) {
-    const size_t text = strcspn(device, ","), chip = strcspn(device, ":,");
+    const size_t chip = strcspn(device, ":");
     char opposite[32];
     if (strcspn(target, ":,") != chip || strncmp(target, device, chip) != 0)
         return false;
@@ -59,62 +59,60 @@ static bool fits(const char *target, const char *device) {
         const int length = (int)strcspn(name, "+-,");
         snprintf(opposite, sizeof opposite, "%.*s%c", length, name,
                  name[length] == '+' ? '-' : '+');
-        if (memmem(device, text, opposite, strlen(opposite)))
+        if (strstr(device, opposite))
             return false;
     }
     return true;
 }
 
-/* Returns true if an image fits none of the devices. A generic target stands for several
+/* Returns true if an image does not fit the device. A generic target stands for several
  * processors. */
-static bool is_for_others(const char *targets, const char *devices) {
-    for (const char *device = devices; (device = strstr(device, "gfx")); device += 3)
-        for (const char *target = targets; (target = strstr(target, "gfx")); target += 3)
-            if (fits(target, device))
-                return false;
-    return targets[0] && devices[0] && !strstr(targets, "generic");
+static bool is_for_another(const char *targets, const char *device) {
+    for (const char *target = targets; (target = strstr(target, "gfx")); target += 3)
+        if (fits(target, device))
+            return false;
+    return targets[0] && device[0] && !strstr(targets, "generic");
 }
 
-bool image_suits_device(const struct image *image) {
-    char targets[TARGETS], devices[TARGETS];
+bool image_suits_device(const struct image *image, int device) {
+    char targets[TARGETS], gpu[DEVICE_TARGET];
     if (!image->size || cuda_present())
         return false;
     metadata_targets(image, targets, sizeof targets);
-    device_targets(devices, sizeof devices);
-    return targets[0] && devices[0] && !is_for_others(targets, devices) &&
-           !is_of_other_version(image);
+    device_target(device, gpu);
+    return targets[0] && gpu[0] && !is_for_another(targets, gpu) && !is_of_other_version(image);
 }
 
 /* Writes what the user can do. */
-static void write_way_out(const struct image *image, const char *targets, const char *devices,
+static void write_way_out(const struct image *image, const char *targets, const char *gpu,
                           char *text, size_t size) {
-    const int chip = (int)strcspn(devices, ":,");
+    const int chip = (int)strcspn(gpu, ":");
     if (is_of_other_version(image))
         snprintf(text, size, "The code object has version %d, but this HIP takes version %s",
                  version_of(image), versions_taken()->text);
-    else if (devices[0] && (image->machine == EM_CUDA || is_for_others(targets, devices)))
+    else if (gpu[0] && (image->machine == EM_CUDA || is_for_another(targets, gpu)))
         snprintf(text, size,
                  "Compile the image for this GPU: mgpu-rt lower --chip %.*s, or chip=%.*s of "
                  "rocdl-attach-target",
-                 chip, devices, chip, devices);
+                 chip, gpu, chip, gpu);
     else
         snprintf(text, size, "`mgpu-rt inspect PROGRAM` tells more about the program's images%s",
                  cuda_present() ? ", with --device cuda" : "");
 }
 
-void advise_image(const char *expression, hipError_t error, const struct image *image) {
-    char targets[TARGETS] = "", devices[TARGETS] = "", way_out[512] = "";
+void advise_image(const char *expression, hipError_t error, const struct image *image, int device) {
+    char targets[TARGETS] = "", gpu[DEVICE_TARGET] = "", way_out[512] = "";
     if (error == hipErrorInvalidDevice || error == hipErrorNoDevice) {
         report_failure(expression, error, &report_no_device);
         return;
     }
-    if (!load_relaxed(&refused.given)) { /* device_targets starts a thread */
+    if (!load_relaxed(&refused.given)) { /* device_target starts a thread */
         metadata_targets(image, targets, sizeof targets);
         if (!cuda_present())
-            device_targets(devices, sizeof devices);
-        write_way_out(image, targets, devices, way_out, sizeof way_out);
+            device_target(device, gpu);
+        write_way_out(image, targets, gpu, way_out, sizeof way_out);
     }
     report_failure(expression, error, &refused, cuda_present() ? "NVIDIA's driver" : "HIP",
                    (const void *)image->bytes, targets[0] ? ", for " : "", targets,
-                   devices[0] ? ", on " : "", devices, way_out);
+                   gpu[0] ? ", on " : "", gpu, way_out);
 }

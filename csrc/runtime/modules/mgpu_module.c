@@ -54,11 +54,11 @@ static struct load *hit(struct load *load, const struct module *module) {
 /* Returns whether HIP may lack memory for a module. If there is no memory for a module, HIP 5.2.3
  * and 5.7.1 return error 303, and HIP 6.4.3 and 7.2.4 return error 209. HIP returns these errors
  * also for an image that it cannot load, such as an image for another GPU. */
-static bool may_lack_memory(hipError_t error, const struct image *image) {
+static bool may_lack_memory(hipError_t error, const struct load *load) {
     return error == hipErrorOutOfMemory ||
            ((DOUBT(hip_5_found_no_memory_for_a_module, error == hipErrorSharedObjectInitFailed) ||
              DOUBT(hip_6_found_no_memory_for_a_module, error == hipErrorNoBinaryForGpu)) &&
-            PROOF(image_suits_the_device, image_suits_device(image)));
+            PROOF(image_suits_the_device, image_suits_device(&load->image, load->device)));
 }
 
 /* Calls HIP to load an image from these bytes. If memory was short, trims the caches and repeats
@@ -67,7 +67,7 @@ static hipError_t load_by_hip(struct load *load, const void *bytes) {
     hipError_t error = hip.ModuleLoadData(&load->handle, bytes);
     if (UNLIKELY(error != hipSuccess) &&
         DOUBT(load_may_succeed_with_room,
-              may_lack_memory(error, &load->image) && caches_make_room(hipErrorOutOfMemory)))
+              may_lack_memory(error, load) && caches_make_room(hipErrorOutOfMemory)))
         error = hip.ModuleLoadData(&load->handle, bytes);
     return error;
 }
@@ -204,7 +204,7 @@ static hipModule_t report_load(struct load *load) {
     if (load->error != hipSuccess) {
         if (!load->image.bytes)
             load->image = image_describe(load->data);
-        advise_image(load_expression, load->error, &load->image);
+        advise_image(load_expression, load->error, &load->image, load->device);
     } else {
         call_now.loaded.driver_loads += load->how != CALL_HIT;
         if (load->image.hash)

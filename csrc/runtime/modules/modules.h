@@ -221,12 +221,13 @@ static inline size_t module_pages(size_t bytes) {
  * function does nothing. */
 void module_tell_image(const void *data);
 
-/* Reports that the driver refused an image. Does not call HIP, so HIP's last error is preserved. */
-void advise_image(const char *expression, hipError_t error, const struct image *image);
+/* Reports that the driver refused an image on a device. Does not call HIP, so HIP's last error is
+ * preserved. */
+void advise_image(const char *expression, hipError_t error, const struct image *image, int device);
 
-/* Returns true if the image is for one of this machine's AMD devices, and has a version that HIP
- * accepts. Returns false if the library cannot tell. A separate thread asks HIP for the devices, so
+/* Returns true if the image is for this device of AMD's, and has a version that HIP accepts.
+ * Returns false if the library cannot tell. A separate thread asks HIP for the device's target, so
  * the calling thread's last error is unchanged. */
-bool image_suits_device(const struct image *image);
+bool image_suits_device(const struct image *image, int device);
 
 #endif

@@ -60,7 +60,6 @@ const char *mgpu_rt_manager(void);
 unsigned long long mgpu_rt_image_place(const void *image, char *file, size_t size,
     unsigned long long *hash);
 const char *mgpu_rt_hip_path(void);
-unsigned mgpu_rt_event_flags(void);
 unsigned mgpu_rt_failures(void);
 unsigned long long mgpu_rt_epoch(int device);
 """

@@ -9,6 +9,7 @@ import functools
 import operator
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -131,6 +132,15 @@ class RuntimeLibrary:
             later.append((life, function, arguments))
         elif self.lasts(life):
             function(*arguments)
+
+    def finalize(
+        self, owner: object, function: Callable[..., object], *arguments: Any
+    ) -> weakref.finalize[Any, Any]:
+        """Releases a new object of the library by `function` once `owner` is deleted. Releases
+        nothing at exit, because other threads may use the object then."""
+        end = weakref.finalize(owner, self.give_back, self.life(), function, *arguments)
+        end.atexit = False
+        return end
 
     @contextlib.contextmanager
     def giving_back_later(self) -> Iterator[None]:

@@ -24,12 +24,6 @@ unsigned long long mgpu_rt_image_place(const void *image, char *file, size_t siz
  * library was found. */
 const char *mgpu_rt_hip_path(void);
 
-/* Returns the flags with which mgpuEventCreate creates events: hipEventDisableTiming (2), or
- * hipEventDefault (0) once the process needs the time between events. A process needs this time if
- * its program or a library imports or defines mgpuEventElapsedTime, or if the process has called
- * this library's function. */
-unsigned mgpu_rt_event_flags(void);
-
 /* Returns how many calls of this process have failed so far, so that `mgpu-rt check` says that it
  * did not check the work of these calls. */
 unsigned mgpu_rt_failures(void);

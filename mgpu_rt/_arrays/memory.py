@@ -25,11 +25,9 @@ class Memory:
         if on_device:
             # A free that names no stream waits for the device: for this package's work, and for
             # the work of other packages that share the memory.
-            free = (load().give_back, load().life(), load().mgpuMemFree, address, None)
+            load().finalize(self, load().mgpuMemFree, address, None)
         else:
-            free = (_free, address)
-        self._end = weakref.finalize(self, *free)
-        self._end.atexit = False
+            weakref.finalize(self, _free, address).atexit = False
 
 
 def allocate(size: int) -> Memory:

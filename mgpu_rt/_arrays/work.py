@@ -23,10 +23,7 @@ class _Mark:
 
     def __init__(self, library: RuntimeLibrary, event: Any) -> None:
         self._library, self._event, self._life = library, event, library.life()
-        end = weakref.finalize(
-            self, library.give_back, self._life, library.native.mgpuEventDestroy, event
-        )
-        end.atexit = False
+        library.finalize(self, library.native.mgpuEventDestroy, event)
 
     def precede(self, stream: int) -> None:
         if self._library.lasts(self._life):

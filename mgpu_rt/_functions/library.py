@@ -76,12 +76,6 @@ class Library:
     def __iter__(self) -> Iterator[str]:
         return iter(self._types)
 
-    def __len__(self) -> int:
-        return len(self._types)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._types
-
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._types]
 

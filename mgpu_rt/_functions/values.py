@@ -18,20 +18,15 @@ from mgpu_rt._functions.types import Scalar
 # objects.
 
 
-class _Byte(ctypes.c_int8):
-    pass
-
-
-class _Word(ctypes.c_int16):
-    pass
-
-
-class _Integer(ctypes.c_int32):
-    pass
-
-
-class _Long(ctypes.c_int64):
-    pass
+_SIGNED = {
+    size: type(f"_Integer{size}", (kind,), {})
+    for size, kind in (
+        (1, ctypes.c_int8),
+        (2, ctypes.c_int16),
+        (4, ctypes.c_int32),
+        (8, ctypes.c_int64),
+    )
+}
 
 
 class _Half(ctypes.c_float):
@@ -42,20 +37,17 @@ class _HalfField(ctypes.c_uint16):
     pass
 
 
-class _Single(ctypes.c_float):
-    pass
-
-
-class _Double(ctypes.c_double):
-    pass
-
-
 class _Boolean(ctypes.c_uint8):
     """A register in which only the lowest bit is valid."""
 
 
-_SIGNED = {1: _Byte, 2: _Word, 4: _Integer, 8: _Long}
-_REGISTERS = {"f16": _Half, "bf16": _Half, "f32": _Single, "f64": _Double, "i1": _Boolean}
+_REGISTERS = {
+    "f16": _Half,
+    "bf16": _Half,
+    "f32": type("_Single", (ctypes.c_float,), {}),
+    "f64": type("_Double", (ctypes.c_double,), {}),
+    "i1": _Boolean,
+}
 
 
 def register_type(kind: Scalar) -> type:

@@ -32,7 +32,6 @@ _INTEGERS = (1, 2, 4, 8)
 _POINTER = 8
 _BY_VALUE = "by_value"
 _NUMBERS = frozenset((int, float, bool))  # most arguments: these take the short way
-_UNKNOWN = Argument(None, None, None)
 
 
 def parameters_of(kernel: KernelDescription) -> tuple[Argument, ...] | None:
@@ -103,10 +102,7 @@ def _encode(value: Any, parameter: Argument) -> bytes:
             f"a {type(value).__name__} cannot be an argument: pass a number, an array, or bytes"
         )
     if size is None:
-        raise TypeError(
-            f"the image does not give the parameter's size: pass {value} as numpy.int32, "
-            f"numpy.float32 ..."
-        )
+        raise TypeError(f"the image does not give the parameter's size: pass {value} as bytes")
     if isinstance(value, float) and parameter.kind not in (_BY_VALUE, None):
         raise TypeError(f"{value} is a float; the kernel takes a pointer")
     return _number(value, size)
@@ -141,16 +137,14 @@ class Passed:
     def __init__(
         self,
         kernel: str,
-        parameters: Sequence[Argument] | None,
+        parameters: Sequence[Argument],
         arguments: Sequence[Any],
         stream: int,
     ) -> None:
         self._stream = stream
         self._arrays: list[Array] = []  # kept until the launch
         self.uses = Uses()
-        parts = self._all_parts(kernel, arguments, sized=parameters is not None)
-        if parameters is None:
-            parameters = [_UNKNOWN] * len(parts)
+        parts = self._all_parts(kernel, arguments)
         if len(parts) != len(parameters):
             raise TypeError(_wrong_count(kernel, len(parameters), len(parts), arguments))
         self.values: list[bytes] = []
@@ -160,24 +154,20 @@ class Passed:
             except (TypeError, ValueError) as error:
                 raise _named(kernel, number, error) from None
 
-    def _all_parts(
-        self, kernel: str, arguments: Sequence[Any], *, sized: bool
-    ) -> list[tuple[int, Any]]:
-        """Returns the parts of all arguments, each part with its argument's number. If the kernel
-        does not state sizes, a memref's sizes and strides are 8-byte values."""
-        index = int if sized else ctypes.c_int64
+    def _all_parts(self, kernel: str, arguments: Sequence[Any]) -> list[tuple[int, Any]]:
+        """Returns the parts of all arguments, each part with its argument's number."""
         parts: list[tuple[int, Any]] = []
         for number, argument in enumerate(arguments, 1):
             if type(argument) in _NUMBERS:
                 parts.append((number, argument))
                 continue
             try:
-                parts += [(number, part) for part in self._parts(argument, index)]
+                parts += [(number, part) for part in self._parts(argument)]
             except (TypeError, ValueError) as error:
                 raise _named(kernel, number, error) from None
         return parts
 
-    def _parts(self, given: Any, index: type) -> Iterator[Any]:
+    def _parts(self, given: Any) -> Iterator[Any]:
         """Yields the parts of an argument: the argument itself, or the parts of a memref."""
         if not isinstance(given, MemRef):
             yield self._resolved(given)
@@ -187,7 +177,7 @@ class Passed:
             raise TypeError(
                 f"a {type(given.array).__name__} has no shape, so no memref can describe it"
             )
-        yield from (array, array, index(0), *map(index, (*array.shape, *array.steps)))
+        yield from (array, array, 0, *array.shape, *array.steps)
 
     def _resolved(self, value: Any) -> Any:
         """Returns a device array as an Array, and any other value unchanged."""

@@ -68,9 +68,6 @@ class Module:
     def __iter__(self) -> Iterator[str]:
         return iter(self.kernels)
 
-    def __len__(self) -> int:
-        return len(self.kernels)
-
     def __contains__(self, name: object) -> bool:
         return name in self.kernels or name in self._full
 
@@ -194,6 +191,8 @@ class Kernel:
         the launch.
         """
         library, sizes = self.module._library, self._sizes(grid, block)
+        if self._parameters is None:
+            raise TypeError(f"the image does not describe the arguments of kernel '{self.name}'")
         if not 0 <= operator.index(shared) <= _MOST_SHARED:
             raise ValueError(f"kernel '{self.name}': shared={shared} is not a number of bytes")
         function = self.module._function(self.name)

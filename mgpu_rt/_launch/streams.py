@@ -7,7 +7,6 @@ import contextlib
 import ctypes
 import operator
 import threading
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -107,10 +106,7 @@ class Stream:
         stream = library.mgpuStreamCreate()
         library.check("HIP created no stream")
         self._handle = int(library.ffi.cast("uintptr_t", stream))
-        self._end = weakref.finalize(
-            self, library.give_back, library.life(), library.mgpuStreamDestroy, self._handle
-        )
-        self._end.atexit = False
+        self._end = library.finalize(self, library.mgpuStreamDestroy, self._handle)
         self._entered = _Entered()
 
     @property

@@ -13,7 +13,6 @@ import os
 import resource
 import site
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO, cast
 
 if TYPE_CHECKING:
@@ -53,24 +52,6 @@ def find_cffi() -> None:
     The option -I excludes the folder."""
     if importlib.util.find_spec("_cffi_backend") is None:
         site.addsitedir(site.getusersitepackages())
-
-
-class Lines:
-    """A text file whose lines go to the program's stderr, because this process has no
-    stderr."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._line = ""
-
-    def write(self, text: str) -> int:
-        *lines, self._line = (self._line + text).split("\n")
-        for line in lines:
-            self._say(line)
-        return len(text)
-
-    def flush(self) -> None:
-        pass
 
 
 def policy_paths() -> list[str]:
@@ -154,7 +135,7 @@ def main() -> None:
         raise SystemExit(2)
     paths = policy_paths()
     os.chdir("/")  # the program's directory may be unmounted
-    sys.stdout = sys.stderr = cast(TextIO, Lines(table.say))
+    sys.stdout = sys.stderr = cast(TextIO, table)
     if table.verbose:
         version = sys.version.split()[0]
         table.say(f"manager: Python {version}, process {os.getpid()}, '{sys.executable}'")

@@ -41,7 +41,7 @@ class Table:
         os.close(lib.TABLE_FD)  # so far the file could take the reason for a refusal
         threading.Thread(target=lib.table_watch, args=(self._table,), daemon=True).start()
         self.verbose = bool(self._table.verbose)
-        self._lines = b""
+        self._line, self._lines = "", b""
 
     def turns(self) -> Iterator[Caches]:
         """Waits for each turn of the manager; the caller answers each turn. Endless: the process
@@ -93,3 +93,13 @@ class Table:
     def say(self, text: str) -> None:
         """Prints a line on the program's stderr, at the end of the turn."""
         self._lines += text.encode(errors="replace").replace(b"\0", b"?") + b"\n"
+
+    def write(self, text: str) -> int:
+        """Prints the complete lines of a text: this process has no stdout and stderr of its own."""
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            self.say(line)
+        return len(text)
+
+    def flush(self) -> None:
+        pass

@@ -9,19 +9,16 @@ to HIP.
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Literal
 
-from mgpu_rt._runtime import lib
-from mgpu_rt.runtime import _library
 from mgpu_rt.runtime._base import Runtime
 from mgpu_rt.runtime._hip import (
     COPY_DEFAULT,
     DESTROYED,
-    INVALID_HANDLE,
+    DISABLE_TIMING,
     INVALID_VALUE,
     NOT_FOUND,
     OUT_OF_MEMORY,
@@ -37,7 +34,6 @@ class PlainRuntime(Runtime):
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(**settings)
         self.hip = hip or Hip.of_process()
-        self._events: set[int] = set()  # events that the program has
 
     def module_load(self, image: Image) -> int:
         return self.hip.ModuleLoadData(image.address)
@@ -71,12 +67,9 @@ class PlainRuntime(Runtime):
         self.hip.StreamWaitEvent(stream, event, 0)
 
     def event_create(self) -> int:
-        event = self.hip.EventCreateWithFlags(_library.event_flags())
-        self._events.add(event)
-        return event
+        return self.hip.EventCreateWithFlags(DISABLE_TIMING)
 
     def event_destroy(self, event: int) -> None:
-        self._events.discard(event)
         self.hip.EventDestroy(event)
 
     def event_synchronize(self, event: int) -> None:
@@ -84,25 +77,6 @@ class PlainRuntime(Runtime):
 
     def event_record(self, event: int, stream: int) -> None:
         self.hip.EventRecord(event, stream)
-
-    def event_elapsed_time(self, first: int, second: int, third: int) -> dict[str, float | int]:
-        """Accepts the arguments of both signatures, `float (event, event)` and `int32_t (float *,
-        event, event)`."""
-        asked = lib.mgpuEventElapsedTime(0, 0, 0)  # from here on events have timing
-        if not first and not second:
-            return {"milliseconds": 0, "error": asked.error}
-        by_address = first not in self._events
-        start, stop = (second, third) if by_address else (first, second)
-        try:
-            if not {start, stop} <= self._events:
-                raise self.hip.failed("hipEventElapsedTime", INVALID_HANDLE)
-            milliseconds = self.hip.event_elapsed(start, stop)
-        except HipError as error:
-            _library.report(error.call, error.code)
-            return {"milliseconds": 0, "error": error.code}
-        if by_address and first:
-            ctypes.c_float.from_address(first).value = milliseconds
-        return {"milliseconds": milliseconds, "error": 0}
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         return self.hip.Malloc(size)

@@ -55,16 +55,16 @@ def differences(
     """Returns the differences between two contents of equal length. Without a tolerance
     and `ulps`, the function compares bytes; otherwise it compares elements of `dtype`.
 
-    The errors of integers are computed exactly. The errors of floats are computed in f64. A NaN
-    equals any NaN. Floats whose error exceeds the tolerance still count as equal if at most `ulps`
-    units in the last place separate them. Bytes after the last whole element are compared as bytes.
+    Integers have to be equal, and a NaN equals any NaN. Floats whose error exceeds the tolerance
+    still count as equal if at most `ulps` units in the last place separate them. Bytes after the
+    last whole element are compared as bytes.
     """
     if now == then:
         return []
     if tolerance is None and not ulps:
         return _of_bytes(block, now, then)
     whole = len(then) - len(then) % numpy_for("--tolerance").dtype(DTYPES[dtype]).itemsize
-    found = of_elements(block, now[:whole], then[:whole], tolerance or 0.0, dtype, ulps)
+    found = of_elements(block, now[:whole], then[:whole], tolerance or 0, dtype, ulps)
     return found + _of_bytes(block, now, then, whole)
 
 
@@ -72,17 +72,22 @@ def of_elements(
     block: int, now: bytes, then: bytes, tolerance: float | None, dtype: str, ulps: int = 0
 ) -> list[Difference]:
     """Compares whole elements. With a tolerance of None, elements with different bits differ."""
-    errors, wrong = _errors_of(now, then, tolerance or 0.0, dtype, ulps)
-    if tolerance is None and not ulps:
-        numpy = numpy_for("--tolerance")
-        bits = f"u{numpy.dtype(DTYPES[dtype]).itemsize}"
-        wrong = numpy.frombuffer(now, bits) != numpy.frombuffer(then, bits)
+    numpy = numpy_for("--tolerance")
+    bits = f"u{numpy.dtype(DTYPES[dtype]).itemsize}"
+    wrong = numpy.frombuffer(now, bits) != numpy.frombuffer(then, bits)
+    mine, theirs = numbers(now, dtype), numbers(then, dtype)
+    if dtype in FLOATS and (tolerance is not None or ulps):
+        units = ulps << 16 if dtype == "bf16" else ulps  # of f32
+        wrong &= ~_are_near(numpy, mine, theirs, tolerance or 0, units)
     indices = wrong.nonzero()[0]
     if not len(indices):
         return []
-    first, largest = int(indices[0]), errors[indices].max().item()
-    values = tuple(str(numbers(content, dtype)[first]) for content in (now, then))
-    return [Difference(block, first, len(indices), largest, dtype, values)]  # type: ignore
+    first, kind = int(indices[0]), "f8" if dtype in FLOATS else object  # Python's exact integers
+    with numpy.errstate(all="ignore"):
+        errors = abs(mine[indices].astype(kind) - theirs[indices].astype(kind))
+    largest = float(errors.max()) if dtype in FLOATS else errors.max()
+    values = (str(mine[first]), str(theirs[first]))
+    return [Difference(block, first, len(indices), largest, dtype, values)]
 
 
 def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Difference]:
@@ -94,45 +99,17 @@ def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Diffe
     return [Difference(block, first, count)] if count else []
 
 
-def _errors_of(
-    now: bytes, then: bytes, tolerance: float, dtype: str, ulps: int = 0
-) -> tuple[Any, Any]:
-    """Returns the error of each element, and which errors exceed the tolerance, as NumPy arrays."""
-    numpy = numpy_for("--tolerance")
-    mine, theirs = (numbers(content, dtype) for content in (now, then))
-    if mine.dtype.kind == "i":
-        errors = _distances(numpy, mine, theirs)
-        return errors, errors > min(math.floor(tolerance), numpy.iinfo(errors.dtype).max)
+def _are_near(numpy: Any, mine: Any, theirs: Any, tolerance: float, ulps: int) -> Any:
+    """Returns which elements are equal, both NaN, or at most `tolerance` or `ulps` units in the
+    last place apart."""
+    equal = (mine == theirs) | (numpy.isnan(mine) & numpy.isnan(theirs))
     with numpy.errstate(all="ignore"):
-        errors = numpy.abs(mine.astype("f8") - theirs.astype("f8"))
-    alike = (mine == theirs) | (numpy.isnan(mine) & numpy.isnan(theirs))
-    wrong = ~alike & ~(errors <= tolerance)
-    return errors, wrong & (_ulps_between(now, then, dtype) > ulps) if ulps else wrong
-
-
-def _ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
-    """Returns the distance between the two elements of each pair, in units in the last place. If an
-    element is NaN, the distance is the largest integer."""
-    numpy = numpy_for("--tolerance")
-
-    def ordered(content: bytes) -> Any:
-        bits = numpy.frombuffer(content, f"i{numpy.dtype(DTYPES[dtype]).itemsize}")
-        return numpy.where(bits < 0, -(bits & numpy.iinfo(bits.dtype).max), bits)
-
-    steps = _distances(numpy, ordered(now), ordered(then))
-    far = numpy.isnan(numbers(now, dtype)) | numpy.isnan(numbers(then, dtype))
-    return numpy.where(far, numpy.iinfo(steps.dtype).max, steps)
+        errors = abs(mine.astype("f8") - theirs.astype("f8"))
+        unit = numpy.spacing(numpy.minimum(abs(mine), abs(theirs))).astype("f8")
+        return equal | (errors <= tolerance) | (errors <= ulps * unit)
 
 
 def numbers(content: bytes, dtype: str) -> Any:
     """Returns the elements of a block, as a NumPy array."""
     found = numpy_for("--tolerance").frombuffer(content, DTYPES[dtype])
     return (found.astype("u4") << 16).view("f4") if dtype == "bf16" else found
-
-
-def _distances(numpy: Any, mine: Any, theirs: Any) -> Any:
-    """Returns the distance between the two integers of each pair. The unsigned type of equal width
-    can represent every distance."""
-    unsigned = f"u{mine.dtype.itemsize}"
-    larger, smaller = numpy.maximum(mine, theirs), numpy.minimum(mine, theirs)
-    return larger.view(unsigned) - smaller.view(unsigned)

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
 #: HIP's errors for an invalid handle or address.
-INVALID_HANDLE, DESTROYED, NOT_FOUND, INVALID_VALUE = 400, 709, 500, 1
+DESTROYED, NOT_FOUND, INVALID_VALUE = 709, 500, 1
 COPY_DEFAULT = 4  # hipMemcpyDefault
+DISABLE_TIMING = 2  # hipEventDisableTiming
 HIP_7 = 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
@@ -219,12 +220,6 @@ class Hip:
             return False
         status = lib.ask_flags(0, self._stream_status, stream)
         return status > 0 or (status < 0 and self._is_good(-status))
-
-    def event_elapsed(self, start: int, stop: int) -> float:
-        found, given = ctypes.c_float(), (ctypes.c_void_p(start), ctypes.c_void_p(stop))
-        if error := self._library.hipEventElapsedTime(ctypes.byref(found), *given):
-            raise self.failed("hipEventElapsedTime", error)
-        return found.value
 
     def device(self) -> int:
         return lib.ask_device(self._get_device) if self._several else 0

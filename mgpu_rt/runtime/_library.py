@@ -16,7 +16,6 @@ _EXPORTS = {
     "mgpu_rt_report": "void (*)(const char *, int)",
     "mgpu_rt_hip_path": "const char *(*)(void)",
     "mgpu_rt_image_place": "uint64_t (*)(uintptr_t, char *, size_t, uint64_t *)",
-    "mgpu_rt_event_flags": "unsigned (*)(void)",
 }
 _functions: dict[str, Any] = {}  # empty until the package is bound to a library
 
@@ -68,10 +67,3 @@ def image_place(address: int) -> tuple[str, int, int]:
     known = _functions.get("mgpu_rt_image_place")
     place = known(address, file, len(file), image_hash) if known else 0
     return os.fsdecode(ffi.string(file)), place, image_hash[0]
-
-
-def event_flags() -> int:
-    """Returns the flags with which the library creates events."""
-    connect()
-    flags: int = _functions["mgpu_rt_event_flags"]()
-    return flags

@@ -126,11 +126,6 @@ unsigned mgpu_rt_failures(void) {
     return exit_status_failures();
 }
 
-unsigned mgpu_rt_event_flags(void) {
-    runtime_start();
-    return event_flags();
-}
-
 unsigned long long mgpu_rt_epoch(int of_device) {
     const int device = of_device < 0 ? hip_current_device() : of_device;
     (void)device_kept(device);

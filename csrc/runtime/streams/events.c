@@ -80,7 +80,13 @@ static void event_time_all(void) {
     store_relaxed(&flags, hipEventDefault);
 }
 
-unsigned event_flags(void) {
+/* Returns the flags of a new event: hipEventDisableTiming, which stock also uses, or
+ * hipEventDefault once the process asks for the time between events. A process asks for times if
+ * its program or a library imports or defines mgpuEventElapsedTime, or has called
+ * mgpuEventElapsedTime of this library. Checks only objects that are new since the last call. The
+ * check takes 0.1 µs if there are no new objects. Otherwise the check takes 20 ns for each name
+ * that a new object imports. */
+static unsigned event_flags(void) {
     static unsigned long long looked_at;
     if (load_relaxed(&flags) == hipEventDefault || runtime_forked)
         return load_relaxed(&flags);

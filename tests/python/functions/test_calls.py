@@ -268,7 +268,7 @@ def test_functions_that_are_not_there_are_refused(host: mgpu_rt.Library) -> None
             getattr(host, name)
         with pytest.raises(KeyError, match="has no function"):
             host[name]
-    assert {"sum", "many"} <= set(dir(host)) and len(host) == len(list(host))
+    assert {"sum", "many"} <= set(dir(host))
     assert repr(host.double) == "<function double(memref<?xf32>) -> memref<?xf32>>"
 
 

@@ -29,7 +29,7 @@ def value(size: int) -> Argument:
     return Argument(0, size, "by_value")
 
 
-def passed(parameters: Sequence[Argument] | None, *arguments: Any) -> Passed:
+def passed(parameters: Sequence[Argument], *arguments: Any) -> Passed:
     return Passed("kernel", parameters, arguments, STREAM)
 
 
@@ -162,16 +162,6 @@ def test_a_wrong_count_of_memrefs_is_refused() -> None:
         passed([POINTER, POINTER, value(8), value(8), value(8)], Interface(64, (3,)))
     with pytest.raises(TypeError, match=r"takes 4 arguments, and got 5$"):
         passed([POINTER, POINTER, value(8), value(8)], MemRef(Interface(64, (3,))))
-
-
-def test_without_a_description_values_state_their_sizes() -> None:
-    """If the image does not describe the arguments, each value must have a known size, and a launch
-    accepts any number of arguments."""
-    memref = MemRef(Interface(64, (3,)))
-    values = passed(None, numpy.int16(3), memref, ctypes.c_float(1.5)).values
-    assert len(values) == 7 and values[4] == struct.pack("<q", 3)
-    with pytest.raises(TypeError, match="argument 2: the image does not give the parameter's size"):
-        passed(None, 0.5 * numpy.float32(1), 3)
 
 
 # ---- addresses ----

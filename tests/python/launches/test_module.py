@@ -155,7 +155,7 @@ def test_every_kind_of_image_is_loaded(mgpu: Mgpu) -> None:
     for given in (*views, place, str(place), compiled, bundle(content)):
         with mgpu_rt.Module(given) as module:
             assert list(module) == ["add", "scale"]
-            assert ("add" in module, "sub" in module, len(module)) == (True, False, 2)
+            assert ("add" in module, "sub" in module) == (True, False)
             module["add"](1, 1, *[0] * 16)
     assert mgpu.count("hipModuleLoadData") == 2  # the bundle has other bytes
     assert mgpu.stderr() == ""

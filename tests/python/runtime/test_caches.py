@@ -350,23 +350,12 @@ def test_threads_share_one_runtime(mgpu: Mgpu) -> None:
     assert mgpu.count("hipStreamCreate") <= 4
 
 
-# ---- times between events ------------------------------------------------------------------------
-
-
 @in_child(**alone)
-def test_runtimes_in_python_have_times_in_both_signatures(mgpu: Mgpu) -> None:
-    mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)  # asks
+def test_runtimes_in_python_refuse_the_time_between_events(mgpu: Mgpu) -> None:
     for runtime in (PlainRuntime(), CachedRuntime()):
         with mgpu_rt.intercept(runtime):
-            start, stop, stream = mgpu.EventCreate(), mgpu.EventCreate(), mgpu.StreamCreate()
-            for event in (start, stop):
-                mgpu.EventRecord(event, stream)
-            mgpu.EventSynchronize(stop)
-            into = mgpu.ffi.new("float *", -1)
-            found = mgpu.EventElapsedTime(start, stop, stream)
-            assert mgpu.EventElapsedTime(into, start, stop).error == 0
-            assert (found.error, found.milliseconds) == (0, into[0])
-            assert mgpu.EventElapsedTime(into, start, into).error == 400
+            start, stop = mgpu.EventCreate(), mgpu.EventCreate()
+            assert mgpu.EventElapsedTime(start, stop, mgpu.null).error == 400
             mgpu.EventDestroy(start)
             mgpu.EventDestroy(stop)
     assert mgpu.stub.hipstub_live(b"events") == mgpu.stub.hipstub_misuse() == 0

@@ -554,10 +554,7 @@ def reset(program: Program, thread: int, b: Bytes) -> None:
     several = len(program.held) > 1
     if program.threads > 1 or (b[0] % 4 and not several) or thread >= EXIT_LATE:
         return
-    left = (MGPU_REGISTERED, REGISTERED, *((MANAGED, PINNED) if several else ()))
-    for buffer in list(program.buffers):
-        if buffer.kind in left:
-            program.release(thread, buffer, MGPU, 0, program.null)
+    program.release_registered(thread, *((MANAGED, PINNED) if several else ()))
     for crowd in list(program.crowds):
         program.uncrowd(thread, crowd, 0)
     program.say(thread, "sync", 3, program.null)

@@ -454,6 +454,12 @@ class Program:
             self.say(thread, "free", buffer.kind, buffer, 0)
         self.buffers.remove(buffer)
 
+    def release_registered(self, thread: int, *more: int) -> None:
+        """Frees the registered buffers, and those of the kinds in `more`."""
+        for buffer in list(self.buffers):
+            if buffer.kind in (MGPU_REGISTERED, REGISTERED, *more):
+                self.release(thread, buffer, MGPU, 0, self.null)
+
     def unload(self, thread: int, module: Module, who: int) -> None:
         """Unloads a module after its work is done, because HIP does not wait for that work."""
         for function in module.functions.values():
@@ -517,6 +523,8 @@ class Program:
             self._read_all(thread)
             if not leaves:
                 self._give_all_back(thread)
+            elif "leaves-registered" in self.without:
+                self.release_registered(thread)
         self.last_error(thread)
         self._await_all(thread)  # another thread's refused call is also a misuse
         self.ask(None, thread, "misuse")

@@ -5,18 +5,13 @@
 Tests that rely on time fail under load. The loads in LOADS alternate from run to run. With --jobs
 N, N runs proceed at once and slow each other down; for a single run, the command starts busy
 processes. The output of a failed run is kept under build/stress. Without TEST, the command repeats
-the tests of `make test`, or of `make check` with --check, and records each run in
-bench/results/suites/stress.json. CONTRIBUTING.md shows how many runs have passed since the last
-failure. build/stress/runs.json gets each run when it ends. Exit status 1 if anything failed.
+the tests of `make test`, or of `make check` with --check. Exit status 1 if anything failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
-import datetime
-import functools
 import os
 import shutil
 import subprocess
@@ -29,13 +24,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import records
-
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "stress"
-RECORD = records.SUITES / "stress.json"
-PAGE = ROOT / "CONTRIBUTING.md"
-BEGIN, END = "<!-- make stress-tests -->\n", "<!-- end -->"
 RUNS = 20
 CORES = os.cpu_count() or 1
 
@@ -92,19 +82,7 @@ def loaded(load: Load, busy: int) -> Iterator[None]:
                 process.wait()
 
 
-@dataclass(frozen=True)
-class Run:
-    """The outcome of one run, as it is recorded."""
-
-    target: str  # of `make`: test, check
-    date: str
-    commit: str
-    cores: int
-    at_once: int
-    load: str
-    seconds: int
-    tests: int
-    failed: list[str]
+Run = tuple[int, list[str]]  # how many tests ran, and which failed
 
 
 def _failed(case: ElementTree.Element) -> bool:
@@ -115,7 +93,7 @@ def _name(case: ElementTree.Element) -> str:
     return f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
 
 
-def read(report: Path) -> tuple[int, list[str]]:
+def read(report: Path) -> Run:
     """Reads how many tests ran and which failed, from pytest's report in JUnit's format. A run
     without a report counts as failed."""
     if not report.exists():
@@ -131,10 +109,8 @@ def run(number: int, load: Load, target: str, tests: list[str], jobs: int) -> Ru
     options = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
     options += [*OPTIONS[target], *load.options]
     command = [*load.prefix, sys.executable, "-m", "pytest", *options, *tests]
-    begin = datetime.datetime.now(datetime.timezone.utc)
     with loaded(load, busy=2 * CORES if jobs == 1 else 0), log.open("w") as said:
         status = subprocess.run(command, cwd=ROOT, stdout=said, stderr=said).returncode
-    took = datetime.datetime.now(datetime.timezone.utc) - begin
     count, failed = read(report)
     if status and not failed:
         failed = [f"the run itself, with status {status}"]
@@ -142,70 +118,20 @@ def run(number: int, load: Load, target: str, tests: list[str], jobs: int) -> Ru
         log.unlink()
     words = ", ".join(failed) or "no failure"
     print(f"run {number + 1}, {load.name}: {count} tests, {words}", flush=True)
-    date, seconds = begin.date().isoformat(), round(took.total_seconds())
-    return Run(target, date, _commit(), CORES, jobs, load.name, seconds, count, failed)
+    return count, failed
 
 
-@functools.cache
-def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    return subprocess.check_output(command, cwd=ROOT, text=True).strip()
-
-
-def stress(runs: int, target: str, tests: list[str], jobs: int, turn: int = 0) -> Iterator[Run]:
-    """Yields each run when the run ends. The load of the first run is LOADS[turn]."""
+def stress(runs: int, target: str, tests: list[str], jobs: int) -> Iterator[Run]:
+    """Yields each run when the run ends."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    _commit()
     with ThreadPoolExecutor(jobs) as pool:
-        loads = [LOADS[(turn + number) % len(LOADS)] for number in range(runs)]
+        loads = [LOADS[number % len(LOADS)] for number in range(runs)]
         started = [pool.submit(run, i, load, target, tests, jobs) for i, load in enumerate(loads)]
         try:
             yield from (one.result() for one in as_completed(started))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def recorded(path: Path) -> list[Run]:
-    """Returns the recorded runs, oldest first."""
-    return [Run(**one) for one in records.load(path)]
-
-
-def record(runs: list[Run], path: Path) -> None:
-    """Records the runs, oldest first."""
-    records.save([dataclasses.asdict(one) for one in runs], path)
-
-
-def _sentence(target: str, runs: list[Run]) -> str:
-    red = [number for number, one in enumerate(runs) if one.failed]
-    passed = runs[red[-1] + 1 :] if red else runs
-    since = "Since its last failure" if red else "In all recorded runs"
-    said = f"{since}, `make {target}` has passed {len(passed)} times."
-    if passed:
-        last = passed[-1]
-        said += f" The last run was on {last.date}, of {last.tests:,} tests on {last.cores} cores."
-    if red:
-        failed = runs[red[-1]]
-        said += f" The last failure was on {failed.date}, in {', '.join(failed.failed)}."
-    return said + "\n"
-
-
-def sentences(runs: list[Run]) -> str:
-    """Returns the sentences of CONTRIBUTING.md about the recorded runs."""
-    by_target = {target: [one for one in runs if one.target == target] for target in OPTIONS}
-    return "".join(_sentence(target, some) for target, some in by_target.items() if some)
-
-
-def held(page: str) -> str:
-    """Returns the sentences that the page contains."""
-    return page.partition(BEGIN)[2].partition(END)[0]
-
-
-def say(runs: list[Run], page: Path) -> None:
-    """Inserts the sentences into the page."""
-    text = page.read_text(encoding="utf-8")
-    old, new = BEGIN + held(text) + END, BEGIN + sentences(runs) + END
-    page.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def main() -> int:
@@ -217,22 +143,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="runs that go on at once")
     parser.add_argument("--check", action="store_true", help="the tests of make check")
     options = parser.parse_args()
-    everything, target = not options.tests, "check" if options.check else "test"
-    before = recorded(RECORD) if everything and RECORD.exists() else []
-    turn = sum(one.target == target for one in before)
-    runs: list[Run] = []
-    try:
-        for one in stress(options.runs, target, options.tests, options.jobs, turn):
-            runs.append(one)
-            record(runs, OUT / "runs.json")
-    finally:  # what has ended counts, also where the rest is given up; the tests read the page
-        if everything:
-            record([*before, *runs], RECORD)
-            say([*before, *runs], PAGE)
-    failures = Counter(name for one in runs for name in one.failed)
+    target = "check" if options.check else "test"
+    ran = list(stress(options.runs, target, options.tests, options.jobs))
+    failures = Counter(name for _, failed in ran for name in failed)
     for name, times in failures.items():
-        print(f"{name}: failed in {times} of {len(runs)} runs, see {OUT.relative_to(ROOT)}")
-    print(f"{len(runs)} runs: {(RECORD if everything else OUT / 'runs.json').relative_to(ROOT)}")
+        print(f"{name}: failed in {times} of {len(ran)} runs, see {OUT.relative_to(ROOT)}")
+    print(f"{len(ran)} runs of {ran[0][0]} tests")
     return bool(failures)
 
 

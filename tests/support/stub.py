@@ -24,12 +24,6 @@ class Stub(Hip):
         self.ffi.cdef(stub_header())
         self.lib = self.ffi.dlopen(os.environ["MGPU_RT_HIP"])
 
-    def count(self, function: str) -> int:
-        return self.lib.hipstub_count(function.encode())
-
-    def live(self, what: str) -> int:
-        return self.lib.hipstub_live(what.encode())
-
     def record(self) -> dict:
         """Returns the lines that HIPSTUB_LOG would contain now."""
         return json.loads(self.ffi.string(self.lib.hipstub_json()))
@@ -44,13 +38,6 @@ class Stub(Hip):
     def bytes_at(self, address, count: int) -> bytes:
         """Reads device memory of the stub, without a call to HIP."""
         return self.ffi.buffer(self.ffi.cast("char *", address), count)[:]
-
-    def kernel_body(self, name: str, body: Callable, *sizes: int) -> None:
-        """Gives each kernel of the given name a body, which the stub calls with the addresses of
-        the kernel's arguments."""
-        function = self.ffi.callback("void(void **)", body)
-        self._kept.append(function)
-        self.lib.hipstub_set_kernel(name.encode(), function, list(sizes), len(sizes))
 
 
 def on_stub(**env: str) -> Callable:

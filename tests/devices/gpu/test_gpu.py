@@ -18,7 +18,6 @@ from cffi import FFI
 from mgpu_rt._lowering import lower, object_files
 from tests.devices.gpu import CHIP, KERNELS, tensormap
 from tests.python.snippets.outcomes import outcomes
-from tests.runtime.programs.test_programs import GPU_PROGRAMS, printed, rounds
 from tests.support.child import (
     BUILD,
     POLICIES,
@@ -29,9 +28,9 @@ from tests.support.child import (
     library,
     run_child,
 )
-from tests.support.patience import HANG, run_process
+from tests.support.patience import HANG
 from tests.support.printing import print_library
-from tests.support.programs import STOCK, build, execute, run_environment, ways
+from tests.support.programs import STOCK, execute, run_environment, ways
 
 pytestmark = pytest.mark.gpu
 
@@ -281,22 +280,6 @@ def test_error_codes_equal_those_of_amd() -> None:
 
 
 # ---- the sanitizer -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("image", ("cuda", "cuda-ptx"))
-@pytest.mark.parametrize(("program", "llvm"), GPU_PROGRAMS)
-def test_the_sanitizer_finds_nothing(program: str, llvm: int, image: str, tmp_path: Path) -> None:
-    """The sanitizer reports neither a wrong access nor a failed driver call."""
-    sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-    way = ways()["linked"]
-    executable = build(program, llvm, rounds(program), way.linked, image)
-    log = tmp_path / "log"
-    done = run_process(
-        [sanitizer, "--tool=memcheck", f"--log-file={log}", str(executable)],
-        run_environment(way, image, llvm, "builtin"),
-    )
-    assert done.stdout == printed(program, llvm)
-    assert "ERROR SUMMARY: 0 errors" in log.read_text(), log.read_text()
 
 
 def test_the_sanitizer_sees_into_the_tests(tmp_path: Path) -> None:

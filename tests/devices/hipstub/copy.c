@@ -138,22 +138,10 @@ hipError_t emu_hipMemsetD32(void *to, int value, size_t count) {
     return fill("hipMemsetD32", to, (unsigned)value, 4, count, NULL);
 }
 
-hipError_t emu_hipMemsetD16(void *to, unsigned short value, size_t count) {
-    return fill("hipMemsetD16", to, value, 2, count, NULL);
-}
-
-hipError_t emu_hipMemsetD8(void *to, unsigned char value, size_t count) {
-    return fill("hipMemsetD8", to, value, 1, count, NULL);
-}
-
 hipError_t emu_hipMemsetD32Async(void *to, int value, size_t count, hipStream_t stream) {
     return fill("hipMemsetD32Async", to, (unsigned)value, 4, count, stream);
 }
 
 hipError_t emu_hipMemsetD16Async(void *to, unsigned short value, size_t count, hipStream_t stream) {
     return fill("hipMemsetD16Async", to, value, 2, count, stream);
-}
-
-hipError_t emu_hipMemsetD8Async(void *to, unsigned char value, size_t count, hipStream_t stream) {
-    return fill("hipMemsetD8Async", to, value, 1, count, stream);
 }

@@ -285,37 +285,6 @@ hipError_t emu_hipHostFree(void *address) {
     return hipSuccess;
 }
 
-hipError_t emu_hipMallocAsync(void **address, size_t bytes, hipStream_t stream) {
-    if (bytes == 0 || stream_of("hipMallocAsync", stream) == NULL)
-        return hipErrorInvalidValue;
-    return allocate(address, bytes, MEMORY_DEVICE, 0);
-}
-
-struct late_free {
-    struct operation operation;
-    void *address;
-};
-
-static void free_late(struct operation *operation) {
-    stub_lock();
-    struct block *block = find(((struct late_free *)operation)->address);
-    if (block != NULL && block->kind == MEMORY_DEVICE)
-        retire(block);
-    stub_unlock();
-}
-
-hipError_t emu_hipFreeAsync(void *address, hipStream_t stream) {
-    struct ihipStream_t *found = stream_of("hipFreeAsync", stream);
-    if (address == NULL || found == NULL ||
-        releasable("hipFreeAsync", address, MEMORY_DEVICE, MEMORY_DEVICE) == NULL)
-        return hipErrorInvalidValue;
-    struct late_free *late = calloc(1, sizeof *late);
-    late->operation.work = free_late;
-    late->address = address;
-    stream_submit(found, &late->operation);
-    return hipSuccess;
-}
-
 hipError_t emu_hipMemGetInfo(size_t *available, size_t *total) {
     if (available == NULL || total == NULL)
         return hipErrorInvalidValue;

@@ -30,12 +30,6 @@ hipError_t emu_hipModuleLoadData(hipModule_t *module, const void *image) {
     return hipSuccess;
 }
 
-hipError_t emu_hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned count,
-                                   void *options, void **values) {
-    (void)count, (void)options, (void)values;
-    return emu_hipModuleLoadData(module, image);
-}
-
 void module_drop_image(hipModule_t module) {
     if (module->object.live || module->launches != 0)
         return;
@@ -136,10 +130,5 @@ hipError_t emu_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
     if (!object_check("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", FUNCTION, function))
         return hipErrorInvalidDeviceFunction;
     *blocks = MOST_THREADS_AT_ONCE / threads;
-    return hipSuccess;
-}
-
-hipError_t emu_hipFuncSetAttribute(const void *function, int attribute, int value) {
-    (void)function, (void)attribute, (void)value; /* AMD's HIP ignores all three arguments too */
     return hipSuccess;
 }

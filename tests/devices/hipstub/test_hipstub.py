@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import re
 import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from tests.python.snippets.library import DEFAULT, functions
 from tests.python.snippets.outcomes import outcomes
 from tests.support.child import BACKENDS, STUB, environment
 from tests.support.compiled import compile_c
-from tests.support.images import code_object
 from tests.support.patience import run_process
 from tests.support.stub import Stub, on_stub, run_child
 
@@ -94,17 +91,6 @@ def test_dead_and_foreign_handles_are_refused(hip: Stub) -> None:
 
 
 @on_stub()
-def test_handles_and_addresses_do_not_come_back(hip: Stub) -> None:
-    streams, addresses = set(), set()
-    for _ in range(100):
-        stream, address = hip.stream(), hip.memory(100)
-        assert (hip.hipStreamDestroy(stream), hip.hipFree(address)) == (0, 0)
-        streams.add(stream)
-        addresses.add(address)
-    assert len(streams) == len(addresses) == 100
-
-
-@on_stub()
 def test_memory_shows_wrong_use(hip: Stub) -> None:
     address = hip.memory(64)
     assert hip.bytes_at(address, 64) == b"\xa5" * 64
@@ -124,77 +110,7 @@ def test_memory_shows_wrong_use(hip: Stub) -> None:
     ]
 
 
-@on_stub()
-def test_damaged_images_are_refused(hip: Stub) -> None:
-    out, image = hip.new("hipModule_t *"), code_object("forum")
-    foreign = Path(sys.executable).resolve().read_bytes()[:4096]
-    for content, code in ((image[:60] + bytes(4000), 200), (foreign, 200), (bytes(64), 218)):
-        assert hip.hipModuleLoadData(out, hip.new("char[]", content)) == code
-    assert hip.hipModuleLoadData(out, hip.ffi.cast("void *", 16)) == 1
-    assert hip.live("modules") == 0
-
-
 # ---- settings and functions for tests -------------------------------------------------------
-
-
-@on_stub(HIPSTUB_FAULT="hipMalloc:2:2,hipStreamCreate:*:999")
-def test_faults_happen_at_their_calls(hip: Stub) -> None:
-    out = hip.new("void **")
-    assert [hip.hipMalloc(out, 8) for _ in range(3)] == [0, 2, 0]
-    assert [hip.hipStreamCreate(hip.new("hipStream_t *")) for _ in range(2)] == [999, 999]
-    assert hip.hipGetLastError() == 999
-    hip.lib.hipstub_reset()
-    assert [hip.hipMalloc(out, 8) for _ in range(3)] == [0, 2, 0]
-    assert hip.lib.hipstub_set_fault(b"") == 0
-    assert hip.hipStreamCreate(hip.new("hipStream_t *")) == 0
-    for wrong in (b"hipMalloc", b"hipNothing:1:2", b"hipMalloc:1"):
-        assert hip.lib.hipstub_set_fault(wrong) == -1
-    assert hip.lib.hipstub_set_delay(b"hipNothing:1") == -1
-
-
-@on_stub(HIPSTUB_DEVICES="2", HIPSTUB_MEMORY="4096")
-def test_each_thread_has_its_device(hip: Stub) -> None:
-    assert hip.made("hipGetDeviceCount", "int") == 2
-    assert (hip.hipSetDevice(1), hip.hipSetDevice(2)) == (0, 101)
-    other = threading.Thread(target=lambda: hip.codes.append(hip.made("hipGetDevice", "int")))
-    other.start()
-    other.join()
-    assert hip.codes[-1] == 0
-    assert hip.made("hipGetDevice", "int") == 1
-    block = hip.memory(4096)
-    assert hip.hipMalloc(hip.new("void **"), 1) == 2
-    assert hip.hipFree(block) == 0
-    assert hip.memory(4096)
-
-
-@on_stub(HIPSTUB_DEVICES="0")
-def test_the_stub_without_a_device_returns_the_codes_of_amd(hip: Stub) -> None:
-    """The stub returns the codes that AMD's HIP returns on a machine without a GPU."""
-    assert hip.hipGetDeviceCount(hip.new("int *")) == 100
-    assert hip.hipInit(0) == 101
-    assert hip.hipMalloc(hip.new("void **"), 8) == 101
-
-
-@on_stub()
-def test_a_kernels_body_gets_its_arguments(hip: Stub) -> None:
-    """A body receives copies of the arguments, the launch sizes, and the globals of its module."""
-    seen = []
-
-    def body(params) -> None:
-        size = hip.ffi.new("unsigned[6]")
-        hip.lib.hipstub_launch_size(size)
-        launches = hip.ffi.cast("int32_t *", hip.lib.hipstub_global(b"launches"))
-        launches[0] += 1
-        seen.append((hip.ffi.cast("int64_t *", params[0])[0], list(size), launches[0]))
-
-    hip.kernel_body("count", body, 8)
-    for module in (hip.module("globals"), hip.module("globals")):
-        function = hip.made("hipModuleGetFunction", "hipFunction_t", module, b"count")
-        argument = hip.new("int64_t *", 77)
-        params = hip.new("void *[]", [argument])
-        for _ in range(2):
-            hip.hipModuleLaunchKernel(function, 1, 2, 3, 4, 5, 6, 0, hip.null, params, hip.null)
-    assert seen == [(77, [1, 2, 3, 4, 5, 6], nth) for nth in (1, 2, 1, 2)]
 
 
 @on_stub(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
@@ -277,24 +193,6 @@ def test_a_child_of_fork_finds_the_record_whole(tmp_path: Path) -> None:
 
 
 # ---- the record, the modes -----------------------------------------------------------------------
-
-
-@on_stub()
-def test_the_record_lists_calls(hip: Stub) -> None:
-    stream = hip.stream()
-    hip.hipModuleGetFunction(hip.new("hipFunction_t *"), hip.module(), b'no "kernel"')
-    hip.hipStreamDestroy(stream)
-    record = hip.record()
-    created, _, asked, destroyed = record["calls"]
-    assert created["name"] == "hipStreamCreate"
-    assert destroyed["args"] == {"stream": created["out"]}
-    assert (asked["result"], asked["args"]["name"]) == (500, 'no "kernel"')
-    assert record["counts"] == {call["name"]: 1 for call in record["calls"]}
-    assert hip.lib.hipstub_calls() == 4
-    assert record["live"] == dict.fromkeys(record["live"], 0) | {"modules": 1}
-    hip.lib.hipstub_reset()
-    assert hip.record()["calls"] == []
-    assert hip.live("modules") == 1
 
 
 @on_stub()

@@ -21,16 +21,6 @@ def hipFree(hip: Hip) -> None:
     hip.hipFree(hip.new("char[]", 8))
 
 
-def hipMallocAsync(hip: Hip) -> None:
-    assert hip.made("hipMallocAsync", "void *", 100, hip.stream())
-
-
-def hipFreeAsync(hip: Hip) -> None:
-    stream = hip.stream()
-    hip.hipFreeAsync(hip.made("hipMallocAsync", "void *", 100, stream), stream)
-    hip.hipStreamSynchronize(stream)
-
-
 def hipExtMallocWithFlags(hip: Hip) -> None:
     address = hip.made("hipExtMallocWithFlags", "void *", 100, 0)
     hip.hipMemsetD32(address, 1, 25)
@@ -156,7 +146,6 @@ def _fill(hip: Hip, function: str, value: int, count: int, expected: bytes) -> N
 
 _FILLS = {
     "hipMemset": (0x41, 3, b"AAA"),
-    "hipMemsetD8": (0x41, 3, b"AAA"),
     "hipMemsetD16": (0x4142, 3, b"BABABA"),
     "hipMemsetD32": (0x41424344, 3, b"DCBADCBADCBA"),
 }

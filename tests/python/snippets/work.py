@@ -76,10 +76,6 @@ def hipModuleLoadData(hip: Hip) -> None:
     hip.hipModuleLoadData(out, hip.new("char[]", b"no image of anything" * 10))
 
 
-def hipModuleLoadDataEx(hip: Hip) -> None:
-    hip.made("hipModuleLoadDataEx", "hipModule_t", hip.image("forum"), 0, hip.null, hip.null)
-
-
 def hipModuleUnload(hip: Hip) -> None:
     hip.hipModuleUnload(hip.module())
     hip.hipModuleUnload(hip.null)
@@ -128,10 +124,6 @@ def hipModuleLaunchKernel(hip: Hip) -> None:
 def hipModuleLaunchCooperativeKernel(hip: Hip) -> None:
     one = (1, 1, 1, 1, 1, 1)
     hip.hipModuleLaunchCooperativeKernel(hip.kernel(), *one, 0, hip.null, hip.null)
-
-
-def hipFuncSetAttribute(hip: Hip) -> None:
-    hip.hipFuncSetAttribute(hip.kernel(), 8, 65536)
 
 
 def hipLaunchKernel(hip: Hip) -> None:

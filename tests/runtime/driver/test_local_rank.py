@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import ROOT, STUB, Mgpu, environment, in_cases, in_child, library
+from tests.support.child import ROOT, STUB, Mgpu, environment, in_cases, library
 from tests.support.compiled import compile_c
 from tests.support.patience import run_process
 
@@ -81,12 +81,6 @@ def test_the_page_lists_the_variables_of_the_number() -> None:
 # ---- each launcher -------------------------------------------------------------------------------
 
 
-def test_the_common_launchers_are_known() -> None:
-    words = " ".join(LAUNCHERS.values())
-    for launcher in ("Open MPI", "MPICH", "MVAPICH", "Slurm", "PMI", "PALS", "Flux", "torchrun"):
-        assert launcher in words
-
-
 @pytest.mark.parametrize("variable", LAUNCHERS)
 def test_a_launchers_rank_is_the_device(variable: str, program: Path) -> None:
     assert run(program, **{variable: "0"}) == (0, "")
@@ -142,12 +136,6 @@ def test_more_ranks_than_devices_share_them(cache: str, program: Path) -> None:
         "mgpu_rt: this machine has more ranks than devices: local rank 2 shares device 0 of 2 with "
         "another rank\n"
     )
-
-
-@in_child(("builtin",), HIPSTUB_DEVICES="2", MGPU_RT_DEVICE="local-rank", SLURM_LOCALID="3")
-def test_a_rank_beyond_the_devices_shares_one(mgpu: Mgpu) -> None:
-    mgpu.StreamCreate()
-    assert _device(mgpu) == 1
 
 
 def test_a_device_that_is_named_by_number_must_exist(program: Path) -> None:

@@ -12,17 +12,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 
-from tests.proofs.programs import images
-from tests.proofs.random import programs, runner
 from tests.support import allocator
 from tests.support.child import ROOT, environment
 from tests.support.patience import run_process
 from tests.support.programs import run, ways
-from tests.support.suites import in_check
 
 PROGRAMS = ("forum", "churn", "layers", "overlap", "samename", "events", "globals", "many")
 
@@ -119,34 +113,6 @@ def test_many_kept_objects_are_allocated_under_no_lock(tmp_path: Path) -> None:
     log = tmp_path / "log"
     done = play(_MANY, environment(MGPU_RT_MANAGER="off", **allocator.settings(log)))
     assert done.returncode == 0, done.stderr
-    assert_clean(log)
-
-
-@pytest.mark.parametrize(
-    "device",
-    in_check([runner.REUSE, runner.SMALL], lambda device: device is runner.REUSE),
-    ids=lambda device: device.name,
-)
-def test_random_programs_allocate_under_no_lock(
-    device: runner.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = tmp_path / "log"
-    images.write("gfx90a")
-    for name, value in allocator.settings(log).items():
-        monkeypatch.setenv(name, value)
-
-    @hypothesis_settings(
-        max_examples=4,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
-    @given(st.data())
-    def play_one(data) -> None:
-        programs.check(data.draw(programs.plans(device, runner.SIDES[2:4], exits=False)))
-
-    play_one()
     assert_clean(log)
 
 

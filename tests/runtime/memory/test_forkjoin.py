@@ -14,7 +14,7 @@ import pytest
 
 from mgpu_rt._lowering import lower, object_files
 from tests.support import programs
-from tests.support.child import BACKENDS, Mgpu, environment, in_child, library
+from tests.support.child import BACKENDS, Mgpu, environment, in_cases, in_child, library
 from tests.support.known import KERNEL, forum, program
 from tests.support.patience import HANG
 from tests.support.printing import print_library
@@ -288,7 +288,10 @@ def test_a_stream_of_another_thread_is_not_asked(mgpu: Mgpu) -> None:
     thread.join()
 
 
-def reuse_beside_another_thread(mgpu: Mgpu) -> None:
+@in_cases({"word": {"MGPU_RT_EXCLUSIVE": "on"}, "tells": {"HIPSTUB_TELLS": "1"}})
+def test_a_stream_of_another_thread_is_asked_where_no_other_code_calls_hip(
+    mgpu: Mgpu, _: str
+) -> None:
     """The stream of another thread is at work at each free, and nobody waits for that work."""
     stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
     go, done = threading.Semaphore(0), threading.Semaphore(0)
@@ -308,16 +311,6 @@ def reuse_beside_another_thread(mgpu: Mgpu) -> None:
         mgpu.MemFree(block, stream)
     assert mgpu.count("hipMalloc") - before <= 3
     assert mgpu.count("hipStreamQuery") + mgpu.count("hipEventQuery") <= 2 * 50
-
-
-@in_child(MGPU_RT_EXCLUSIVE="on")
-def test_a_stream_of_another_thread_is_asked_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
-    reuse_beside_another_thread(mgpu)
-
-
-@in_child(HIPSTUB_TELLS="1")
-def test_a_stream_of_another_thread_is_asked_while_hip_reports_no_other_code(mgpu: Mgpu) -> None:
-    reuse_beside_another_thread(mgpu)
 
 
 def destroy_during_a_question(mgpu: Mgpu, before: Callable[[], object]) -> None:

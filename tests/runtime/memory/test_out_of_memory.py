@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 import mgpu_rt
-from tests.support.child import Mgpu, in_child
+from tests.support.child import Mgpu, in_cases, in_child
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -64,7 +64,15 @@ def test_the_program_is_asked_before_an_allocation_fails(mgpu: Mgpu) -> None:
     assert mgpu.stderr().count("failed with 'hipErrorOutOfMemory'") == 1
 
 
-def serves(mgpu: Mgpu) -> None:
+MODES = {
+    "exclusive": {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
+    "off": {"MGPU_RT_CACHE": "off"},
+    "counted": {"MGPU_RT_STATS": "/dev/null"},
+}
+
+
+@in_cases(MODES, HIPSTUB_MEMORY=str(MIB))
+def test_it_is_asked_in_each_mode(mgpu: Mgpu, mode: str) -> None:
     asked = asked_and_freeing(mgpu)
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, MIB, stream)
@@ -75,25 +83,11 @@ def serves(mgpu: Mgpu) -> None:
     mgpu.MemFree(block, stream)
     mgpu.StreamDestroy(stream)
     assert mgpu.stderr() == ""
-
-
-@in_child(MGPU_RT_EXCLUSIVE="on", MGPU_RT_SYNC="lazy", **SMALL)
-def test_it_is_asked_with_the_exclusive_word(mgpu: Mgpu) -> None:
-    serves(mgpu)
-
-
-@in_child(MGPU_RT_CACHE="off", **SMALL)
-def test_it_is_asked_without_caches(mgpu: Mgpu) -> None:
-    serves(mgpu)
-
-
-@in_child(MGPU_RT_STATS="/dev/null", **SMALL)
-def test_statistics_count_what_it_freed(mgpu: Mgpu) -> None:
-    serves(mgpu)
-    said = mgpu.stats()
-    assert said["memory"]["0"]["allocated"] == 0
-    assert said["abi"]["mgpuMemFree"]["calls"] == 2
-    assert said["failed"] == []
+    if mode == "counted":
+        said = mgpu.stats()
+        assert said["memory"]["0"]["allocated"] == 0
+        assert said["abi"]["mgpuMemFree"]["calls"] == 2
+        assert said["failed"] == []
 
 
 @in_child(HIPSTUB_DEVICES="2", **SMALL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from tests.support.child import Mgpu, in_child
+from tests.support.child import Mgpu, in_cases, in_child
 
 KIB = 1 << 10
 HELD = {"HIPSTUB_ASYNC": "held"}
@@ -54,8 +54,12 @@ def questions(mgpu: Mgpu) -> int:
 # ---- what a join proves --------------------------------------------------------------------------
 
 
-@in_child(**WORD)
-def test_the_stream_that_joins_gets_the_memory_at_once(mgpu: Mgpu) -> None:
+#: The user's word that no other code calls HIP, and HIP's reports that none has.
+ALONE = {"word": WORD, "tells": TELLS}
+
+
+@in_cases(ALONE)
+def test_the_stream_that_joins_gets_the_memory_at_once(mgpu: Mgpu, _: str) -> None:
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = freed_at_work(mgpu, first)
     join(mgpu, second, first)
@@ -64,16 +68,8 @@ def test_the_stream_that_joins_gets_the_memory_at_once(mgpu: Mgpu) -> None:
     assert questions(mgpu) == 0
 
 
-@in_child(**TELLS)
-def test_the_sole_user_of_hip_needs_no_word(mgpu: Mgpu) -> None:
-    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
-    block = freed_at_work(mgpu, first)
-    join(mgpu, second, first)
-    assert alloc(mgpu, second) == block
-    assert questions(mgpu) == 0
-
-
-def fork_and_join(mgpu: Mgpu) -> None:
+@in_cases(ALONE)
+def test_forks_and_joins_hit(mgpu: Mgpu, _: str) -> None:
     """A forked stream frees its memory, and the stream that joins it allocates, 50 times, without a
     wait of the host."""
     main, forked = mgpu.StreamCreate(), mgpu.StreamCreate()
@@ -84,16 +80,6 @@ def fork_and_join(mgpu: Mgpu) -> None:
         freed_at_work(mgpu, main)
     assert mgpu.count("hipMalloc") <= 6
     assert questions(mgpu) == mgpu.count("hipDeviceSynchronize") == 0
-
-
-@in_child(**WORD)
-def test_forks_and_joins_hit_by_the_users_word(mgpu: Mgpu) -> None:
-    fork_and_join(mgpu)
-
-
-@in_child(**TELLS)
-def test_forks_and_joins_hit_while_hip_reports_no_other_code(mgpu: Mgpu) -> None:
-    fork_and_join(mgpu)
 
 
 @in_child(**WORD)

@@ -11,7 +11,7 @@ import pytest
 
 from mgpu_rt._lowering import lower
 from tests.support import recordings
-from tests.support.child import Mgpu, in_child
+from tests.support.child import Mgpu, in_cases, in_child
 from tests.support.folders import in_folder
 from tests.support.images import code_object
 
@@ -31,7 +31,12 @@ def launches(mgpu: Mgpu) -> dict[str, int]:
     return {name: row["launches"] for name, row in mgpu.stats()["kernels"].items()}
 
 
-def first_call_after_a_slow_start(mgpu: Mgpu) -> None:
+@in_cases(
+    {"on": {}, "off": {"MGPU_RT_CACHE": "off"}},
+    **COUNTED,
+    HIPSTUB_DELAY="hipInit:300000,hipStreamCreate:100000",
+)
+def test_no_call_includes_hips_start(mgpu: Mgpu, _: str) -> None:
     """HIP takes 300 ms to start, and 100 ms to start the device with the first stream."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     stats = mgpu.stats()
@@ -40,19 +45,6 @@ def first_call_after_a_slow_start(mgpu: Mgpu) -> None:
     assert stats["device"] == {"name": "stub of HIP", "hip": "5.2.21153"}
     assert stats["process"]["date"] > 1_700_000_000
     assert mgpu.count("hipInit") == mgpu.count("hipStreamCreate") == 1
-
-
-SLOW = {**COUNTED, "HIPSTUB_DELAY": "hipInit:300000,hipStreamCreate:100000"}
-
-
-@in_child(policies=("builtin",), **SLOW)
-def test_no_call_includes_hips_start(mgpu: Mgpu) -> None:
-    first_call_after_a_slow_start(mgpu)
-
-
-@in_child(policies=("builtin",), **SLOW, MGPU_RT_CACHE="off")
-def test_no_call_with_the_cache_off_includes_hips_start(mgpu: Mgpu) -> None:
-    first_call_after_a_slow_start(mgpu)
 
 
 @in_child(policies=("builtin",), **COUNTED, HIPSTUB_DEVICES="2")

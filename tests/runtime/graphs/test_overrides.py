@@ -99,17 +99,6 @@ def test_a_function_is_replayed_before_and_after_a_hook(mgpu: Mgpu) -> None:
     assert counted(mgpu) == (1, 2 + 4, 1 + 2)
 
 
-@in_child(**COUNTED)
-def test_the_nan_hook_sees_what_a_graph_would_replay(mgpu: Mgpu) -> None:
-    with pytest.raises(FloatingPointError), mgpu_rt.intercept(hooks.NanCheck(dtype="f32")):
-        functions = Functions("scale")
-        array = functions.array()
-        for call in range(3):
-            functions.check(array, call, 2)
-        array[0] = float("inf")
-        functions.lib.scale(array, array, 0, 64, 1, 0)
-
-
 # ---- graphs of the program -----------------------------------------------------------------------
 
 
@@ -187,18 +176,6 @@ def test_a_lent_stream_is_every_runtimes(mgpu: Mgpu) -> None:
             assert mgpu.lib.mgpu_rt_use_stream(mgpu.null) == 0
             assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(lent)) == 0
     assert mgpu.stderr() == ""
-
-
-@in_child(**COUNTED)
-def test_a_lowered_function_is_right_on_a_lent_stream_of_each_runtime(mgpu: Mgpu) -> None:
-    for kind in (hooks.Trace, runtime.PlainRuntime, runtime.CachedRuntime, runtime.Singleton):
-        with mgpu_rt.intercept(kind()):
-            functions = Functions("scale")
-            lend(mgpu)
-            for call in range(3):
-                functions.check(functions.array(), call, 2)
-            assert mgpu.lib.mgpu_rt_use_stream(mgpu.null) == 0
-    assert "failed" not in mgpu.stderr()
 
 
 @in_child(**alone)

@@ -57,6 +57,8 @@ static struct runtime runtime;
 static void *(*MemAlloc)(uint64_t bytes, void *stream, bool host_shared);
 static void (*MemFree)(void *address, void *stream);
 static void (*Memcpy)(void *to, const void *from, size_t bytes, void *stream);
+static void *(*EventCreate)(void);
+static void (*EventDestroy)(void *event);
 
 static long number;
 static void *objects[MOST];
@@ -132,6 +134,11 @@ static void copy_to_device(long call) {
     runtime.StreamSynchronize(stream);
 }
 
+static void create_event(long call) {
+    (void)call;
+    EventDestroy(EventCreate());
+}
+
 /* All objects of a lowered function, which destroys what it creates. */
 static void use_own_objects(long call) {
     (void)call;
@@ -184,6 +191,16 @@ static void release_streams(void) {
     runtime.StreamDestroy(stream);
     for (long i = 0; i < number; i++)
         runtime.StreamDestroy(objects[i]);
+}
+
+static void hold_events(void) {
+    for (long i = 0; i < number; i++)
+        objects[i] = EventCreate();
+}
+
+static void release_events(void) {
+    for (long i = 0; i < number; i++)
+        EventDestroy(objects[i]);
 }
 
 static void hold_blocks(void) {
@@ -245,6 +262,7 @@ static const struct kind {
     {"launch, wait, streams", hold_nothing, use_stream, hold_nothing, EACH},
     {"allocate, free, streams", hold_nothing, allocate, release_streams, ONE},
     {"first load, held modules of an image", hold_modules, load_and_hold, release_modules, NEW},
+    {"create, destroy, events", hold_events, create_event, release_events, ONE},
     {"own objects, one thread", hold_nothing, use_own_objects, hold_nothing, ONE},
     {"own objects, two threads", start_second, use_own_objects, end_second, ONE},
 };
@@ -291,6 +309,8 @@ int main(int argc, char **argv) {
     *(void **)&MemAlloc = symbol(library, "mgpuMemAlloc");
     *(void **)&MemFree = symbol(library, "mgpuMemFree");
     *(void **)&Memcpy = symbol(library, "mgpuMemcpy");
+    *(void **)&EventCreate = symbol(library, "mgpuEventCreate");
+    *(void **)&EventDestroy = symbol(library, "mgpuEventDestroy");
     number = atol(argv[2]);
     const long calls = atol(argv[3]);
     if (number < 2 || number > MOST || calls < 1)

@@ -102,35 +102,23 @@ def test_costs_do_not_grow_to_a_hundred_thousand(exclusive: str) -> None:
     check(100_000, exclusive)
 
 
+#: Calls beyond a limit. With 64 bytes, HIP frees a block and allocates the next at each free. With
+#: 128 KB, little of the memory is idle, and a free takes no lock. A search for modules to evict
+#: visits all modules, so the searches become rarer as modules become more.
+BEYOND = (
+    ("free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "64"}),
+    ("free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "128K"}),
+    ("first load, held modules of an image", {"MGPU_RT_MODULE_LIMIT": "64K"}),
+)
+
+
 @pytest.mark.check
-def test_a_free_a_miss_and_an_eviction_cost_no_more_beside_many_blocks() -> None:
-    """Each free is beyond the limit of 64 bytes, so HIP frees a block and allocates the next."""
-    kind, limit = "free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "64"}
+@pytest.mark.parametrize(("kind", "limit"), BEYOND)
+def test_a_call_beyond_a_limit_costs_no_more_beside_many_objects(
+    kind: str, limit: dict[str, str]
+) -> None:
     few, many = (
         count_objects(number, 200, kind=kind, **limit)[kind].per_iteration()
         for number in (FEW, MANY)
     )
     assert many <= MOST * few, (few, many)
-
-
-@pytest.mark.check
-def test_a_free_beyond_the_limit_takes_no_lock() -> None:
-    """The program holds more than the limit, but little of it is idle."""
-    kind, limit = "free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "128K"}
-    few, many = (
-        count_objects(number, 200, kind=kind, **limit)[kind].per_iteration()
-        for number in (FEW, MANY)
-    )
-    assert many <= MOST * few, (few, many)
-
-
-@pytest.mark.check
-def test_held_modules_beyond_the_limit_cost_no_more() -> None:
-    """A search for modules to evict visits all modules, so the searches become rarer as modules
-    become more."""
-    kind, limit = "first load, held modules of an image", {"MGPU_RT_MODULE_LIMIT": "64K"}
-    few, many = (
-        count_objects(number, 200, kind=kind, **limit)[kind].per_iteration()
-        for number in (FEW, MANY)
-    )
-    assert many <= MOST * few

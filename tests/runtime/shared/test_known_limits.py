@@ -4,17 +4,11 @@ entry without a search."""
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 
-import pytest
-
-from tests.support import instructions
-from tests.support.child import Mgpu, environment, in_cases, in_child
+from tests.support.child import Mgpu, in_cases, in_child
 from tests.support.images import code_object
-from tests.support.known import forum, program
-from tests.support.patience import HANG
+from tests.support.known import forum
 
 KIB = 1 << 10
 
@@ -204,69 +198,6 @@ def test_09_pinned_memory_in_use_is_not_taken(mgpu: Mgpu) -> None:
         mgpu.Memcpy(out, block, size, stream)
         mgpu.StreamSynchronize(stream)
         assert bytes(mgpu.ffi.buffer(out)) == bytes([number + 1]) * size
-
-
-# ---- 10: memory above the limit ------------------------------------------------------------------
-
-ABOVE = """
-#include "program.h"
-int main(int count, char **words) {
-    void *stream = mgpuStreamCreate();
-    for (int i = 0; i < 3000; i++)
-        mgpuMemAlloc(4096, stream, 0);
-    for (int i = atoi(words[1]); i > 0; i--)
-        mgpuMemFree(mgpuMemAlloc(4096, stream, 0), stream);
-}
-"""
-
-
-def instructions_of(path: Path, *words: str, **changes: str) -> int:
-    """Returns the number of instructions that a program and its libraries execute with the stub."""
-    out = path.with_name("-".join(("instructions", *words)))
-    tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
-    env = environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast", **changes)
-    subprocess.run(
-        [*tool, str(path), *words], env=env, check=True, capture_output=True, timeout=HANG
-    )
-    return int(out.read_text().rpartition("totals: ")[2].split()[0])
-
-
-@pytest.mark.check
-@pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
-def test_10_no_allocation_walks_all_blocks(tmp_path: Path) -> None:
-    path = program(tmp_path, ABOVE)
-    few, many = (
-        instructions_of(path, steps, MGPU_RT_MEMORY_LIMIT="4M") for steps in ("100", "400")
-    )
-    assert (many - few) / 300 < 3000
-
-
-# ---- modules that the program holds -------------------------------------------------------------
-
-EQUAL = """
-#include "program.h"
-extern const char image[], image_end[];
-__asm__(".section .rodata\\nimage: .incbin \\"%s\\"\\nimage_end:\\n.previous\\n");
-int main(int count, char **words) {
-    for (int i = atoi(words[1]); i > 0; i--) {
-        char *copy = malloc(image_end - image);
-        if (!mgpuModuleLoad(memcpy(copy, image, image_end - image), 0))
-            return 1;
-    }
-}
-"""
-
-
-@pytest.mark.check
-@pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
-def test_no_load_is_compared_with_modules_that_are_held(tmp_path: Path) -> None:
-    """Many layers of a network may have equal images. Since LLVM 21 the program holds a module for
-    each layer."""
-    image = tmp_path / "image"
-    image.write_bytes(code_object("forum"))
-    path = program(tmp_path, EQUAL % image)
-    few, some, many = (instructions_of(path, loads) for loads in ("50", "100", "400"))
-    assert (many - some) / 300 < 1.2 * (some - few) / 50
 
 
 # ---- 18: limits ----------------------------------------------------------------------------------

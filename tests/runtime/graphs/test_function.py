@@ -17,7 +17,7 @@ from cffi import FFI
 
 from mgpu_rt._lowering import cache, graph_functions, object_files, pipelines, toolchain
 from tests.runtime.graphs.test_capture import Capture
-from tests.support.child import BACKENDS, Mgpu, environment, in_child, library
+from tests.support.child import BACKENDS, Mgpu, environment, in_cases, in_child, library
 from tests.support.command import COMMAND
 from tests.support.patience import HANG, run_process
 from tests.support.programs import STOCK
@@ -337,32 +337,29 @@ def test_a_function_that_cannot_be_in_a_graph_runs_plainly(mgpu: Mgpu) -> None:
     assert mgpu.stats()["graphs"]["refused"] == 1
 
 
-@in_child(
-    policies=("builtin",),
-    MGPU_RT_STATS="/dev/null",
-    MGPU_RT_ERRORS="fail",
-    HIPSTUB_FAULT="hipGraphAddKernelNode:1:2",
-)
-def test_a_node_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> None:
-    """The function runs without a graph, and the refusal is no failure of the program."""
+#: Calls of HIP that fail while a graph is built, and a part of the line that names them.
+FAILING = {"MGPU_RT_STATS": "/dev/null", "MGPU_RT_ERRORS": "fail"}
+NOT_BUILT = {
+    "hipGraphAddKernelNode": "the graph is not built: 'hipGraphAddKernelNode(&node, ",
+    "hipGraphCreate": "'hipGraphCreate(&graph, 0)' failed with ",
+}
+
+
+@in_cases({call: {"HIPSTUB_FAULT": f"{call}:1:2"} for call in NOT_BUILT}, **FAILING)
+def test_a_graph_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu, call: str) -> None:
+    """The function runs without a graph."""
     functions = Functions("scale")
     array = functions.array()
     for _ in range(3):
         functions.lib.scale(array, array, 0, WORDS, 1, 2)
     said = mgpu.stderr().splitlines()
     assert len(said) == 2, said
-    assert "the graph is not built: 'hipGraphAddKernelNode(&node, " in said[0]
-    assert said[0].endswith("failed with 'hipErrorOutOfMemory'")
+    assert NOT_BUILT[call] in said[0] and said[0].endswith("'hipErrorOutOfMemory'")
     assert counted(mgpu) == (0, 0, 3)
     assert mgpu.stats()["failed"] == []
 
 
-@in_child(
-    policies=("builtin",),
-    MGPU_RT_STATS="/dev/null",
-    MGPU_RT_ERRORS="fail",
-    HIPSTUB_FAULT="hipGraphLaunch:3:2",
-)
+@in_child(policies=("builtin",), **FAILING, HIPSTUB_FAULT="hipGraphLaunch:3:2")
 def test_a_launch_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> None:
     """The function runs without a graph, and a later call builds another graph."""
     functions = Functions("scale")
@@ -379,22 +376,6 @@ def test_a_launch_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> N
     )
     assert mgpu.stats()["failed"] == []
     assert mgpu.stub.hipPeekAtLastError() == 0
-
-
-@in_child(
-    policies=("builtin",),
-    MGPU_RT_STATS="/dev/null",
-    MGPU_RT_ERRORS="fail",
-    HIPSTUB_FAULT="hipGraphCreate:1:2",
-)
-def test_a_graph_that_hip_does_not_create_is_no_failure_of_the_program(mgpu: Mgpu) -> None:
-    functions = Functions("scale")
-    array = functions.array()
-    for _ in range(3):
-        functions.lib.scale(array, array, 0, WORDS, 1, 2)
-    assert "'hipGraphCreate(&graph, 0)' failed with" in mgpu.stderr()
-    assert counted(mgpu) == (0, 0, 3)
-    assert mgpu.stats()["failed"] == []
 
 
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_CACHE="off")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli import softgpu
-from mgpu_rt._lowering import lower, object_files, toolchain
+from mgpu_rt._lowering import lower, object_files
 from softgpu.tests.device.conftest import PROGRAMS
 from tests.support.child import POLICIES, Mgpu, environment, in_child, library
 from tests.support.printing import print_library
@@ -135,14 +135,3 @@ def test_hip_judges_damaged_notes(mgpu: Mgpu) -> None:
             damaged[place] = bytes_of.choice([0, 1, 0x7F, 0xFF, bytes_of.randrange(256)])
         mgpu.load(mgpu.image(bytes(damaged)))
     assert mgpu.load(mgpu.image(image))
-
-
-def test_cf_assert_is_not_lowered_by_llvm_22(tmp_path: Path) -> None:
-    """LLVM 22 puts the message outside of the gpu.module; softgpu/REFERENCE.md says what to do."""
-    program = tmp_path / "assert.mlir"
-    text = (PROGRAMS / "abort.mlir").read_text()
-    begin, end = text.index("scf.if"), text.index("gpu.return")
-    asserted = 'cf.assert %bad, "out of bounds"\n      '
-    program.write_text(text[:begin] + asserted + text[end:])
-    with pytest.raises(toolchain.LoweringFailed, match="must reference a global"):
-        lower.code_objects(program)

@@ -10,10 +10,8 @@ from itertools import product
 
 import pytest
 
-from mgpu_rt._lowering import lower, toolchain
 from tests.support.child import BACKENDS_WITH_GPU, POLICIES, environment, library
 from tests.support.patience import run_process
-from tests.support.printing import print_library
 from tests.support.programs import (
     RELEASES,
     STOCK,
@@ -383,28 +381,6 @@ def test_17_a_loop_of_launches_stays_within_its_stack(llvm: int, way: str) -> No
 
 def test_17_the_stack_was_small_enough() -> None:
     assert with_8_mb_of_stack(22, 60_000, Way(STOCK)).signal == signal.SIGSEGV
-
-
-# ---- the JIT -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("llvm", "program", "policy"),
-    covering(product((22, 19), ("forum", "samename", "globals", "churn"), POLICIES), strength=1),
-)
-def test_runners_print_what_they_should(llvm: int, program: str, policy: str) -> None:
-    """mlir-runner and LLVM 19's mlir-cpu-runner each contain an LLVM."""
-    text = lower.lower_to_llvm_dialect(SOURCES[program], llvm, iterations=ROUNDS)
-    shared = f"--shared-libs={library()},{print_library()}"
-    command = [str(toolchain.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]
-    env = run_environment(Way(library()), "stub", llvm, policy, MGPU_RT_MANAGER="delay=0")
-    outcome = execute([*command, shared], env)
-    assert outcome.signal == 0
-    assert outcome.stdout == printed(program, llvm)
-    assert "failed with" not in outcome.stderr
-    assert outcome.log["misuse"] == []
-    launches = ROUNDS * (2 if program == "samename" else 1)
-    assert outcome.log["counts"]["hipModuleLaunchKernel"] == launches
 
 
 def test_every_program_is_tested() -> None:

@@ -334,12 +334,3 @@ def test_a_product_without_memory_is_not_begun_again(mgpu: Mgpu) -> None:
     sums.spmm()
     assert stub.count("SpMM") == 1
     assert "failed with 'resource allocation failed'" in mgpu.stderr()
-
-
-@in_child(MGPU_RT_STATS="1", **WITH_STUB)
-def test_statistics_count_the_calls(mgpu: Mgpu) -> None:
-    mgpu.CreateSparseEnv()
-    sums = Sums(mgpu)
-    sums.spmm()
-    abi = mgpu.stats()["abi"]
-    assert abi["mgpuSpMM"]["calls"] == 1 and abi["mgpuCreateCsr"]["calls"] == 1

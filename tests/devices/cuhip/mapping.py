@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from pathlib import Path
 
 from tests.devices.cuhip.driver import Out
 
@@ -15,226 +17,32 @@ GRID, BLOCK = (2, 3, 4), (5, 6, 7)
 CUGRAPH = 0xF10
 KERNEL_NODE = struct.pack("<3I4xQQ3I4xQI4x", *BLOCK, 0, FUNCTION, *GRID, TO, 0)
 FILL_NODE = struct.pack("<QI4xQQI4xQ", TO, 4, 1, 64, 7, 16)
-WAIT = ("cuStreamSynchronize", 0)
+ELF = b"\x7fELF"
 
-#: (function, arguments, driver calls). The thread already has a context.
-MAPPING = [
-    ("hipInit", (0,), []),
-    ("hipGetDeviceCount", (OUT,), []),
-    ("hipGetDevice", (OUT,), []),
-    ("hipSetDevice", (0,), []),
-    ("hipDeviceGet", (OUT, 1), ["cuDeviceGet"]),
-    ("hipDeviceGetName", (OUT, 64, 1), ["cuDeviceGet", "cuDeviceGetName"]),
-    (
-        "hipDeviceGetPCIBusId",
-        (OUT, 64, 1),
-        ["cuDeviceGet", ("cuDeviceGetPCIBusId", OUT, 64, DEVICE_1)],
-    ),
-    ("hipDeviceTotalMem", (OUT, 1), ["cuDeviceGet", ("cuDeviceTotalMem_v2", OUT, DEVICE_1)]),
-    (
-        "hipDeviceGetAttribute",
-        (OUT, 87, 1),
-        ["cuDeviceGet", ("cuDeviceGetAttribute", OUT, 10, DEVICE_1)],
-    ),
-    (
-        "hipDeviceComputeCapability",
-        (OUT, SECOND, 0),
-        [
-            "cuDeviceGet",
-            ("cuDeviceGetAttribute", OUT, 75, DEVICE_0),
-            "cuDeviceGet",
-            ("cuDeviceGetAttribute", SECOND, 76, DEVICE_0),
-        ],
-    ),
-    (
-        "hipDeviceCanAccessPeer",
-        (OUT, 0, 1),
-        ["cuDeviceGet", "cuDeviceGet", ("cuDeviceCanAccessPeer", OUT, DEVICE_0, DEVICE_1)],
-    ),
-    ("hipDeviceEnablePeerAccess", (1, 0), ["cuDeviceGet", ("cuCtxEnablePeerAccess", CONTEXT_1, 0)]),
-    ("hipDeviceDisablePeerAccess", (1,), ["cuDeviceGet", ("cuCtxDisablePeerAccess", CONTEXT_1)]),
-    (
-        "hipDeviceGetStreamPriorityRange",
-        (OUT, SECOND),
-        [("cuCtxGetStreamPriorityRange", OUT, SECOND)],
-    ),
-    ("hipStreamIsCapturing", (STREAM, OUT), [("cuStreamIsCapturing", STREAM, OUT)]),
-    (
-        "hipStreamGetCaptureInfo",
-        (STREAM, OUT, SECOND),
-        [("cuStreamGetCaptureInfo", STREAM, OUT, SECOND)],
-    ),
-    (
-        "hipThreadExchangeStreamCaptureMode",
-        (OUT,),
-        [("cuThreadExchangeStreamCaptureMode", OUT)],
-    ),
-    ("hipGraphCreate", (OUT, 0), [("cuGraphCreate", OUT, 0)]),
-    ("hipGraphDestroy", (CUGRAPH,), [("cuGraphDestroy", CUGRAPH)]),
-    ("hipGraphAddKernelNode", (OUT, CUGRAPH, 0, 0, KERNEL_NODE), ["cuGraphAddKernelNode"]),
-    (
-        "hipGraphAddMemsetNode",
-        (OUT, CUGRAPH, 0, 0, FILL_NODE),
-        ["cuCtxGetCurrent", "cuGraphAddMemsetNode"],
-    ),
-    (
-        "hipGraphAddMemcpyNode1D",
-        (OUT, CUGRAPH, 0, 0, TO, FROM, 64, 4),
-        [
-            *("cuPointerGetAttributes", "cuPointerGetAttributes"),
-            *("cuCtxGetCurrent", "cuGraphAddMemcpyNode"),
-        ],
-    ),
-    (
-        "hipGraphInstantiate",
-        (OUT, CUGRAPH, 0, 0, 0),
-        [("cuGraphInstantiateWithFlags", OUT, CUGRAPH, 0)],
-    ),
-    ("hipGraphLaunch", (CUGRAPH, STREAM), [("cuGraphLaunch", CUGRAPH, STREAM)]),
-    ("hipGraphExecDestroy", (CUGRAPH,), [("cuGraphExecDestroy", CUGRAPH)]),
-    ("hipDeviceSynchronize", (), [("cuCtxSynchronize",)]),
-    ("hipRuntimeGetVersion", (OUT,), []),
-    ("hipDriverGetVersion", (OUT,), [("cuDriverGetVersion", OUT)]),
-    ("hipModuleLoad", (OUT, NAME), [("cuModuleLoad", OUT, NAME)]),
-    ("hipModuleLoadData", (OUT, b"\x7fELF"), [("cuModuleLoadData", OUT, b"\x7fELF")]),
-    (
-        "hipModuleLoadDataEx",
-        (OUT, b"\x7fELF", 0, 0, 0),
-        [("cuModuleLoadData", OUT, b"\x7fELF")],
-    ),
-    ("hipModuleUnload", (MODULE,), [("cuModuleUnload", MODULE)]),
-    (
-        "hipModuleGetFunction",
-        (OUT, MODULE, NAME),
-        [("cuModuleGetFunction", OUT, MODULE, NAME)],
-    ),
-    (
-        "hipModuleGetGlobal",
-        (OUT, SECOND, MODULE, NAME),
-        [("cuModuleGetGlobal_v2", OUT, SECOND, MODULE, NAME)],
-    ),
-    ("hipFuncGetAttribute", (OUT, 1, FUNCTION), [("cuFuncGetAttribute", OUT, 1, FUNCTION)]),
-    ("hipFuncSetAttribute", (FUNCTION, 8, 9), [("cuFuncSetAttribute", FUNCTION, 8, 9)]),
-    (
-        "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
-        (OUT, FUNCTION, 128, 256),
-        [("cuOccupancyMaxActiveBlocksPerMultiprocessor", OUT, FUNCTION, 128, 256)],
-    ),
-    (
-        "hipModuleLaunchKernel",
-        (FUNCTION, *GRID, *BLOCK, 0, STREAM, TO, 0),
-        [("cuLaunchKernel", FUNCTION, *GRID, *BLOCK, 0, STREAM, TO, 0)],
-    ),
-    (
-        "hipModuleLaunchCooperativeKernel",
-        (FUNCTION, *GRID, *BLOCK, 0, STREAM, TO),
-        [("cuLaunchCooperativeKernel", FUNCTION, *GRID, *BLOCK, 0, STREAM, TO)],
-    ),
-    ("hipLaunchKernel", (TO, GRID, BLOCK, 0, 0, STREAM), 98),
-    ("hipStreamCreate", (OUT,), [("cuStreamCreate", OUT, 0)]),
-    ("hipStreamCreateWithFlags", (OUT, 1), [("cuStreamCreate", OUT, 1)]),
-    ("hipStreamCreateWithPriority", (OUT, 1, 2), [("cuStreamCreateWithPriority", OUT, 1, 2)]),
-    ("hipStreamDestroy", (STREAM,), [("cuStreamDestroy_v2", STREAM)]),
-    ("hipStreamSynchronize", (STREAM,), [("cuStreamSynchronize", STREAM)]),
-    ("hipStreamQuery", (STREAM,), [("cuStreamQuery", STREAM)]),
-    ("hipStreamWaitEvent", (STREAM, EVENT, 0), [("cuStreamWaitEvent", STREAM, EVENT, 0)]),
-    (
-        "hipStreamAddCallback",
-        (STREAM, FUNCTION, TO, 0),
-        [("cuStreamAddCallback", STREAM, FUNCTION, TO, 0)],
-    ),
-    ("hipStreamGetFlags", (STREAM, OUT), [("cuStreamGetFlags", STREAM, OUT)]),
-    ("hipStreamGetDevice", (STREAM, OUT), ["cuStreamGetDevice", "cuDeviceGet"]),
-    ("hipEventCreate", (OUT,), [("cuEventCreate", OUT, 0)]),
-    ("hipEventCreateWithFlags", (OUT, 0xC0000003), [("cuEventCreate", OUT, 3)]),
-    ("hipEventDestroy", (EVENT,), [("cuEventDestroy_v2", EVENT)]),
-    ("hipEventRecord", (EVENT, STREAM), [("cuEventRecord", EVENT, STREAM)]),
-    ("hipEventSynchronize", (EVENT,), [("cuEventSynchronize", EVENT)]),
-    ("hipEventQuery", (EVENT,), [("cuEventQuery", EVENT)]),
-    (
-        "hipEventElapsedTime",
-        (OUT, EVENT, OTHER_EVENT),
-        [("cuEventElapsedTime", OUT, EVENT, OTHER_EVENT)],
-    ),
-    ("hipMalloc", (OUT, 100), [("cuMemAlloc_v2", OUT, 100)]),
-    ("hipExtMallocWithFlags", (OUT, 100, 0), [("cuMemAlloc_v2", OUT, 100)]),
-    ("hipFree", (TO,), [("cuMemFree_v2", TO)]),
-    ("hipMallocManaged", (OUT, 100, 1), [("cuMemAllocManaged", OUT, 100, 1)]),
-    ("hipHostMalloc", (OUT, 100, 0x40000004), [("cuMemHostAlloc", OUT, 100, 7)]),
-    ("hipHostFree", (TO,), ["cuPointerGetAttributes", ("cuMemFreeHost", TO)]),
-    ("hipHostRegister", (TO, 100, 0), [("cuMemHostRegister_v2", TO, 100, 3)]),
-    ("hipHostUnregister", (TO,), [("cuMemHostUnregister", TO)]),
-    ("hipHostGetDevicePointer", (OUT, TO, 0), [("cuMemHostGetDevicePointer_v2", OUT, TO, 0)]),
-    ("hipHostGetFlags", (OUT, TO), [("cuMemHostGetFlags", OUT, TO)]),
-    ("hipMemGetInfo", (OUT, SECOND), [("cuMemGetInfo_v2", OUT, SECOND)]),
-    ("hipMemGetAddressRange", (OUT, SECOND, TO), [("cuMemGetAddressRange_v2", OUT, SECOND, TO)]),
-    ("hipMallocAsync", (OUT, 100, STREAM), [("cuMemAllocAsync", OUT, 100, STREAM)]),
-    ("hipFreeAsync", (TO, STREAM), [("cuMemFreeAsync", TO, STREAM)]),
-    (
-        "hipDeviceGetDefaultMemPool",
-        (OUT, 1),
-        ["cuDeviceGet", ("cuDeviceGetDefaultMemPool", OUT, DEVICE_1)],
-    ),
-    ("hipMemPoolTrimTo", (POOL, 100), [("cuMemPoolTrimTo", POOL, 100)]),
-    ("hipMemPoolGetAttribute", (POOL, 4, OUT), [("cuMemPoolGetAttribute", POOL, 4, OUT)]),
-    ("hipMemPoolSetAttribute", (POOL, 4, OUT), [("cuMemPoolSetAttribute", POOL, 4, OUT)]),
-    ("hipMemcpy", (TO, FROM, 100, 4), [("cuMemcpyAsync", TO, FROM, 100, 0), WAIT]),
-    (
-        "hipMemcpyAsync",
-        (TO, FROM, 100, 1, STREAM),
-        [("cuMemcpyAsync", TO, FROM, 100, STREAM)],
-    ),
-    (
-        "hipMemcpyWithStream",
-        (TO, FROM, 100, 2, STREAM),
-        [("cuMemcpyAsync", TO, FROM, 100, STREAM), ("cuStreamSynchronize", STREAM)],
-    ),
-    *(
-        (f"hipMemcpy{kind}", (TO, FROM, 100), [("cuMemcpyAsync", TO, FROM, 100, 0), WAIT])
-        for kind in ("HtoD", "DtoH", "DtoD")
-    ),
-    *(
-        (
-            f"hipMemcpy{kind}Async",
-            (TO, FROM, 100, STREAM),
-            [("cuMemcpyAsync", TO, FROM, 100, STREAM)],
-        )
-        for kind in ("HtoD", "DtoH", "DtoD")
-    ),
-    (
-        "hipMemcpyPeer",
-        (TO, 0, FROM, 1, 100),
-        [
-            "cuDeviceGet",
-            "cuDeviceGet",
-            ("cuMemcpyPeerAsync", TO, CONTEXT_0, FROM, CONTEXT_1, 100, 0),
-            WAIT,
-        ],
-    ),
-    (
-        "hipMemcpyPeerAsync",
-        (TO, 0, FROM, 1, 100, STREAM),
-        [
-            "cuDeviceGet",
-            "cuDeviceGet",
-            ("cuMemcpyPeerAsync", TO, CONTEXT_0, FROM, CONTEXT_1, 100, STREAM),
-        ],
-    ),
-    ("hipMemset", (TO, 0x41, 100), [("cuMemsetD8Async", TO, 0x41, 100, 0)]),
-    ("hipMemsetAsync", (TO, 0x41, 100, STREAM), [("cuMemsetD8Async", TO, 0x41, 100, STREAM)]),
-    *(
-        (f"hipMemsetD{width}", (TO, 0x41, 100), [(f"cuMemsetD{width}Async", TO, 0x41, 100, 0)])
-        for width in (8, 16, 32)
-    ),
-    *(
-        (
-            f"hipMemsetD{width}Async",
-            (TO, 0x41, 100, STREAM),
-            [(f"cuMemsetD{width}Async", TO, 0x41, 100, STREAM)],
-        )
-        for width in (8, 16, 32)
-    ),
-]
+
+def _word(word: str) -> object:
+    return globals()[word] if word[0].isalpha() else int(word, 0)
+
+
+def _call(text: str) -> str | tuple:
+    """Returns a call of the driver: its symbol with its arguments, or the symbol alone."""
+    symbol, *words = text.split()
+    return symbol if words == ["..."] else (symbol, *map(_word, words))
+
+
+def _rows() -> Iterator[tuple[str, tuple, list | int]]:
+    for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        left, _, right = line.partition("->")
+        function, *words = left.split()
+        number = right.strip().isdecimal()
+        calls = [_call(call) for call in right.split(";") if call.strip()]
+        yield function, tuple(map(_word, words)), int(right) if number else calls
+
+
+#: (function, arguments, driver calls or error)
+MAPPING = list(_rows())
 
 #: functions whose output the tests check, instead of the driver calls
 BY_RESULT = ("hipGetDeviceProperties", "hipPointerGetAttribute", "hipPointerGetAttributes")

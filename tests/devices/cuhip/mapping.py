@@ -25,7 +25,7 @@ def _word(word: str) -> object:
 
 
 def _call(text: str) -> str | tuple:
-    """Returns a call of the driver: its symbol with its arguments, or the symbol alone."""
+    """Returns the symbol of a call of the driver, and the arguments if the row states them."""
     symbol, *words = text.split()
     return symbol if words == ["..."] else (symbol, *map(_word, words))
 

@@ -20,10 +20,9 @@ import pytest
 from mgpu_rt._cli import softgpu
 from mgpu_rt._lowering import pipelines
 from tests.devices.rocm import releases, surroundings
-from tests.devices.rocm.child import STUB_ONLY
 from tests.devices.rocm.differences import difference
 from tests.proofs.random import runner
-from tests.support import child, nursery
+from tests.support import nursery
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,11 +30,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--rocm", help="the release of HIP that the emulated device runs")
     group.addoption("--rocm-abi", type=int, help="the code object version of programs, as 500")
     group.addoption("--rocm-chip", help="the chip of programs and of the device, as gfx942")
-    group.addoption(
-        "--rocm-for-stub",
-        action="store_true",
-        help="run tests of the stub of HIP on it too, as far as they can do without the stub",
-    )
     group.addoption("--rocm-outcomes", help="a file for what became of each test, as JSON")
 
 
@@ -43,8 +37,6 @@ def pytest_configure(config: pytest.Config) -> None:
     hip = config.getoption("--rocm")
     if hip:
         install(surroundings.surroundings(releases.find(hip)))
-        if config.getoption("--rocm-for-stub"):
-            install_for_stub()
     if config.getoption("--rocm-abi"):
         lower_for(config.getoption("--rocm-abi"))
     if config.getoption("--rocm-chip"):
@@ -92,28 +84,6 @@ def present(chip: str) -> None:
     """Sets the default chip for lowering from now on."""
     pipelines.DEFAULT_CHIP = softgpu.DEFAULT_TARGETS = chip
     os.environ["MGPU_RT_TEST_CHIP"] = chip
-
-
-def install_for_stub() -> None:
-    """Makes tests for the stub run on the emulated device. The library then counts the calls of
-    HIP."""
-    plain_environment, plain_run = child.environment, child.run_child
-
-    def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
-        devices = {"MGPU_RT_STATS": os.devnull, "MGPU_RT_SOFTGPU": "gfx90a,gfx90a"}
-        counted = devices if backend == "stub" else {}
-        ours = {name: text for name, text in changes.items() if not name.startswith("HIPSTUB_")}
-        return plain_environment("softgpu" if backend == "stub" else backend, **counted, **ours)
-
-    def run_child(module: str, name: str, env: dict[str, str]) -> None:
-        try:
-            plain_run(module, name, env)
-        except AssertionError as problem:
-            if str(problem).startswith(f"exit status {STUB_ONLY}\n"):
-                pytest.skip("needs the stub of HIP")
-            raise
-
-    child.environment, child.run_child = environment, run_child
 
 
 class Outcomes:

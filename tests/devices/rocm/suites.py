@@ -31,9 +31,6 @@ SUITES = (
         chip="gfx942",
     ),
     Suite(
-        "traps", "the 18 traps of the ABI", ("--rocm-for-stub", "tests/runtime/abi/test_traps.py")
-    ),
-    Suite(
         "bad input",
         "handles, images and sizes that are wrong",
         (*_ON_DEVICE, "tests/runtime/abi/test_bad_input.py"),
@@ -87,7 +84,6 @@ SUITES = (
         ("-m", "", "-k", "gfx942", "tests/devices/rocm/test_selftest.py"),
         chip="gfx942",
     ),
-    Suite("demo", "`make demo`", ("tests/devices/rocm/test_demo.py",)),
     Suite(
         "mlir-runner",
         "programs just in time, by mlir-runner",

@@ -188,7 +188,8 @@ def test_a_launch_passes_its_clusters_to_the_driver(mgpu: Mgpu) -> None:
     assert sizes == "  grid 4 3 2 block 7 1 1 shared 0 stream 0"
     assert cluster == "  attribute 4 = 2 1 1"
     mgpu.lib.mgpuLaunchKernelCooperative(function, 4, 3, 2, 2, 1, 1, 7, 1, 1, 0, null, null, null)
-    assert _calls(stub, "cuLaunchKernelEx")[1:3] == [sizes, cluster]
+    (_, *attributes, cooperative) = _calls(stub, "cuLaunchKernelEx")
+    assert attributes == [sizes, cluster] and cooperative.startswith("  attribute 2 = 1 ")
     assert mgpu.stderr() == ""
     stub.fail("cuLaunchKernelEx", 912)
     launch(function, 3, 1, 1, 4, 1, 1, 1, 1, 1, 0, null, null, null, 0xBAD0)

@@ -244,26 +244,6 @@ def test_a_context_of_another_library_chooses_the_device(driver: Driver) -> None
 
 # ---- modules and launches ------------------------------------------------------------------------
 
-PTX = b"//\n.version 8.0\n.target sm_90\n\0"
-
-
-def test_ptx_is_compiled_at_the_threads_level(driver: Driver) -> None:
-    out, text = driver.memory(), driver.memory(PTX)
-    driver.hip.mgpu_cuhip_jit_level(3)
-    assert driver.call("hipModuleLoadData", driver.ffi.cast("void **", out), text) == 0
-    driver.hip.mgpu_cuhip_jit_level(-1)
-    assert driver.call("hipModuleLoadData", driver.ffi.cast("void **", out), text) == 0
-    levels = [line for line in driver.stub.take() if line.startswith("  option 7")]
-    assert levels == ["  option 7 = 3"]
-
-
-def test_the_compilers_log_is_printed(driver: Driver, capfd: pytest.CaptureFixture) -> None:
-    driver.stub.fail("cuModuleLoadDataEx", 218)
-    out = driver.ffi.cast("void **", driver.memory())
-    assert driver.call("hipModuleLoadData", out, driver.memory(PTX)) == 218
-    driver.stub.fail("cuModuleLoadDataEx", 0)
-    assert capfd.readouterr().err == "JIT compilation failed with: 'ptxas: nonsense'\n"
-
 
 def _launch(driver: Driver, function: int = FUNCTION, block=BLOCK, grid=GRID, shared=0, extra=0):
     null = driver.ffi.NULL
@@ -309,22 +289,6 @@ def test_extra_arguments_are_translated(driver: Driver) -> None:
     for wrong in (pointers(2, 0x222, 1, 0x111, 3), pointers(1, 0x111, 2, 0x222, 0)):
         assert _launch(driver, extra=wrong) == 1
     assert driver.stub.take() == []
-
-
-def test_a_launch_in_clusters_is_passed_on(driver: Driver) -> None:
-    dim3, null = (2, 1, 1), driver.ffi.NULL
-    stream = driver.ffi.cast("void *", STREAM)
-    function = driver.ffi.cast("void *", FUNCTION)
-    call = driver.hip.mgpu_cuhip_launch_cluster
-    assert call(function, dim3, GRID, BLOCK, 0, 0, stream, null, null) == 0
-    assert call(function, dim3, GRID, BLOCK, 0, 1, stream, null, null) == 0
-    plain, cooperative = (
-        [line for line in part.splitlines() if line.startswith("  ")]
-        for part in "\n".join(driver.stub.take()).split("cuLaunchKernelEx")[1:]
-    )
-    assert plain == ["  grid 2 3 4 block 5 6 7 shared 0 stream a10", "  attribute 4 = 2 1 1"]
-    assert cooperative[:2] == plain
-    assert cooperative[2].startswith("  attribute 2 = 1 ")
 
 
 # ---- properties, attributes and frees --------------------------------------------------------
@@ -421,30 +385,24 @@ def test_threads_may_start_the_driver_concurrently() -> None:
         assert (done.stdout, done.stderr) == (f"{[0] * 16}\n", "")
 
 
-def test_a_fifo_is_not_opened_as_a_driver(tmp_path: Path) -> None:
-    """If the library opened a FIFO, the dynamic loader would wait for a process that writes to the
-    FIFO."""
-    os.mkfifo(tmp_path / "libcuda.so.1")
-    done = _child(MGPU_RT_CUDA=str(tmp_path / "libcuda.so.1"))
-    assert "libcuda.so.1 is a FIFO\n" in done.stderr
+#: Maps each path at which there is no driver to words of the line about the path.
+NO_DRIVER = {
+    "/tmp": "MGPU_RT_CUDA=/tmp cannot be used: ",
+    "/dev/null": "MGPU_RT_CUDA=/dev/null cannot be used: ",
+    "/dev/zero": "MGPU_RT_CUDA=/dev/zero cannot be used: ",
+    "/nowhere/libcuda.so.1": "MGPU_RT_CUDA=/nowhere/libcuda.so.1 cannot be used: ",
+    str(BUILD / "hipstub" / "libamdhip64.so.5"): "has no cuInit: it is too old, or no libcuda",
+    "fifo": "/fifo is a FIFO",  # the dynamic loader would wait for its writer
+}
 
 
-@pytest.mark.parametrize("path", ["/tmp", "/dev/null", "/dev/zero"])
-def test_a_folder_or_a_device_is_not_opened_as_a_driver(path: str) -> None:
-    assert f"MGPU_RT_CUDA={path} cannot be used: " in _child(MGPU_RT_CUDA=path).stderr
-
-
-def test_a_driver_that_is_not_at_the_named_path_is_reported() -> None:
-    done = _child(MGPU_RT_CUDA="/nowhere/libcuda.so.1")
+@pytest.mark.parametrize("path", NO_DRIVER, ids=lambda path: Path(path).name)
+def test_a_path_without_a_driver_is_named_in_one_line(path: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    done = _child(MGPU_RT_CUDA=str(tmp_path / path))
     assert done.stdout.split()[3:] == ["35", "35", "35", "False"]
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("cuhip: MGPU_RT_CUDA=/nowhere/libcuda.so.1 cannot be used: ")
-
-
-def test_a_library_that_is_no_driver_is_refused() -> None:
-    done = _child(MGPU_RT_CUDA=str(BUILD / "hipstub" / "libamdhip64.so.5"))
-    assert done.stdout.split()[3:6] == ["35", "35", "35"]
-    assert "has no cuInit: it is too old, or no libcuda" in done.stderr
+    assert NO_DRIVER[path] in done.stderr
+    assert done.stderr.startswith("cuhip: ") and done.stderr.count("\n") == 1
 
 
 def test_a_missing_driver_is_reported() -> None:

@@ -187,23 +187,3 @@ def test_calls_without_hip_fail_and_one_line_says_what_to_do(mgpu: Mgpu) -> None
     assert "MGPU_RT_HIP" in said
     assert not mgpu.load(mgpu.image(code_object("forum")))
     assert "no HIP library" not in mgpu.stderr()
-
-
-@in_child(
-    MGPU_RT_CACHE="sometimes",
-    MGPU_RT_MODULE_LIMIT="many",
-    MGPU_RT_STREAM_LIMIT="-1",
-    MGPU_RT_DEVICE="first",
-)
-def test_invalid_options_are_named_with_what_is_done_instead(mgpu: Mgpu) -> None:
-    """The message names each wrong option, and the value that is used instead."""
-    mgpu.StreamCreate()
-    said = mgpu.stderr()
-    for option in (
-        "CACHE='sometimes'",
-        "MODULE_LIMIT='many'",
-        "STREAM_LIMIT='-1'",
-        "DEVICE='first'",
-    ):
-        assert f"MGPU_RT_{option}" in said
-    _still_works(mgpu)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 
-from tests.support.child import Mgpu, in_child
+from tests.support.child import Mgpu, in_cases, in_child
 from tests.support.images import bundle, code_object, exports_a_constant
 from tests.support.known import KERNEL, forum
 from tests.support.patience import HANG
@@ -149,20 +149,12 @@ def test_03_a_reload_sees_fresh_constants(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleLoadData") == mgpu.count("hipModuleUnload") == 2
 
 
-@in_child(MGPU_RT_EXCLUSIVE="on")
-def test_03_constants_are_shared_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
-    buffer = mgpu.image(exports_a_constant())
-    for _ in range(3):
-        mgpu.ModuleUnload(mgpu.load(buffer))
-    assert mgpu.count("hipModuleLoadData") == 1
-
-
 #: HIP reports each call of other code, as AMD's HIP from 5.3 on.
 TELLS = {"HIPSTUB_TELLS": "1", "HIPSTUB_VERSION": "70253211"}
 
 
-@in_child(**TELLS)
-def test_03_constants_are_shared_while_hip_reports_no_other_code(mgpu: Mgpu) -> None:
+@in_cases({"word": {"MGPU_RT_EXCLUSIVE": "on"}, "tells": TELLS})
+def test_03_constants_are_shared_where_no_other_code_calls_hip(mgpu: Mgpu, _: str) -> None:
     buffer = mgpu.image(exports_a_constant())
     for _ in range(3):
         mgpu.ModuleUnload(mgpu.load(buffer))

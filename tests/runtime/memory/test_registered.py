@@ -39,7 +39,6 @@ CASES = (
     "dropped",
     "brk",
     "huge",
-    "hugetlb",
     "touching",
     "grown",
     "first-page-is-shared",

@@ -253,9 +253,3 @@ def test_the_next_wait_reports_a_fault(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
     mgpu.lib.mgpu_rt_empty_cache()
     assert "'hipStreamSynchronize(stream)' failed with" in mgpu.stderr()
-
-
-@in_child(MGPU_RT_SYNC="sometimes")
-def test_an_unknown_mode_is_named(mgpu: Mgpu) -> None:
-    mgpu.StreamCreate()
-    assert "is neither strict nor lazy: strict is used" in mgpu.stderr()

@@ -113,21 +113,6 @@ static void case_huge(void) {
     munmap(all, 2 * HUGE);
 }
 
-/* Uses pages that hugetlbfs has reserved, if the machine has such pages. */
-static void case_hugetlb(void) {
-    enum { HUGE = 2 << 20 };
-    for (int i = 0; i < 2; i++) {
-        char *const page =
-            mmap(window + HUGE, HUGE, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_FIXED_NOREPLACE, -1, 0);
-        if (page == MAP_FAILED)
-            return;
-        memset(page, i + 1, HUGE);
-        pass((struct range){page, 8 * PAGE});
-        munmap(page, HUGE);
-    }
-}
-
 /* Unmaps one of two adjacent ranges; the library keeps the registration of the other range. */
 static void case_touching(void) {
     const struct range first = {window, 2 * PAGE}, second = {window + 2 * PAGE, 2 * PAGE};
@@ -347,7 +332,6 @@ static const struct {
     {"dropped", case_dropped},
     {"brk", case_brk},
     {"huge", case_huge},
-    {"hugetlb", case_hugetlb},
     {"touching", case_touching},
     {"grown", case_grown},
     {"first-page-is-shared", case_first_page_is_shared},

@@ -144,13 +144,8 @@ def test_a_block_that_gets_a_globals_memory_fits_there(hip: Stub) -> None:
 #: The program pauses a thread's first call while the record grows. The pause ends after the fork or
 #: after a timeout.
 FORK_IN_A_CALL = """
-#include <pthread.h>
+#include "program.h"
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 int hipInit(unsigned flags);
 void *__libc_realloc(void *old, size_t bytes);
 static _Atomic bool watching, growing, forked;

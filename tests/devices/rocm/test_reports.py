@@ -20,13 +20,7 @@ pytestmark = pytest.mark.check  # a newer release of HIP, which is downloaded
 #: The program prints the functions of which HIP reported nothing. If the first word is "unnamed",
 #: the program leaves out the functions for which HIP has an operation of a report.
 SILENT = """
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "program.h"
 enum { HIP_API = 3, REPORTED = 42, OPERATIONS = 1024 };
 static const char *(*name_of)(unsigned operation);
 static int has_operation(const char *name) {
@@ -133,16 +127,7 @@ def test_each_function_that_hip_does_not_report_is_judged(
 #: of the second stream, then allocates as much, works on the block and frees it. The host never
 #: waits.
 JOINS = """
-#include <stdbool.h>
-#include <stddef.h>
-void *mgpuStreamCreate(void);
-void *mgpuMemAlloc(size_t size, void *stream, bool shared);
-void mgpuMemFree(void *block, void *stream);
-void mgpuMemset32(void *to, int value, size_t count, void *stream);
-void *mgpuEventCreate(void);
-void mgpuEventDestroy(void *event);
-void mgpuEventRecord(void *event, void *stream);
-void mgpuStreamWaitEvent(void *stream, void *event);
+#include "program.h"
 enum { ROUNDS = 50, SIZE = 4 << 20 };
 static void follow(void *later, void *stream) {
     void *event = mgpuEventCreate();

@@ -139,9 +139,7 @@ def test_two_hips_in_one_process_are_named(tmp_path: Path) -> None:
 
 #: A library that opens HIP in a namespace of its own and shares the handle, as rocMLIR's does.
 SHARING = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
+#include "program.h"
 static int is_ready;
 __attribute__((constructor)) static void begin(void) { is_ready = 1; }
 void *mlirRocmSystemDetectGetHipHandle(void) {

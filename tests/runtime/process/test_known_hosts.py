@@ -161,10 +161,7 @@ def test_14_each_free_waits_by_itself(tmp_path: Path, exclusive: str) -> None:
 # ---- 15: another namespace -----------------------------------------------------------------------
 
 NAMESPACE = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "program.h"
 int main(void) {
     void *library = dlmopen(LM_ID_NEWLM, getenv("RUNTIME"), RTLD_NOW);
     void *(*create)(void) = 0;

@@ -385,7 +385,7 @@ def test_threads_may_start_the_driver_concurrently() -> None:
         assert (done.stdout, done.stderr) == (f"{[0] * 16}\n", "")
 
 
-#: Maps each path at which there is no driver to words of the line about the path.
+#: Maps each path at which there is no driver to words that are printed about the path.
 NO_DRIVER = {
     "/tmp": "MGPU_RT_CUDA=/tmp cannot be used: ",
     "/dev/null": "MGPU_RT_CUDA=/dev/null cannot be used: ",
@@ -397,12 +397,12 @@ NO_DRIVER = {
 
 
 @pytest.mark.parametrize("path", NO_DRIVER, ids=lambda path: Path(path).name)
-def test_a_path_without_a_driver_is_named_in_one_line(path: str, tmp_path: Path) -> None:
+def test_a_path_without_a_driver_is_named(path: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     done = _child(MGPU_RT_CUDA=str(tmp_path / path))
     assert done.stdout.split()[3:] == ["35", "35", "35", "False"]
     assert NO_DRIVER[path] in done.stderr
-    assert done.stderr.startswith("cuhip: ") and done.stderr.count("\n") == 1
+    assert done.stderr.count("cuhip: ") == done.stderr.count("\n") <= 2
 
 
 def test_a_missing_driver_is_reported() -> None:

@@ -115,11 +115,30 @@ def knows(hip: str, target: str) -> bool:
 
 
 def _rocr(hip: str) -> bytes:
-    """Returns the content of the ROCr library that a HIP library loads, or empty bytes if ROCr
-    cannot be read."""
+    """Returns the content of the ROCr library that a HIP library loads. Returns empty bytes if ROCr
+    cannot be read, or if the library is another one that does not name ROCr."""
+    if not _names_rocr(hip):
+        return b""
     folders = (Path(os.path.realpath(hip)).parent, *LOADERS_FOLDERS)
     runtime = next((path for folder in folders if (path := folder / HSA).is_file()), None)
     try:
         return runtime.read_bytes() if runtime else b""
     except OSError:
         return b""
+
+
+def _names_rocr(hip: str) -> bool:
+    import mmap
+
+    try:
+        with (
+            open(hip, "rb", opener=_without_waiting) as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            return content.find(HSA.encode()) >= 0
+    except (OSError, ValueError):  # unreadable, a FIFO, or empty
+        return False
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)

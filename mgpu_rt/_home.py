@@ -28,7 +28,6 @@ def make(folder: Path | None) -> Path:
     """Makes a folder of the user, but never the home itself. Raises OSError."""
     home = _home()
     if folder is None or (home and home in folder.parents and not home.exists()):
-        path = str(home) if home else "~"
-        raise FileNotFoundError(errno.ENOENT, "there is no home: set HOME or XDG_CACHE_HOME", path)
+        raise FileNotFoundError(errno.ENOENT, "there is no home", str(home or "~"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder

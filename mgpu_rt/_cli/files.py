@@ -34,12 +34,14 @@ def read(path: str, way_out: str) -> bytes:
 
 def read_mlir(path: str) -> str:
     """Reads a program in MLIR's text; - means stdin. Raises CommandError."""
+    content = read(path, "name a program in MLIR, or - for stdin")
     try:
-        return read(path, "name a program in MLIR, or - for stdin").decode()
-    except UnicodeDecodeError:
-        raise CommandError(
-            f"'{path}' is not text: mlir-opt turns MLIR's bytecode into text"
-        ) from None
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        bytecode = content.startswith(b"ML\xefR")
+        way = "mlir-opt turns MLIR's bytecode into text" if bytecode else f"see line {line}"
+        raise CommandError(f"'{path}' is not text in UTF-8: {way}") from None
 
 
 def write(path: str | Path, content: bytes) -> None:

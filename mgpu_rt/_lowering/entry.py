@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mgpu_rt import _layout
+from mgpu_rt._images import elf
 from mgpu_rt._lowering import cache, object_files, pipelines, preparation, toolchain
 from mgpu_rt._lowering.pipelines import Pipeline
 from mgpu_rt._lowering.preparation import Preparation
@@ -26,11 +27,12 @@ _RESULTS = {
 }
 _MAIN = """\
 #include <stdio.h>
-{kind} entry(void) __asm__("{symbol}");
+{kind} entry(void) __asm__("entry.mlir");
 int main(void) {{ {statements} }}
 """
-#: The symbol of the program's function main, because C needs the name.
-_RENAMED = "main.mlir"
+#: A second symbol of the entry function: no other code has it, and C accepts it. The symbols of the
+#: program's functions become local, because one may have a name of the C library, such as read.
+_ENTRY = "entry.mlir"
 
 
 def executable(
@@ -45,28 +47,29 @@ def executable(
     needed = preparation.preparation(text)
     pipeline = needed.of(pipeline)
     runtime = _layout.PREFIX / "lib" / _layout.LIBRARY
-    key = (pipelines.RECIPE, text, "executable, main.mlir", pipeline, entry, str(runtime))
+    key = (pipelines.RECIPE, text, "executable, added entry.mlir", pipeline, entry, str(runtime))
 
     def tools() -> list[Path]:
         binutils = toolchain.other("objcopy", "binutils")
         return [*object_files.tools(pipeline), toolchain.compiler(), binutils]
 
-    kept = cache.kept(stem, "", key, tools, lambda: _build(stem, text, pipeline, entry, runtime))
+    kept = cache.kept(stem, "", key, tools, lambda: _build(text, pipeline, entry, runtime))
     if not os.access(kept, os.X_OK):  # the cache stores plain files
         kept.chmod(0o755)
     return kept, needed
 
 
-def _build(stem: str, text: str, pipeline: Pipeline, entry: str, runtime: Path) -> bytes:
-    kind, statements = _result(entry, function_types(text, pipeline.device_llvm))
+def _build(text: str, pipeline: Pipeline, entry: str, runtime: Path) -> bytes:
+    kind, statements = _result(text, entry, function_types(text, pipeline.device_llvm))
     with tempfile.TemporaryDirectory() as scratch:
-        compiled, main, out = (Path(scratch, name) for name in (f"{stem}.o", "main.c", "out"))
+        compiled, main, out = (Path(scratch, name) for name in ("program.o", "main.c", "out"))
         compiled.write_bytes(object_files.host_object(text, pipeline))
         objcopy = toolchain.other("objcopy", "binutils")
-        toolchain.run([objcopy, "--redefine-sym", f"main={_RENAMED}", compiled])
-        symbol = _RENAMED if entry == "main" else entry
-        symbol = re.sub(r'[\\"]', r"\\\g<0>", symbol)
-        main.write_text(_MAIN.format(kind=kind, symbol=symbol, statements=statements))
+        added = f"{_ENTRY}={_place(compiled, entry)},function,global"
+        toolchain.run(
+            [objcopy, "--add-symbol", added, "--keep-global-symbol", _ENTRY, str(compiled)]
+        )
+        main.write_text(_MAIN.format(kind=kind, statements=statements))
         called, _ = toolchain.defining(object_files.undefined(compiled), pipeline.llvm)
         others, rpath = object_files.linked(called, pipeline.llvm)
         toolchain.run(
@@ -78,7 +81,15 @@ def _build(stem: str, text: str, pipeline: Pipeline, entry: str, runtime: Path) 
         return out.read_bytes()
 
 
-def _result(entry: str, types: Mapping[str, str]) -> tuple[str, str]:
+def _place(compiled: Path, entry: str) -> str:
+    """Returns a function's section and its offset there, as objcopy reads them."""
+    read = elf.read(compiled.read_bytes())
+    symbol = next(each for each in read.symbols if each.name == entry)
+    section = next(each for each in read.sections if each.index == symbol.section)
+    return f"{section.name}:{symbol.value}"
+
+
+def _result(text: str, entry: str, types: Mapping[str, str]) -> tuple[str, str]:
     """Returns what main does with the entry's result: its type in C, and statements."""
     plain = [name for name, kind in types.items() if _returned(kind) in _RESULTS]
     if entry in plain:
@@ -88,6 +99,10 @@ def _result(entry: str, types: Mapping[str, str]) -> tuple[str, str]:
         if plain
         else ("call a function from Python by mgpu_rt.Library, or add a function without arguments")
     )
+    if not types and re.search(r"^\s*llvm\.func\b[^\n]*\{", text, re.MULTILINE):
+        raise ValueError(
+            "the program is in the LLVM dialect already: run it by mlir-runner (docs/jit.md)"
+        )
     if entry not in types:
         raise ValueError(f"the program has no function {entry}: {ways}")
     raise ValueError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from mgpu_rt._lowering import host_memory
 from mgpu_rt._lowering.pipelines import Pipeline
 
 _COMMENT = re.compile(r"//[^\n]*")
@@ -19,18 +20,15 @@ _LINALG = re.compile(r'(?<![\w#!.@%"])linalg\.(?!yield|index|init_tensor)\w+')
 _ASYNC = re.compile(r'(?<![\w#!.@%"])async\.\w')
 #: gpu-to-llvm accepts gpu.alloc, gpu.dealloc, gpu.memcpy and gpu.memset only with async tokens.
 _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\s+\(")
-_STRIDED = re.compile(r"\bgpu\.(?:memcpy|memset)\b[^:]*:[^\n]*(?:\bstrided<|\baffine_map<)")
+#: Copies with their types, which may stand on lines of their own; and how a type says strides.
+_COPY = re.compile(r"\bgpu\.(?:memcpy|memset)\b[^:]*:\s*((?:[^\n]*,[ \t]*\n)*[^\n]*)")
+_STRIDES = re.compile(r"\bstrided<|\baffine_map<")
+_ALIAS = re.compile(r"^[ \t]*([!#][\w$.-]+)[ \t]*=(.*)", re.MULTILINE)
+_FILL = re.compile(r"\bgpu\.memset\b[^:]*:[^\n]*,\s*(i1|i8|i64|f64|f8\w+|index)\s*$", re.MULTILINE)
 _OPERANDS = re.compile(r"\b(?:ins|outs)\s*\(([^:)]*)")
 _TENSORS = re.compile(r"\b(?:ins|outs)\s*\([^)]*\btensor<")
 _VALUE = re.compile(r"%[\w$.-]+")
 _PARALLEL = re.compile(r"\bscf\.parallel\b")
-
-#: A memref in the host's own memory, and operations that return another view of a memref.
-_HOST = re.compile(r"(%[\w$.-]+)\s*=\s*memref\.(?:alloc|alloca|get_global)\b")
-_VIEW = re.compile(
-    r"(%[\w$.-]+)\s*=\s*memref\.(?:subview|cast|reinterpret_cast|collapse_shape|expand_shape|view"
-    r"|transpose)\s+(%[\w$.-]+)"
-)
 
 OUTLINE = "gpu-kernel-outlining"
 REGIONS = f"{OUTLINE},func.func(gpu-async-region)"
@@ -58,7 +56,7 @@ class Preparation:
     def of(self, pipeline: Pipeline) -> Pipeline:
         """Returns the pipeline with this preparation. Raises ValueError for LLVM 15, whose command
         runs no further passes."""
-        if pipeline.llvm == 15 and self != Preparation():
+        if pipeline.llvm == 15 and (self.first or self.coroutines):
             raise ValueError(f"{self.told[0]}, which LLVM 15's command does not do: use --llvm 22")
         return replace(pipeline, first=self.first, coroutines=self.coroutines)
 
@@ -73,15 +71,25 @@ def preparation(text: str) -> Preparation:
     """Returns what a program needs. Raises ValueError for a program that MLIR would lower wrongly,
     or that says too little."""
     text = _COMMENT.sub("", text)
-    if wrong := _STRIDED.search(text):
+    if wrong := _strided(text):
         raise ValueError(
             f"{_line(text, wrong)}: {wrong[0].split()[0]} of a memref with strides or an offset: "
             "MLIR copies as if its elements were contiguous; copy the whole memref, or these "
             "elements by a kernel"
         )
+    if wrong := _FILL.search(text):
+        raise ValueError(
+            f"{_line(text, wrong)}: gpu.memset of {wrong[1]}: MLIR fills only elements of 16 or 32 "
+            "bits; fill these by a kernel, or copy them by gpu.memcpy"
+        )
     linalg, linalg_told = _linalg(text)
     passes, told = [*linalg], [*linalg_told]
     coroutines = bool(_ASYNC.search(text))
+    if (loops := _PARALLEL.search(_split(text)[1])) and not linalg:
+        told.append(
+            f"{loops[0]} ({_line(text, loops)}) becomes plain loops: for a kernel, run mlir-opt "
+            "--gpu-map-parallel-loops --convert-parallel-loops-to-gpu before"
+        )
     waiting = _WAITING.search(text)
     if waiting:
         passes.append(REGIONS)
@@ -90,6 +98,15 @@ def preparation(text: str) -> Preparation:
         passes.append(TASKS)
         told.append("async.* becomes coroutines")
     return Preparation(",".join(passes), coroutines, tuple(told))
+
+
+def _strided(text: str) -> re.Match[str] | None:
+    """Returns the first copy or fill of a memref with strides, which an alias may name."""
+    strides = _STRIDES
+    for name, meaning in _ALIAS.findall(text):
+        if strides.search(meaning):
+            strides = re.compile(rf"{strides.pattern}|{re.escape(name)}(?![\w$.-])")
+    return next((copy for copy in _COPY.finditer(text) if strides.search(copy[1])), None)
 
 
 def _linalg(text: str) -> tuple[list[str], list[str]]:
@@ -127,17 +144,19 @@ def _linalg(text: str) -> tuple[list[str], list[str]]:
 
 
 def _on_host(text: str) -> list[bool]:
-    """Returns for each operation of linalg whether it uses the host's own memory. A GPU reaches
-    memory that the program registers."""
-    host = set() if "gpu.host_register" in text else {match[1] for match in _HOST.finditer(text)}
-    for view in _VIEW.finditer(text):
-        if view[2] in host:
-            host.add(view[1])
+    """Returns for each operation of linalg whether it uses the host's own memory. Raises
+    ValueError if it also uses the GPU's."""
     found = []
-    for operation in _LINALG.finditer(text):
-        rest = text[operation.end() : _end(text, operation.end())]
-        values = {value for each in _OPERANDS.findall(rest) for value in _VALUE.findall(each)}
-        found.append(bool(values & host))
+    for function in host_memory.functions(text):
+        for operation in _LINALG.finditer(text, function.start, function.end):
+            rest = text[operation.end() : _end(text, operation.end())]
+            values = {value for each in _OPERANDS.findall(rest) for value in _VALUE.findall(each)}
+            found.append(function.on_host(values, operation.start()))
+            if found[-1] and (ours := sorted(values & function.device)):
+                raise ValueError(
+                    f"{operation[0]} ({_line(text, operation)}): {ours[0]} is in the GPU's memory, "
+                    f"and {min(values & function.host)} in the host's own: copy by gpu.memcpy"
+                )
     return found
 
 
@@ -169,7 +188,12 @@ def _line(text: str, match: re.Match[str]) -> str:
 #: Patterns of tools' complaints, each with the advice; {} is the pattern's group.
 _ADVICE = (
     (
-        r"'(gpu\.all_reduce|gpu\.subgroup_reduce)'",
+        r"'gpu\.all_reduce'",
+        "MLIR lowers only a gpu.all_reduce that all threads of the workgroup reach: write "
+        "`uniform` behind its operand",
+    ),
+    (
+        r"'(gpu\.subgroup_reduce)'",
         "no pass of MLIR lowers {} for AMD's GPUs: write it with gpu.shuffle",
     ),
     (

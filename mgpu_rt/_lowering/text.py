@@ -96,6 +96,11 @@ def without_undefined(text: bytes) -> bytes:
     does not define: the linker accepts it, but HIP loads no such image."""
     for module, image in device_images(text.decode()).items():
         if missing := elf.read(image).undefined:
+            if "malloc" in missing:
+                raise ValueError(
+                    f"a kernel of gpu.module {module} has memref.alloc, and no GPU allocates in a "
+                    "kernel: use memref.alloca, or a workgroup or private memref of the kernel"
+                )
             names = ", ".join(sorted(name.removeprefix("_mlir_ciface_") for name in missing))
             raise ValueError(
                 f"the kernels of gpu.module {module} call {names}, which no device library "

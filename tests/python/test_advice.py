@@ -21,6 +21,10 @@ PRELUDE = """
 import ctypes, fractions
 import numpy, mgpu_rt
 from mgpu_rt import In, Library, MemRef, Module
+from mgpu_rt._launch.arguments import _UNKNOWN as unsized, _encode as encode
+from mgpu_rt.manager import Evict
+from mgpu_rt.manager._table import ffi, Table
+write = Table._write
 functions = Library(mgpu_rt.lower("kernels.mlir"))
 kernels = Module("kernels.o")
 add, scale = kernels["add"], kernels["scale"]
@@ -72,6 +76,16 @@ ADVICE = {
         "functions.scale_on_host(frozen, 2.0)",
         "pass mgpu_rt.In(array) if it is only read",
         "result = Library(mgpu_rt.lower('first.mlir')).first(In(frozen)) == 0",
+    ),
+    "a parameter whose size the image lacks": (
+        "encode(5, unsized)",
+        "pass 5 as numpy.int32",
+        "result = encode(numpy.int32(5), unsized) == bytes([5, 0, 0, 0])",
+    ),
+    "what is no decision of a policy": (
+        "write(ffi.new('struct table_decision *'), 'evict')",
+        "use Evict, Pin or Limit",
+        "write(out := ffi.new('struct table_decision *'), Evict(0, 7)); result = out.handle == 7",
     ),
     "an array with gaps": (
         "functions.scale_on_host(gaps, 2.0)",

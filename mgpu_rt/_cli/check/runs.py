@@ -70,8 +70,8 @@ def _emulated(device: str) -> dict[str, str]:
     checker = _checker(softgpu.DRIVER)
     if softgpu.DRIVER not in _hip_search.seams(result["MGPU_RT_HIP"]):
         raise CommandError(
-            f"check runs only HIP 5, but {result['MGPU_RT_HIP']} is a later release: set "
-            f"MGPU_RT_HIP to the path of HIP 5"
+            f"check runs only HIP 5, and {result['MGPU_RT_HIP']} is another library: set "
+            f"MGPU_RT_HIP to the path of HIP 5, or unset it"
         )
     # With HSA_DISABLE_FRAGMENT_ALLOCATOR the driver separates allocations, and never reuses an
     # allocation's memory.

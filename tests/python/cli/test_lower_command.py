@@ -273,7 +273,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     said = f"mgpu-rt: '{missing}' is empty: {way_out}\n"
     assert complaint(missing, "-o", tmp_path / "x.o") == said
     missing.write_bytes(b"ML\xefR")
-    assert "is not text: mlir-opt turns" in complaint(missing, "-o", tmp_path / "x.o")
+    assert "is not text in UTF-8: mlir-opt turns" in complaint(missing, "-o", tmp_path / "x.o")
 
 
 @pytest.mark.check

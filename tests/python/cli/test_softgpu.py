@@ -12,7 +12,8 @@ from mgpu_rt import _hip_search, _layout
 from mgpu_rt._cli import softgpu
 from mgpu_rt._cli.errors import NoDevice
 
-ELF = b"\x7fELF"  # the first bytes of library files
+#: A library file, which loads ROCr.
+ELF = b"\x7fELF" + _hip_search.HSA.encode()
 
 
 @pytest.fixture

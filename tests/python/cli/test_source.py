@@ -31,6 +31,14 @@ func.func @half() -> f32 {{
   %r = arith.constant 0.5 : f32
   return %r : f32
 }}
+func.func @read() -> i64 {{
+  %r = arith.constant 3 : i64
+  return %r : i64
+}}
+func.func @"a \\22name\\22 of %d"() -> i64 {{
+  %r = func.call @read() : () -> i64
+  return %r : i64
+}}
 func.func @large() -> i64 {{
   %r = arith.constant 5000000000 : i64
   return %r : i64
@@ -102,12 +110,18 @@ def test_compare_and_diff_take_programs_in_mlir(tmp_path: Path) -> None:
 @pytest.mark.check
 @pytest.mark.parametrize(
     ("entry", "status", "printed"),
-    [("seven", 7, ""), ("half", 0, "0.5\n"), ("large", 0, "5000000000\n")],
+    [
+        ("seven", 7, ""),
+        ("half", 0, "0.5\n"),
+        ("large", 0, "5000000000\n"),
+        ("read", 0, "3\n"),  # also a function of the C library
+        ('a "name" of %d', 0, "3\n"),
+    ],
 )
 def test_the_entrys_result_is_the_status_or_is_printed(
     tmp_path: Path, entry: str, status: int, printed: str
 ) -> None:
-    program = tmp_path / "returns.mlir"
+    program = tmp_path / "-x.mlir"  # cc must not take the name for an option
     program.write_text(RETURNS.format(argument="a"))
     done = command("run", *SOFT, "--entry", entry, program)
     assert (done.returncode, done.stdout) == (status, printed)
@@ -117,7 +131,7 @@ def test_the_entrys_result_is_the_status_or_is_printed(
 def test_an_entry_that_cannot_run_is_named_with_those_that_can(tmp_path: Path) -> None:
     program = tmp_path / "returns.mlir"
     program.write_text(RETURNS.format(argument="a"))
-    ways = "name one of half, large, seven with --entry"
+    ways = 'name one of a "name" of %d, half, large, read, seven with --entry'
     done = command("run", *SOFT, program)
     assert_sentence(done.returncode, done.stderr, "the function main is (i32) -> (), but an entry")
     assert ways in done.stderr
@@ -151,7 +165,10 @@ def test_a_program_that_is_refused_is_explained_once(tmp_path: Path) -> None:
     assert_sentence(done.exit_code, done.stderr, "is empty: name a program in MLIR")
     program.write_bytes(b"ML\xefR")
     done = invoke("run", *SOFT, str(program))
-    assert_sentence(done.exit_code, done.stderr, "is not text: mlir-opt turns MLIR's bytecode")
+    assert_sentence(done.exit_code, done.stderr, "is not text in UTF-8: mlir-opt turns")
+    program.write_bytes(b"\n// gr\xf6\xdfer\n")
+    done = invoke("run", *SOFT, str(program))
+    assert_sentence(done.exit_code, done.stderr, "is not text in UTF-8: see line 2")
     program.write_text("gpu.memset %s, %v : memref<4xf32, strided<[4]>>, f32")
     done = invoke("run", *SOFT, str(program))
     assert_sentence(done.exit_code, done.stderr, "line 1: gpu.memset of a memref with strides")

@@ -49,7 +49,25 @@ KERNEL = "gpu.module @k {\n  gpu.func @f(%x: memref<4xf32>) kernel {\n    %s  }\
             "gpu.host_register %u : memref<*xf32>\n" + FILL.format("%a"),
             KERNELS,
         ),
+        (  # before the registration
+            "%a = memref.alloc() : memref<4xf32>\n"
+            + FILL.format("%a")
+            + "gpu.host_register %u : memref<*xf32>\n",
+            HOST_LOOPS,
+        ),
         ("%d = gpu.alloc () : memref<4xf32>\n" + FILL.format("%d"), f"{KERNELS},{REGIONS}"),
+        (  # names are a function's own
+            "func.func @f() {\n%0 = memref.alloc() : memref<4xf32>\n}\n"
+            "func.func @g(%0: memref<4xf32>) {\n" + FILL.format("%0") + "}",
+            KERNELS,
+        ),
+        (  # a call passes the host's memory on
+            "func.func @f() {\n%0 = memref.alloc() : memref<4xf32>\n"
+            "%v = memref.cast %0 : memref<4xf32> to memref<?xf32>\n"
+            "call @g(%1, %v) : (f32, memref<?xf32>) -> ()\n}\n"
+            "func.func private @g(%z: f32, %a: memref<?xf32>) {\n" + FILL.format("%a") + "}",
+            HOST_LOOPS,
+        ),
         ("%token = async.execute {\n}", TASKS),
         ("func.func @linalg.fill() attributes {gpu.container_module}", ""),
     ],
@@ -80,6 +98,21 @@ def test_passes_run_only_for_operations_that_need_them(text: str, passes: str) -
             "gpu.memcpy of a memref with strides",
         ),
         ("gpu.memset %s, %v : memref<4xf32, affine_map<(i) -> (i * 4)>>, f32", "gpu.memset of a"),
+        (
+            "gpu.memcpy %d, %s :\n memref<4xf32>,\n memref<4xf32, strided<[4]>>",
+            "gpu.memcpy of a",
+        ),
+        (
+            "%a = memref.get_global @w : memref<4xf32>\n%b = gpu.alloc () : memref<4xf32>\n"
+            "linalg.add ins(%a, %a : memref<4xf32>, memref<4xf32>) outs(%b : memref<4xf32>)",
+            "linalg.add (line 3): %b is in the GPU's memory, and %a in the host's own",
+        ),
+        ("gpu.memset %d, %v : memref<4xi64>, i64", "line 1: gpu.memset of i64"),
+        (
+            "#lay = strided<[4], offset: 1>\n!column = memref<4xf32, #lay>\n"
+            "gpu.memcpy %d, %s : memref<4xf32>, !column",
+            "line 3: gpu.memcpy of a",
+        ),
     ],
 )
 def test_a_program_that_mlir_would_lower_wrongly_is_refused(text: str, said: str) -> None:
@@ -146,8 +179,8 @@ ADVICE = {
     ),
     "all_reduce": (
         "%w = gpu.all_reduce add %v {} : (f32) -> (f32)",
-        "write it with gpu.shuffle",
-        SHUFFLED,
+        "write `uniform` behind its operand",
+        "%w = gpu.all_reduce add %v uniform {} : (f32) -> (f32)",
     ),
     "assert": (
         f'%b = arith.cmpf oge, %v, %z : f32\ncf.assert %b, "negative"\n{ADD}',

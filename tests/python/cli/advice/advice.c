@@ -1,5 +1,6 @@
 /* Makes a call that the library refuses with advice, or the call that the advice names. The first
  * argument names the call, and a second argument says to follow the advice. */
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -69,6 +70,23 @@ static int copy(bool fits) {
     return 0;
 }
 
+/* Looks the function up, so that the library cannot see that the program asks for times. */
+static int elapsed(bool asked) {
+    struct {
+        float milliseconds;
+        int error;
+    } (*const between)(void *, void *, void *) = dlsym(RTLD_DEFAULT, "mgpuEventElapsedTime");
+    if (asked)
+        between(NULL, NULL, NULL);
+    void *const start = mgpuEventCreate(), *const stop = mgpuEventCreate();
+    mgpuEventRecord(start, stream);
+    mgpuEventRecord(stop, stream);
+    mgpuStreamSynchronize(stream);
+    if (between(start, stop, NULL).milliseconds >= 0)
+        puts("the time is known");
+    return 0;
+}
+
 int main(int count, char **words) {
     const char *name = count > 1 ? words[1] : "";
     const bool follows = count > 2;
@@ -78,6 +96,8 @@ int main(int count, char **words) {
         return graph(follows);
     if (strcmp(name, "copy") == 0)
         return copy(follows);
+    if (strcmp(name, "elapsed") == 0)
+        return elapsed(follows);
     if (strcmp(name, "tensor-map") == 0)
         return tensor_map();
     return strcmp(name, "event") == 0 ? event(follows) : 2;

@@ -167,6 +167,18 @@ RUNS = {
         f"env -u {{0}} mgpu-rt check {EXAMPLES / 'race.mlir'}",
         (1, "[race]"),
     ),
+    "another HIP in check": (
+        f"MGPU_RT_HIP={STUB} mgpu-rt check {PRINTS}",
+        r"set MGPU_RT_HIP to the path of HIP 5, or (unset) it",
+        f"{{0}} MGPU_RT_HIP; mgpu-rt check {PRINTS}",
+        (0, "found no fault"),
+    ),
+    "another image in replay": (
+        f"{RUN} --record kept {PRINTS}; mgpu-rt replay kept --image i",
+        r"name a file that holds an image with the kernel",
+        f"mgpu-rt lower {PRINTS} -o i && mgpu-rt replay --device softgpu kept --image i",
+        (0, "increment: same"),
+    ),
     "a folder that is missing": (
         f"{RUN} --stats-json folder/s.json {PRINTS}",
         r"there is no folder '(folder)'; make it",

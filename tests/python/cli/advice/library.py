@@ -9,6 +9,13 @@ from tests.support.child import CUSTUB, ROOT, STUB
 
 EMULATED = 'eval "$(mgpu-rt config --env --device softgpu)"'
 ADVISED = f"cc advice.c -I{ROOT / 'csrc' / 'include'} $(mgpu-rt config --libs) -o advised"
+HOST_SYMBOL = (
+    f"cc {EXAMPLES / 'c/host_symbol.c'} {{}} $(mgpu-rt config --libs) $MGPU_RT_HIP -o symbol"
+)
+KERNEL_O = (
+    "clang++-22 -x hip --offload-arch=gfx90a -nogpuinc -nogpulib -mcode-object-version=4 -O2 "
+    f"-fPIC -c {EXAMPLES / 'c/kernel.hip'} -o kernel.o"
+)
 LIBRARY = {
     "no GPU": (
         f"{PROGRAM} HIP_VISIBLE_DEVICES=-1 ./steps",
@@ -143,5 +150,23 @@ LIBRARY = {
         r"was passed as an event; give the token of a gpu.wait that returns one",
         f"{RUN} --fail-on-error --stats ./advised event created",
         (0, "mgpuEventRecord"),
+    ),
+    "times of events": (
+        f"{ADVISED} -ldl; {RUN} ./advised elapsed",
+        r"or call it with (null) pointers first",
+        f"{RUN} --fail-on-error ./advised elapsed {{0}}",
+        (0, "the time is known"),
+    ),
+    "a kernel by its host symbol": (
+        f"echo 'char scale[1];' > scale.c && {HOST_SYMBOL.format('scale.c')}; {RUN} ./symbol",
+        r"link the object that registers the kernel \(__hipRegisterFunction\)",
+        f"{KERNEL_O} && {HOST_SYMBOL.format('kernel.o')} && {RUN} ./symbol",
+        (0, "scaled: 1.5 3 4.5 6"),
+    ),
+    "a capture": (
+        f"{RUN} {sys.executable} captures.py",
+        r"Build the graph by (mgpu_rt_graph_begin) instead",
+        f"{RUN} {sys.executable} captures.py {{0}}",
+        (0, "[3. 3. 3. 3.]"),
     ),
 }

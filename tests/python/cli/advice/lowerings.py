@@ -60,6 +60,30 @@ LOWERINGS = {
         f"{RUN} shuffles.mlir",
         (1, ""),
     ),
+    "a reduction that not all threads reach": (
+        f"{RUN} all-reduces.mlir",
+        r"all threads of the workgroup reach: write `(uniform)` behind its operand",
+        f"sed 's/add %number/& {{0}}/' all-reduces.mlir > u.mlir && {RUN} u.mlir",
+        (224, ""),
+    ),
+    "loops that are parallel": (
+        f"{RUN} parallel.mlir",
+        r"becomes plain loops: for a kernel, run mlir-opt (--\S+ --\S+) before",
+        f"mlir-opt-22 {{0}} parallel.mlir -o p.mlir && {RUN} --stats p.mlir",
+        (7, "mgpuLaunchKernel"),
+    ),
+    "a fill of other elements": (
+        f"{RUN} fills.mlir",
+        r"fill these by a kernel, or copy them by gpu.memcpy",
+        f"{RUN} kernels.mlir",
+        (7, ""),
+    ),
+    "a kernel that allocates": (
+        f"{RUN} allocates.mlir",
+        r"use (memref.alloca),",
+        f"sed 's/memref.alloc /{{0}} /' allocates.mlir > a.mlir && {RUN} a.mlir",
+        (0, ""),
+    ),
     "floats of eight bits": (
         f"{RUN} small.mlir",
         r"\A(?:.*\n){1,6}.* runs no pass that converts f8E4M3FN: use (f16) or bf16",

@@ -49,6 +49,12 @@ ON_GPU = "%gpu = gpu.alloc () : memref<4xi32>"
 BACK = """gpu.memcpy %host, %gpu : memref<4xi32>, memref<4xi32>
   gpu.dealloc %gpu : memref<4xi32>"""
 BY_LINALG = "linalg.fill ins(%seven : i32) outs(%host : memref<4xi32>)"
+LINALG = "linalg.fill ins(%seven : i32) outs(%gpu : memref<4xi32>)"
+PARALLEL = """scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    memref.store %seven, %gpu[%i] : memref<4xi32>
+  }"""
+WIDE = """%wide = arith.extsi %seven : i32 to i64
+  gpu.memset %gpu, %wide : memref<4xi32>, i64"""
 BY_LOOP = """scf.for %i = %c0 to %c4 step %c1 {
     memref.store %seven, %host[%i] : memref<4xi32>
   }"""
@@ -77,6 +83,9 @@ BY_SHUFFLE = """%width = arith.constant 64 : i32
     %step = arith.constant 1 : i32
     %other, %valid = gpu.shuffle xor %number, %step, %width : i32
     %sum = arith.addi %number, %other : i32"""
+ALLOCATES = """%own = memref.alloc () : memref<1xi32>
+    memref.store %number, %own[%c0] : memref<1xi32>
+    %sum = memref.load %own[%c0] : memref<1xi32>"""
 ASSERTS = """%true = arith.cmpi ult, %tx, %sx : index
     cf.assert %true, "a thread"
     %sum = arith.addi %number, %number : i32"""
@@ -165,6 +174,23 @@ if __name__ == "__main__":
     child.start()
     child.join()
 """
+#: Captures a stream that a lowered function uses, or with an argument builds a graph.
+CAPTURES = f"""import ctypes, os, sys
+import numpy, mgpu_rt
+scale = mgpu_rt.Library(mgpu_rt.lower("{EXAMPLES / "python/kernels.mlir"}")).scale_on_device
+array = mgpu_rt.to_device(numpy.ones(4, "f4"))
+if sys.argv[1:]:
+    with mgpu_rt.graph() as graph:
+        scale(array, 3.0)
+    graph.replay()
+    print(array.to_host())
+else:
+    hip, stream = ctypes.CDLL(os.environ["MGPU_RT_HIP"]), ctypes.c_void_p()
+    hip.hipStreamCreate(ctypes.byref(stream))
+    with mgpu_rt.use_stream(stream):
+        hip.hipStreamBeginCapture(stream, 0)
+        scale(array, 3.0)
+"""
 BUSY_C = """
 void *mgpuStreamCreate(void);
 void mgpuStreamSynchronize(void *), mgpuStreamDestroy(void *), mgpuMemFree(void *, void *);
@@ -240,6 +266,10 @@ PROGRAMS = {
     "one.mlir": fills("gpu", f"{BY_LOOP}\n  {ON_GPU}", BACK),
     "reduces.mlir": reduces("%sum = gpu.subgroup_reduce add %number : (i32) -> i32"),
     "shuffles.mlir": reduces(BY_SHUFFLE),
+    "all-reduces.mlir": reduces("%sum = gpu.all_reduce add %number {} : (i32) -> (i32)"),
+    "allocates.mlir": reduces(ALLOCATES),
+    "parallel.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, PARALLEL),
+    "fills.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, WIDE),
     "asserts.mlir": reduces(ASSERTS),
     "branch.mlir": WAVES.replace("INSIDE", "gpu.barrier").replace("BEHIND", ""),
     "moved.mlir": WAVES.replace("INSIDE", "").replace("BEHIND", "gpu.barrier"),
@@ -256,6 +286,7 @@ PROGRAMS = {
     "twice.mlir": TWICE,
     "large.mlir": LARGE,
     "forks.py": FORKS,
+    "captures.py": CAPTURES,
     "on-host.mlir": ON_THE_HOST,
     "registered.mlir": DEVICE_ADDRESS + ON_THE_HOST.replace("  gpu.launch", REGISTER, 1),
     "advice.c": Path(__file__).with_name("advice.c").read_text(),

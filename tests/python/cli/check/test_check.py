@@ -19,7 +19,7 @@ from tests.python.cli import seeded
 from tests.python.runtime.hooked import hip, program
 from tests.runtime.programs.test_programs import LEAKING
 from tests.support import programs
-from tests.support.child import library
+from tests.support.child import STUB, library
 from tests.support.command import NO_FAULT, UNEXAMINED, assert_sentence, command
 from tests.support.sources import SOURCES
 from tests.support.suites import sampled
@@ -258,9 +258,16 @@ def test_a_program_that_cannot_be_checked_is_named(words: tuple[str, ...], messa
     assert_sentence(done.returncode, done.stderr, message)
 
 
-def test_another_runtime_in_python_is_refused() -> None:
-    done = check("--", "true", MGPU_RT_RUNTIME="mgpu_rt.hooks:Trace")
-    assert_sentence(done.returncode, done.stderr, "unset MGPU_RT_RUNTIME")
+@pytest.mark.parametrize(
+    ("variable", "value", "advice"),
+    [
+        ("MGPU_RT_RUNTIME", "mgpu_rt.hooks:Trace", "unset MGPU_RT_RUNTIME"),
+        ("MGPU_RT_HIP", STUB, "set MGPU_RT_HIP to the path of HIP 5, or unset it"),
+    ],
+)
+def test_a_setting_that_hides_calls_is_refused(variable: str, value: str, advice: str) -> None:
+    done = command("check", "--", "true", **{**hip(), variable: str(value)})
+    assert_sentence(done.returncode, done.stderr, advice)
 
 
 def test_text_names_places_without_a_symbol() -> None:

@@ -3,6 +3,7 @@ program."""
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import errno
 import os
@@ -220,6 +221,7 @@ def end_as(status: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program may have dumped its own
+    atexit._run_exitfuncs()  # the signal runs none: they remove temporary files
     if -code not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(-code, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})

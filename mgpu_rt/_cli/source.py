@@ -103,6 +103,17 @@ def named(program: str) -> str:
     return _SOURCES.get(program, program)
 
 
+def is_temporary(program: str) -> bool:
+    """Returns whether the executable of a program in MLIR lasts only as long as this process."""
+    if program not in _SOURCES:
+        return False
+    from pathlib import Path
+
+    from mgpu_rt._lowering import cache
+
+    return cache.is_temporary(Path(program))
+
+
 def _chip(device: str, base: Mapping[str, str]) -> str:
     """Returns the name of the device's GPU, as `mgpu-rt lower --chip` takes it. Raises
     CommandError."""

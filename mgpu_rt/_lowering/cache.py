@@ -82,6 +82,11 @@ def kept(
         return _store(_own_folder(), file, content)
 
 
+def is_temporary(path: Path) -> bool:
+    """Returns whether a result lasts only as long as this process."""
+    return bool(_own_folder.cache_info().currsize) and _own_folder() in path.parents
+
+
 def _store(folder: Path, file: str, content: bytes) -> Path:
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         result = Path(scratch, "result")

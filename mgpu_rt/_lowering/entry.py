@@ -56,6 +56,11 @@ def executable(
     kept = cache.kept(stem, "", key, tools, lambda: _build(text, pipeline, entry, runtime))
     if not os.access(kept, os.X_OK):  # the cache stores plain files
         kept.chmod(0o755)
+        if not os.access(kept, os.X_OK):
+            raise ValueError(
+                f"{kept.parent.parent} is mounted with noexec: set XDG_CACHE_HOME to a folder from "
+                "which programs run"
+            )
     return kept, needed
 
 

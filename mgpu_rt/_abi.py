@@ -101,6 +101,12 @@ def functions() -> list[Function]:
     return parse(_layout.table("abi.def").read_text(encoding="utf-8"))
 
 
+def overridable() -> list[Function]:
+    """Returns the functions that a runtime in Python may override: all but those that return a
+    structure."""
+    return [function for function in functions() if not function.result.startswith("struct")]
+
+
 def cdef() -> str:
     lines = [f"{function.prototype};" for function in functions()]
     return TYPES + "\n".join(lines) + EXTENSIONS + PRIVATE

@@ -3,7 +3,7 @@
  * The cffi module includes this file (mgpu_rt/runtime/_build.py) after it has defined PLAIN_ABI,
  * which lists the functions of csrc/abi.def with Python's types:
  *
- *     FN    (result, name, (parameters), (arguments), member that says whether the result is LOST)
+ *     FN    (result, name, (parameters), (arguments))
  *     VOID  (        name, (parameters), (arguments))
  *     LAUNCH(        name, (parameters), (arguments))
  *
@@ -43,7 +43,7 @@ static uintptr_t absent(void) {
 
 static int (*set_override)(const char *, mgpu_rt_function);
 
-#define FN(result, name, params, args, member)                                                     \
+#define FN(result, name, params, args)                                                             \
     static mgpu_rt_function own_##name = (mgpu_rt_function)absent;                                 \
     static result name params {                                                                    \
         return ((result(*) params)own_##name)args;                                                 \
@@ -87,7 +87,7 @@ static void lose(void *value, size_t size) {
     memset(value, 0, size);
 }
 
-#define FN(result, name, params, args, member)                                                     \
+#define FN(result, name, params, args)                                                             \
     static result on_##name params;                                                                \
     static result enter_##name params {                                                            \
         if (inside || !stack_has_room())                                                           \
@@ -95,7 +95,7 @@ static void lose(void *value, size_t size) {
         inside = true;                                                                             \
         result answer = on_##name args;                                                            \
         inside = false;                                                                            \
-        if (answer member == (__typeof__(answer member))LOST)                                      \
+        if (answer == (result)LOST)                                                                \
             lose(&answer, sizeof answer);                                                          \
         return answer;                                                                             \
     }
@@ -271,7 +271,7 @@ static void enter_end(void) {
 
 /* ---- what Python calls ---- */
 
-#define FN(result, name, params, args, member) {#name, &own_##name, (mgpu_rt_function)enter_##name},
+#define FN(result, name, params, args) {#name, &own_##name, (mgpu_rt_function)enter_##name},
 #define VOID(name, params, args) {#name, &own_##name, (mgpu_rt_function)enter_##name},
 static const struct function {
     const char *name;

@@ -57,22 +57,8 @@ class DeviceArray:
         return ELEMENTS[self._kind].numpy
 
     @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Returns the number of elements."""
-        return math.prod(self.shape)
-
-    @property
     def nbytes(self) -> int:
-        return self.size * self.itemsize
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("an array without dimensions has no length")
-        return self.shape[0]
+        return math.prod(self.shape) * self.itemsize
 
     def __repr__(self) -> str:
         return f"<mgpu_rt array of {self.dtype}, shape {self.shape}, in device memory>"

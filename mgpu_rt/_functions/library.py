@@ -27,9 +27,8 @@ class Library:
     library, give the types as MLIR writes them: functions={"forward": "(memref<?x4xf32>, index) ->
     f32"}.
 
-    close() unloads the library, once no call is running. The library is also unloaded at the end of
-    `with`, at exit, and when no reference to the library or its functions is left. Work on an
-    external stream must be complete before the library is unloaded.
+    The library is unloaded when no reference to it, its functions and its constants is left. Work
+    on an external stream must be complete before the library is unloaded.
 
     Raises OSError if the file cannot be loaded, and HipError if HIP refuses the device code. Raises
     ValueError or TypeError if the file is no lowered library.
@@ -44,7 +43,7 @@ class Library:
         self.path = os.path.abspath(os.fspath(path))
         texts = sidecar.read(Path(self.path)) | dict(functions or {})
         self._types = {name: types.function(text) for name, text in texts.items()}
-        self._loaded: _Loaded | None = _Loaded(self.path)
+        self._loaded = _Loaded(self.path)
         self._functions: dict[str, Function] = {}
 
     def __getattr__(self, name: str) -> Function:
@@ -58,9 +57,8 @@ class Library:
         ValueError."""
         if name not in self._types:
             raise KeyError(self._no_function(name))
-        loaded = self._alive()
         if name not in self._functions:
-            self._functions[name] = Function(loaded, name, self._types[name])
+            self._functions[name] = Function(self._loaded, name, self._types[name])
         return self._functions[name]
 
     def _no_function(self, name: str) -> str:
@@ -79,30 +77,8 @@ class Library:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._types]
 
-    def __enter__(self) -> Library:
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"<mgpu_rt.Library '{self.path}': {', '.join(self) or 'types unknown'}>"
-
-    @property
-    def closed(self) -> bool:
-        """Returns True after close()."""
-        return self._loaded is None
-
-    def close(self) -> None:
-        """Unloads the library once no reference to a function of the library exists and no function
-        runs."""
-        self._loaded = None
-        self._functions = {}
-
-    def _alive(self) -> _Loaded:
-        if self._loaded is None:
-            raise ValueError(f"{os.path.basename(self.path)} is closed")
-        return self._loaded
 
 
 class _Loaded:

@@ -22,7 +22,18 @@ _TAKEN = (
 
 def handle_of(stream: Any) -> int:
     """Returns the hipStream_t of a stream; 0 is the null stream. Raises TypeError or ValueError."""
-    found = _handle(stream)
+    found = stream
+    if protocol := getattr(stream, "__cuda_stream__", None):
+        _version, found = protocol()
+    elif callable(pointer := getattr(stream, "as_c_void_p", None)):  # hip-python's
+        found = pointer()
+    elif not isinstance(stream, int):
+        names = ("cuda_stream", "ptr")
+        found = next((getattr(stream, name) for name in names if hasattr(stream, name)), stream)
+    if isinstance(found, ctypes.c_void_p):
+        found = found.value or 0
+    if isinstance(found, FFI.CData):
+        found = int(FFI().cast("uintptr_t", found))
     try:
         handle = operator.index(found)
     except TypeError:
@@ -30,24 +41,6 @@ def handle_of(stream: Any) -> int:
     if isinstance(found, bool) or not 0 <= handle < 1 << 64:
         raise ValueError(f"{stream!r} is not a stream: {found!r} is not a handle")
     return handle
-
-
-def _handle(stream: Any) -> Any:
-    if isinstance(stream, int):
-        return stream
-    if isinstance(stream, ctypes.c_void_p):
-        return stream.value or 0
-    if isinstance(stream, FFI.CData):
-        return int(load().ffi.cast("uintptr_t", stream))
-    if protocol := getattr(stream, "__cuda_stream__", None):
-        _version, handle = protocol()
-        return handle
-    if callable(pointer := getattr(stream, "as_c_void_p", None)):  # hip-python's
-        return pointer().value or 0
-    for name in ("cuda_stream", "ptr"):
-        if (handle := getattr(stream, name, None)) is not None:
-            return handle
-    return stream
 
 
 @contextlib.contextmanager

@@ -49,23 +49,22 @@ def _text(name: Any) -> str:
     return ffi.string(name).decode(errors="surrogateescape") if name else ""
 
 
-def _note_module(runtime: Runtime, who: int) -> Callable[..., int]:
-    def note(module: int, address: int) -> int:
+def _notes(runtime: Runtime) -> tuple[Callable[..., int], Callable[..., int]]:
+    """Returns the functions that C calls after it has loaded a module, and found a kernel."""
+    who = lib.new_knower()
+
+    def loaded(module: int, address: int) -> int:
         image = Image.at(address)
         runtime._loaded(module, image)
         lib.know_module(who, module, ffi.from_buffer(image.content), len(image.content))
         return 1
 
-    return note
-
-
-def _note_function(runtime: Runtime, who: int) -> Callable[..., int]:
-    def note(function: int, module: int, name: Any) -> int:
+    def found(function: int, module: int, name: Any) -> int:
         runtime._found(function, module, _text(name))
         lib.know_function(who, function, module, name)
         return 1
 
-    return note
+    return loaded, found
 
 
 def _launch(runtime: Runtime, failed: Callable[..., Any]) -> Callable[[Launch], None]:
@@ -113,8 +112,6 @@ def _allocate(runtime: Runtime, _name: str) -> Callable[..., int]:
     serve = runtime.mem_alloc
     return lambda size, stream, shared: serve(size, stream, bool(shared and not stream))
 
-
-UNKNOWN = 999  # HIP's error
 
 #: Functions of the ABI whose methods take different arguments.
 _ADAPTERS: dict[str, Callable[[Runtime, str], Callable[..., Any]]] = {
@@ -194,10 +191,10 @@ def answers(runtime: Runtime, fail: Fail) -> list[Answer]:
             method = _launch(runtime, handler)
         found[extern] = Answer(extern, method, handler, lost)
     if noted(runtime):
-        who = lib.new_knower()
+        loaded, looked_up = _notes(runtime)
         for extern, name, method in (
-            ("loaded", "mgpuModuleLoad", _note_module(runtime, who)),
-            ("found", "mgpuModuleGetFunction", _note_function(runtime, who)),
+            ("loaded", "mgpuModuleLoad", loaded),
+            ("found", "mgpuModuleGetFunction", looked_up),
         ):
             found[extern] = Answer(extern, method, _handler(runtime, name, 1, fail), 0)
     return list(found.values())
@@ -208,10 +205,6 @@ def _results(kind: str) -> tuple[Any, Any]:
     fails (build.py)."""
     if kind == "void":
         return 1, 0
-    if kind == "struct mgpu_elapsed":
-        return {"milliseconds": 0, "error": UNKNOWN}, {"error": lib.LOST}
-    if kind.startswith("struct"):
-        return {}, {"offset": lib.LOST}
     return 0, lib.LOST % 2**64 if kind == "uintptr_t" else lib.LOST
 
 

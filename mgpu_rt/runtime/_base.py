@@ -1,4 +1,4 @@
-"""Runtime: a method for every function of the mgpu* ABI.
+"""Runtime: a method for every function of the mgpu* ABI that returns no structure.
 
 The library calls a method in place of the corresponding function, with handles and addresses as
 ints. super() calls the next class's method, and finally the C library's function. Python is called
@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from mgpu_rt import _abi
 from mgpu_rt._runtime import lib
 from mgpu_rt._text import say
+from mgpu_rt.runtime._hip import Hip
 from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel
 
 
@@ -151,16 +152,12 @@ class Runtime:
     def buffer_at(self, address: int) -> Buffer | None:
         """Returns the block of device memory that contains an address; None if HIP knows no such
         block."""
-        from mgpu_rt.runtime._hip import Hip
-
         found = Hip.of_process().address_range(address) if address else None
         return Buffer(self, *found) if found else None
 
     def copy(self, to: int, source: int, size: int, stream: int = 0) -> None:
         """Copies memory in the order of the stream, and waits for the copy. Raises CopyFailed if
         HIP refuses the copy."""
-        from mgpu_rt.runtime._hip import Hip
-
         if size:
             Hip.of_process().copy(to, source, size, stream)
 
@@ -208,8 +205,8 @@ def _pass_on(function: str) -> Any:
     return method
 
 
-#: Maps each function of the ABI to the name of the method.
-METHODS = {function.name: method_name(function.name) for function in _abi.functions()}
+#: Maps each function that has a method to the method's name.
+METHODS = {function.name: method_name(function.name) for function in _abi.overridable()}
 
 for _function, _method in METHODS.items():
     if not hasattr(Runtime, _method):

@@ -19,9 +19,7 @@ from mgpu_rt import _abi
 
 _HANDLES = ("hipModule_t", "hipFunction_t", "hipStream_t", "hipEvent_t")
 _STRUCTS = "\n".join(
-    line
-    for line in _abi.TYPES.splitlines()
-    if line.startswith(("struct mgpu_memref", "struct mgpu_elapsed"))
+    line for line in _abi.TYPES.splitlines() if line.startswith("struct mgpu_memref")
 )
 
 #: The arguments of all functions that launch. `clustered`: `cluster` contains sizes. `capture`:
@@ -63,9 +61,7 @@ class _Function:
             return f"LAUNCH({rest})"
         if self.result == "void":
             return f"VOID({rest})"
-        members = {"struct mgpu_elapsed": ".error"}
-        member = members.get(self.result, ".offset") if "struct" in self.result else ""
-        return f"FN({self.result}, {rest}, {member})"
+        return f"FN({self.result}, {rest})"
 
     @property
     def python(self) -> str:
@@ -96,7 +92,7 @@ void change_status(int status);
 
 
 def make_ffi() -> FFI:
-    functions = [_Function(function) for function in _abi.functions()]
+    functions = [_Function(function) for function in _abi.overridable()]
     callbacks = [
         "int on_end(void);",
         "int on_thread(void);",

@@ -38,19 +38,16 @@ def test_a_program_is_lowered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_library_of_bare_pointers_has_no_types() -> None:
     """LLVM 15's lowering passes pointers to functions, but no sizes."""
-    with mgpu_rt.Library(mgpu_rt.lower(EMPTY, llvm=15)) as functions:
-        assert list(functions) == []
+    assert list(mgpu_rt.Library(mgpu_rt.lower(EMPTY, llvm=15))) == []
 
 
 def test_functions_may_have_names_of_attributes() -> None:
     text = "\n".join(
         f"func.func @{name}() -> i64 {{ %x = arith.constant 3 : i64 return %x : i64 }}"
-        for name in ("close", "path", "forward")
+        for name in ("path", "forward")
     )
     functions = mgpu_rt.Library(mgpu_rt.lower(text))
-    assert functions["close"]() == functions["path"]() == functions.forward() == 3
-    functions.close()
-    assert functions.closed
+    assert functions["path"]() == functions.forward() == 3
 
 
 def test_a_program_that_cannot_be_lowered_is_refused(tmp_path: Path) -> None:
@@ -73,8 +70,8 @@ def test_the_command_makes_such_a_library(tmp_path: Path) -> None:
     out = tmp_path / "host.so"
     words = [COMMAND, "lower", "--emit", "library", "--link", "mlir_float16_utils", HOST, "-o", out]
     subprocess.run([str(word) for word in words], check=True)
-    with mgpu_rt.Library(out) as functions:
-        assert functions.double(numpy.arange(3, dtype="f4")).tolist() == [0, 2, 4]
+    functions = mgpu_rt.Library(out)
+    assert functions.double(numpy.arange(3, dtype="f4")).tolist() == [0, 2, 4]
     lacking = [str(word) for word in words if word not in ("--link", "mlir_float16_utils")]
     refused = subprocess.run(lacking, capture_output=True, text=True)
     assert refused.returncode == 2 and "add --link mlir_float16_utils" in refused.stderr

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +28,8 @@ ROW = numpy.arange(5, dtype="f4")
 
 
 @pytest.fixture(scope="module", params=(22, 19))
-def host(request: pytest.FixtureRequest) -> Iterator[mgpu_rt.Library]:
-    with library(HOST, llvm=request.param) as found:
-        yield found
+def host(request: pytest.FixtureRequest) -> mgpu_rt.Library:
+    return library(HOST, llvm=request.param)
 
 
 # ---- arguments ----

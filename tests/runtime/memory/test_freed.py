@@ -250,18 +250,6 @@ def test_a_block_waits_for_the_null_stream(mgpu: Mgpu) -> None:
     assert mgpu.count("hipStreamQuery") == 0
 
 
-@in_child(HIPSTUB_ASYNC="held")
-def test_blocks_that_wait_for_the_null_stream_are_bounded(mgpu: Mgpu) -> None:
-    """The program works on the null stream once, and never waits for it. After 256 frees one free
-    waits for the device, as each free of stock does."""
-    stream = mgpu.StreamCreate()
-    mgpu.Memset32(alloc(mgpu, KIB, stream), 1, KIB // 4, mgpu.null)
-    for _ in range(600):
-        mgpu.MemFree(alloc(mgpu, KIB, stream), stream)
-    assert mgpu.count("hipDeviceSynchronize") == 1
-    assert mgpu.count("hipMalloc") == 258
-
-
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_DEVICES="2")
 def test_each_device_has_a_null_stream(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()

@@ -1,9 +1,9 @@
 """Writes cases that machines without hypothesis and MLIR can run.
 
-    python -m tests.proofs.random.cases 1000 build/random_driver/cases [--chip sm_90] [--seed 1]
-        [--side exclusive]
+    python -m tests.proofs.random.cases 1000 build/random_driver/cases [--device "stub, reuse"]
+        [--seed 1] [--side exclusive]
 
-The command also writes the images for the selected chip. To play cases on a machine without
+The command also writes the images for the device's chip. To play cases on a machine without
 hypothesis, copy the files that the command prints: cases, images, players, libraries, and Python
 modules.
 
@@ -66,18 +66,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.proofs.random.cases", description="write cases")
     parser.add_argument("programs", type=int)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--chip", default="sm_90")
+    devices = {device.name: device for device in runner.DEVICES.values() if not device.release}
+    parser.add_argument("--device", default="cuda", choices=list(devices))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--without", action="append", default=[], help="an action left out")
     sides = {side.name: side for side in runner.ALL}
     parser.add_argument("--side", choices=list(sides), help="leave out the actions that it lacks")
     options = parser.parse_args()
     without = [*options.without, *(sides[options.side].lacks if options.side else ())]
-    lowered = images.write(options.chip)
-    device = next(d for d in runner.DEVICES.values() if d.chip == options.chip)
+    device = devices[options.device]
+    lowered = images.write(device.chip)
     write(options.programs, options.directory.resolve(), device, options.seed, without)
     needed = [options.directory.resolve(), lowered, *runner.OUT.glob("player*")]
-    needed += [runner.BUILD / name for name in ("lib", "stock", "cuhip")]
+    needed += [runner.OUT / "bodies.so", runner.BUILD / "lib", runner.BUILD / "stock"]
+    needed += [runner.ROOT / path for path in device.path if not Path(path).is_absolute()]
     needed += [runner.ROOT / name for name in MODULES]
     print(*(path.relative_to(runner.ROOT) for path in needed))
 

@@ -1,6 +1,6 @@
 """Plays saved cases, and prints the differences.
 
-    python -m tests.proofs.random.play [--device cuda] [--side builtin ...] CASE.json ...
+    python -m tests.proofs.random.play [--device cuda] [--side builtin ...] [--workers 16] CASE ...
 
 A path of a directory selects all cases in the directory. This module needs only the standard
 library. The exit status is 1 if there is a difference. Without --side, each case runs with every
@@ -11,8 +11,11 @@ runner.EXCLUSIVE. A side whose runtime is in Python needs the package mgpu_rt.
 from __future__ import annotations
 
 import argparse
+import functools
+import multiprocessing
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.proofs.random import runner
@@ -25,23 +28,33 @@ def _cases(paths: list[Path]) -> list[Path]:
     return found
 
 
+def _play(
+    path: Path, device: runner.Device, sides: Sequence[runner.Side]
+) -> tuple[Path, int, dict[str, list[str]]]:
+    """Returns the path, the number of programs, and the differences by side."""
+    case = runner.Case.load(path)
+    return path, len(case.lines), runner.problems(case, device, sides)
+
+
 def main() -> int:
     sides = {side.name: side for side in (*runner.ALL, *runner.IN_PYTHON)}
     parser = argparse.ArgumentParser(prog="tests.proofs.random.play", description="play cases")
     parser.add_argument("--device", default="stub", choices=list(runner.DEVICES))
     parser.add_argument("--side", action="append", choices=list(sides))
+    parser.add_argument("--workers", type=int, default=1, help="how many cases run at once")
     parser.add_argument("cases", nargs="+", type=Path)
     options = parser.parse_args()
     chosen = [sides[name] for name in options.side] if options.side else [*runner.SIDES, runner.OFF]
     device, begin = runner.DEVICES[options.device], time.monotonic()
     wrong = programs = 0
     cases = _cases(options.cases)
-    for path in cases:
-        case = runner.Case.load(path)
-        programs += len(case.lines)
-        for name, found in runner.problems(case, device, chosen).items():
-            wrong += 1
-            print(f"{path}: {name}:", *found[:12], sep="\n  ", flush=True)
+    play = functools.partial(_play, device=device, sides=chosen)
+    with multiprocessing.Pool(options.workers) as pool:
+        for path, count, problems in pool.imap_unordered(play, cases):
+            programs += count
+            for name, found in problems.items():
+                wrong += 1
+                print(f"{path}: {name}:", *found[:12], sep="\n  ", flush=True)
     seconds = time.monotonic() - begin
     print(
         f"{len(cases)} cases of {programs} programs on {device.name}, sides "

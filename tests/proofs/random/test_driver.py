@@ -119,19 +119,27 @@ def test_the_page_shows_the_results() -> None:
     assert table.render(results) == shown, "run: make soak"
 
 
-def test_cases_play_with_the_modules_that_go_along(tmp_path: Path) -> None:
-    """The player starts in a folder that contains only cases.MODULES, because a machine that plays
-    cases may lack the repository and the packages."""
-    for name in cases.MODULES:
+def test_cases_play_elsewhere(tmp_path: Path) -> None:
+    """The folder contains only the files that the command prints. A machine that plays cases may
+    lack the repository and the packages."""
+    folder = runner.OUT / "cases-elsewhere"
+    shutil.rmtree(folder, ignore_errors=True)
+    words = ["20", str(folder), "--device", "stub, two devices"]
+    write = [sys.executable, "-m", "tests.proofs.random.cases", *words]
+    told = subprocess.run(write, cwd=runner.ROOT, capture_output=True, text=True, check=True)
+    for name in told.stdout.split():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(runner.ROOT / name, tmp_path / name)
-    command = [sys.executable, "-S", "-m", "tests.proofs.random.play", "--help"]
+        copy = shutil.copytree if (runner.ROOT / name).is_dir() else shutil.copy
+        copy(runner.ROOT / name, tmp_path / name)
+    command = [sys.executable, "-S", "-m", "tests.proofs.random.play", "--device", words[-1]]
+    command += ["--side", "builtin", "--workers", "2", str(folder.relative_to(runner.ROOT))]
     done = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+    assert "1 cases of 20 programs on stub, two devices" in done.stdout
 
 
 def test_cases_for_a_side_leave_out_the_actions_that_it_lacks(monkeypatch) -> None:
-    argv = ["cases", "20", str(runner.OUT / "none"), "--chip", "gfx90a", "--side", "exclusive"]
+    argv = ["cases", "20", str(runner.OUT / "none"), "--device", "stub", "--side", "exclusive"]
     monkeypatch.setattr(sys, "argv", argv)
     written: list[object] = []
     monkeypatch.setattr(cases, "write", lambda *given: written.extend(given))

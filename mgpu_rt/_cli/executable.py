@@ -39,7 +39,10 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     if candidate is None:
         is_path = "/" in program or program.endswith(".mlir")
         where = "there is no such file" if is_path else "it is not in PATH"
+        where = "name a file, as only `mgpu-rt lower` reads stdin" if program == "-" else where
         raise CommandError(f"'{program}' was not found: {where}", 127)
+    if not os.path.isfile(candidate):
+        raise CommandError(f"'{candidate}' is no file: name a program, or a file NAME.mlir", 126)
     raise CommandError(f"'{candidate}' is not executable: chmod +x '{candidate}'", 126)
 
 

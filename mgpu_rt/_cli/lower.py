@@ -248,8 +248,9 @@ class _Request(NamedTuple):
 
     @property
     def _object(self) -> str:
-        """Returns the name of the object file from which the linker makes the output."""
-        return f"{self._stem}.o"
+        """Returns the name of the object file from which the linker makes the output. To cc a name
+        that begins with - is an option, and one with @ a list of words."""
+        return f"{'./' if self._stem[:1] in '-@' else ''}{self._stem}.o"
 
     @property
     def _stem(self) -> str:

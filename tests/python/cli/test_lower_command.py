@@ -71,8 +71,9 @@ def test_stdin_lowers_to_stdout(tmp_path: Path) -> None:
 @pytest.mark.check
 def test_an_executable_runs(tmp_path: Path) -> None:
     """The executable finds the library without environment variables."""
-    out = tmp_path / "x"
-    result = lower(FORUM, "-o", out, "--emit", "executable", "--iterations", 3)
+    out, program = tmp_path / "x", tmp_path / "-x.mlir"  # cc must not take -x.o for an option
+    program.write_bytes(FORUM.read_bytes())
+    result = lower(program, "-o", out, "--emit", "executable", "--iterations", 3)
     assert result.returncode == 0, result.stderr
     result = command("run", "--device", "softgpu", "--stats", "--", out)
     assert " 3 mgpuLaunchKernel\n" in result.stderr

@@ -238,6 +238,8 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
     for name, status, words in [
         ("no-such-program-there", 127, "it is not in PATH"),
         ("no-such-program.mlir", 127, "there is no such file"),
+        ("-", 127, "name a file, as only `mgpu-rt lower` reads stdin"),
+        ("/dev/null", 126, "is no file: name a program, or a file NAME.mlir"),
         ("./no-such-program-there", 127, "there is no such file"),
         (tmp_path, 126, "is a directory"),
         (text, 126, "is not executable: chmod +x"),

@@ -154,8 +154,7 @@ static int drop_idle_graphs(int device) {
     return dropped;
 }
 
-const struct cache function_graph_cache = {.name = "functions with graphs",
-                                           .trim = drop_idle_graphs};
+const struct cache function_graph_cache = {.trim = drop_idle_graphs};
 
 static void refuse(struct replayed *state, const char *name) {
     state->refused = true;

@@ -135,7 +135,7 @@ static void end_unfinished(struct thread *thread) {
     (void)mgpu_rt_graph_end();
 }
 
-const struct cache graph_cache = {.name = "graphs", .thread_ends = end_unfinished};
+const struct cache graph_cache = {.thread_ends = end_unfinished};
 
 /* ---- launching ---- */
 

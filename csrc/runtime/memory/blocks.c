@@ -192,8 +192,7 @@ static size_t list_blocks(struct cached *out, size_t room) {
     return count;
 }
 
-const struct cache block_cache = {.name = "blocks",
-                                  .trim = eviction_of_all,
+const struct cache block_cache = {.trim = eviction_of_all,
                                   .invalidate = invalidate_blocks,
                                   .thread_ends = block_thread_ends,
                                   .list = list_blocks,

@@ -223,8 +223,7 @@ static int trim_all(int device) {
     return count;
 }
 
-const struct cache registration_cache = {
-    .name = "registrations", .trim = trim_all, .holds_host_memory = true};
+const struct cache registration_cache = {.trim = trim_all, .holds_host_memory = true};
 
 /* ---- stale ones ----
  *

@@ -251,8 +251,7 @@ static void invalidate_staging(int device) {
     }
 }
 
-const struct cache staging_cache = {.name = "staging",
-                                    .trim = trim_staging,
+const struct cache staging_cache = {.trim = trim_staging,
                                     .holds_host_memory = true,
                                     .invalidate = invalidate_staging,
                                     .stream_ends = release_of_stream};

@@ -31,6 +31,15 @@ static hipError_t unload(const struct removed_module *evicted) {
     return error;
 }
 
+/* Evicts a module. Returns HIP's answer; hipErrorNotReady if a thread or a graph holds it. */
+static hipError_t evict(struct module *module) {
+    struct removed_module evicted;
+    pthread_mutex_lock(&tables_lock);
+    const bool taken = take_out(module, &evicted);
+    pthread_mutex_unlock(&tables_lock);
+    return taken ? unload(&evicted) : hipErrorNotReady;
+}
+
 /* ---- choosing ---- */
 
 static bool may_leave(const struct module *module) {
@@ -115,17 +124,10 @@ void module_enforce_limit(void) {
 }
 
 static int trim_modules(int device) {
-    struct removed_module evicted;
-    struct module *module = handle_first(&module_map);
     int total = 0;
-    for (; module; module = handle_next(module)) {
-        if (module_state(module) != MODULE_IDLE || !of_device(device, module_device(module)))
-            continue;
-        pthread_mutex_lock(&tables_lock);
-        const bool taken = take_out(module, &evicted);
-        pthread_mutex_unlock(&tables_lock);
-        total += taken && unload(&evicted) == hipSuccess;
-    }
+    for (struct module *module = handle_first(&module_map); module; module = handle_next(module))
+        if (module_state(module) == MODULE_IDLE && of_device(device, module_device(module)))
+            total += evict(module) == hipSuccess;
     return total;
 }
 
@@ -167,17 +169,13 @@ static size_t list_modules(struct cached *out, size_t room) {
 }
 
 static hipError_t evict_module(void *handle) {
-    struct removed_module evicted;
     struct module *module = handle_find(&module_map, handle);
     if (!module || module_state(module) == MODULE_GONE)
         return hipErrorNotFound;
     if (module_state(module) != MODULE_IDLE || !device_kept(module_device(module)) ||
         !stream_all_quiet())
         return hipErrorNotReady;
-    pthread_mutex_lock(&tables_lock);
-    const bool taken = take_out(module, &evicted);
-    pthread_mutex_unlock(&tables_lock);
-    return taken ? unload(&evicted) : hipErrorNotReady;
+    return evict(module);
 }
 
 void module_pin(void *handle, int pinned) {
@@ -188,8 +186,7 @@ void module_pin(void *handle, int pinned) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-const struct cache module_cache = {.name = "modules",
-                                   .trim = trim_modules,
+const struct cache module_cache = {.trim = trim_modules,
                                    .invalidate = module_invalidate_all,
                                    .list = list_modules,
                                    .evict = evict_module};

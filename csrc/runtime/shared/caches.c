@@ -161,5 +161,4 @@ static void invalidate_watches(int which) {
             store_release(&watches[device].memory, NULL);
 }
 
-const struct cache reset_cache = {
-    .name = "reset", .trim = trim_watches, .invalidate = invalidate_watches};
+const struct cache reset_cache = {.trim = trim_watches, .invalidate = invalidate_watches};

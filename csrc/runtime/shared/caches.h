@@ -26,7 +26,6 @@ struct cached {
  * device argument may be ALL_DEVICES. The caller holds no lock of the runtime. No function calls
  * HIP while holding a lock of the runtime. */
 struct cache {
-    const char *name;
     /* Calls HIP to release the idle objects of a device; returns how many. May wait for pending
      * work. */
     int (*trim)(int device);

@@ -90,5 +90,5 @@ static void invalidate_environments(int device) {
         known->invalidate(device);
 }
 
-const struct cache environment_cache = {
-    .name = "environments", .trim = trim_environments, .invalidate = invalidate_environments};
+const struct cache environment_cache = {.trim = trim_environments,
+                                        .invalidate = invalidate_environments};

@@ -303,4 +303,4 @@ static void invalidate_events(int device) {
             PROOF_STEP(reset_ends_events, store_release(&event->state, EVENT_GONE));
 }
 
-const struct cache event_cache = {.name = "events", .invalidate = invalidate_events};
+const struct cache event_cache = {.invalidate = invalidate_events};

@@ -416,8 +416,7 @@ static hipError_t evict_stream(void *handle) {
     return error;
 }
 
-const struct cache stream_cache = {.name = "streams",
-                                   .trim = trim_streams,
+const struct cache stream_cache = {.trim = trim_streams,
                                    .invalidate = invalidate_streams,
                                    .thread_ends = release_of_thread,
                                    .list = list_streams,

@@ -14,12 +14,12 @@
 #include "process/mapped.h"
 #include "process/own_thread.h"
 #include "streams/streams_pool.h"
-#include "telemetry/process.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     GLANCE = 20,    /* ms between two checks that the manager has started */
@@ -44,10 +44,17 @@ enum manager_state manager_state(void) {
     return (enum manager_state)load_acquire(&state);
 }
 
+/* Returns how many threads the process has; 0 if this is unknown. The kernel counts a folder's
+ * subfolders and two more links. */
+static size_t count_threads(void) {
+    struct stat tasks;
+    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 ? tasks.st_nlink - 2 : 0;
+}
+
 /* Returns true if the program ends, or if all its threads have ended. The kernel then still counts
  * two threads, because a main thread that has ended counts until the process ends. */
 static bool program_is_over(void) {
-    const size_t threads = process_main_has_ended() ? process_threads() : 0;
+    const size_t threads = main_thread_has_ended() ? count_threads() : 0;
     return load_acquire(&stopping) || (threads && threads <= 2);
 }
 

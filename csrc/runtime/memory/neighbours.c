@@ -5,7 +5,6 @@
 #include "process/meeting.h"
 #include "process/own_thread.h"
 #include "streams/streams_pool.h"
-#include "telemetry/process.h"
 
 #include <unistd.h>
 
@@ -169,7 +168,7 @@ static void *watch_idle_memory(void *unused) {
     for (int little = 0; little < LINGER && !load_acquire(&stopping);) {
         const uint32_t heard = meeting_heard();
         little = look_at_all(&look) ? 0 : little + 1;
-        if (process_main_has_ended())
+        if (main_thread_has_ended())
             store_release(&stopping, true);
         else if (!load_acquire(&stopping))
             meeting_wait(heard, TICK);

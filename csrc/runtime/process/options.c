@@ -121,13 +121,14 @@ static int choice(const char *variable, const char *value, const char *const *wo
 #define CHOICE(variable, value, ...)                                                               \
     choice(variable, value, (const char *const[]){__VA_ARGS__, NULL})
 
+const char *const cache_names[CACHE_NAMES] = {"modules", "functions",     "streams",
+                                              "memory",  "registrations", "staging"};
+
 /* Returns the bit of the cache called `name`, a word of `length` letters; 0 if there is no such
  * cache. */
 static unsigned cache_bit(const char *name, size_t length) {
-    static const char *const names[CACHE_NAMES] = {"modules", "functions",     "streams",
-                                                   "memory",  "registrations", "staging"};
     for (unsigned cache = 0; cache < CACHE_NAMES; cache++)
-        if (strlen(names[cache]) == length && strncmp(names[cache], name, length) == 0)
+        if (strlen(cache_names[cache]) == length && strncmp(cache_names[cache], name, length) == 0)
             return 1U << cache;
     return 0;
 }
@@ -193,6 +194,8 @@ static void read_manager(struct options *out) {
 
 /* ---- launchers ---- */
 
+enum launcher_fact { LAUNCHER_RANK, LAUNCHER_LOCAL_RANK, LAUNCHER_LOCAL_SIZE, LAUNCHER_FACTS };
+
 static const char *const launchers[][LAUNCHER_FACTS] = {
 #define LAUNCHER(launcher, ...) {__VA_ARGS__},
 #include "process/launchers.def"
@@ -204,7 +207,9 @@ static bool is_launchers(const char *variable) {
     return variable[0] && (strcmp(variable, "RANK") != 0 || variable_or("LOCAL_RANK", NULL));
 }
 
-const char *options_launcher(enum launcher_fact fact, const char **variable) {
+/* Returns the value of the innermost launcher's variable for a fact, and the variable's name.
+ * Returns NULL if no launcher has set such a variable. */
+static const char *find_launcher(enum launcher_fact fact, const char **variable) {
     for (size_t i = 0; i < LAUNCHERS; i++) {
         *variable = launchers[i][fact];
         const char *value = is_launchers(*variable) ? variable_or(*variable, NULL) : NULL;
@@ -214,10 +219,17 @@ const char *options_launcher(enum launcher_fact fact, const char **variable) {
     return NULL;
 }
 
+int options_rank(void) {
+    const char *variable, *value = find_launcher(LAUNCHER_RANK, &variable);
+    char *end = NULL;
+    const long rank = value ? strtol(value, &end, 10) : -1;
+    return end && *end == '\0' && rank >= 0 && rank <= 1 << 30 ? (int)rank : -1;
+}
+
 static int local_rank(void) {
     char problem[LINE] = "but no launcher has set a rank, so HIP's default device is used; looked "
                          "for:";
-    const char *variable, *value = options_launcher(LAUNCHER_LOCAL_RANK, &variable);
+    const char *variable, *value = find_launcher(LAUNCHER_LOCAL_RANK, &variable);
     if (value)
         return (int)number(variable, value, -1, default_device);
     for (size_t i = 0; i < LAUNCHERS; i++)
@@ -230,7 +242,7 @@ static int local_rank(void) {
 /* Returns how many ranks of the program's launcher run on this machine; 1 if no launcher says so. A
  * senseless value counts as 1, without a message: the user has not set the variable. */
 static int local_size(void) {
-    const char *variable, *value = options_launcher(LAUNCHER_LOCAL_SIZE, &variable);
+    const char *variable, *value = find_launcher(LAUNCHER_LOCAL_SIZE, &variable);
     const long ranks = value ? strtol(value, NULL, 10) : 1;
     return ranks >= 1 && ranks <= 1 << 16 ? (int)ranks : 1;
 }

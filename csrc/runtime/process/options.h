@@ -19,6 +19,7 @@ enum cache_kind {
     CACHE_NAMES
 };
 enum { ALL_CACHES = (1 << CACHE_NAMES) - 1 };
+extern const char *const cache_names[CACHE_NAMES];
 
 struct options {
 #define OPTION(field, variable, default_value, meaning) const char *field;
@@ -56,10 +57,8 @@ static inline bool cache_is_on(enum cache_kind cache) {
 
 void options_read(struct options *out);
 
-/* Returns the value of the innermost launcher's variable for a fact, and the variable's name.
- * Returns NULL if no launcher has set such a variable. */
-enum launcher_fact { LAUNCHER_RANK, LAUNCHER_LOCAL_RANK, LAUNCHER_LOCAL_SIZE, LAUNCHER_FACTS };
-const char *options_launcher(enum launcher_fact fact, const char **variable);
+/* Returns the process's rank; -1 if no launcher has set a rank. */
+int options_rank(void);
 
 /* Returns whether MGPU_RT_VERBOSE is on, before options_read has read and checked the options. */
 bool options_early_verbose(void);

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Starts a thread that blocks all signals, because signal handlers must run on the program's
  * threads. Returns false if the thread cannot be started. */
@@ -20,6 +22,15 @@ static inline bool own_thread_start(pthread_t *thread, void *(*run)(void *), voi
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return started;
+}
+
+/* Returns true if the program's main thread has called pthread_exit. The process then ends when all
+ * other threads have ended, so the library's threads must end too. The kernel clears a thread's
+ * list of robust mutexes when the thread ends, so no descriptor is needed to detect the end. */
+static inline bool main_thread_has_ended(void) {
+    void *list = &list;
+    size_t size;
+    return syscall(SYS_get_robust_list, getpid(), &list, &size) == 0 && !list;
 }
 
 /* ---- cancellation (pthread_cancel) ----

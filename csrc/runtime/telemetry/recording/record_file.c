@@ -1,6 +1,5 @@
 #include "telemetry/recording/record_file.h"
 #include "process/lines.h"
-#include "telemetry/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +20,7 @@ static void cannot_write(const char *variable, const char *path, const char *why
 
 /* Each function of this part returns false if the path needs more than PATH bytes. */
 static bool expand(char path[PATH], const char *pattern) {
-    const int rank = process_rank();
+    const int rank = options_rank();
     bool fits = true;
     for (const char *at = pattern; *at && fits; at++)
         if (at[0] == '%' && (at[1] == 'p' || at[1] == 'r'))
@@ -51,7 +50,7 @@ static bool insert_words(char path[PATH], long rank, long process, long number) 
 static bool choose(char path[PATH], const char *pattern, long attempt) {
     const bool ranked = !strstr(pattern, "%r") && !strstr(pattern, "%p");
     path[0] = '\0';
-    return expand(path, pattern) && insert_words(path, ranked ? process_rank() : -1,
+    return expand(path, pattern) && insert_words(path, ranked ? options_rank() : -1,
                                                  attempt ? getpid() : 0, attempt > 1 ? attempt : 0);
 }
 

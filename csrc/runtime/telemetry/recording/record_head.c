@@ -55,11 +55,6 @@ static const char *const errors[] = {
 #define HIP_ERROR(number, name) #number " " #name,
 #include "../../../hip_errors.def"
 };
-static const char *const cache_names[CACHE_COUNT] = {[CACHE_MODULES] = "modules",
-                                                     [CACHE_FUNCTIONS] = "functions",
-                                                     [CACHE_STREAMS] = "streams",
-                                                     [CACHE_MEMORY] = "memory",
-                                                     [CACHE_REGISTRATIONS] = "registrations"};
 static const char *const copy_ways[COPY_WAYS] = {[COPY_TO_DEVICE] = "to_device",
                                                  [COPY_FROM_DEVICE] = "from_device",
                                                  [COPY_ON_DEVICE] = "on_device",

@@ -6,15 +6,17 @@
 #include "modules/modules.h"
 #include "process/lines.h"
 #include "telemetry/keys.h"
-#include "telemetry/process.h"
 #include "telemetry/recording/faults.h"
 #include "telemetry/recording/markers.h"
 #include "telemetry/recording/record_file.h"
 #include "telemetry/trace.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 /* The current meanings of HIP's handles. For a module or a kernel, the meaning is 1 + the row; for
  * a stream, the stream's number; for an unknown handle, 0. If HIP gives a released handle to a new
@@ -328,10 +330,18 @@ void recorder_start(uint64_t begin, uint64_t nanoseconds) {
                                         .stream = TRACE_NO_STREAM});
 }
 
+/* Returns a description of this process, with the current time as `begin` and `date`. */
+static struct process describe_process(void) {
+    struct process process = {
+        .id = getpid(), .rank = options_rank(), .begin = clock_ns(), .date = time(NULL)};
+    snprintf(process.program, sizeof process.program, "%s", program_invocation_short_name);
+    return process;
+}
+
 void recorder_open(void) {
     is_open = true;
     counts.start.counted = 1;
-    counts.process = process_now();
+    counts.process = describe_process();
     void *pages = recording_pages(options.trace[0] ? sizeof(struct trace) : 0);
     trace_into(options.trace[0] ? pages : NULL);
     witness_record();
@@ -357,7 +367,7 @@ const char *mgpu_rt_manager(void) {
 /* Adds what is only counted at the end. */
 static void complete(struct counts *record) {
     if (!record->process.id)
-        record->process = process_now();
+        record->process = describe_process();
     snprintf(record->process.manager, MANAGER_NAME, "%s", mgpu_rt_manager());
     for (int device = 0; device < MOST_DEVICES; device++) {
         struct memory_account account = block_account(device);

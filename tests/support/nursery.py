@@ -20,6 +20,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import re
 import select
 import signal
@@ -48,6 +49,10 @@ PYTHON_ENDS = (
     "tests.python.manager.",
     "tests.python.runtime.test_failing",
 )
+
+#: Modules that the commands of mgpu-rt import late. At their import these modules read no variable
+#: and no file of a user, so children may share them.
+LATE = ("mgpu_rt._cli.check", "mgpu_rt._cli.inspect", "mgpu_rt._cli.stats", "mgpu_rt._images")
 
 _busy = threading.Lock()
 #: False if the tests start each program through another command (tests/devices/rocm/plugin.py).
@@ -155,6 +160,10 @@ def prepare(module: str) -> None:
             for name in mgpu_rt.__all__:  # the package imports most of its modules late
                 getattr(mgpu_rt, name)
             _library.declarations()
+        for package in LATE if module == "mgpu_rt._cli.main" else ():
+            folder = importlib.import_module(package).__path__
+            for late in pkgutil.iter_modules(folder, f"{package}."):
+                importlib.import_module(late.name)
     assert _loaded() == before, module
 
 

@@ -137,6 +137,7 @@ def explorer_without(proof: str) -> Iterator[Path]:
 def run_tests(library: Path, *tests: str, home: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Runs tests (by pytest's names) of a checkout with a given library."""
     env = {**os.environ, "MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_TEST_HANG": "12"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "", "-p", "no:cacheprovider"]
-    command += tests
+    unused = ("cacheprovider", "hypothesispytest", "xdist", "xdist.looponfail")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", ""]
+    command += [*(word for name in unused for word in ("-p", f"no:{name}")), *tests]
     return run_process(command, env, cwd=home)

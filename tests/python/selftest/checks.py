@@ -29,6 +29,7 @@ def checks_of(library: Path, folder: Path, names: Sequence[str] = ()) -> list[ri
             "proofs", group.check, group.case(), pinned if group.pins else one, folder / "images"
         )
         for group in groups()
+        if not names or group.check in names
     ]
     if names:
         checks += [c for c in right.checks(read, one, folder) if c.part != "proofs"]

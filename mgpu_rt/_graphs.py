@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from mgpu_rt._arrays.work import Uses, graph_uses
@@ -37,18 +37,16 @@ class Graph:
         self._end = weakref.finalize(self, _destroy, self._library, handle, self._process)
         self._end.atexit = False
 
-    def _using(self) -> AbstractContextManager[Any]:
-        """Returns the lock. Raises ValueError in a forked child, because a thread of the parent may
-        hold the lock."""
+    @contextmanager
+    def _use(self) -> Iterator[Any]:
+        """Yields the handle, and holds the lock. Raises ValueError if there is no graph, and in a
+        forked child, because a thread of the parent may hold the lock."""
         if os.getpid() != self._process:
             raise ValueError("the graph belongs to the parent process")
-        return self._lock
-
-    def _alive(self) -> Any:
-        """Returns the handle; the caller must hold the lock."""
-        if self._end is None or not self._end.alive:
-            raise ValueError("the graph is not built yet" if self._end is None else "it is closed")
-        return self._handle
+        with self._lock:
+            if self._end is None or not self._end.alive:
+                raise ValueError("it is closed" if self._end else "the graph is not built yet")
+            yield self._handle
 
     def replay(self, stream: Any = None) -> None:
         """Submits the graph to `stream`, or to the external stream (use_stream), and does not wait
@@ -65,8 +63,7 @@ class Graph:
         uses = self._uses.copy()  # several threads may replay the graph
         with stream_for(library, stream) as (on, wait):
             handle = int(library.ffi.cast("uintptr_t", on))
-            with self._using():
-                graph = self._alive()
+            with self._use() as graph:
                 uses.precede(handle)
                 library.mgpu_rt_graph_launch(graph, on)
             if wait:
@@ -86,8 +83,8 @@ class Graph:
 
     def __len__(self) -> int:
         """Returns the number of the graph's nodes."""
-        with self._using():
-            return self._library.mgpu_rt_graph_nodes(self._alive())
+        with self._use() as graph:
+            return self._library.mgpu_rt_graph_nodes(graph)
 
     def __repr__(self) -> str:
         try:

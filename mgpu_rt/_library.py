@@ -72,8 +72,7 @@ class RuntimeLibrary:
         except OSError as error:
             raise OSError(f"{path} cannot be loaded: {why_not_loaded(error)}") from None
         self._thread = threading.local()
-        self._make_room: Callable[[int, int], object] | None = None
-        self._asked: Any = None  # releases that C's callbacks requested
+        self._asked: list[Any] = []  # C's callbacks; a thread may be in one that was replaced
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("mgpu") and name != "free":
@@ -174,17 +173,17 @@ class RuntimeLibrary:
         """
         if make_room is not None and not callable(make_room):
             raise TypeError(f"{make_room!r} cannot be called: on_out_of_memory takes a function")
-        self._make_room = make_room
-        if self._asked is None:
+        if make_room is None:
+            self.native.mgpu_rt_on_out_of_memory(self.ffi.NULL)
+            return
 
-            def ask(device: int, size: int) -> None:
-                if make_room := self._make_room:
-                    make_room(device, size)
+        def ask(device: int, size: int) -> None:
+            make_room(device, size)
 
-            self._asked = self.ffi.callback("void(int, size_t)", ask)
-            # The library must not call Python after the interpreter has ended.
-            atexit.register(self.native.mgpu_rt_on_out_of_memory, self.ffi.NULL)
-        self.native.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
+        self._asked.append(self.ffi.callback("void(int, size_t)", ask))
+        # The library must not call Python after the interpreter has ended.
+        atexit.register(self.native.mgpu_rt_on_out_of_memory, self.ffi.NULL)
+        self.native.mgpu_rt_on_out_of_memory(self._asked[-1])
 
     @property
     def chosen_stream(self) -> int | None:

@@ -102,23 +102,23 @@ class Time(LaunchHook):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.times: dict[tuple[str, ...], list[float]] = {}
-        self._seen: dict[tuple[str, ...], LoadedKernel] = {}
+        #: For each kernel, by its names: a loaded kernel, and the seconds of each launch.
+        self.times: dict[tuple[str, ...], tuple[LoadedKernel, list[float]]] = {}
 
     def on_launch(self, launch: Launch) -> None:
         launch.finish()  # earlier work
         begin = time.perf_counter()
         super().on_launch(launch)
         launch.finish()
-        kernel = self._seen.setdefault(launch.kernel.names, launch.kernel)
-        self.times.setdefault(kernel.names, []).append(time.perf_counter() - begin)
+        seconds, kernel = time.perf_counter() - begin, launch.kernel
+        self.times.setdefault(kernel.names, (kernel, []))[1].append(seconds)
 
     def end(self) -> None:
-        for names, times in sorted(self.times.items(), key=lambda pair: -sum(pair[1])):
+        for kernel, times in sorted(self.times.values(), key=lambda pair: -sum(pair[1])):
             times.sort()
             middle, whole = 1e6 * times[len(times) // 2], 1e3 * sum(times)
             taken = f"{len(times)} launches, {whole:.2f} ms, median {middle:.1f} µs"
-            say(f"{self._seen[names].label}: {taken}")
+            say(f"{kernel.label}: {taken}")
         super().end()
 
 

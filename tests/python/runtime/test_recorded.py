@@ -28,6 +28,7 @@ LAUNCH = {
     "blocks": [BLOCK],
     "not_recorded": [],
 }
+INSIDE = {"content": "", "block": 0, "offset": 0}
 WITHOUT = {key: value for key, value in LAUNCH.items() if key != "grid"}
 
 
@@ -36,51 +37,20 @@ WITHOUT = {key: value for key, value in LAUNCH.items() if key != "grid"}
     [
         (5, "its format is not 3"),
         (WITHOUT, "'grid' is missing"),
-        ({**LAUNCH, "kernel": 5}, "'kernel' is 5, and has to be of the type Name"),
         ({**LAUNCH, "kernel": "a\0b"}, r"'kernel' is 'a\x00b', and has to be of the type Name"),
         ({**LAUNCH, "kernel": "\ud800"}, "and has to be of the type Name"),
-        ({**LAUNCH, "label": None}, "'label' is None, and has to be of the type Name"),
         ({**LAUNCH, "image": "../image"}, "'image' is '../image', and has to be of the type Hash"),
-        ({**LAUNCH, "grid": ["x", 1, 1]}, "'grid' is ['x', 1, 1], and has to be of the type Sizes"),
         ({**LAUNCH, "grid": [1, 1]}, "and has to be of the type Sizes"),
         ({**LAUNCH, "block": [0, 1, 1]}, "and has to be of the type Sizes"),
-        ({**LAUNCH, "block": [1, 1, 1 << 32]}, "and has to be of the type Sizes"),
         ({**LAUNCH, "block": [True, 1, 1]}, "and has to be of the type Sizes"),
         ({**LAUNCH, "shared": 1 << 31}, "and has to be of the type Shared"),
-        ({**LAUNCH, "shared": 1.5}, "'shared' is 1.5, and has to be of the type Shared"),
-        ({**LAUNCH, "shared": float("nan")}, "'shared' is nan, and has to be of the type Shared"),
         ({**LAUNCH, "blocks": [5]}, "'address' is missing"),
-        (
-            {**LAUNCH, "blocks": [{**BLOCK, "size": 0}]},
-            "'size' is 0, and has to be of the type Bytes",
-        ),
-        (
-            {**LAUNCH, "blocks": [{**BLOCK, "after": []}]},
-            "'after' is [], and has to be of the type Hash",
-        ),
+        ({**LAUNCH, "blocks": [{**BLOCK, "size": 0}]}, "'size' is 0, and has to be of the type"),
         ({**LAUNCH, "arguments": 5}, "is no launch: 'int' object is not iterable"),
-        (
-            {**LAUNCH, "arguments": [{"content": "no"}]},
-            "'content' is 'no', and has to be of the type bytes",
-        ),
-        (
-            {**LAUNCH, "arguments": [{"content": "0"}]},
-            "'content' is '0', and has to be of the type bytes",
-        ),
-        (
-            {**LAUNCH, "arguments": [{"content": "", "block": 1, "offset": 0}]},
-            "points outside the blocks of memory",
-        ),
-        (
-            {**LAUNCH, "arguments": [{"content": "", "block": -1}]},
-            "'block' is -1, and has to be of the type int | None",
-        ),
-        ({**LAUNCH, "arguments": [{"content": "", "block": 0}]}, "'offset' is missing"),
-        (
-            {**LAUNCH, "arguments": [{"content": "", "block": 0, "offset": 64}]},
-            "points outside the blocks of memory",
-        ),
-        ({**LAUNCH, "arguments": [{"content": ""}]}, "'block' is missing"),
+        ({**LAUNCH, "arguments": [{"content": "0"}]}, "'content' is '0', and has to be of the"),
+        ({**LAUNCH, "arguments": [{**INSIDE, "block": 1}]}, "points outside the blocks of memory"),
+        ({**LAUNCH, "arguments": [{**INSIDE, "block": -1}]}, "'block' is -1, and has to be of"),
+        ({**LAUNCH, "arguments": [{**INSIDE, "offset": 64}]}, "points outside the blocks of"),
         ({**LAUNCH, "not_recorded": [5]}, "and has to be of the type tuple[str, ...]"),
         ({**LAUNCH, "shared": "\x1b[31m\u202e\n" * 1000}, r"'shared' is '\x1b[31m\u202e\n\x1b"),
     ],
@@ -161,13 +131,11 @@ def test_arguments_that_do_not_fit_are_named(
     ("options", "words"),
     [
         ({"grid": [0]}, "the grid is [0], but must be one to three sizes from 1 up"),
-        ({"grid": [1, 1, 1, 1]}, "but must be one to three sizes"),
         ({"block": []}, "but must be one to three sizes"),
         ({"block": [1 << 32]}, "but must be one to three sizes"),
         ({"shared": 1 << 31}, "is not a number of bytes"),
         ({"iterations": 0}, "the number of iterations is 0, but must be"),
         ({"tolerance": float("nan")}, "the tolerance is nan, but must be"),
-        ({"tolerance": -1.0}, "the tolerance is -1.0, but must be"),
         ({"dtype": "f33"}, "'f33' is not a type of numbers"),
     ],
 )
@@ -183,8 +151,6 @@ def test_an_option_that_cannot_be_is_named(
         (b"\xff\n", "is no launch: "),
         (b"{}\n", "is no launch: its format is not 3"),
         (b"[" * 100_000 + b"\n", "is no launch: "),
-        (b"1" * 10_000 + b"\n", "is no launch: "),
-        (b"\n", "is no launch: "),
         (b"", "is no launch: "),
     ],
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.measure import Request
 from bench.setup import native
-from bench.show.figures import Result, differences, median
+from bench.show.figures import Figure, Result, differences, median
 
 DEVICE = "no device: a stub of HIP whose functions return at once"
 METHOD = (
@@ -34,6 +34,7 @@ OTHERS = (
     ("off", "MGPU_RT_CACHE=off"),
     ("stock", "plain runtime"),
 )
+REPORT = 15  # ns: the most time that HIP's report of a call may take (driver/witness.h)
 ITERATIONS = 2000  # 0.01 to 0.2 ms: short enough to fit between two interruptions
 
 
@@ -57,6 +58,7 @@ def run(asked: Request) -> Result:
             if f"{side}/{calls}" in times:
                 beyond = differences(times[f"{side}/{calls}"], base)
                 figures.append(median(f"{words}, {release}, beyond hoisted", beyond, "ns"))
+    figures.append(_report(20 * asked.repetitions))
     return Result("calls", DEVICE, METHOD, figures)
 
 
@@ -75,6 +77,15 @@ def _times(rounds: int) -> dict[str, list[float]]:
         [program, "time", native.STUB, rounds, ITERATIONS, processor, *sides],
         native.stub_environment(),
     )
+
+
+def _report(rounds: int) -> Figure:
+    """Measures a call of HIP by other code that ends the library's sole use of HIP."""
+    command = [native.program("calls"), "reports", native.STUB, rounds, ITERATIONS]
+    environment = native.stub_environment(HIPSTUB_TELLS="1")
+    times = native.run_json([*command, f"mgpu_rt,{native.RUNTIME}"], environment)
+    beyond = differences(times["reported"], times["unreported"])
+    return median("HIP's report of a call by other code", beyond, "ns", at_most=REPORT)
 
 
 def _copy(name: str) -> Path:

@@ -5,6 +5,8 @@
  *                                                     first side with cold caches too
  *     calls count HIP ITERATIONS LOOP SIDE [copy]     runs `measured` once, for callgrind
  *     calls record HIP ITERATIONS LOOP SIDE           JSON: calls of HIP in the loop, by function
+ *     calls reports HIP ROUNDS ITERATIONS SIDE        JSON: ns of a call of HIP by other code,
+ * while HIP reports calls to the side, and afterwards
  *
  * A SIDE is NAME,PATH or NAME,PATH,VARIABLE=VALUE: a runtime, and the environment that the runtime
  * reads at its first call. LOOP is 7, 5 or 2: the number of calls in the loop. Two sides of one
@@ -134,6 +136,35 @@ static void time_sides(long rounds, long iterations, int cpu, int count, char **
     free(times);
 }
 
+/* ---- HIP's reports of calls ---- */
+
+static void print_calls(const char *name, int (*call)(void), long rounds, long iterations) {
+    printf("\"%s\": [", name);
+    for (long round = 0; round < rounds; round++) {
+        const uint64_t begin = now_ns();
+        for (long i = 0; i < iterations; i++)
+            call();
+        printf("%s%.3f", round ? ", " : "", (double)(now_ns() - begin) / (double)iterations);
+    }
+    printf("]");
+}
+
+/* The side's first call of HIP must be the first one of the process. */
+static void time_reports(const char *hip, long rounds, long iterations, char *side) {
+    void *library = open_library(hip);
+    int (*call)(void);
+    void (*set_tracer)(void *tracer);
+    *(void **)&call = symbol(library, "hipDeviceSynchronize");
+    *(void **)&set_tracer = symbol(library, "hipRegisterTracerCallback");
+    open_side(&sides[0], side);
+    printf("{");
+    print_calls("reported", call, rounds, iterations);
+    set_tracer(NULL);
+    printf(", ");
+    print_calls("unreported", call, rounds, iterations);
+    printf("}\n");
+}
+
 /* ---- counts ---- */
 
 static struct loop one_loop(const char *calls, char *side) {
@@ -161,6 +192,10 @@ int main(int argc, char **argv) {
     const bool copy = argc == 7 && strcmp(argv[6], "copy") == 0;
     source = copy ? forum_copies() : forum_constants();
     setenv("MGPU_RT_HIP", argv[2], 1);
+    if (strcmp(argv[1], "reports") == 0) {
+        time_reports(argv[2], atol(argv[3]), atol(argv[4]), argv[5]);
+        return 0;
+    }
     function = prepare_hip(argv[2]);
     CALL(StreamCreate, &stream);
     if (strcmp(argv[1], "time") == 0) {

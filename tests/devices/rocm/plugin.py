@@ -48,11 +48,8 @@ def install(here: surroundings.Surroundings) -> None:
     """Makes softgpu use the release in this process from now on."""
     plain = softgpu.environment
 
-    def environment(
-        base: Mapping[str, str] | None = None, *, build: Path | None = None
-    ) -> dict[str, str]:
-        named = dict(os.environ if base is None else base)
-        return here.environment(plain({**named, "MGPU_RT_HIP": str(here.hip)}, build=build))
+    def environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
+        return here.environment(plain({**base, "MGPU_RT_HIP": str(here.hip)}))
 
     nursery.forks = False
     surroundings.Popen.here = here

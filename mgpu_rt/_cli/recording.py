@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
@@ -17,20 +15,6 @@ from mgpu_rt._cli.stats import statistics
 from mgpu_rt._record import Recording
 from mgpu_rt._record_json import fault_address, lost_events, trace
 from mgpu_rt._text import printable
-
-
-class Outputs(NamedTuple):
-    """The files that the user wants; "": none."""
-
-    stats_json: str
-    trace: str
-
-
-class _Process(NamedTuple):
-    pid: int
-    rank: int  # -1: none
-    file: Path
-    recording: Recording
 
 
 @contextlib.contextmanager
@@ -52,59 +36,51 @@ def folder_beside(output: str) -> Iterator[Path]:
         folder.rmdir()
 
 
-def convert(folder: Path, outputs: Outputs, main: int) -> None:
+def convert(folder: Path, stats_json: str, trace_file: str, main: int) -> None:
     """Writes the outputs of the processes that have recorded in a folder, and removes the
-    recordings. `main` is the process that the command has started. The outputs of a process that
-    still runs have its calls so far. A recording that cannot be converted stays, and a line says
-    why."""
+    recordings. An output whose name is "" is not wanted. `main` is the process that the command has
+    started. The outputs of a process that still runs have its calls so far. A recording that cannot
+    be converted stays, and a line says why."""
     taken: set[str] = set()
-    for process in _processes(folder, main):
+    for file, recording in _recordings(folder, main):
         try:
-            _explain_fault(process)
-            _convert_one(process, outputs, taken)
+            _explain_fault(file, recording)
+            for pattern, is_trace in ((stats_json, False), (trace_file, True)):
+                if pattern:
+                    path = _name(pattern, recording, taken)
+                    taken.add(path)
+                    _write(recording, path, is_trace)
+            file.unlink(missing_ok=True)
         except CommandError as error:
-            _say(f"{error.message.rstrip('.')}; the recording stays in '{process.file}'")
+            _say(f"{error.message.rstrip('.')}; the recording stays in '{file}'")
 
 
 def _say(sentence: str) -> None:
     click.echo(f"mgpu-rt: {printable(sentence)}", err=True)
 
 
-def _processes(folder: Path, main: int) -> list[_Process]:
-    """Returns the processes in the order in which they get names: the main process first."""
+def _recordings(folder: Path, main: int) -> list[tuple[Path, Recording]]:
+    """Returns the recordings in the order in which they get names: the main process's first."""
     found = []
-    for file in sorted(folder.iterdir()):
+    for file in folder.iterdir():
         try:
             recording = statistics.recording(file, file.read_bytes())
         except (CommandError, OSError) as error:
-            told = error.message if isinstance(error, CommandError) else str(error)
-            _say(told)
+            _say(error.message if isinstance(error, CommandError) else str(error))
             continue
-        if recording is None:
-            continue
-        (row,) = recording.rows("process")
-        process = _Process(row["id"], row["rank"], file, recording)
-        found.append((row["id"] != main, row["begin"], process))
-    return [process for _, _, process in sorted(found, key=lambda each: each[:2])]
+        if recording is not None:
+            (row,) = recording.rows("process")
+            found.append(((row["id"] != main, row["begin"], file.name), file, recording))
+    return [(file, recording) for _, file, recording in sorted(found, key=lambda each: each[0])]
 
 
-def _convert_one(process: _Process, outputs: Outputs, taken: set[str]) -> None:
-    for pattern, is_trace in ((outputs.stats_json, False), (outputs.trace, True)):
-        if not pattern:
-            continue
-        path = _name(pattern, process, taken)
-        taken.add(path)
-        _write(process.recording, path, is_trace)
-    process.file.unlink(missing_ok=True)
-
-
-def _explain_fault(process: _Process) -> None:
+def _explain_fault(file: Path, recording: Recording) -> None:
     from mgpu_rt._cli.stats import faults
 
-    if process.recording.is_trace:
-        with statistics.damage_named(process.file):
-            lines = faults.of_recording(process.recording)
-    elif (address := fault_address(process.recording)) is not None:
+    if recording.is_trace:
+        with statistics.damage_named(file):
+            lines = faults.of_recording(recording)
+    elif (address := fault_address(recording)) is not None:
         lines = [
             f"a kernel accessed address {address:#x}, which it may not access: mgpu-rt run --trace "
             "FILE records what lies there"
@@ -135,18 +111,16 @@ def _is_file(path: str) -> bool:
 # ---- the names of the outputs ----
 
 
-def _name(pattern: str, process: _Process, taken: set[str]) -> str:
+def _name(pattern: str, recording: Recording, taken: set[str]) -> str:
     """Returns the name of a process's output. %p becomes the process id, and %r the rank. If the
     pattern contains neither, the rank is inserted. A further process's name contains its id."""
-    values = {"%p": str(process.pid), "%r": str(max(process.rank, 0))}
-    path = re.sub("%[pr]", lambda found: values[found[0]], pattern)
+    (row,) = recording.rows("process")
+    pid, rank = str(row["id"]), row["rank"]  # -1: none
+    path = pattern.replace("%p", pid).replace("%r", str(max(rank, 0)))
     if not _is_file(path):
         return path  # a device, or a pipe
-    words = []
-    if process.rank >= 0 and "%p" not in pattern and "%r" not in pattern:
-        words.append(f"rank{process.rank}")
-    tries = [words, [*words, str(process.pid)]]
-    tries += [[*words, str(process.pid), str(number)] for number in range(2, 1000)]
+    words = [f"rank{rank}"] if rank >= 0 and "%p" not in pattern and "%r" not in pattern else []
+    tries = [words, [*words, pid], *([*words, pid, str(number)] for number in range(2, 1000))]
     return next(name for name in (_inserted(path, each) for each in tries) if name not in taken)
 
 

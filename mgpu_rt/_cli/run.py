@@ -174,7 +174,7 @@ def _record(
         if not any(folder.iterdir()):
             why = source.no_call(program)
             click.echo(f"mgpu-rt: unless a line above says why, {why}", err=True)
-        recording.convert(folder, recording.Outputs(stats_json, trace), child)
+        recording.convert(folder, stats_json, trace, child)
     if why := reason_in_images(program, os.waitstatus_to_exitcode(status)):
         click.echo(f"mgpu-rt: '{source.named(program)}' was ended by a signal{why}", err=True)
     executable.end_as(status)

@@ -3,7 +3,6 @@ data."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,8 +20,6 @@ _SIGNATURES = re.compile(
     + rb"|"
     + image.PTX_BEGIN.pattern
 )
-#: The suffix that lowering/graph_functions.py adds to the name of a replayed function.
-PLAINLY = ".plainly"
 _ASCII = bytes((*b"\t\n\r", *range(32, 127)))
 
 _TYPES = {1: "an object file", 2: "a program", 3: "a shared library or program"}
@@ -36,7 +33,6 @@ class NothingFound(Exception):
 class Contents:
     kind: str  # "an object file for x86-64"
     images: list[ImageDescription]
-    replayed: tuple[str, ...] = ()  # functions of `mgpu-rt lower --graph`, if the file has symbols
 
 
 def read(path: Path) -> Contents:
@@ -93,13 +89,7 @@ def _host(data: bytes, name: str) -> Contents:
         )
     kind = f"{_TYPES.get(file.header.type, 'an ELF file')} for {file.machine}"
     found = [i for section in sections for i in _in_section(data, file, section)]
-    return Contents(kind, found, _replayed(file))
-
-
-def _replayed(file: elf.Elf) -> tuple[str, ...]:
-    symbols = itertools.chain.from_iterable(file.symbols_by_section.values())
-    names = {symbol.name for symbol in symbols if symbol.name.endswith(PLAINLY)}
-    return tuple(sorted(name.removesuffix(PLAINLY) for name in names))
+    return Contents(kind, found)
 
 
 def _holds_data(section: elf.Section) -> bool:

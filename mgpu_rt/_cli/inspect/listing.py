@@ -21,7 +21,6 @@ def as_dict(path: str, contents: Contents, fit: Fit) -> dict[str, Any]:
     return {
         "file": path,
         "kind": contents.kind,
-        "replayed": list(contents.replayed),
         "hip": {"path": fit.hip, "release": fit.release, "unasked": fit.unasked},
         "images": [
             {
@@ -57,8 +56,6 @@ def _lines(path: str, contents: Contents, fit: Fit) -> Iterator[str]:
     itself = not contents.images[0].where
     if not itself:
         yield f"{path}: {contents.kind}, {count} image{'s' if count > 1 else ''}"
-    if contents.replayed:
-        yield f"replayed as graphs: {', '.join(contents.replayed)}"
     answers: Sequence[list[Answer]] = fit.answers or [[] for _ in contents.images]
     known = kernel_names.shown(contents.images)
     for image, said in zip(contents.images, answers, strict=True):

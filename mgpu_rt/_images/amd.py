@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mgpu_rt._images.elf import Elf
+from mgpu_rt._images.elf import Elf, globals_of
 from mgpu_rt._images.model import Argument, ImageDescription, KernelDescription
-from mgpu_rt._images.writable import globals_of
 
 METADATA = 32  # the type of the note
 _LONGEST = 1 << 16  # longest list of the metadata: msgpack reserves the length that the file states

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mgpu_rt._images.model import Global
+
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
@@ -225,3 +227,30 @@ def _bytes_of(data: bytes, section: Section) -> bytes:
 def _text(names: bytes, at: int) -> str:
     end = names.find(b"\0", at)
     return names[at : end if end >= 0 else len(names)].decode(errors="replace")
+
+
+# ---- variables that kernels can write ----
+
+#: Sections that the loader may write, but that a running kernel cannot write.
+_LOADERS = (".dynamic", ".relro_padding", ".got", ".got.plt")
+_WORKGROUP_MEMORY = ".nv.shared"
+
+
+def globals_of(elf: Elf) -> list[Global]:
+    """Returns the variables of writable sections; a section without symbols counts as one
+    variable."""
+    found = []
+    for section in filter(_is_writable, elf.sections):
+        symbols = [s for s in elf.symbols_by_section.get(section.index, ()) if s.size]
+        named = [Global(symbol.name, symbol.size) for symbol in symbols]
+        found += named or [Global(section.name, section.size)]
+    return found
+
+
+def _is_writable(section: Section) -> bool:
+    return (
+        section.flags & (WRITE | ALLOC) == WRITE | ALLOC
+        and section.size > 0
+        and section.name not in _LOADERS
+        and not section.name.startswith(_WORKGROUP_MEMORY)
+    )

@@ -8,9 +8,8 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 
-from mgpu_rt._images.elf import Elf
+from mgpu_rt._images.elf import Elf, globals_of
 from mgpu_rt._images.model import Argument, Global, ImageDescription, KernelDescription
-from mgpu_rt._images.writable import globals_of
 
 _KERNEL = ".text."
 _CONSTANTS = ".nv.constant3"  # the section of __constant__ variables

@@ -102,13 +102,6 @@ def test_recipe_and_tools_are_part_of_the_key(
     assert len(made) == 3
 
 
-def test_out_is_a_copy(program: Path, tmp_path: Path) -> None:
-    kept = lower.lower(program, llvm=22)
-    out = lower.lower(program, llvm=22, out=tmp_path / "new" / "small.o")
-    assert out.read_bytes() == kept.read_bytes()
-    assert not out.samefile(kept)
-
-
 def test_a_failure_keeps_nothing(program: Path) -> None:
     program.write_text(KERNEL.replace("gpu.return", "gpu.nonsense"))
     with pytest.raises(

@@ -11,6 +11,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mgpu_rt._images import elf, find, nvidia
+from mgpu_rt._images.elf import globals_of
 from mgpu_rt._images.model import (
     CODE_OBJECT,
     COMPRESSED,
@@ -21,7 +22,6 @@ from mgpu_rt._images.model import (
     Global,
     ImageDescription,
 )
-from mgpu_rt._images.writable import globals_of
 from mgpu_rt._lowering import lower, toolchain
 from tests.proofs.fuzz import seeds
 from tests.runtime.images import corpus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from mgpu_rt._cli.stats.statistics import Cache, Copies, Counter, Statistics, devices, total
+from mgpu_rt._cli.stats.statistics import Cache, Counter, Statistics, devices, total
 from mgpu_rt._text import columns, printable, shown
 
 NONE = "–"  # stands for a value that was not counted
@@ -179,9 +179,10 @@ def copies(sides: Sequence[Side]) -> Iterator[Table]:
     heads = [head for unit in ("calls", "bytes") for head in _heads(unit, sides)]
     rows = []
     for way in ways:
-        made = [side.run.copies.get(way, Copies(0, 0)) for side in sides]
-        cells = [*(str(each.calls) for each in made), *(str(each.bytes) for each in made)]
-        rows.append((shown(way.replace("_", " ")), *cells))
+        made = [side.run.copies.get(way) for side in sides]
+        counts = [str(each.calls) if each else NONE for each in made]
+        sizes = [str(each.bytes) if each else NONE for each in made]
+        rows.append((shown(way.replace("_", " ")), *counts, *sizes))
     if rows:
         yield Table(("copies", *heads), rows)
 

@@ -157,6 +157,13 @@ def test_an_image_for_another_gpu_harms_nothing(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
+@in_child(backends=("softgpu",), policies=("builtin",), MGPU_RT_SOFTGPU="gfx90a,gfx908")
+def test_an_image_for_another_gpu_of_the_machine_is_explained(mgpu: Mgpu) -> None:
+    assert not mgpu.load(mgpu.image(code_object("forum", None, "gfx908")))
+    _expect(mgpu, "hipModuleLoadData(&module, data)", ", for gfx908, on gfx90a:sramecc+:xnack-.")
+    _still_works(mgpu)
+
+
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_missing_clusters_are_named(mgpu: Mgpu) -> None:
     """If the GPU has no clusters, a line says so; test_inquiry.py tests the clusters of gfx1250."""

@@ -15,10 +15,10 @@ from tests.support.command import invoke
 @pytest.mark.parametrize(
     ("before", "after", "ending"),
     [
-        ([2.0, 2.2, 2.1], [1.0, 1.1, 1.05], "2.00 times as fast"),
-        ([1.0, 1.1, 1.05], [2.0, 2.2, 2.1], "2.00 times as long"),
-        ([1.0, 3.0, 2.0], [0.9, 1.1, 1.0], "the ranges overlap, so no gain is shown"),
-        ([1.0], [1.0], "the ranges overlap, so no gain is shown"),
+        ([2.0, 2.2, 2.1, 2.1], [1.0, 1.1, 1.05, 1.05], "2.00 times as fast"),
+        ([1.0, 1.1, 1.05, 1.05], [2.0, 2.2, 2.1, 2.1], "2.00 times as long"),
+        ([1.0, 3.0, 2.0, 2.0], [0.9, 1.1, 1.0, 1.0], "the ranges overlap, so no gain is shown"),
+        ([2.0, 2.2, 2.1], [1.0, 1.1, 1.05], "too few runs to show a gain (--repeat 5)"),
     ],
 )
 def test_a_gain_is_named_only_beyond_the_spread(

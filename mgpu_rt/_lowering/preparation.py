@@ -20,6 +20,7 @@ _LINALG = re.compile(r'(?<![\w#!.@%"])linalg\.(?!yield|index|init_tensor)\w+')
 _ASYNC = re.compile(r'(?<![\w#!.@%"])async\.\w')
 #: gpu-to-llvm accepts gpu.alloc, gpu.dealloc, gpu.memcpy and gpu.memset only with async tokens.
 _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\s+\(")
+_SHARED = re.compile(r"gpu\.alloc\s+host_shared\b")
 #: Copies with their types, which may stand on lines of their own; and how a type says strides.
 _COPY = re.compile(r"\bgpu\.(?:memcpy|memset)\b[^:]*:\s*((?:[^\n]*,[ \t]*\n)*[^\n]*)")
 _STRIDES = re.compile(r"\bstrided<|\baffine_map<")
@@ -92,6 +93,12 @@ def preparation(text: str) -> Preparation:
         )
     waiting = _WAITING.search(text)
     if waiting:
+        if shared := _SHARED.search(text):
+            raise ValueError(
+                f"{waiting[0].split()[0]} ({_line(text, waiting)}) would get a token, and with it "
+                f"gpu.alloc host_shared ({_line(text, shared)}), which MLIR lowers only without: "
+                "write async with tokens of gpu.wait, except for this gpu.alloc"
+            )
         passes.append(REGIONS)
         told.append(f"{waiting[0].split()[0]} without async ({_line(text, waiting)}) gets tokens")
     if coroutines:

@@ -189,8 +189,8 @@ def _first(
                 if now is None or _hashes(now) != _hashes(was):
                     raise CommandError(
                         f"{side.name} is not deterministic: launch {pair.number} ({_name(was)}) "
-                        "has other memory in a second run; mgpu-rt check finds races, but no memory "
-                        "of the host that nothing wrote"
+                        "has other memory in a second run; mgpu-rt check finds races, but not that "
+                        "the host wrote nothing"
                     )
                 again.append(now)
             if elements := _elements(whole := Pair(pair.number, *again), allowed):

@@ -117,8 +117,8 @@ def middle(runs: Sequence[Run]) -> Run:
     return sorted(runs, key=lambda run: run.seconds)[(len(runs) - 1) // 2]
 
 
-#: The ranges of two sides of equal programs do not overlap in 1 of 3 comparisons with two runs a
-#: side, and in 1 of 35 with four.
+#: If the sides are equal, their ranges do not overlap in 1 of 3 comparisons with two runs a side.
+#: With four runs a side this is so in 1 of 35.
 _FEWEST = 4
 
 

@@ -109,6 +109,10 @@ def test_passes_run_only_for_operations_that_need_them(text: str, passes: str) -
         ),
         ("gpu.memset %d, %v : memref<4xi64>, i64", "line 1: gpu.memset of i64"),
         (
+            "%m = gpu.alloc host_shared () : memref<4xf32>\ngpu.dealloc %m : memref<4xf32>",
+            "gpu.dealloc (line 2) would get a token, and with it gpu.alloc host_shared (line 1)",
+        ),
+        (
             "#lay = strided<[4], offset: 1>\n!column = memref<4xf32, #lay>\n"
             "gpu.memcpy %d, %s : memref<4xf32>, !column",
             "line 3: gpu.memcpy of a",

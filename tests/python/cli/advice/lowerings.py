@@ -78,6 +78,13 @@ LOWERINGS = {
         f"{RUN} kernels.mlir",
         (7, ""),
     ),
+    "tokens and shared memory": (
+        f"{RUN} shared.mlir",
+        r"write (async) with tokens of gpu.wait, except for this gpu.alloc",
+        f"sed 's/gpu.dealloc %gpu/%t = gpu.wait {{0}}\\n  %u = gpu.dealloc {{0}} [%t] %gpu/; "
+        f"s/%x = memref.load/gpu.wait [%u]\\n  &/' shared.mlir > s.mlir && {RUN} s.mlir",
+        (7, ""),
+    ),
     "a kernel that allocates": (
         f"{RUN} allocates.mlir",
         r"use (memref.alloca),",

@@ -48,6 +48,9 @@ FILLS = """func.func @main() -> i32 {
 ON_GPU = "%gpu = gpu.alloc () : memref<4xi32>"
 BACK = """gpu.memcpy %host, %gpu : memref<4xi32>, memref<4xi32>
   gpu.dealloc %gpu : memref<4xi32>"""
+SHARED_BACK = """%seen = memref.load %gpu[%c1] : memref<4xi32>
+  memref.store %seen, %host[%c1] : memref<4xi32>
+  gpu.dealloc %gpu : memref<4xi32>"""
 BY_LINALG = "linalg.fill ins(%seven : i32) outs(%host : memref<4xi32>)"
 LINALG = "linalg.fill ins(%seven : i32) outs(%gpu : memref<4xi32>)"
 PARALLEL = """scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
@@ -268,6 +271,7 @@ PROGRAMS = {
     "shuffles.mlir": reduces(BY_SHUFFLE),
     "all-reduces.mlir": reduces("%sum = gpu.all_reduce add %number {} : (i32) -> (i32)"),
     "allocates.mlir": reduces(ALLOCATES),
+    "shared.mlir": fills("gpu", ON_GPU.replace("alloc", "alloc host_shared"), SHARED_BACK),
     "parallel.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, PARALLEL),
     "fills.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, WIDE),
     "asserts.mlir": reduces(ASSERTS),

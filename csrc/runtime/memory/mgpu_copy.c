@@ -2,13 +2,14 @@
  *
  * A copy runs in the stream's order, and has the same effect as a copy of the stock function. When
  * the call returns, pageable source memory has been read and pageable target memory has been
- * written. Copies between pageable memory and a block of this library go through pinned memory
+ * written. Some copies between pageable memory and a block of this library go through pinned memory
  * (staging.h); HIP makes all other copies.
  *
  * If no table of the library contains an address, the library cannot assume that the address is
  * host memory. The address may lie in a module's global, in another library's memory, or in managed
- * or mapped memory. The library asks HIP only before a copy that could be staged. If no other code
- * calls HIP, HIP's answer stays valid until this library changes its table of memory ranges. */
+ * or mapped memory. The library asks HIP only before a copy that could be staged. With
+ * MGPU_RT_EXCLUSIVE=on, HIP's answer stays valid until this library changes its table of memory
+ * ranges. */
 #include "driver/device.h"
 #include "memory/blocks.h"
 #include "memory/registrations.h"
@@ -50,7 +51,7 @@ static bool is_pageable(struct thread *thread, const void *address, size_t bytes
     const enum range_kind kind = ranges_find(address, bytes);
     if (kind != RANGE_NONE && kind != RANGE_MIXED) /* for RANGE_MIXED, HIP must decide */
         return false;
-    const bool sole_user = PROOF(nobody_has_made_memory, sole_user_of_hip());
+    const bool sole_user = exclusive_hip();
     for (size_t i = 0; i < HOST_SLOTS && sole_user; i++)
         if (thread->hosts[i].begin <= begin && end <= thread->hosts[i].end &&
             thread->hosts[i].mappings == mappings)
@@ -138,14 +139,14 @@ static bool hip_takes_at_once(size_t bytes) {
     return cuda_present() && bytes <= STAGING_CUDA_TAKES;
 }
 
-/* Records a copy that HIP makes: a bypass, if pinned memory could have served it. By default no
- * copy to an AMD device is staged. */
+/* Records a copy that HIP makes: a bypass, if pinned memory could have served it. */
 static __attribute__((noinline)) void tell_submitted(const struct copy *copy) {
     const enum range_kind to = ranges_find(copy->to, copy->bytes);
     const enum range_kind from = ranges_find(copy->from, copy->bytes);
     const bool up = to == RANGE_DEVICE && from == RANGE_NONE && knows_the_null_stream() &&
                     !hip_takes_at_once(copy->bytes);
-    call_tell(up || (to == RANGE_NONE && from == RANGE_DEVICE) ? CALL_BYPASS : CALL_PLAIN);
+    const bool down = to == RANGE_NONE && from == RANGE_DEVICE && cuda_present();
+    call_tell(up || down ? CALL_BYPASS : CALL_PLAIN);
 }
 
 static void submit_copy(const struct copy *copy) {
@@ -182,10 +183,11 @@ static void copy_up(const struct copy *copy) {
     stream_submitted(copy->stream);
 }
 
-/* Returns true if a copy from a block to pageable memory was completed through pinned memory. */
+/* Returns true if a copy from a block to pageable memory was completed through pinned memory. AMD's
+ * HIP takes less time for its own copy (bench/results/copies.md). */
 static bool copy_down(const struct copy *copy) {
     hipError_t error = hipSuccess;
-    if (copy->bytes > STAGING_DOWN_LIMIT || !is_block(copy->from, copy->bytes) ||
+    if (!cuda_present() || copy->bytes > STAGING_DOWN || !is_block(copy->from, copy->bytes) ||
         !is_pageable(copy->thread, copy->to, copy->bytes) || !staging_down(copy, &error))
         return false;
     if (UNLIKELY(error != hipSuccess))

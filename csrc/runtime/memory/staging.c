@@ -114,55 +114,7 @@ bool staging_up(const struct copy *copy, hipError_t *error) {
 
 /* ---- from the device ---- */
 
-static void destroy_events(struct staging *staging) {
-    for (int i = 0; i < STAGING_PIECES; i++) {
-        if (staging->events[i])
-            (void)hip.EventDestroy(staging->events[i]);
-        staging->events[i] = NULL;
-    }
-}
-
-/* An event can be recorded only on streams of the event's own device. */
-static bool have_events(struct staging *staging, int device) {
-    if (DOUBT(pinned_memory_served_another_device, staging->device != device))
-        destroy_events(staging);
-    staging->device = device;
-    for (int i = 0; i < STAGING_PIECES; i++)
-        if (!staging->events[i] &&
-            hip.EventCreateWithFlags(&staging->events[i], hipEventDisableTiming) != hipSuccess) {
-            staging->events[i] = NULL;
-            return false;
-        }
-    return true;
-}
-
-/* Returns the bytes of the piece at an offset. */
-static size_t piece_at(const struct copy *copy, size_t at) {
-    return copy->bytes - at < STAGING_PIECE ? copy->bytes - at : STAGING_PIECE;
-}
-
-/* Submits the copy of each piece. While the host copies one piece out of pinned memory, the device
- * copies the next pieces. */
-static hipError_t copy_pieces(const struct copy *copy, struct staging *staging) {
-    hipError_t error = hipSuccess;
-    for (size_t at = 0, i = 0; at < copy->bytes && error == hipSuccess; at += STAGING_PIECE, i++) {
-        error = hip.MemcpyAsync(staging->down + at, (const char *)copy->from + at,
-                                piece_at(copy, at), hipMemcpyDefault, copy->handle);
-        if (error == hipSuccess)
-            error = hip.EventRecord(staging->events[i], copy->handle);
-    }
-    for (size_t at = 0, i = 0; at < copy->bytes && error == hipSuccess; at += STAGING_PIECE, i++) {
-        error = hip.EventSynchronize(staging->events[i]);
-        if (error == hipSuccess)
-            memcpy((char *)copy->to + at, staging->down + at, piece_at(copy, at));
-    }
-    /* After an error, the device may still be writing pieces into the pinned memory, which other
-     * copies will reuse. */
-    const hipError_t waited = stream_wait(copy->stream);
-    return error == hipSuccess ? waited : error;
-}
-
-static hipError_t copy_at_once(const struct copy *copy, struct staging *staging) {
+static hipError_t copy_back(const struct copy *copy, struct staging *staging) {
     hipError_t error = hip.MemcpyAsync(staging->down, copy->from, copy->bytes, hipMemcpyDefault,
                                        stream_handle(copy->stream));
     stream_submitted(copy->stream);
@@ -177,12 +129,9 @@ bool staging_down(const struct copy *copy, hipError_t *error) {
     struct staging *staging = take_staging(copy->stream);
     if (!staging)
         return false;
-    const bool possible =
-        have(&staging->down, &staging->no_down, STAGING_PIECES * (size_t)STAGING_PIECE) &&
-        (copy->bytes <= STAGING_PIECE || have_events(staging, copy->stream->device));
+    const bool possible = have(&staging->down, &staging->no_down, STAGING_DOWN);
     if (LIKELY(possible))
-        *error =
-            copy->bytes <= STAGING_PIECE ? copy_at_once(copy, staging) : copy_pieces(copy, staging);
+        *error = copy_back(copy, staging);
     release_staging(staging);
     return possible;
 }
@@ -214,7 +163,6 @@ static int trim_staging(int device) {
                 (void)hip.HostFree(staging->up);
             if (staging->down)
                 (void)hip.HostFree(staging->down);
-            destroy_events(staging);
             drop_owner(staging);
             staging->up = staging->down = NULL;
             staging->no_up = staging->no_down = false;
@@ -243,8 +191,6 @@ static void invalidate_staging(int device) {
             staging->down = NULL;
         if (everything)
             staging->no_up = staging->no_down = false;
-        if (everything || staging->device == device)
-            memset(staging->events, 0, sizeof staging->events);
         if (everything || (owner && owner->device == device))
             drop_owner(staging);
         release_staging(staging);

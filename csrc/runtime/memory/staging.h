@@ -12,17 +12,15 @@
 struct cache;
 
 /* bench/results/copies.md has the times by which these sizes were chosen. To the device, a staged
- * copy does not wait for the work before it, and an idle stream has none. From the device, a copy
- * of more than 1 MB takes longer if staged, because one thread of the host copies the bytes once
- * more. */
+ * copy does not wait for the work before it, and an idle stream has none. From the device, only
+ * copies by NVIDIA's driver gain, and only small ones: one thread of the host copies the bytes once
+ * more. AMD's HIP has pinned memory of its own for such copies. */
 enum {
     STAGING_UP = 1 << 20,       /* the size of a stream's pinned memory for copies to the device */
     STAGING_UP_LIMIT = 1 << 19, /* the largest staged copy to the device */
     STAGING_UP_IDLE = 1 << 16,  /* the largest staged copy of an idle stream */
-    STAGING_PIECE = 1 << 18,    /* the size of a piece of a copy from the device */
-    STAGING_DOWN_LIMIT =
-        STAGING_PIECES * STAGING_PIECE, /* the largest staged copy from the device */
-    STAGING_COUNT = 16 /* 32 MB of pinned memory at most, for any number of streams */
+    STAGING_DOWN = 1 << 18,     /* the largest staged copy from the device */
+    STAGING_COUNT = 16 /* 20 MB of pinned memory at most, for any number of streams */
 };
 
 /* During the call of a small copy to the device, NVIDIA's driver reads the bytes and does not wait.
@@ -46,7 +44,7 @@ struct copy {
  * HIP's answer. */
 bool staging_up(const struct copy *copy, hipError_t *error);
 
-/* Copies up to STAGING_DOWN_LIMIT bytes from the device to the host; when the call returns, all
+/* Copies up to STAGING_DOWN bytes from the device to the host; when the call returns, all
  * bytes have arrived and the stream is idle. The result and *error have the same meaning as for
  * staging_up. */
 bool staging_down(const struct copy *copy, hipError_t *error);

@@ -99,10 +99,6 @@ _Static_assert(offsetof(struct stream, state) == 64, "a free reads only the firs
  * and all threads may read `owner` as a hint. A stream's copies use the buffer `staging` of the
  * stream if the stream is still the buffer's owner. used <= STAGING_UP. The device reads the first
  * `used` bytes until `fence` is done: until then the owner does not change. */
-enum {
-    STAGING_PIECES = 4 /* the most pieces of a copy from the device */
-};
-
 /* A buffer of pinned memory, which one stream uses at a time. If all buffers are in use, HIP makes
  * the copies of further streams. */
 struct staging {
@@ -112,8 +108,6 @@ struct staging {
     bool no_up, no_down;  /* HIP has refused the allocation */
     size_t used;          /* bytes of `up` in use since `fence` was last done */
     uint64_t fence;
-    int device; /* the events' */
-    hipEvent_t events[STAGING_PIECES];
 };
 
 /* ---- events ----

@@ -243,6 +243,39 @@ def test_tensor_maps_are_refused_on_amd(mgpu: Mgpu) -> None:
     assert "was given PTX" in mgpu.stderr()
 
 
+@in_child(policies=("builtin",), backends=("custub",))
+def test_small_copies_from_the_device_go_through_pinned_memory(mgpu: Mgpu) -> None:
+    """The library waits for its own copy. A copy of more than 256 KiB is the driver's."""
+    stub, stream = CuStub(), mgpu.StreamCreate()
+    block, host = mgpu.MemAlloc(1 << 20, stream, False), mgpu.ffi.new("char[]", 1 << 20)
+    for size, waits in ((1, 1), (256 << 10, 1), ((256 << 10) + 1, 0)):
+        stub.take()
+        mgpu.Memcpy(host, block, size, stream)
+        assert len(_calls(stub, "cuStreamSynchronize")) == waits, size
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",), backends=("custub",))
+def test_the_driver_copies_to_memory_that_it_knows(mgpu: Mgpu) -> None:
+    stub, stream = CuStub(), mgpu.StreamCreate()
+    block, host = mgpu.MemAlloc(4096, stream, False), mgpu.ffi.new("char[]", 4096)
+    for kind in (1, 2, 3):
+        stub.lib.custub_pointer(kind)
+        mgpu.Memcpy(host, block, 4096, stream)
+    assert not _calls(stub, "cuMemHostAlloc", "cuStreamSynchronize")
+
+
+@in_child(policies=("builtin",), backends=("custub",))
+def test_an_error_of_earlier_work_shows_in_a_copy_from_the_device(mgpu: Mgpu) -> None:
+    stub, stream = CuStub(), mgpu.StreamCreate()
+    block, host = mgpu.MemAlloc(4096, stream, False), mgpu.ffi.new("char[]", 4096)
+    stub.fail("cuStreamSynchronize", 700)
+    mgpu.Memcpy(host, block, 4096, stream)
+    text = mgpu.stderr()
+    assert "'hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)' failed with" in text
+    assert "returns an error of earlier work" in text
+
+
 @in_child(backends=("custub",), MGPU_RT_CACHE="off")
 def test_off_is_llvms_own_library_for_cuda(mgpu: Mgpu) -> None:
     """LLVM's own library for CUDA allocates managed memory if host_shared is set, and creates

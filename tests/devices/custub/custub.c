@@ -150,6 +150,7 @@ static void note_extra(const uint64_t *a) {
 #define NOTHING (void)0
 #define INT(value) *(int *)a[0] = (value)
 #define SIZE(value) *(size_t *)a[0] = (value)
+#define HOST *(void **)a[0] = malloc(a[1]) /* the library reads and writes these bytes */
 #define HANDLE *(uint64_t *)a[0] = last_handle += 0x10
 #define ORDINAL *(int *)a[0] = (int)a[1] + 50 /* a device's handle differs from its ordinal */
 #define ATTRIBUTE *(int *)a[0] = 1000 + (int)a[1]

@@ -2,7 +2,7 @@
 #include "memory/staging.h"
 #define STAGING_COUNT 1
 #define STAGING_UP 64
-#define STAGING_PIECE 64
+#define STAGING_DOWN 64
 #include "memory/staging.c"
 
 #include "program.h"
@@ -26,7 +26,11 @@ static void up(unsigned object) {
 static void down(unsigned object) {
     struct held *held = program_use(object);
     unsigned char to[BYTES] = {0};
-    impl_mgpuMemcpy(to, blocks[object], BYTES, held->handle);
+    hipError_t error;
+    const struct copy copy = {thread_get(), handle_find(&stream_map, held->handle), held->handle,
+                              to, blocks[object], BYTES};
+    if (!staging_down(&copy, &error)) /* mgpuMemcpy calls staging_down on NVIDIA's driver only */
+        (void)hip.MemcpyAsync(to, copy.from, BYTES, hipMemcpyDefault, held->handle);
     explore_require(to[0] == model_content(blocks[object]), "a copy has not arrived");
     held->users--;
 }

@@ -190,17 +190,6 @@ def test_memory_from_before_a_reset_is_not_freed_to_make_room(mgpu: Mgpu) -> Non
     assert mgpu.stub.hipFree(own[0]) == 0
 
 
-@in_child(backends=BACKENDS, MGPU_RT_STREAM_LIMIT="0", **TWO)
-def test_large_copies_of_several_devices_share_pinned_memory(mgpu: Mgpu) -> None:
-    """The library makes each large copy in pieces. Each piece has an event, and an event belongs to
-    one device."""
-    size = MIB
-    for number in range(40):
-        on(mgpu, number // 20)
-        job(mgpu, number, size)
-    assert mgpu.stderr() == ""
-
-
 @in_child(HIPSTUB_DEVICES="2")
 def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None:
     """A thread keeps the stream that the thread used last; any thread may take older streams."""

@@ -207,12 +207,13 @@ def test_nothing_waits_for_memory_that_comes_late(mgpu: Mgpu) -> None:
     }
 
 
-@in_child(**SMALL)
+@in_child(**SMALL, MGPU_RT_EXCLUSIVE="on")
 def test_a_lack_of_device_memory_leaves_pinned_memory(mgpu: Mgpu) -> None:
     """HIP waits for all streams to release pinned memory, and stock's hipMalloc fails at once."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
-    mgpu.Memcpy(mgpu.ffi.new("char[]", KIB), block, KIB, stream)
+    mgpu.Memcpy(block, mgpu.ffi.new("char[]", KIB), KIB, stream)
+    mgpu.StreamSynchronize(stream)
     assert mgpu.count("hipHostMalloc") == 1
     assert alloc(mgpu, 4 * MIB, stream) == mgpu.null
     assert alloc(mgpu, MIB, stream) == mgpu.null

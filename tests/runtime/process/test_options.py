@@ -181,7 +181,7 @@ ON = {
 }
 
 
-@in_cases({value: {"MGPU_RT_CACHE": value} for value in ON})
+@in_cases({value: {"MGPU_RT_CACHE": value} for value in ON}, MGPU_RT_EXCLUSIVE="on")
 def test_only_named_caches_are_on(mgpu: Mgpu, value: str) -> None:
     _three_rounds(mgpu)
     assert _once(mgpu) == ON[value]

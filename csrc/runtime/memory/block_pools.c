@@ -6,9 +6,12 @@
 
 #include <stdlib.h>
 
-/* A search visits each block that has several fences and the wanted size. So the pools of a device
- * hold at most WAITING_MOST blocks with several fences. */
+/* A search visits the blocks that have several fences. So the pools of a device hold at most
+ * WAITING_MOST of them. */
 enum { POOLS_PER_SEARCH = 8, QUESTIONS_PER_SEARCH = 2, WAITING_MOST = 256 };
+
+/* The list of a pool for blocks with several fences. No size has this list. */
+enum { WAITING_LIST = 0 };
 
 uint64_t block_clock = 1;
 
@@ -143,37 +146,72 @@ static __attribute__((noinline)) struct block_pool *make_pool(struct stream *str
     return fresh;
 }
 
-static __attribute__((noinline)) void add_overflow(struct block_pool *pool, struct block *block) {
-    struct block **chain = &pool->overflow[block_set(block->size)];
+static size_t list_of(const struct block *block) {
+    return has_several_fences(block) ? WAITING_LIST : block_list(block->size);
+}
+
+/* Makes a block the newest of its list. Under tables_lock. */
+static void add_to_list(struct block_pool *pool, struct block *block) {
+    const size_t list = list_of(block);
+    struct block *const newest = pool->lists[list];
+    block->pool = pool;
+    block->older = newest ? newest : block;
+    block->newer = newest ? newest->newer : block;
+    block->older->newer = block->newer->older = block;
+    store_relaxed(&pool->lists[list], block);
+    pool->filled[list / 64] |= UINT64_C(1) << list % 64;
+    store_relaxed(&pool->waiting, pool->waiting + (list == WAITING_LIST));
+}
+
+/* Removes a block from its list, and clears its fences. The caller then owns the block. Under
+ * tables_lock. */
+static void take_from_list(struct block *block) {
+    struct block_pool *const pool = block->pool;
+    const size_t list = list_of(block);
+    const bool is_last = block->older == block;
+    block->older->newer = block->newer;
+    block->newer->older = block->older;
+    if (pool->lists[list] == block)
+        store_relaxed(&pool->lists[list], is_last ? NULL : block->older);
+    if (is_last)
+        pool->filled[list / 64] &= ~(UINT64_C(1) << list % 64);
+    store_relaxed(&pool->waiting, pool->waiting - (list == WAITING_LIST));
+    block->pool = NULL;
+    block_clear_fences(block);
+}
+
+/* Returns the first list from `list` on that has blocks; POOL_LISTS if there is none. Under
+ * tables_lock. */
+static size_t next_filled(const struct block_pool *pool, size_t list) {
+    for (; list < POOL_LISTS; list = (list / 64 + 1) * 64) {
+        const uint64_t filled = pool->filled[list / 64] >> list % 64;
+        if (filled)
+            return list + (size_t)__builtin_ctzll(filled);
+    }
+    return POOL_LISTS;
+}
+
+static __attribute__((noinline)) void put_into_list(struct block_pool *pool, struct block *block) {
     pthread_mutex_lock(&tables_lock);
-    store_relaxed(&pool->waiting, pool->waiting + has_several_fences(block));
-    block->next_overflow = *chain;
-    store_relaxed(chain, block);
+    add_to_list(pool, block);
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Removes a block from its chain. The caller then owns the block. Under tables_lock. */
-static struct block *take_overflow(struct block_pool *pool, struct block **link) {
-    struct block *block = *link;
-    store_relaxed(link, block->next_overflow);
-    store_relaxed(&pool->waiting, pool->waiting - has_several_fences(block));
-    block_clear_fences(block);
-    return block;
-}
-
-/* Clears the fences of each block whose fences are done, and then no longer counts the block in
- * `waiting`. */
+/* Moves each block whose fences are done out of the list of blocks with several fences. */
 static void drop_done_fences(struct block_pool *pool) {
     struct stream *holder;
     if (!load_relaxed(&pool->waiting))
         return;
     pthread_mutex_lock(&tables_lock);
-    for (int set = 0; set < POOL_SETS && pool->waiting; set++)
-        for (struct block *block = pool->overflow[set]; block; block = block->next_overflow)
-            if (has_several_fences(block) && is_ready(block, NULL, &holder)) {
-                block_clear_fences(block);
-                store_relaxed(&pool->waiting, pool->waiting - 1);
-            }
+    struct block *block = pool->lists[WAITING_LIST];
+    for (size_t left = pool->waiting; left; left--) {
+        struct block *const older = block->older;
+        if (is_ready(block, NULL, &holder)) {
+            take_from_list(block);
+            add_to_list(pool, block);
+        }
+        block = older;
+    }
     pthread_mutex_unlock(&tables_lock);
 }
 
@@ -203,42 +241,45 @@ void block_pool_put(struct block *block) {
         if (!load_relaxed(&ways[way]) && cas_acq_rel(&ways[way], &empty, block))
             return;
     }
-    add_overflow(pool, block);
+    put_into_list(pool, block);
 }
 
 /* ---- taking any block out of a pool ---- */
 
 /* Under tables_lock. */
-static bool unlink_from(struct block_pool *pool, struct block *block) {
+static bool take_from_ways(struct block_pool *pool, struct block *block) {
     const size_t set = block_set(block->size);
     for (int way = 0; way < POOL_WAYS; way++) {
         struct block *expected = block;
         if (cas_acq_rel(&pool->ways[set][way], &expected, NULL))
             return true;
     }
-    struct block **link = &pool->overflow[set];
-    while (*link && *link != block)
-        link = &(*link)->next_overflow;
-    return *link && take_overflow(pool, link);
+    return false;
 }
 
 /* If there was no memory for a stream's pool, the stream's blocks are in the device's pool. */
 bool block_unlink(struct block *block) {
     const struct stream *stream = load_relaxed(&block->fence.stream);
+    if (block->pool) {
+        take_from_list(block);
+        return true;
+    }
     if (DOUBT(cached_block_is_shared, block->shared))
-        return unlink_from(&shared_pools[block->device], block);
-    struct block_pool *pool = stream ? pool_on(stream, block->device) : NULL;
-    return (pool && unlink_from(pool, block)) || unlink_from(&device_pools[block->device], block);
+        return take_from_ways(&shared_pools[block->device], block);
+    struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
+    if (UNLIKELY(stream && (!pool || pool->device != block->device)))
+        pool = pool_on(stream, block->device);
+    return (pool && take_from_ways(pool, block)) ||
+           take_from_ways(&device_pools[block->device], block);
 }
 
 /* Under tables_lock. */
 static void empty_pool(struct block_pool *pool) {
-    for (int set = 0; set < POOL_SETS; set++) {
+    for (int set = 0; set < POOL_SETS; set++)
         for (int way = 0; way < POOL_WAYS; way++)
             store_release(&pool->ways[set][way], NULL);
-        store_relaxed(&pool->overflow[set], NULL);
-    }
-    store_relaxed(&pool->waiting, 0);
+    for (size_t list = 0; (list = next_filled(pool, list)) < POOL_LISTS;)
+        take_from_list(pool->lists[list]);
 }
 
 void block_empty_pools(int device) {
@@ -253,6 +294,30 @@ void block_empty_pools(int device) {
 }
 
 /* ---- searching ---- */
+
+/* A block of `least` to `most` bytes for the next work of `stream`. */
+struct wanted {
+    size_t least, most;
+    const struct stream *stream;
+    struct stream **holder; /* if such a block waits for a stream, gets that stream */
+};
+
+/* Returns a wanted block of a list; NULL if none was found. The newest block comes first, so that
+ * blocks of which the program has too many grow old and leave. Of the blocks of another stream, the
+ * oldest is ready first. Under tables_lock. */
+static struct block *find_in_list(const struct block_pool *pool, size_t list,
+                                  const struct wanted *wanted) {
+    struct block *const newest = pool->lists[list];
+    const bool is_of_another_stream = pool->owner && pool->owner != wanted->stream;
+    struct block *block = newest && is_of_another_stream ? newest->newer : newest;
+    for (int looked = is_of_another_stream ? WAITING_MOST : 1; block; looked++) {
+        if (block->size >= wanted->least && block->size <= wanted->most &&
+            is_ready(block, wanted->stream, wanted->holder))
+            return block;
+        block = looked < WAITING_MOST && block->older != newest ? block->older : NULL;
+    }
+    return NULL;
+}
 
 /* Takes a block of this size that the next work of `stream` may use. Returns NULL if no block of
  * this size is ready. If a block of this size waits for a stream, *holder is then that stream. */
@@ -269,14 +334,16 @@ static struct block *take_ready(struct block_pool *pool, size_t size, const stru
         if (block)
             block_pool_put(block);
     }
-    struct block **link = &pool->overflow[set], *block = NULL;
-    if (!load_relaxed(link))
+    const size_t list = block_list(size);
+    if (!load_relaxed(&pool->lists[list]) && !load_relaxed(&pool->lists[WAITING_LIST]))
         return NULL;
     pthread_mutex_lock(&tables_lock);
-    while (*link && ((*link)->size != size || !is_ready(*link, stream, holder)))
-        link = &(*link)->next_overflow;
-    if (*link)
-        block = take_overflow(pool, link);
+    const struct wanted wanted = {size, size, stream, holder};
+    struct block *block = find_in_list(pool, list, &wanted);
+    if (!block)
+        block = find_in_list(pool, WAITING_LIST, &wanted);
+    if (block)
+        take_from_list(block);
     pthread_mutex_unlock(&tables_lock);
     return block;
 }
@@ -354,28 +421,30 @@ static struct block *search_pools(int device, size_t size, struct stream *stream
  * the size. A smaller block has no record of the bytes for which the program asked. A size gets a
  * block of its own after PATIENCE allocations from larger blocks, so that a program with fixed
  * sizes soon hits. bench/simulate/blocks.py chose the numbers. */
-enum { MOST_LARGER = 7, MOST_FOR_SMALL = 16, PATIENCE = UINT8_MAX, SIZES_COUNTED = 512 };
+enum { MOST_LARGER = 7, MOST_FOR_SMALL = 16, PATIENCE = UINT8_MAX };
 
-/* How many allocations of a size got a larger block since HIP last allocated that size. Two sizes
- * may share a count. */
+/* How many allocations of a size got a larger block since HIP last allocated that size. */
 static unsigned char *larger_count(int device, size_t size) {
-    static unsigned char counts[MOST_DEVICES][SIZES_COUNTED];
-    const int log = 63 - __builtin_clzll(size);
-    return &counts[device][((size_t)log * 8 + (size >> (log - 3)) % 8) % SIZES_COUNTED];
+    static unsigned char counts[MOST_DEVICES][POOL_LISTS];
+    return &counts[device][block_list(size)];
 }
 
-/* Returns the link of the smallest ready block in a pool's chains whose size lies between `size`
- * and `end`; NULL if there is none. Under tables_lock. */
-static struct block **smallest_overflow(struct block_pool *pool, size_t size, size_t end,
-                                        const struct stream *stream) {
+/* Returns the smallest ready block in a pool's lists that is larger than `size`, and has at most
+ * `most` bytes; NULL if there is none. Under tables_lock. */
+static struct block *find_larger(const struct block_pool *pool, size_t size, size_t most,
+                                 const struct stream *stream) {
     struct stream *holder;
-    struct block **found = NULL;
-    for (int set = 0; set < POOL_SETS; set++)
-        for (struct block **link = &pool->overflow[set]; *link; link = &(*link)->next_overflow)
-            if ((*link)->size > size && (*link)->size < end && is_ready(*link, stream, &holder)) {
-                found = link;
-                end = (*link)->size;
-            }
+    struct wanted wanted = {size + 1, most, stream, &holder};
+    struct block *found = NULL, *other;
+    for (size_t list = next_filled(pool, block_list(size) + 1); list <= block_list(most) && !found;
+         list = next_filled(pool, list + 1))
+        found = find_in_list(pool, list, &wanted);
+    if (found)
+        wanted.most = found->size - 1;
+    while ((other = find_in_list(pool, WAITING_LIST, &wanted))) {
+        found = other;
+        wanted.most = found->size - 1;
+    }
     return found;
 }
 
@@ -396,9 +465,9 @@ static struct block *take_larger(struct block_pool *pool, size_t size, size_t mo
         found = bytes;
     }
     pthread_mutex_lock(&tables_lock);
-    struct block **link = smallest_overflow(pool, size, found, stream);
-    if (link)
-        block = take_overflow(pool, link);
+    block = find_larger(pool, size, found - 1, stream);
+    if (block)
+        take_from_list(block);
     pthread_mutex_unlock(&tables_lock);
     if (block || !smallest)
         return block;

@@ -48,14 +48,14 @@ static bool hip_calls_pageable(const void *address) {
 static bool is_pageable(struct thread *thread, const void *address, size_t bytes) {
     const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
     const uint64_t mappings = ranges_now() + 1; /* never 0, which marks an empty slot */
-    const enum range_kind kind = ranges_find(address, bytes);
-    if (kind != RANGE_NONE && kind != RANGE_MIXED) /* for RANGE_MIXED, HIP must decide */
-        return false;
     const bool sole_user = exclusive_hip();
     for (size_t i = 0; i < HOST_SLOTS && sole_user; i++)
         if (thread->hosts[i].begin <= begin && end <= thread->hosts[i].end &&
             thread->hosts[i].mappings == mappings)
             return true;
+    const enum range_kind kind = ranges_find(address, bytes);
+    if (kind != RANGE_NONE && kind != RANGE_MIXED) /* for RANGE_MIXED, HIP must decide */
+        return false;
     if (!PROOF(hip_knows_nothing_there,
                hip_calls_pageable(address) &&
                    (bytes <= 1 || hip_calls_pageable((const char *)address + bytes - 1))))

@@ -229,8 +229,9 @@ struct module {
  * longer includes the block. The account of a device == the sum of the sizes of all blocks that are
  * `booked`. A block is booked unless the block is GONE, or a thread had taken the block when the
  * device was reset. A GRAPH_OWNED block is in no pool, and no cache hands it out. An idle block is
- * in one of `ways`, in one chain, or owned by the thread that takes or puts it. */
-enum { BLOCK_GRAIN = 256, BLOCK_EXACT_UP_TO = 64 << 10, POOL_SETS = 16, POOL_WAYS = 4 };
+ * in one of `ways`, in one list, or owned by the thread that takes or puts it. */
+enum { BLOCK_GRAIN = 256, BLOCK_EXACT_UP_TO = 64 << 10 };
+enum { POOL_SETS = 16, POOL_WAYS = 4, POOL_LISTS = 640 };
 
 enum block_state {
     BLOCK_GONE,        /* HIP has freed the block */
@@ -271,7 +272,8 @@ struct block {
     uint64_t last_use; /* the value of block_clock at the block's last free */
     size_t slack;      /* the bytes by which the size was rounded up when HIP allocated the block */
     struct range range;
-    struct block *next_overflow;
+    struct block_pool *pool; /* the pool in whose list the block is, or NULL; under tables_lock */
+    struct block *newer, *older; /* in that list */
     /* in the eviction queue of its device (eviction_queue.h). The thread that sets `queued` adds
      * the block; the other fields are then under tables_lock */
     bool queued;
@@ -284,14 +286,16 @@ struct block {
  * HIP has allocated; above the limit, the clock also counts the frees. */
 extern uint64_t block_clock;
 
-/* Idle blocks. A block is in one of `ways` or in one chain; the thread that removes the block owns
- * it. A block with several fences is in a chain of its device's pool; all other blocks have one
- * fence. */
+/* Idle blocks. A block is in one of `ways` or in one list; the thread that removes the block owns
+ * it. Each size has its list, and blocks with several fences have one of their own. A list is a
+ * ring, to which the pool's pointer names the newest block. So no call visits other blocks than it
+ * takes, except for at most 256 that wait. */
 struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];
-    struct block *overflow[POOL_SETS]; /* chains; written under tables_lock */
-    size_t waiting;                    /* number of blocks with several fences; under tables_lock */
-    struct stream *owner;              /* NULL: this is the pool of a device */
+    struct block *lists[POOL_LISTS];  /* written under tables_lock */
+    uint64_t filled[POOL_LISTS / 64]; /* a bit for each list with blocks; under tables_lock */
+    size_t waiting;                   /* number of blocks with several fences; under tables_lock */
+    struct stream *owner;             /* NULL: this is the pool of a device */
     int device; /* the blocks' device, which never changes, although HIP may reuse the owner's
                  * handle on another device */
     struct block_pool *next; /* links the list of all streams' pools, which are never freed */

@@ -412,8 +412,10 @@ static unsigned places_in(const struct block_pool *pool, const struct block *blo
     unsigned count = 0;
     for (int way = 0; way < POOL_WAYS; way++)
         count += pool->ways[set][way] == block;
-    for (const struct block *one = pool->overflow[set]; one; one = one->next_overflow)
+    const struct block *const newest = pool->lists[list_of(block)], *one = newest;
+    do
         count += one == block;
+    while (one && (one = one->older) != newest);
     return count;
 }
 

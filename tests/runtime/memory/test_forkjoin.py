@@ -84,8 +84,8 @@ def test_two_chains_that_join_use_their_memory_again(
 @pytest.mark.parametrize("waits", [True, False])
 def test_chains_that_join_ask_nothing_while_hip_reports(tmp_path: Path, waits: bool) -> None:
     """Each round frees its blocks on a new stream. The next round finds them there, although the
-    program has left many streams behind. If the host waits only for HIP's own copy, the library asks
-    once a round whether the stream's work is done."""
+    program has left many streams behind. If the host waits only for HIP's own copy, the library
+    asks once a round whether the stream's work is done."""
     text = FORKJOIN.read_text()
     text = text if waits else text.replace("      gpu.wait [%j4]\n", "")
     outcome = run_forkjoin(tmp_path, "stub", text, HIPSTUB_TELLS="1", HIPSTUB_ASYNC="held")

@@ -303,8 +303,8 @@ struct wanted {
 };
 
 /* Returns a wanted block of a list; NULL if none was found. The newest block comes first, so that
- * blocks of which the program has too many grow old and leave. Of the blocks of another stream, the
- * oldest is ready first. Under tables_lock. */
+ * blocks of which the program has too many grow old and leave. If the pool belongs to another
+ * stream, its oldest block is ready first. Under tables_lock. */
 static struct block *find_in_list(const struct block_pool *pool, size_t list,
                                   const struct wanted *wanted) {
     struct block *const newest = pool->lists[list];

@@ -27,8 +27,9 @@ static void down(unsigned object) {
     struct held *held = program_use(object);
     unsigned char to[BYTES] = {0};
     hipError_t error;
-    const struct copy copy = {thread_get(), handle_find(&stream_map, held->handle), held->handle,
-                              to, blocks[object], BYTES};
+    const struct copy copy = {thread_get(),   handle_find(&stream_map, held->handle),
+                              held->handle,   to,
+                              blocks[object], BYTES};
     if (!staging_down(&copy, &error)) /* mgpuMemcpy calls staging_down on NVIDIA's driver only */
         (void)hip.MemcpyAsync(to, copy.from, BYTES, hipMemcpyDefault, held->handle);
     explore_require(to[0] == model_content(blocks[object]), "a copy has not arrived");

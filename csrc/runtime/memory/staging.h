@@ -20,7 +20,7 @@ enum {
     STAGING_UP_LIMIT = 1 << 19, /* the largest staged copy to the device */
     STAGING_UP_IDLE = 1 << 16,  /* the largest staged copy of an idle stream */
     STAGING_DOWN = 1 << 18,     /* the largest staged copy from the device */
-    STAGING_COUNT = 16 /* 20 MB of pinned memory at most, for any number of streams */
+    STAGING_COUNT = 16          /* 20 MB of pinned memory at most, for any number of streams */
 };
 
 /* During the call of a small copy to the device, NVIDIA's driver reads the bytes and does not wait.

@@ -23,12 +23,12 @@ STEP = 2**38 + 5  # of the thread that stores outside all memory
 RAN = re.compile(
     r"""mgpu-rt: address (?P<address>0x\w+): (?P<distance>[0-9,]+) bytes past the end of a block """
     r"""of 1,024 bytes at 0x\w+
-mgpu-rt:   allocated at [0-9.]+ ms by main.mlir\+0x\w+ \(far\+0x\w+\)
+mgpu-rt:   allocated at [0-9.]+ ms by main\+0x\w+ \(far\+0x\w+\)
 mgpu-rt:   (not freed|freed at [0-9.]+ ms)
 mgpu-rt:   given to fill in stream 1 at [0-9.]+ ms
 mgpu-rt: the last launches, newest first, and their blocks:
 mgpu-rt:   fill in stream 1 at [0-9.]+ ms(, which had not returned)?
-mgpu-rt:     0x\w+: 1,024 bytes from main.mlir\+0x\w+ \(far\+0x\w+\)
+mgpu-rt:     0x\w+: 1,024 bytes from main\+0x\w+ \(far\+0x\w+\)
 """
 )
 

@@ -3,8 +3,9 @@
  *     object_costs RUNTIME NUMBER CALLS [KIND]   runs `measured` once for each kind, for callgrind
  *     object_costs kinds                         JSON: the kinds, in that order
  *
- * With the variable TIMES, prints the nanoseconds of a call of each kind: the least of several
- * rounds.
+ * With the variable TIMES, prints as JSON the nanoseconds of a call of each kind: the least of
+ * several rounds. The variable STREAMS says on how many streams idle blocks were freed (1), and
+ * BYTES how many bytes a block has (256).
  *
  * NUMBER is at most MOST. The calls of a round visit the objects in an order without locality. The
  * stub of HIP has no cost of its own that depends on the number of objects. */
@@ -15,14 +16,15 @@
 #include <string.h>
 
 #define MOST 100000
-#define EXTRA 256 /* names beyond MOST, for first look-ups */
+#define EXTRA 256 /* names and blocks beyond MOST, for calls that each need a new one */
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 enum {
     IMAGE_BYTES = 256,
     NAME_BYTES = 8,
-    BLOCK_BYTES = 256,
     STRIDE = 7919, /* a prime */
+    MOST_STREAMS = 256,
+    FIRST_FREES = 16, /* the first evictions order all blocks, which costs each block once */
 };
 
 /* Constants of the program: code objects that differ in their last 8 bytes, and names of kernels.
@@ -59,10 +61,14 @@ static void (*MemFree)(void *address, void *stream);
 static void (*Memcpy)(void *to, const void *from, size_t bytes, void *stream);
 static void *(*EventCreate)(void);
 static void (*EventDestroy)(void *event);
+static void (*empty_cache)(void);
 
 static long number;
 static void *objects[MOST];
 static void *module, *stream;
+static void *streams[MOST_STREAMS], *extra[EXTRA];
+static long stream_count = 1;
+static uint64_t block_bytes = 256;
 static char (*heap_images)[IMAGE_BYTES];
 static char host[64];
 
@@ -115,14 +121,14 @@ static void use_stream(long call) {
 
 static void allocate(long call) {
     (void)call;
-    MemFree(MemAlloc(BLOCK_BYTES, stream, false), stream);
+    MemFree(MemAlloc(block_bytes, stream, false), stream);
 }
 
 /* Beyond the limit of memory the free evicts a block, and the allocation misses. */
 static void free_and_allocate(long call) {
     const long object = object_of(call);
     MemFree(objects[object], stream);
-    objects[object] = MemAlloc(BLOCK_BYTES, stream, false);
+    objects[object] = MemAlloc(block_bytes, stream, false);
 }
 
 static void copy_on_device(long call) {
@@ -139,11 +145,29 @@ static void create_event(long call) {
     EventDestroy(EventCreate());
 }
 
+static void *stream_at(long i) {
+    return streams[i % stream_count];
+}
+
+/* With a limit of NUMBER blocks the free evicts a block. */
+static void free_extra(long call) {
+    MemFree(extra[call], stream_at(call));
+    extra[call] = NULL;
+}
+
+static void allocate_new_size(long call) {
+    extra[call] = MemAlloc(block_bytes * (uint64_t)(2 + call), stream_at(call), false);
+}
+
+static void allocate_elsewhere(long call) {
+    MemFree(MemAlloc(block_bytes, stream, false), stream_at(call));
+}
+
 /* All objects of a lowered function, which destroys what it creates. */
 static void use_own_objects(long call) {
     (void)call;
     void *created = runtime.StreamCreate();
-    void *block = MemAlloc(BLOCK_BYTES, created, false);
+    void *block = MemAlloc(block_bytes, created, false);
     launch_and_wait(created);
     MemFree(block, created);
     runtime.StreamDestroy(created);
@@ -206,7 +230,47 @@ static void release_events(void) {
 static void hold_blocks(void) {
     stream = runtime.StreamCreate();
     for (long i = 0; i < number; i++)
-        objects[i] = MemAlloc(BLOCK_BYTES, stream, false);
+        objects[i] = MemAlloc(block_bytes, stream, false);
+}
+
+static void release_extra(void) {
+    for (long i = 0; i < EXTRA; i++) {
+        MemFree(extra[i], stream_at(i));
+        extra[i] = NULL;
+    }
+}
+
+/* NUMBER idle blocks, and EXTRA blocks that the program holds. */
+static void hold_idle_blocks(void) {
+    launch_and_wait(stream = runtime.StreamCreate());
+    for (long i = 0; i < stream_count; i++)
+        launch_and_wait(streams[i] = runtime.StreamCreate());
+    for (long i = 0; i < stream_count; i++) /* the first free on a stream costs more */
+        MemFree(MemAlloc(block_bytes, streams[i], false), streams[i]);
+    for (long i = 0; i < number; i++)
+        objects[i] = MemAlloc(block_bytes, stream_at(i), false);
+    for (long i = 0; i < EXTRA; i++)
+        extra[i] = MemAlloc(block_bytes, stream_at(i), false);
+    void *first[FIRST_FREES];
+    for (long i = 0; i < FIRST_FREES; i++)
+        first[i] = MemAlloc(block_bytes, stream, false);
+    for (long i = 0; i < number; i++)
+        MemFree(objects[i], stream_at(i));
+    for (long i = 0; i < FIRST_FREES; i++)
+        MemFree(first[i], stream);
+}
+
+static void hold_only_idle_blocks(void) {
+    hold_idle_blocks();
+    release_extra();
+}
+
+static void release_blocks(void) {
+    release_extra();
+    for (long i = 0; i < stream_count; i++)
+        runtime.StreamDestroy(streams[i]);
+    runtime.StreamDestroy(stream);
+    empty_cache();
 }
 
 /* A second thread, which holds objects of its own. */
@@ -217,7 +281,7 @@ static void *use_and_wait(void *nothing) {
     for (int i = 0; i < 20; i++)
         use_own_objects(i);
     void *created = runtime.StreamCreate();
-    void *block = MemAlloc(BLOCK_BYTES, created, false);
+    void *block = MemAlloc(block_bytes, created, false);
     launch_and_wait(created);
     pthread_barrier_wait(&used);
     pthread_barrier_wait(&ended);
@@ -265,6 +329,11 @@ static const struct kind {
     {"create, destroy, events", hold_events, create_event, release_events, ONE},
     {"own objects, one thread", hold_nothing, use_own_objects, hold_nothing, ONE},
     {"own objects, two threads", start_second, use_own_objects, end_second, ONE},
+    {"free, idle blocks", hold_idle_blocks, free_extra, release_blocks, NEW},
+    {"allocate a new size, idle blocks", hold_only_idle_blocks, allocate_new_size, release_blocks,
+     NEW},
+    {"allocate on another stream, idle blocks", hold_only_idle_blocks, allocate_elsewhere,
+     release_blocks, ONE},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -278,7 +347,7 @@ __attribute__((noinline, noclone)) void measured(const struct kind *kind, long f
 }
 
 /* Later rounds make other calls of a kind, so that NEW objects stay new. */
-static void print_time(const struct kind *kind, long calls) {
+static double least_time(const struct kind *kind, long calls) {
     uint64_t least = UINT64_MAX;
     const long rounds = kind->visits == NEW ? EXTRA / calls : 50;
     for (long round = 0; round < rounds; round++) {
@@ -287,7 +356,7 @@ static void print_time(const struct kind *kind, long calls) {
         const uint64_t taken = now_ns() - begin;
         least = taken < least ? taken : least;
     }
-    printf("%-40s %8.1f\n", kind->name, (double)least / (double)calls);
+    return (double)least / (double)calls;
 }
 
 static void print_kinds(void) {
@@ -311,10 +380,18 @@ int main(int argc, char **argv) {
     *(void **)&Memcpy = symbol(library, "mgpuMemcpy");
     *(void **)&EventCreate = symbol(library, "mgpuEventCreate");
     *(void **)&EventDestroy = symbol(library, "mgpuEventDestroy");
+    *(void **)&empty_cache = symbol(library, "mgpu_rt_empty_cache");
+    if (getenv("BYTES"))
+        block_bytes = strtoull(getenv("BYTES"), NULL, 10);
+    if (getenv("STREAMS"))
+        stream_count = atol(getenv("STREAMS"));
     number = atol(argv[2]);
     const long calls = atol(argv[3]);
-    if (number < 2 || number > MOST || calls < 1)
+    if (number < 2 || number > MOST || calls < 1 || calls > EXTRA)
         fail("wrong number", argv[2]);
+    if (stream_count < 1 || stream_count > MOST_STREAMS)
+        fail("wrong number", "STREAMS");
+    const char *before_time = "{";
     for (const struct kind *kind = kinds; kind < kinds + KINDS; kind++) {
         const long before[] = {2 * number, 20, 0};
         if (only && strcmp(only, kind->name) != 0)
@@ -322,11 +399,15 @@ int main(int argc, char **argv) {
         kind->set_up();
         for (long call = 0; call < before[kind->visits]; call++)
             kind->call(call);
-        if (getenv("TIMES"))
-            print_time(kind, calls);
-        else
+        if (getenv("TIMES")) {
+            printf("%s\"%s\": %.1f", before_time, kind->name, least_time(kind, calls));
+            before_time = ", ";
+        } else {
             measured(kind, 0, calls);
+        }
         kind->tear_down();
     }
+    if (getenv("TIMES"))
+        puts("}");
     return 0;
 }

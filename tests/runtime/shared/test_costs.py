@@ -58,12 +58,12 @@ def count_objects(
 
 
 @functools.cache
-def profiles(number: int, exclusive: str) -> dict[str, instructions.Profile]:
-    return count_objects(number, CALLS, MGPU_RT_EXCLUSIVE=exclusive)
+def profiles(number: int, exclusive: str, size: int = 256) -> dict[str, instructions.Profile]:
+    return count_objects(number, CALLS, MGPU_RT_EXCLUSIVE=exclusive, BYTES=str(size))
 
 
-def check(many: int, exclusive: str) -> None:
-    few, grown = profiles(FEW, exclusive), profiles(many, exclusive)
+def check(many: int, exclusive: str, size: int = 256) -> None:
+    few, grown = (profiles(number, exclusive, size) for number in (FEW, many))
     for kind, before in few.items():
         after = grown[kind]
         assert before.per_iteration(native.RUNTIME.name) > 20, kind
@@ -93,13 +93,42 @@ def test_a_second_thread_adds_at_most_half(exclusive: str) -> None:
 
 @pytest.mark.check
 def test_costs_do_not_grow_to_ten_thousand(exclusive: str = "on") -> None:
-    check(9000, exclusive)
+    check(9000, exclusive, 1024)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("exclusive", ("on", "off"))
 def test_costs_do_not_grow_to_a_hundred_thousand(exclusive: str) -> None:
     check(100_000, exclusive)
+
+
+#: Calls beside idle blocks of 256 bytes, and how many frees the limit allows before one evicts a
+#: block (None: the device's limit). object_costs.c frees 16 blocks first.
+FREE, MISS = "free, idle blocks", "allocate a new size, idle blocks"
+BESIDE_IDLE_BLOCKS = {
+    "a free below the limit": (FREE, None),
+    "a free at the limit": (FREE, 16 + CALLS),
+    "a free that evicts": (FREE, 0),
+    "an allocation that misses": (MISS, None),
+    "an allocation that misses, beyond the limit": (MISS, 0),
+    "another stream's block": ("allocate on another stream, idle blocks", None),
+}
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("streams", (1, 256))
+@pytest.mark.parametrize("case", BESIDE_IDLE_BLOCKS)
+def test_a_call_costs_no_more_beside_many_idle_blocks(case: str, streams: int) -> None:
+    """The idle blocks were freed on one stream, or on many."""
+    kind, frees = BESIDE_IDLE_BLOCKS[case]
+
+    def cost(number: int) -> float:
+        variables = {"STREAMS": str(streams)}
+        if frees is not None:
+            variables["MGPU_RT_MEMORY_LIMIT"] = str(256 * (number + frees))
+        return count_objects(number, CALLS, kind=kind, **variables)[kind].per_iteration()
+
+    assert cost(9000) <= MOST * cost(FEW)
 
 
 #: Calls beyond a limit. With 64 bytes, HIP frees a block and allocates the next at each free. With

@@ -29,7 +29,10 @@ def content(words: Sequence[int]) -> str:
 
 
 def filled(value: int, count: int = WORDS) -> str:
-    return content([value] * count)
+    """Returns content([value] * count): the sum of the first odd numbers is the square of their
+    number."""
+    value %= 1 << 32
+    return f"{value} {value * count**2 % (1 << 64):x}"
 
 
 def pattern(seed: int, count: int = WORDS) -> list[int]:

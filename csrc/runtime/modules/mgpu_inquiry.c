@@ -12,7 +12,10 @@ static struct advice inquiry_of_unloaded = {
 static struct advice no_such_global = {
     .text = "module %p has no global '%s' that the host can reach: is it external in its image?"};
 
-/* The program may write to the returned address, even if the image declares the global as a
+/* The global may lie where the program had pageable memory, as HIP has described it before. From
+ * this call on HIP describes the global as device memory.
+ *
+ * The program may write to the returned address, even if the image declares the global as a
  * constant. So the library reserves the module for this program's load: no other load gets the
  * module, and mgpuModuleUnload unloads the module from HIP. */
 void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
@@ -33,6 +36,7 @@ void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, 
     }
     REPORT(global_expression, hip.ModuleGetGlobal(devPtr, bytes, module, name), &no_such_global,
            (void *)module, text);
+    PROOF_STEP(global_ends_the_answers_about_addresses, ranges_change());
 }
 
 /* Returns how many workgroups of blockThreads threads a multiprocessor (compute unit) can run at

@@ -134,6 +134,23 @@ def test_a_module_whose_global_was_asked_for_leaves_the_table_of_images(mgpu: Mg
     assert mgpu.load(image) != first
 
 
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_a_global_may_lie_where_the_host_had_memory(mgpu: Mgpu) -> None:
+    """HIP may load the module where the program has unmapped its memory, so the library asks HIP
+    about the address again."""
+    stream, source = mgpu.StreamCreate(), mgpu.ffi.new("char[1024]")
+    block = mgpu.MemAlloc(1024, stream, False)
+
+    def questions() -> int:
+        mgpu.Memcpy(block, source, 1024, stream)
+        return mgpu.count("hipPointerGetAttributes")
+
+    before = questions()
+    assert before > 0 and questions() == before
+    _global(mgpu, mgpu.load(mgpu.image(code_object("globals"))))
+    assert questions() > before
+
+
 @in_child()
 def test_a_global_of_an_unloaded_module_is_refused(mgpu: Mgpu) -> None:
     module = mgpu.load(mgpu.image(code_object("forum")))

@@ -255,6 +255,19 @@ def test_small_copies_from_the_device_go_through_pinned_memory(mgpu: Mgpu) -> No
     assert mgpu.stderr() == ""
 
 
+@in_child(MGPU_RT_EXCLUSIVE="on", policies=("builtin",), backends=("custub",))
+def test_a_synchronise_after_a_copy_back_calls_no_driver(mgpu: Mgpu) -> None:
+    stub, stream = CuStub(), mgpu.StreamCreate()
+    block, host = mgpu.MemAlloc(4096, stream, False), mgpu.ffi.new("char[]", 4096)
+    for after in (0, 1):
+        mgpu.Memcpy(host, block, 4096, stream)
+        if after:
+            mgpu.Memset32(block, 1, 1024, stream)
+        stub.take()
+        mgpu.StreamSynchronize(stream)
+        assert len(_calls(stub, "cuStreamSynchronize")) == after
+
+
 @in_child(policies=("builtin",), backends=("custub",))
 def test_the_driver_copies_to_memory_that_it_knows(mgpu: Mgpu) -> None:
     stub, stream = CuStub(), mgpu.StreamCreate()

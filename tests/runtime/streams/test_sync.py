@@ -27,21 +27,6 @@ def test_a_second_synchronise_calls_no_driver(mgpu: Mgpu) -> None:
     assert mgpu.count(SYNC) == 5
 
 
-@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_ASYNC="held")
-def test_a_synchronise_after_a_copy_back_calls_no_driver(mgpu: Mgpu) -> None:
-    stream, out = mgpu.StreamCreate(), mgpu.ffi.new("char[]", KIB)
-    block = mgpu.MemAlloc(KIB, stream, False)
-    mgpu.Memset32(block, 0x05050505, 256, stream)
-    mgpu.Memcpy(out, block, KIB, stream)
-    assert mgpu.ffi.buffer(out)[:] == b"\5" * KIB
-    assert mgpu.count(SYNC) == 1
-    mgpu.StreamSynchronize(stream)
-    assert mgpu.count(SYNC) == 1
-    mgpu.Memset32(block, 0x06060606, 256, stream)
-    mgpu.StreamSynchronize(stream)
-    assert mgpu.count(SYNC) == 2
-
-
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_each_kind_of_work_is_waited_for(mgpu: Mgpu) -> None:
     function, stream = kernel(mgpu), mgpu.StreamCreate()

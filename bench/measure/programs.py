@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from bench.measure import Request, compare
 from bench.measure.compare import Ratio, Samples
 from bench.measure.rounds import METHOD as ROUNDS
-from bench.measure.rounds import Process
 from bench.setup import native
 from bench.setup.device import Device
 from bench.setup.sides import (
@@ -54,10 +53,8 @@ PROGRAMS = (
     Program("many", 50),
     Program("churn", 1),
     Program("vecadd", 1),
-    Program("events", 3, most=20),  # the program never destroys its streams and blocks
     Program("overlap", 2),
     Program("spin", 2),
-    Program("fanin", 4),
     Program("forkjoin", 3, most=2),  # never destroys two of its three streams
     Program("forkjoin-nowait", 3, most=1),
     Program("grow", 4, most=1),  # all sides must begin a round with as many rows
@@ -125,25 +122,16 @@ def measure(
     for done in range(0, repetitions, rounds):
         asked.step(f"{program.name}, LLVM {llvm}, {done} of {repetitions}")
         first = done // rounds % len(sides)  # no side's process is always the first or the last
-        processes = _processes(program, llvm, device, [*sides[first:], *sides[:first]])
+        processes = {
+            side.name: (side.command(program.name, llvm, device), side.environment)
+            for side in (*sides[first:], *sides[:first])
+        }
         count = min(rounds, repetitions - done)
         iterations = device.iterations.get(program.name, 1)
         taken = compare.measure(processes, count, order, program.most, iterations)
         for name, more in taken.items():
             samples.setdefault(name, []).extend(more)
     return samples
-
-
-def _processes(
-    program: Program, llvm: int, device: Device, sides: Sequence[Side]
-) -> dict[str, Process]:
-    """Returns a process for each runtime that can run the program."""
-    processes: dict[str, Process] = {}
-    for side in sides:
-        command = side.command(program.name, llvm, device)
-        if command is not None:
-            processes[side.name] = (command, side.environment)
-    return processes
 
 
 def _figures(program: Program, llvm: int, device: Device, samples: Samples) -> list[Figure]:

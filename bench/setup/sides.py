@@ -30,12 +30,6 @@ TITLES = {
 #: The library and function that wait for all work of a program that calls NVIDIA's driver directly.
 ON_LIBCUDA = "libcuda.so.1,cuCtxSynchronize"
 
-#: The programs that have a version written by hand in bench/native/hoisted.c.
-BY_HAND = (
-    *("forum", "many", "churn", "vecadd", "overlap", "spin"),
-    *("forkjoin", "forkjoin-nowait", "grow", "ragged"),
-)
-
 
 @dataclass(frozen=True)
 class Side:
@@ -44,14 +38,11 @@ class Side:
     name: str
     environment: Mapping[str, str]
 
-    def command(self, program: str, llvm: int, device: Device) -> list[str] | None:
-        """Returns the command that runs a program in rounds; None if this side lacks the
-        program."""
+    def command(self, program: str, llvm: int, device: Device) -> list[str]:
+        """Returns the command that runs a program in rounds."""
         iterations = device.iterations.get(program)
         if self.name != HOISTED:
             return [str(build.executable(program, llvm, device.chip, iterations))]
-        if program not in BY_HAND:
-            return None
         arguments = by_hand_arguments(program, device)
         return [str(native.program("hoisted", device.chip)), *arguments]
 

@@ -420,7 +420,7 @@ static struct block *search_pools(int device, size_t size, struct stream *stream
  * BLOCK_EXACT_UP_TO bytes takes only a block above BLOCK_EXACT_UP_TO, of up to MOST_FOR_SMALL times
  * the size. A smaller block has no record of the bytes for which the program asked. A size gets a
  * block of its own after PATIENCE allocations from larger blocks, so that a program with fixed
- * sizes soon hits. bench/simulate/blocks.py chose the numbers. */
+ * sizes soon hits. bench/results/blocks.md says why these numbers. */
 enum { MOST_LARGER = 7, MOST_FOR_SMALL = 16, PATIENCE = UINT8_MAX };
 
 /* How many allocations of a size got a larger block since HIP last allocated that size. */

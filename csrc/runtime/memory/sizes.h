@@ -1,6 +1,6 @@
 /* The sizes of blocks. Up to 64 KiB a block has the requested size, rounded up to 256 bytes. Above
  * 64 KiB the size is rounded up to an eighth of a power of two, so that requests of similar sizes
- * share blocks. bench/simulate/blocks.py shows what other choices cost. */
+ * share blocks. bench/results/blocks.md shows what other choices cost. */
 #ifndef MGPU_RT_SIZES_H
 #define MGPU_RT_SIZES_H
 

@@ -45,11 +45,7 @@ def stub() -> device.Device:
 )
 def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: int) -> None:
     for side in sides.all_sides(stub, None):
-        line = side.command(program, llvm, stub)
-        if line is None:
-            assert side.name == sides.HOISTED and program not in sides.BY_HAND
-            continue
-        runner = Runner(line, side.environment)
+        runner = Runner(side.command(program, llvm, stub), side.environment)
         assert runner.round(1) > 0
         assert runner.round(2) > 0
         runner.close()
@@ -58,18 +54,14 @@ def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: 
 @pytest.mark.check
 def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) -> None:
     """The hand-written loop and the library make equal numbers of launches."""
-    for program in sides.BY_HAND:
-        if program == "spin":
-            continue
+    for program in {one.name for one in programs.PROGRAMS} - {"spin"}:
         by_side = {}
         for side in sides.all_sides(stub, None):
             if side.name not in (sides.OURS, sides.HOISTED):
                 continue
             log = tmp_path / f"{program}-{side.name}"
             env = {**side.environment, "HIPSTUB_MODE": "record", "HIPSTUB_LOG": str(log)}
-            line = side.command(program, 22, stub)
-            assert line is not None
-            run_process(line, env, input="3\n")
+            run_process(side.command(program, 22, stub), env, input="3\n")
             by_side[side.name] = json.loads(log.read_text())["counts"]["hipModuleLaunchKernel"]
         assert by_side[sides.OURS] == by_side[sides.HOISTED] > 0, program
 
@@ -97,7 +89,6 @@ def test_no_process_of_a_comparison_outlives_it(
     monkeypatch.setattr(rounds, "Runner", start)
     side = sides.all_sides(stub, None)[0]
     line = side.command("forum", 22, stub)
-    assert line is not None
     right = (line, side.environment)
     wrong = (line, {**side.environment, "BENCH_WAIT": "/nowhere,hipNothing"})
     taken = rounds.turns({"one": right, "other": right}, 3, 1, random.Random(0))

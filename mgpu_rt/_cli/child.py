@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -88,6 +87,7 @@ def must_exit(
     ended: Ended, command: Sequence[str], who: str, device: str, variables: str = ""
 ) -> None:
     """Raises CommandError if a signal ended a program whose results are to be compared."""
+    from mgpu_rt._cli import source
     from mgpu_rt._cli.errors import CommandError
 
     if ended.interrupted:
@@ -95,7 +95,7 @@ def must_exit(
     if end := signal_name(ended.status):
         raise CommandError(
             f"{who} was ended by {end}, so there is nothing to compare: see why with {variables}"
-            f"mgpu-rt run --device {device} -- {shlex.join(command)}"
+            f"{source.command_to_run(command, device)}"
             f"{reason_in_images(command[0], ended.status)}"
         )
 

@@ -43,7 +43,23 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
         raise CommandError(f"'{program}' was not found: {where}", 127)
     if not os.path.isfile(candidate):
         raise CommandError(f"'{candidate}' is no file: name a program, or a file NAME.mlir", 126)
-    raise CommandError(f"'{candidate}' is not executable: chmod +x '{candidate}'", 126)
+    why = f"chmod +x '{candidate}'" if _may_run(candidate) else _NEITHER
+    raise CommandError(f"'{candidate}' is not executable: {why}", 126)
+
+
+_NEITHER = (
+    "it is neither a program for this machine nor a script with a #! line; rename it to NAME.mlir "
+    "if it is a program in MLIR"
+)
+
+
+def _may_run(path: str) -> bool:
+    """Returns whether the kernel may execute a file's content. Counts an unreadable file."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4).startswith((b"\x7fELF", b"#!"))
+    except OSError:
+        return True
 
 
 def _head(path: str) -> bytes:
@@ -241,4 +257,4 @@ def why_not(path: str, error: OSError) -> str:
     head = _head(path)
     if head and _is_foreign(head):
         return "it is a program for another machine"
-    return f"{reason} (neither a program for this machine nor a script with a #! line)"
+    return f"{reason}: {_NEITHER}"

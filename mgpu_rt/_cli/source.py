@@ -4,7 +4,7 @@ which runs in the program's place."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -89,18 +89,29 @@ def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False
             raise
     for sentence in () if str(made) in _SOURCES else needed.told:
         click.echo(f"mgpu-rt: {sentence}", err=True)
-    _SOURCES[str(made)] = program
+    _SOURCES[str(made)] = program, wanted
     return str(made)
 
 
-#: The program in MLIR of each executable.
-_SOURCES: dict[str, str] = {}
+#: The program in MLIR of each executable, and how it was lowered.
+_SOURCES: dict[str, tuple[str, Wanted]] = {}
 
 
 def named(program: str) -> str:
     """Returns the name of a program as the user gave it: that of a .mlir file in place of its
     executable."""
-    return _SOURCES.get(program, program)
+    return _SOURCES[program][0] if program in _SOURCES else program
+
+
+def command_to_run(command: Sequence[str], device: str) -> str:
+    """Returns the line that runs a program alone, as the user would name it."""
+    import shlex
+
+    _, wanted = _SOURCES.get(command[0], ("", Wanted(None, None, None)))
+    words = ["mgpu-rt", "run", "--device", device]
+    for option, value in wanted._asdict().items():
+        words += [f"--{option}", str(value)] if value is not None else []
+    return shlex.join([*words, "--", *map(named, command)])
 
 
 def is_temporary(program: str) -> bool:

@@ -74,8 +74,8 @@ class Library:
     def __iter__(self) -> Iterator[str]:
         return iter(self._types)
 
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._types]
+    def __dir__(self) -> set[str]:
+        return {*super().__dir__(), *self._types}  # a function may have an attribute's name
 
     def __repr__(self) -> str:
         return f"<mgpu_rt.Library '{self.path}': {', '.join(self) or 'types unknown'}>"

@@ -242,7 +242,7 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
         ("/dev/null", 126, "is no file: name a program, or a file NAME.mlir"),
         ("./no-such-program-there", 127, "there is no such file"),
         (tmp_path, 126, "is a directory"),
-        (text, 126, "is not executable: chmod +x"),
+        (text, 126, "is not executable: it is neither a program for this machine nor"),
         (part, 126, f"is not a program yet: link it by cc '{part}' $(mgpu-rt config --libs)"),
         (library, 126, "is not a program yet: it is a library: call it from Python by mgpu_rt.Lib"),
         (headless, 126, "a script with a #! line"),

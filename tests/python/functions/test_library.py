@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import numpy
@@ -48,6 +49,7 @@ def test_functions_may_have_names_of_attributes() -> None:
     )
     functions = mgpu_rt.Library(mgpu_rt.lower(text))
     assert functions["path"]() == functions.forward() == 3
+    assert [name for name, count in Counter(dir(functions)).items() if count > 1] == []
 
 
 def test_a_program_that_cannot_be_lowered_is_refused(tmp_path: Path) -> None:

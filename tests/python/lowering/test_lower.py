@@ -457,3 +457,14 @@ def test_mlirs_own_pipeline_is_used_if_there_is_one(
     # The pipeline writes no line tables.
     pipelines.pipeline(23, "gfx90a", lines="f.mlir").llvm_dialect(KERNEL)
     assert passes.count(pipeline) == log.read_text().count(pipeline)
+
+
+def test_a_cached_result_is_on_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a part of an executable, after a loss of power, crashes each later run."""
+    synced = []
+    monkeypatch.setattr(cache, "OBJECTS", tmp_path / "objects")
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file)))
+    made = cache.kept("program", "", "key", list, lambda: b"content")
+    assert [(one.st_ino, one.st_size) for one in synced] == [(made.stat().st_ino, 7)]

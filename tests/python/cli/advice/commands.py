@@ -39,6 +39,24 @@ RUNS = {
         f'{RUN} {sys.executable} -c "import mgpu_rt; print(*{{0}})"',
         (0, "sum"),
     ),
+    "a program that may not be executed": (
+        f"{STEPS}; chmod -x steps; {RUN} ./steps",
+        r"'./steps' is not executable: (chmod \+x './steps')$",
+        f"{{0}}; {RUN} ./steps",
+        (0, "3\n"),
+    ),
+    "a program in MLIR with another name": (
+        f"mv {PRINTS} steps.txt; {RUN} ./steps.txt",
+        r"is not executable: .*; rename it to (NAME.mlir) if it is a program in MLIR$",
+        f"mv steps.txt {{0}}; {RUN} {{0}}",
+        (0, "3\n"),
+    ),
+    "an executable program in MLIR": (
+        f"mv {PRINTS} steps.txt; chmod +x steps.txt; {RUN} ./steps.txt",
+        r"cannot be executed: .*; rename it to (NAME.mlir) if it is a program in MLIR$",
+        f"mv steps.txt {{0}}; {RUN} {{0}}",
+        (0, "3\n"),
+    ),
     "a static program": (
         f"printf 'int main(void) {{{{ return 7; }}}}' > s.c; cc -static s.c -o s; {RUN} ./s",
         r"it is statically linked: link it dynamically, with (.*)$",
@@ -70,14 +88,14 @@ RUNS = {
         (2, "holds no image of device code"),
     ),
     "a run that dies in compare": (
-        "mgpu-rt compare --device softgpu far.mlir",
-        r"see why with (MGPU_RT_CACHE=off mgpu-rt run .*)$",
+        "mgpu-rt compare --device softgpu --llvm 22 far.mlir",
+        r"see why with (MGPU_RT_CACHE=off mgpu-rt run .* --llvm 22 -- far\.mlir)$",
         "{0}",
         (-6, "Memory access fault by GPU"),
     ),
     "a run that dies in diff": (
         "mgpu-rt diff --device softgpu -- far.mlir -- far.mlir",
-        r"see why with (mgpu-rt run .*)$",
+        r"see why with (mgpu-rt run --device softgpu -- far\.mlir)$",
         "{0}",
         (-6, "Memory access fault by GPU"),
     ),

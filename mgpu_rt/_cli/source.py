@@ -104,7 +104,7 @@ def named(program: str) -> str:
 
 
 def command_to_run(command: Sequence[str], device: str) -> str:
-    """Returns the line that runs a program alone, as the user would name it."""
+    """Returns the command by which a user runs a program. It has the options of the lowering."""
     import shlex
 
     _, wanted = _SOURCES.get(command[0], ("", Wanted(None, None, None)))

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bench import records
-from bench.measure import Request, calls, graphs, in_python, models, programs, threads
+from bench.measure import Request, calls, graphs, in_python, models, programs
 from bench.models.zoo import MODELS
 from bench.setup import build, device, native, pack
 from bench.setup import models as prepared
@@ -27,7 +27,7 @@ from mgpu_rt._lowering import toolchain
 #: emulated device, whose own threads would compete for the processors.
 BENCHMARKS: dict[str, tuple[Callable[[Request], Result], tuple[str, ...]]] = {
     "calls": (calls.run, ("stub",)),
-    "threads": (threads.run, ("stub", "cuda", "hip")),
+    "threads": (calls.run_threads, ("stub", "cuda", "hip")),
     "programs": (programs.run, device.NAMES),
     "models": (models.run, ("softgpu", "cuda", "hip")),
     "graphs": (graphs.run, device.NAMES),

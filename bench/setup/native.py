@@ -28,7 +28,7 @@ STUB = ROOT / "build" / "hipstub" / "libamdhip64.so.5"
 FORUM = PROGRAMS / "forum.mlir"
 KERNEL = "test_func"
 
-MEASURING = ("calls", "threads", "hoisted")
+MEASURING = ("calls", "hoisted")
 HEADERS = ("forum.h", "hip.h", "native.h", "rounds.h", "runtime.h")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]
 

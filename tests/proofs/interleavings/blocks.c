@@ -21,15 +21,20 @@ static hipStream_t stream_of(unsigned stream) {
     return stream == NO_STREAM ? NULL : model_stream(stream);
 }
 
-static void allocate(unsigned object, unsigned stream, bool shared) {
+static void allocate_bytes(unsigned object, unsigned stream, bool shared, size_t bytes) {
     struct held *held = program_asks(object);
-    void *made = impl_mgpuMemAlloc(BYTES, stream_of(stream), shared);
+    void *made = impl_mgpuMemAlloc(bytes, stream_of(stream), shared);
     const unsigned number = model_block(made);
+    explore_require(world.blocks[number].bytes >= bytes, "a block is too small");
     explore_require(!world.blocks[number].in_graph, "a block was handed out that a graph uses");
     for (unsigned i = 0; i < MOST_STREAMS; i++)
         explore_require(i == stream || model_precedes(i, world.blocks[number].needs[i], stream),
                         "a block was handed out that another stream still works on");
     program_has(held, made);
+}
+
+static void allocate(unsigned object, unsigned stream, bool shared) {
+    allocate_bytes(object, stream, shared, BYTES);
 }
 
 static void release(unsigned object, unsigned stream) {
@@ -407,6 +412,66 @@ static void play_joined(unsigned operation) {
     }
 }
 
+/* ---- lists by size ----
+ *
+ * The pool of stream 0 has three blocks of one size, of which two are in a list. Object 0 has this
+ * size. Object 1 is smaller, and may be a larger block. */
+
+enum { LARGE = 128 << 10, SMALLER = 96 << 10 };
+
+enum sized_operation {
+    ALLOC_LARGE,
+    ALLOC_LARGE_ELSEWHERE,
+    ALLOC_SMALLER,
+    ALLOC_SMALLER_ELSEWHERE,
+    FREE_SIZED_0,
+    FREE_SIZED_1,
+    WORK_AND_FREE_0,
+    EVICT_SIZED,
+    GIVE_SIZES_BACK,
+    FORGET_SIZES,
+    SIZED_OPERATIONS
+};
+static const char *const sized_names[] = {"allocate 0 on stream 0",
+                                          "allocate 0 on stream 1",
+                                          "allocate 1, which is smaller, on stream 0",
+                                          "allocate 1, which is smaller, on stream 1",
+                                          "free 0 on stream 0",
+                                          "free 1 on stream 0",
+                                          "work with 0 on stream 1, and free it on stream 0",
+                                          "evict",
+                                          "give back",
+                                          "forget"};
+
+static void play_sized(unsigned operation) {
+    switch (operation) {
+    case ALLOC_LARGE:
+    case ALLOC_LARGE_ELSEWHERE:
+        allocate_bytes(0, operation - ALLOC_LARGE, false, LARGE);
+        break;
+    case ALLOC_SMALLER:
+    case ALLOC_SMALLER_ELSEWHERE:
+        allocate_bytes(1, operation - ALLOC_SMALLER, false, SMALLER);
+        break;
+    case FREE_SIZED_0:
+    case FREE_SIZED_1:
+        release(operation - FREE_SIZED_0, 0);
+        break;
+    case WORK_AND_FREE_0:
+        work(0, 1);
+        release(0, 0);
+        break;
+    case EVICT_SIZED:
+        evict();
+        break;
+    case GIVE_SIZES_BACK:
+        (void)block_cache.trim(ALL_DEVICES);
+        break;
+    default:
+        forget();
+    }
+}
+
 static unsigned places_in(const struct block_pool *pool, const struct block *block) {
     const size_t set = block_set(block->size);
     unsigned count = 0;
@@ -426,6 +491,39 @@ static unsigned places(const struct block *block) {
     return count;
 }
 
+/* Checks the ring in which a block lies. */
+static void check_list(const struct block *block) {
+    const struct block_pool *const pool = block->pool;
+    const size_t list = list_of(block);
+    explore_require(pool->filled[list / 64] >> list % 64 & 1, "a list with blocks is marked");
+    explore_require(places_in(pool, block) == 1, "a block is in the list of its size");
+    explore_require(block->older->newer == block && block->newer->older == block,
+                    "a list is a ring");
+    explore_require(block->state < BLOCK_GRAPH_OWNED, "nobody holds a block of a list");
+}
+
+/* Checks the marks of the lists with blocks, and returns how many there are. */
+static unsigned check_marks(const struct block_pool *pool) {
+    unsigned marks = 0;
+    for (size_t list = 0; (list = next_filled(pool, list)) < POOL_LISTS; list++, marks++)
+        explore_require(pool->lists[list] != NULL, "a marked list has blocks");
+    return marks;
+}
+
+static void check_lists(void) {
+    size_t listed = 0;
+    unsigned marks = check_marks(&device_pools[0]) + check_marks(&shared_pools[0]);
+    for (const struct block_pool *pool = stream_pools; pool; pool = pool->next)
+        marks += check_marks(pool);
+    for (const struct block *block = block_first(); block;
+         block = (const struct block *)block->handle.next)
+        if (block->pool) {
+            check_list(block);
+            listed++;
+        }
+    explore_require(marks <= listed, "no list contains a block that is elsewhere");
+}
+
 static void check(void) {
     size_t known = 0;
     model_check_numbers();
@@ -440,6 +538,7 @@ static void check(void) {
                         "a block lies in one place, and only while it is idle");
     }
     explore_require(known == block_reserved(0), "the account is the sum of what it has");
+    check_lists();
 }
 
 static bool program_holds(const struct block *block) {
@@ -507,6 +606,18 @@ static void set_up_reported(bool exclusive) {
     free_beside_work();
 }
 
+/* One more idle block than these exceeds the limit. */
+static void set_up_sized(bool exclusive) {
+    void *blocks[4];
+    model_start(2, exclusive);
+    cache_limits.memory_bytes[0] = 3 * LARGE;
+    for (unsigned i = 0; i < 4; i++)
+        blocks[i] = impl_mgpuMemAlloc(LARGE, model_stream(0), false);
+    world.held[0] = (struct held){.state = IS_HELD, .handle = blocks[0]};
+    for (unsigned i = 1; i < 4; i++)
+        impl_mgpuMemFree(blocks[i], model_stream(0));
+}
+
 const struct scenario explore_blocks_asked =
     SCENARIO("blocks-asked", true, ASKED_OPERATIONS, set_up_asked, play_asked, asked_names);
 const struct scenario explore_blocks_reported =
@@ -516,3 +627,5 @@ const struct scenario explore_blocks_joined =
 const struct scenario explore_blocks = SCENARIO("blocks", false, OPERATIONS, set_up, play, names);
 const struct scenario explore_blocks_graph =
     SCENARIO("blocks-graph", false, GRAPH_OPERATIONS, set_up, play_graph, graph_names);
+const struct scenario explore_blocks_sized =
+    SCENARIO("blocks-sized", false, SIZED_OPERATIONS, set_up_sized, play_sized, sized_names);

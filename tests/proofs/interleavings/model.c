@@ -403,25 +403,26 @@ bool __wrap_mapped_for_good(const void *data, size_t bytes) {
 
 /* ---- memory ---- */
 
-static char memory[MOST_BLOCKS][256] __attribute__((aligned(256)));
+static char memory[MOST_BLOCKS][BLOCK_BYTES] __attribute__((aligned(256)));
 
 unsigned model_block(const void *address) {
-    const unsigned number = (unsigned)(((const char *)address - memory[0]) / 256);
+    const unsigned number = (unsigned)(((const char *)address - memory[0]) / BLOCK_BYTES);
     explore_require(number < MOST_BLOCKS && world.blocks[number].alive,
                     "memory that HIP does not have");
     return number;
 }
 
 bool model_block_is_alive(const void *address) {
-    return world.blocks[((const char *)address - memory[0]) / 256].alive;
+    return world.blocks[((const char *)address - memory[0]) / BLOCK_BYTES].alive;
 }
 
 static hipError_t memory_get(void **address, size_t bytes) {
     explore_point();
-    explore_require(bytes == 256, "a block is as large as was asked for");
+    explore_require(bytes <= BLOCK_BYTES, "a block is as large as was asked for");
     for (unsigned i = 0; i < MOST_BLOCKS; i++)
         if (!world.blocks[i].alive) {
             world.blocks[i].alive = true;
+            world.blocks[i].bytes = bytes;
             *address = memory[i];
             return hipSuccess;
         }
@@ -450,8 +451,9 @@ static hipError_t memory_free(void *address) {
 }
 
 static hipError_t memory_range(void **begin, size_t *bytes, void *address) {
-    *begin = memory[model_block(address)];
-    *bytes = 256;
+    const unsigned number = model_block(address);
+    *begin = memory[number];
+    *bytes = world.blocks[number].bytes;
     return hipSuccess;
 }
 

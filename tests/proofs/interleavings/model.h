@@ -13,7 +13,8 @@ enum {
     MOST_STREAMS = 6,
     MOST_EVENTS = 5,
     MOST_MODULES = 5,
-    MOST_BLOCKS = 5,
+    MOST_BLOCKS = 6,
+    BLOCK_BYTES = 1 << 18, /* the largest block */
     MOST_OBJECTS = 2,
     MOST_WORKS = 16,
     MOST_PINNED = 4,
@@ -56,6 +57,7 @@ struct world {
     struct {
         bool alive;
         bool in_graph;
+        size_t bytes;
         unsigned needs[MOST_STREAMS]; /* for each stream: the last operation that uses the block */
     } blocks[MOST_BLOCKS];
     void *works_on[THREADS + 1]; /* the memory on which a thread's launch works, or NULL */

@@ -32,6 +32,7 @@ SCENARIOS = (
     "blocks-graph",
     "blocks-joined",
     "blocks-reported",
+    "blocks-sized",
     "streams-reported",
     "modules-reported",
 )

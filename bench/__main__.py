@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bench import records
-from bench.measure import Request, calls, graphs, in_python, models, programs
+from bench.measure import Request, calls, in_python, models, programs
 from bench.models.zoo import MODELS
 from bench.setup import build, device, native, pack
 from bench.setup import models as prepared
@@ -30,7 +30,7 @@ BENCHMARKS: dict[str, tuple[Callable[[Request], Result], tuple[str, ...]]] = {
     "threads": (calls.run_threads, ("stub", "cuda", "hip")),
     "programs": (programs.run, device.NAMES),
     "models": (models.run, ("softgpu", "cuda", "hip")),
-    "graphs": (graphs.run, device.NAMES),
+    "graphs": (models.run_graphs, device.NAMES),
     "in_python": (in_python.run, device.NAMES),
 }
 SECONDS_BETWEEN_LINES = 5.0  # between lines of progress

@@ -53,7 +53,6 @@ PROGRAMS = (
     Program("many", 50),
     Program("churn", 1),
     Program("vecadd", 1),
-    Program("overlap", 2),
     Program("spin", 2),
     Program("forkjoin", 3, most=2),  # never destroys two of its three streams
     Program("forkjoin-nowait", 3, most=1),

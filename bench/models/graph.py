@@ -131,17 +131,10 @@ class Graph:
         compute: Compute,
         *,
         initial: float,
-        attributes: str = "",
-        shaped: tuple[int, ...] = (),
     ) -> Buffer:
-        """Adds a named operation of linalg that accumulates, such as linalg.matmul. ``shaped`` is
-        the shape of an extra operand whose elements the operation does not read."""
+        """Adds a named operation of linalg that accumulates, such as linalg.matmul."""
         out = self._result(shape, initial)
-        extra = []
-        if shaped:
-            extra = [Buffer(self._name(), shaped)]
-            self.lines.append(f"{extra[0]} = memref.alloca() : {extra[0].type}")
-        self._operation(f"linalg.{operation}{attributes}", [*operands, *extra], out)
+        self._operation(f"linalg.{operation}", operands, out)
         return self._computed(out, operands, compute)
 
     def append(self, row: Buffer) -> Buffer:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from bench.models.graph import Buffer, Graph
-
-if TYPE_CHECKING:
-    import numpy as np
 
 BIAS = 0.1  # scale of the biases
 SMALL = 1e-5  # added to a variance
@@ -183,44 +179,3 @@ def _side_by_side(graph: Graph, x: Buffer) -> Buffer:
     heads, length, each = x.shape
     rows = graph.map([(x, "hid")], "ihd", "", lambda x: x.transpose(1, 0, 2))
     return graph.reshape(rows, [[0], [1, 2]], (length, heads * each))
-
-
-def convolution(graph: Graph, x: Buffer, channels: int, size: int) -> Buffer:
-    """Adds a convolution without padding, with bias and rectifier, as three kernels."""
-    import numpy as np
-
-    count, before, height, width = x.shape
-    w = graph.weight((channels, before, size, size), math.sqrt(3 / (before * size * size)))
-    b = graph.weight((channels,), BIAS)
-
-    def convolve(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-        windows = np.lib.stride_tricks.sliding_window_view(x, (size, size), axis=(2, 3))
-        return np.einsum("nchwij,fcij->nfhw", windows, w)
-
-    shape = (count, channels, height - size + 1, width - size + 1)
-    y = graph.named("conv_2d_nchw_fchw", [x, w], shape, convolve, initial=0)
-    return graph.map(
-        [(y, "nfhw"), (b, "f")],
-        "nfhw",
-        _BIAS_RELU,
-        lambda y, b: (y + b[:, None, None]).clip(0),
-    )
-
-
-def pool(graph: Graph, x: Buffer) -> Buffer:
-    """Adds the maximum of each block of 2 by 2 elements, as two kernels."""
-    count, channels, height, width = (*x.shape[:2], x.shape[2] // 2, x.shape[3] // 2)
-
-    def largest(x: np.ndarray) -> np.ndarray:
-        even = x[:, :, : 2 * height, : 2 * width]
-        return even.reshape(count, channels, height, 2, width, 2).max((3, 5))
-
-    return graph.named(
-        "pooling_nchw_max",
-        [x],
-        (count, channels, height, width),
-        largest,
-        initial=-3e38,
-        attributes=" {strides = dense<2> : tensor<2xi64>}",
-        shaped=(2, 2),
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -35,15 +34,6 @@ def _mlp() -> Graph:
     return graph
 
 
-def _cnn() -> Graph:
-    graph = Graph((4, 1, 28, 28))
-    x = layers.pool(graph, layers.convolution(graph, graph.input, 8, 3))
-    x = layers.pool(graph, layers.convolution(graph, x, 16, 3))
-    flat = graph.reshape(x, [[0], [1, 2, 3]], (4, math.prod(x.shape[1:])))
-    layers.dense(graph, flat, 10)
-    return graph
-
-
 def _block() -> Graph:
     graph = Graph((32, 64))
     mixed = layers.attention(graph, layers.normalise(graph, graph.input), 4)
@@ -72,7 +62,6 @@ def _decoder() -> Graph:
 
 MODELS = (
     Model("mlp", "MLP 784-256-128-10", _mlp),
-    Model("cnn", "small CNN", _cnn),
     Model("block", "transformer block, 45 kernels", _block),
     Model("blocks", "12 transformer blocks", _block, repeated=12),
     Model("dense", "100 dense layers, 300 kernels", _hundred),

@@ -87,7 +87,7 @@ static void vecadd(void) {
 }
 
 /* Runs two chains. */
-static void overlap(void) {
+static void spin(void) {
     struct memref a = memref(device[0], SMALL), b = memref(device[1], SMALL);
     float two = 2, three = 3;
     void *params_a[] = {MEMREF_PARAMS(a), &two}, *params_b[] = {MEMREF_PARAMS(b), &three};
@@ -193,8 +193,7 @@ static const struct program {
     {"many", many, {NULL}, 0, NULL},
     {"churn", churn, {"increment"}, ELEMENTS, host[0]},
     {"vecadd", vecadd, {"vecadd"}, ELEMENTS, NULL},
-    {"overlap", overlap, {"add"}, SMALL, NULL},
-    {"spin", overlap, {"spin"}, SMALL, NULL},
+    {"spin", spin, {"spin"}, SMALL, NULL},
     {"forkjoin", forkjoin, {"scale", "join"}, FORKED, host[1]},
     {"forkjoin-nowait", forkjoin_nowait, {"scale", "join"}, FORKED_LARGE, host[1]},
     {"grow", grow, {"extend", "score", "add_up"}, GROWN, host[0]},

@@ -63,8 +63,8 @@ class Seed:
 SEEDS = (
     Seed("a wrong constant", "mlp", 4, "0.0", "0.01", INPUTS),
     Seed("another operation", "mlp", 11, "arith.addf", "arith.subf"),
-    Seed("a wrong initial value", "cnn", 1, "0.000000e+00", "1.000000e-03", INPUTS),
-    Seed("the other extreme", "cnn", 3, "arith.maximumf", "arith.minimumf"),
+    Seed("a wrong initial value", "mlp", 1, "0.000000e+00", "1.000000e-03", INPUTS),
+    Seed("the other extreme", "mlp", 4, "arith.maximumf", "arith.minimumf"),
     Seed("an off-by-one in the 17th kernel", "block", 17, "linalg.yield %a", _ONE_LESS),
     Seed("half a float", "block", 22, _EXP, _HALF),
     Seed("another rounding", "block", 25, _SHARE, _INVERSE),

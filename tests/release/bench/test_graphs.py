@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure.graphs import VARIANTS
+from bench.measure.models import GRAPHED
 from bench.measure.rounds import Runner
 from bench.models.program import Variant
 from bench.models.zoo import MODELS
@@ -34,7 +34,7 @@ def run(name: str, variant: Variant, llvm: int, on: device.Device) -> None:
 
 
 @pytest.mark.parametrize("llvm", models.RELEASES)
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", GRAPHED, ids=lambda variant: variant.name)
 @pytest.mark.parametrize("name", SIDES)
 def test_a_replayed_model_computes_what_numpy_does(name: str, variant: Variant, llvm: int) -> None:
     run(name, variant, llvm, device.find("softgpu"))

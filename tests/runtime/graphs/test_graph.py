@@ -42,7 +42,7 @@ def first(mgpu: Mgpu, block) -> int:
 
 
 def params(mgpu: Mgpu, block, amount: float):
-    """Returns the parameters of the kernel add in bench/programs/overlap.mlir. The parameter data
+    """Returns the parameters of the kernel add in the program overlap. The parameter data
     is a memref<64xf32>, and the parameter amount is a number."""
     ffi = mgpu.ffi
     words = [ffi.new("void **", block), ffi.new("void **", block)]

@@ -113,7 +113,6 @@ SAMPLE = (
 #: All faults; those of models that are not in the sample are for `make nightly`.
 MUTANTS = (
     *SAMPLE,
-    *(_copy_left_out("mlp", weights) for weights in ("w3", "in")),
+    *(_copy_left_out("mlp", weights) for weights in ("w2", "w3", "in")),
     _fill_left_out("mlp", "t7"),
-    _copy_left_out("cnn", "w0"),
 )

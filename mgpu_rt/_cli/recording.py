@@ -121,14 +121,6 @@ def _name(pattern: str, recording: Recording, taken: set[str]) -> str:
         return path  # a device, or a pipe
     words = [f"rank{rank}"] if rank >= 0 and "%p" not in pattern and "%r" not in pattern else []
     tries = [words, [*words, pid], *([*words, pid, str(number)] for number in range(2, 1000))]
-    return next(name for name in (_inserted(path, each) for each in tries) if name not in taken)
-
-
-def _inserted(path: str, words: list[str]) -> str:
-    """Inserts words before the extension: s.json becomes s.rank3.json."""
-    if not words:
-        return path
-    folder, name = os.path.split(path)
-    stem, dot, extension = name[1:].rpartition(".")
-    first = name[:1] + (stem if dot else extension)
-    return os.path.join(folder, ".".join([first, *words]) + (f".{extension}" if dot else ""))
+    root, extension = os.path.splitext(path)  # s.json becomes s.rank3.json
+    names = (".".join([root, *each]) + extension for each in tries)
+    return next(name for name in names if name not in taken)

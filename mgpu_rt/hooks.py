@@ -182,23 +182,25 @@ class Record(LaunchHook):
     def on_launch(self, launch: Launch) -> None:
         from mgpu_rt.runtime._recording import Recorder
 
-        self.record(launch, Recorder(self.output, launch, launch.number, self._asked))
+        label = launch.kernel.label
+        recorder = Recorder(self.output, launch, launch.number, label, self._asked)
+        if self.record(launch, recorder):
+            for line in recorder.told():
+                say(f"mgpu_rt: {line}")
 
-    def record(self, launch: Launch, recorder: Recorder) -> None:
-        """Makes a launch, and records it if possible."""
+    def record(self, launch: Launch, recorder: Recorder) -> bool:
+        """Makes a launch, and records it if possible. Returns whether the launch is recorded."""
         begun = self._tried(launch, recorder.before)
         super().on_launch(launch)
-        if begun:
-            self._tried(launch, recorder.after)
+        return begun and self._tried(launch, recorder.after)
 
-    def _tried(self, launch: Launch, step: Callable[[], list[str] | None]) -> bool:
-        """Runs a step of the recording, and prints its messages. Returns False if the launch cannot
-        be recorded. Prints each reason only once."""
+    def _tried(self, launch: Launch, step: Callable[[], object]) -> bool:
+        """Runs a step of the recording. Returns False if the launch cannot be recorded. Prints each
+        reason only once."""
         from mgpu_rt.runtime._recording import NotRecorded
 
         try:
-            for line in step() or ():
-                say(f"mgpu_rt: {line}")
+            step()
             return True
         except OSError as error:
             why = f"'{self.output}' cannot be written: {error.strerror or error}"

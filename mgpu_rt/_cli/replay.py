@@ -115,15 +115,14 @@ def make(
         for words in opened.launches[: launch or 1][-1].not_recorded:
             complain(f"not recorded: {words}")
         number = (launch or 1) - 1
-        if checked:
-            opened.run(number)
-            return 0
         kernel = opened.launches[number].kernel if image else ""
         other = choose(image, kernel)[1].loaded if image else None
         replayed = opened.replay(number, image=other, **options)
     except FAILURES as error:
         complain(str(error) or "out of memory")
         return 2
+    if checked:
+        return 0
     try:
         click.echo(str(replayed))
     except OSError as error:

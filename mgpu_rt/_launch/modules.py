@@ -98,7 +98,9 @@ class Module:
         if self.kernels and name not in self.kernels:
             raise KeyError(f"{self.name} has no kernel '{name}'; it has {', '.join(self.kernels)}")
         self._library.take_error()
-        function = self._library.mgpuModuleGetFunction(self._handle, name.encode())
+        function = self._library.mgpuModuleGetFunction(
+            self._handle, name.encode(errors="surrogateescape")
+        )
         self._library.check(f"{self.name} has no kernel '{name}'")
         self._functions[name] = function
         return function

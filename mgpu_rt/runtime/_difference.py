@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mgpu_rt._packages import numpy_for
 
@@ -39,21 +39,35 @@ class Difference:
         return f"{wrong}elements ({self.dtype}) differ, {first}"
 
 
-def check(tolerance: float | None, dtype: str) -> None:
-    """Raises ValueError for values that `differences` does not accept."""
-    if dtype not in DTYPES:
-        raise ValueError(f"'{dtype}' is not a type of numbers: name one of {', '.join(DTYPES)}")
-    if tolerance is not None and not 0 <= tolerance < math.inf:
-        raise ValueError(f"the tolerance is {tolerance}, but must be a number from 0 up")
-    if tolerance is not None:
-        numpy_for("--tolerance")
+class Allowed(NamedTuple):
+    """The permitted differences: an absolute error, and a number of steps between floats, for
+    elements of the type `dtype`."""
+
+    tolerance: float | None
+    ulps: int
+    dtype: str
+
+    @property
+    def is_exact(self) -> bool:
+        return self.tolerance is None and not self.ulps
+
+    def check(self) -> None:
+        """Raises ValueError for values that `differences` does not accept."""
+        if self.dtype not in DTYPES:
+            known = ", ".join(DTYPES)
+            raise ValueError(f"'{self.dtype}' is not a type of numbers: name one of {known}")
+        if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
+            raise ValueError(f"the tolerance is {self.tolerance}, but must be a number from 0 up")
+        if not self.is_exact:
+            numpy_for("--tolerance")
 
 
 def differences(
-    block: int, now: bytes, then: bytes, tolerance: float | None, dtype: str, ulps: int = 0
+    block: int, now: bytes, then: bytes, allowed: Allowed, *, as_elements: bool = False
 ) -> list[Difference]:
-    """Returns the differences between two contents of equal length. Without a tolerance
-    and `ulps`, the function compares bytes; otherwise it compares elements of `dtype`.
+    """Returns the differences between two contents of equal length: the elements whose difference
+    is not allowed. If no difference is allowed, compares bytes, or with `as_elements` the bits of
+    elements.
 
     Integers have to be equal, and a NaN equals any NaN. Floats whose error exceeds the tolerance
     still count as equal if at most `ulps` units in the last place separate them. Bytes after the
@@ -61,22 +75,19 @@ def differences(
     """
     if now == then:
         return []
-    if tolerance is None and not ulps:
+    if allowed.is_exact and not as_elements:
         return _of_bytes(block, now, then)
-    whole = len(then) - len(then) % numpy_for("--tolerance").dtype(DTYPES[dtype]).itemsize
-    found = of_elements(block, now[:whole], then[:whole], tolerance or 0, dtype, ulps)
+    whole = len(then) - len(then) % int(DTYPES[allowed.dtype][1:])
+    found = _of_elements(block, now[:whole], then[:whole], allowed)
     return found + _of_bytes(block, now, then, whole)
 
 
-def of_elements(
-    block: int, now: bytes, then: bytes, tolerance: float | None, dtype: str, ulps: int = 0
-) -> list[Difference]:
-    """Compares whole elements. With a tolerance of None, elements with different bits differ."""
-    numpy = numpy_for("--tolerance")
+def _of_elements(block: int, now: bytes, then: bytes, allowed: Allowed) -> list[Difference]:
+    numpy, (tolerance, ulps, dtype) = numpy_for("--tolerance"), allowed
     bits = f"u{numpy.dtype(DTYPES[dtype]).itemsize}"
     wrong = numpy.frombuffer(now, bits) != numpy.frombuffer(then, bits)
     mine, theirs = numbers(now, dtype), numbers(then, dtype)
-    if dtype in FLOATS and (tolerance is not None or ulps):
+    if dtype in FLOATS and not allowed.is_exact:
         units = ulps << 16 if dtype == "bf16" else ulps  # of f32
         wrong &= ~_are_near(numpy, mine, theirs, tolerance or 0, units)
     indices = wrong.nonzero()[0]

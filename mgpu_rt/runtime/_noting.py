@@ -22,8 +22,8 @@ LOST = "lost"  # the empty file that says that a launch could not be recorded
 
 class Note(Record):
     """Records each launch in this process's folder, which lies within the folder `output`. `whole`
-    is a list in JSON. Each item names one launch by the kernel's full name and the launch's number.
-    If the list is not empty, only the listed launches are recorded, with all of their memory."""
+    is a list in JSON of launches, each a kernel's full name and the launch's number. If the list is
+    not empty, only these launches are recorded, with all of their memory."""
 
     output: str = "notes"
     nth: int = 0
@@ -44,11 +44,9 @@ class Note(Record):
         if self._whole and (name, number) not in self._whole:
             return super(Record, self).on_launch(launch)  # unrecorded
         folder = os.path.join(self.output, str(os.getpid()))
-        recorder = Recorder(folder, launch, number, hashes=not self._whole)
-        recorder.label, recorder.is_quiet = name, True
-        self.record(launch, recorder)
+        self.record(launch, Recorder(folder, launch, number, name, hashes=not self._whole))
 
-    def _tried(self, launch: Launch, step: Callable[[], list[str] | None]) -> bool:
+    def _tried(self, launch: Launch, step: Callable[[], object]) -> bool:
         done = super()._tried(launch, step)
         if not done:
             with suppress(OSError):

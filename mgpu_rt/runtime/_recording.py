@@ -36,16 +36,17 @@ class Recorder:
         folder: str | os.PathLike[str],
         launch: Launch,
         number: int,
+        label: str,
         asked: Mapping[int, int] = MappingProxyType({}),
         *,
         hashes: bool = False,
     ) -> None:
-        """`asked` maps a block's address to the number of bytes that the program requested, and may
-        lack blocks. HIP knows only sizes that the library has rounded up. With `hashes`, the
-        recording has hashes in place of memory contents, so it can only be compared."""
-        self._path, self._launch, self._number = folder, launch, number
+        """`label` names the kernel, and `number` counts its launches. `asked` maps a block's
+        address to the number of bytes that the program requested, and may lack blocks. HIP knows
+        only sizes that the library has rounded up. With `hashes`, the recording has hashes in place
+        of memory contents, so it can only be compared."""
+        self._path, self._launch, self._number, self._label = folder, launch, number, label
         self._asked, self._hashes = asked, hashes
-        self.label, self.is_quiet = launch.kernel.label, False
 
     def before(self) -> None:
         launch, kernel = self._launch, self._launch.kernel
@@ -65,16 +66,21 @@ class Recorder:
             raise
         self._error = Hip.of_process().last_error()
 
-    def after(self) -> list[str]:
-        """Completes the launch's folder. Returns messages for the user; each message is one
-        sentence."""
+    def after(self) -> None:
+        """Completes the launch's folder."""
         try:
-            return self._finish()
+            self._finish()
         except BaseException:
             self._folder.discard()
             raise
 
-    def _finish(self) -> list[str]:
+    def told(self) -> list[str]:
+        """Returns sentences for the user about the recorded launch."""
+        size = sum(buffer.size for buffer in self._buffers)
+        said = f"recorded launch {self._number} of {self._label}, {size} bytes, in {self._path}"
+        return [said, *(f"not recorded: {words}" for words in self._missing)]
+
+    def _finish(self) -> None:
         error = Hip.of_process().last_error()
         if error and error != self._error:
             raise NotRecorded(f"it failed with {error}")
@@ -89,7 +95,7 @@ class Recorder:
             blocks.append(Block(buffer.address, buffer.size, self._before[at], after, known))
         recorded = RecordedLaunch(
             kernel=kernel.name,
-            label=self.label,
+            label=self._label,
             image=self._folder.keep(kernel.image.content),
             grid=launch.grid,
             block=launch.block,
@@ -100,11 +106,6 @@ class Recorder:
             number=self._number,
         )
         self._folder.finish(recorded.as_json())
-        if self.is_quiet:
-            return []
-        size = sum(buffer.size for buffer in self._buffers)
-        said = f"recorded launch {self._number} of {kernel.label}, {size} bytes, in {self._path}"
-        return [said, *(f"not recorded: {words}" for words in self._missing)]
 
     def _kept(self, number: int, *, after: bool = False) -> str:
         """Stores the present content of a block, and returns the content's hash. Waits for the work

@@ -3,10 +3,9 @@ repeatedly."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from typing import Any
 from mgpu_rt._images.model import KernelDescription
 from mgpu_rt._launch.arguments import parameters_of, three
 from mgpu_rt._text import shown
-from mgpu_rt.runtime import _difference, _recorded
-from mgpu_rt.runtime._difference import Difference, differences
+from mgpu_rt.runtime import _recorded
+from mgpu_rt.runtime._difference import Allowed, Difference, differences
 from mgpu_rt.runtime._folder import LAUNCH
 from mgpu_rt.runtime._objects import POINTERS, Image, may_point
 from mgpu_rt.runtime._recorded import Block, Damaged, RecordedLaunch
@@ -100,7 +99,8 @@ class Recording:
         launch = self._launch(number)
         if iterations < 1:
             raise ValueError(f"the number of iterations is {iterations}, but must be at least 1")
-        _difference.check(tolerance, dtype)
+        allowed = Allowed(tolerance, ulps, dtype)
+        allowed.check()
         launch = replace(
             launch,
             grid=launch.grid if grid is None else three("grid", grid),
@@ -116,31 +116,15 @@ class Recording:
         contents = [_contents(launch, held) for held in launch.blocks]
         seconds, iteration = [], 0
         found: list[Difference] = []
-        with _Replay(launch, code, [before for before, _ in contents]) as replay:
-            for _ in range(iterations):
-                seconds.append(replay.once())
-                if found:
-                    continue  # the first one suffices
-                iteration += 1
-                for at, (_, after) in enumerate(contents):
-                    found += differences(at, replay.content(at), after, tolerance, dtype, ulps)
+        replay = _Replay(launch, code, [before for before, _ in contents])
+        for _ in range(iterations):
+            seconds.append(replay.once())
+            if found:
+                continue  # the first one suffices
+            iteration += 1
+            for at, (_, after) in enumerate(contents):
+                found += differences(at, replay.content(at), after, allowed)
         return Replayed(launch.label, len(contents), iteration, found, seconds)
-
-    def run(self, number: int) -> None:
-        """Runs a recorded launch once, and copies the results back. Each block of memory has the
-        size that the program requested. This function compares nothing, because `mgpu-rt check`
-        examines the accesses.
-
-        Raises the same exceptions as `replay`.
-        """
-        launch = self._launch(number)
-        code = launch.content(launch.image)
-        _kernel_for(launch, code)
-        before = [_contents(launch, b)[0][: b.asked or b.size] for b in launch.blocks]
-        with _Replay(launch, code, before) as replay:
-            replay.once()
-            for at in range(len(before)):
-                replay.content(at)
 
     def _launch(self, number: int) -> RecordedLaunch:
         if not 0 <= number < len(self.launches):
@@ -150,13 +134,16 @@ class Recording:
 
 
 def _contents(launch: RecordedLaunch, block: Block) -> tuple[bytes, bytes]:
+    """Returns a block's content before and after the launch: the bytes that the program requested.
+    Only so `mgpu-rt check` finds accesses to the bytes behind them."""
     before, after = launch.content(block.before), launch.content(block.after)
     if not len(before) == len(after) == block.size:
         raise Damaged(
             f"'{launch.folders[0]}' is damaged: a block of {block.size} bytes has {len(before)} "
             f"before the launch and {len(after)} after it"
         )
-    return before, after
+    size = block.asked or block.size
+    return before[:size], after[:size]
 
 
 def _bytes(shared: int) -> int:
@@ -203,79 +190,51 @@ def _sizes(sizes: Sequence[int | None]) -> str:
 
 
 class _Replay:
+    """The module, the stream and the memory of a launch, until the last reference is gone."""
+
     def __init__(self, launch: RecordedLaunch, code: bytes, before: Sequence[bytes]) -> None:
+        from mgpu_rt._arrays.memory import allocate
+        from mgpu_rt._launch.modules import Module
+        from mgpu_rt._launch.streams import Stream
         from mgpu_rt._library import load
 
-        self._library, self._launch, self._code, self._before = load(), launch, code, before
-        self._places: list[Any] = []
-
-    def __enter__(self) -> _Replay:
-        with contextlib.ExitStack() as stack:
-            self._take(stack.callback)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self._stack.close()
-
-    def _take(self, finally_: Callable[..., object]) -> None:
-        """Allocates the memory and loads the module for a launch. Passes each cleanup function to
-        `finally_`; the cleanup functions run in reverse order."""
-        library, name = self._library, self._launch.kernel
-        library.take_error()
-        self._kept = library.ffi.from_buffer(self._code)
-        module = library.mgpuModuleLoad(self._kept, len(self._code))
-        library.check("the image was not loaded")
-        finally_(library.mgpuModuleUnload, module)
-        encoded = name.encode(errors="surrogateescape")
-        self._function = library.mgpuModuleGetFunction(module, encoded)
-        library.check(f"the image has no kernel '{shown(name)}'")
-        self._stream = library.mgpuStreamCreate()
-        library.check("there is no stream")
-        finally_(library.mgpuStreamDestroy, self._stream)
-        finally_(library.mgpuStreamSynchronize, self._stream)
-        for content in self._before:
-            place = library.mgpuMemAlloc(len(content), self._stream, False)
-            library.check(f"out of memory: {len(content)} bytes")
-            finally_(library.mgpuMemFree, place, self._stream)
-            self._places.append(place)
-        self._passed = [library.ffi.from_buffer(c) for c in self._arguments()]
-        self._params = library.ffi.new("void *[]", self._passed)
-
-    def _address(self, at: int) -> int:
-        return int(self._library.ffi.cast("uintptr_t", self._places[at]))
+        self._library, self._module, self._stream = load(), Module(code), Stream()
+        self._launch, self._before = launch, before
+        self._on = self._library.ffi.cast("void *", self._stream.handle)
+        self._function = self._module._function(launch.kernel)
+        self._memory = [allocate(len(content)) for content in before]
+        self._passed = [self._library.ffi.from_buffer(given) for given in self._arguments()]
+        self._params = self._library.ffi.new("void *[]", self._passed)
 
     def _arguments(self) -> Iterator[bytes]:
         for argument in self._launch.arguments:
             if argument.block is None:
                 yield argument.content
             else:
-                address = self._address(argument.block) + argument.offset
+                address = self._memory[argument.block].address + argument.offset
                 yield address.to_bytes(POINTER, "little")
 
     def once(self) -> float:
         """Makes one launch on the recorded memory; returns the launch's seconds."""
-        library, launch = self._library, self._launch
-        for at, content in enumerate(self._before):
-            self._copy(self._address(at), library.ffi.from_buffer(content), len(content))
+        library, launch, stream = self._library, self._launch, self._on
+        for memory, content in zip(self._memory, self._before, strict=True):
+            self._copy(memory.address, library.ffi.from_buffer(content), len(content))
         sizes = (*launch.grid, *launch.block, launch.shared)
         null, count = library.ffi.NULL, len(self._passed)
         begin = time.perf_counter()
-        library.mgpuLaunchKernel(self._function, *sizes, self._stream, self._params, null, count)
-        library.mgpuStreamSynchronize(self._stream)
+        library.mgpuLaunchKernel(self._function, *sizes, stream, self._params, null, count)
+        library.mgpuStreamSynchronize(stream)
         seconds = time.perf_counter() - begin
         library.check(f"kernel '{shown(launch.kernel)}' was not launched")
         return seconds
 
-    def _copy(self, to: Any, source: Any, size: int) -> None:
-        library, ffi = self._library, self._library.ffi
-        places = (ffi.cast("void *", place) for place in (to, source))
-        library.mgpuMemcpy(*places, size, self._stream)
-        library.mgpuStreamSynchronize(self._stream)
-        library.check(f"{size} bytes were not copied")
-
     def content(self, at: int) -> bytes:
         content = bytearray(len(self._before[at]))
         into = self._library.ffi.from_buffer(content)
-        self._copy(into, self._address(at), len(content))
+        self._copy(into, self._memory[at].address, len(content))
         return bytes(content)
+
+    def _copy(self, to: Any, source: Any, size: int) -> None:
+        self._library.mgpuMemcpy(to, source, size, self._on)
+        self._library.mgpuStreamSynchronize(self._on)
+        self._library.check(f"{size} bytes were not copied")

@@ -58,9 +58,9 @@ def diff(
     from pathlib import Path
 
     from mgpu_rt._cli import files, preload
-    from mgpu_rt._cli.diff.search import Allowed, search, side
+    from mgpu_rt._cli.diff.search import search, side
     from mgpu_rt._packages import numpy_for
-    from mgpu_rt.runtime import _difference
+    from mgpu_rt.runtime._difference import Allowed
     from mgpu_rt.runtime._recorded import Damaged
 
     programs = ctx.meta["program"]
@@ -71,7 +71,7 @@ def diff(
     commands = _programs(programs, device)
     try:
         numpy_for("mgpu-rt diff")
-        _difference.check(tolerance, dtype)
+        (allowed := Allowed(tolerance, ulps, dtype)).check()
     except (ImportError, ValueError) as error:
         raise CommandError(str(error)) from None
     on = ([preload.announced(each) for each in device.split(",")] * 2)[:2]
@@ -82,7 +82,6 @@ def diff(
     out = files.claim(out)
     try:
         with tempfile.TemporaryDirectory(dir=os.path.abspath(out)) as work:
-            allowed = Allowed(tolerance, ulps, dtype)
             lines, status = search(sides, allowed, Path(out), Path(work))
     except (Damaged, MemoryError) as error:
         raise CommandError(str(error) or "out of memory") from None

@@ -23,13 +23,12 @@ from mgpu_rt._images import image as images
 from mgpu_rt._images import lines as line_tables
 from mgpu_rt._text import shown
 from mgpu_rt.runtime import _noting
-from mgpu_rt.runtime._difference import DTYPES, Difference, of_elements
+from mgpu_rt.runtime._difference import Allowed, Difference, differences
 from mgpu_rt.runtime._folder import LaunchFolder
 from mgpu_rt.runtime._recorded import RecordedLaunch
 from mgpu_rt.runtime._replay import Recording
 
 BATCH = 16  # launches that one more run of each side records completely, with a tolerance
-CROSSED = "crossed"
 
 Launches = Sequence[RecordedLaunch]
 
@@ -52,15 +51,6 @@ class Pair(NamedTuple):
     after: RecordedLaunch
 
 
-class Allowed(NamedTuple):
-    """The permitted differences: an absolute error, and a number of steps between floats. With a
-    tolerance of None every bit must be equal."""
-
-    tolerance: float | None
-    ulps: int
-    dtype: str
-
-
 # ---- runs ----
 
 
@@ -75,20 +65,17 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
 
 
 def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tuple[Launches, bool]:
-    """Runs a side, and records launches in `folder`. With an empty `whole`, records all launches
-    with hashes of memory. Otherwise records only the launches in `whole`, with all of their memory.
-    Returns the launches, and whether a launch could not be recorded. The program's output goes to
-    stderr. The program's stdin is empty, because diff may run the program more than once. Raises
-    CommandError or Damaged."""
+    """Runs a side, and records all launches in `folder`, with hashes of memory; or only the
+    launches in `whole`, with all of their memory. Returns the launches, and whether a launch could
+    not be recorded. The program's stdin is empty, because diff may run the program more than once.
+    Raises CommandError or Damaged."""
     terminal.step(f"{'again' if whole else 'first run'}: {side.name}, on {side.device}")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
-    note = f"{_noting.__name__}:{_noting.Note.__name__}"
-    settings = {"output": str(folder), "whole": json.dumps([*whole])}
-    runtime = {"MGPU_RT_RUNTIME": overrides.variable([note], settings)}
+    settings = {"output": folder, "whole": json.dumps([*whole])}
+    runtime = {"MGPU_RT_RUNTIME": overrides.variable([f"{_noting.__name__}:Note"], settings)}
     streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
-    environment = preload.with_library(side.environment) | runtime
-    ended = child.run(side.command, environment, **streams)
+    ended = child.run(side.command, preload.with_library(side.environment) | runtime, **streams)
     who = f"{side.name}, '{source.named(side.command[0])}'"
     child.must_exit(ended, side.command, who, side.device)
     is_lost = (folder / _noting.LOST).exists()
@@ -98,7 +85,7 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
             f"{who} has {len(found)} processes that launch kernels: diff compares one; run one "
             "rank, or the process alone"
         )
-    if not found or not any(not path.name.startswith(".") for path in found[0].iterdir()):
+    if not any(path.glob("[!.]*") for path in found):
         how = "made through this library"
         how = "recorded: the lines above give the reason" if found or is_lost else how
         raise CommandError(f"{who} ended with status {ended.status}, and no launch was {how}")
@@ -120,18 +107,25 @@ def matched(before: Launches, after: Launches) -> tuple[list[Pair], str]:
     there = {_key(launch): launch for launch in after}
     if sorted(map(_key, before)) == sorted(there):
         after = [there[_key(launch)] for launch in before]
-    pairs = [Pair(n, *pair) for n, pair in enumerate(zip(before, after, strict=False), 1)]
-    counts = f"{len(before)} launches before, {len(after)} after"
-    parting = f"after launch {len(pairs)}: {counts}" if len(before) != len(after) else ""
-    for at, pair in enumerate(pairs):
-        names = [shown(launch.label) for launch in pair[1:]]
+    pairs: list[Pair] = []
+    for pair in map(Pair, range(1, len(before) + 1), before, after):
         sizes = [[block.size for block in launch.blocks] for launch in pair[1:]]
-        if sizes[0] != sizes[1] or (parting and pair.before.label != pair.after.label):
-            told = (f"{n} with {sum(s):,} bytes" for n, s in zip(names, sizes, strict=True))
-            parting = "at launch {}: {} before, {} after".format(pair.number, *told)
-            pairs = pairs[:at]
-            break
-    return pairs, f"the runs diverge {parting}" if parting else ""
+        renamed = len(before) != len(after) and pair.before.label != pair.after.label
+        if sizes[0] != sizes[1] or renamed:
+            told = [
+                f"{shown(launch.label)} with {sum(of):,} bytes"
+                for launch, of in zip(pair[1:], sizes, strict=True)
+            ]
+            return pairs, f"the runs diverge at launch {pair.number}: {_two(told)}"
+        pairs.append(pair)
+    if len(before) == len(after):
+        return pairs, ""
+    counts = f"{len(before)} launches before, {len(after)} after"
+    return pairs, f"the runs diverge after launch {len(pairs)}: {counts}"
+
+
+def _two(words: Sequence[str]) -> str:
+    return "{} before, {} after".format(*words)
 
 
 # ---- the search ----
@@ -174,8 +168,7 @@ def _first(
 ) -> tuple[Pair | None, list[Difference]]:
     """Returns the first pair whose difference exceeds the tolerance, recorded completely, and the
     elements that differ. Raises CommandError if a side has other memory than in its first run."""
-    exact = allowed.tolerance is None and not allowed.ulps
-    size = 1 if exact else BATCH  # without a tolerance, each bit counts
+    size = 1 if allowed.is_exact else BATCH  # without a tolerance, each bit counts
     for begin in range(0, len(candidates), size):
         batch = candidates[begin : begin + size]
         runs = []
@@ -183,19 +176,23 @@ def _first(
             launches, _ = run(side, work / f"{side.name}-again", [_key(pair[at]) for pair in batch])
             runs.append({_key(one): one for one in launches})
         for pair in batch:
-            again = []
-            for side, known, was in zip(sides, runs, pair[1:], strict=True):
-                now = known.get(_key(was))
-                if now is None or _hashes(now) != _hashes(was):
-                    raise CommandError(
-                        f"{side.name} is not deterministic: launch {pair.number} ({_name(was)}) "
-                        "has other memory in a second run; mgpu-rt check finds races, but not that "
-                        "the host wrote nothing"
-                    )
-                again.append(now)
-            if elements := _elements(whole := Pair(pair.number, *again), allowed):
+            each = zip(sides, pair[1:], runs, strict=True)
+            whole = Pair(pair.number, *(_again(*one) for one in each))
+            if elements := _elements(whole, allowed):
                 return whole, elements
     return None, []
+
+
+def _again(
+    side: Side, was: RecordedLaunch, later: Mapping[tuple[str, int], RecordedLaunch]
+) -> RecordedLaunch:
+    now = later.get(_key(was))
+    if now is None or _hashes(now) != _hashes(was):
+        raise CommandError(
+            f"{side.name} is not deterministic: {_name(was)} has other memory in a second run; "
+            "mgpu-rt check finds races, but not that the host wrote nothing"
+        )
+    return now
 
 
 def _hashes(launch: RecordedLaunch) -> list[tuple[str, str]]:
@@ -211,14 +208,8 @@ def _elements(pair: Pair, allowed: Allowed) -> list[Difference]:
     for at, (mine, theirs) in enumerate(zip(pair.before.blocks, pair.after.blocks, strict=True)):
         if mine.after != theirs.after:
             left = pair.before.content(mine.after), pair.after.content(theirs.after)
-            found += differing(at, *left, allowed)
+            found += differences(at, *left, allowed, as_elements=True)
     return found
-
-
-def differing(block: int, mine: bytes, theirs: bytes, allowed: Allowed) -> list[Difference]:
-    width = int(DTYPES[allowed.dtype][1:])
-    padded = (content + bytes(-len(mine) % width) for content in (mine, theirs))
-    return of_elements(block, *padded, *allowed[::2], allowed.ulps)
 
 
 # ---- the lines about the first different launch ----
@@ -237,7 +228,7 @@ def _found(
     crossed = replace(after, blocks=before.blocks, folders=after.folders + before.folders)
     if _alike(pair):
         crossed = replace(crossed, arguments=before.arguments)
-    for name, launch in (("before", before), ("after", after), (CROSSED, crossed)):
+    for name, launch in (("before", before), ("after", after), ("crossed", crossed)):
         folder = LaunchFolder(out / name)
         for content in {launch.image, *(n for b in launch.blocks for n in (b.before, b.after))}:
             folder.keep(launch.content(content))
@@ -248,15 +239,15 @@ def _found(
     if before.label != after.label:
         yield f"  after: {_name(after)}"
     for element in elements:
+        first = f"the first: {_two(element.values)}; " if any(element.values) else ""
         yield f"  {element}"
-        values = "the first: {} before, {} after".format(*element.values)
-        yield f"  {values}; argument {_argument(before, element.block)} points to this memory"
+        yield f"  {first}argument {_argument(before, element.block)} points to this memory"
     if inputs:
         yield f"  before the launch these differ already: {', '.join(inputs)}"
     same_image = before.image == after.image and sides[0].device != sides[1].device
     cause = "the device: both sides have one image" if same_image else "the kernel"
-    yield f"  {_verdict(sides[1], allowed, out, cause, bool(inputs))}"
-    yield f"recorded in {out}: before, after, {CROSSED}, for `mgpu-rt replay`"
+    yield f"  {_verdict(sides[1], allowed, out / 'crossed', cause, bool(inputs))}"
+    yield f"recorded in {out}: before, after, crossed, for `mgpu-rt replay`"
 
 
 def _alike(pair: Pair) -> bool:
@@ -271,8 +262,8 @@ def _inputs(pair: Pair) -> Iterator[str]:
     values = zip(before.arguments, after.arguments, strict=True) if _alike(pair) else ()
     for number, (mine, theirs) in enumerate(values):
         if mine.block is None and mine.content != theirs.content:
-            told = [argument.content[::-1].hex() for argument in (mine, theirs)]
-            yield f"argument {number} (0x{told[0]} before, 0x{told[1]} after)"
+            told = [f"0x{argument.content[::-1].hex()}" for argument in (mine, theirs)]
+            yield f"argument {number} ({_two(told)})"
     for at, (here, there) in enumerate(zip(before.blocks, after.blocks, strict=True)):
         if here.before != there.before:
             yield f"the {here.size:,} bytes that argument {_argument(before, at)} leads to"
@@ -282,11 +273,11 @@ def _argument(launch: RecordedLaunch, block: int) -> int:
     return next(at for at, argument in enumerate(launch.arguments) if argument.block == block)
 
 
-def _verdict(after: Side, allowed: Allowed, out: Path, cause: str, inputs_differ: bool) -> str:
+def _verdict(after: Side, allowed: Allowed, crossed: Path, cause: str, inputs_differ: bool) -> str:
     """Replays the second side's kernel on the first side's memory. Decides whether the inputs cause
     the difference, or the kernel or device in `cause`."""
     replayed = "on the inputs before, the kernel after writes"
-    command = replay.command_of(str(out / CROSSED), **allowed._asdict())
+    command = replay.command_of(str(crossed), **allowed._asdict())
     ended = child.run(command, after.environment, **child.PIPES)
     inputs = "its inputs differ too" if inputs_differ else "its inputs are equal"
     if ended.status == 1:
@@ -303,11 +294,10 @@ def _verdict(after: Side, allowed: Allowed, out: Path, cause: str, inputs_differ
 
 
 def _holes(pairs: Sequence[Pair], is_lost: bool) -> Iterator[str]:
+    launches = [launch for pair in pairs for launch in pair[1:]]
     if is_lost:
         yield "not compared: launches that failed or could not be recorded"
-    launches = [launch for pair in pairs for launch in pair[1:]]
-    unknown = [words for launch in launches for words in launch.not_recorded]
-    if unknown:
+    if unknown := [words for launch in launches for words in launch.not_recorded]:
         yield f"not compared, at {len(unknown)} places: {unknown[0]}"
     names: set[str] = set()
     for name, launch in {launch.image: launch for launch in launches}.items():

@@ -13,9 +13,10 @@ import pytest
 
 from mgpu_rt._cli import softgpu
 from mgpu_rt._cli.diff import search
-from mgpu_rt._cli.diff.search import Allowed, Pair, differing, matched
+from mgpu_rt._cli.diff.search import Pair, matched
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt.runtime import Runtime, _noting
+from mgpu_rt.runtime._difference import Allowed, differences
 from mgpu_rt.runtime._objects import Buffer
 from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
 from tests.python.cli import seeded
@@ -256,18 +257,13 @@ def test_elements_are_compared(
     allowed: Allowed,
     expected: tuple[int, int, tuple[str, str] | None] | None,
 ) -> None:
-    found = differing(0, *(struct.pack(f"4{form}", *each) for each in (mine, theirs)), allowed)
+    contents = [struct.pack(f"4{form}", *each) for each in (mine, theirs)]
+    found = differences(0, *contents, allowed, as_elements=True)
     assert bool(found) == (expected is not None)
     if expected:
         count, first, values = expected
         assert (found[0].count, found[0].first) == (count, first)
         assert values in (None, found[0].values)
-
-
-@pytest.mark.parametrize("size", [1, 4, 9, 11])
-def test_the_bytes_behind_the_last_element_are_compared(size: int) -> None:
-    (found,) = differing(3, bytes(size), bytes(size - 1) + b"\1", Allowed(None, 0, "f64"))
-    assert (found.block, found.first) == (3, (size - 1) // 8)
 
 
 def test_a_block_and_its_argument_have_their_own_numbers() -> None:
@@ -336,6 +332,6 @@ def test_launches_of_a_side_that_failed_are_not_a_difference(
     sides = [search.Side(name, ["p"], "softgpu", {}) for name in ("before", "after")]
     monkeypatch.setattr(search, "run", lambda side, _: ([], side.name == "after"))
     monkeypatch.setattr(search, "matched", lambda *_: ([], "the runs diverge after launch 0"))
-    lines, status = search.search(sides, search.Allowed(None, 0, "f32"), tmp_path, tmp_path)
+    lines, status = search.search(sides, Allowed(None, 0, "f32"), tmp_path, tmp_path)
     assert status == 2
     assert "not compared: launches that failed or could not be recorded" in lines

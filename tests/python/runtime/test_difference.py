@@ -6,13 +6,14 @@ from __future__ import annotations
 import math
 import struct
 import warnings
-from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mgpu_rt.runtime import Recording, _replay
-from mgpu_rt.runtime._difference import Difference, differences
+from mgpu_rt.runtime._difference import Allowed, Difference, differences
+from tests.python.runtime.hooked import changed
 
 NAN, INF = math.nan, math.inf
 
@@ -23,7 +24,7 @@ def compared(form: str, now: list[Any], then: list[Any], tolerance: float | None
     contents = [struct.pack(f"<{len(values)}{form}", *values) for values in (now, then)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = differences(0, *contents, tolerance, dtype)
+        found = differences(0, *contents, Allowed(tolerance, 0, dtype))
     return (found[0].first, found[0].count, found[0].largest) if found else None
 
 
@@ -70,8 +71,8 @@ def test_a_nan_on_one_side_differs_from_every_number() -> None:
 def test_the_bytes_behind_the_last_element_are_compared(size: int) -> None:
     then = bytes(size)
     now = then[:-1] + b"\1"
-    assert differences(3, then, then, 1e30, "f64") == []
-    (found,) = differences(3, now, then, 1e30, "f64")
+    assert differences(3, then, then, Allowed(1e30, 0, "f64")) == []
+    (found,) = differences(3, now, then, Allowed(1e30, 0, "f64"))
     assert found == Difference(3, size - 1, 1)
     assert str(found) == f"memory block 3: 1 bytes differ, the first is byte {size - 1}"
 
@@ -98,13 +99,30 @@ def test_each_iteration_is_compared(recorded: Any, monkeypatch: pytest.MonkeyPat
     right = recording.launches[0].content(recording.launches[0].blocks[0].after)
     wrong = right[:-1] + b"\1"
     device = Fickle(contents=(right, right, wrong, bytes(len(right))))
-    monkeypatch.setattr(_replay, "_Replay", lambda *_: nullcontext(device))
+    monkeypatch.setattr(_replay, "_Replay", lambda *_: device)
     replayed = recording.replay(iterations=4)
     assert not replayed.same
     assert str(replayed).splitlines() == [
         "halve: DIFFERS in iteration 3, median 1.0 µs, best 1.0 µs, of 4",
         f"memory block 0: 1 bytes differ, the first is byte {len(right) - 1}",
     ]
+
+
+def test_a_block_has_the_bytes_that_the_program_requested(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`mgpu-rt check` finds accesses to the bytes behind them, which no replay compares."""
+    copy = changed(recorded, tmp_path / "copy", lambda launch: launch["blocks"][0].update(asked=9))
+    recording, given = Recording(copy), []
+    right = recording.launches[0].content(recording.launches[0].blocks[0].after)
+
+    def device(_launch: object, _code: object, before: list[bytes]) -> Fickle:
+        given.extend(before)
+        return Fickle(contents=(right[:9],))
+
+    monkeypatch.setattr(_replay, "_Replay", device)
+    assert recording.replay().same
+    assert [len(content) for content in given] == [9]
 
 
 def test_nothing_is_called_the_same_where_nothing_was_compared() -> None:

@@ -83,20 +83,17 @@ def kill(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def must_exit(
-    ended: Ended, command: Sequence[str], who: str, device: str, variables: str = ""
-) -> None:
-    """Raises CommandError if a signal ended a program whose results are to be compared."""
-    from mgpu_rt._cli import source
+def must_exit(ended: Ended, program: str, who: str, again: str) -> None:
+    """Raises CommandError if a signal ended a program whose results are to be compared. The command
+    `again` runs the program alone."""
     from mgpu_rt._cli.errors import CommandError
 
     if ended.interrupted:
         raise KeyboardInterrupt
     if end := signal_name(ended.status):
         raise CommandError(
-            f"{who} was ended by {end}, so there is nothing to compare: see why with {variables}"
-            f"{source.command_to_run(command, device)}"
-            f"{reason_in_images(command[0], ended.status)}"
+            f"{who} was ended by {end}, so there is nothing to compare: see why with {again}"
+            f"{reason_in_images(program, ended.status)}"
         )
 
 

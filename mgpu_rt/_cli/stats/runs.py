@@ -87,7 +87,8 @@ def _each(
         sys.stderr.buffer.write(ended.stdout.encode(errors="surrogateescape"))
         sys.stderr.flush()
         who = f"with {mode} '{source.named(command[0])}'"
-        child.must_exit(ended, command, who, device, f"{words} " if words else "")
+        again = f"{words} {source.command_to_run(command, device)}".strip()
+        child.must_exit(ended, command[0], who, again)
         if not files:
             raise CommandError(f"unless a line above says why, {source.no_call(command[0])}")
         found.append(Run(added(files), ended.stdout))

@@ -84,8 +84,8 @@ def kill(group: int) -> None:
 
 
 def must_exit(ended: Ended, program: str, who: str, again: str) -> None:
-    """Raises CommandError if a signal ended a program whose results are to be compared. The command
-    `again` runs the program alone."""
+    """Raises CommandError if a signal ended a program whose results are to be compared. `again` is
+    the command to run it without a comparison."""
     from mgpu_rt._cli.errors import CommandError
 
     if ended.interrupted:

@@ -3,9 +3,9 @@
 #include "driver/hip_open.h"
 #include "driver/report.h"
 #include "process/mapped.h"
+#include "process/own_thread.h"
 #include "telemetry/counters.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,7 +101,7 @@ void witness_release(void) {
 static void wait_for_holders(void) {
     fence_seq_cst();
     while (load_acquire(&holders) && !load_relaxed(&own.holds) && !runtime_forked)
-        sched_yield();
+        step_aside();
 }
 
 /* ---- what HIP reports ---- */

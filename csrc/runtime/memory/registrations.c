@@ -194,7 +194,7 @@ void registrations_yield_to(const void *address, size_t bytes) {
         if (!found)
             return;
         while (load_seq_cst(&found->state) == REGISTRATION_TAKEN)
-            sched_yield(); /* another thread is unregistering or registering the memory */
+            step_aside(); /* another thread is unregistering or registering the memory */
         (void)trim_one(found);
         end = (uintptr_t)address_of(found);
     }
@@ -480,7 +480,7 @@ hipError_t registration_acquire(void *address, uint64_t bytes) {
     call_tell(CALL_BYPASS);
     registrations_yield(address, bytes);
     while (registration && load_seq_cst(&registration->state) == REGISTRATION_TAKEN)
-        sched_yield();
+        step_aside();
     if (registration && move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN) &&
         register_watched(registration, bytes, &error))
         return error;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Starts a thread that blocks all signals, because signal handlers must run on the program's
@@ -31,6 +32,14 @@ static inline bool main_thread_has_ended(void) {
     void *list = &list;
     size_t size;
     return syscall(SYS_get_robust_list, getpid(), &list, &size) == 0 && !list;
+}
+
+/* Lets other threads run for a moment, also those of a lower priority, for which sched_yield would
+ * not make room. A thread with a real-time priority may wait for such a thread on its own
+ * processor. Unlike nanosleep, the raw call is no point of cancellation. */
+static inline void step_aside(void) {
+    static const struct timespec moment = {.tv_nsec = 50000};
+    (void)syscall(SYS_nanosleep, &moment, NULL);
 }
 
 /* ---- cancellation (pthread_cancel) ----

@@ -53,9 +53,9 @@ def test_a_call_that_a_signal_has_ended_covers_no_call_of_other_code(tmp_path: P
     assert done.stdout == "2 streams, 0 misuses\n", done.stderr
 
 
-#: The processor stops after each instruction of a question about another thread's stream. In each
-#: round, a signal handler calls HIP at one instruction: the first, the second, and so on.
-INTERRUPTED = r"""
+#: The file that hears HIP's reports, over a HIP of two functions: the library's probe, and one that
+#: other code calls.
+HEARD = r"""
 #include "driver/witness.c"
 #include <signal.h>
 enum { PEEK = 1, FOREIGN = 2 };
@@ -64,7 +64,6 @@ const struct hip_functions hip_missing;
 struct counts counts;
 bool runtime_forked;
 int hip_version = HIP_7;
-static int steps, wanted;
 void report_verbose(const char *format, ...) { (void)format; }
 const char *options_path_variable(const char *name) { return name; }
 bool mapped_find(const char *name, const char *other, char *path, size_t size) {
@@ -72,6 +71,21 @@ bool mapped_find(const char *name, const char *other, char *path, size_t size) {
 }
 static hipError_t peek(void) { return hear(HIP_API, PEEK, NULL), hipSuccess; }
 static const char *name(uint32_t operation) { return operation == FOREIGN ? "hipFree" : ""; }
+static void begin(void) {
+    operation_name = name;
+    kinds[PEEK] = HARMLESS | (HIP_PeekAtLastError + 1);
+    hip.PeekAtLastError = peek;
+    witness_users = WITNESS_SOLE_USER;
+    mark_own_calls();
+}
+"""
+
+#: The processor stops after each instruction of a question about another thread's stream. In each
+#: round, a signal handler calls HIP at one instruction: the first, the second, and so on.
+INTERRUPTED = (
+    HEARD
+    + r"""
+static int steps, wanted;
 static void interrupt(int number) {
     (void)number;
     if (++steps == wanted)
@@ -81,10 +95,7 @@ static void interrupt(int number) {
     __asm__ volatile("subq $128, %%rsp; pushfq; " code "; popfq; addq $128, %%rsp" ::: "memory")
 int main(void) {
     signal(SIGTRAP, interrupt);
-    operation_name = name;
-    kinds[PEEK] = HARMLESS | (HIP_PeekAtLastError + 1);
-    hip.PeekAtLastError = peek;
-    mark_own_calls();
+    begin();
     for (wanted = 1, steps = 1; steps >= wanted || wanted == 1; wanted++) {
         steps = 0;
         ended_by = 0;
@@ -100,14 +111,65 @@ int main(void) {
     return 0;
 }
 """
+)
+
+#: A thread asks about a stream until another thread, which calls HIP, sleeps or spins.
+WAITING = (
+    HEARD
+    + r"""
+#include <sched.h>
+static sem_t asks;
+static unsigned yields;
+int sched_yield(void) { return (int)(fetch_add_relaxed(&yields, 1) & 0); }
+static char state_of_main(void) {
+    char path[64], text[256] = "", state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
+    FILE *file = fopen(path, "r");
+    if (file && fgets(text, sizeof text, file) && strrchr(text, ')'))
+        state = strrchr(text, ')')[2];
+    if (file)
+        fclose(file);
+    return state;
+}
+static void *ask(void *unused) {
+    const bool holds = witness_hold();
+    sem_post(&asks);
+    while (holds && state_of_main() != 'S' && load_relaxed(&yields) < 1000000)
+        continue;
+    printf("%s, %s\n", holds ? "asked" : "", load_relaxed(&yields) ? "spins" : "sleeps");
+    witness_release();
+    return unused;
+}
+int main(void) {
+    pthread_t asker;
+    begin();
+    sem_init(&asks, 0, 0);
+    pthread_create(&asker, NULL, ask, NULL);
+    while (sem_trywait(&asks) != 0)
+        continue;
+    hear(HIP_API, FOREIGN, NULL);
+    pthread_join(asker, NULL);
+    return 0;
+}
+"""
+).replace("#include <signal.h>", "#include <semaphore.h>\n#include <signal.h>", 1)
+
+
+def _hear(folder: Path, source: str) -> str:
+    flags = ("-D_GNU_SOURCE", "-O1", f"-I{ROOT / 'csrc/runtime'}", f"-I{ROOT / 'csrc/include'}")
+    built = compile_c(folder / "program", source, *flags, "-pthread")
+    done = run_process([str(built)])
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 def test_a_signal_handler_never_waits_for_the_question_that_it_interrupts(tmp_path: Path) -> None:
-    flags = ("-D_GNU_SOURCE", "-O1", f"-I{ROOT / 'csrc/runtime'}", f"-I{ROOT / 'csrc/include'}")
-    built = compile_c(tmp_path / "program", INTERRUPTED, *flags)
-    done = run_process([str(built)])
-    assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) > 30
+    assert int(_hear(tmp_path, INTERRUPTED)) > 30
+
+
+def test_a_call_that_waits_for_a_question_lets_lower_priorities_run(tmp_path: Path) -> None:
+    """A thread with a real-time priority may wait for a thread that shares its processor."""
+    assert _hear(tmp_path, WAITING) == "asked, sleeps\n"
 
 
 #: Other code calls HIP at a place that the first word names. Prints the calls of hipStreamQuery

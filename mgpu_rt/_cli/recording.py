@@ -8,13 +8,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
-
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats import statistics
 from mgpu_rt._record import Recording
 from mgpu_rt._record_json import fault_address, lost_events, trace
-from mgpu_rt._text import printable
+from mgpu_rt._text import say
 
 
 @contextlib.contextmanager
@@ -52,11 +50,7 @@ def convert(folder: Path, stats_json: str, trace_file: str, main: int) -> None:
                     _write(recording, path, is_trace)
             file.unlink(missing_ok=True)
         except CommandError as error:
-            _say(f"{error.message.rstrip('.')}; the recording stays in '{file}'")
-
-
-def _say(sentence: str) -> None:
-    click.echo(f"mgpu-rt: {printable(sentence)}", err=True)
+            say(f"mgpu-rt: {error.message.rstrip('.')}; the recording stays in '{file}'")
 
 
 def _recordings(folder: Path, main: int) -> list[tuple[Path, Recording]]:
@@ -66,7 +60,7 @@ def _recordings(folder: Path, main: int) -> list[tuple[Path, Recording]]:
         try:
             recording = statistics.recording(file, file.read_bytes())
         except (CommandError, OSError) as error:
-            _say(error.message if isinstance(error, CommandError) else str(error))
+            say(f"mgpu-rt: {error.message if isinstance(error, CommandError) else error}")
             continue
         if recording is not None:
             (row,) = recording.rows("process")
@@ -88,7 +82,7 @@ def _explain_fault(file: Path, recording: Recording) -> None:
     else:
         return
     for line in lines:
-        _say(line)
+        say(f"mgpu-rt: {line}")
 
 
 def _write(recording: Recording, path: str, is_trace: bool) -> None:
@@ -100,7 +94,7 @@ def _write(recording: Recording, path: str, is_trace: bool) -> None:
     kept, lost = lost_events(recording)
     if lost:
         told = f"'{path}': of {kept + lost} events the newest {kept} were kept"
-        _say(told)
+        say(f"mgpu-rt: {told}")
 
 
 def _is_file(path: str) -> bool:

@@ -104,6 +104,7 @@ def make(
     `Recording.replay`. With `checked`, makes the launch for `mgpu-rt check`, and prints nothing.
     """
     from mgpu_rt._launch.modules import choose
+    from mgpu_rt._text import say
     from mgpu_rt.runtime import Recording
 
     tolerate_encodings()
@@ -111,27 +112,21 @@ def make(
         opened = Recording(recording)
         if launch is None and len(opened.launches) > 1:
             many = len(opened.launches)
-            complain(f"launch 1 of {many} in this recording; --launch chooses another")
+            say(f"mgpu-rt: launch 1 of {many} in this recording; --launch chooses another")
         for words in opened.launches[: launch or 1][-1].not_recorded:
-            complain(f"not recorded: {words}")
+            say(f"mgpu-rt: not recorded: {words}")
         number = (launch or 1) - 1
         kernel = opened.launches[number].kernel if image else ""
         other = choose(image, kernel)[1].loaded if image else None
         replayed = opened.replay(number, image=other, **options)
     except FAILURES as error:
-        complain(str(error) or "out of memory")
+        say(f"mgpu-rt: {str(error) or 'out of memory'}")
         return 2
     if checked:
         return 0
     try:
         click.echo(str(replayed))
     except OSError as error:
-        complain(f"stdout cannot be written: {error.strerror or error}")
+        say(f"mgpu-rt: stdout cannot be written: {error.strerror or error}")
         return 2
     return 0 if replayed.same else 1
-
-
-def complain(text: str) -> None:
-    from mgpu_rt._text import printable
-
-    click.echo(f"mgpu-rt: {printable(text)}", err=True)

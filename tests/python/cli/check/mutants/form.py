@@ -60,6 +60,57 @@ class Mutant:
         return THREADS
 
 
+# ---- edits: each returns a part of a text, and the new text of the part --------------------------
+
+Edit = tuple[str, str]
+
+
+def operation(text: str, name: str) -> str:
+    """Returns the lines of the operation whose result or token is %name."""
+    head = rf"^( *)(?:%\w+, )?%{name}(?:, %\w+)? = .*\n"
+    found = re.search(rf"{head}(?:\1 +\S.*\n)*", text, re.MULTILINE)
+    assert found, name
+    return found[0]
+
+
+def changed(text: str, name: str, pattern: str, new: str) -> Edit:
+    """Changes the operation %name where the pattern first matches."""
+    old = operation(text, name)
+    return old, re.sub(pattern, new, old, count=1)
+
+
+def _dependency(operation: str) -> str:
+    found = re.search(r" async (\[%\w+\])", operation)
+    assert found, operation
+    return found[1]
+
+
+def _through_use(text: str, begin: int, token: str) -> str:
+    """Returns the text from `begin` to the first operation that waits for the token."""
+    use = f"[%{token}]"
+    return text[begin : text.index(use, begin) + len(use)]
+
+
+def left_out(text: str, token: str) -> Edit:
+    """Leaves out the operation with this token."""
+    out = operation(text, token)
+    rest = _through_use(text, text.index(out) + len(out), token)
+    return out + rest, rest.replace(f"[%{token}]", _dependency(out))
+
+
+def moved_up(text: str, token: str, above: str) -> Edit:
+    """Moves the operation with this token above the operation with the token `above`."""
+    moved, first = operation(text, token), operation(text, above)
+    begin, at = text.index(first), text.index(moved)
+    rest = _through_use(text, at + len(moved), token)
+    start, use = _dependency(first), f"[%{token}]"
+    passed = text[begin:at].replace(start, use, 1)
+    new = moved.replace(_dependency(moved), start) + passed
+    return text[begin:at] + moved + rest, new + rest.replace(use, _dependency(moved))
+
+
+# ---- faults that a comment names -----------------------------------------------------------------
+
 #: A comment in a program names a fault: its class, the number of lines to replace, and the kinds of
 #: the reports. A part of the line follows that a report must name, and then the new lines.
 MARK = re.compile(r"^ *// fault: ([^;(]+?)(?: \((\d) lines\))?; ([^;]+); (.+?); ?(.*)$")

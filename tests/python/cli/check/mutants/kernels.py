@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from bench import ROOT
-from tests.python.cli.check.mutants.form import Mutant
+from tests.python.cli.check.mutants.form import Mutant, changed, left_out, moved_up
 
 FOLDER = "tests/python/cli/check/mutants"
 SOURCE = f"{FOLDER}/kernels.mlir"
@@ -50,51 +50,31 @@ def _of(
 
 # ---- the host's code ----
 
-#: for each array, the start of the operation that allocates the array
-ALLOCATED = {
-    "in": "%t1 = gpu.alloc async [%t0] (%count)",
-    "out": "%t3 = gpu.alloc async [%t2] (%count)",
-}
-_COPY = ": memref<?xf32>, memref<?xf32>\n"
-_PICKS = ": memref<?xi32>, memref<?xi32>\n"
-FILLED = {
-    "in": ("%t4", "[%t3]", f"%t4 = gpu.memcpy async [%t3] %in, %host {_COPY}"),
-    "at": ("%t5", "[%t4]", f"%t5 = gpu.memcpy async [%t4] %at, %picks {_PICKS}"),
-    "out": ("%t6", "[%t5]", "%t6 = gpu.memset async [%t5] %out, %nothing : memref<?xf32>, f32\n"),
-}
+#: For each array, the tokens of the operations that allocate and fill the array.
+ALLOCATED = {"in": "t1", "out": "t3"}
+FILLED = {"in": "t4", "at": "t5", "out": "t6"}
 READ = "%host, %out"
 
 
 def _size_cut(kernel: str, array: str) -> KernelMutant:
-    old = ALLOCATED[array]
-    new = old.replace("%count", "%end")
-    return _of(kernel, "size cut", "out-of-bounds", old, new, f"%{array}[")
+    edit = changed(program(kernel), ALLOCATED[array], "%count", "%end")
+    return _of(kernel, "size cut", "out-of-bounds", *edit, f"%{array}[")
 
 
 def _not_filled(kernel: str, array: str, line: str = READ, *also: str) -> KernelMutant:
-    token, before, filled = FILLED[array]
-    rest = program(kernel).partition(filled)[2]
-    old = filled + rest[: rest.index(f"[{token}]") + len(token) + 2]
-    new = old.removeprefix(filled).replace(f"[{token}]", before)
-    return _of(kernel, "fill left out", "uninitialised", old, new, line, *also)
+    edit = left_out(program(kernel), FILLED[array])
+    return _of(kernel, "fill left out", "uninitialised", *edit, line, *also)
 
 
 def _freed_early(kernel: str) -> KernelMutant:
-    text = program(kernel)
-    launch = text[text.index("%t7 = ") : text.index("%t9 = ")]
-    free, after = "%t9 = gpu.dealloc async [%t8] %in : memref<?xf32>\n", "[%t9]"
-    between = text.partition(free)[2].partition(after)[0]
-    early = "%t9 = gpu.dealloc async [%t6] %in : memref<?xf32>\n    "
-    new = early + launch.replace("[%t6]", "[%t9]").rstrip() + "\n" + between + "[%t8]"
-    return _of(
-        kernel, "free moved up", "use-after-free", launch + free + between + after, new, "%in["
-    )
+    edit = moved_up(program(kernel), "t9", "t7")
+    return _of(kernel, "free moved up", "use-after-free", *edit, "%in[")
 
 
 def _host_block_cut(kernel: str) -> KernelMutant:
     """Copies the result to a block of malloc that lacks one element."""
-    old = f"%t8 = gpu.memcpy async [%t7] {READ}"
-    new = "%small = memref.alloc(%end) : memref<?xf32>\n    " + old.replace("%host", "%small")
+    old, new = changed(program(kernel), "t8", "%host", "%small")
+    new = f"    %small = memref.alloc(%end) : memref<?xf32>\n{new}"
     return _of(kernel, "host block cut", "out-of-bounds", old, new, "%small, %out")
 
 
@@ -102,8 +82,8 @@ def _host_block_cut(kernel: str) -> KernelMutant:
 
 
 def _index_shifted(kernel: str) -> KernelMutant:
-    old = "%i = gpu.global_id x"
-    new = "%g = gpu.global_id x\n  %u = arith.constant 1 : index\n  %i = arith.addi %g, %u : index"
+    old, new = changed(program(kernel), "i", "%i", "%g")
+    new += "  %u = arith.constant 1 : index\n  %i = arith.addi %g, %u : index\n"
     return _of(kernel, "index shifted", "out-of-bounds", old, new, "[%")
 
 

@@ -194,14 +194,15 @@ static void create_idle_thread(void) {
 
 /* ---- frees ---- */
 
+static size_t freed_bytes; /* since the last visit of all blocks */
+
 /* Returns whether the program has freed enough bytes for a visit of all blocks. So the visits
  * become rarer as the blocks become more. */
-static bool is_visit_due(int device, size_t size) {
-    static size_t freed;
-    const size_t since = add_fetch_relaxed(&freed, size);
-    if (LIKELY(since < MUCH_IDLE) || since < block_reserved(device) / 16)
+static bool is_visit_due(int device) {
+    const size_t freed = load_relaxed(&freed_bytes);
+    if (freed < MUCH_IDLE || freed < block_reserved(device) / 16)
         return false;
-    store_relaxed(&freed, 0);
+    store_relaxed(&freed_bytes, 0);
     return true;
 }
 
@@ -216,15 +217,23 @@ static bool has_much(int device) {
 
 /* With stock, hipFree waits here for all work of the device. So a free may return memory that
  * another process waits for, even if hipFree has to wait for work. */
-static void note_free(int device, size_t size) {
-    if (UNLIKELY(exchange_acq_rel(&wanted[device], false)) && device_kept(device))
+static __attribute__((noinline)) void return_or_watch(int device) {
+    if (exchange_acq_rel(&wanted[device], false) && device_kept(device))
         (void)block_cache.trim(device);
-    else if (LIKELY(!is_visit_due(device, size)))
+    else if (!is_visit_due(device))
         return;
     else if (runtime_forked || load_acquire(&running) || load_acquire(&stopping))
         fetch_and_release(&care_of_frees, ~(unsigned)CARE_IDLE);
     else if (has_much(device))
         create_idle_thread();
+}
+
+/* Inlined into this function, return_or_watch would cost each free beyond the limit instructions.
+ */
+static void note_free(int device, size_t size) {
+    const size_t freed = add_fetch_relaxed(&freed_bytes, size);
+    if (UNLIKELY(load_relaxed(&wanted[device])) || UNLIKELY(freed >= MUCH_IDLE))
+        return_or_watch(device);
 }
 
 /* ---- life ---- */

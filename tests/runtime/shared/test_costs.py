@@ -99,7 +99,7 @@ def test_costs_do_not_grow_to_ten_thousand(exclusive: str = "on") -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("exclusive", ("on", "off"))
 def test_costs_do_not_grow_to_a_hundred_thousand(exclusive: str) -> None:
-    check(100_000, exclusive)
+    check(100_000, exclusive, 4096)
 
 
 #: Calls beside idle blocks of 256 bytes, and how many frees the limit allows before one evicts a

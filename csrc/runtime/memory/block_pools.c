@@ -414,6 +414,14 @@ static struct block *search_pools(int device, size_t size, struct stream *stream
     return block;
 }
 
+struct block *block_search_pools(size_t size, int device, struct stream *stream, bool shared,
+                                 bool *waits) {
+    struct search search = {QUESTIONS_PER_SEARCH, false};
+    struct block *block = search_pools(device, size, stream, shared, &search);
+    *waits = search.waits;
+    return block;
+}
+
 /* ---- larger blocks ----
  *
  * A miss may take an idle block of up to MOST_LARGER / 2 times the size. A request of at most
@@ -478,9 +486,8 @@ static struct block *take_larger(struct block_pool *pool, size_t size, size_t mo
     return NULL;
 }
 
-/* Takes an idle block that is larger than `size`. The function searches only the newest of
- * the pools of other streams. */
-static struct block *search_larger(int device, size_t size, struct stream *stream, bool shared) {
+/* The function searches only the newest of the pools of other streams. */
+struct block *block_search_larger(size_t size, int device, struct stream *stream, bool shared) {
     const bool is_small = size <= BLOCK_EXACT_UP_TO;
     const size_t least =
         is_small ? PROOF_VALUE(larger_block_records_the_request, BLOCK_EXACT_UP_TO, size) : size;
@@ -501,14 +508,6 @@ static struct block *search_larger(int device, size_t size, struct stream *strea
     if (block)
         store_relaxed(count, (unsigned char)(counted + 1));
     return block;
-}
-
-struct block *block_search_pools(size_t size, int device, struct stream *stream, bool shared,
-                                 bool *waits) {
-    struct search search = {QUESTIONS_PER_SEARCH, false};
-    struct block *block = search_pools(device, size, stream, shared, &search);
-    *waits = search.waits;
-    return block ? block : search_larger(device, size, stream, shared);
 }
 
 void block_expect_own(size_t size, int device) {

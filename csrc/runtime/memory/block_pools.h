@@ -60,12 +60,16 @@ bool block_unlink(struct block *block);
  * managed memory stay as they are. Under tables_lock. */
 void block_empty_pools(int device);
 
-/* Takes a block of class `size` or, above BLOCK_EXACT_UP_TO, a larger one, that is ready for the
- * next work of `stream`. If `stream` is NULL, the block is ready for work on any stream. If
- * `shared` is true, the block is managed memory. May ask HIP twice whether a stream's work is done.
- * Returns NULL if no block is ready; *waits is true if a block of the size waits for a stream. */
+/* Takes a block of class `size` that is ready for the next work of `stream`. If `stream` is NULL,
+ * the block is ready for work on any stream. If `shared` is true, the block is managed memory. May
+ * ask HIP twice whether a stream's work is done. Returns NULL if no block is ready; *waits is true
+ * if a block of the size waits for a stream. */
 struct block *block_search_pools(size_t size, int device, struct stream *stream, bool shared,
                                  bool *waits);
+
+/* Takes a ready block above BLOCK_EXACT_UP_TO that is larger than `size`, but not much larger.
+ * Returns NULL if there is none. */
+struct block *block_search_larger(size_t size, int device, struct stream *stream, bool shared);
 
 /* Allows requests of this size to take larger blocks again: HIP has allocated a block of the size.
  */

@@ -85,6 +85,11 @@ size_t block_large_bytes(int device) {
     return load_relaxed(&large_bytes[device]);
 }
 
+size_t block_large_unused(int device) {
+    const size_t large = block_large_bytes(device), asked = block_asked_bytes(device);
+    return large > asked ? large - asked : 0;
+}
+
 size_t block_slack_bytes(int device) {
     return load_relaxed(&slack_bytes[device]);
 }

@@ -90,6 +90,10 @@ size_t block_slack_bytes(int device);
  * tables_lock. */
 size_t block_asked_bytes(int device);
 
+/* Returns the bytes of large blocks for which the program has not asked: idle blocks, and the part
+ * of a held block beyond the request. Under tables_lock. */
+size_t block_large_unused(int device);
+
 /* Keeps the count of a thread that ends. Under tables_lock. */
 void block_thread_ends(struct thread *thread);
 

@@ -30,12 +30,25 @@ bool block_serves(uint64_t bytes, int device) {
            device_has_caches(device);
 }
 
+/* Returns true if an idle large block may have more than `size` bytes. The misses of a program that
+ * keeps its memory, or has only small blocks, then visit no pool for a larger block. */
+static bool larger_may_be_idle(size_t size, int device) {
+    if (!block_large_bytes(device))
+        return false;
+    pthread_mutex_lock(&tables_lock);
+    const size_t unused = block_large_unused(device);
+    pthread_mutex_unlock(&tables_lock);
+    return unused > size;
+}
+
 struct block_allocated block_search(uint64_t bytes, int device, struct stream *order, bool shared) {
     struct block_allocated made = {NULL, CALL_MISS, hipSuccess};
     const bool serves = block_serves(bytes, device);
     const size_t size = serves ? block_class(bytes) : 0;
     bool waits = false;
     struct block *block = serves ? block_search_pools(size, device, order, shared, &waits) : NULL;
+    if (serves && !block && larger_may_be_idle(size, device))
+        block = block_search_larger(size, device, order, shared);
     if (block) {
         made.how = CALL_HIT;
         block_ask(block, bytes);

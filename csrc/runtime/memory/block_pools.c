@@ -115,9 +115,9 @@ static bool is_ready(const struct block *block, const struct stream *stream,
 
 /* Returns the pool of a stream's blocks; NULL if the stream has no pool on this device. */
 static struct block_pool *pool_on(const struct stream *stream, int device) {
-    struct block_pool *pool = load_acquire(&stream_pools);
-    while (pool && (pool->owner != stream || pool->device != device))
-        pool = pool->next;
+    struct block_pool *pool = load_acquire(&stream->pools);
+    while (pool && pool->device != device)
+        pool = pool->next_of_owner;
     return pool;
 }
 
@@ -140,6 +140,8 @@ static __attribute__((noinline)) struct block_pool *make_pool(struct stream *str
     pthread_mutex_lock(&tables_lock);
     fresh->next = stream_pools;
     store_release(&stream_pools, fresh);
+    fresh->next_of_owner = stream->pools;
+    store_release(&stream->pools, fresh);
     pthread_mutex_unlock(&tables_lock);
     /* A program that leaves its streams behind frees its blocks on the newest. */
     PROOF_STEP(search_begins_at_a_new_pool, store_release(&next_pool, fresh));

@@ -76,10 +76,11 @@ struct stream {
     /* the second cache line */
     int state __attribute__((aligned(64))); /* enum stream_state */
     bool has_blocks;                        /* a block waits, or has waited, for the stream */
-    struct block_pool *pool; /* pool of the blocks that were freed on the stream (blocks.h);
-                              * NULL: no block was freed yet */
-    struct staging *staging; /* the pinned memory of the stream's last copy, or NULL */
-    struct queued queued;    /* in a queue of the streams that the program does not hold */
+    struct block_pool *pool;  /* pool of the blocks that were freed on the stream (blocks.h);
+                               * NULL: no block was freed yet */
+    struct block_pool *pools; /* the pools of the handle's streams, one for each device */
+    struct staging *staging;  /* the pinned memory of the stream's last copy, or NULL */
+    struct queued queued;     /* in a queue of the streams that the program does not hold */
     uint64_t put_off; /* the value of `submitted` when a synchronise was postponed (lazy_sync.h) */
     bool asked_about; /* a thread asks HIP about the held stream (held.h) */
     hipEvent_t mark;  /* the library's own event, or NULL (held.c) */
@@ -299,6 +300,7 @@ struct block_pool {
     int device; /* the blocks' device, which never changes, although HIP may reuse the owner's
                  * handle on another device */
     struct block_pool *next; /* links the list of all streams' pools, which are never freed */
+    struct block_pool *next_of_owner; /* links the owner's pools */
 };
 
 #endif

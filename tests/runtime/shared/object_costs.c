@@ -24,6 +24,7 @@ enum {
     NAME_BYTES = 8,
     STRIDE = 7919, /* a prime */
     MOST_STREAMS = 256,
+    MOST_USED_STREAMS = 2000,
     FIRST_FREES = 16, /* the first evictions order all blocks, which costs each block once */
 };
 
@@ -163,6 +164,13 @@ static void allocate_elsewhere(long call) {
     MemFree(MemAlloc(block_bytes, stream, false), stream_at(call));
 }
 
+/* A program that leaves its streams behind, as gpu.wait async does. */
+static void free_on_new_stream(long call) {
+    (void)call;
+    void *created = runtime.StreamCreate();
+    MemFree(MemAlloc(block_bytes, stream, false), created);
+}
+
 /* All objects of a lowered function, which destroys what it creates. */
 static void use_own_objects(long call) {
     (void)call;
@@ -177,9 +185,12 @@ static void use_own_objects(long call) {
 
 static void hold_nothing(void) {}
 
-/* Later kinds then begin without work on this stream. */
-static void wait_for_copies(void) {
+/* Later kinds then begin without work on this stream, and below the limit of memory. */
+static void release_held_blocks(void) {
     runtime.StreamSynchronize(stream);
+    for (long i = 0; i < number; i++)
+        MemFree(objects[i], stream);
+    empty_cache();
 }
 
 static void copy_images(void) {
@@ -209,6 +220,14 @@ static void hold_streams(void) {
     for (long i = 0; i < number; i++)
         launch_and_wait(objects[i] = runtime.StreamCreate());
     stream = runtime.StreamCreate();
+}
+
+/* The program has freed blocks on the streams. */
+static void hold_used_streams(void) {
+    hold_streams();
+    launch_and_wait(stream);
+    for (long i = 0; i < number && i < MOST_USED_STREAMS; i++)
+        MemFree(MemAlloc(block_bytes, stream, false), objects[i]);
 }
 
 static void release_streams(void) {
@@ -321,7 +340,7 @@ static const struct kind {
     {"allocate, free, blocks", hold_blocks, allocate, hold_nothing, ONE},
     {"free, allocate, held blocks", hold_blocks, free_and_allocate, hold_nothing, EACH},
     {"copy on the device, blocks", hold_nothing, copy_on_device, hold_nothing, EACH},
-    {"copy to the device, blocks", hold_nothing, copy_to_device, wait_for_copies, EACH},
+    {"copy to the device, blocks", hold_nothing, copy_to_device, release_held_blocks, EACH},
     {"create, launch, wait, destroy, streams", hold_streams, create_stream, hold_nothing, ONE},
     {"launch, wait, streams", hold_nothing, use_stream, hold_nothing, EACH},
     {"allocate, free, streams", hold_nothing, allocate, release_streams, ONE},
@@ -334,6 +353,8 @@ static const struct kind {
      NEW},
     {"allocate on another stream, idle blocks", hold_only_idle_blocks, allocate_elsewhere,
      release_blocks, ONE},
+    {"first free on a stream, streams", hold_used_streams, free_on_new_stream, release_streams,
+     NEW},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

@@ -243,15 +243,18 @@ def test_tensor_maps_are_refused_on_amd(mgpu: Mgpu) -> None:
     assert "was given PTX" in mgpu.stderr()
 
 
-@in_child(policies=("builtin",), backends=("custub",))
+@in_child(policies=("builtin",), backends=("custub",), MGPU_RT_EXCLUSIVE="on")
 def test_small_copies_from_the_device_go_through_pinned_memory(mgpu: Mgpu) -> None:
-    """The library waits for its own copy. A copy of more than 256 KiB is the driver's."""
+    """The library waits for its own copy, and a synchronise does not wait again. A copy of more
+    than 256 KiB is the driver's."""
     stub, stream = CuStub(), mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(1 << 20, stream, False), mgpu.ffi.new("char[]", 1 << 20)
     for size, waits in ((1, 1), (256 << 10, 1), ((256 << 10) + 1, 0)):
         stub.take()
         mgpu.Memcpy(host, block, size, stream)
         assert len(_calls(stub, "cuStreamSynchronize")) == waits, size
+        mgpu.StreamSynchronize(stream)
+        assert len(_calls(stub, "cuStreamSynchronize")) == 1 - waits, size
     assert mgpu.stderr() == ""
 
 

@@ -56,8 +56,8 @@ static inline struct block *block_pool_take_own(struct block_pool *pool, size_t 
  * tables_lock. */
 bool block_unlink(struct block *block);
 
-/* Empties the pools of a device, or of ALL_DEVICES, without freeing the blocks. The pools of
- * managed memory stay as they are. Under tables_lock. */
+/* Empties the pools of a device, or of ALL_DEVICES, without freeing the blocks. Under tables_lock.
+ */
 void block_empty_pools(int device);
 
 /* Takes a block of class `size` that is ready for the next work of `stream`. If `stream` is NULL,

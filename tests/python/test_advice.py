@@ -21,7 +21,7 @@ PRELUDE = """
 import ctypes, fractions
 import numpy, mgpu_rt
 from mgpu_rt import In, Library, MemRef, Module
-from mgpu_rt._launch.arguments import _UNKNOWN as unsized, _encode as encode
+from mgpu_rt._launch.arguments import Argument, _encode as encode
 from mgpu_rt.manager import Evict
 from mgpu_rt.manager._table import ffi, Table
 write = Table._write
@@ -78,9 +78,9 @@ ADVICE = {
         "result = Library(mgpu_rt.lower('first.mlir')).first(In(frozen)) == 0",
     ),
     "a parameter whose size the image lacks": (
-        "encode(5, unsized)",
-        "pass 5 as numpy.int32",
-        "result = encode(numpy.int32(5), unsized) == bytes([5, 0, 0, 0])",
+        "encode(5, Argument(None, None, None))",
+        "pass 5 as bytes",
+        "result = encode(bytes([5]), Argument(None, None, None)) == bytes([5])",
     ),
     "what is no decision of a policy": (
         "write(ffi.new('struct table_decision *'), 'evict')",

@@ -90,14 +90,14 @@ def _in_python(
 #: with the library in C.
 IN_PYTHON = (
     _in_python("to C", "tests.python.runtime.runtimes:PassAll", copies_wait=True),
-    _in_python("PlainRuntime", "mgpu_rt.runtime:PlainRuntime"),
-    _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime"),
+    _in_python("PlainRuntime", "mgpu_rt.runtime:PlainRuntime", lacks=("elapsed",)),
+    _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime", lacks=("elapsed",)),
     # Singleton has only one stream. Programs must not use this stream at exit, and must not destroy
     # this stream through HIP.
     _in_python(
         "Singleton",
         "mgpu_rt.runtime:Singleton",
-        lacks=("crossed-streams", "several-streams", "exits"),
+        lacks=("crossed-streams", "elapsed", "several-streams", "exits"),
     ),
 )
 

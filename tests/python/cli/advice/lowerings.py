@@ -155,7 +155,7 @@ LOWERINGS = {
     "a graph of a C wrapper": (
         "mgpu-rt lower --graph _mlir_ciface_step interface.mlir -o graph.o",
         r"this C wrapper calls (step): name that function instead",
-        "mgpu-rt lower --graph {0} interface.mlir -o graph.o && mgpu-rt inspect graph.o",
+        "mgpu-rt lower --graph {0} interface.mlir -o graph.o && nm graph.o",
         (0, "step"),
     ),
     "hoist without compiled kernels": (

@@ -172,6 +172,7 @@ def test_a_reset_is_seen(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipStreamCreate(own) == 0
     loop = Loop(mgpu)
     loop.run(3)
+    assert not loop.is_cached()  # the library has noticed the reset
     assert mgpu.stub.hipstub_misuse() == 0
     assert mgpu.stderr() == ""
 

@@ -39,6 +39,7 @@ _STUB_TYPES = """
 char *custub_take(void);
 void custub_fail(const char *symbol, int error);
 void custub_pointer(int type);
+void custub_capture(int status);
 int cuCtxSetCurrent(uint64_t context, ...);
 void free(void *);
 """

@@ -282,6 +282,20 @@ def test_the_driver_copies_to_memory_that_it_knows(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), backends=("custub",))
+def test_the_driver_copies_from_the_device_in_a_capture(mgpu: Mgpu) -> None:
+    """A wait would end the capture, and a replay would leave its bytes in pinned memory."""
+    stub, stream = CuStub(), mgpu.StreamCreate()
+    block, host = mgpu.MemAlloc(4096, stream, False), mgpu.ffi.new("char[]", 4096)
+    assert mgpu.lib.mgpu_rt_use_stream(stream) == 0
+    stub.lib.custub_capture(1)
+    stub.take()
+    mgpu.Memcpy(host, block, 4096, stream)
+    (call,) = _calls(stub, "cuMemcpyAsync", "cuStreamSynchronize")
+    assert int(call.split()[1], 16) == int(mgpu.ffi.cast("uintptr_t", host))
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",), backends=("custub",))
 def test_an_error_of_earlier_work_shows_in_a_copy_from_the_device(mgpu: Mgpu) -> None:
     stub, stream = CuStub(), mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(4096, stream, False), mgpu.ffi.new("char[]", 4096)

@@ -5,6 +5,8 @@
  *     custub_fail(symbol, error)  every call of the symbol answers that from now on; 0: no longer
  *     custub_pointer(type)        what cuPointerGetAttributes says of every address: 0 nothing,
  *                                 1 the host's, 2 the device's, 3 both's
+ *     custub_capture(status)      what cuStreamGetCaptureInfo says of every stream: 0 that it is
+ *                                 not captured, 1 that it is
  *
  * The environment variable CUSTUB_INIT sets the result of cuInit. */
 #include <pthread.h>
@@ -19,13 +21,14 @@ enum { MOST_ARGUMENTS = 12 };
 char *custub_take(void);
 void custub_fail(const char *symbol, int error);
 void custub_pointer(int type);
+void custub_capture(int status);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *record;
 static size_t record_size;
 static uint64_t last_handle = 0x1000;
 static _Thread_local uint64_t current; /* context: 0xC0 + ordinal of the device */
-static int pointer_type;
+static int pointer_type, capture_status;
 
 static struct {
     const char *symbol;
@@ -76,6 +79,10 @@ void custub_fail(const char *symbol, int error) {
 
 void custub_pointer(int type) {
     pointer_type = type;
+}
+
+void custub_capture(int status) {
+    capture_status = status;
 }
 
 static int answer(const char *symbol) {
@@ -162,6 +169,7 @@ static void note_extra(const uint64_t *a) {
 #define FIRST_DEVICE *(int *)a[1] = 50
 #define CURRENT_DEVICE *(int *)a[0] = (int)(current - 0xC0 + 50)
 #define POINTER write_pointer(a)
+#define CAPTURE *(int *)a[1] = capture_status
 #define COMPILED HANDLE
 #define PARAMETER *(size_t *)a[3] = a[1] < 2 ? 8 : 0 /* a kernel has two */
 #define CLUSTER note_cluster(a)

@@ -25,7 +25,6 @@ from tests.proofs.programs.script import (
 #: The programs run on two devices; device 0 is the first.
 devices = Group("devices", devices=2)
 graphs = Group("devices-graphs", known=True, devices=2)
-many = Group("devices-copies", options={"MGPU_RT_STREAM_LIMIT": "0"}, devices=2)
 #: A reset ends the caching for its device, so a group's first reset of each device is what counts.
 of_modules = Group("of-modules", harsh=True)
 of_streams = Group("of-streams", harsh=True)
@@ -41,19 +40,19 @@ def on(p: Script, device: int, who: int = 0) -> None:
     p.step("device", who, device)
 
 
-def job(p: Script, seed: int, image: str = "plain0", words: int = WORDS) -> None:
+def job(p: Script, seed: int, image: str = "plain0") -> None:
     """Uses objects of each kind, and reads their results. A wrong result shows that the library has
     reused an object of another device or of an earlier owner."""
     stream = p.stream()
     module, event = p.load(image), p.event()
     run(p, p.function(module), image)
-    block, shared = p.alloc(stream, words), p.alloc(NULL, shared=True)
-    p.up(block, seed, stream, words)
+    block, shared = p.alloc(stream), p.alloc(NULL, shared=True)
+    p.up(block, seed, stream)
     p.fill(shared, seed, stream)
     p.record(event, stream)
     p.wait_event(event, stream)
     p.sync_event(event)
-    p.read(block, stream, content(pattern(seed, words)), words)
+    p.read(block, stream, content(pattern(seed)))
     p.read(shared, stream, filled(seed))
     for buffer in (block, shared):
         p.free(buffer, stream)
@@ -168,16 +167,6 @@ def a_graph_runs_on_its_device_alone(p: Script) -> None:
     p.free(block, own)
     p.unload(module)
     p.unstream(own)
-
-
-@many
-def large_copies_share_pinned_memory(p: Script) -> None:
-    """The library splits a large copy from the device into pieces, and records one event for each
-    piece. An event belongs to one device."""
-    for number in range(24):
-        on(p, number // 12, HIP)
-        job(p, number, words=256 * WORDS)
-    on(p, 0, HIP)
 
 
 # ---- resets --------------------------------------------------------------------------------------

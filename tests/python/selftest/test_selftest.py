@@ -187,7 +187,7 @@ def test_a_full_disk_keeps_the_results_so_far(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.check
 def test_two_devices_are_tested() -> None:
-    ended = selftest("--only", "proofs-devices-copies", MGPU_RT_SOFTGPU="gfx90a,gfx90a")
+    ended = selftest("--only", "proofs-devices", MGPU_RT_SOFTGPU="gfx90a,gfx90a")
     assert "yes, all are as with stock's behaviour (proofs 1 of 1)" in ended.stdout
 
 

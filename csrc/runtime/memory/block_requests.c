@@ -134,10 +134,9 @@ void *block_request(size_t bytes, int device, bool shared, bool waits, hipError_
     device_watch(device);
     struct block *block =
         block_insert(request.address, size, bytes, device, shared ? BLOCK_SHARED : BLOCK_LIVE);
-    if (block && shared && !exclusive_hip() && /* without memory for an entry, `block` is NULL, and
-                                                * mgpuMemFree calls hipFree */
-        !device_memory_number(request.address, &block->number))
-        block->number = 0;
+    if (block && !exclusive_hip()) /* without memory for an entry, `block` is NULL, and mgpuMemFree
+                                    * calls hipFree */
+        block_ask_number(block);
     block_expect_own(size, device);
     if (UNLIKELY(DOUBT(block_serves_no_class, block_size_is_exact(size))))
         fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);

@@ -7,6 +7,9 @@
 #include "shared/caches.h"
 #include "telemetry/counters.h"
 
+/* Stands for the number that HIP has not told; HIP gives it to no allocation. */
+#define NO_NUMBER UINT64_MAX
+
 static struct handle_map block_map = HANDLE_MAP(struct block);
 
 struct block *block_find(const void *address) {
@@ -182,7 +185,7 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
     store_relaxed(&block->device, device);
     store_relaxed(&block->uses, block->uses + 1);
     block->shared = shared;
-    block->number = 0;
+    block->number = shared ? NO_NUMBER : 0;
     block_clear_fences(block);
     block->booked = true;
     store_relaxed(&account->blocks, account->blocks + 1);
@@ -215,13 +218,19 @@ __attribute__((noinline)) hipError_t block_free_by_hip(struct block *block, void
     return hip.Free(address);
 }
 
+void block_ask_number(struct block *block) {
+    if ((block->shared || hip_device_count > 1) &&
+        !device_memory_number(block_address(block), &block->number))
+        block->number = NO_NUMBER;
+}
+
 bool block_hip_has(const struct block *block) {
     void *begin = NULL;
     size_t size = 0;
     uint64_t number = 0;
-    if (UNLIKELY(block->shared))
-        return PROOF(hip_has_the_shared_block,
-                     device_memory_number(block_address(block), &number) && number != 0 &&
+    if (UNLIKELY(block->number))
+        return PROOF(hip_has_the_numbered_block,
+                     device_memory_number(block_address(block), &number) &&
                          number == block->number);
     return PROOF(hip_has_the_block,
                  hip.MemGetAddressRange(&begin, &size, block_address(block)) == hipSuccess &&

@@ -30,9 +30,14 @@ void block_remove(struct block *block);
  * before HIP frees it. Returns HIP's answer. */
 hipError_t block_free_by_hip(struct block *block, void *address);
 
+/* Asks HIP for the number of a new block's allocation, if block_hip_has needs the number: for
+ * managed memory, and on a machine with several devices. */
+void block_ask_number(struct block *block);
+
 /* Asks HIP whether the allocation that contains the block still exists. The program may have freed
- * the block by calling HIP, or have reset the device. NVIDIA's driver does not report where managed
- * memory begins, but gives each allocation a number. */
+ * the block by calling HIP, or have reset the device. HIP gives each allocation a number. NVIDIA's
+ * driver does not report where managed memory begins. hipMemGetAddressRange does not report the
+ * device, and HIP may put memory of another device at the address. */
 bool block_hip_has(const struct block *block);
 
 /* Returns true if nobody but the library has freed the block. Asks HIP only if other code may have

@@ -15,10 +15,10 @@ static bool is_of_this_thread(const struct stream *stream) {
 
 /* Returns true if the handle still belongs to a stream of this library, which runs its work at
  * once. */
-static bool can_be_asked(hipStream_t handle) {
+static bool can_be_asked(const struct stream *stream) {
     return exclusive_hip() ||
-           (PROOF(asked_stream_is_ours, stream_is_ours(handle)) &&
-            PROOF(asked_stream_is_not_captured, !stream_may_be_captured(handle)));
+           (PROOF(asked_stream_is_ours, stream_is_ours(stream)) &&
+            PROOF(asked_stream_is_not_captured, !stream_may_be_captured(stream_handle(stream))));
 }
 
 bool stream_is_asked_about(const struct stream *stream) {
@@ -86,7 +86,7 @@ bool stream_query_held(struct stream *stream, bool *asked) {
         return false;
     if (begin_question(stream)) {
         *asked = true;
-        if (can_be_asked(stream_handle(stream)))
+        if (can_be_asked(stream))
             learned = ask(stream);
         store_release(&stream->asked_about, false);
     }

@@ -48,7 +48,7 @@ static bool stream_is_cached(const struct stream *stream) {
 static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStream_t handle) {
     static const char expression[] = "hipStreamDestroy(stream)";
     struct stream *own = thread->stream;
-    if (stream_stays_cached(own, handle) && PROOF(kept_stream_is_ours, stream_is_ours(handle)) &&
+    if (stream_stays_cached(own, handle) && PROOF(kept_stream_is_ours, stream_is_ours(own)) &&
         stream_change(own, STREAM_LIVE, STREAM_IDLE))
         return;
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
@@ -60,7 +60,7 @@ static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStr
     } else if (DOUBT(destroyed_stream_is_external, load_relaxed(&stream->external_users))) {
         return; /* the caller's */
     } else if (stream_is_live(stream) &&
-               DOUBT(destroyed_stream_is_not_ours, !stream_is_ours(handle))) {
+               DOUBT(destroyed_stream_is_not_ours, !stream_is_ours(stream))) {
         PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
         stream_invalidate(stream);
     } else if (stream_release(stream)) {

@@ -1,5 +1,6 @@
 #include "streams/streams.h"
 #include "driver/device.h"
+#include "driver/hip_open.h"
 
 struct handle_map stream_map = HANDLE_MAP(struct stream);
 struct stream *streams_listed;
@@ -186,10 +187,20 @@ bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle,
     return device_answered(error);
 }
 
-__attribute__((noinline)) bool stream_is_ours(hipStream_t handle) {
+/* Returns whether the stream under the handle is of the device that the library knows. HIP 5.2.3
+ * cannot tell (docs/stock.md). */
+static bool is_on_its_device(const struct stream *stream) {
+    int device = 0;
+    return hip_device_count == 1 || hip.StreamGetDevice == hip_missing.StreamGetDevice ||
+           (device_answered(hip.StreamGetDevice(stream_handle(stream), &device)) &&
+            device == load_relaxed(&stream->device));
+}
+
+__attribute__((noinline)) bool stream_is_ours(const struct stream *stream) {
     unsigned flags = 0;
     return PROOF(nobody_has_made_streams, sole_user_of_hip()) ||
-           (stream_ask_flags(&hip, handle, &flags) && flags == 0);
+           (stream_ask_flags(&hip, stream_handle(stream), &flags) && flags == 0 &&
+            PROOF(stream_is_on_its_device, is_on_its_device(stream)));
 }
 
 bool stream_may_be_captured(hipStream_t handle) {

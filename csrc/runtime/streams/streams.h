@@ -256,10 +256,10 @@ hipError_t stream_wait(struct stream *stream);
  * stream. */
 bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle, unsigned *flags);
 
-/* Returns whether a stream that the program destroys is of the kind that this library creates. The
- * program may have destroyed the library's stream by calling HIP, and HIP may have returned that
- * handle for a new stream. Asks HIP. */
-bool stream_is_ours(hipStream_t handle);
+/* Returns whether a stream that the program destroys is of the kind that this library creates, and
+ * of the device that the library knows. The program may have destroyed the library's stream by
+ * calling HIP, and HIP may have returned that handle for a new stream. Asks HIP. */
+bool stream_is_ours(const struct stream *stream);
 
 /* Returns true if HIP records the stream's work in a graph, or does not answer. Asks HIP. */
 bool stream_may_be_captured(hipStream_t handle);

@@ -135,6 +135,29 @@ def test_06_a_stream_with_other_flags_at_our_address_is_not_ours(mgpu: Mgpu) -> 
     assert mgpu.stderr() == ""
 
 
+@in_cases({"5": {}, "7": {"HIPSTUB_VERSION": "70200000"}}, HIPSTUB_REUSE="1", HIPSTUB_DEVICES="2")
+def test_06_a_stream_of_another_device_at_our_address_is_not_ours(mgpu: Mgpu, _: str) -> None:
+    """The program has destroyed the library's stream by calling HIP. HIP has returned the handle
+    for a stream of another device, which the program creates by calling HIP. The program destroys
+    that stream by mgpuStreamDestroy, which works with stock."""
+    for held in (1, 2):  # the thread's last stream, or another one
+        mgpu.SetDefaultDevice(0)
+        ours = mgpu.StreamCreate()
+        others = [mgpu.StreamCreate() for _ in range(1, held)]
+        assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0
+        mgpu.SetDefaultDevice(1)
+        own = mgpu.stub_ffi.new("void **")
+        assert mgpu.stub.hipStreamCreate(own) == 0
+        again = mgpu.from_stub(own[0])
+        assert again == ours
+        before = mgpu.stub.hipstub_live(b"streams")
+        mgpu.StreamDestroy(again)
+        assert mgpu.stub.hipstub_live(b"streams") == before - 1
+        for stream in others:
+            mgpu.StreamDestroy(stream)
+    assert mgpu.stderr() == ""
+
+
 @in_child(HIPSTUB_VERSION="70200000")
 def test_06_a_stream_that_the_program_destroyed_by_hip_is_not_reused(mgpu: Mgpu) -> None:
     """The program also destroys the stream by mgpuStreamDestroy, which works with stock. HIP 7
@@ -209,6 +232,35 @@ def test_11_a_smaller_block_at_the_same_address_is_another_block(mgpu: Mgpu) -> 
     large = mgpu.MemAlloc(4 * KIB, stream, False)
     mgpu.Memset32(large, 1, KIB, stream)
     mgpu.StreamSynchronize(stream)
+    assert mgpu.stderr() == ""
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_cases({"own": {}, "after a reset": {}}, HIPSTUB_REUSE="1", HIPSTUB_DEVICES="2")
+def test_11_a_block_of_another_device_at_the_same_address_is_another_block(
+    mgpu: Mgpu, memory: str
+) -> None:
+    """The program has freed the library's block by calling HIP. HIP has put memory of another
+    device at the address. After a reset of that device the library does not cache the memory."""
+    resets = memory == "after a reset"
+    if resets:
+        mgpu.SetDefaultDevice(1)
+        mgpu.MemFree(mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.null)
+        assert mgpu.stub.hipDeviceReset() == 0
+        mgpu.SetDefaultDevice(0)
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(4 * KIB, stream, False)
+    assert mgpu.stub.hipFree(mgpu.for_stub(block)) == 0
+    mgpu.SetDefaultDevice(1)
+    own = mgpu.stub_ffi.new("void **")
+    if resets:
+        own[0] = mgpu.for_stub(mgpu.MemAlloc(4 * KIB, mgpu.null, False))
+    else:
+        assert mgpu.stub.hipMalloc(own, 4 * KIB) == 0
+    assert mgpu.from_stub(own[0]) == block
+    before = mgpu.stub.hipstub_live(b"allocations")
+    mgpu.MemFree(block, mgpu.null)
+    assert mgpu.stub.hipstub_live(b"allocations") == before - 1
     assert mgpu.stderr() == ""
     assert mgpu.stub.hipstub_misuse() == 0
 

@@ -148,8 +148,18 @@ static __attribute__((noinline)) struct block_pool *make_pool(struct stream *str
     return fresh;
 }
 
+/* Returns the number of a size's list, below POOL_LISTS and never 0. Sizes that share a
+ * list differ by less than an eighth; only sizes for which block_size_is_exact returns true do. */
+static size_t list_of_size(size_t size) {
+    enum { SMALL = BLOCK_EXACT_UP_TO / BLOCK_GRAIN, LOG = 16 }; /* 2^16 is BLOCK_EXACT_UP_TO */
+    if (size <= BLOCK_EXACT_UP_TO)
+        return size / BLOCK_GRAIN;
+    const int log = 63 - __builtin_clzll(size);
+    return SMALL + (size_t)(log - LOG) * 8 + (size >> (log - 3)) % 8;
+}
+
 static size_t list_of(const struct block *block) {
-    return has_several_fences(block) ? WAITING_LIST : block_list(block->size);
+    return has_several_fences(block) ? WAITING_LIST : list_of_size(block->size);
 }
 
 /* Makes a block the newest of its list. Under tables_lock. */
@@ -336,7 +346,7 @@ static struct block *take_ready(struct block_pool *pool, size_t size, const stru
         if (block)
             block_pool_put(block);
     }
-    const size_t list = block_list(size);
+    const size_t list = list_of_size(size);
     if (!load_relaxed(&pool->lists[list]) && !load_relaxed(&pool->lists[WAITING_LIST]))
         return NULL;
     pthread_mutex_lock(&tables_lock);
@@ -436,7 +446,7 @@ enum { MOST_LARGER = 7, MOST_FOR_SMALL = 16, PATIENCE = UINT8_MAX };
 /* How many allocations of a size got a larger block since HIP last allocated that size. */
 static unsigned char *larger_count(int device, size_t size) {
     static unsigned char counts[MOST_DEVICES][POOL_LISTS];
-    return &counts[device][block_list(size)];
+    return &counts[device][list_of_size(size)];
 }
 
 /* Returns the smallest ready block in a pool's lists that is larger than `size`, and has at most
@@ -446,8 +456,8 @@ static struct block *find_larger(const struct block_pool *pool, size_t size, siz
     struct stream *holder;
     struct wanted wanted = {size + 1, most, stream, &holder};
     struct block *found = NULL, *other;
-    for (size_t list = next_filled(pool, block_list(size) + 1); list <= block_list(most) && !found;
-         list = next_filled(pool, list + 1))
+    for (size_t list = next_filled(pool, list_of_size(size) + 1);
+         list <= list_of_size(most) && !found; list = next_filled(pool, list + 1))
         found = find_in_list(pool, list, &wanted);
     if (found)
         wanted.most = found->size - 1;

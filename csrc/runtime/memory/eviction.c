@@ -118,6 +118,7 @@ static bool is_beyond_bounds(int device, size_t freed) {
     const size_t limit = cache_limits.memory_bytes[device];
     const size_t at_most = load_acquire(&unused_at_most[device]);
     const size_t unused = eviction_queue_small_bytes(device) + block_large_unused(device);
+    const size_t asked = block_asked_bytes(device);
     /* keeps what other threads add from now on */
     fetch_add_relaxed(&unused_at_most[device], unused - at_most);
     if (limit && DOUBT(blocks_beyond_the_limit_leave, unused > limit)) {
@@ -126,7 +127,7 @@ static bool is_beyond_bounds(int device, size_t freed) {
     }
     if (!is_beyond_peak(device))
         return false;
-    raise_recent_peak(device, block_asked_bytes(device) + freed);
+    raise_recent_peak(device, asked + freed);
     return DOUBT(sizes_of_the_past_leave, is_beyond_peak(device));
 }
 

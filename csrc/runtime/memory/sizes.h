@@ -20,16 +20,6 @@ static inline size_t block_class(size_t bytes) {
     return (bytes + step - 1) & -step;
 }
 
-/* Returns the number of a size's list in a pool, below POOL_LISTS and never 0. Sizes that share a
- * list differ by less than an eighth; only sizes for which block_size_is_exact returns true do. */
-static inline size_t block_list(size_t size) {
-    enum { SMALL = BLOCK_EXACT_UP_TO / BLOCK_GRAIN, LOG = 16 }; /* 2^16 is BLOCK_EXACT_UP_TO */
-    if (size <= BLOCK_EXACT_UP_TO)
-        return size / BLOCK_GRAIN;
-    const int log = 63 - __builtin_clzll(size);
-    return SMALL + (size_t)(log - LOG) * 8 + (size >> (log - 3)) % 8;
-}
-
 /* Returns true for the size of a large block that no later request shares. HIP had no memory for
  * the rounded size, or the limit left no room for slack. Such a block leaves at its free. */
 static inline bool block_size_is_exact(size_t size) {

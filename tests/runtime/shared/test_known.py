@@ -6,6 +6,7 @@ here, and in test_known_limits.py and test_known_hosts.py, runs a program that w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.child import Mgpu, in_cases, in_child
@@ -114,40 +115,17 @@ def test_06_a_foreign_module_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_live(b"modules") == 0
 
 
-@in_child(HIPSTUB_REUSE="1")
-def test_06_a_stream_with_other_flags_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
-    """The library does not cache a stream that ignores the null stream, because the streams of
-    mgpuStreamCreate wait for the null stream."""
-    non_blocking = 1
-    for held in (1, 2):  # the thread's last stream, or another one
-        ours = mgpu.StreamCreate()
-        others = [mgpu.StreamCreate() for _ in range(1, held)]
-        assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0
-        own = mgpu.stub_ffi.new("void **")
-        mgpu.stub.hipStreamCreateWithFlags(own, non_blocking)
-        again = mgpu.from_stub(own[0])
-        assert again == ours
-        before = mgpu.stub.hipstub_live(b"streams")
-        mgpu.StreamDestroy(again)
-        assert mgpu.stub.hipstub_live(b"streams") == before - 1
-        for stream in others:
-            mgpu.StreamDestroy(stream)
-    assert mgpu.stderr() == ""
-
-
-@in_cases({"5": {}, "7": {"HIPSTUB_VERSION": "70200000"}}, HIPSTUB_REUSE="1", HIPSTUB_DEVICES="2")
-def test_06_a_stream_of_another_device_at_our_address_is_not_ours(mgpu: Mgpu, _: str) -> None:
+def _another_stream_at_our_address(mgpu: Mgpu, create: Callable[[object], int]) -> None:
     """The program has destroyed the library's stream by calling HIP. HIP has returned the handle
-    for a stream of another device, which the program creates by calling HIP. The program destroys
-    that stream by mgpuStreamDestroy, which works with stock."""
+    for a stream that the program creates by calling HIP. The program destroys that stream by
+    mgpuStreamDestroy, which works with stock."""
     for held in (1, 2):  # the thread's last stream, or another one
         mgpu.SetDefaultDevice(0)
         ours = mgpu.StreamCreate()
         others = [mgpu.StreamCreate() for _ in range(1, held)]
         assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0
-        mgpu.SetDefaultDevice(1)
         own = mgpu.stub_ffi.new("void **")
-        assert mgpu.stub.hipStreamCreate(own) == 0
+        assert create(own) == 0
         again = mgpu.from_stub(own[0])
         assert again == ours
         before = mgpu.stub.hipstub_live(b"streams")
@@ -156,6 +134,25 @@ def test_06_a_stream_of_another_device_at_our_address_is_not_ours(mgpu: Mgpu, _:
         for stream in others:
             mgpu.StreamDestroy(stream)
     assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_REUSE="1")
+def test_06_a_stream_with_other_flags_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
+    """The library does not cache a stream that ignores the null stream, because the streams of
+    mgpuStreamCreate wait for the null stream."""
+    non_blocking = 1
+    _another_stream_at_our_address(
+        mgpu, lambda own: mgpu.stub.hipStreamCreateWithFlags(own, non_blocking)
+    )
+
+
+@in_cases({"5": {}, "7": {"HIPSTUB_VERSION": "70200000"}}, HIPSTUB_REUSE="1", HIPSTUB_DEVICES="2")
+def test_06_a_stream_of_another_device_at_our_address_is_not_ours(mgpu: Mgpu, _: str) -> None:
+    def on_device_1(own: object) -> int:
+        mgpu.SetDefaultDevice(1)
+        return mgpu.stub.hipStreamCreate(own)
+
+    _another_stream_at_our_address(mgpu, on_device_1)
 
 
 @in_child(HIPSTUB_VERSION="70200000")

@@ -1,7 +1,6 @@
 #include "streams/streams.h"
 #include "driver/device.h"
 #include "driver/hip_open.h"
-#include "telemetry/counters.h"
 
 struct handle_map stream_map = HANDLE_MAP(struct stream);
 struct stream *streams_listed;
@@ -191,9 +190,8 @@ bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle,
 /* Returns whether the stream under the handle is of the device that the library knows. HIP 5.2.3
  * cannot tell (docs/stock.md). */
 static bool is_on_its_device(const struct stream *stream) {
-    const struct hip_functions *found = stats_wanted() ? &hip_untimed : &hip; /* not wrapped */
     int device = 0;
-    return hip_device_count == 1 || found->StreamGetDevice == hip_missing.StreamGetDevice ||
+    return hip_device_count == 1 || hip.StreamGetDevice == hip_missing.StreamGetDevice ||
            (device_answered(hip.StreamGetDevice(stream_handle(stream), &device)) &&
             device == load_relaxed(&stream->device));
 }

@@ -224,6 +224,23 @@ def test_a_recording_has_the_memory_of_the_last_call(mgpu: Mgpu) -> None:
     assert (recorded_memory(mgpu)["reserved"], recorded_memory(mgpu)["blocks"]) == (0, 0)
 
 
+@in_child(
+    backends=("softgpu",),
+    policies=("builtin",),
+    MGPU_RT_SOFTGPU="gfx90a,gfx90a",
+    MGPU_RT_STATS="stats.json",
+)
+@in_folder
+def test_counting_does_not_hide_what_hip_lacks(mgpu: Mgpu) -> None:
+    """HIP 5.2.3 lacks hipStreamGetDevice. With several devices, the library would otherwise ask it
+    of which device a stream is."""
+    for _ in range(4):
+        mgpu.StreamDestroy(mgpu.StreamCreate())
+    hip = mgpu.stats()["hip"]
+    assert hip["hipStreamCreate"]["calls"] == 1
+    assert "hipStreamGetDevice" not in hip
+
+
 FILES = {"policies": ("builtin",), "HIPSTUB_MODE": "fast", "MGPU_RT_STATS": "stats.json"}
 
 

@@ -36,6 +36,8 @@ static void note_call(enum hip_index function, uint64_t begin, hipError_t error)
 
 void driver_calls_watch(void) {
     hip_untimed = hip;
-#define HIP_FN(need, name, params, args) hip.name = timed_##name;
+#define HIP_FN(need, name, params, args)                                                           \
+    if (hip.name != hip_missing.name)                                                              \
+        hip.name = timed_##name;
 #include "driver/hip.def"
 }

@@ -153,15 +153,18 @@ def test_a_process_that_needs_its_memory_keeps_the_memory(mgpu: Mgpu) -> None:
 
 @in_child(**SHARED)
 def test_a_killed_process_is_not_asked(mgpu: Mgpu) -> None:
-    """A child of the killed process still has the descriptors of the fork."""
+    """A child of the killed process still has the descriptors of the fork, but not those
+    of the library, which its fork has closed."""
 
     def first(process: Process) -> Iterator[object]:
         free_much(mgpu)
+        begun = os.pipe()
         if os.fork() == 0:
+            os.write(begun[1], b".")
             os.close(process.to[1])
             os.read(process.to[0], 1)  # until the test ends
             os._exit(0)
-        yield True
+        yield os.read(begun[0], 1)
 
     other = Process(first)
     assert other.waits()

@@ -40,15 +40,16 @@ static void allocate(unsigned object, unsigned stream, bool shared) {
 }
 
 static void release(unsigned object, unsigned stream) {
-    struct held *held = program_ends(object);
-    impl_mgpuMemFree(held->handle, stream_of(stream));
-    program_has_ended(held);
+    PROGRAM_ENDS(object, impl_mgpuMemFree(handle, stream_of(stream)));
 }
 
 static void work(unsigned object, unsigned stream) {
-    struct held *held = program_use(object);
-    program_launch_on(model_stream(stream), held->handle);
-    held->users--;
+    PROGRAM_USES(object, program_launch_on(model_stream(stream), handle));
+}
+
+static void work_and_free(unsigned object, unsigned works_on) {
+    work(object, works_on);
+    release(object, 0);
 }
 
 /* Gives a block of the program to a graph; prunes the run if a graph already has the block. */
@@ -101,30 +102,6 @@ static void serve_graph(unsigned object) {
     }
 }
 
-enum operation {
-    ALLOC_0,
-    ALLOC_1,
-    FREE_0,
-    FREE_0_ELSEWHERE,
-    FREE_1,
-    WORK_0,
-    SYNC_1,
-    GIVE_BACK,
-    EVICT,
-    FORGET,
-    OPERATIONS
-};
-static const char *const names[] = {"allocate 0 on stream 0",
-                                    "allocate 1 on stream 1",
-                                    "free 0 on stream 0",
-                                    "free 0 on stream 1",
-                                    "free 1 on stream 1",
-                                    "work with 0 on stream 1",
-                                    "synchronise stream 1",
-                                    "give back",
-                                    "evict",
-                                    "forget"};
-
 static void evict(void) {
     const struct block *block = block_first();
     (void)block_cache.evict((void *)block->handle.key);
@@ -141,57 +118,21 @@ static void forget(void) {
     program_require_gone(all_gone, lone);
 }
 
-static void play(unsigned operation) {
-    switch (operation) {
-    case ALLOC_0:
-        allocate(0, 0, false);
-        break;
-    case ALLOC_1:
-        allocate(1, 1, false);
-        break;
-    case FREE_0:
-    case FREE_0_ELSEWHERE:
-        release(0, operation - FREE_0);
-        break;
-    case FREE_1:
-        release(1, 1);
-        break;
-    case WORK_0:
-        work(0, 1);
-        break;
-    case SYNC_1:
-        impl_mgpuStreamSynchronize(model_stream(1));
-        break;
-    case GIVE_BACK:
-        (void)block_cache.trim(ALL_DEVICES);
-        break;
-    case EVICT:
-        evict();
-        break;
-    default:
-        forget();
-    }
-}
+#define BLOCKS(PLAYS)                                                                              \
+    PLAYS("allocate 0 on stream 0", allocate(0, 0, false))                                         \
+    PLAYS("allocate 1 on stream 1", allocate(1, 1, false))                                         \
+    PLAYS("free 0 on stream 0", release(0, 0))                                                     \
+    PLAYS("free 0 on stream 1", release(0, 1))                                                     \
+    PLAYS("free 1 on stream 1", release(1, 1))                                                     \
+    PLAYS("work with 0 on stream 1", work(0, 1))                                                   \
+    PLAYS("synchronise stream 1", impl_mgpuStreamSynchronize(model_stream(1)))                     \
+    PLAYS("give back", (void)block_cache.trim(ALL_DEVICES))                                        \
+    PLAYS("evict", evict())                                                                        \
+    PLAYS("forget", forget())
 
 /* ---- questions about a stream that the program holds ---- */
 
 /* Object 0 is a block, object 1 is stream 1. */
-enum asked_operation {
-    ASK,
-    ASK_LATER,
-    FREE_BLOCK,
-    WORK_ON,
-    DESTROY,
-    GIVE_STREAMS_BACK,
-    ASKED_OPERATIONS
-};
-static const char *const asked_names[] = {"work on stream 1, and allocate on stream 0",
-                                          "allocate on stream 0",
-                                          "free on stream 0",
-                                          "work with the block on stream 1",
-                                          "destroy stream 1",
-                                          "give streams back"};
-
 /* Launches a kernel on stream 1. The thread then counts as the only one that works on the stream,
  * as if the thread had created the stream. */
 static void work_alone(void *on) {
@@ -202,141 +143,43 @@ static void work_alone(void *on) {
     held->users--;
 }
 
-static void play_asked(unsigned operation) {
-    struct held *held;
-    switch (operation) {
-    case ASK:
-        work_alone(NULL);
-        allocate(0, 0, false);
-        break;
-    case ASK_LATER:
-        allocate(0, 0, false);
-        break;
-    case FREE_BLOCK:
-        release(0, 0);
-        break;
-    case WORK_ON:
-        held = program_use(0);
-        work_alone(held->handle);
-        held->users--;
-        break;
-    case DESTROY:
-        held = program_ends(1);
-        impl_mgpuStreamDestroy(held->handle);
-        program_has_ended(held);
-        break;
-    default:
-        (void)stream_cache.trim(ALL_DEVICES);
-    }
+static void ask(void) {
+    work_alone(NULL);
+    allocate(0, 0, false);
 }
+
+#define BLOCKS_ASKED(PLAYS)                                                                        \
+    PLAYS("work on stream 1, and allocate on stream 0", ask())                                     \
+    PLAYS("allocate on stream 0", allocate(0, 0, false))                                           \
+    PLAYS("free on stream 0", release(0, 0))                                                       \
+    PLAYS("work with the block on stream 1", PROGRAM_USES(0, work_alone(handle)))                  \
+    PLAYS("destroy stream 1", PROGRAM_ENDS(1, impl_mgpuStreamDestroy(handle)))                     \
+    PLAYS("give streams back", (void)stream_cache.trim(ALL_DEVICES))
 
 /* ---- questions about a stream of another thread, while HIP reports ---- */
 
-enum reported_operation { ASK_OTHERS, FREE_OWN, OTHER_CODE_DESTROYS, OTHER_CODE, REPORTED };
-static const char *const reported_names[] = {"allocate on stream 0", "free on stream 0",
-                                             "other code destroys stream 1",
-                                             "other code allocates"};
+#define BLOCKS_REPORTED(PLAYS)                                                                     \
+    PLAYS("allocate on stream 0", allocate(0, 0, false))                                           \
+    PLAYS("free on stream 0", release(0, 0))                                                       \
+    PLAYS("other code destroys stream 1", PROGRAM_ENDS(1, model_other_code_destroys(handle)))      \
+    PLAYS("other code allocates", model_other_code_allocates())
 
-static void play_reported(unsigned operation) {
-    struct held *held;
-    switch (operation) {
-    case ASK_OTHERS:
-        allocate(0, 0, false);
-        break;
-    case FREE_OWN:
-        release(0, 0);
-        break;
-    case OTHER_CODE_DESTROYS:
-        held = program_ends(1);
-        model_other_code_destroys(held->handle);
-        program_has_ended(held);
-        break;
-    default:
-        model_other_code_allocates();
-    }
-}
+/* ---- blocks of a graph ---- */
 
-enum graph_operation {
-    ALLOC_SHARED,
-    FREE_SHARED,
-    FREE_KEPT,
-    ALLOC_OTHER,
-    GIVE_GRAPH,
-    SERVE_GRAPH,
-    END_GRAPH,
-    CAPTURE,
-    GIVE_ALL_BACK,
-    GRAPH_OPERATIONS
-};
-static const char *const graph_names[] = {"allocate 1, shared",
-                                          "free 1",
-                                          "free 0 on stream 0",
-                                          "allocate 0 on stream 0",
-                                          "a graph begins to use 0",
-                                          "serve the graph 0",
-                                          "the graph ends",
-                                          "capture with 1",
-                                          "give back"};
-
-static void play_graph(unsigned operation) {
-    switch (operation) {
-    case ALLOC_SHARED:
-        allocate(1, NO_STREAM, true);
-        break;
-    case FREE_SHARED:
-        release(1, 0);
-        break;
-    case FREE_KEPT:
-        release(0, 0);
-        break;
-    case ALLOC_OTHER:
-        allocate(0, 0, false);
-        break;
-    case GIVE_GRAPH:
-        give_graph(0);
-        break;
-    case SERVE_GRAPH:
-        serve_graph(0);
-        break;
-    case END_GRAPH:
-        end_graph();
-        break;
-    case CAPTURE:
-        capture(1);
-        break;
-    default:
-        (void)block_cache.trim(ALL_DEVICES);
-    }
-}
+#define BLOCKS_OF_A_GRAPH(PLAYS)                                                                   \
+    PLAYS("allocate 1, shared", allocate(1, NO_STREAM, true))                                      \
+    PLAYS("free 1", release(1, 0))                                                                 \
+    PLAYS("free 0 on stream 0", release(0, 0))                                                     \
+    PLAYS("allocate 0 on stream 0", allocate(0, 0, false))                                         \
+    PLAYS("a graph begins to use 0", give_graph(0))                                                \
+    PLAYS("serve the graph 0", serve_graph(0))                                                     \
+    PLAYS("the graph ends", end_graph())                                                           \
+    PLAYS("capture with 1", capture(1))                                                            \
+    PLAYS("give back", (void)block_cache.trim(ALL_DEVICES))
 
 /* ---- streams that join another ----
  *
  * Object 0 is a block on which stream 0 works, object 1 is an event. */
-
-enum joined_operation {
-    RECORD_ON_0,
-    RECORD_ON_2,
-    WAIT_ON_1,
-    WAIT_AND_ALLOCATE,
-    SYNC_1_AND_ALLOCATE,
-    SYNC_EVENT_AND_ALLOCATE,
-    WORK_AND_FREE,
-    NEW_EVENT,
-    OTHER_CODE_RECORDS,
-    OTHER_CODE_WORKS,
-    JOINED_OPERATIONS
-};
-static const char *const joined_names[] = {"record the event on stream 0",
-                                           "record the event on stream 2",
-                                           "stream 1 waits for the event",
-                                           "stream 1 waits for the event, allocate on it",
-                                           "synchronise stream 1, allocate on stream 2",
-                                           "synchronise the event, allocate on stream 2",
-                                           "work with the block on stream 0, and free it there",
-                                           "destroy the event, and create one",
-                                           "other code records the event on stream 2",
-                                           "other code works with the block on stream 0, and the "
-                                           "program frees it there"};
 
 void impl_mgpuEventRecord(hipEvent_t event, hipStream_t stream);
 void impl_mgpuEventSynchronize(hipEvent_t event);
@@ -344,17 +187,19 @@ void impl_mgpuEventDestroy(hipEvent_t event);
 void impl_mgpuStreamWaitEvent(hipStream_t stream, hipEvent_t event);
 hipEvent_t impl_mgpuEventCreate(void);
 
-static void record(unsigned stream) {
-    struct held *event = program_use(1);
-    impl_mgpuEventRecord(event->handle, model_stream(stream));
-    event->users--;
+static void wait_and_allocate(void) {
+    PROGRAM_USES(1, impl_mgpuStreamWaitEvent(model_stream(1), handle); model_returned(1));
+    allocate(0, 1, false);
 }
 
-static void wait_for_event(unsigned stream) {
-    struct held *event = program_use(1);
-    impl_mgpuStreamWaitEvent(model_stream(stream), event->handle);
-    model_returned(stream);
-    event->users--;
+static void synchronize_and_allocate(void) {
+    impl_mgpuStreamSynchronize(model_stream(1));
+    allocate(0, 2, false);
+}
+
+static void synchronize_event_and_allocate(void) {
+    PROGRAM_USES(1, impl_mgpuEventSynchronize(handle));
+    allocate(0, 2, false);
 }
 
 static void new_event(void) {
@@ -365,54 +210,26 @@ static void new_event(void) {
 }
 
 static void other_code_works(void) {
-    struct held *held = program_use(0);
-    model_other_code_launches(0, held->handle);
-    held->users--;
+    PROGRAM_USES(0, model_other_code_launches(0, handle));
     release(0, 0);
 }
 
-static void play_joined(unsigned operation) {
-    struct held *event;
-    switch (operation) {
-    case RECORD_ON_0:
-        record(0);
-        break;
-    case RECORD_ON_2:
-        record(2);
-        break;
-    case WAIT_ON_1:
-        wait_for_event(1);
-        break;
-    case WAIT_AND_ALLOCATE:
-        wait_for_event(1);
-        allocate(0, 1, false);
-        break;
-    case SYNC_1_AND_ALLOCATE:
-        impl_mgpuStreamSynchronize(model_stream(1));
-        allocate(0, 2, false);
-        break;
-    case SYNC_EVENT_AND_ALLOCATE:
-        event = program_use(1);
-        impl_mgpuEventSynchronize(event->handle);
-        event->users--;
-        allocate(0, 2, false);
-        break;
-    case WORK_AND_FREE:
-        work(0, 0);
-        release(0, 0);
-        break;
-    case NEW_EVENT:
-        new_event();
-        break;
-    case OTHER_CODE_WORKS:
-        other_code_works();
-        break;
-    default:
-        event = program_use(1);
-        model_other_code_records(event->handle, 2);
-        event->users--;
-    }
-}
+#define BLOCKS_JOINED(PLAYS)                                                                       \
+    PLAYS("record the event on stream 0",                                                          \
+          PROGRAM_USES(1, impl_mgpuEventRecord(handle, model_stream(0))))                          \
+    PLAYS("record the event on stream 2",                                                          \
+          PROGRAM_USES(1, impl_mgpuEventRecord(handle, model_stream(2))))                          \
+    PLAYS("stream 1 waits for the event",                                                          \
+          PROGRAM_USES(1, impl_mgpuStreamWaitEvent(model_stream(1), handle); model_returned(1)))   \
+    PLAYS("stream 1 waits for the event, allocate on it", wait_and_allocate())                     \
+    PLAYS("synchronise stream 1, allocate on stream 2", synchronize_and_allocate())                \
+    PLAYS("synchronise the event, allocate on stream 2", synchronize_event_and_allocate())         \
+    PLAYS("work with the block on stream 0, and free it there", work_and_free(0, 0))               \
+    PLAYS("destroy the event, and create one", new_event())                                        \
+    PLAYS("other code records the event on stream 2",                                              \
+          PROGRAM_USES(1, model_other_code_records(handle, 2)))                                    \
+    PLAYS("other code works with the block on stream 0, and the program frees it there",           \
+          other_code_works())
 
 /* ---- lists by size ----
  *
@@ -421,58 +238,17 @@ static void play_joined(unsigned operation) {
 
 enum { LARGE = 128 << 10, SMALLER = 96 << 10 };
 
-enum sized_operation {
-    ALLOC_LARGE,
-    ALLOC_LARGE_ELSEWHERE,
-    ALLOC_SMALLER,
-    ALLOC_SMALLER_ELSEWHERE,
-    FREE_SIZED_0,
-    FREE_SIZED_1,
-    WORK_AND_FREE_0,
-    EVICT_SIZED,
-    GIVE_SIZES_BACK,
-    FORGET_SIZES,
-    SIZED_OPERATIONS
-};
-static const char *const sized_names[] = {"allocate 0 on stream 0",
-                                          "allocate 0 on stream 1",
-                                          "allocate 1, which is smaller, on stream 0",
-                                          "allocate 1, which is smaller, on stream 1",
-                                          "free 0 on stream 0",
-                                          "free 1 on stream 0",
-                                          "work with 0 on stream 1, and free it on stream 0",
-                                          "evict",
-                                          "give back",
-                                          "forget"};
-
-static void play_sized(unsigned operation) {
-    switch (operation) {
-    case ALLOC_LARGE:
-    case ALLOC_LARGE_ELSEWHERE:
-        allocate_bytes(0, operation - ALLOC_LARGE, false, LARGE);
-        break;
-    case ALLOC_SMALLER:
-    case ALLOC_SMALLER_ELSEWHERE:
-        allocate_bytes(1, operation - ALLOC_SMALLER, false, SMALLER);
-        break;
-    case FREE_SIZED_0:
-    case FREE_SIZED_1:
-        release(operation - FREE_SIZED_0, 0);
-        break;
-    case WORK_AND_FREE_0:
-        work(0, 1);
-        release(0, 0);
-        break;
-    case EVICT_SIZED:
-        evict();
-        break;
-    case GIVE_SIZES_BACK:
-        (void)block_cache.trim(ALL_DEVICES);
-        break;
-    default:
-        forget();
-    }
-}
+#define BLOCKS_SIZED(PLAYS)                                                                        \
+    PLAYS("allocate 0 on stream 0", allocate_bytes(0, 0, false, LARGE))                            \
+    PLAYS("allocate 0 on stream 1", allocate_bytes(0, 1, false, LARGE))                            \
+    PLAYS("allocate 1, which is smaller, on stream 0", allocate_bytes(1, 0, false, SMALLER))       \
+    PLAYS("allocate 1, which is smaller, on stream 1", allocate_bytes(1, 1, false, SMALLER))       \
+    PLAYS("free 0 on stream 0", release(0, 0))                                                     \
+    PLAYS("free 1 on stream 0", release(1, 0))                                                     \
+    PLAYS("work with 0 on stream 1, and free it on stream 0", work_and_free(0, 1))                 \
+    PLAYS("evict", evict())                                                                        \
+    PLAYS("give back", (void)block_cache.trim(ALL_DEVICES))                                        \
+    PLAYS("forget", forget())
 
 /* The program owns object 0, and work on stream 1 uses this object. The pool of stream 0 contains a
  * free block. */
@@ -529,14 +305,9 @@ static void set_up_sized(bool exclusive) {
         impl_mgpuMemFree(blocks[i], model_stream(0));
 }
 
-const struct scenario explore_blocks_asked =
-    SCENARIO("blocks-asked", true, ASKED_OPERATIONS, set_up_asked, play_asked, asked_names);
-const struct scenario explore_blocks_reported =
-    SCENARIO("blocks-reported", true, REPORTED, set_up_reported, play_reported, reported_names);
-const struct scenario explore_blocks_joined =
-    SCENARIO("blocks-joined", true, JOINED_OPERATIONS, set_up_joined, play_joined, joined_names);
-const struct scenario explore_blocks = SCENARIO("blocks", false, OPERATIONS, set_up, play, names);
-const struct scenario explore_blocks_graph =
-    SCENARIO("blocks-graph", false, GRAPH_OPERATIONS, set_up, play_graph, graph_names);
-const struct scenario explore_blocks_sized =
-    SCENARIO("blocks-sized", false, SIZED_OPERATIONS, set_up_sized, play_sized, sized_names);
+SCENARIO(blocks, "blocks", false, set_up, BLOCKS);
+SCENARIO(blocks_asked, "blocks-asked", true, set_up_asked, BLOCKS_ASKED);
+SCENARIO(blocks_reported, "blocks-reported", true, set_up_reported, BLOCKS_REPORTED);
+SCENARIO(blocks_graph, "blocks-graph", false, set_up, BLOCKS_OF_A_GRAPH);
+SCENARIO(blocks_joined, "blocks-joined", true, set_up_joined, BLOCKS_JOINED);
+SCENARIO(blocks_sized, "blocks-sized", false, set_up_sized, BLOCKS_SIZED);

@@ -74,20 +74,13 @@ static void check(void) {
     check_lists();
 }
 
-static bool program_holds(const struct block *block) {
-    for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        if (world.held[i].state == IS_HELD && world.held[i].handle == block->handle.key)
-            return true;
-    return false;
-}
-
 static void check_between(void) {
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next) {
         const bool gone = block->state == BLOCK_GONE;
         if (world.forgot)
             continue;
-        explore_require(program_holds(block) == block_held_by_program(block),
+        explore_require(program_holds(block->handle.key) == block_held_by_program(block),
                         "the program holds it if and only if its state says so");
         explore_require(block->state != BLOCK_IDLE || places(block) == 1,
                         "who looks for an idle block can find it");

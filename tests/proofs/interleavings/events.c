@@ -13,16 +13,12 @@ static void create(unsigned object) {
 }
 
 static void destroy(unsigned object) {
-    struct held *held = program_ends(object);
-    impl_mgpuEventDestroy(held->handle);
-    program_has_ended(held);
+    PROGRAM_ENDS(object, impl_mgpuEventDestroy(handle));
 }
 
 static void record(unsigned object, unsigned stream) {
-    struct held *held = program_use(object);
-    impl_mgpuEventRecord(held->handle, model_stream(stream));
-    world.recorded[object] = true;
-    held->users--;
+    PROGRAM_USES(object, impl_mgpuEventRecord(handle, model_stream(stream));
+                 world.recorded[object] = true);
 }
 
 static void synchronize(unsigned object) {
@@ -46,46 +42,16 @@ static void forget(void) {
     program_require_gone(all_gone, lone);
 }
 
-enum operation {
-    CREATE_0,
-    CREATE_1,
-    DESTROY_0,
-    DESTROY_1,
-    RECORD_0,
-    RECORD_1,
-    OTHER_0,
-    SYNC_0,
-    FORGET,
-    OPERATIONS
-};
-static const char *const names[] = {"create 0",      "create 1",      "destroy 0",
-                                    "destroy 1",     "record 0 on 0", "record 1 on 0",
-                                    "record 0 on 1", "synchronise 0", "forget"};
-
-static void play(unsigned operation) {
-    switch (operation) {
-    case CREATE_0:
-    case CREATE_1:
-        create(operation - CREATE_0);
-        break;
-    case DESTROY_0:
-    case DESTROY_1:
-        destroy(operation - DESTROY_0);
-        break;
-    case RECORD_0:
-    case RECORD_1:
-        record(operation - RECORD_0, 0);
-        break;
-    case OTHER_0:
-        record(0, 1);
-        break;
-    case SYNC_0:
-        synchronize(0);
-        break;
-    default:
-        forget();
-    }
-}
+#define EVENTS(PLAYS)                                                                              \
+    PLAYS("create 0", create(0))                                                                   \
+    PLAYS("create 1", create(1))                                                                   \
+    PLAYS("destroy 0", destroy(0))                                                                 \
+    PLAYS("destroy 1", destroy(1))                                                                 \
+    PLAYS("record 0 on 0", record(0, 0))                                                           \
+    PLAYS("record 1 on 0", record(1, 0))                                                           \
+    PLAYS("record 0 on 1", record(0, 1))                                                           \
+    PLAYS("synchronise 0", synchronize(0))                                                         \
+    PLAYS("forget", forget())
 
 static void check(void) {
     model_check_numbers();
@@ -95,18 +61,12 @@ static void check(void) {
                         "the program's event was taken from it");
 }
 
-static bool program_holds(const struct event *event) {
-    for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        if (world.held[i].state == IS_HELD && world.held[i].handle == event->handle.key)
-            return true;
-    return false;
-}
-
 static void check_between(void) {
     for (struct event *event = handle_first(&event_map); event;
          event = (struct event *)event->handle.next) {
         const bool alive = model_event_is_alive((hipEvent_t)event->handle.key);
-        explore_require(program_holds(event) == (event->state == EVENT_LIVE) || world.forgot,
+        explore_require(program_holds(event->handle.key) == (event->state == EVENT_LIVE) ||
+                            world.forgot,
                         "the program holds it if and only if its state says so");
         explore_require((event->state == EVENT_LIVE) == alive || world.forgot,
                         "HIP has it if and only if its state says so");
@@ -125,4 +85,4 @@ static void set_up(bool exclusive) {
     impl_mgpuEventDestroy(impl_mgpuEventCreate());
 }
 
-const struct scenario explore_events = SCENARIO("events", false, OPERATIONS, set_up, play, names);
+SCENARIO(events, "events", false, set_up, EVENTS);

@@ -15,26 +15,37 @@ enum { THREADS = 3 };
 /* The operations of the threads, and the conditions that must always hold. */
 struct scenario {
     const char *name;
+    const char *const *names;         /* the names of the operations */
     unsigned operations;              /* number of operations, which are numbered from 0 */
     bool exclusive;                   /* MGPU_RT_EXCLUSIVE=on */
     void (*set_up)(bool exclusive);   /* runs once, before the threads exist */
     void (*play)(unsigned operation); /* runs one operation on the calling thread */
     void (*check)(void);              /* runs in each state, even inside operations */
     void (*check_between)(void);      /* runs in each state where no thread is in an operation */
-    const char *const *names;         /* the names of the operations */
 };
 
-/* A scenario with the file's own functions `check` and `check_between`, with the functions `begins`
- * and `plays`, and with the names in `list`. */
-#define SCENARIO(title, asks, count, begins, plays, list)                                          \
-    {.name = title,                                                                                \
-     .operations = count,                                                                          \
-     .exclusive = !(asks),                                                                         \
-     .set_up = begins,                                                                             \
-     .play = plays,                                                                                \
-     .check = check,                                                                               \
-     .check_between = check_between,                                                               \
-     .names = list}
+/* Defines the scenario explore_<symbol> with the file's own functions `check` and `check_between`.
+ * `list` is a macro that gives its argument the name of each operation, and the call that plays
+ * it. */
+#define SCENARIO(symbol, title, asks, begins, list)                                                \
+    static void symbol##_play(unsigned operation) {                                                \
+        unsigned number = 0;                                                                       \
+        list(EXPLORE_PLAY)                                                                         \
+    }                                                                                              \
+    static const char *const symbol##_names[] = {list(EXPLORE_NAME)};                              \
+    const struct scenario explore_##symbol = {.name = title,                                       \
+                                              .names = symbol##_names,                             \
+                                              .operations =                                        \
+                                                  sizeof symbol##_names / sizeof *symbol##_names,  \
+                                              .exclusive = !(asks),                                \
+                                              .set_up = begins,                                    \
+                                              .play = symbol##_play,                               \
+                                              .check = check,                                      \
+                                              .check_between = check_between}
+#define EXPLORE_NAME(name, call) name,
+#define EXPLORE_PLAY(name, call)                                                                   \
+    if (operation == number++)                                                                     \
+        call;
 
 /* Returns the number of the running thread, from 0; -1 if no thread runs. */
 int explore_self(void);

@@ -14,9 +14,7 @@ static void load(unsigned object, unsigned image) {
 }
 
 static void unload(unsigned object) {
-    struct held *held = program_ends(object);
-    impl_mgpuModuleUnload(held->handle);
-    program_has_ended(held);
+    PROGRAM_ENDS(object, impl_mgpuModuleUnload(handle));
 }
 
 static void get_function(unsigned object) {
@@ -38,63 +36,20 @@ static void forget(void) {
     program_require_gone(all_gone, lone);
 }
 
-enum operation {
-    LOAD_0,
-    LOAD_1,
-    LOAD_OTHER,
-    UNLOAD_0,
-    UNLOAD_1,
-    FUNCTION_0,
-    FUNCTION_1,
-    GIVE_BACK,
-    EVICT,
-    FORGET,
-    OPERATIONS
-};
-static const char *const names[] = {
-    "load 0",     "load 1",    "load 1 of another image",
-    "unload 0",   "unload 1",  "function 0",
-    "function 1", "give back", "evict",
-    "forget",
-};
-
-static void play(unsigned operation) {
-    switch (operation) {
-    case LOAD_0:
-    case LOAD_1:
-        load(operation - LOAD_0, 0);
-        break;
-    case LOAD_OTHER:
-        load(1, 1);
-        break;
-    case UNLOAD_0:
-    case UNLOAD_1:
-        unload(operation - UNLOAD_0);
-        break;
-    case FUNCTION_0:
-    case FUNCTION_1:
-        get_function(operation - FUNCTION_0);
-        break;
-    case GIVE_BACK:
-        module_cache.trim(ALL_DEVICES);
-        break;
-    case EVICT:
-        module_cache.evict((void *)((struct module *)handle_first(&module_map))->handle.key);
-        break;
-    default:
-        forget();
-    }
-}
+#define MODULES(PLAYS)                                                                             \
+    PLAYS("load 0", load(0, 0))                                                                    \
+    PLAYS("load 1", load(1, 0))                                                                    \
+    PLAYS("load 1 of another image", load(1, 1))                                                   \
+    PLAYS("unload 0", unload(0))                                                                   \
+    PLAYS("unload 1", unload(1))                                                                   \
+    PLAYS("function 0", get_function(0))                                                           \
+    PLAYS("function 1", get_function(1))                                                           \
+    PLAYS("give back", module_cache.trim(ALL_DEVICES))                                             \
+    PLAYS("evict",                                                                                 \
+          module_cache.evict((void *)((struct module *)handle_first(&module_map))->handle.key))    \
+    PLAYS("forget", forget())
 
 /* ---- two devices, of which the program resets the second ---- */
-
-enum reset_operation { VISIT, LOAD_HERE, LOAD_THERE, END_HERE, END_THERE, RESET, RESET_OPERATIONS };
-static const char *const reset_names[] = {"load 0 on device 1, unload it, and load it on device 0",
-                                          "load 0 on device 0",
-                                          "load 1 on device 1",
-                                          "unload 0",
-                                          "unload 1 on device 1",
-                                          "reset device 1"};
 
 static void on_device(int device, void (*call)(unsigned object), unsigned object) {
     program_go_to(device);
@@ -106,36 +61,19 @@ static void load_first(unsigned object) {
     load(object, 0);
 }
 
-static void play_reset(unsigned operation) {
-    switch (operation) {
-    case VISIT:
-        on_device(1, load_first, 0);
-        on_device(1, unload, 0);
-        load_first(0);
-        break;
-    case LOAD_HERE:
-        load_first(0);
-        break;
-    case LOAD_THERE:
-        on_device(1, load_first, 1);
-        break;
-    case END_HERE:
-        unload(0);
-        break;
-    case END_THERE:
-        on_device(1, unload, 1);
-        break;
-    default:
-        program_reset_modules(1, module_invalidate_all);
-    }
+static void visit(void) {
+    on_device(1, load_first, 0);
+    on_device(1, unload, 0);
+    load_first(0);
 }
 
-static bool program_holds(const struct module *module) {
-    for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        if (world.held[i].state == IS_HELD && world.held[i].handle == module->handle.key)
-            return true;
-    return false;
-}
+#define MODULES_OF_TWO(PLAYS)                                                                      \
+    PLAYS("load 0 on device 1, unload it, and load it on device 0", visit())                       \
+    PLAYS("load 0 on device 0", load_first(0))                                                     \
+    PLAYS("load 1 on device 1", on_device(1, load_first, 1))                                       \
+    PLAYS("unload 0", unload(0))                                                                   \
+    PLAYS("unload 1 on device 1", on_device(1, unload, 1))                                         \
+    PLAYS("reset device 1", program_reset_modules(1, module_invalidate_all))
 
 static bool in_images(const struct module *module) {
     const struct module *first = images[module->image.hash % IMAGE_BUCKETS];
@@ -166,7 +104,7 @@ static void check_between(void) {
     for (const struct module *module = handle_first(&module_map); module;
          module = (const struct module *)module->handle.next) {
         const int state = module_state(module);
-        explore_require(program_holds(module) == (state == MODULE_LIVE) || world.forgot,
+        explore_require(program_holds(module->handle.key) == (state == MODULE_LIVE) || world.forgot,
                         "the program holds it if and only if its state says so");
         explore_require((state != MODULE_GONE) == module_is_known(module) || world.forgot,
                         "it is known if and only if it is not gone");
@@ -192,7 +130,7 @@ static void set_up(bool exclusive) {
     impl_mgpuModuleUnload(one);
 }
 
-const struct scenario explore_modules = SCENARIO("modules", false, OPERATIONS, set_up, play, names);
+SCENARIO(modules, "modules", false, set_up, MODULES);
 
 /* The program owns no module, and no module is cached. The library knows the images' addresses, so
  * that fewer steps of the threads interleave. */
@@ -205,5 +143,4 @@ static void set_up_reset(bool exclusive) {
                                     .constant = mapped_for_good(model_images[i], IMAGE_BYTES)});
 }
 
-const struct scenario explore_modules_reset =
-    SCENARIO("modules-reset", false, RESET_OPERATIONS, set_up_reset, play_reset, reset_names);
+SCENARIO(modules_reset, "modules-reset", false, set_up_reset, MODULES_OF_TWO);

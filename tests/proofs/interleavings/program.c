@@ -110,3 +110,10 @@ void program_has_ended(struct held *held) {
     held->handle = NULL;
     held->state = NOT_HELD;
 }
+
+bool program_holds(const void *handle) {
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        if (world.held[i].state == IS_HELD && world.held[i].handle == handle)
+            return true;
+    return false;
+}

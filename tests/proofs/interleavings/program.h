@@ -50,4 +50,24 @@ void program_has(struct held *held, void *handle);
 struct held *program_ends(unsigned object);
 void program_has_ended(struct held *held);
 
+/* Plays a call of the program that uses or destroys an object. In `call`, `handle` is the object's
+ * handle. */
+#define PROGRAM_USES(object, call)                                                                 \
+    do {                                                                                           \
+        struct held *const used = program_use(object);                                             \
+        void *const handle = used->handle;                                                         \
+        call;                                                                                      \
+        used->users--;                                                                             \
+    } while (0)
+#define PROGRAM_ENDS(object, call)                                                                 \
+    do {                                                                                           \
+        struct held *const ended = program_ends(object);                                           \
+        void *const handle = ended->handle;                                                        \
+        call;                                                                                      \
+        program_has_ended(ended);                                                                  \
+    } while (0)
+
+/* Returns whether the program holds an object with this handle. */
+bool program_holds(const void *handle);
+
 #endif

@@ -36,12 +36,6 @@ static void down(unsigned object) {
     held->users--;
 }
 
-static void synchronize(unsigned object) {
-    struct held *held = program_use(object);
-    impl_mgpuStreamSynchronize(held->handle);
-    held->users--;
-}
-
 /* Waits until the stream is idle, and releases the stream's buffers. */
 static void leave(unsigned object) {
     struct held *held = program_hold(object, IS_HELD);
@@ -59,34 +53,15 @@ static void forget(void) {
     program_require_gone(!all[0].owner && !all[0].up && !all[0].down, lone);
 }
 
-enum operation { UP_0, UP_1, DOWN_0, DOWN_1, SYNC_0, LEAVE_0, GIVE_BACK, FORGET, OPERATIONS };
-static const char *const names[] = {"copy up on 0",   "copy up on 1",  "copy down on 0",
-                                    "copy down on 1", "synchronise 0", "0 leaves",
-                                    "give back",      "forget"};
-
-static void play(unsigned operation) {
-    switch (operation) {
-    case UP_0:
-    case UP_1:
-        up(operation - UP_0);
-        break;
-    case DOWN_0:
-    case DOWN_1:
-        down(operation - DOWN_0);
-        break;
-    case SYNC_0:
-        synchronize(0);
-        break;
-    case LEAVE_0:
-        leave(0);
-        break;
-    case GIVE_BACK:
-        (void)trim_staging(ALL_DEVICES);
-        break;
-    default:
-        forget();
-    }
-}
+#define COPIES(PLAYS)                                                                              \
+    PLAYS("copy up on 0", up(0))                                                                   \
+    PLAYS("copy up on 1", up(1))                                                                   \
+    PLAYS("copy down on 0", down(0))                                                               \
+    PLAYS("copy down on 1", down(1))                                                               \
+    PLAYS("synchronise 0", PROGRAM_USES(0, impl_mgpuStreamSynchronize(handle)))                    \
+    PLAYS("0 leaves", leave(0))                                                                    \
+    PLAYS("give back", (void)trim_staging(ALL_DEVICES))                                            \
+    PLAYS("forget", forget())
 
 static void check(void) {
     const struct staging *staging = &all[0];
@@ -115,4 +90,4 @@ static void set_up(bool exclusive) {
     impl_mgpuMemcpy(blocks[1], from, BYTES, model_stream(1));
 }
 
-const struct scenario explore_staging = SCENARIO("staging", false, OPERATIONS, set_up, play, names);
+SCENARIO(staging, "staging", false, set_up, COPIES);

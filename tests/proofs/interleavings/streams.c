@@ -16,21 +16,11 @@ static void create(unsigned object) {
 }
 
 static void destroy(unsigned object) {
-    struct held *held = program_ends(object);
-    impl_mgpuStreamDestroy(held->handle);
-    program_has_ended(held);
+    PROGRAM_ENDS(object, impl_mgpuStreamDestroy(handle));
 }
 
 static void launch(unsigned object) {
-    struct held *held = program_use(object);
-    program_launch(held->handle);
-    held->users--;
-}
-
-static void synchronize(unsigned object) {
-    struct held *held = program_use(object);
-    impl_mgpuStreamSynchronize(held->handle);
-    held->users--;
+    PROGRAM_USES(object, program_launch(handle));
 }
 
 static void use_external(void) {
@@ -52,131 +42,60 @@ static void forget(void) {
     program_require_gone(all_gone, lone);
 }
 
-static bool program_holds(const struct stream *stream) {
-    for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        if (world.held[i].state == IS_HELD && world.held[i].handle == stream->handle.key)
-            return true;
-    return false;
+static void trim_at_exit(void) {
+    world.exits = true;
+    stream_trim_at_exit();
 }
 
-enum operation {
-    CREATE_0,
-    CREATE_1,
-    DESTROY_0,
-    DESTROY_1,
-    LAUNCH,
-    SYNC_0,
-    LEND,
-    GIVE_BACK,
-    GIVE_BACK_AT_EXIT,
-    QUIET,
-    EVICT,
-    THREAD_ENDS,
-    FORGET,
-    OPERATIONS
-};
-static const char *const names[] = {"create 0",
-                                    "create 1",
-                                    "destroy 0",
-                                    "destroy 1",
-                                    "launch on 1, or 0",
-                                    "synchronise 0",
-                                    "use an external stream",
-                                    "give back",
-                                    "give back at exit",
-                                    "ask whether all is quiet",
-                                    "evict",
-                                    "thread ends",
-                                    "forget"};
-
-static void play(unsigned operation) {
-    switch (operation) {
-    case CREATE_0:
-    case CREATE_1:
-        create(operation - CREATE_0);
-        break;
-    case DESTROY_0:
-    case DESTROY_1:
-        destroy(operation - DESTROY_0);
-        break;
-    case LAUNCH:
-        launch(world.held[1].state == IS_HELD);
-        break;
-    case SYNC_0:
-        synchronize(0);
-        break;
-    case LEND:
-        use_external();
-        break;
-    case GIVE_BACK:
-        trim_streams(ALL_DEVICES);
-        break;
-    case GIVE_BACK_AT_EXIT:
-        world.exits = true;
-        stream_trim_at_exit();
-        break;
-    case QUIET:
-        (void)stream_all_quiet();
-        break;
-    case EVICT:
-        (void)evict_stream(model_stream(1));
-        break;
-    case THREAD_ENDS:
-        release_of_thread(thread_get());
-        break;
-    default:
-        if (exclusive_hip())
-            explore_prune(); /* threads do not reset a device in this scenario */
-        forget();
-    }
+static void forget_unless_exclusive(void) {
+    if (exclusive_hip())
+        explore_prune(); /* threads do not reset a device in this scenario */
+    forget();
 }
+
+#define STREAMS(PLAYS)                                                                             \
+    PLAYS("create 0", create(0))                                                                   \
+    PLAYS("create 1", create(1))                                                                   \
+    PLAYS("destroy 0", destroy(0))                                                                 \
+    PLAYS("destroy 1", destroy(1))                                                                 \
+    PLAYS("launch on 1, or 0", launch(world.held[1].state == IS_HELD))                             \
+    PLAYS("synchronise 0", PROGRAM_USES(0, impl_mgpuStreamSynchronize(handle)))                    \
+    PLAYS("use an external stream", use_external())                                                \
+    PLAYS("give back", trim_streams(ALL_DEVICES))                                                  \
+    PLAYS("give back at exit", trim_at_exit())                                                     \
+    PLAYS("ask whether all is quiet", (void)stream_all_quiet())                                    \
+    PLAYS("evict", (void)evict_stream(model_stream(1)))                                            \
+    PLAYS("thread ends", release_of_thread(thread_get()))                                          \
+    PLAYS("forget", forget_unless_exclusive())
 
 /* ---- a reset, which the program makes between its calls ---- */
 
-enum reset_operation { NEW_0, NEW_1, END_0, RESET, LOOK, TAKE_OUT, RESET_OPERATIONS };
-static const char *const reset_names[] = {"create 0",
-                                          "create 1",
-                                          "launch on 0 and destroy it",
-                                          "reset",
-                                          "the library looks whether all is quiet",
-                                          "the library evicts one"};
-
-static void play_reset(unsigned operation) {
-    switch (operation) {
-    case NEW_0:
-    case NEW_1:
-        create(operation - NEW_0);
-        break;
-    case END_0:
-        launch(0);
-        destroy(0);
-        break;
-    case RESET:
-        program_reset();
-        break;
-    default:
-        program_hand(true);
-        if (operation == LOOK)
-            (void)stream_all_quiet();
-        else
-            (void)evict_stream(model_stream(1));
-        program_hand(false);
-    }
+static void launch_and_destroy(unsigned object) {
+    launch(object);
+    destroy(object);
 }
 
-/* ---- a stream that HIP has made anew on another device ---- */
+static void look(void) {
+    program_hand(true);
+    (void)stream_all_quiet();
+    program_hand(false);
+}
 
-enum moved_operation {
-    SERVE_ELSEWHERE,
-    SERVE_AND_END,
-    SERVE_TAKEN,
-    SERVE_HERE,
-    RETURN_ALL,
-    MOVED_OPERATIONS
-};
-static const char *const moved_names[] = {
-    "create the one anew on another device, and destroy it", "the same, and the thread ends",
-    "create the other one anew while a thread has taken it", "create 1", "give back"};
+static void take_out(void) {
+    program_hand(true);
+    (void)evict_stream(model_stream(1));
+    program_hand(false);
+}
+
+#define STREAMS_OF_A_RESET(PLAYS)                                                                  \
+    PLAYS("create 0", create(0))                                                                   \
+    PLAYS("create 1", create(1))                                                                   \
+    PLAYS("launch on 0 and destroy it", launch_and_destroy(0))                                     \
+    PLAYS("reset", program_reset())                                                                \
+    PLAYS("the library looks whether all is quiet", look())                                        \
+    PLAYS("the library evicts one", take_out())
+
+/* ---- a stream that HIP has made anew on another device ---- */
 
 /* Creates and destroys stream 1, as if the current device of the calling thread were 1. A run
  * contains this operation only once. */
@@ -202,28 +121,24 @@ static void serve_taken(void) {
     put_in_queue(&idle, stream);
 }
 
-static void play_moved(unsigned operation) {
-    switch (operation) {
-    case SERVE_ELSEWHERE:
-        serve_elsewhere();
-        break;
-    case SERVE_AND_END:
-        serve_elsewhere();
-        release_of_thread(thread_get());
-        store_relaxed(&thread_get()->stream, NULL);
-        break;
-    case SERVE_TAKEN:
-        serve_taken();
-        break;
-    case SERVE_HERE:
-        create(1);
-        explore_require(stream_known(world.held[1].handle)->device == 0,
-                        "a stream of another device is handed out");
-        break;
-    default:
-        trim_streams(ALL_DEVICES);
-    }
+static void serve_and_end(void) {
+    serve_elsewhere();
+    release_of_thread(thread_get());
+    store_relaxed(&thread_get()->stream, NULL);
 }
+
+static void serve_here(unsigned object) {
+    create(object);
+    explore_require(stream_known(world.held[object].handle)->device == 0,
+                    "a stream of another device is handed out");
+}
+
+#define MOVED_STREAMS(PLAYS)                                                                       \
+    PLAYS("create the one anew on another device, and destroy it", serve_elsewhere())              \
+    PLAYS("the same, and the thread ends", serve_and_end())                                        \
+    PLAYS("create the other one anew while a thread has taken it", serve_taken())                  \
+    PLAYS("create 1", serve_here(1))                                                               \
+    PLAYS("give back", trim_streams(ALL_DEVICES))
 
 static bool is_in(const struct queue *queue, const struct stream *stream) {
     const struct queued *one = queue->oldest;
@@ -276,7 +191,7 @@ static void check_between(void) {
         const bool alive = world.streams[model_number(stream_handle(one))].alive;
         known += !stream_is_gone(one) && state != STREAM_EXTERNAL;
         explore_require(state != STREAM_TAKEN, "nothing stays in hand");
-        explore_require(program_holds(one) == (state == STREAM_LIVE) ||
+        explore_require(program_holds(one->handle.key) == (state == STREAM_LIVE) ||
                             (state == STREAM_GONE &&
                              (world.forgot || world.hand_between || !device_has_caches(0))) ||
                             world.exits,
@@ -338,11 +253,7 @@ static void set_up_moved(bool exclusive) {
     world.forgot = true;
 }
 
-const struct scenario explore_streams = SCENARIO("streams", false, OPERATIONS, set_up, play, names);
-const struct scenario explore_streams_asked =
-    SCENARIO("streams-asked", true, OPERATIONS, set_up, play, names);
-const struct scenario explore_streams_reset =
-    SCENARIO("streams-reset", true, RESET_OPERATIONS, set_up_reset, play_reset, reset_names);
-
-const struct scenario explore_streams_moved =
-    SCENARIO("streams-moved", false, MOVED_OPERATIONS, set_up_moved, play_moved, moved_names);
+SCENARIO(streams, "streams", false, set_up, STREAMS);
+SCENARIO(streams_asked, "streams-asked", true, set_up, STREAMS);
+SCENARIO(streams_reset, "streams-reset", true, set_up_reset, STREAMS_OF_A_RESET);
+SCENARIO(streams_moved, "streams-moved", false, set_up_moved, MOVED_STREAMS);

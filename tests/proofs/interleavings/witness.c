@@ -35,9 +35,7 @@ static struct held *create(unsigned object) {
 }
 
 static void destroy(unsigned object) {
-    struct held *held = program_ends(object);
-    impl_mgpuStreamDestroy(held->handle);
-    program_has_ended(held);
+    PROGRAM_ENDS(object, impl_mgpuStreamDestroy(handle));
 }
 
 static void serve_other_code(unsigned object) {
@@ -58,40 +56,24 @@ static void replace(unsigned object) {
                     "a stream of other code stays cached");
 }
 
-enum operation { CREATE, CREATE_AGAIN, SERVE, SERVE_UNHEARD, REPLACE, CALL, STREAM_OPERATIONS };
-static const char *const names[] = {
-    "create 0",
-    "create 0, destroy it, create 0",
-    "create 1, other code works on it, destroy 1",
-    "a profiler starts, and the same",
-    "create 1, other code replaces it by its own stream, destroy that",
-    "other code allocates",
-};
-
-static void play(unsigned operation) {
-    switch (operation) {
-    case CREATE_AGAIN:
-        (void)create(0);
-        destroy(0);
-        (void)create(0);
-        break;
-    case CREATE:
-        (void)create(0);
-        break;
-    case SERVE_UNHEARD:
-        profiler_starts();
-        serve_other_code(1);
-        break;
-    case SERVE:
-        serve_other_code(1);
-        break;
-    case REPLACE:
-        replace(1);
-        break;
-    default:
-        model_other_code_allocates();
-    }
+static void serve_unheard(void) {
+    profiler_starts();
+    serve_other_code(1);
 }
+
+static void create_again(void) {
+    (void)create(0);
+    destroy(0);
+    (void)create(0);
+}
+
+#define STREAMS(PLAYS)                                                                             \
+    PLAYS("create 0", (void)create(0))                                                             \
+    PLAYS("create 0, destroy it, create 0", create_again())                                        \
+    PLAYS("create 1, other code works on it, destroy 1", serve_other_code(1))                      \
+    PLAYS("a profiler starts, and the same", serve_unheard())                                      \
+    PLAYS("create 1, other code replaces it by its own stream, destroy that", replace(1))          \
+    PLAYS("other code allocates", model_other_code_allocates())
 
 static void check(void) {
     model_check_numbers();
@@ -119,9 +101,7 @@ static struct held *load(unsigned object) {
 }
 
 static void unload(unsigned object) {
-    struct held *held = program_ends(object);
-    impl_mgpuModuleUnload(held->handle);
-    program_has_ended(held);
+    PROGRAM_ENDS(object, impl_mgpuModuleUnload(handle));
 }
 
 static void set_constant(unsigned object) {
@@ -129,30 +109,16 @@ static void set_constant(unsigned object) {
     unload(object);
 }
 
-enum module_operation { LOAD, SET, SET_UNHEARD, CALL_HIP, MODULE_OPERATIONS };
-static const char *const module_names[] = {
-    "load 0",
-    "load 1, other code sets its constant, unload 1",
-    "a profiler starts, and the same",
-    "other code allocates",
-};
-
-static void play_modules(unsigned operation) {
-    switch (operation) {
-    case LOAD:
-        (void)load(0);
-        break;
-    case SET_UNHEARD:
-        profiler_starts();
-        set_constant(1);
-        break;
-    case SET:
-        set_constant(1);
-        break;
-    default:
-        model_other_code_allocates();
-    }
+static void set_unheard(void) {
+    profiler_starts();
+    set_constant(1);
 }
+
+#define MODULES(PLAYS)                                                                             \
+    PLAYS("load 0", (void)load(0))                                                                 \
+    PLAYS("load 1, other code sets its constant, unload 1", set_constant(1))                       \
+    PLAYS("a profiler starts, and the same", set_unheard())                                        \
+    PLAYS("other code allocates", model_other_code_allocates())
 
 static void set_up_modules(bool exclusive) {
     model_start(0, exclusive);
@@ -163,7 +129,5 @@ static void set_up_modules(bool exclusive) {
     impl_mgpuModuleUnload(made);
 }
 
-const struct scenario explore_streams_reported =
-    SCENARIO("streams-reported", true, STREAM_OPERATIONS, set_up, play, names);
-const struct scenario explore_modules_reported = SCENARIO(
-    "modules-reported", true, MODULE_OPERATIONS, set_up_modules, play_modules, module_names);
+SCENARIO(streams_reported, "streams-reported", true, set_up, STREAMS);
+SCENARIO(modules_reported, "modules-reported", true, set_up_modules, MODULES);

@@ -1,35 +1,59 @@
 """Tells which memrefs of a program lie in the host's own memory and which in the GPU's, from the
 program's text.
 
-Names of values belong to a function. A function's parameter is in the memory of the memref that a
-call of the program passes for it.
+A memref that a call, a branch or a loop passes on keeps its memory. A function's branches and loops
+are taken together: what one of them passes on, each of them may. So a value may be in both kinds of
+memory.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-_VALUE = re.compile(r"%[\w$.-]+")
+_VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _FUNCTION = re.compile(r'^[ \t]*func\.func\b[^@\n]*@([\w$.-]+|"[^"\n]*")', re.MULTILINE)
 _PARAMETER = re.compile(r"(%[\w$.-]+)\s*:")
-_CALL = re.compile(r'\bcall\s+@([\w$.-]+|"[^"\n]*")\s*\(([^)]*)\)')
-_HOST = re.compile(r"(%[\w$.-]+)\s*=\s*memref\.(?:alloc|alloca|get_global)\b")
 _DEVICE = re.compile(
     r"(%[\w$.-]+)(?:\s*,\s*%[\w$.-]+)?\s*=\s*gpu\.alloc\b(?![^(:]*\bhost_shared\b)"
 )
-#: Operations that return another view of a memref.
+_HOST = re.compile(r"(%[\w$.-]+)\s*=\s*memref\.(?:alloc|alloca|realloc|get_global)\b")
+
+#: The results of an operation, such as `%a, %b:2`.
+_RESULTS = r"(%[\w$.-]+(?::\d+)?(?:\s*,\s*%[\w$.-]+(?::\d+)?)*)\s*=\s*"
+#: Operations that return another view of their first operand.
 _VIEW = re.compile(
-    r"(%[\w$.-]+)\s*=\s*memref\.(?:subview|cast|reinterpret_cast|collapse_shape|expand_shape|view"
-    r"|transpose)\s+(%[\w$.-]+)"
+    rf"{_RESULTS}(?:memref\.(?:subview|cast|reinterpret_cast|collapse_shape|expand_shape|view"
+    r"|transpose|reshape|memory_space_cast|assume_alignment|extract_strided_metadata)|async\.await"
+    r"|(?:builtin\.)?unrealized_conversion_cast)\s+([^:\s,\[(]+)"
 )
+_SELECT = re.compile(rf"{_RESULTS}arith\.select\s+([^:]*)")
+_CALL = re.compile(rf'(?:{_RESULTS})?\b(?:func\.)?call\s+@([\w$.-]+|"[^"\n]*")\s*\(([^)]*)\)')
+_RETURN = re.compile(r"(?<![\w.])(?:func\.)?return\b([^:}]*)")
+#: The operations whose regions and blocks pass values on: their results, the values that the
+#: regions yield, the values of `iter_args(%a = %b)`, and the operands and arguments of blocks.
+_REGIONS = re.compile(
+    rf"{_RESULTS}(?:scf\.(?:if|for|while|execute_region|index_switch)|affine\.(?:if|for)"
+    r"|async\.execute|memref\.alloca_scope)\b"
+)
+_YIELD = re.compile(
+    r"\b(?:(?:scf|affine|async)\.yield|scf\.condition|memref\.alloca_scope\.return)\b([^:}]*)"
+)
+_INITIAL = re.compile(r"(%[\w$.-]+)\s*=\s*(%[\w$.#-]+)")
+_BLOCK = re.compile(r"\^[\w$.-]+\s*\(([^\n]*)")
+
 _REGISTER = re.compile(r"\bgpu\.host_register\b")
 _UNREGISTER = re.compile(r"\bgpu\.host_unregister\b")
+
+#: Stands for what the branches and loops of a function pass on; result N has the name `returns N`.
+_PASSED_ON = "passed on"
+_RETURNS = "returns {}"
 
 
 @dataclass
 class Function:
-    """A function of the program: its first and last position, and its memrefs that lie in the
+    """A function of the program: its first and last position, and its memrefs that may lie in the
     host's own memory and in the GPU's. A GPU reaches the host's memory from ``registered`` on,
     up to the last position before ``unregistered``."""
 
@@ -40,6 +64,7 @@ class Function:
     device: set[str]
     registered: int
     unregistered: int
+    flows: list[tuple[str, Function, str]] = field(default_factory=list)
 
     def on_host(self, values: set[str], position: int) -> bool:
         """Returns whether only the host reaches one of the values at a position of the text."""
@@ -54,7 +79,11 @@ def functions(text: str) -> list[Function]:
     ends = [*starts[1:], len(text)]
     result = [_function(text, *span) for span in zip(starts, ends, strict=True)]
     named = {each[1]: function for each, function in zip(found, result[1:], strict=True)}
-    while any([_grows(text, function, named) for function in result]):
+    for function in result:
+        part = text[function.start : function.end]
+        function.flows += [(of, function, to) for of, to in _within(part)]
+        function.flows += _through_calls(part, function, named)
+    while any([_grows(function) for function in result]):
         pass
     return result
 
@@ -75,19 +104,57 @@ def _function(text: str, start: int, end: int) -> Function:
     )
 
 
-def _grows(text: str, function: Function, named: dict[str, Function]) -> bool:
-    """Adds views of a function's memrefs, and the parameters of the functions that it calls.
-    Returns whether anything was new."""
-    grows = False
-    pairs = [(function, view, of) for view, of in _VIEW.findall(text, function.start, function.end)]
-    for name, operands in _CALL.findall(text, function.start, function.end):
+def _results(text: str) -> list[str]:
+    """Returns the names of an operation's results: `%a#0`, `%a#1` and `%b` for `%a:2, %b`."""
+    names = []
+    for each in filter(None, map(str.strip, text.split(","))):
+        name, _, count = each.partition(":")
+        names += [f"{name}#{number}" for number in range(int(count))] if count else [name]
+    return names
+
+
+def _within(text: str) -> Iterator[tuple[str, str]]:
+    """Yields the pairs of values of a function's text of which the second gets the memory of the
+    first."""
+    for results, of in _VIEW.findall(text):
+        yield from ((of, result) for result in _results(results))
+    for results, operands in _SELECT.findall(text):
+        yield from ((of, to) for to in _results(results) for of in _VALUE.findall(operands))
+    for results in _REGIONS.findall(text):
+        yield from ((_PASSED_ON, result) for result in _results(results))
+    for operands in _YIELD.findall(text):
+        yield from ((of, _PASSED_ON) for of in _VALUE.findall(operands))
+    for value, initial in _INITIAL.findall(text):
+        yield from ((initial, value), (initial, _PASSED_ON), (_PASSED_ON, value))
+    for operands in _BLOCK.findall(text):
+        for value in _VALUE.findall(operands):
+            yield from ((value, _PASSED_ON), (_PASSED_ON, value))
+    for operands in _RETURN.findall(text):
+        yield from (
+            (of, _RETURNS.format(number)) for number, of in enumerate(_VALUE.findall(operands))
+        )
+
+
+def _through_calls(
+    text: str, function: Function, named: dict[str, Function]
+) -> Iterator[tuple[str, Function, str]]:
+    """Yields what calls pass to the parameters of other functions. Adds to these functions what
+    they return."""
+    for results, name, operands in _CALL.findall(text):
         if called := named.get(name):
-            passed = zip(called.parameters, _VALUE.findall(operands), strict=False)
-            pairs += [(called, parameter, operand) for parameter, operand in passed]
-    for owner, name, of in pairs:
+            for of, to in zip(_VALUE.findall(operands), called.parameters, strict=False):
+                yield of, called, to
+            for number, to in enumerate(_results(results)):
+                called.flows.append((_RETURNS.format(number), function, to))
+
+
+def _grows(function: Function) -> bool:
+    """Passes the memory of a function's values on. Returns whether anything was new."""
+    grows = False
+    for of, owner, to in function.flows:
         for kind in ("host", "device"):
             names = getattr(owner, kind)
-            if of in getattr(function, kind) and name not in names:
-                names.add(name)
+            if of in getattr(function, kind) and to not in names:
+                names.add(to)
                 grows = True
     return grows

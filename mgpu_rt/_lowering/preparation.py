@@ -28,7 +28,8 @@ _ALIAS = re.compile(r"^[ \t]*([!#][\w$.-]+)[ \t]*=(.*)", re.MULTILINE)
 _FILL = re.compile(r"\bgpu\.memset\b[^:]*:[^\n]*,\s*(i1|i8|i64|f64|f8\w+|index)\s*$", re.MULTILINE)
 _OPERANDS = re.compile(r"\b(?:ins|outs)\s*\(([^:)]*)")
 _TENSORS = re.compile(r"\b(?:ins|outs)\s*\([^)]*\btensor<")
-_VALUE = re.compile(r"%[\w$.-]+")
+_VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
+_INDIRECT = re.compile(r"\bcall_indirect\b[^\n]*\bmemref<")
 _PARALLEL = re.compile(r"\bscf\.parallel\b")
 
 OUTLINE = "gpu-kernel-outlining"
@@ -134,6 +135,11 @@ def _linalg(text: str) -> tuple[list[str], list[str]]:
             "--one-shot-bufferize=bufferize-function-boundaries before, and use memrefs of "
             "gpu.alloc for what kernels read and write"
         )
+    if _INDIRECT.search(in_host):
+        raise ValueError(
+            f"{where}: the program also calls functions by pointers (call_indirect), so the memory "
+            "of their memrefs is not known: call them by their names"
+        )
     on_host = _on_host(in_host)
     if all(on_host):
         return [*passes, HOST_LOOPS], [
@@ -160,9 +166,16 @@ def _on_host(text: str) -> list[bool]:
             values = {value for each in _OPERANDS.findall(rest) for value in _VALUE.findall(each)}
             found.append(function.on_host(values, operation.start()))
             if found[-1] and (ours := sorted(values & function.device)):
+                where = f"{operation[0]} ({_line(text, operation)})"
+                if ours[0] in function.host:
+                    raise ValueError(
+                        f"{where}: {ours[0]} may be in the GPU's memory or in the host's own: give "
+                        "each memref its own name, and allocate what a branch or a loop passes on "
+                        "by gpu.alloc"
+                    )
                 raise ValueError(
-                    f"{operation[0]} ({_line(text, operation)}): {ours[0]} is in the GPU's memory, "
-                    f"and {min(values & function.host)} in the host's own: copy by gpu.memcpy"
+                    f"{where}: {ours[0]} is in the GPU's memory, and {min(values & function.host)} "
+                    "in the host's own: copy by gpu.memcpy"
                 )
     return found
 

@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 from bench import PROGRAMS, ROOT
-from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
+from mgpu_rt._lowering import pipelines, toolchain
+from tests.support import lower
 
 LAUNCHES = 1000
 OURS = ROOT / "build" / "lib" / "libmlir_rocm_runtime.so"
@@ -35,7 +36,7 @@ def compare(llvm: int) -> int:
     chip = pipelines.FORUM_CHIP if llvm == 15 else pipelines.DEFAULT_CHIP
     compiled = lower.lower(PROGRAMS / "forum.mlir", llvm=llvm, iterations=LAUNCHES)
     out = ROOT / "build" / "demo" / f"forum-{llvm}"
-    program = object_files.link([compiled], libraries=[OURS], rpath=[OURS.parent], out=out)
+    program = lower.link([compiled], libraries=[OURS], rpath=[OURS.parent], out=out)
     # The caller's settings of mgpu_rt are for other programs; only the caller's choice of a HIP
     # applies here.
     base = {k: v for k, v in os.environ.items() if k == "MGPU_RT_HIP" or k[:8] != "MGPU_RT_"}

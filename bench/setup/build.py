@@ -14,7 +14,8 @@ from pathlib import Path
 
 from bench import PROGRAMS
 from bench.setup import native
-from mgpu_rt._lowering import lower, toolchain
+from mgpu_rt._lowering import toolchain
+from tests.support import lower
 
 #: Number of launches in the graph of the forum's program.
 IN_A_GRAPH = 50

@@ -9,7 +9,8 @@ from bench.models import program
 from bench.models.program import Variant
 from bench.models.zoo import MODELS, Model
 from bench.setup import build, native
-from mgpu_rt._lowering import cache, lower, toolchain
+from mgpu_rt._lowering import cache, toolchain
+from tests.support import lower
 
 RELEASES = (19, 22)
 FRAME = [native.SOURCES / name for name in ("model.c", "graph.h", "rounds.h", "native.h")]

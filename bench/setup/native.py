@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from bench import PROGRAMS
-from mgpu_rt._lowering import lower, pipelines, toolchain
+from mgpu_rt._lowering import pipelines, toolchain
+from tests.support import lower
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "bench" / "native"

@@ -4,9 +4,8 @@ input for mlir-runner."""
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,8 +13,6 @@ from mgpu_rt._cli import parameters
 from mgpu_rt._cli.errors import CommandError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mgpu_rt._lowering.pipelines import Pipeline
     from mgpu_rt._lowering.toolchain import Tool
 
@@ -81,19 +78,13 @@ _LINKED = ("executable", "library")
     "lowering's own.",
 )
 @click.option(
-    "--iterations",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Lower with another N in the program's `%iterations = arith.constant N`.",
-)
-@click.option(
     "--link",
     "links",
     multiple=True,
     metavar="FILE|NAME",
     help="Link the program with this file or library, for --emit executable and library. FILE is "
-    "an object file, an archive or a shared library. A name is a library of LLVM or of the "
-    "system, such as mlir_c_runner_utils. May be given several times.",
+    "an object file, an archive or a shared library. A name is a library of the system. LLVM's "
+    "libraries that the program calls are added. May be given several times.",
 )
 @click.option(
     "--graph",
@@ -107,11 +98,6 @@ _LINKED = ("executable", "library")
     "kernels or copies write, copies only from and to host memory that lives on, and returns "
     "nothing. `mgpu-rt run --stats` counts the replays. May be given several times.",
 )
-@click.option(
-    "--dry-run",
-    is_flag=True,
-    help="Print the commands of MLIR's and LLVM's tools for a shell, and run none of them.",
-)
 def lower(
     program: str,
     out: str,
@@ -121,10 +107,8 @@ def lower(
     image: str | None,
     lines: bool,
     passes: str,
-    iterations: int | None,
     links: tuple[str, ...],
     graphs: tuple[str, ...],
-    dry_run: bool,
 ) -> None:
     """Lower an MLIR program to an object file.
 
@@ -138,7 +122,6 @@ def lower(
     from mgpu_rt._cli import files
     from mgpu_rt._cli.refusals import explained, without
     from mgpu_rt._lowering import pipelines, toolchain
-    from mgpu_rt._lowering.text import with_iterations
 
     if links and emit not in _LINKED:
         raise CommandError(
@@ -151,7 +134,7 @@ def lower(
     if os.path.isfile(program) and os.path.exists(out) and os.path.samefile(program, out):
         raise CommandError(f"-o {out} is the program itself: name another file")
     try:
-        text = with_iterations(files.read_mlir(program), iterations)
+        text = files.read_mlir(program)
         name = program if program != "-" else "<stdin>"
         pipeline = pipelines.pipeline(llvm, chip, image=image, lines=name if lines else "")
         if passes == "auto":
@@ -159,13 +142,10 @@ def lower(
     except ValueError as error:
         raise CommandError(str(error)) from None
     with explained(program, pipeline):
-        request = _Request(program, out, pipeline, emit, links, graphs)
-        if absent := toolchain.missing(request.needs()):
+        if absent := toolchain.missing(_needs(pipeline, emit)):
             raise without(absent)
-        if dry_run:
-            click.echo(request.script(iterations), nl=False)
-        else:
-            _write(out, request.content(text), executable=emit in _LINKED)
+        content = _content(text, pipeline, emit, links, graphs)
+        _write(out, content, executable=emit in _LINKED)
 
 
 def _prepared(text: str, pipeline: Pipeline) -> Pipeline:
@@ -180,99 +160,35 @@ def _prepared(text: str, pipeline: Pipeline) -> Pipeline:
     return result
 
 
-class _Request(NamedTuple):
-    """A program, and the requested output form."""
+def _needs(pipeline: Pipeline, emit: str) -> Sequence[Tool]:
+    """Returns LLVM's tools that make the output."""
+    from mgpu_rt._lowering import object_files
 
-    program: str
-    out: str
-    pipeline: Pipeline
-    emit: str
-    links: Sequence[str]
-    graphs: Sequence[str]
+    if emit == "image":
+        return pipeline.needs()
+    if emit == "mlir":
+        return [*pipeline.needs(), ("mlir-translate", pipeline.llvm)]
+    return object_files.needs(pipeline)
 
-    def needs(self) -> Sequence[Tool]:
-        """Returns LLVM's tools that make the output."""
-        from mgpu_rt._lowering import object_files
 
-        if self.emit == "image":
-            return self.pipeline.needs()
-        if self.emit == "mlir":
-            return [*self.pipeline.needs(), ("mlir-translate", self.pipeline.llvm)]
-        return object_files.needs(self.pipeline)
+def _content(
+    text: str, pipeline: Pipeline, emit: str, links: Sequence[str], graphs: Sequence[str]
+) -> bytes:
+    """Runs LLVM's tools and the linker. Raises LoweringFailed, ToolchainMissing, ValueError."""
+    from mgpu_rt._lowering import object_files
+    from mgpu_rt._lowering.text import only_image
 
-    def content(self, text: str) -> bytes:
-        """Runs LLVM's tools and the linker. Raises LoweringFailed, ToolchainMissing,
-        CommandError."""
-        import tempfile
-        from pathlib import Path
-
-        from mgpu_rt._lowering import object_files, toolchain
-        from mgpu_rt._lowering.text import only_image
-
-        if self.emit == "image":
-            return only_image(self.pipeline.device_part(text).decode())
-        if self.emit == "mlir":
-            dialect = self.pipeline.llvm_dialect(text)
-            object_files.check_dialect(dialect, self.pipeline.llvm)
-            return dialect
-        compiled = object_files.host_object(text, self.pipeline, self.graphs, typed=True)
-        if self.emit == "object":
-            return compiled
-        with tempfile.TemporaryDirectory() as scratch:
-            Path(scratch, self._object).write_bytes(compiled)
-            # The linker runs in the temporary folder, so the linker's messages name the object file
-            # without a path.
-            plain = {**os.environ, "LC_ALL": "C"}  # refusals reads the linker's messages
-            toolchain.run(self._link([self._object], "program"), env=plain, folder=scratch)
-            return Path(scratch, "program").read_bytes()
-
-    def script(self, iterations: int | None) -> str:
-        """Returns the lowering steps as shell commands."""
-        from mgpu_rt._lowering import object_files, steps
-
-        out = self._object if self.emit in _LINKED else self.out
-        if self.emit == "image":
-            chain, out = self.pipeline.device_steps(), f"{self._stem}.device.mlir"
-        elif self.emit == "mlir":
-            chain = self.pipeline.steps()
-        else:
-            chain = object_files.object_steps(self.pipeline, self.graphs, dict)
-        edit = f"# mgpu-rt itself: {iterations} iterations" if iterations is not None else ""
-        text = steps.script(chain, self.program, out)
-        if self.emit == "image":
-            text += f"# mgpu-rt itself: writes the string of gpu.binary in {out} to {self.out}\n"
-        if self.emit in _LINKED:
-            linked = self.out if self.out != "-" else "program"
-            text += shlex.join(map(str, self._link([out], linked))) + "\n"
-        return f"{edit}\n{text}" if edit else text
-
-    @property
-    def _object(self) -> str:
-        """Returns the name of the object file from which the linker makes the output. To cc a name
-        that begins with - is an option, and one with @ a list of words."""
-        return f"{'./' if self._stem[:1] in '-@' else ''}{self._stem}.o"
-
-    @property
-    def _stem(self) -> str:
-        stem = os.path.splitext(os.path.basename(self.program))[0]
-        return "program" if self.program == "-" else stem
-
-    def _link(self, objects: Sequence[Path | str], out: str) -> list[Path | str]:
-        from pathlib import Path
-
-        from mgpu_rt._cli import preload
-        from mgpu_rt._lowering import object_files
-
-        library = Path(preload.runtime())
-        others, rpath = object_files.linked(self.links, self.pipeline.llvm)
-        return object_files.link_command(
-            objects,
-            [library],
-            [library.parent, *rpath],
-            others,
-            out,
-            shared=self.emit == "library",
-        )
+    if emit == "image":
+        return only_image(pipeline.device_part(text).decode())
+    if emit == "mlir":
+        dialect = pipeline.llvm_dialect(text)
+        object_files.check_dialect(dialect, pipeline.llvm)
+        return dialect
+    compiled = object_files.host_object(text, pipeline, graphs, typed=True)
+    if emit == "object":
+        return compiled
+    shared = emit == "library"
+    return object_files.link({"program.o": compiled}, pipeline.llvm, links, shared=shared)
 
 
 def _write(out: str, content: bytes, *, executable: bool) -> None:

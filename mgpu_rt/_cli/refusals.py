@@ -33,7 +33,7 @@ def explained(program: str, pipeline: Pipeline) -> Iterator[None]:
         if toolchain.is_unknown_chip(failed):
             raise CommandError(f"--{pipelines.unknown_chip(pipeline)}") from None
         click.echo(_named(failed, program), err=True)
-        raise _refusal(failed, program, pipeline) from None
+        raise _refusal(failed, program) from None
     except (ValueError, toolchain.ToolchainMissing) as error:
         raise CommandError(str(error)) from None
 
@@ -74,18 +74,12 @@ def _named(failed: LoweringFailed, program: str) -> str:
     return complaint.replace("<stdin>", name)
 
 
-def _refusal(failed: LoweringFailed, program: str, pipeline: Pipeline) -> CommandError:
-    from mgpu_rt._lowering import preparation, toolchain
+def _refusal(failed: LoweringFailed, program: str) -> CommandError:
+    from mgpu_rt._lowering import preparation
 
-    told = f"'{program}' was not lowered: {failed.tool} failed (--dry-run prints the commands)"
+    told = f"'{program}' was not lowered: {failed.tool} failed"
     if undefined := set(_UNDEFINED.findall(failed.complaint)):
-        libraries, left = toolchain.defining(undefined, pipeline.llvm)
-        ways = ["add " + " ".join(f"--link {name}" for name in libraries)] if libraries else []
-        ways += (
-            [f"name a file or library that defines {', '.join(sorted(left))} with --link"]
-            if left
-            else []
-        )
-        return CommandError("; ".join([told, *ways]))
+        names = ", ".join(sorted(undefined))
+        return CommandError(f"{told}; name a file or library that defines {names} with --link")
     why = preparation.advice(failed.complaint)
     return CommandError(f"{told}; {why}" if why else told)

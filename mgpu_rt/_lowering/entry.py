@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from mgpu_rt import _layout
 from mgpu_rt._images import elf
 from mgpu_rt._lowering import cache, object_files, pipelines, preparation, toolchain
 from mgpu_rt._lowering.pipelines import Pipeline
@@ -46,14 +45,14 @@ def executable(
     """
     needed = preparation.preparation(text)
     pipeline = needed.of(pipeline)
-    runtime = _layout.PREFIX / "lib" / _layout.LIBRARY
-    key = (pipelines.RECIPE, text, "executable, added entry.mlir", pipeline, entry, str(runtime))
+    runtime = str(object_files.RUNTIME)
+    key = (pipelines.RECIPE, text, "executable, added entry.mlir", pipeline, entry, runtime)
 
     def tools() -> list[Path]:
         binutils = toolchain.other("objcopy", "binutils")
         return [*object_files.tools(pipeline), toolchain.compiler(), binutils]
 
-    kept = cache.kept(stem, "", key, tools, lambda: _build(text, pipeline, entry, runtime))
+    kept = cache.kept(stem, "", key, tools, lambda: _build(text, pipeline, entry))
     if not os.access(kept, os.X_OK):  # the cache stores plain files
         kept.chmod(0o755)
         if not os.access(kept, os.X_OK):
@@ -64,26 +63,19 @@ def executable(
     return kept, needed
 
 
-def _build(text: str, pipeline: Pipeline, entry: str, runtime: Path) -> bytes:
+def _build(text: str, pipeline: Pipeline, entry: str) -> bytes:
     kind, statements = _result(text, entry, function_types(text, pipeline.device_llvm))
     with tempfile.TemporaryDirectory() as scratch:
-        compiled, main, out = (Path(scratch, name) for name in ("program.o", "main.c", "out"))
+        compiled = Path(scratch, "program.o")
         compiled.write_bytes(object_files.host_object(text, pipeline))
         objcopy = toolchain.other("objcopy", "binutils")
         added = f"{_ENTRY}={_place(compiled, entry)},function,global"
         toolchain.run(
             [objcopy, "--add-symbol", added, "--keep-global-symbol", _ENTRY, str(compiled)]
         )
-        main.write_text(_MAIN.format(kind=kind, statements=statements))
-        called, _ = toolchain.defining(object_files.undefined(compiled), pipeline.llvm)
-        others, rpath = object_files.linked(called, pipeline.llvm)
-        toolchain.run(
-            object_files.link_command(
-                [compiled.name, main.name], [runtime], [runtime.parent, *rpath], others, out.name
-            ),
-            folder=scratch,
-        )
-        return out.read_bytes()
+        main = _MAIN.format(kind=kind, statements=statements).encode()
+        files = {compiled.name: compiled.read_bytes(), "main.c": main}
+        return object_files.link(files, pipeline.llvm)
 
 
 def _place(compiled: Path, entry: str) -> str:

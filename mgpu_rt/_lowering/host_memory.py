@@ -31,8 +31,8 @@ _VIEW = re.compile(
 _SELECT = re.compile(rf"{_RESULTS}arith\.select\s+([^:]*)")
 _CALL = re.compile(rf'(?:{_RESULTS})?\b(?:func\.)?call\s+@([\w$.-]+|"[^"\n]*")\s*\(([^)]*)\)')
 _RETURN = re.compile(r"(?<![\w.])(?:func\.)?return\b([^:}]*)")
-#: The operations whose regions and blocks pass values on: their results, the values that the
-#: regions yield, the values of `iter_args(%a = %b)`, and the operands and arguments of blocks.
+#: Operations whose regions and blocks pass values on, and the places of such values: a terminator,
+#: `iter_args(%a = %b)`, and the operands and arguments of blocks.
 _REGIONS = re.compile(
     rf"{_RESULTS}(?:scf\.(?:if|for|while|execute_region|index_switch)|affine\.(?:if|for)"
     r"|async\.execute|memref\.alloca_scope)\b"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from mgpu_rt import _layout
 from mgpu_rt._functions import sidecar
 from mgpu_rt._images import elf
 from mgpu_rt._lowering import graph_functions, steps, toolchain
@@ -12,6 +15,9 @@ from mgpu_rt._lowering.pipelines import Pipeline
 from mgpu_rt._lowering.steps import Step
 from mgpu_rt._lowering.text import function_types
 from mgpu_rt._lowering.toolchain import Tool
+
+#: The library with which programs are linked.
+RUNTIME = _layout.PREFIX / "lib" / _layout.LIBRARY
 
 
 def needs(pipeline: Pipeline) -> list[Tool]:
@@ -53,13 +59,7 @@ def object_steps(
     # arrays.
     types = None if pipeline.llvm == 15 else types
     split = pipeline.coroutines
-    return [*pipeline.steps(), *_compile_steps(pipeline.llvm, graphs_of, types, split=split)]
-
-
-def compile_dialect(dialect: bytes, llvm: int, graphs_of: Sequence[str] = ()) -> bytes:
-    """Returns the object file that host_object() returns, but for a program that is already in the
-    LLVM dialect."""
-    return steps.run(_compile_steps(llvm, graphs_of), dialect)
+    return [*pipeline.steps(), *compile_steps(pipeline.llvm, graphs_of, types, split=split)]
 
 
 def check_dialect(dialect: bytes, llvm: int) -> None:
@@ -68,19 +68,15 @@ def check_dialect(dialect: bytes, llvm: int) -> None:
     toolchain.run([toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"], dialect)
 
 
-def _compile_steps(
-    llvm: int, graphs_of: Sequence[str], types: Types | None = None, *, split: bool = False
+def compile_steps(
+    llvm: int, graphs_of: Sequence[str] = (), types: Types | None = None, *, split: bool = False
 ) -> list[Step]:
     """Returns the steps from the LLVM dialect to an object file. With ``split``, opt splits the
     coroutines of the async dialect, which llc cannot compile."""
     translate = Step([toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"])
-    wrap = Step(
-        edit=lambda ir: graph_functions.wrap(ir.decode(), graphs_of).encode(),
-        words=f"puts {', '.join(graphs_of)} into wrappers that replay a graph",
-    )
+    wrap = Step(edit=lambda ir: graph_functions.wrap(ir.decode(), graphs_of).encode())
     add_types = Step(
-        edit=lambda ir: sidecar.append_to(ir.decode(), types() if types else {}).encode(),
-        words="adds the types of the functions, by which Python calls them",
+        edit=lambda ir: sidecar.append_to(ir.decode(), types() if types else {}).encode()
     )
     compile_it = [toolchain.tool("llc", llvm), "-O2", "-filetype=obj"]
     compile_it += ["-relocation-model=pic", "-o", "-"]
@@ -91,18 +87,22 @@ def _compile_steps(
 
 
 def link(
-    objects: Sequence[Path],
-    *,
-    libraries: Sequence[Path],
-    rpath: Sequence[Path] = (),
-    others: Sequence[str] = (),
-    out: Path,
-) -> Path:
-    """Links objects into an executable with the command from link_command(), and returns the
-    executable's path. Raises ToolchainMissing, LoweringFailed."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    toolchain.run(link_command(objects, libraries, rpath, others, out))
-    return out
+    files: Mapping[str, bytes], llvm: int, links: Sequence[str] = (), *, shared: bool = False
+) -> bytes:
+    """Links files, of which the first is the program's object file, into an executable or a shared
+    library. Adds mgpu_rt's library, LLVM's libraries that define what the program calls, and
+    ``links``. Raises ToolchainMissing, LoweringFailed, ValueError."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, content in files.items():
+            Path(scratch, name).write_bytes(content)
+        called, _ = toolchain.defining(elf.read(next(iter(files.values()))).undefined, llvm)
+        others, rpath = linked([*links, *called], llvm)
+        places = [RUNTIME.parent, *rpath]
+        command = link_command([*files], [RUNTIME], places, others, "out", shared=shared)
+        plain = {**os.environ, "LC_ALL": "C"}  # the commands read the linker's messages
+        # The linker runs in the folder, so that its messages name the files without a path.
+        toolchain.run(command, env=plain, folder=scratch)
+        return Path(scratch, "out").read_bytes()
 
 
 def link_command(
@@ -128,11 +128,6 @@ def link_command(
     command += ["-lm", "-Wl,--allow-shlib-undefined"]
     command += [f"-Wl,-rpath,{directory}" for directory in rpath]
     return [*command, "-o", out]
-
-
-def undefined(path: Path) -> set[str]:
-    """Returns the undefined symbols of an object file."""
-    return set(elf.read(path.read_bytes()).undefined)
 
 
 def linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:

@@ -210,17 +210,14 @@ def _without_queues(text: bytes) -> bytes:
 #: them. LLVM attempts no such proof at -O0, or for a kernel that prints. HIP 5.2 then crashes at
 #: the launch, because it reads a queue that only OpenCL creates. Without OpenCL both arguments are
 #: 0 in any case, so the kernel's code is unchanged.
-_NO_QUEUES = Step(
-    edit=_without_queues, words="marks the hidden arguments for OpenCL's queues as unused"
-)
+_NO_QUEUES = Step(edit=_without_queues)
 
-_DEFINED = Step(edit=without_undefined, words="refuses an image that calls an undefined function")
+#: Refuses an image that calls an undefined function.
+_DEFINED = Step(edit=without_undefined)
 
 #: LLVM 22 ends PTX with a 0 when it translates the module. LLVM 19 adds no 0, so the driver would
 #: also read the bytes after the PTX.
-_ENDED_PTX = Step(
-    edit=lambda text: _ASSEMBLY.sub(r'\1\\00"', text.decode()).encode(), words="ends PTX with a 0"
-)
+_ENDED_PTX = Step(edit=lambda text: _ASSEMBLY.sub(r'\1\\00"', text.decode()).encode())
 
 
 def pipeline(

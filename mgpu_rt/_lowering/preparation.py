@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from mgpu_rt._functions.types import split
 from mgpu_rt._lowering import host_memory
 from mgpu_rt._lowering.pipelines import Pipeline
 
@@ -26,7 +27,7 @@ _COPY = re.compile(r"\bgpu\.(?:memcpy|memset)\b[^:]*:\s*((?:[^\n]*,[ \t]*\n)*[^\
 _STRIDES = re.compile(r"\bstrided<|\baffine_map<")
 _ALIAS = re.compile(r"^[ \t]*([!#][\w$.-]+)[ \t]*=(.*)", re.MULTILINE)
 _FILL = re.compile(r"\bgpu\.memset\b[^:]*:[^\n]*,\s*(i1|i8|i64|f64|f8\w+|index)\s*$", re.MULTILINE)
-_OPERANDS = re.compile(r"\b(?:ins|outs)\s*\(([^:)]*)")
+_OPERANDS = re.compile(r"\b(?:ins|outs)\s*\(([^:)]*):\s*")
 _TENSORS = re.compile(r"\b(?:ins|outs)\s*\([^)]*\btensor<")
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _INDIRECT = re.compile(r"\bcall_indirect\b[^\n]*\bmemref<")
@@ -162,8 +163,7 @@ def _on_host(text: str) -> list[bool]:
     found = []
     for function in host_memory.functions(text):
         for operation in _LINALG.finditer(text, function.start, function.end):
-            rest = text[operation.end() : _end(text, operation.end())]
-            values = {value for each in _OPERANDS.findall(rest) for value in _VALUE.findall(each)}
+            values = _memrefs(text[operation.end() : _end(text, operation.end())])
             found.append(function.on_host(values, operation.start()))
             if found[-1] and (ours := sorted(values & function.device)):
                 where = f"{operation[0]} ({_line(text, operation)})"
@@ -177,6 +177,16 @@ def _on_host(text: str) -> list[bool]:
                     f"{where}: {ours[0]} is in the GPU's memory, and {min(values & function.host)} "
                     "in the host's own: copy by gpu.memcpy"
                 )
+    return found
+
+
+def _memrefs(operands: str) -> set[str]:
+    """Returns the operands of an operation that are memrefs, or of a type that has a name."""
+    found = set()
+    for each in _OPERANDS.finditer(operands):
+        kinds = split(operands[each.end() :])
+        named = zip(_VALUE.findall(each[1]), kinds, strict=False)
+        found |= {value for value, kind in named if kind.startswith(("memref<", "!"))}
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,23 +24,13 @@ def lower(
     that run before the pipeline's passes."""
     text, stem = _read(source)
     pipeline = preparation.prepared(text, pipelines.pipeline(llvm, chip, image=image, first=first))
-    runtime = _layout.PREFIX / "lib" / _layout.LIBRARY
     key = (pipelines.RECIPE, text, "library", pipeline, tuple(link), tuple(graph))
     if _layout.INSTALLED:  # several installations share a user's folder
-        key += (str(runtime),)
+        key += (str(object_files.RUNTIME),)
 
     def make() -> bytes:
-        with tempfile.TemporaryDirectory() as scratch:
-            compiled, out = Path(scratch, f"{stem}.o"), Path(scratch, "library")
-            compiled.write_bytes(object_files.host_object(text, pipeline, graph, typed=True))
-            called, _ = toolchain.defining(object_files.undefined(compiled), llvm)
-            others, rpath = object_files.linked([*link, *called], llvm)
-            rpath.insert(0, runtime.parent)
-            command = object_files.link_command(
-                [compiled], [runtime], rpath, others, out, shared=True
-            )
-            toolchain.run(command)
-            return out.read_bytes()
+        compiled = object_files.host_object(text, pipeline, graph, typed=True)
+        return object_files.link({f"{stem}.o": compiled}, llvm, link, shared=True)
 
     try:
         return cache.kept(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,6 @@ class Step:
     variables: Mapping[str, str] = field(default_factory=dict)  # beside this process's
     rocm: int = 0  # the release whose linker it finds at ROCM_PATH, with AMD's device libraries
     edit: Callable[[bytes], bytes] | None = None
-    words: str = ""  # a description of the edit
 
 
 def run(steps: Sequence[Step], content: bytes) -> bytes:
@@ -62,32 +60,3 @@ def _rocm(llvm: int) -> Iterator[Path]:
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(part)
         yield Path(scratch)
-
-
-def script(steps: Sequence[Step], source: str, out: str) -> str:
-    """Returns the steps as shell commands that read `source` and write `out`; "-" stands for stdin
-    or stdout."""
-    lines = []
-    rocm = next((step.rocm for step in steps if step.rocm), 0)
-    if rocm:
-        lines += ["ROCM_PATH=$(mktemp -d) && export ROCM_PATH", 'mkdir -p "$ROCM_PATH/llvm/bin"']
-        lines += [
-            f'ln -s {shlex.quote(str(part))} "$ROCM_PATH/{place}"'
-            for place, part in _rocm_parts(rocm).items()
-        ]
-    tools = [step for step in steps if not step.edit]
-    for step in steps:
-        if step.edit:
-            lines.append(f"  # mgpu-rt itself: {step.words}")
-            continue
-        assigned = [f"{name}={shlex.quote(value)}" for name, value in step.variables.items()]
-        words = [*assigned, shlex.join(map(str, step.command))]
-        if step is tools[0] and source != "-":
-            words.append(f"< {shlex.quote(source)}")
-        if step is not tools[-1]:
-            words.append("|")
-        elif out != "-":
-            words.append(f"> {shlex.quote(out)}")
-        lines.append(f"{'  ' if step is not tools[0] else ''}{' '.join(words)}")
-    lines += ['rm -r "$ROCM_PATH"'] if rocm else []
-    return "\n".join(lines) + "\n"

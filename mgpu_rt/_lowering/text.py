@@ -1,5 +1,5 @@
-"""Reads and edits MLIR's text: its string literals, the number of iterations, the types of
-functions, and the device images of a lowered program."""
+"""Reads MLIR's text: its string literals, the types of functions, and the device images of a
+lowered program."""
 
 from __future__ import annotations
 
@@ -21,23 +21,6 @@ def unescape(text: str) -> bytes:
         return bytes([int(code, 16)]) if len(code) == 2 else code
 
     return _ESCAPE.sub(replace, text.encode())
-
-
-_ITERATIONS = re.compile(r"(%iterations\s*=\s*arith\.constant\s+)\d+")
-
-
-def with_iterations(text: str, iterations: int | None) -> str:
-    """Returns the program with `iterations` as the number in ``%iterations = arith.constant``.
-    Raises ValueError unless the program defines this constant once."""
-    if iterations is None:
-        return text
-    replaced, count = _ITERATIONS.subn(rf"\g<1>{iterations}", text)
-    if count != 1:
-        raise ValueError(
-            f"the program defines %iterations {count} times instead of once: define one "
-            "`%iterations = arith.constant N : index`"
-        )
-    return replaced
 
 
 # ---- host functions ----

@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 from mgpu_rt._hoist import rewrite, tools
-from mgpu_rt._lowering import cache, lower, object_files, toolchain
+from mgpu_rt._lowering import cache, toolchain
+from tests.support import lower
 from tests.support.folders import folder
 from tests.support.printing import print_library
 from tests.support.programs import STOCK
@@ -38,10 +39,10 @@ def build(given: bytes, llvm: int) -> Path:
         ".o",
         (given, llvm),
         lambda: tools,
-        lambda: object_files.compile_dialect(given, llvm),
+        lambda: lower.compile_dialect(given, llvm),
     )
     helper = print_library()
-    return object_files.link(
+    return lower.link(
         [compiled],
         libraries=[STOCK, helper],
         rpath=[STOCK.parent, helper.parent],

@@ -7,7 +7,7 @@ import os
 import struct
 from pathlib import Path
 
-from mgpu_rt._lowering import lower
+from tests.support import lower
 from tests.support.sources import SOURCES
 
 #: Constants of ELF files: headers, and types of sections and segments.

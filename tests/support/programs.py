@@ -10,8 +10,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
-from tests.support import recordings
+from mgpu_rt._lowering import pipelines, toolchain
+from tests.support import lower, recordings
 from tests.support.child import BUILD, STUB, environment, library
 from tests.support.folders import folder
 from tests.support.patience import run_process
@@ -96,7 +96,7 @@ def build(
     source = SOURCES[program]
     compiled = lower.lower(source, llvm=llvm, iterations=iterations, chip=chip, image=image)
     helper = print_library()
-    return object_files.link(
+    return lower.link(
         [compiled],
         libraries=[linked, helper],
         rpath=[linked.parent, helper.parent],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli import softgpu
-from mgpu_rt._lowering import lower
+from tests.support import lower
 from tests.support.patience import HANG, run_process
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from mgpu_rt._lowering import lower
 from softgpu.tests.kernels import images as kernel_images
 from softgpu.tests.kernels import matrix
 from softgpu.tests.kernels.test_kernels import MODULES
+from tests.support import lower
 
 from .device import ROOT
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench import ROOT
-from mgpu_rt._lowering import lower
 from softgpu.tests.kernels.program import Module
+from tests.support import lower
 from tests.support.folders import write_whole
 
 TEXTS = ROOT / "build" / "kernels"

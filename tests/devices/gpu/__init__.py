@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mgpu_rt._lowering import lower
+from tests.support import lower
 
 CHIP = "sm_90"
 KERNELS = Path(__file__).resolve().parent / "kernels.mlir"

@@ -16,12 +16,13 @@ from pathlib import Path
 
 from bench.models.program import CHAIN, COPIED
 from bench.setup import pack
-from mgpu_rt._lowering import cache, lower, shared_library
+from mgpu_rt._lowering import cache, shared_library
 from tests.devices.gpu import CHIP, KERNELS, tensormap
 from tests.python.cli.test_fault import FAR
 from tests.python.functions import DEVICE
 from tests.python.functions import test_model as model
 from tests.python.launches import KERNELS as EXAMPLE
+from tests.support import lower
 from tests.support.printing import print_library
 from tests.support.sources import SOURCES
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._lowering import lower, object_files
 from tests.devices.gpu import CHIP
 from tests.python.cli.test_fault import FAR
+from tests.support import lower
 from tests.support.child import ROOT, environment, library
 from tests.support.patience import HANG
 
@@ -39,7 +39,7 @@ def command(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_fault_names_the_last_launches_and_their_blocks(tmp_path: Path) -> None:
-    program = object_files.link(
+    program = lower.link(
         [lower.lower(FAR, llvm=22, chip=CHIP, image="bin")],
         libraries=[library()],
         rpath=[library().parent],

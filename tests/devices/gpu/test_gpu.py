@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from cffi import FFI
 
-from mgpu_rt._lowering import lower, object_files
 from tests.devices.gpu import CHIP, KERNELS, tensormap
 from tests.python.snippets.outcomes import outcomes
+from tests.support import lower
 from tests.support.child import (
     BUILD,
     POLICIES,
@@ -201,7 +201,7 @@ def test_the_tensor_memory_accelerator_loads_the_right_tile(image: str, tmp_path
     """The GPU loads a box from a 64 by 32 matrix through the tensor map that MLIR encodes. The box
     begins at row 32, column 8."""
     helper = print_library()
-    program = object_files.link(
+    program = lower.link(
         [tensormap(image)],
         libraries=[library(), helper],
         rpath=[library().parent, helper.parent],

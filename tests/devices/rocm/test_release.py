@@ -12,9 +12,9 @@ import pytest
 
 from mgpu_rt import _hip_search
 from mgpu_rt._cli import softgpu
-from mgpu_rt._lowering import lower, object_files
 from softgpu.tests.device.conftest import KERNELS, PROGRAMS
 from tests.devices.rocm.surroundings import Popen, Surroundings
+from tests.support import lower
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 from tests.support.printing import print_library
@@ -68,7 +68,7 @@ def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
     out = folder / program
     libraries = [LIBRARY, print_library()]
     rpath = [library.parent for library in libraries]
-    return object_files.link([compiled], libraries=libraries, rpath=rpath, out=out)
+    return lower.link([compiled], libraries=libraries, rpath=rpath, out=out)
 
 
 def test_the_stand_in_for_the_driver_is_recognised(here: Surroundings) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from mgpu_rt._cli.options import options
 from mgpu_rt._images import elf
-from mgpu_rt._lowering import lower
+from tests.support import lower
 from tests.support.images import STRTAB, bundle, code_object, elf_of
 from tests.support.sources import SOURCES
 

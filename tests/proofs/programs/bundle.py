@@ -25,11 +25,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
+from mgpu_rt._lowering import pipelines, toolchain
 from mgpu_rt._selftest import bundle
 from mgpu_rt._selftest.bundle import ROOM, marker
 from mgpu_rt._selftest.sequences import Case
 from tests.proofs.programs import groups, images
+from tests.support import lower
 from tests.support.folders import write_whole
 from tests.support.sources import SOURCES
 
@@ -91,7 +92,7 @@ def _host_object(program: str, llvm: int, folder: Path) -> Path:
     dialect = lower.lower_to_llvm_dialect(source, llvm, iterations=PROGRAMS[program])
     text = _with_rooms(dialect.read_text(), program, modules)
     made = folder / f"{program}.o"
-    made.write_bytes(object_files.compile_dialect(text.encode(), llvm))
+    made.write_bytes(lower.compile_dialect(text.encode(), llvm))
     name = f"{program}_main"
     words = ("objcopy", f"--redefine-sym=main={name}", f"--keep-global-symbol={name}", str(made))
     subprocess.run(words, check=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mgpu_rt._lowering import lower
+from tests.support import lower
 from tests.support.folders import write_whole
 
 ROOT = Path(__file__).resolve().parents[3]

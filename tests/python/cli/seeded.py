@@ -10,7 +10,7 @@ from bench.models import program
 from bench.models.program import WAITS
 from bench.models.zoo import MODELS
 from bench.setup import build, models
-from mgpu_rt._lowering import lower
+from tests.support import lower
 from tests.support.folders import folder
 
 KERNEL, INPUTS = "the cause is the kernel (its inputs are equal)", "the cause is its inputs"

@@ -16,8 +16,8 @@ import pytest
 
 import mgpu_rt
 from mgpu_rt import In, MemRef
-from mgpu_rt._lowering import lower
 from tests.python.functions import HOST, library
+from tests.support import lower
 from tests.support.child import BUILD, Mgpu, in_child
 
 STREAMS = HOST.with_name("streams.mlir")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._lowering import object_files
 from tests.python.hoist.test_decisions import before_21, since_21
+from tests.support import lower
 from tests.support.compiled import compile_c
 from tests.support.hoisted import RELEASES, hoist
 from tests.support.patience import run_process
@@ -80,7 +80,7 @@ def run(directory: Path, llvm: int, main: str, program: str | None = None) -> li
     """Returns the runtime calls that a hoisted program makes."""
     hoisted = hoist(program or before_21(), llvm).program
     compiled = directory / "program.o"
-    compiled.write_bytes(object_files.compile_dialect(hoisted, llvm))
+    compiled.write_bytes(lower.compile_dialect(hoisted, llvm))
     flags = ("-pthread", "-Wall", "-Werror", str(compiled))
     executable = compile_c(directory / "program", RUNTIME + main, *flags)
     done = run_process([executable])
@@ -236,7 +236,7 @@ def test_a_load_that_failed_is_tried_again(tmp_path: Path) -> None:
 
 def test_a_library_that_is_closed_gives_back_what_it_kept(tmp_path: Path) -> None:
     compiled = tmp_path / "program.o"
-    compiled.write_bytes(object_files.compile_dialect(hoist(before_21(), 22).program, 22))
+    compiled.write_bytes(lower.compile_dialect(hoist(before_21(), 22).program, 22))
     plugin = compile_c(tmp_path / "plugin.so", "", "-shared", str(compiled))
     main = """
     #include <dlfcn.h>

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import mgpu_rt
-from mgpu_rt._lowering import lower
 from tests.python.launches import KERNELS
+from tests.support import lower
 from tests.support.child import Mgpu, in_child
 
 INVALID_VALUE, NOT_FOUND = 1, 500

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._lowering import lower
 from tests.devices.gpu import CHIP
 from tests.python.launches import EXAMPLES, KERNELS, run
+from tests.support import lower
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND
 

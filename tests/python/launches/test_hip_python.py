@@ -11,9 +11,9 @@ import pytest
 import mgpu_rt
 from mgpu_rt._launch.arrays import array_of
 from mgpu_rt._launch.streams import handle_of
-from mgpu_rt._lowering import lower
 from mgpu_rt.runtime import Hip, Runtime
 from tests.python.launches import KERNELS
+from tests.support import lower
 from tests.support.child import Mgpu, in_child
 
 COUNT = 1000

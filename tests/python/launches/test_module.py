@@ -18,8 +18,8 @@ import pytest
 import mgpu_rt
 from mgpu_rt import In, MemRef
 from mgpu_rt._images import find
-from mgpu_rt._lowering import lower
 from tests.python.launches import KERNELS
+from tests.support import lower
 from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_child
 from tests.support.folders import folder
 from tests.support.images import bundle, code_object, default_chip

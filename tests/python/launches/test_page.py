@@ -7,8 +7,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from mgpu_rt._lowering import lower
 from tests.python.launches import KERNELS
+from tests.support import lower
 from tests.support.child import ROOT, environment
 from tests.support.patience import run_process
 

@@ -11,9 +11,9 @@ import pytest
 
 import mgpu_rt
 from mgpu_rt import In, MemRef
-from mgpu_rt._lowering import lower
 from tests.python.functions import DEVICE, library
 from tests.python.launches import KERNELS
+from tests.support import lower
 from tests.support.child import Mgpu, in_child
 
 

@@ -15,8 +15,8 @@ from cffi import FFI
 
 import mgpu_rt
 from mgpu_rt._launch.streams import handle_of
-from mgpu_rt._lowering import lower
 from tests.python.launches import KERNELS
+from tests.support import lower
 from tests.support.child import Mgpu, in_child
 
 # ---- handles ----

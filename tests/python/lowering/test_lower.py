@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mgpu_rt._lowering import cache, lower, object_files, pipelines, toolchain
+from mgpu_rt._lowering import cache, object_files, pipelines, toolchain
+from tests.support import lower
 from tests.support.printing import print_library
 from tests.support.programs import RELEASES
 from tests.support.sources import SOURCES
@@ -177,7 +178,7 @@ def test_a_tool_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(toolchain.ToolchainMissing, match="cc is missing: install what Debian"):
-        object_files.link([], libraries=[], out=tmp_path / "program")
+        lower.link([], libraries=[], out=tmp_path / "program")
 
 
 def test_a_tool_without_a_release_counts_by_its_version(

@@ -68,6 +68,13 @@ KERNEL = "gpu.module @k {\n  gpu.func @f(%x: memref<4xf32>) kernel {\n    %s  }\
             "func.func private @g(%z: f32, %a: memref<?xf32>) {\n" + FILL.format("%a") + "}",
             HOST_LOOPS,
         ),
+        (  # a loop passes a number on, and another loop memory of the GPU
+            "%h = memref.alloc() : memref<4xf32>\n%d = gpu.alloc () : memref<4xf32>\n"
+            "%s = scf.for %i = %a to %b step %c iter_args(%t = %z) -> f32 {\n}\n"
+            "%e = scf.for %i = %a to %b step %c iter_args(%f = %d) -> memref<4xf32> {\n}\n"
+            "linalg.fill ins(%s : f32) outs(%h : memref<4xf32>)\n",
+            f"{HOST_LOOPS},{REGIONS}",
+        ),
         ("%token = async.execute {\n}", TASKS),
         ("func.func @linalg.fill() attributes {gpu.container_module}", ""),
     ],
@@ -140,7 +147,8 @@ WAYS = {
     "a chain of calls": "%x = call @chain(%n) : (index) -> memref<?xf32>\n",
     "one of two results": "%r:2 = call @two(%n) : (index) -> (f32, memref<?xf32>)\n"
     "%x = memref.cast %r#1 : memref<?xf32> to memref<?xf32>\n",
-    "scf.if": "%x = scf.if %c -> (memref<?xf32>) {\n  %a = call @make(%n) : (index) -> memref<?xf32>\n"
+    "scf.if": "%x = scf.if %c -> (memref<?xf32>) {\n"
+    "  %a = func.call @make(%n) : (index) -> memref<?xf32>\n"
     "  scf.yield %a : memref<?xf32>\n} else {\n  %b = %alloc : memref<?xf32>\n"
     "  scf.yield %b : memref<?xf32>\n}\n",
     "iter_args": "%a = %alloc : memref<?xf32>\n%b = %alloc : memref<?xf32>\n"
@@ -209,7 +217,7 @@ def test_a_memref_keeps_its_memory_on_the_way(way: str, on_host: bool) -> None:
 @pytest.mark.parametrize("on_host", [True, False])
 @pytest.mark.parametrize("way", WAYS)
 def test_mlir_lowers_each_way(tmp_path: Path, way: str, on_host: bool) -> None:
-    from mgpu_rt._lowering import lower
+    from tests.support import lower
 
     program = tmp_path / "program.mlir"
     program.write_text(_way(way, on_host))
@@ -291,7 +299,7 @@ ADVICE = {
 
 
 def _lower(tmp_path: Path, body: str) -> None:
-    from mgpu_rt._lowering import lower
+    from tests.support import lower
 
     declared = "func.func private @sinf(f32) -> f32" if "sinf" in body else ""
     program = tmp_path / "program.mlir"
@@ -314,7 +322,8 @@ def test_advice_works_when_it_is_followed(tmp_path: Path, case: str) -> None:
 
 @pytest.mark.check
 def test_advice_about_tensors_works_when_it_is_followed(tmp_path: Path) -> None:
-    from mgpu_rt._lowering import lower, toolchain
+    from mgpu_rt._lowering import toolchain
+    from tests.support import lower
 
     program = tmp_path / "program.mlir"
     program.write_text("""
@@ -369,7 +378,7 @@ def test_ordinary_operations_in_kernels_are_lowered(tmp_path: Path, case: str) -
     ],
 )
 def test_ordinary_operations_in_host_code_are_lowered(tmp_path: Path, llvm: int, body: str) -> None:
-    from mgpu_rt._lowering import lower
+    from tests.support import lower
 
     program = tmp_path / "program.mlir"
     program.write_text(f"func.func @f(%a: f32) -> f32 {{\n{body}\nreturn %r : f32\n}}\n")

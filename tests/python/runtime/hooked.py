@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mgpu_rt._cli import softgpu
-from mgpu_rt._lowering import lower, object_files
+from tests.support import lower
 from tests.support.child import library
 from tests.support.command import command
 from tests.support.folders import folder
@@ -26,7 +26,7 @@ def program(
 ) -> Path:
     """Builds a program, linked with the library."""
     parts = [library(), print_library()]
-    return object_files.link(
+    return lower.link(
         [lower.lower(source, llvm=22, iterations=iterations, lines=lines)],
         libraries=parts,
         rpath=[part.parent for part in parts],

@@ -15,8 +15,8 @@ from bench.models import program
 from bench.models.program import CHAIN
 from bench.models.zoo import MODELS
 from bench.setup import build, device, models, sides
-from mgpu_rt._lowering import lower
 from tests.python.runtime.hooked import folders_of, launches_of, replay, write_launches
+from tests.support import lower
 from tests.support.command import COMMAND
 from tests.support.folders import folder
 from tests.support.patience import run_process

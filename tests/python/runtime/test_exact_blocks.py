@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._images.model import KernelDescription
-from mgpu_rt._lowering import lower
 from mgpu_rt.runtime import Image, Launch, Runtime
 from tests.devices.gpu import CHIP
 from tests.python.runtime.hooked import hip, program, replay
 from tests.runtime.images import corpus
+from tests.support import lower
 from tests.support.command import assert_sentence, command
 
 EXACT = Path(__file__).with_name("exact.mlir")

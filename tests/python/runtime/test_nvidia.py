@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import mgpu_rt
-from mgpu_rt._lowering import lower
 from mgpu_rt.hooks import NanCheck, Record
 from mgpu_rt.runtime import Buffer, Image, Launch, Recording, Runtime
 from tests.devices.gpu import CHIP
+from tests.support import lower
 from tests.support.child import Mgpu, in_child
 
 NAN = Path(__file__).with_name("nan.mlir")

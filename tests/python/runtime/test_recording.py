@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import mgpu_rt
-from mgpu_rt._lowering import lower
 from mgpu_rt.hooks import Record
 from mgpu_rt.runtime import Launch, Runtime
 from tests.python.runtime.hooked import hip, launches_of, program, replay
 from tests.runtime.images import corpus
+from tests.support import lower
 from tests.support.child import Mgpu, environment, in_child
 from tests.support.command import COMMAND, assert_sentence, command
 from tests.support.sources import SOURCES

@@ -30,7 +30,9 @@ def test_a_replay_of_several_launches_says_which_it_makes(tmp_path: Path) -> Non
 
 def test_a_missing_image_is_named(recorded: Path, tmp_path: Path) -> None:
     done = replay(recorded, "--image", tmp_path / "none")
-    assert_sentence(done.returncode, done.stderr, "was not found: name a file that holds an image")
+    assert_sentence(
+        done.returncode, done.stderr, "No such file or directory; name a file that holds an image"
+    )
 
 
 def test_a_replay_leaves_the_same_memory(recorded: Path) -> None:

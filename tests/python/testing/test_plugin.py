@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._lowering import lower
+from tests.support import lower
 from tests.support.child import environment
 from tests.support.compiled import LIB, compile_c
 from tests.support.patience import run_process

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli import softgpu
-from mgpu_rt._lowering import lower
 from tests.release.docs.generated import PAGES
+from tests.support import lower
 from tests.support.child import ROOT
 from tests.support.command import COMMAND
 from tests.support.sources import SOURCES

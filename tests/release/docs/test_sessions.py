@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._lowering import lower
 from tests.release.docs import sessions
+from tests.support import lower
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND
 from tests.support.patience import HANG

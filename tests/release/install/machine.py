@@ -14,7 +14,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt._lowering import lower
+from tests.support import lower
 from tests.support.child import ROOT
 from tests.support.patience import run_process
 from tests.support.sources import SOURCES

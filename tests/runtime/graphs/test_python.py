@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mgpu_rt._lowering import lower
 from tests.python.launches import EXAMPLES, KERNELS
+from tests.support import lower
 from tests.support.child import Mgpu, environment, in_child
 from tests.support.patience import HANG, run_process
 

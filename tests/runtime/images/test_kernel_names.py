@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mgpu_rt._images import find, kernel_names
-from mgpu_rt._lowering import lower
+from tests.support import lower
 from tests.support.command import command
 from tests.support.sources import SOURCES
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._lowering import lower, object_files
-from tests.support import programs
+from tests.support import lower, programs
 from tests.support.child import BACKENDS, Mgpu, environment, in_cases, in_child, library
 from tests.support.known import KERNEL, forum, program
 from tests.support.patience import HANG
@@ -48,7 +47,7 @@ def run_forkjoin(folder: Path, backend: str, text: str, **changes: str) -> progr
     source = folder / "program.mlir"
     source.write_text(text)
     helper = print_library()
-    built = object_files.link(
+    built = lower.link(
         [lower.lower(source, llvm=22)],
         libraries=[library(), helper],
         rpath=[library().parent, helper.parent],

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli import softgpu
-from mgpu_rt._lowering import lower, toolchain
+from mgpu_rt._lowering import toolchain
 from tests.runtime.programs.test_programs import PROGRAMS, printed, rounds
+from tests.support import lower
 from tests.support.child import library
 from tests.support.command import COMMAND
 from tests.support.compiled import compile_c

@@ -12,8 +12,8 @@ import sys
 
 import pytest
 
-from mgpu_rt._lowering import lower
 from tests.runtime.programs.test_programs import PRINTED, printed, rounds
+from tests.support import lower
 from tests.support.child import library
 from tests.support.patience import run_process
 from tests.support.printing import print_library

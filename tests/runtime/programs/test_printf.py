@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli import softgpu
-from mgpu_rt._lowering import lower, object_files
 from softgpu.tests.device.conftest import PROGRAMS
+from tests.support import lower
 from tests.support.child import POLICIES, Mgpu, environment, in_child, library
 from tests.support.printing import print_library
 from tests.support.programs import Outcome, execute
@@ -37,7 +37,7 @@ def run(
     """Lowers a program ahead of time and runs it on the emulated device."""
     (chip,) = softgpu.targets(changes)
     helper = print_library()
-    executable = object_files.link(
+    executable = lower.link(
         [lower.lower(program, llvm=llvm, chip=chip, opt_level=opt_level)],
         libraries=[library(), helper],
         rpath=[library().parent, helper.parent],

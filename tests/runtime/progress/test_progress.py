@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._lowering import lower
+from tests.support import lower
 from tests.support.child import ROOT, environment, library
 from tests.support.compiled import compile_c
 from tests.support.folders import folder

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._lowering import lower
-from tests.support import recordings
+from tests.support import lower, recordings
 from tests.support.child import Mgpu, in_cases, in_child
 from tests.support.folders import in_folder
 from tests.support.images import code_object

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.python.cli.advice.programs import C_RUNNER, EXAMPLES, PLAIN, PRINTS, PROGRAM, RUN, STEPS
+from tests.python.cli.advice.programs import EXAMPLES, PLAIN, PRINTS, PROGRAM, RUN, STEPS
 from tests.support.child import CUSTUB, ROOT, STUB
 
 EMULATED = 'eval "$(mgpu-rt config --env --device softgpu)"'
@@ -15,6 +15,13 @@ HOST_SYMBOL = (
 KERNEL_O = (
     "clang++-22 -x hip --offload-arch=gfx90a -nogpuinc -nogpulib -mcode-object-version=4 -O2 "
     f"-fPIC -c {EXAMPLES / 'c/kernel.hip'} -o kernel.o"
+)
+#: Lowers with a form of the device code for which `mgpu-rt lower` has no option.
+LOWERS = (
+    "import sys; from mgpu_rt._lowering import pipelines as p; from mgpu_rt._cli.main import main; "
+    "p.DEVICE_PASSES = p.DEVICE_PASSES.replace('format=bin', sys.argv[1]); "
+    "p._DEFINED = p._NO_QUEUES; "
+    "main(['lower', '--emit', 'executable', sys.argv[2], '-o', 'program'])"
 )
 LIBRARY = {
     "no GPU": (
@@ -75,10 +82,9 @@ LIBRARY = {
         (0, "scaled: 1.5 3 4.5 6"),
     ),
     "assembly for a GPU of AMD": (
-        f"mgpu-rt lower --dry-run {PRINTS} -o a.o | sed 's/format=bin/format=isa/' | bash -e && "
-        f"cc a.o $(mgpu-rt config --libs) {C_RUNNER} -o a && {RUN} ./a",
+        f'{sys.executable} -c "{LOWERS}" format=isa {PRINTS} && {RUN} ./program',
         r"Lower with gpu-module-to-binary\{(format=bin)\}",
-        f"mgpu-rt lower --dry-run {PRINTS} -o a.o | grep {{0}} && {STEPS} && {RUN} ./steps",
+        f'{sys.executable} -c "{LOWERS}" {{0}} {PRINTS} && {RUN} ./program',
         (0, "3\n"),
     ),
     "no Python for a hook": (

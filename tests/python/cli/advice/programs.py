@@ -13,11 +13,9 @@ from tests.support.sources import SOURCES
 
 EXAMPLES = ROOT / "examples"
 PRINTS = "steps.mlir"
-STEPS = f"mgpu-rt lower --emit executable --link mlir_c_runner_utils {PRINTS} -o steps"
+STEPS = f"mgpu-rt lower --emit executable {PRINTS} -o steps"
 RUN = "mgpu-rt run --device softgpu"
 PLAIN = "MGPU_RT_RUNTIME=mgpu_rt.runtime:PlainRuntime"
-LLVM = "/usr/lib/llvm-22/lib"
-C_RUNNER = f"{LLVM}/libmlir_c_runner_utils.so.22.1 -Wl,-rpath,{LLVM}"
 PROGRAM = f"{STEPS}; env -u MGPU_RT_HIP"
 
 TENSORS = """func.func @main() -> i32 {
@@ -286,7 +284,6 @@ PROGRAMS = {
     "part.mlir": COPIES.replace("COPY", A_PART),
     "whole.mlir": COPIES.replace("COPY", ALL),
     "calls.mlir": CALLS,
-    "wrong.mlir": CALLS.replace("call @five", "cal! @five"),
     "twice.mlir": TWICE,
     "large.mlir": LARGE,
     "forks.py": FORKS,

@@ -1,15 +1,16 @@
-"""Lowers programs in files, and caches the results (build/objects)."""
+"""Lowers programs in files, caches the results (build/objects), and links them."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mgpu_rt._lowering import cache, object_files, pipelines, preparation
+from mgpu_rt._lowering import cache, object_files, pipelines, preparation, steps, toolchain
 from mgpu_rt._lowering.pipelines import Pipeline
-from mgpu_rt._lowering.text import device_images, with_iterations
+from mgpu_rt._lowering.text import device_images
 
 
 def lower(
@@ -84,3 +85,39 @@ def _kept(
     make: Callable[[], bytes],
 ) -> Path:
     return cache.kept(program.stem, suffix, (pipelines.RECIPE, *key), tools, make)
+
+
+_ITERATIONS = re.compile(r"(%iterations\s*=\s*arith\.constant\s+)\d+")
+
+
+def with_iterations(text: str, iterations: int | None) -> str:
+    """Returns the program with `iterations` as the number in ``%iterations = arith.constant``.
+    Raises ValueError unless the program defines this constant once."""
+    if iterations is None:
+        return text
+    replaced, count = _ITERATIONS.subn(rf"\g<1>{iterations}", text)
+    if count != 1:
+        raise ValueError(
+            f"the program defines %iterations {count} times instead of once: define one "
+            "`%iterations = arith.constant N : index`"
+        )
+    return replaced
+
+
+def compile_dialect(dialect: bytes, llvm: int) -> bytes:
+    """Returns the object file of a program in the LLVM dialect."""
+    return steps.run(object_files.compile_steps(llvm), dialect)
+
+
+def link(
+    objects: Sequence[Path],
+    *,
+    libraries: Sequence[Path],
+    rpath: Sequence[Path] = (),
+    out: Path,
+) -> Path:
+    """Links objects into an executable with the command from link_command(), and returns the
+    executable's path. Raises ToolchainMissing, LoweringFailed."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    toolchain.run(object_files.link_command(objects, libraries, rpath, (), out))
+    return out

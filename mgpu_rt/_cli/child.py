@@ -40,28 +40,25 @@ def run(
     command: Sequence[str],
     environment: Mapping[str, str],
     *,
-    text: str | None = None,
     limit: float | None = None,
     **streams: Any,
 ) -> Ended:
     """Runs a program to its end. Ctrl-C does not end the wait, because the program gets the signal
-    too; the result tells of Ctrl-C. `text` is the program's stdin; `streams` are subprocess.Popen's
-    arguments. With a `limit` in seconds, the program leads a session of its own, whose processes
-    are killed at the limit. Raises CommandError."""
+    too; the result tells of Ctrl-C. `streams` are subprocess.Popen's arguments. With a `limit` in
+    seconds, the program leads a session of its own, whose processes are killed at the limit. Raises
+    CommandError."""
     form = {"encoding": "utf-8", "errors": "replace", "start_new_session": limit is not None}
     try:
         child = subprocess.Popen([*command], env=environment, **{**form, **streams})
     except OSError as error:
-        # A saved random case has neither these modules nor click.
-        from mgpu_rt._cli import executable
+        # A saved random case has neither this module nor click.
         from mgpu_rt._cli.errors import CommandError
 
-        why = executable.why_not(executable.find(command[0], environment), error)
-        raise CommandError(f"'{command[0]}' cannot be executed: {why}") from None
+        raise CommandError(f"'{command[0]}' cannot be executed: {error.strerror}") from None
     interrupted = False
     while True:
         try:
-            out, err = child.communicate(text, limit)
+            out, err = child.communicate(timeout=limit)
             return Ended(child.returncode, out or "", err or "", interrupted)
         except subprocess.TimeoutExpired:
             kill(child.pid)

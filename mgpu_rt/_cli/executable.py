@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import errno
 import os
 import resource
 import shutil
@@ -14,52 +13,23 @@ import stat
 import struct
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NoReturn
 
 from mgpu_rt._cli.errors import CommandError
 
 ELF_HEADER, ELFCLASS64, ELFDATA_BIG, PT_INTERP = 64, 2, 2, 3
-ET_REL, ET_DYN = 1, 3
 
 
 def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     """Returns the file that a shell would run for `program`. Raises CommandError with the exit
     status that a shell would return."""
     search = base.get("PATH", os.defpath)
-    found = shutil.which(program, path=search)
-    if no_program := _no_program(found or program):
-        raise CommandError(f"'{program}' is not a program yet: {no_program}", 126)
-    if found:
+    if found := shutil.which(program, path=search):
         return found
     # If a file is not executable, a shell returns status 126.
-    candidate = shutil.which(program, mode=os.F_OK, path=search)
-    if candidate is None and os.path.isdir(program) and "/" in program:
-        raise CommandError(f"'{program}' is a directory: name a program", 126)
-    if candidate is None:
-        is_path = "/" in program or program.endswith(".mlir")
-        where = "there is no such file" if is_path else "it is not in PATH"
-        where = "name a file, as only `mgpu-rt lower` reads stdin" if program == "-" else where
-        raise CommandError(f"'{program}' was not found: {where}", 127)
-    if not os.path.isfile(candidate):
-        raise CommandError(f"'{candidate}' is no file: name a program, or a file NAME.mlir", 126)
-    why = f"chmod +x '{candidate}'" if _may_run(candidate) else _NEITHER
-    raise CommandError(f"'{candidate}' is not executable: {why}", 126)
-
-
-_NEITHER = (
-    "it is neither a program for this machine nor a script with a #! line; rename it to NAME.mlir "
-    "if it is a program in MLIR"
-)
-
-
-def _may_run(path: str) -> bool:
-    """Returns whether the kernel may execute a file's content. Counts an unreadable file."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(4).startswith((b"\x7fELF", b"#!"))
-    except OSError:
-        return True
+    if shutil.which(program, mode=os.F_OK, path=search) or os.path.isdir(program):
+        raise CommandError(f"'{program}' is not an executable file", 126)
+    raise CommandError(f"'{program}' was not found", 127)
 
 
 def _head(path: str) -> bytes:
@@ -73,40 +43,6 @@ def _head(path: str) -> bytes:
     except OSError:
         return b""
     return head if head[:4] == b"\x7fELF" and len(head) >= ELF_HEADER else b""
-
-
-def _no_program(path: str) -> str:
-    """Returns advice for an object file or a library, which are not programs; empty for any
-    other file."""
-    head = _head(path)
-    if not head or head[4] != ELFCLASS64 or head[5] == ELFDATA_BIG:
-        return ""
-    kind, entry = struct.unpack_from("<H6xQ", head, 16)
-    if kind == ET_REL:
-        return f"link it by cc '{path}'{_libraries(path)} $(mgpu-rt config --libs) -o PROGRAM"
-    if kind == ET_DYN and entry == 0:
-        return f"it is a library: call it from Python by mgpu_rt.Library('{path}')"
-    return ""
-
-
-def _libraries(path: str) -> str:
-    """Returns the linker's arguments for LLVM's libraries that an object file calls."""
-    from mgpu_rt._images import elf
-    from mgpu_rt._lowering import object_files, toolchain
-
-    try:
-        called = object_files.undefined(Path(path))
-    except (OSError, elf.Damaged):
-        return ""
-    names, _ = toolchain.defining(called, toolchain.TESTED[0])
-    found = filter(None, (toolchain.library(name, toolchain.TESTED[0]) for name in names))
-    return "".join(f" '{file}' -Wl,-rpath,'{file.parent}'" for file in found)
-
-
-def _is_foreign(head: bytes) -> bool:
-    order = ">" if head[5] == ELFDATA_BIG else "<"
-    machine = struct.unpack_from(f"{order}H", head, 18)
-    return machine != struct.unpack_from("<H", _head("/proc/self/exe"), 18)
 
 
 def _is_static(head: bytes) -> bool:
@@ -139,9 +75,7 @@ def obstacle(program: str) -> str | None:
         return None  # a script, or a file about which nothing is known
     if head[4] != ELFCLASS64:
         return "it is a 32-bit program: build it for 64 bits"
-    if _is_foreign(head):
-        return None  # the kernel will refuse it, or run it in an emulator whose loader complains
-    if _is_static(head):
+    if head[5] != ELFDATA_BIG and _is_static(head):
         return (
             "it is statically linked: link it dynamically, with -L$(mgpu-rt config --path) "
             "-lmlir_rocm_runtime -Wl,-rpath,$(mgpu-rt config --path)"
@@ -173,7 +107,7 @@ def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> N
     try:
         os.execve(path, [program, *arguments], environ)
     except OSError as error:
-        raise CommandError(f"'{path}' cannot be executed: {why_not(path, error)}", 126) from None
+        raise CommandError(f"'{path}' cannot be executed: {error.strerror}", 126) from None
 
 
 #: Signals that `mgpu-rt run` does not pass on. No process can pass on SIGKILL and SIGSTOP. Others
@@ -246,15 +180,3 @@ def end_as(status: int) -> NoReturn:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
     os.kill(os.getpid(), -code)
     sys.exit(128 - code)
-
-
-def why_not(path: str, error: OSError) -> str:
-    reason = error.strerror or str(error)
-    if error.errno == errno.ENOENT:
-        return "the interpreter or loader that it names is missing"
-    if error.errno != errno.ENOEXEC:
-        return reason
-    head = _head(path)
-    if head and _is_foreign(head):
-        return "it is a program for another machine"
-    return f"{reason}: {_NEITHER}"

@@ -60,32 +60,13 @@ def write(path: str | Path, content: bytes) -> None:
 
 
 def unreadable(path: str | Path, error: OSError, way_out: str) -> CommandError:
-    if isinstance(error, FileNotFoundError):
-        return CommandError(f"'{path}' was not found: {way_out}")
-    if isinstance(error, IsADirectoryError):
-        return CommandError(f"'{path}' is a directory: name a file")
     return CommandError(f"'{path}' cannot be read: {error.strerror or error}; {way_out}")
 
 
 def unwritable(path: str | Path, error: OSError) -> CommandError:
-    if isinstance(error, IsADirectoryError):
-        return CommandError(f"'{path}' is a directory: name a file")
-    if isinstance(error, FileNotFoundError) and error.filename is None:
-        return _without_a_folder(error)
-    if isinstance(error, FileNotFoundError) and not os.path.isdir(os.path.dirname(path) or "."):
-        return _no_folder(path)
     return CommandError(
         f"'{path}' cannot be written: {error.strerror or error}; name another place"
     )
-
-
-def _without_a_folder(error: FileNotFoundError) -> CommandError:
-    """Explains an error that names no file: os.getcwd's, or tempfile's."""
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return CommandError("the current folder no longer exists: change to another")
-    return CommandError(f"{error.strerror}: set TMPDIR to a folder that can be written")
 
 
 def check_writable(path: str | Path) -> None:
@@ -101,13 +82,6 @@ def check_writable(path: str | Path) -> None:
         return
     if not existed:
         os.unlink(path)
-
-
-def _no_folder(path: str | Path) -> CommandError:
-    folder = os.path.dirname(path) or "."
-    return CommandError(
-        f"'{path}' cannot be written: there is no folder '{folder}'; make it, or name another place"
-    )
 
 
 def claim(folder: str) -> str:

@@ -30,9 +30,8 @@ from mgpu_rt._cli.stats.command import stats
 
 
 class Commands(click.Group):
-    """Reports errors of stdout, such as a full disk, a failure to start a process, and a missing
-    folder for temporary files. Ends a command after Ctrl-C with the status that a shell gives it.
-    """
+    """Reports errors of the system in one line. Ends a command after Ctrl-C with the status that a
+    shell gives it."""
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
         tolerate_encodings()
@@ -45,21 +44,13 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             raise SystemExit(130) from None  # 128 + SIGINT
         except OSError as error:
-            if error.filename is not None or error.errno not in _WITHOUT_A_NAME:
-                from mgpu_rt import _hip_search
-
-                if isinstance(error, _hip_search.NoProcess):
-                    raise CommandError(str(error)) from None
-                raise
-            from mgpu_rt._cli import files
-
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for text that is still to be flushed
-            raise files.unwritable("stdout", error) from None
+            if error.errno == errno.EPIPE:
+                raise  # click ends the command
+            if error.filename is None:  # of stdout, whose text is still to be flushed
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            named = f"'{error.filename}': " if error.filename is not None else ""
+            raise CommandError(f"{named}{error.strerror or error}") from None
         return result
-
-
-#: Errors of stdout, and ENOENT of os.getcwd and tempfile.
-_WITHOUT_A_NAME = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOENT)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

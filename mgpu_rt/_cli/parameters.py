@@ -8,31 +8,12 @@ only when the command runs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-
-class _Path(click.Path):
-    """A path. Refuses an empty text, which a shell script passes for an unset variable. Refuses an
-    option's path that begins with `--`, because click would take the next option for a missing
-    path."""
-
-    name = "path"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "":
-            self.fail("a path is missing: the text is empty", param, ctx)
-        if isinstance(param, click.Option) and str(value).startswith("--"):
-            self.fail(f"a path is missing before {value} (a file can be ./{value})", param, ctx)
-        return super().convert(value, param, ctx)
-
-
 #: A file name, which a shell can complete. The code that opens the file reports errors.
-PATH = _Path(readable=False)
+PATH = click.Path(readable=False)
 
 
 class _Address(click.ParamType):
@@ -62,15 +43,6 @@ class _Device(click.ParamType):
             self.fail(why, param, ctx)
         return value
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        from mgpu_rt._cli import preload
-
-        return [CompletionItem(name) for name in preload.devices() if name.startswith(incomplete)]
-
 
 def device(help_text: str) -> Callable[[Any], Any]:
     """Returns the option; `help_text` describes how the command uses the device."""
@@ -84,15 +56,6 @@ def device(help_text: str) -> Callable[[Any], Any]:
     )
 
 
-def _text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """Refuses a value that begins with `--`, because click would take the next option for a missing
-    value."""
-    values = value if isinstance(value, tuple) else (value,)
-    if wrong := [each for each in values if str(each).startswith("--")]:
-        raise click.BadParameter(f"a value is missing before {wrong[0]}", ctx, param)
-    return value
-
-
 def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options for Python code that observes or handles the program's calls."""
     for option in (
@@ -104,14 +67,12 @@ def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--kernel",
             metavar="PATTERN",
-            callback=_text,
             help="For hooks: only these kernels.",
         ),
         click.option(
             "--hook",
             "hooks",
             multiple=True,
-            callback=_text,
             metavar="NAME[=VALUE]",
             help="Observe the calls with a hook in Python: trace, time, nan[=f32], "
             "record[=FOLDER], or a hook or runtime of your own, as MODULE:CLASS. May be repeated; "

@@ -31,14 +31,7 @@ def devices() -> list[str]:
 
 def not_a_device(word: str) -> str:
     """Returns the reason why --device cannot accept this value; returns "" for a valid value."""
-    if word in devices():
-        return ""
-    plain = word.upper()
-    for target, products in softgpu.TARGETS.items():
-        names = products.split(", ")
-        if plain in names or plain in (name.rstrip("AX") for name in names):
-            return f"'{word}' is named {target} here"
-    return f"'{word}' is none of {', '.join(devices())}"
+    return "" if word in devices() else f"'{word}' is none of {', '.join(devices())}"
 
 
 def kind(device: str, base: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:

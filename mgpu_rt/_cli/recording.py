@@ -19,8 +19,6 @@ from mgpu_rt._text import say
 def folder_beside(output: str) -> Iterator[Path]:
     """Yields a folder for recordings, in the output's folder, which other machines may share. The
     folder stays if a recording could not be converted."""
-    from mgpu_rt._cli import files
-
     parent = os.path.dirname(os.path.abspath(output))
     is_beside = output and _is_file(output) and os.access(parent, os.W_OK)
     try:
@@ -28,7 +26,9 @@ def folder_beside(output: str) -> Iterator[Path]:
             parent = tempfile.gettempdir()  # the library would expand %p
         folder = Path(tempfile.mkdtemp(prefix=".mgpu_rt-", dir=parent))
     except OSError as error:
-        raise files.unwritable(parent, error) from None
+        raise CommandError(
+            f"{error.strerror}: set TMPDIR to a folder that can be written"
+        ) from None
     yield folder
     if not any(folder.iterdir()):
         folder.rmdir()

@@ -139,9 +139,6 @@ def run(
         )
     if stats or stats_json or trace:
         _record(stats_json or "", trace or "", program, list(arguments), environment)
-    if source.is_temporary(program):  # only this process can remove it after the end
-        _, status = executable.execute_and_wait(program, list(arguments), environment)
-        executable.end_as(status)
     executable.execute(program, list(arguments), environment)
 
 

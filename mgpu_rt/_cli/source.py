@@ -114,17 +114,6 @@ def command_to_run(command: Sequence[str], device: str) -> str:
     return shlex.join([*words, "--", *map(named, command)])
 
 
-def is_temporary(program: str) -> bool:
-    """Returns whether the executable of a program in MLIR lasts only as long as this process."""
-    if program not in _SOURCES:
-        return False
-    from pathlib import Path
-
-    from mgpu_rt._lowering import cache
-
-    return cache.is_temporary(Path(program))
-
-
 def _chip(device: str, base: Mapping[str, str]) -> str:
     """Returns the name of the device's GPU, as `mgpu-rt lower --chip` takes it. Raises
     CommandError."""

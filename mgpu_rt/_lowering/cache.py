@@ -5,8 +5,6 @@ A repeated request costs a hash (under 1 ms) instead of a lowering (0.2 s).
 
 from __future__ import annotations
 
-import atexit
-import functools
 import glob
 import hashlib
 import os
@@ -29,20 +27,6 @@ def _folder() -> Path | None:
 OBJECTS = _folder()
 
 
-@functools.cache
-def _own_folder() -> Path:
-    """Returns a folder for the results of this process, which Python removes at exit."""
-    folder = tempfile.TemporaryDirectory(prefix="mgpu-rt-objects-")
-    atexit.register(folder.cleanup)
-    return Path(folder.name)
-
-
-def _folders() -> list[Path]:
-    """Returns the folders that may contain a result."""
-    own = [_own_folder()] if _own_folder.cache_info().currsize else []
-    return [*([OBJECTS] if OBJECTS else []), *own]
-
-
 def kept(
     stem: str,
     suffix: str,
@@ -57,34 +41,29 @@ def kept(
     take 30 ms. If tools are missing, returns the newest result for `key`, even if other versions of
     the tools produced the result. So the results can be carried to a GPU machine that has no MLIR,
     as ``build/objects``. A rename puts the complete result in place in one step, even if two
-    processes compute the result at the same time. If this process cannot write to the cache's
-    folder, the result lasts as long as this process.
+    processes compute the result at the same time. Raises ValueError if this process cannot write to
+    the cache's folder.
     """
     name = _digest(key)
     try:
         stamps = [(str(t), (s := t.stat()).st_size, s.st_mtime_ns) for t in tools()]
     except ToolchainMissing:
         pattern = f"{name}-*/{glob.escape(stem + suffix)}"
-        carried = [
-            folder / path for folder in _folders() for path in glob.glob(pattern, root_dir=folder)
-        ]
+        carried = [Path(path) for path in glob.glob(f"{glob.escape(str(OBJECTS))}/{pattern}")]
         if not carried:
             raise
         return max(carried, key=lambda path: path.stat().st_mtime)
     file = f"{name}-{_digest(stamps)[:8]}/{stem}{suffix}"
-    for folder in _folders():
-        if os.path.exists(folder / file):
-            return folder / file
+    if OBJECTS and os.path.exists(OBJECTS / file):
+        return OBJECTS / file
     content = make()
     try:
         return _store(_home.make(OBJECTS), file, content)
-    except OSError:
-        return _store(_own_folder(), file, content)
-
-
-def is_temporary(path: Path) -> bool:
-    """Returns whether a result lasts only as long as this process."""
-    return bool(_own_folder.cache_info().currsize) and _own_folder() in path.parents
+    except OSError as error:
+        raise ValueError(
+            f"lowered programs cannot be kept in '{error.filename}' ({error.strerror}): set "
+            "XDG_CACHE_HOME to a folder that can be written"
+        ) from None
 
 
 def _store(folder: Path, file: str, content: bytes) -> Path:

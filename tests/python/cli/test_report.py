@@ -260,8 +260,8 @@ def test_a_missing_jinja2_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_unwritable_paths_are_named(tmp_path: Path) -> None:
     (path,) = files(tmp_path, s=recorded.statistics())
     for place, said in [
-        (tmp_path, "is a directory: name a file"),
-        (tmp_path / "none" / "page.html", "there is no folder"),
+        (tmp_path, "Is a directory"),
+        (tmp_path / "none" / "page.html", "No such file or directory"),
         ("/dev/full", "No space left on device; name another place"),
     ]:
         result = invoke("compare", path, "--report", str(place))

@@ -201,9 +201,6 @@ def test_a_program_runs_on_the_device_that_is_named(program: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("mi300x", "'mi300x' is named gfx942 here"),
-        ("MI300", "'MI300' is named gfx942 here"),
-        ("mi250", "'mi250' is named gfx90a here"),
         ("mi", "'mi' is none of auto, hip, softgpu, cuda, gfx90a, gfx906, gfx908, gfx942"),
         ("gfx1100", "'gfx1100' is none of auto, hip"),
         ("", "'' is none of auto, hip"),
@@ -213,12 +210,6 @@ def test_an_unknown_device_is_named(command: str, name: str, said: str) -> None:
     result = invoke(command, "--device", name, "x")
     assert result.exit_code == 2
     assert said in result.stderr
-
-
-def test_a_shell_completes_devices() -> None:
-    words = {"_MGPU_RT_COMPLETE": "bash_complete", "COMP_WORDS": "mgpu-rt run --device gfx9"}
-    result = command(**words, COMP_CWORD="3")
-    assert result.stdout.split() == [f"plain,{name}" for name in softgpu.TARGETS]
 
 
 # ---- run: error messages ----
@@ -233,20 +224,14 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
     orphan.write_text("#!/nowhere/interpreter\n")
     for path in (headless, orphan):
         path.chmod(0o755)
-    library = compile_c(tmp_path / "call.so", "int call(void) { return 0; }", "-shared", "-fPIC")
-    part = compile_c(tmp_path / "call.o", "int call(void) { return 0; }", "-c")
     for name, status, words in [
-        ("no-such-program-there", 127, "it is not in PATH"),
-        ("no-such-program.mlir", 127, "there is no such file"),
-        ("-", 127, "name a file, as only `mgpu-rt lower` reads stdin"),
-        ("/dev/null", 126, "is no file: name a program, or a file NAME.mlir"),
-        ("./no-such-program-there", 127, "there is no such file"),
-        (tmp_path, 126, "is a directory"),
-        (text, 126, "is not executable: it is neither a program for this machine nor"),
-        (part, 126, f"is not a program yet: link it by cc '{part}' $(mgpu-rt config --libs)"),
-        (library, 126, "is not a program yet: it is a library: call it from Python by mgpu_rt.Lib"),
-        (headless, 126, "a script with a #! line"),
-        (orphan, 126, "interpreter or loader that it names is missing"),
+        ("no-such-program-there", 127, "was not found"),
+        ("./no-such-program.mlir", 127, "was not found"),
+        ("/dev/null", 126, "is not an executable file"),
+        (tmp_path, 126, "is not an executable file"),
+        (text, 126, "is not an executable file"),
+        (headless, 126, "cannot be executed: Exec format error"),
+        (orphan, 126, "cannot be executed: No such file or directory"),
     ]:
         result = command("run", "--", name)
         assert result.returncode == status, name
@@ -268,18 +253,6 @@ def test_a_variable_that_is_no_option_is_named(program: Path, name: str, way: st
     assert result.stderr.endswith(f"{way}\n")
 
 
-@pytest.mark.parametrize("linked", [(), ("-static",)])
-def test_a_program_for_another_machine_is_refused(tmp_path: Path, linked: tuple[str, ...]) -> None:
-    path = compile_c(tmp_path / "foreign", "int main(void) { return 0; }", *linked)
-    content = bytearray(path.read_bytes())
-    content[18:20] = (183).to_bytes(2, "little")  # the machine of an ELF file for AArch64
-    path.write_bytes(content)
-    result = command("run", path)
-    assert result.returncode == 126
-    said = "it is a program for another machine"
-    assert result.stderr == f"mgpu-rt: '{path}' cannot be executed: {said}\n"
-
-
 def test_a_misspelt_option_is_named(program: Path) -> None:
     """The command does not take a misspelt option as the program's name. All words after the
     program's name are the program's arguments."""
@@ -296,7 +269,7 @@ def test_unwritable_results_fail_before_the_run(tmp_path: Path) -> None:
     for option in ("--stats-json", "--trace"):
         place = tmp_path / "none" / "x.json"
         result = command("run", option, place, "--", "touch", flag)
-        assert_sentence(result.returncode, result.stderr, f"there is no folder '{place.parent}'")
+        assert_sentence(result.returncode, result.stderr, "No such file or directory")
         command("run", option, tmp_path / "%p.json", "--", "true")
     assert not flag.exists()
 

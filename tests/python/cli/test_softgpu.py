@@ -89,26 +89,17 @@ def test_the_devices_are_those_of_softgpu() -> None:
     assert re.findall(r'^    \{"(gfx\w+)", ', table, re.MULTILINE) == [*softgpu.TARGETS]
 
 
-def test_the_settings_are_those_of_softgpu() -> None:
-    header = (_layout.CHECKOUT / "softgpu/src/settings.h").read_text()
-    assert f'#define SOFTGPU_SETTINGS "{", ".join(softgpu.SETTINGS)}"' in header
-    readme = (_layout.CHECKOUT / "softgpu/README.md").read_text()
-    assert re.findall(r"^\| `(\w+)=`", readme, re.MULTILINE) == [*softgpu.SETTINGS]
-
-
 def test_settings_stand_beside_the_devices(build: Path, hip: str) -> None:
     base = {"MGPU_RT_HIP": hip, "MGPU_RT_SOFTGPU": "memory=1G,gfx906,threads=2"}
     assert softgpu.targets(base) == ["gfx906"]
     assert softgpu.targets({"MGPU_RT_SOFTGPU": "threads=2"}) == ["gfx90a"]
     assert softgpu.environment(base)["MGPU_RT_SOFTGPU"] == base["MGPU_RT_SOFTGPU"]
     assert softgpu.with_targets("gfx90a", base) == "gfx90a,memory=1G,threads=2"
-    with pytest.raises(NoDevice, match="'speed=2' sets none of memory, threads"):
-        softgpu.targets({"MGPU_RT_SOFTGPU": "gfx90a,speed=2"})
 
 
 @pytest.mark.parametrize("name", ["mi300x", "gfx90a,mi300x", "gfx90a,", "gfx1100"])
 def test_a_device_that_there_is_not_is_named(build: Path, hip: str, name: str) -> None:
-    with pytest.raises(NoDevice, match=r"gfx942 \(MI300A, MI300X\)") as refused:
+    with pytest.raises(NoDevice, match="gfx908, gfx942") as refused:
         softgpu.environment({"MGPU_RT_HIP": hip, "MGPU_RT_SOFTGPU": name})
     assert f"MGPU_RT_SOFTGPU={name}: '{name.rpartition(',')[2]}' is none of " in str(refused.value)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,8 @@ import pytest
 from mgpu_rt._cli import softgpu, source
 from mgpu_rt._lowering import cache, entry
 from tests.support import command as commands
-from tests.support.child import ROOT, environment
+from tests.support.child import ROOT
 from tests.support.command import assert_sentence, invoke
-from tests.support.patience import run_process
 
 EXAMPLES = ROOT / "examples"
 SOFT = ("--device", "softgpu")
@@ -153,29 +151,6 @@ def test_a_second_run_lowers_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert Path(first).stat().st_mtime_ns == made
     assert source.executable(program, "gfx906", wanted) != first
     assert source.executable(program, "softgpu", wanted, lines=True) != first
-
-
-#: Runs a command in a process that has no folder for its cache.
-WITHOUT_A_CACHE = """
-import sys
-from mgpu_rt._lowering import cache
-cache.OBJECTS = None
-from mgpu_rt._cli.main import main
-main(sys.argv[1:])
-"""
-
-
-@pytest.mark.check
-def test_without_a_cache_nothing_is_left(tmp_path: Path) -> None:
-    """As in a container whose user has no home."""
-    program, scratch = tmp_path / "returns.mlir", tmp_path / "scratch"
-    program.write_text(RETURNS.format(argument="a"))
-    scratch.mkdir()
-    words = ("run", *SOFT, "--entry", "seven", str(program))
-    env = environment("stub", MGPU_RT_HIP=str(softgpu.hip({})), TMPDIR=str(scratch))
-    done = run_process([sys.executable, "-c", WITHOUT_A_CACHE, *words], env)
-    assert done.returncode == 7, done.stderr
-    assert not list(scratch.glob("mgpu-rt-objects-*"))
 
 
 def test_a_cache_from_which_nothing_runs_is_named(

@@ -120,9 +120,7 @@ def test_a_command_runs_for_a_user_without_a_home(
     assert not (open_folder / "~").exists()
 
 
-def test_a_second_library_in_a_closed_folder_is_no_conflict(
-    closed: Path, open_folder: Path
-) -> None:
+def test_a_second_library_in_a_closed_folder_is_left_alone(closed: Path, open_folder: Path) -> None:
     closed.parent.chmod(0o755)
     homes = {"HOME": str(open_folder), "LD_LIBRARY_PATH": f"{closed}:{closed / 'lib'}"}
     for words in (("doctor",), ("run", "--", *PROGRAM)):
@@ -144,36 +142,24 @@ import sys, mgpu_rt
 from mgpu_rt import _home
 from mgpu_rt._lowering import cache
 cache.OBJECTS = _home.cache()  # as in an installed package
-program = sys.argv[1]
-first, second = mgpu_rt.lower(program), mgpu_rt.lower(program)
-print(first == second, first.exists(), str(first).startswith(str(cache.OBJECTS)))
+print(mgpu_rt.lower(sys.argv[1]))
 """
 
 
 @pytest.mark.parametrize(
     "home", in_check(["closed", "missing", "none"], lambda home: home != "none")
 )
-def test_a_program_is_lowered_without_a_home(home: str, closed: Path, open_folder: Path) -> None:
-    """The lowered library then lasts as long as the process. No command makes a home."""
+def test_a_lowering_without_a_home_names_the_way_out(
+    home: str, closed: Path, open_folder: Path
+) -> None:
+    """No command makes a home."""
     closed.parent.chmod(0o755)
     missing = open_folder / "missing"
     homes = {"closed": {"HOME": str(closed)}, "missing": {"HOME": str(missing)}, "none": {}}[home]
-    done = run(("-c", LOWERS, str(ROOT / "examples" / "steps.mlir")), homes, open_folder)
-    assert done.stdout == "True True False\n", done.stderr
+    words = ("-c", LOWERS, str(ROOT / "examples" / "steps.mlir"))
+    done = run(words, homes, open_folder)
+    assert "set XDG_CACHE_HOME to a folder that can be written" in done.stderr
     assert list(open_folder.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "name", in_check(["doctor --device softgpu", "run a kernel", "lower"], lambda n: n != "lower")
-)
-def test_a_home_that_does_not_exist_is_not_made(name: str, open_folder: Path) -> None:
-    missing, inner = open_folder / "missing", open_folder / "work"
-    inner.mkdir()
-    inner.chmod(0o777)
-    for homes in (
-        {"HOME": str(missing)},
-        {"HOME": str(missing), "XDG_CACHE_HOME": str(missing / "c"), "XDG_DATA_HOME": "data"},
-    ):
-        done = run(("-m", "mgpu_rt", *COMMANDS[name]), homes, inner)
-        assert done.returncode == 0, done.stderr
-        assert not missing.exists() and not (inner / "data").exists()
+    place = open_folder / "cache"
+    done = run(words, {**homes, "XDG_CACHE_HOME": str(place)}, open_folder)
+    assert Path(done.stdout.strip()).is_relative_to(place), done.stderr

@@ -153,16 +153,15 @@ def test_missing_files_are_named(program: Path, tmp_path: Path) -> None:
     empty.touch()
     way_out = "name a program in the LLVM dialect, or - for stdin"
     for given, out, sentence in (
-        (missing, "-", f"'{missing}' was not found: {way_out}"),
+        (missing, "-", f"'{missing}' cannot be read: No such file or directory; {way_out}"),
         (empty, "-", f"'{empty}' is empty: {way_out}"),
-        (folder, "-", f"'{folder}' is a directory: name a file"),
+        (folder, "-", f"'{folder}' cannot be read: Is a directory; {way_out}"),
         (
             program,
             missing / "x",
-            f"'{missing / 'x'}' cannot be written: there is no folder '{missing}'; make it, or "
-            "name another place",
+            f"'{missing / 'x'}' cannot be written: No such file or directory; name another place",
         ),
-        (program, folder, f"'{folder}' is a directory: name a file"),
+        (program, folder, f"'{folder}' cannot be written: Is a directory; name another place"),
     ):
         result = invoke("hoist", "--llvm", "22", str(given), "-o", str(out))
         assert (result.exit_code, result.stdout) == (2, "")

@@ -478,8 +478,8 @@ def test_files_that_are_no_recordings_are_refused(tmp_path: Path) -> None:
     (tmp_path / "json").write_text('{"displayTimeUnit": "ns", "traceEvents": []}')
     (tmp_path / "empty").touch()
     for name, words in [
-        ("none", "was not found: `mgpu-rt run --trace"),
-        ("", "is a directory"),
+        ("none", "No such file or directory; `mgpu-rt run --trace"),
+        ("", "Is a directory"),
         ("json", "is not a recording"),
         ("empty", "is empty"),
     ]:
@@ -490,7 +490,7 @@ def test_files_that_are_no_recordings_are_refused(tmp_path: Path) -> None:
 def test_an_unwritable_path_of_a_trace_is_named(killed: Path) -> None:
     result = invoke("stats", str(killed / "trace"), "-o", "/nowhere/out")
     assert_sentence(
-        result.exit_code, result.stderr, "'/nowhere/out' cannot be written: there is no folder"
+        result.exit_code, result.stderr, "'/nowhere/out' cannot be written: No such file"
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import mgpu_rt
 from mgpu_rt import _hip_search, _layout
-from mgpu_rt._cli import child, conflicts, cuda, hip_devices, options, preload
+from mgpu_rt._cli import child, cuda, hip_devices, options, preload
 from mgpu_rt._cli.checklist import FAILURE, NOTE, OK, WARNING, Checklist
 from mgpu_rt._cli.errors import CommandError, NoDevice
 from mgpu_rt._cli.hip_devices import TIMEOUT
@@ -26,13 +26,6 @@ HOW_TO_BUILD = (
     "reinstall it: python -m pip install --force-reinstall mgpu_rt"
     if _layout.INSTALLED
     else "build it anew: make"
-)
-
-
-#: Calls that the kernel refuses while the library watches registered pages.
-REFUSED_WHILE_WATCHED = (
-    "mremap of a mapping that is partly registered then fails with EFAULT, and UFFDIO_REGISTER of "
-    "registered pages with EBUSY (docs/rule.md)"
 )
 
 
@@ -166,8 +159,8 @@ def _registered(checklist: Checklist, reason: str) -> None:
         told = "memory does not stay registered, also with mgpu-rt run --exclusive"
         checklist.add("registered", NOTE, f"{told}: {reason}")
     else:
-        told = "mgpu-rt run --exclusive keeps memory registered"
-        checklist.add("registered", OK, f"{told}; {REFUSED_WHILE_WATCHED}")
+        told = "mgpu-rt run --exclusive keeps memory registered (docs/rule.md: two calls may fail)"
+        checklist.add("registered", OK, told)
 
 
 def _ending(ended: child.Ended) -> str:
@@ -327,5 +320,3 @@ def _examine(checklist: Checklist, device: str, base: Mapping[str, str]) -> None
             checklist.add("HIP", FAILURE, str(error))
         return
     _run(checklist, environment, base)
-    for text, advice in conflicts.find(environment, checklist.hip):
-        checklist.add("conflict", WARNING, text, advice)

@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mgpu_rt._images import elf, image, kernel_names
-from mgpu_rt._images.model import BUNDLE, COMPRESSED, FATBIN, ImageDescription, with_article
+from mgpu_rt._images.model import BUNDLE, FATBIN, ImageDescription, with_article
 
 _SIGNATURES = re.compile(
     rb"\x7fELF\x02\x01|"
-    + b"|".join(
-        re.escape(magic)
-        for magic in (image.BUNDLE_MAGIC, image.COMPRESSED_MAGIC, image.FATBIN_MAGIC)
-    )
+    + b"|".join(re.escape(magic) for magic in (image.BUNDLE_MAGIC, image.FATBIN_MAGIC))
     + rb"|"
     + image.PTX_BEGIN.pattern
 )
@@ -129,9 +126,7 @@ def _scan(data: bytes, begin: int, end: int) -> Iterator[ImageDescription]:
 def _is_plausible(found: ImageDescription) -> bool:
     """Returns False if the search found only a signature, and no image. A program that reads images
     contains such signatures as data."""
-    if found.kind in (BUNDLE, FATBIN):
-        return bool(found.entries)
-    return found.kind != COMPRESSED or found.size > 0
+    return found.kind not in (BUNDLE, FATBIN) or bool(found.entries)
 
 
 def _ptx_at(data: bytes, at: int, end: int) -> ImageDescription | None:

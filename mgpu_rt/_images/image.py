@@ -10,7 +10,6 @@ from mgpu_rt._images import amd, elf, nvidia
 from mgpu_rt._images.model import (
     BUNDLE,
     CODE_OBJECT,
-    COMPRESSED,
     CUBIN,
     FATBIN,
     OTHER,
@@ -19,7 +18,6 @@ from mgpu_rt._images.model import (
 )
 
 BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
-COMPRESSED_MAGIC = b"CCOB"
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
 PTX_BEGIN = re.compile(rb"\.version\s+\d+\.\d+\s+\.target\s+sm_")
 
@@ -117,30 +115,6 @@ def _entry(data: bytes, start: int, size: int, offset: int, name: bytes) -> Imag
     return image
 
 
-# ---- compressed bundles ----
-
-_METHODS = ("zlib", "zstd")
-
-
-def _compressed(data: bytes, offset: int) -> ImageDescription | None:
-    """Reads a compressed bundle. After the magic, the header has a version and a method of 2 bytes
-    each. The bundle's size and the uncompressed size follow, each in 4 bytes (version 2) or 8 bytes
-    (version 3)."""
-    if len(data) < offset + 16:
-        return None
-    version, method = struct.unpack_from("<HH", data, offset + 4)
-    width = {2: 4, 3: 8}.get(version, 0)
-    size = int.from_bytes(data[offset + 8 : offset + 8 + width], "little")
-    image = ImageDescription(COMPRESSED, data[offset:], offset=offset, version=version)
-    if size > len(data) - offset:
-        image.damage = f"it is truncated: its header names {size:,} bytes"
-    elif size >= 16:
-        image.size, image.content = size, data[offset : offset + size]
-    if method < len(_METHODS):
-        image.unread = f"it is compressed by {_METHODS[method]}: unpack it to see what it holds"
-    return image
-
-
 # ---- NVIDIA's fatbins ----
 
 
@@ -186,7 +160,6 @@ def _fatbin_entry(kind: int, content: bytes) -> ImageDescription:
 
 _READERS: dict[bytes, Callable[[bytes, int], ImageDescription | None]] = {
     BUNDLE_MAGIC: _bundle,
-    COMPRESSED_MAGIC: _compressed,
     FATBIN_MAGIC: _fatbin,
 }
 
@@ -210,9 +183,6 @@ def size_of(room: memoryview) -> int:
     if head.startswith(BUNDLE_MAGIC):
         rows, end, whole = _table(room, 0)
         return max([end, *(start + size for start, size, _ in rows)]) if whole else 0
-    if head.startswith(COMPRESSED_MAGIC):
-        width = {2: 4, 3: 8}.get(int.from_bytes(head[4:6], "little"), 0)
-        return int.from_bytes(head[8 : 8 + width], "little")
     if head.startswith(FATBIN_MAGIC):
         return sum(struct.unpack_from("<HQ", head, 6))
     return 0

@@ -11,24 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from elftools.dwarf.dwarfinfo import DWARFInfo
-    from elftools.elf.elffile import ELFFile
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The rows of a file's line tables, and the addresses of the file's functions."""
+    """The rows of a file's line tables."""
 
     rows: list[tuple[int, str]]  # by address; an empty place ends the row before it
-    functions: dict[str, int]
 
     def at(self, address: int) -> str:
         """Returns the place, as "file:line", of an address in the file; empty if unknown."""
         index = bisect.bisect_right(self.rows, address, key=lambda row: row[0])
         return self.rows[index - 1][1] if index else ""
-
-    def of(self, function: str) -> str:
-        """Returns the place where a function begins; empty if unknown."""
-        return self.at(self.functions[function]) if function in self.functions else ""
 
 
 #: The maximum size in bytes of a line table that this module reads; pyelftools reads about 1 MB per
@@ -46,15 +40,9 @@ def read(content: bytes) -> Lines:
         file = ELFFile(io.BytesIO(content))
         table = file.get_section_by_name(".debug_line")
         rows = _rows(file.get_dwarf_info()) if table and table["sh_size"] <= _MOST else []
-        return Lines(sorted(rows, key=lambda row: row[0]), _functions(file) if rows else {})
+        return Lines(sorted(rows, key=lambda row: row[0]))
     except Exception:  # pyelftools may raise any exception on a damaged file
-        return Lines([], {})
-
-
-def _functions(file: ELFFile) -> dict[str, int]:
-    table: Any = file.get_section_by_name(".symtab") or file.get_section_by_name(".dynsym")
-    symbols = table.iter_symbols() if table else ()
-    return {s.name: s["st_value"] for s in symbols if s["st_info"]["type"] == "STT_FUNC"}
+        return Lines([])
 
 
 def _rows(dwarf: DWARFInfo) -> list[tuple[int, str]]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 CODE_OBJECT = "AMDGPU code object"
 CUBIN = "NVIDIA cubin"
 BUNDLE = "offload bundle"
-COMPRESSED = "compressed offload bundle"
 FATBIN = "NVIDIA fatbin"
 PTX = "PTX"
 OTHER = "part that is not read here"  # of a bundle

@@ -16,13 +16,6 @@ from mgpu_rt._cli.errors import CommandError
     "check examines only calls."
 )
 @click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Show at most this many faults.",
-)
-@click.option(
     "--json", "json_file", type=parameters.PATH, metavar="FILE", help="Write the reports as JSON."
 )
 @click.option(
@@ -40,7 +33,6 @@ from mgpu_rt._cli.errors import CommandError
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def check(
     device: str,
-    limit: int,
     json_file: str | None,
     uninitialised: bool,
     launch: int | None,
@@ -97,15 +89,14 @@ def check(
     if recording:
         recordings.describe(found)
     early = "" if ended else "a signal or _exit"
-    shown = found[:limit]
-    for report in shown:
+    for report in found:
         terminal.message(reports.text(report))
-    last = reports.summary(found, len(shown), failed, end or early)
+    last = reports.summary(found, failed, end or early)
     why = child.reason_in_images(program, status)
     click.echo(f"mgpu-rt: {last}; {runs.unexamined(on)}{why}", err=True)
     if json_file:
         try:
-            Path(json_file).write_text(reports.as_json(shown))
+            Path(json_file).write_text(reports.as_json(found))
         except OSError as error:
             raise files.unwritable(json_file, error) from None
     if over.interrupted:

@@ -57,16 +57,15 @@ def as_json(found: list[Report]) -> str:
     return json.dumps({"reports": found}, indent=2) + "\n"
 
 
-def summary(found: list[Report], shown: int, failed: int = 0, end: str = "") -> str:
+def summary(found: list[Report], failed: int = 0, end: str = "") -> str:
     """Returns the last line of the output, which counts the faults, the warnings and the failed
     calls. `end` names the signal or function that ended the program early; `end` is empty after an
     ordinary exit."""
     warnings = sum(map(orders.is_warning, found))
     counts = [(len(found) - warnings, "fault"), (warnings, "warning")]
-    less = f", of which {shown} are shown (--limit)" if shown < len(found) else ""
     said = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count]
     before = f" before {end} ended the program" if end else ""
-    found_text = f"{', '.join(said) or 'found no fault'}{less}{before}"
+    found_text = f"{', '.join(said) or 'found no fault'}{before}"
     if not failed:
         return found_text
     calls, whose = ("call", "its") if failed == 1 else ("calls", "their")
@@ -82,7 +81,7 @@ def _lines(path: str) -> Lines:
     try:
         return lines.read(Path(path).read_bytes())
     except OSError:
-        return Lines([], {})
+        return Lines([])
 
 
 def _place_in(path: str, offset: int) -> str:

@@ -20,7 +20,6 @@ from typing import NamedTuple
 from mgpu_rt._cli import child, executable, overrides, preload, replay, source, terminal
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images import image as images
-from mgpu_rt._images import lines as line_tables
 from mgpu_rt._text import shown
 from mgpu_rt.runtime import _noting
 from mgpu_rt.runtime._difference import Allowed, Difference, differences
@@ -235,8 +234,6 @@ def _found(
             folder.keep(launch.content(content))
         folder.finish(launch.as_json())
     yield f"launch {pair.number} of {total} is the first that differs: {_name(before)}"
-    if place := line_tables.read(before.content(before.image)).of(before.kernel):
-        yield f"  its kernel begins at {place}"
     if before.label != after.label:
         yield f"  after: {_name(after)}"
     for element in elements:

@@ -14,8 +14,7 @@ from mgpu_rt._cli.errors import CommandError
     "Compare the images with this device, as for `mgpu-rt run`; auto starts no software GPU."
 )
 @click.option("--no-device", is_flag=True, help="Only read the file: no GPU is started.")
-@parameters.as_json
-def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
+def inspect(file: str, device: str, no_device: bool) -> None:
     """Show the images of device code in a file.
 
     Inspect prints kernels with their arguments and registers, how the cache treats each image, and
@@ -37,7 +36,4 @@ def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
         fit = unasked if no_device else compare(contents.images, device)
     except (ModuleNotFoundError, find.NothingFound, sharing.NotBuilt) as error:
         raise CommandError(str(error)) from None
-    if as_json:
-        parameters.show_json(listing.as_dict(file, contents, fit))
-    else:
-        click.echo("\n".join(listing.lines(file, contents, fit)))
+    click.echo("\n".join(listing.lines(file, contents, fit)))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
-from typing import Any
 
 from mgpu_rt._cli.inspect.fit import Answer, Fit
 from mgpu_rt._images import kernel_names
@@ -14,35 +12,6 @@ from mgpu_rt._images.model import PTX, ImageDescription, KernelDescription, with
 from mgpu_rt._text import columns, printable
 
 NONE = "–"
-
-
-def as_dict(path: str, contents: Contents, fit: Fit) -> dict[str, Any]:
-    answers = fit.answers or [[] for _ in contents.images]
-    return {
-        "file": path,
-        "kind": contents.kind,
-        "hip": {"path": fit.hip, "release": fit.release, "unasked": fit.unasked},
-        "images": [
-            {
-                **_values(image),
-                "shared": not image.private,
-                "private": image.private,
-                "answers": [asdict(answer) for answer in said],
-            }
-            for image, said in zip(contents.images, answers, strict=True)
-        ],
-    }
-
-
-def _values(image: ImageDescription) -> dict[str, Any]:
-    others = ("content", "private")
-    plain = {f.name: getattr(image, f.name) for f in fields(image) if f.name not in others}
-    return {
-        **plain,
-        "kernels": [asdict(kernel) for kernel in image.kernels],
-        "globals": [asdict(variable) for variable in image.globals],
-        "entries": [_values(entry) for entry in image.entries],
-    }
 
 
 def lines(path: str, contents: Contents, fit: Fit) -> Iterator[str]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from mgpu_rt._lowering import lower
 from tests.proofs.fuzz import seeds
+from tests.support import lower
 from tests.support.compiled import compile_c
 from tests.support.images import bundle, code_object, exports_a_constant
 from tests.support.sources import SOURCES
@@ -18,8 +18,9 @@ AMD, NVIDIA = "gfx90a", "sm_90"
 
 
 def kinds() -> list[bytes]:
-    """Returns an image of each kind except LLVM's bitcode, which no driver accepts."""
-    return [image for image in seeds.images() if not image.startswith(b"BC")]
+    """Returns an image of each kind. LLVM's bitcode, which no driver accepts, is left out, and so
+    are compressed bundles, which only HIP reads."""
+    return [image for image in seeds.images() if not image.startswith((b"BC", b"CCOB"))]
 
 
 def images() -> dict[str, bytes]:
@@ -44,7 +45,6 @@ def images() -> dict[str, bytes]:
             bundle(forum), bundle(forum).index(b"hipv4") - 24, 1 << 40
         ),
         "names without an end": _unended(forum),
-        "compressed, cut short": _changed(seeds._compressed(3), 8, 1 << 40),
     }
     found |= {
         "one entry outside": _changed(both, both.rindex(b"hipv4") - 24, 1 << 40),

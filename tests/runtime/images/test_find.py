@@ -14,7 +14,6 @@ from mgpu_rt._images import elf, find, nvidia
 from mgpu_rt._images.elf import globals_of
 from mgpu_rt._images.model import (
     CODE_OBJECT,
-    COMPRESSED,
     CUBIN,
     FATBIN,
     OTHER,
@@ -22,9 +21,10 @@ from mgpu_rt._images.model import (
     Global,
     ImageDescription,
 )
-from mgpu_rt._lowering import lower, toolchain
+from mgpu_rt._lowering import toolchain
 from tests.proofs.fuzz import seeds
 from tests.runtime.images import corpus
+from tests.support import lower
 from tests.support.child import library
 from tests.support.images import bundle, code_object
 from tests.support.programs import STOCK, build
@@ -167,12 +167,6 @@ def test_a_bundle_that_holds_itself_has_no_image_within(tmp_path: Path) -> None:
     struct.pack_into("<Q", content, content.index(b"hipv4") - 24, 0)
     image = only(read(tmp_path, bytes(content)))
     assert [entry.kind for entry in image.entries] == [OTHER]
-
-
-def test_a_compressed_bundle_has_its_size(tmp_path: Path) -> None:
-    for image in (only(read(tmp_path, seeds._compressed(version))) for version in (2, 3)):
-        assert image.kind == COMPRESSED
-        assert "it is compressed by zstd: unpack it" in (image.unread or "")
 
 
 def test_ptx_has_target_and_kernels(tmp_path: Path) -> None:
@@ -329,7 +323,7 @@ NONE = "holds no image of device code"
 
 def test_words_of_formats_are_no_images(tmp_path: Path) -> None:
     """A program that reads images contains the magic numbers of the image formats."""
-    for path in (library(), corpus.holder(tmp_path, b"CCOB\2\0\1\0" + bytes(64))):
+    for path in (library(), corpus.holder(tmp_path, seeds._compressed(3))):
         with pytest.raises(find.NothingFound, match=NONE):
             find.read(path)
 

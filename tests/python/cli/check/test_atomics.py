@@ -245,7 +245,7 @@ def reports(scope: str, ordered: bool) -> dict[int, list[set[str]]]:
     text = _text(scope, ordered)
     source.write_text(text)
     out = source.with_suffix(".json")
-    done = check("--json", out, "--limit", 1000, "--", program(source, lines=True), **THREADS)
+    done = check("--json", out, "--", program(source, lines=True), **THREADS)
     assert out.exists(), done.stderr
     found: list[dict[str, Any]] = json.loads(out.read_text())["reports"]
     lines, named = text.splitlines(), {}

@@ -130,7 +130,7 @@ def test_a_report_says_the_line() -> None:
 
 
 def test_without_a_line_table_a_report_says_the_place_in_the_code() -> None:
-    done = check("--limit", 1, "--", program(HERE / "faults.mlir"))
+    done = check("--", program(HERE / "faults.mlir"))
     assert "\n  at offset 0x" in done.stderr and "main (faults+0x" in done.stderr
 
 
@@ -201,7 +201,7 @@ def test_the_last_line_says_that_a_process_of_the_program_did_not_exit(end: str)
 
 def test_the_last_line_names_failed_calls_beside_faults() -> None:
     fault = {"kind": "stopped"}
-    assert reports.summary([fault], 1, 2, "signal 64") == (
+    assert reports.summary([fault], 2, "signal 64") == (
         "1 fault before signal 64 ended the program, and 2 calls failed: their work was not checked"
     )
     assert [child.signal_name(0), child.signal_name(-64)] == ["", "signal 64 (SIGRTMAX)"]
@@ -232,13 +232,6 @@ def test_an_access_between_two_allocations_is_of_the_nearer_one() -> None:
     assert gap == GUARD
     assert f", 4 bytes before allocation {higher} [out-of-bounds]" in done.stderr
     assert f", 4 bytes behind allocation {lower} [out-of-bounds]" in done.stderr
-
-
-def test_reports_are_limited() -> None:
-    done = check("--limit", 2, "--", program(HERE / "faults.mlir", lines=True))
-    assert done.returncode == 1
-    assert done.stderr.count("error: ") == 2
-    assert done.stderr.endswith(f"2 are shown (--limit){UNEXAMINED}\n")
 
 
 def test_a_program_without_the_librarys_calls_was_not_checked() -> None:

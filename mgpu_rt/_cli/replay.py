@@ -15,7 +15,10 @@ from mgpu_rt._cli import parameters
 from mgpu_rt._cli.errors import CommandError, tolerate_encodings
 
 #: The exceptions that mean that a launch cannot be repeated.
-FAILURES = (ImportError, OSError, ValueError, IndexError, RuntimeError, MemoryError)
+FAILURES = (
+    *(ImportError, OSError, ValueError, TypeError, LookupError, ArithmeticError),
+    *(RuntimeError, MemoryError),
+)
 
 
 def _sizes(_context: object, _option: object, text: str | None) -> tuple[int, ...] | None:

@@ -91,7 +91,7 @@ class Recorder:
         for at, buffer in enumerate(self._buffers):
             asked = self._asked.get(buffer.address, 0)
             known = asked if 0 < asked < buffer.size else None
-            after = self._kept(at, after=True)
+            after = self._kept(at)
             blocks.append(Block(buffer.address, buffer.size, self._before[at], after, known))
         recorded = RecordedLaunch(
             kernel=kernel.name,
@@ -107,19 +107,16 @@ class Recorder:
         )
         self._folder.finish(recorded.as_json())
 
-    def _kept(self, number: int, *, after: bool = False) -> str:
+    def _kept(self, number: int) -> str:
         """Stores the present content of a block, and returns the content's hash. Waits for the work
         on the launch's stream."""
         buffer, stream = self._buffers[number], self._launch.stream
         try:
             if self._hashes:
                 return buffer.sha256(stream)
-            content = buffer.content(stream)
+            return self._folder.keep(buffer.content(stream))
         except CopyFailed as error:
             raise NotRecorded(f"memory block {number} was not read: {error}") from None
-        if not after:
-            self._missing += self._pointers_in(number, content)
-        return self._folder.keep(content)
 
     def _argument(self, number: int) -> Argument:
         """Returns an argument. Notes a pointer whose memory was not found."""
@@ -132,17 +129,3 @@ class Recorder:
             why = f"{address:#x}: no device memory of HIP's"
             self._missing.append(f"what argument {number} points to, {why}")
         return Argument(raw)
-
-    def _pointers_in(self, number: int, content: bytes) -> list[str]:
-        """Returns a sentence for each block to which `content` seems to contain pointers. In a
-        replay, such a block has a different address."""
-        lowest = min(buffer.address for buffer in self._buffers)
-        highest = max(buffer.address + buffer.size for buffer in self._buffers)
-        words = memoryview(content)[: len(content) // 8 * 8].cast("Q")
-        near = [word for word in words if lowest <= word < highest]
-        found = []
-        for other in self._buffers if near else ():
-            many = sum(other.address <= word < other.address + other.size for word in near)
-            if many:
-                found.append(f"{many} pointers within memory block {number}, to {other.address:#x}")
-        return found

@@ -105,7 +105,7 @@ class Recording:
             launch,
             grid=launch.grid if grid is None else three("grid", grid),
             block=launch.block if block is None else three("block", block),
-            shared=launch.shared if shared is None else _bytes(shared),
+            shared=launch.shared if shared is None else shared,
         )
         code = launch.content(launch.image) if image is None else image
         kernel = _kernel_for(launch, code)
@@ -146,20 +146,12 @@ def _contents(launch: RecordedLaunch, block: Block) -> tuple[bytes, bytes]:
     return before[:size], after[:size]
 
 
-def _bytes(shared: int) -> int:
-    if not 0 <= shared < 1 << 31:
-        raise ValueError(f"{shared} is not a number of bytes of dynamic memory")
-    return shared
-
-
 def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
     """Returns the launch's kernel in an image. Raises ValueError if the image lacks the kernel, or
     if the kernel's arguments have different sizes than the recorded arguments. HIP reads as many
     arguments as the image states. Raises ValueError if an argument points to memory that was not
     recorded."""
     name, image = shown(launch.kernel), Image(code)
-    if image.description and image.description.damage:
-        raise ValueError(f"this image cannot be loaded: {image.description.damage}")
     kernel = image.kernels.get(launch.kernel)
     if kernel is None:
         held = ", ".join(map(shown, image.kernels)) or "none that can be read"

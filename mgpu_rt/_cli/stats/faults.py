@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from mgpu_rt._cli.errors import CommandError
@@ -24,8 +24,9 @@ _ALLOCATE, _FREE = "mgpuMemAlloc", "mgpuMemFree"
 
 
 class Call(NamedTuple):
-    """A call of the program. `begin` is in nanoseconds, and `pointers` are addresses that the call
-    passes. `is_over` is False for a call that the end of the process interrupted."""
+    """A call of the program. `begin` is in nanoseconds since the first call, and `pointers` are
+    addresses that the call passes. `is_over` is False for a call that the end of the process
+    interrupted."""
 
     name: str
     kernel: str
@@ -47,7 +48,6 @@ class _Block:
     bytes: int
     allocated: Call
     freed: Call | None = None
-    given: list[Call] = field(default_factory=list)  # the launches and copies that got it
 
     def distance(self, address: int) -> int:
         """Returns how far an address is outside the block: negative before it, 0 within."""
@@ -56,30 +56,23 @@ class _Block:
         return max(0, address - (self.address + self.bytes) + 1)
 
 
-class Faulty(NamedTuple):
-    calls: list[Call]
-    fault: int | None  # the address that ended the process
-
-
 # ---- reading ----
 
 
-def read(trace: dict[str, Any]) -> Faulty:
-    """Reads a trace. Raises LookupError, ValueError, TypeError or AttributeError if the trace has
-    another form."""
-    calls = [_call(event) for event in trace["traceEvents"] if event.get("cat") == "program"]
-    calls.sort(key=lambda call: call.begin)
-    fault = trace["otherData"].get("fault")
-    return Faulty(calls, None if fault is None else int(fault, 16))
+def _calls(trace: dict[str, Any]) -> list[Call]:
+    """Returns the program's calls in a trace. The first call begins at 0."""
+    events = [event for event in trace["traceEvents"] if event.get("cat") == "program"]
+    origin = min((event["ts"] for event in events), default=0)
+    return sorted((_call(event, origin) for event in events), key=lambda call: call.begin)
 
 
-def _call(event: dict[str, Any]) -> Call:
+def _call(event: dict[str, Any], origin: float) -> Call:
     args = event["args"]
     return Call(
         event["name"],
         args.get("kernel", ""),
         args.get("stream"),
-        int(event["ts"] * 1000),
+        int(event["ts"] * 1000) - int(origin * 1000),
         args.get("bytes", 0),
         int(args.get("address", "0"), 16),
         args.get("place", ""),
@@ -89,44 +82,38 @@ def _call(event: dict[str, Any]) -> Call:
     )
 
 
-def explained(path: str, found: Any, address: int | None = None) -> list[str]:
-    """Returns lines about an address, or about the fault in a trace. Raises CommandError."""
-    if not isinstance(found, dict) or "traceEvents" not in found:
-        raise CommandError(f"'{path}' has no addresses: record them by mgpu-rt run --trace FILE")
-    try:
-        faulty = read(found)
-    except (LookupError, ValueError, TypeError, AttributeError):
-        raise CommandError(f"'{path}' is not a trace of this library") from None
-    return explanation(faulty, address)
-
-
 def of_recording(recording: Recording) -> list[str]:
     """Returns lines about the fault in a recording with a trace; none if there was no fault."""
     failed = {row["error"] for row in statistics(recording)["failed"]}
     if fault_address(recording) is None and failed.isdisjoint(_FAULTS):
         return []
-    return explanation(read(json.loads(trace(recording))))
+    return explained("", json.loads(trace(recording)))
 
 
 # ---- explaining ----
 
 
-def explanation(faulty: Faulty, address: int | None = None) -> list[str]:
-    """Returns lines that explain the fault at an address, or the fault that ended the process;
-    none if there was no fault."""
-    asked = address is not None
-    address = faulty.fault if address is None else address
-    failed = next((call for call in faulty.calls if call.error in _FAULTS), None)
+def explained(path: str, found: Any, asked: int | None = None) -> list[str]:
+    """Returns lines that explain the fault at an address, or the fault that ended the process of a
+    trace; none if there was no fault. Raises CommandError."""
+    if not isinstance(found, dict) or "traceEvents" not in found:
+        raise CommandError(f"'{path}' has no addresses: record them by mgpu-rt run --trace FILE")
+    address = asked
+    if asked is None and "fault" in found["otherData"]:
+        address = int(found["otherData"]["fault"], 16)
+    calls = _calls(found)
+    failed = next((call for call in calls if call.error in _FAULTS), None)
     if address is None and failed is None:
         return []
-    calls = [call for call in faulty.calls if asked or not failed or call.begin < failed.begin]
+    if failed and asked is None:
+        calls = [call for call in calls if call.begin < failed.begin]
     blocks = _blocks(calls)
     lines = []
     if address is not None:
-        lines += _near(faulty, blocks, address)
+        lines += _near(calls, blocks, address)
     elif failed:
         lines.append(f"a kernel accessed wrong memory: {failed.name} reports {failed.error}")
-    return [*lines, *_last_launches(faulty, calls, blocks)]
+    return [*lines, *_last_launches(calls, blocks)]
 
 
 def _blocks(calls: Sequence[Call]) -> list[_Block]:
@@ -147,7 +134,7 @@ def _block_of(blocks: Sequence[_Block], pointer: int, before: int) -> _Block | N
     return next(found, None)
 
 
-def _near(faulty: Faulty, blocks: Sequence[_Block], address: int) -> Iterator[str]:
+def _near(calls: Sequence[Call], blocks: Sequence[_Block], address: int) -> Iterator[str]:
     """Yields what is known of the block at or near an address. The newest of equally near blocks
     counts, and a block that the program holds before one that it has freed."""
     if address < _NULL:
@@ -167,11 +154,11 @@ def _near(faulty: Faulty, blocks: Sequence[_Block], address: int) -> Iterator[st
     yield f"address {address:#x}: {where} a block of {block.bytes:,} bytes at {block.address:#x}"
     if distance and address % _PAGE == 0:
         yield "  the driver may name the beginning of a page: the access may be up to 4,095 further"
-    yield f"  allocated {_when(faulty, block.allocated)} by {_place(block)}"
-    yield f"  freed {_when(faulty, block.freed)}" if block.freed else "  not freed"
+    yield f"  allocated {_when(block.allocated)} by {_place(block)}"
+    yield f"  freed {_when(block.freed)}" if block.freed else "  not freed"
     given = [
         call
-        for call in faulty.calls
+        for call in calls
         if call.pointers
         and call.begin > block.allocated.begin
         and any(_block_of(blocks, p, call.begin) is block for p in call.pointers)
@@ -180,18 +167,16 @@ def _near(faulty: Faulty, blocks: Sequence[_Block], address: int) -> Iterator[st
         yield "  no recorded launch or copy was given it"
     for call in reversed(given[-_NEWEST:]):
         late = ", after the free" if block.freed and call.begin > block.freed.begin else ""
-        yield f"  given to {_name(call)} {_when(faulty, call)}{late}"
+        yield f"  given to {_name(call)} {_when(call)}{late}"
 
 
-def _last_launches(
-    faulty: Faulty, calls: Sequence[Call], blocks: Sequence[_Block]
-) -> Iterator[str]:
+def _last_launches(calls: Sequence[Call], blocks: Sequence[_Block]) -> Iterator[str]:
     launches = [call for call in calls if "Launch" in call.name]
     if launches:
         yield "the last launches, newest first, and their blocks:"
     for call in reversed(launches[-_NEWEST:]):
         running = "" if call.is_over else ", which had not returned"
-        yield f"  {_name(call)} {_when(faulty, call)}{running}"
+        yield f"  {_name(call)} {_when(call)}{running}"
         for pointer in dict.fromkeys(call.pointers):
             if block := _block_of(blocks, pointer, call.begin):
                 late = block.freed and block.freed.begin < call.begin
@@ -208,5 +193,5 @@ def _name(call: Call) -> str:
     return f"{shown(call.kernel or call.name)}{stream}"
 
 
-def _when(faulty: Faulty, call: Call) -> str:
-    return f"at {max(0, call.begin - faulty.calls[0].begin) / 1e6:.3f} ms"
+def _when(call: Call) -> str:
+    return f"at {call.begin / 1e6:.3f} ms"

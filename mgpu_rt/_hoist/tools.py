@@ -11,13 +11,9 @@ from mgpu_rt._lowering.toolchain import LoweringFailed, ToolchainMissing, run, t
 
 OLDEST, NEWEST, TESTED = 19, 24, 22
 
-#: _DEVICE_PASS compiles a program's gpu.modules; _GPU_PASS lowers the operations that launch
-#: kernels.
-_GPU_PASS, _DEVICE_PASS = "gpu-to-llvm", "gpu-module-to-binary"
-
 _ERROR = re.compile(r"^[^:\n]*:(?P<line>\d+):\d+: error: (?P<message>.*)$", re.MULTILINE)
 #: mlir-translate's message for an operation without a translation.
-_UNKNOWN = re.compile(r"(?:for op: |for operation: |custom op ')(?P<name>(?P<dialect>\w+)\.[\w.]+)")
+_UNKNOWN = re.compile(r"(?:for op: |for operation: |custom op ')(?P<name>\w+\.[\w.]+)")
 _NO_BINARY = "find the binary holding the kernel"
 
 
@@ -113,35 +109,9 @@ def _sentence(complaint: str, tool_name: str) -> str:
         return f"{tool_name} fails: {complaint.splitlines()[0]}"
     position, message = f"line {error['line']}", error["message"].strip()
     if _NO_BINARY in message:
-        return f"{position}: the kernel has no gpu.binary: run mlir-opt's {_DEVICE_PASS} before"
+        return f"{position}: the kernel has no gpu.binary: run mlir-opt's gpu-module-to-binary"
     unknown = _UNKNOWN.search(message)
     if unknown is None:
         return f"{position}: {tool_name} does not take it: {message}"
-    return f"{position}: {unknown['name']} is not of the LLVM dialect: {_way_out(unknown)}"
-
-
-#: The pass that lowers a dialect's operations completely.
-_PASSES = {
-    "affine": "lower-affine",
-    "arith": "convert-arith-to-llvm",
-    "async": "async-to-async-runtime,convert-async-to-llvm",
-    "builtin": "reconcile-unrealized-casts",
-    "cf": "convert-cf-to-llvm",
-    "func": "convert-func-to-llvm",
-    "index": "convert-index-to-llvm",
-    "linalg": "convert-linalg-to-loops",
-    "math": "convert-math-to-llvm",
-    "memref": "finalize-memref-to-llvm",
-    "scf": "convert-scf-to-cf",
-    "vector": "convert-vector-to-llvm",
-}
-
-
-def _way_out(unknown: re.Match[str]) -> str:
-    name, dialect = unknown["name"], unknown["dialect"]
-    if dialect == "gpu":
-        cure: str | None = _DEVICE_PASS if name in ("gpu.module", "gpu.func") else _GPU_PASS
-    else:
-        cure = _PASSES.get(dialect)
-    before = f"run mlir-opt's {cure}" if cure else "lower it"
-    return f"{before} before, or lower all dialects by mgpu-rt lower --emit mlir"
+    lowered = "lower all dialects by mgpu-rt lower --emit mlir"
+    return f"{position}: {unknown['name']} is not of the LLVM dialect: {lowered}"

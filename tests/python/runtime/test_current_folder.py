@@ -37,7 +37,7 @@ HOST = [str(host()), str(library()), str(image()), KERNEL]
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Creates a folder with a module for each name that Python or this package may import. The
-    user's modules are `mine` and `trace`."""
+    user's module is `mine`."""
     folder = tmp_path_factory.mktemp("planted")
     here = [name for name in sys.stdlib_module_names if importlib.util.find_spec(name)]
     for name in (*here, *OTHERS):
@@ -45,8 +45,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "mgpu_rt" / "_selftest").mkdir(parents=True)
     for package in ("mgpu_rt", "mgpu_rt/_selftest"):
         (folder / package / "__init__.py").write_text(PLANTED)
-    for name in ("mine", "trace"):
-        (folder / f"{name}.py").write_text(NAMED)
+    (folder / "mine.py").write_text(NAMED)
     return folder
 
 
@@ -94,11 +93,10 @@ def test_replay_runs_nothing_of_the_current_folder(planted: Path, tmp_path: Path
 
 @pytest.mark.parametrize(
     "hook",
-    in_check(["trace", "nan", "mine:Trace", "trace:Trace"], lambda hook: hook.startswith("n")),
+    in_check(["trace", "nan", "mine:Trace"], lambda hook: hook.startswith("n")),
 )
 def test_a_hook_runs_nothing_else_of_the_current_folder(planted: Path, hook: str) -> None:
-    """The module that the user names may be in the current folder, even if Python has a module of
-    that name."""
+    """The module that the user names may be in the current folder."""
     done = run(
         planted, [str(COMMAND), "run", "--device", "hip", "--hook", hook, "--", *HOST, "plain"]
     )

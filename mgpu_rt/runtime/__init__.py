@@ -14,44 +14,32 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mgpu_rt._errors import HipError
-    from mgpu_rt.runtime._base import Runtime
-    from mgpu_rt.runtime._cached import CachedRuntime, PlainRuntime, Singleton
-    from mgpu_rt.runtime._hip import Hip
-    from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel, MemRefDescriptor
-    from mgpu_rt.runtime._replay import Recording
+    from mgpu_rt.runtime._base import Runtime as Runtime
+    from mgpu_rt.runtime._cached import CachedRuntime as CachedRuntime
+    from mgpu_rt.runtime._cached import PlainRuntime as PlainRuntime
+    from mgpu_rt.runtime._cached import Singleton as Singleton
+    from mgpu_rt.runtime._hip import Hip as Hip
+    from mgpu_rt.runtime._objects import Buffer as Buffer
+    from mgpu_rt.runtime._objects import Image as Image
+    from mgpu_rt.runtime._objects import Launch as Launch
+    from mgpu_rt.runtime._objects import LoadedKernel as LoadedKernel
+    from mgpu_rt.runtime._replay import Recording as Recording
 
-#: For each name: the module that defines the name. A module is imported on first use, because the
-#: import would fail before the compiled part is built, or without HIP.
+#: The module that defines each name, imported on first use, because the import would fail before
+#: the compiled part is built, or without HIP.
 _ELSEWHERE = {
-    "Buffer": "objects",
-    "CachedRuntime": "cached",
-    "Hip": "hip",
-    "HipError": "hip",
-    "Image": "objects",
-    "Launch": "objects",
-    "LoadedKernel": "objects",
-    "MemRefDescriptor": "objects",
-    "PlainRuntime": "cached",
-    "Recording": "replay",
-    "Runtime": "base",
-    "Singleton": "cached",
+    "Buffer": "_objects",
+    "CachedRuntime": "_cached",
+    "Hip": "_hip",
+    "Image": "_objects",
+    "Launch": "_objects",
+    "LoadedKernel": "_objects",
+    "PlainRuntime": "_cached",
+    "Recording": "_replay",
+    "Runtime": "_base",
+    "Singleton": "_cached",
 }
-
-__all__ = [
-    "Buffer",
-    "CachedRuntime",
-    "Hip",
-    "HipError",
-    "Image",
-    "Launch",
-    "LoadedKernel",
-    "MemRefDescriptor",
-    "PlainRuntime",
-    "Recording",
-    "Runtime",
-    "Singleton",
-]
+__all__ = [*_ELSEWHERE]
 
 
 def __getattr__(name: str) -> "Any":
@@ -59,7 +47,7 @@ def __getattr__(name: str) -> "Any":
         raise AttributeError(f"module 'mgpu_rt.runtime' has no attribute '{name}'")
     import importlib
 
-    found = getattr(importlib.import_module(f"mgpu_rt.runtime._{_ELSEWHERE[name]}"), name)
+    found = getattr(importlib.import_module(f"mgpu_rt.runtime.{_ELSEWHERE[name]}"), name)
     globals()[name] = found
     return found
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -157,21 +155,7 @@ def may_point(argument: Argument) -> bool:
     return argument.kind in POINTERS or (argument.kind is None and argument.size == 8)
 
 
-@dataclass(frozen=True)
-class MemRefDescriptor:
-    """A memref among a kernel's arguments, as MLIR passes memrefs. `strides` and `offset` count
-    elements."""
-
-    aligned: int
-    offset: int
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    def __str__(self) -> str:
-        return f"memref<{'x'.join(map(str, self.sizes))}>@{self.aligned:#x}"
-
-
-def _sizes_of(name: str, check: Callable[[Launch, Any], None] | None = None) -> Any:
+def _sizes_of(name: str) -> Any:
     """Returns a property of Launch whose setter checks the sizes. HIP itself truncates sizes to 32
     bits."""
 
@@ -179,8 +163,8 @@ def _sizes_of(name: str, check: Callable[[Launch, Any], None] | None = None) -> 
         sizes = tuple(map(operator.index, sizes))
         if len(sizes) != 3 or not all(0 <= size < 1 << 32 for size in sizes):
             raise ValueError(f"launch.{name} = {sizes}: give three sizes below 2**32")
-        if check:
-            check(launch, sizes)
+        if name == "block":
+            launch._check_block(launch.function, sizes)
         setattr(launch._c, name, sizes)
 
     return property(lambda launch: tuple(getattr(launch._c, name)), change)
@@ -240,6 +224,7 @@ class Launch(Call):
     extra: ClassVar[Any] = _member("extra")
     cooperative: ClassVar[Any] = _member("cooperative")
     symbol: ClassVar[Any] = _member("symbol")
+    shared: ClassVar[Any] = _member("shared")
 
     @property
     def stream(self) -> int:
@@ -249,19 +234,15 @@ class Launch(Call):
     def stream(self, stream: int) -> None:
         self._c.stream, self._c.capture, self._asks = stream, lib.NOT_ASKED, True
 
-    def _check_block(self, function: int, sizes: Sizes, change: str) -> None:
+    def _check_block(self, function: int, sizes: Sizes) -> None:
         """Raises ValueError if the kernel was not compiled for blocks of these sizes. HIP would use
         the compiled size."""
         kernel = self.runtime.kernel_of(function)
         known = kernel.description
         if known and (limit := known.limit_on(sizes)):
-            raise ValueError(f"{change}: kernel {kernel.label} {limit}")
+            raise ValueError(f"a launch with block = {sizes}: kernel {kernel.label} {limit}")
 
-    def _check_new_block(self, sizes: Sizes) -> None:
-        if sizes != self.block:
-            self._check_block(self.function, sizes, f"launch.block = {sizes}")
-
-    block: ClassVar[Any] = _sizes_of("block", _check_new_block)
+    block: ClassVar[Any] = _sizes_of("block")
     _any_cluster: ClassVar[Any] = _sizes_of("cluster")
 
     @property
@@ -280,20 +261,8 @@ class Launch(Call):
 
     @function.setter
     def function(self, function: int) -> None:
-        if function != self._c.function:
-            change = f"launch.function = {function:#x} with launch.block = {self.block}"
-            self._check_block(function, self.block, change)
+        self._check_block(function, self.block)
         self._c.function = function
-
-    @property
-    def shared(self) -> int:
-        return self._c.shared
-
-    @shared.setter
-    def shared(self, size: int) -> None:
-        if not 0 <= operator.index(size) < 1 << 31:
-            raise ValueError(f"launch.shared = {size!r}: give a number of bytes below 2**31")
-        self._c.shared = operator.index(size)
 
     @property
     def kernel(self) -> LoadedKernel:
@@ -345,21 +314,6 @@ class Launch(Call):
             for argument, content in zip(self.kernel.arguments, self.raw, strict=False)
         ]
 
-    @property
-    def arguments(self) -> list[int | bytes | MemRefDescriptor]:
-        """Returns the launch's arguments, and combines the parts of each memref into a
-        MemRefDescriptor. The memrefs are guesses, because a code object does not mark memrefs.
-        Arguments count as a memref if they are two pointers, an offset, sizes, and the strides of a
-        dense array of these sizes."""
-        values, kinds = self.values, [a.kind for a in self.kernel.arguments]
-        found: list[int | bytes | MemRefDescriptor] = []
-        at = 0
-        while at < len(values):
-            memref = memref_at(values, kinds, at)
-            found.append(memref or values[at])
-            at += 3 + 2 * len(memref.sizes) if memref else 1
-        return found
-
     def buffers(self) -> Iterator[tuple[int, Buffer]]:
         """Yields each block of device memory to which arguments point, with the number of the first
         such argument, from 0."""
@@ -377,7 +331,7 @@ class Launch(Call):
         self.runtime.native.mgpuStreamSynchronize(self.stream)
 
     def __str__(self) -> str:
-        given = ", ".join(_shown(argument) for argument in self.arguments)
+        given = ", ".join(map(_shown, self.values))
         if self.kernel.image is None and not given:
             given = "?"  # its module was loaded before the runtime
         return f"{self.kernel.label}<{_sizes(self.grid)}, {_sizes(self.block)}>({given})"
@@ -389,25 +343,8 @@ def _sizes(sizes: Sizes) -> str:
     return f"{x}x{y}x{z}" if z != 1 else f"{x}x{y}" if y != 1 else f"{x}"
 
 
-def _shown(argument: int | bytes | MemRefDescriptor) -> str:
+def _shown(argument: int | bytes) -> str:
     return hex(argument) if isinstance(argument, int) and argument >= 1 << 32 else str(argument)
-
-
-def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRefDescriptor | None:
-    """Returns the memref of the highest rank that fits the arguments from index `at` on, or None if
-    no memref fits."""
-    if len(kinds) < at + 2 or not {*kinds[at : at + 2]} <= POINTERS:
-        return None
-    end = next((i for i in range(at + 2, len(kinds)) if kinds[i] in POINTERS), len(kinds))
-    for rank in range((end - at - 3) // 2, 0, -1):
-        sizes = tuple(values[at + 3 : at + 3 + rank])
-        strides = tuple(values[at + 3 + rank : at + 3 + 2 * rank])
-        if strides == tuple(math.prod(sizes[i + 1 :]) for i in range(rank)):
-            return MemRefDescriptor(values[at + 1], values[at + 2], sizes, strides)
-    return None
-
-
-_PIECE = 4 << 20  # bytes of a block that are hashed at once
 
 
 @dataclass(frozen=True)
@@ -423,16 +360,6 @@ class Buffer:
         held = ffi.new("char[]", self.size)
         self.runtime.copy(int(ffi.cast("uintptr_t", held)), self.address, self.size, stream)
         return bytes(ffi.buffer(held))
-
-    def sha256(self, stream: int = 0) -> str:
-        """Waits for the work on `stream`, and returns the hash of the block's bytes."""
-        digest, held = hashlib.sha256(), ffi.new("char[]", min(self.size, _PIECE))
-        to = int(ffi.cast("uintptr_t", held))
-        for begin in range(0, self.size, _PIECE):
-            size = min(_PIECE, self.size - begin)
-            self.runtime.copy(to, self.address + begin, size, stream)
-            digest.update(ffi.buffer(held, size))
-        return digest.hexdigest()
 
     def read(self, dtype: Any = "u1", stream: int = 0) -> Any:
         """Waits for the work on `stream`, and returns the block's content as a NumPy array."""

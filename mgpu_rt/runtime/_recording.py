@@ -8,6 +8,7 @@ recorded. Any number of processes may record in one folder.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -112,11 +113,10 @@ class Recorder:
         on the launch's stream."""
         buffer, stream = self._buffers[number], self._launch.stream
         try:
-            if self._hashes:
-                return buffer.sha256(stream)
-            return self._folder.keep(buffer.content(stream))
+            content = buffer.content(stream)
         except CopyFailed as error:
             raise NotRecorded(f"memory block {number} was not read: {error}") from None
+        return hashlib.sha256(content).hexdigest() if self._hashes else self._folder.keep(content)
 
     def _argument(self, number: int) -> Argument:
         """Returns an argument. Notes a pointer whose memory was not found."""

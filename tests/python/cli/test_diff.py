@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
-import hashlib
 import struct
 import subprocess
 from pathlib import Path
@@ -15,9 +13,8 @@ from mgpu_rt._cli import softgpu
 from mgpu_rt._cli.diff import search
 from mgpu_rt._cli.diff.search import Pair, matched
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt.runtime import Runtime, _noting
+from mgpu_rt.runtime import _noting
 from mgpu_rt.runtime._difference import Allowed, differences
-from mgpu_rt.runtime._objects import Buffer
 from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
 from tests.python.cli import seeded
 from tests.python.cli.seeded import SEEDS, Seed
@@ -211,26 +208,6 @@ def test_a_value_that_differs_is_an_input() -> None:
     )
     (words,) = search._inputs(Pair(1, launch("k"), other))
     assert words == "argument 1 (0x00000001 before, 0x00000002 after)"
-
-
-# ---- hashes of memory ----
-
-
-PIECE = 4 << 20  # bytes that are hashed at once
-
-
-class Memory(Runtime):
-    """A runtime whose copies read and write host memory."""
-
-    def copy(self, to: int, source: int, size: int, stream: int = 0) -> None:
-        ctypes.memmove(to, source, size)
-
-
-@pytest.mark.parametrize("size", [0, 1, PIECE - 1, PIECE, 2 * PIECE + 1])
-def test_a_hash_is_of_all_bytes(size: int) -> None:
-    held = ctypes.create_string_buffer(bytes(range(256)) * (size // 256 + 1), 2 * size + 256)
-    buffer = Buffer(Memory(), ctypes.addressof(held), size)
-    assert buffer.sha256() == hashlib.sha256(held.raw[:size]).hexdigest()
 
 
 # ---- which elements differ ----

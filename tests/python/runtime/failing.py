@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import mgpu_rt
+from mgpu_rt import HipError
 from mgpu_rt.hooks import LaunchHook
-from mgpu_rt.runtime import HipError, Launch, Runtime
+from mgpu_rt.runtime import Launch, Runtime
 
 
 def _runtime(method: str, function: Any) -> type:

@@ -8,7 +8,8 @@ import threading
 import time
 from typing import Any
 
-from mgpu_rt.runtime import CachedRuntime, HipError, Launch, PlainRuntime, Runtime
+from mgpu_rt import HipError
+from mgpu_rt.runtime import CachedRuntime, Launch, PlainRuntime, Runtime
 from mgpu_rt.runtime._base import METHODS
 
 

@@ -84,9 +84,7 @@ def test_an_exception_ends_the_overrides(mgpu: Mgpu) -> None:
 
 class RefusesAll(Runtime):
     def stream_create(self) -> int:
-        from mgpu_rt.runtime import HipError
-
-        raise HipError("hipStreamCreate", 2, "hipErrorOutOfMemory")
+        raise mgpu_rt.HipError("hipStreamCreate", 2, "hipErrorOutOfMemory")
 
 
 @in_child(**alone)
@@ -205,7 +203,7 @@ def test_images_are_known_by_their_bytes(mgpu: Mgpu) -> None:
 @in_child(backends=("stub", "softgpu"), **alone)
 def test_python_uses_the_open_hip(mgpu: Mgpu) -> None:
     """The process has only one HIP, whose handles the library uses."""
-    from mgpu_rt.runtime import Hip, HipError
+    from mgpu_rt.runtime import Hip
 
     mgpu.MemFree(mgpu.null, mgpu.null)
     hip = Hip(os.environ["MGPU_RT_HIP"])
@@ -218,7 +216,9 @@ def test_python_uses_the_open_hip(mgpu: Mgpu) -> None:
     address = int(mgpu.ffi.cast("uintptr_t", block))
     assert hip.address_range(address + 5) == (address, 4096)
     assert hip.address_range(id(hip)) is None
-    with pytest.raises(HipError, match=r"'hipModuleUnload\(module\)' failed with 'hipError"):
+    with pytest.raises(
+        mgpu_rt.HipError, match=r"'hipModuleUnload\(module\)' failed with 'hipError"
+    ):
         hip.ModuleUnload(0)
     with mgpu_rt.intercept(CachedRuntime(hip)):
         module = mgpu.load(mgpu.image(code_object("forum")))

@@ -14,12 +14,15 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 
+HANDLES = {
+    "hipModule_t": "ihipModule_t",
+    "hipFunction_t": "ihipModuleSymbol_t",
+    "hipStream_t": "ihipStream_t",
+    "hipEvent_t": "ihipEvent_t",
+}
+
 #: The types that the declarations use, for cffi.
 TYPES = """
-typedef struct ihipModule_t *hipModule_t;
-typedef struct ihipModuleSymbol_t *hipFunction_t;
-typedef struct ihipStream_t *hipStream_t;
-typedef struct ihipEvent_t *hipEvent_t;
 struct mgpu_memref { char *allocated, *aligned; int64_t offset; int64_t sizes_and_strides[]; };
 struct mgpu_memref_float { float *allocated, *aligned; int64_t offset, size, stride; };
 struct mgpu_elapsed { float milliseconds; int64_t error; };
@@ -107,6 +110,13 @@ def overridable() -> list[Function]:
     return [function for function in functions() if not function.result.startswith("struct")]
 
 
-def cdef() -> str:
+def cdef(*, plain: bool = False) -> str:
+    """Returns the declarations for cffi. If `plain`, handles and untyped pointers are integers:
+    x86-64 passes integers and pointers in the same registers."""
     lines = [f"{function.prototype};" for function in functions()]
-    return TYPES + "\n".join(lines) + EXTENSIONS + PRIVATE
+    text = TYPES + "\n".join(lines) + EXTENSIONS + PRIVATE
+    if plain:
+        handles = "".join(f"typedef uintptr_t {name};\n" for name in HANDLES)
+        return handles + re.sub(r"(const )?void \*+", "uintptr_t ", text)
+    handles = "".join(f"typedef struct {kind} *{name};\n" for name, kind in HANDLES.items())
+    return handles + text

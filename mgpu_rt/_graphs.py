@@ -34,8 +34,8 @@ class Graph:
 
     def _built(self, handle: Any) -> None:
         self._handle = handle
-        self._end = weakref.finalize(self, _destroy, self._library, handle, self._process)
-        self._end.atexit = False
+        destroy = self._library.mgpu_rt_graph_destroy
+        self._end = self._library.finalize(self, destroy, handle, survives_reset=True)
 
     @contextmanager
     def _use(self) -> Iterator[Any]:
@@ -62,15 +62,14 @@ class Graph:
         library = self._library
         uses = self._uses.copy()  # several threads may replay the graph
         with stream_for(library, stream) as (on, wait):
-            handle = int(library.ffi.cast("uintptr_t", on))
             with self._use() as graph:
-                uses.precede(handle)
+                uses.precede(on)
                 library.mgpu_rt_graph_launch(graph, on)
             if wait:
                 library.mgpuStreamSynchronize(on)
                 uses.complete()
             else:
-                uses.submitted(handle)
+                uses.submitted(on)
         library.check("the graph was not replayed")
 
     def close(self) -> None:
@@ -93,14 +92,23 @@ class Graph:
             return "<mgpu_rt.Graph, none>"
 
 
-def _destroy(library: RuntimeLibrary, handle: Any, process: int) -> None:
-    """Destroys a graph that this process has built; does nothing in a forked child."""
-    if os.getpid() == process:
-        library.mgpu_rt_graph_destroy(handle)
-
-
 @contextmanager
 def graph() -> Iterator[Graph]:
+    """Builds the GPU work of a `with` statement into a graph, which one call replays.
+
+        with mgpu_rt.graph() as graph:
+            lowered_function(...)      # nothing runs yet
+        graph.replay()
+
+    The calling thread's calls become nodes. Each node follows the node before, even if the calls
+    use several streams. The graph omits the thread's waits. A replay uses the same addresses and
+    values as the calls that built the graph. Use a graph only for host code that just submits
+    work; docs/graphs.md lists the conditions.
+
+    Raises HipError if the library cannot build the graph, and prints the reason on stderr. After
+    this error no call within the `with` statement has run, so you can call the function without a
+    graph.
+    """
     library = load()
     with library.giving_back_later(), graph_uses() as uses:
         yield from _build(library, uses)
@@ -108,10 +116,9 @@ def graph() -> Iterator[Graph]:
 
 def _build(library: RuntimeLibrary, uses: Uses) -> Iterator[Graph]:
     found = Graph(library, uses)
-    # This function calls the C functions directly instead of through Python wrappers. An exception
-    # from a signal handler could interrupt a wrapper, and the construction of the graph would not
-    # end.
-    begin, end = library.native.mgpu_rt_graph_begin, library.native.mgpu_rt_graph_end
+    # An exception from a signal handler could interrupt the look-up of a function, and the
+    # construction of the graph would not end.
+    begin, end = library.mgpu_rt_graph_begin, library.mgpu_rt_graph_end
     begun, handle = True, None
     try:
         if begin() != 0:

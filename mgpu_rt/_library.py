@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
 import functools
-import operator
 import os
 import threading
 import weakref
@@ -17,8 +15,11 @@ from mgpu_rt import _abi, _layout, _record, _record_json
 from mgpu_rt._errors import HipError
 
 
-def path() -> str:
-    """Returns the path of the library. Raises FileNotFoundError if the library was not built."""
+def library_path() -> str:
+    """Returns the path of libmlir_rocm_runtime.so, in mgpu_rt/lib or in a checkout's build/lib.
+
+    Raises FileNotFoundError if the library was not built; the message says how to build it.
+    """
     library = _layout.PREFIX / "lib" / _layout.LIBRARY
     if not library.exists():
         raise FileNotFoundError(f"{library} was not built: run `make` in {_layout.CHECKOUT}")
@@ -43,8 +44,8 @@ def declarations() -> Any:
     from cffi import FFI  # not needed for a path, nor by the command
 
     ffi = FFI()
-    ffi.cdef(_abi.cdef())
-    ffi.cdef("void free(void *);")
+    ffi.cdef(_abi.cdef(plain=True))
+    ffi.cdef("void free(uintptr_t);")
     return ffi
 
 
@@ -57,18 +58,16 @@ class Life(NamedTuple):
 
 
 class RuntimeLibrary:
-    """The functions of the library. Each function of the ABI is an attribute:
-    `library.mgpuStreamCreate()`.
-
-    The functions use cffi's pointers, which `library.ffi` creates. As a pointer, the functions also
-    accept an int, such as NumPy's `array.ctypes.data`, or None for a null pointer.
+    """The functions of the library. Each function of the ABI and of mgpu_rt.h is an attribute:
+    `library.mgpuStreamCreate()`. Handles and addresses are ints, such as NumPy's
+    `array.ctypes.data`; 0 is a null pointer.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.ffi = declarations()
         try:
-            self.native = self.ffi.dlopen(path)
+            self._native = self.ffi.dlopen(path)
         except OSError as error:
             raise OSError(f"{path} cannot be loaded: {why_not_loaded(error)}") from None
         self._thread = threading.local()
@@ -77,50 +76,30 @@ class RuntimeLibrary:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("mgpu") and name != "free":
             raise AttributeError(name)
-        function = getattr(self.native, name)
-        if not name.startswith("mgpu_rt_"):
-            function = _taking_numbers(self.ffi, function)
-        self.__dict__[name] = function  # a later access finds the function there
+        function = self.__dict__[name] = getattr(self._native, name)
         return function
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(name for name in dir(self.native) if name.startswith("mgpu"))]
+        return [*super().__dir__(), *(name for name in dir(self._native) if name != "free")]
 
     def __repr__(self) -> str:
         return f"<mgpu_rt {self.version()} at {self.path}>"
 
-    def stats(self) -> dict[str, Any]:
-        """Returns the statistics so far, as docs/statistics.md describes them.
-
-        Calls, times and hits are None if neither MGPU_RT_STATS nor MGPU_RT_TRACE was set at the
-        first call.
-        """
-        return _record_json.statistics(self._recording())
-
-    def _recording(self) -> _record.Recording:
-        size = self.ffi.new("size_t *")
-        content = self.native.mgpu_rt_record(size)
-        if not content:
-            raise MemoryError("mgpu_rt_record")
-        try:
-            return _record.Recording(self.ffi.buffer(content, size[0])[:])
-        finally:
-            self.native.free(content)
-
-    def empty_cache(self) -> int:
-        """Releases all cached objects that are not in use; returns how many."""
-        return self.native.mgpu_rt_empty_cache()
+    def address_of(self, buffer: Any) -> int:
+        """Returns the address of a buffer's bytes, or of memory of cffi's. Keep the buffer."""
+        is_cdata = isinstance(buffer, self.ffi.CData)
+        return int(self.ffi.cast("uintptr_t", buffer if is_cdata else self.ffi.from_buffer(buffer)))
 
     def life(self) -> Life:
         """Returns the lifetime of an object that the library has just created on the current
         device."""
-        return Life(os.getpid(), self.native.mgpu_rt_epoch(-1))
+        return Life(os.getpid(), self.mgpu_rt_epoch(-1))
 
     def lasts(self, life: Life) -> bool:
         """Returns False if an object's process or device's epoch is over."""
         if life.process != os.getpid():
             return False
-        return life.epoch is None or life.epoch == self.native.mgpu_rt_epoch(life.epoch // 2)
+        return life.epoch is None or life.epoch == self.mgpu_rt_epoch(life.epoch // 2)
 
     def give_back(self, life: Life, function: Callable[..., object], *arguments: Any) -> None:
         """Calls a function that releases an object, unless the object's lifetime is over. A
@@ -128,16 +107,21 @@ class RuntimeLibrary:
         until the graph's end, so that the release does not become part of the graph."""
         later = getattr(self._thread, "later", None)
         if later is not None and life.process == os.getpid():
-            later.append((life, function, arguments))
+            later.callback(self.give_back, life, function, *arguments)
         elif self.lasts(life):
             function(*arguments)
 
     def finalize(
-        self, owner: object, function: Callable[..., object], *arguments: Any
+        self,
+        owner: object,
+        function: Callable[..., object],
+        *arguments: Any,
+        survives_reset: bool = False,
     ) -> weakref.finalize[Any, Any]:
         """Releases a new object of the library by `function` once `owner` is deleted. Releases
         nothing at exit, because other threads may use the object then."""
-        end = weakref.finalize(owner, self.give_back, self.life(), function, *arguments)
+        life = Life(os.getpid(), None) if survives_reset else self.life()
+        end = weakref.finalize(owner, self.give_back, life, function, *arguments)
         end.atexit = False
         return end
 
@@ -145,22 +129,12 @@ class RuntimeLibrary:
     def giving_back_later(self) -> Iterator[None]:
         """Delays this thread's releases until the end of the `with` statement."""
         outer = getattr(self._thread, "later", None)
-        mine: list[tuple[Life, Callable[..., object], tuple[Any, ...]]] = []
-        self._thread.later = mine
-        try:
-            yield
-        finally:
-            self._thread.later = outer
-            self._give_back_all(mine)
-
-    def _give_back_all(self, waiting: list[Any]) -> None:
-        try:
-            while waiting:
-                life, function, arguments = waiting.pop(0)
-                self.give_back(life, function, *arguments)
-        finally:
-            if waiting:  # a signal handler has raised an exception
-                self._give_back_all(waiting)
+        with contextlib.ExitStack() as later:  # an exception of one release loses no other
+            self._thread.later = later
+            try:
+                yield
+            finally:
+                self._thread.later = outer
 
     def on_out_of_memory(self, make_room: Callable[[int, int], object] | None) -> None:
         """Makes mgpuMemAlloc call `make_room(device, bytes)` if device memory is exhausted. The
@@ -168,22 +142,19 @@ class RuntimeLibrary:
 
         The function runs on the thread that allocates, and must not change this thread's device.
         Several threads may run the function at the same time. If `make_room` raises an exception,
-        the exception is printed, and the library still repeats the allocation. Raises TypeError if
-        `make_room` cannot be called.
+        the exception is printed, and the library still repeats the allocation.
         """
-        if make_room is not None and not callable(make_room):
-            raise TypeError(f"{make_room!r} cannot be called: on_out_of_memory takes a function")
-        if make_room is None:
-            self.native.mgpu_rt_on_out_of_memory(self.ffi.NULL)
-            return
+        called = self.ffi.NULL
+        if make_room is not None:
 
-        def ask(device: int, size: int) -> None:
-            make_room(device, size)
+            def ask(device: int, size: int) -> None:
+                make_room(device, size)
 
-        self._asked.append(self.ffi.callback("void(int, size_t)", ask))
-        # The library must not call Python after the interpreter has ended.
-        atexit.register(self.native.mgpu_rt_on_out_of_memory, self.ffi.NULL)
-        self.native.mgpu_rt_on_out_of_memory(self._asked[-1])
+            called = self.ffi.callback("void(int, size_t)", ask)
+            self._asked.append(called)
+            # The library must not call Python after the interpreter has ended.
+            atexit.register(self.mgpu_rt_on_out_of_memory, self.ffi.NULL)
+        self.mgpu_rt_on_out_of_memory(called)
 
     @property
     def chosen_stream(self) -> int | None:
@@ -195,14 +166,14 @@ class RuntimeLibrary:
         """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t, until None ends its
         use. The caller owns the stream, and must not destroy it before. If `stream` is 0, Python's
         launches use the null stream, but mgpuStreamCreate returns the library's own streams."""
-        if self.native.mgpu_rt_use_stream(self.ffi.cast("hipStream_t", stream or 0)) != 0:
+        if self.mgpu_rt_use_stream(stream or 0) != 0:
             raise MemoryError("mgpu_rt_use_stream")
         self._thread.stream = stream
 
     def take_error(self) -> str | None:
         """Returns HIP's name for the error of the last mgpu* call that failed on this thread, and
         clears the error. Returns None if no call has failed since the error was last cleared."""
-        name = self.native.mgpu_rt_take_error()
+        name = self.mgpu_rt_take_error()
         return self.ffi.string(name).decode() if name else None
 
     def check(self, failure: str) -> None:
@@ -213,40 +184,35 @@ class RuntimeLibrary:
 
     def version(self) -> str:
         """Returns the version of the library, "major.minor.patch"."""
-        return self.ffi.string(self.native.mgpu_rt_version()).decode()
-
-
-def _taking_numbers(ffi: Any, function: Any) -> Callable[..., Any]:
-    """A function of the library that also accepts addresses and handles as numbers."""
-
-    def pointer(kind: Any, argument: Any) -> Any:
-        if argument is None:
-            return ffi.NULL
-        if isinstance(argument, ctypes.c_void_p):
-            argument = argument.value or 0
-        try:
-            number = operator.index(argument)
-        except TypeError:
-            return argument  # cffi reports the fault
-        if not 0 <= number < 1 << 64:
-            raise ValueError(f"{number} is not an address")
-        return ffi.cast(kind, number)
-
-    def call(*arguments: Any) -> Any:
-        try:
-            return function(*arguments)
-        except TypeError:  # the error is an argument's, so the function was not called
-            kinds = ffi.typeof(function).args
-            if len(kinds) != len(arguments):
-                raise
-        pairs = zip(kinds, arguments, strict=True)
-        return function(*(pointer(k, a) if k.kind == "pointer" else a for k, a in pairs))
-
-    return call
+        return self.ffi.string(self.mgpu_rt_version()).decode()
 
 
 @functools.cache
 def load() -> RuntimeLibrary:
-    """Loads the library once and returns it. Raises FileNotFoundError if the library was not
-    built."""
-    return RuntimeLibrary(path())
+    """Loads the library into this process at the first call; each later call returns the object of
+    the first call. Raises FileNotFoundError as `library_path` does."""
+    return RuntimeLibrary(library_path())
+
+
+def empty_cache() -> int:
+    """Releases all cached objects that are not in use: device memory, modules, streams. Returns the
+    number of released objects."""
+    return load().mgpu_rt_empty_cache()
+
+
+def stats() -> dict[str, Any]:
+    """Returns the statistics so far, as docs/statistics.md describes them.
+
+    Calls, times and hits are None if neither MGPU_RT_STATS nor MGPU_RT_TRACE was set at the first
+    call.
+    """
+    library = load()
+    size = library.ffi.new("size_t *")
+    content = library.mgpu_rt_record(size)
+    if not content:
+        raise MemoryError("mgpu_rt_record")
+    try:
+        bytes_ = library.ffi.buffer(library.ffi.cast("char *", content), size[0])[:]
+    finally:
+        library.free(content)
+    return _record_json.statistics(_record.Recording(bytes_))

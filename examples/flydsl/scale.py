@@ -14,6 +14,8 @@ Prints:
 
 from __future__ import annotations
 
+import array
+
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.compiler.backends.rocm import RocmBackend
@@ -53,25 +55,24 @@ def scale(numbers: fx.Pointer, factor: fx.Float32, count: fx.Int32, stream: fx.S
 
 def main() -> None:
     runtime = mgpu_rt.load()
-    ffi = runtime.ffi
-    numbers = ffi.new("float[]", [1, 2, 3, 4])
-    size = ffi.sizeof(numbers)
+    numbers = array.array("f", [1, 2, 3, 4])
+    address, count = numbers.buffer_info()
+    size = count * numbers.itemsize
     stream = runtime.mgpuStreamCreate()
     device = runtime.mgpuMemAlloc(size, stream, False)
-    runtime.mgpuMemcpy(device, numbers, size, stream)
+    runtime.mgpuMemcpy(device, address, size, stream)
 
-    address = int(ffi.cast("uintptr_t", device))
-    where = fx.Stream(int(ffi.cast("uintptr_t", stream)))
+    where = fx.Stream(stream)
     for launch in range(LAUNCHES):
         factor = 1.5 if launch == 0 else 1.0
-        scale(flyc.from_c_void_p(fx.Float32, address), factor, len(numbers), stream=where)
+        scale(flyc.from_c_void_p(fx.Float32, device), factor, count, stream=where)
 
-    runtime.mgpuMemcpy(numbers, device, size, stream)
+    runtime.mgpuMemcpy(address, device, size, stream)
     runtime.mgpuStreamSynchronize(stream)
     runtime.mgpuMemFree(device, stream)
     runtime.mgpuStreamDestroy(stream)
     print("scaled:", *numbers)
-    loaded = runtime.stats()["cache"]["modules"]["misses"]
+    loaded = mgpu_rt.stats()["cache"]["modules"]["misses"]
     print(f"{loaded} module loaded for {LAUNCHES} launches")
 
 

@@ -21,7 +21,7 @@ assert (x == 2 * numpy.arange(COUNT)).all()
 
 array = mgpu_rt.to_device(x)  # PyTorch and CuPy take the array without a copy
 stream = mgpu_rt.Stream()
-with stream:
+with mgpu_rt.use_stream(stream):
     functions.scale_on_device(array, 3.0)  # this function expects device memory
     functions.scale_on_device(array, 2.0)
 stream.synchronize()

@@ -23,14 +23,12 @@ stream = runtime.mgpuStreamCreate()
 
 with mgpu_rt.use_stream(stream):
     device = runtime.mgpuMemAlloc(array.nbytes, stream, False)
-    address = int(runtime.ffi.cast("uintptr_t", device))
-
     # While the graph is built, two copies and a kernel become three nodes, and no work runs.
     with mgpu_rt.graph() as graph:
-        runtime.mgpuMemcpy(device, runtime.ffi.from_buffer(array), array.nbytes, stream)
-        memref = Memref(address, COUNT)
+        runtime.mgpuMemcpy(device, array.ctypes.data, array.nbytes, stream)
+        memref = Memref(device, COUNT)
         functions._mlir_ciface_scale_on_device(ctypes.byref(memref), ctypes.c_float(3))
-        runtime.mgpuMemcpy(runtime.ffi.from_buffer(result), device, result.nbytes, stream)
+        runtime.mgpuMemcpy(result.ctypes.data, device, result.nbytes, stream)
 
     for number in range(REPLAYS):
         array[:] = numpy.arange(COUNT) + number  # the graph reads it when it runs

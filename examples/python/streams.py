@@ -26,17 +26,16 @@ stream = runtime.mgpuStreamCreate()
 
 with mgpu_rt.use_stream(stream):
     device = runtime.mgpuMemAlloc(array.nbytes, stream, False)
-    address = int(runtime.ffi.cast("uintptr_t", device))
-    runtime.mgpuMemcpy(device, runtime.ffi.from_buffer(array), array.nbytes, stream)
+    runtime.mgpuMemcpy(device, array.ctypes.data, array.nbytes, stream)
 
     # The lowered function calls mgpuStreamCreate, which returns the lent stream.
-    memref = Memref(address, COUNT)
+    memref = Memref(device, COUNT)
     functions._mlir_ciface_scale_on_device(ctypes.byref(memref), ctypes.c_float(3))
 
     # The kernel runs on the lent stream too, and Python does not wait for the kernel.
-    kernels["scale"](BLOCKS, THREADS, address, address, 0, COUNT, 1, 0.5, COUNT)
+    kernels["scale"](BLOCKS, THREADS, device, device, 0, COUNT, 1, 0.5, COUNT)
 
-    runtime.mgpuMemcpy(runtime.ffi.from_buffer(result), device, result.nbytes, stream)
+    runtime.mgpuMemcpy(result.ctypes.data, device, result.nbytes, stream)
     runtime.mgpuStreamSynchronize(stream)
     runtime.mgpuMemFree(device, stream)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mgpu_rt._arrays import memory, work
 from mgpu_rt._arrays.work import Uses, Work
-from mgpu_rt._launch.arrays import ELEMENTS, array_of, c_strides, is_contiguous
-from mgpu_rt._launch.arrays import Array as Given
+from mgpu_rt._launch.arrays import ELEMENTS, Array, array_of, c_strides
 from mgpu_rt._launch.streams import handle_of, stream_for
 from mgpu_rt._library import load
 from mgpu_rt._packages import need, numpy_for
@@ -46,15 +46,20 @@ class DeviceArray:
     ) -> None:
         """`strides` are in bytes; None means that the elements are contiguous. `work` is the
         pending work on the memory, which all arrays in an allocation share."""
-        self._owner, self._address, self._kind = owner, address, kind
         self.shape, self.itemsize, self.device = shape, ELEMENTS[kind].size, device
         self.strides = c_strides(shape, self.itemsize) if strides is None else strides
-        self._work = work or Work()
+        self._owner, self._work = owner, work or Work()
+        self._array = Array(
+            *(address, True, self.itemsize, self.shape, self.strides),
+            keep=owner,
+            type=kind,
+            work=self._work,
+        )
 
     @property
     def dtype(self) -> str:
         """Returns the name of the element type, such as "float32"."""
-        return ELEMENTS[self._kind].numpy
+        return ELEMENTS[self._array.type].numpy
 
     @property
     def nbytes(self) -> int:
@@ -62,9 +67,6 @@ class DeviceArray:
 
     def __repr__(self) -> str:
         return f"<mgpu_rt array of {self.dtype}, shape {self.shape}, in device memory>"
-
-    def _is_contiguous(self) -> bool:
-        return is_contiguous(self.shape, self.strides, self.itemsize)
 
     def fill_on(self, stream: Any) -> None:
         """Declares that pending work on a stream uses this array. Later uses of the array wait for
@@ -82,25 +84,16 @@ class DeviceArray:
 
     def _share(self) -> None:
         if self.nbytes and not self._work.is_shared:
-            work.share(self._work, self._address)
+            work.share(self._work, self._array.address)
 
-    def _as_argument(self) -> Given:
-        return Given(
-            self._address,
-            True,
-            self.itemsize,
-            self.shape,
-            self.strides,
-            keep=self,
-            type=self._kind,
-            work=self._work,
-        )
+    def _as_argument(self) -> Array:
+        return self._array
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Returns CuPy's array interface, which CuPy for ROCm also reads. Waits for the work on the
         array, or makes this thread's external stream (use_stream) wait, and names that stream."""
-        letter, stream = ELEMENTS[self._kind].letter, None
+        letter, stream = ELEMENTS[self._array.type].letter, None
         if not letter:
             raise AttributeError(f"the array interface cannot describe {self.dtype}: use DLPack")
         self._share()
@@ -113,8 +106,8 @@ class DeviceArray:
         return {
             "shape": self.shape,
             "typestr": f"{'|' if self.itemsize == 1 else '<'}{letter}{self.itemsize}",
-            "strides": None if self._is_contiguous() else self.strides,
-            "data": (self._address, False),
+            "strides": None if self._array.is_contiguous else self.strides,
+            "data": (self._array.address, False),
             "version": 3,
             "stream": stream,
         }
@@ -143,23 +136,19 @@ class DeviceArray:
         self._share()
         if stream != -1:  # -1: the consumer wants no wait; 1: the null stream
             self._uses(writes=True).precede(0 if stream in (None, 1) else int(stream))
-        steps = tuple(stride // self.itemsize for stride in self.strides)
-        code, bits = ELEMENTS[self._kind].dlpack, 8 * self.itemsize
-        versioned = max_version is not None and max_version[0] >= 1
-        return _dlpack.capsule(
-            self._owner, self._address, *where, code, bits, self.shape, steps, versioned
-        )
+        array, versioned = self._array, max_version is not None and max_version[0] >= 1
+        form = (ELEMENTS[array.type].dlpack, 8 * array.itemsize, array.shape, array.steps)
+        return _dlpack.capsule(self._owner, array.address, *where, *form, versioned)
 
     def to_host(self) -> numpy.ndarray:
         """Waits for the work that fills this array, and copies this array to a new NumPy array.
         Raises HipError."""
         import numpy
 
-        if not self._is_contiguous():
+        if not self._array.is_contiguous:
             raise ValueError(f"{self!r} has gaps between its elements")
-        result = numpy.empty(self.shape, numpy_type(self._kind))
-        address = result.__array_interface__["data"][0]
-        _copy(address, self._address, self.nbytes, self._uses(writes=False))
+        result = numpy.empty(self.shape, numpy_type(self._array.type))
+        _copy(result.ctypes.data, self._array.address, self.nbytes, self._uses(writes=False))
         return result
 
     def copy_from(self, array: Any) -> None:
@@ -167,14 +156,12 @@ class DeviceArray:
         elements must be contiguous. Waits for the work that uses this array or fills the other
         array. Raises ValueError, TypeError or HipError."""
         given = _given(array)
-        if given.shape != self.shape or given.type != self._kind:
+        if given.shape != self.shape or given.type != self._array.type:
             raise ValueError(
                 f"{self!r} takes only an array of equal shape and type, but got "
                 f"{given.type or 'elements of an unknown type'}, shape {given.shape}"
             )
-        if not (
-            self._is_contiguous() and is_contiguous(given.shape, given.strides, given.itemsize)
-        ):
+        if not (self._array.is_contiguous and given.is_contiguous):
             raise ValueError(
                 "the elements of both arrays have to lie one after the other: pass "
                 "numpy.ascontiguousarray(array)"
@@ -182,7 +169,7 @@ class DeviceArray:
         uses = self._uses(writes=True)
         uses.add(given.work, writes=False)
         uses.follow(given.stream)
-        _copy(self._address, given.address, self.nbytes, uses)
+        _copy(self._array.address, given.address, self.nbytes, uses)
 
 
 def _copy(to: int, source: int, size: int, uses: Uses) -> None:
@@ -191,14 +178,14 @@ def _copy(to: int, source: int, size: int, uses: Uses) -> None:
     library = load()
     with stream_for(library) as (stream, _):
         if size:
-            uses.precede(int(library.ffi.cast("uintptr_t", stream)))
+            uses.precede(stream)
             library.mgpuMemcpy(to, source, size, stream)
             library.mgpuStreamSynchronize(stream)
             uses.complete()
     library.check("the array was not copied")
 
 
-def _given(array: Any) -> Given:
+def _given(array: Any) -> Array:
     """Converts an array of another package. Raises TypeError."""
     library = load()
     found = array_of(array, library.chosen_stream or 0)
@@ -221,8 +208,12 @@ def numpy_type(kind: str) -> Any:
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
-    import operator
+    """Returns an array in device memory, whose elements are undefined. `dtype` is a NumPy or
+    PyTorch type, or the type's name.
 
+    Raises HipError if device memory is exhausted, TypeError or ValueError for an invalid type or
+    shape.
+    """
     sizes = tuple(map(operator.index, shape if isinstance(shape, Sequence) else (shape,)))
     if any(size < 0 for size in sizes):
         raise ValueError(f"the shape {sizes} has a negative size")
@@ -241,6 +232,8 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
 
 
 def to_device(array: Any) -> DeviceArray:
+    """Returns a copy of an array in device memory. PyTorch, CuPy, kernels and lowered functions use
+    the returned array without a further copy. Raises HipError, TypeError or ValueError."""
     given = _given(array)
     made = empty(given.shape, ELEMENTS[given.type].numpy)
     made.copy_from(array)

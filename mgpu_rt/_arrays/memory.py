@@ -3,15 +3,11 @@ gone."""
 
 from __future__ import annotations
 
-import ctypes
 import weakref
 
 from mgpu_rt._arrays.work import Work
 from mgpu_rt._library import load
 from mgpu_rt.runtime._hip import Hip
-
-_free = ctypes.CDLL(None).free
-_free.argtypes = (ctypes.c_void_p,)
 
 
 class Memory:
@@ -25,16 +21,15 @@ class Memory:
         if on_device:
             # A free that names no stream waits for the device: for this package's work, and for
             # the work of other packages that share the memory.
-            load().finalize(self, load().mgpuMemFree, address, None)
+            load().finalize(self, load().mgpuMemFree, address, 0)
         else:
-            weakref.finalize(self, _free, address).atexit = False
+            weakref.finalize(self, load().free, address).atexit = False
 
 
 def allocate(size: int) -> Memory:
     """Allocates device memory. Raises HipError."""
     library = load()
     library.take_error()
-    pointer = library.mgpuMemAlloc(size, library.ffi.NULL, False)
+    address = library.mgpuMemAlloc(size, 0, False)
     library.check(f"there are no {size:,} bytes of device memory")
-    address = int(library.ffi.cast("uintptr_t", pointer))
     return Memory(address, on_device=True, device=Hip.of_process().device())

@@ -12,7 +12,6 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from mgpu_rt._library import RuntimeLibrary, load
 from mgpu_rt.runtime._hip import Hip
@@ -21,29 +20,27 @@ from mgpu_rt.runtime._hip import Hip
 class _Mark:
     """An event after the work that a stream has so far. A reset of the device ends that work."""
 
-    def __init__(self, library: RuntimeLibrary, event: Any) -> None:
+    def __init__(self, library: RuntimeLibrary, event: int) -> None:
         self._library, self._event, self._life = library, event, library.life()
-        library.finalize(self, library.native.mgpuEventDestroy, event)
+        library.finalize(self, library.mgpuEventDestroy, event)
 
     def precede(self, stream: int) -> None:
         if self._library.lasts(self._life):
-            on = self._library.ffi.cast("hipStream_t", stream)
-            self._library.native.mgpuStreamWaitEvent(on, self._event)
+            self._library.mgpuStreamWaitEvent(stream, self._event)
 
     def wait(self) -> None:
         if self._library.lasts(self._life):
-            self._library.native.mgpuEventSynchronize(self._event)
+            self._library.mgpuEventSynchronize(self._event)
 
 
 def _mark(stream: int) -> _Mark | None:
     """Returns a new mark; if HIP creates no event, waits for the stream and returns None."""
     library = load()
-    on = library.ffi.cast("hipStream_t", stream)
-    event = library.native.mgpuEventCreate()
+    event = library.mgpuEventCreate()
     if not event:
-        library.native.mgpuStreamSynchronize(on)
+        library.mgpuStreamSynchronize(stream)
         return None
-    library.native.mgpuEventRecord(event, on)
+    library.mgpuEventRecord(event, stream)
     return _Mark(library, event)
 
 
@@ -137,9 +134,8 @@ class Uses:
 
     def wait(self) -> None:
         """Waits for other packages' streams, and for the earlier work on the allocations."""
-        library = load()
         for other in self._streams:
-            library.mgpuStreamSynchronize(library.ffi.cast("hipStream_t", other))
+            load().mgpuStreamSynchronize(other)
         for mark in self._marks():
             mark.wait()
 

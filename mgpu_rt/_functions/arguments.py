@@ -8,32 +8,30 @@ from typing import Any
 
 from mgpu_rt._arrays.work import Uses
 from mgpu_rt._functions import descriptors, types, values
-from mgpu_rt._launch.arrays import Array, In, array_argument
-from mgpu_rt._library import RuntimeLibrary
+from mgpu_rt._launch.arrays import In, array_argument
 
 
 class Arguments:
-    """The arguments of a call, checked against the function's types. Callers use `precede` first,
-    then `registers` or `pointers` for the call, and finally `submitted`.
+    """The arguments of a call, checked against the function's types. `stream` is the external
+    stream on which the function's work runs; 0 if there is none.
 
     Raises TypeError or ValueError with a message that names the function and the argument.
     """
 
     def __init__(
-        self, library: RuntimeLibrary, name: str, kinds: Sequence[types.Type], given: Sequence[Any]
+        self, name: str, kinds: Sequence[types.Type], given: Sequence[Any], stream: int
     ) -> None:
         if len(given) != len(kinds):
             raise TypeError(
                 f"{name} takes {len(kinds)} arguments, ({', '.join(k.text for k in kinds)}), and "
                 f"got {len(given)}"
             )
-        #: The external stream (use_stream) on which the function's work runs; 0 if there is none.
-        self._lent = library.chosen_stream or 0
+        self._stream = stream
         self.uses = Uses()
-        self._arrays: list[Array] = []  # kept until the end of the call
-        #: Maps the `allocated` pointer that the function receives for an array to the array and its
-        #: owner.
+        #: Maps the `allocated` pointer that the function receives for an array to the array's owner
+        #: and the array, which this object keeps.
         self.owners: dict[int, object] = {}
+        self._kept: list[Any] = []
         self._values: list[Any] = []
         for number, (kind, value) in enumerate(zip(kinds, given, strict=True), 1):
             try:
@@ -48,50 +46,30 @@ class Arguments:
             return values.encode(value, kind)
         if isinstance(kind, types.Other):
             raise TypeError("Python cannot pass this type")
-        array = array_argument(value, self._lent, self.uses)
+        array = array_argument(value, self._stream, self.uses)
         if array is None:
             raise TypeError(f"a {type(value).__name__} is not an array")
-        self._arrays.append(array)
+        self._kept.append(array)
         described = descriptors.describe(array, kind)
         owner = value.array if isinstance(value, In) else value
-        self.owners.setdefault(described.allocated or 0, (owner, array))
+        self.owners.setdefault(described[0], (owner, array))
         return described
 
-    def precede(self) -> None:
-        """Waits for the earlier work on the device arrays, or makes the external stream wait."""
-        if self._lent:
-            self.uses.precede(self._lent)
-        else:
-            self.uses.wait()
-
     def registers(self) -> list[Any]:
-        """Returns the arguments for a direct call of the function: a descriptor is passed member by
-        member."""
+        """Returns the arguments for a direct call of the function: a descriptor is passed number by
+        number."""
         passed: list[Any] = []
         for value in self._values:
-            if not isinstance(value, ctypes.Structure):
+            if isinstance(value, ctypes.Array):
+                passed += map(ctypes.c_int64, value)
+            else:
                 passed.append(value)
-                continue
-            for name, *_ in value._fields_:
-                member = getattr(value, name)
-                if isinstance(member, ctypes.Array):
-                    passed += map(ctypes.c_int64, member)
-                else:
-                    passed.append(ctypes.c_int64(member or 0))
         return passed
 
     def pointers(self) -> list[Any]:
         """Returns the arguments for a call through the function's C interface: a descriptor is
         passed by its address."""
         return [
-            ctypes.byref(value) if isinstance(value, ctypes.Structure) else value
+            ctypes.byref(value) if isinstance(value, ctypes.Array) else value
             for value in self._values
         ]
-
-    def submitted(self) -> None:
-        """Remembers that the function's work uses the arrays and the results. Without an external
-        stream the function has waited for its work."""
-        if self._lent:
-            self.uses.submitted(self._lent)
-        else:
-            self.uses.complete()

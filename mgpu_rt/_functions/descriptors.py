@@ -1,46 +1,37 @@
-"""Memref descriptors, with which MLIR's lowered code describes arrays."""
+"""Memref descriptors, with which MLIR's lowered code describes arrays: the address twice, the
+offset, the sizes and the strides in elements. Each is a number of 64 bits."""
 
 from __future__ import annotations
 
 import ctypes
-import functools
+import struct
 from typing import Any
 
 from mgpu_rt._functions import types
-from mgpu_rt._launch.arrays import Array, c_strides, is_contiguous
+from mgpu_rt._launch.arrays import Array, c_strides
 
 
-@functools.cache
-def structure(rank: int) -> type[Any]:
-    """Returns the descriptor of a memref of a given rank. Sizes and strides are in elements."""
-    numbers = ctypes.c_int64 * rank
-
-    class Descriptor(ctypes.Structure):
-        _fields_ = (
-            ("allocated", ctypes.c_void_p),
-            ("aligned", ctypes.c_void_p),
-            ("offset", ctypes.c_int64),
-            *((("sizes", numbers), ("strides", numbers)) if rank else ()),
-        )
-
-    return Descriptor
+def descriptor(rank: int) -> type[Any]:
+    """Returns the ctypes class of descriptors of a rank."""
+    return ctypes.c_int64 * (3 + 2 * rank)
 
 
 def describe(array: Array, kind: types.MemRefType) -> Any:
     """Returns the descriptor of an array. Raises TypeError or ValueError if the array does not have
     this type."""
-    _check_element(array, kind.element)
+    if array.type not in signless(kind.element):
+        raise TypeError(f"the elements are {array.type or 'of an unknown type'}")
     _check_shape(array, kind)
-    strides = _strides(array, kind)
-    made = structure(kind.rank)()
     # Lowered code takes the offset from the memref's type, and does not read the descriptor's
     # offset.
     offset = kind.offset or 0
-    made.allocated = made.aligned = array.address - offset * array.itemsize
-    made.offset = offset
-    if kind.rank:
-        made.sizes[:], made.strides[:] = array.shape, strides
-    return made
+    base = array.address - offset * array.itemsize
+    numbers = (base, base, offset, *array.shape, *_strides(array, kind))
+    try:
+        content = struct.pack(f"<{len(numbers)}q", *numbers)
+    except struct.error as error:
+        raise ValueError(f"no memory has such an array: {error}") from None
+    return descriptor(kind.rank).from_buffer_copy(content)
 
 
 def signless(element: str) -> tuple[str, ...]:
@@ -50,14 +41,6 @@ def signless(element: str) -> tuple[str, ...]:
     if element == "index":
         return ("si64", "ui64")
     return (f"s{element}", f"u{element}") if element[0] == "i" else (element,)
-
-
-def _check_element(array: Array, element: str) -> None:
-    if array.type in signless(element):
-        return
-    if not array.itemsize:
-        raise TypeError("the array's owner gives neither type nor shape: pass the array by DLPack")
-    raise TypeError(f"the elements are {array.type or 'of an unknown type'}")
 
 
 def _check_shape(array: Array, kind: types.MemRefType) -> None:
@@ -76,16 +59,16 @@ def _strides(array: Array, kind: types.MemRefType) -> tuple[int, ...]:
     """Returns the strides in elements. A dimension of size 0 or 1 gets MLIR's stride, which no code
     uses."""
     dense = c_strides(array.shape)
-    if kind.strides is None:
-        if 0 not in array.shape and not is_contiguous(array.shape, array.strides, array.itemsize):
+    found = []
+    for size, step, own, wanted in zip(
+        array.shape, array.steps, dense, kind.strides or dense, strict=True
+    ):
+        is_used = size > 1 and 0 not in array.shape
+        if is_used and wanted not in (None, step):
             raise ValueError(
-                "the array has gaps between its elements: pass numpy.ascontiguousarray(array)"
+                f"the array's strides are {array.steps} elements"
+                if kind.strides
+                else "the array has gaps between its elements: pass numpy.ascontiguousarray(array)"
             )
-        return dense
-    steps = []
-    for size, step, own, wanted in zip(array.shape, array.steps, dense, kind.strides, strict=True):
-        used = size > 1 and 0 not in array.shape
-        if used and wanted not in (None, step):
-            raise ValueError(f"the array's strides are {array.steps} elements")
-        steps.append(step if used else own if wanted is None else wanted)
-    return tuple(steps)
+        found.append(step if is_used else own if wanted is None else wanted)
+    return tuple(found)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import _ctypes
 import ctypes
 import os
-import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from mgpu_rt._functions import results, sidecar, types, values
 from mgpu_rt._functions.arguments import Arguments
-from mgpu_rt._library import Life, load
+from mgpu_rt._library import load
 
 _C_INTERFACE = "_mlir_ciface_"
 
@@ -93,12 +92,8 @@ class _Loaded:
             self.library = ctypes.CDLL(path, os.RTLD_NOW)
         except OSError as error:
             raise OSError(f"{path} cannot be loaded: {error}") from None
-        self._end = weakref.finalize(
-            self, load().give_back, Life(os.getpid(), None), _ctypes.dlclose, self.library._handle
-        )
-        # At exit a thread may still be running a function; the end of the process unloads the
-        # library.
-        self._end.atexit = False
+        handle = self.library._handle
+        runtime.finalize(self, _ctypes.dlclose, handle, survives_reset=True)
         runtime.check(f"the device code in {path} was not loaded")
 
     def symbol(self, name: str) -> Any:
@@ -124,8 +119,8 @@ class Function:
         if self._function is None:
             raise AttributeError(f"{os.path.basename(loaded.library._name)} defines no '{name}'")
         self._result = _result(name, kind.results, c_interface=self._is_c_interface)
-        is_number = self._result is not None and not issubclass(self._result, ctypes.Structure)
-        self._function.restype = self._result if is_number else None
+        self._is_number = len(kind.results) == 1 and isinstance(kind.results[0], types.Scalar)
+        self._function.restype = self._result if self._is_number else None
 
     def __repr__(self) -> str:
         return f"<function {self.name}{self.type}>"
@@ -143,15 +138,22 @@ class Function:
         if HIP refuses a call that the function makes.
         """
         runtime = load()
-        passed = Arguments(runtime, self.name, self.type.arguments, arguments)
+        stream = runtime.chosen_stream or 0
+        passed = Arguments(self.name, self.type.arguments, arguments, stream)
         runtime.take_error()
-        passed.precede()
+        if stream:
+            passed.uses.precede(stream)
+        else:
+            passed.uses.wait()
         try:
             given = passed.pointers() if self._is_c_interface else passed.registers()
             reader = results.Reader(self._loaded, passed.owners, passed.uses)
             read = self._read(reader, self._call(given))
         finally:
-            passed.submitted()
+            if stream:
+                passed.uses.submitted(stream)
+            else:  # the function has waited for its work
+                passed.uses.complete()
         runtime.check(f"{self.name} failed")
         return None if not read else read[0] if len(read) == 1 else tuple(read)
 
@@ -159,7 +161,7 @@ class Function:
         """Calls the function. Returns the type of each result, and the result before the conversion
         to Python."""
         kinds = self.type.results
-        if self._result is None or self._function.restype is not None:
+        if self._result is None or self._is_number:
             found = self._function(*arguments)
             return [(kind, found) for kind in kinds]
         room = self._result()

@@ -21,7 +21,7 @@ _CONSTANT = 0xDEADBEEF
 def field(kind: types.Type) -> type:
     """Returns the ctypes class of a result that is a member of a structure."""
     if isinstance(kind, types.MemRefType):
-        return descriptors.structure(kind.rank)
+        return descriptors.descriptor(kind.rank)
     assert isinstance(kind, types.Scalar)
     return values.field_type(kind)
 
@@ -49,18 +49,19 @@ class Reader:
 
     def read(self, kind: types.Type, content: Any) -> Any:
         if isinstance(kind, types.Scalar):
-            return values.decode(bytes(content), kind)
+            return values.decode(content, kind)
         assert isinstance(kind, types.MemRefType)
         return self._array(kind, content)
 
     def _array(self, kind: types.MemRefType, found: Any) -> Any:
         element, size = descriptors.signless(kind.element)[0], types.SIZES[kind.element]
-        shape, steps = (tuple(found.sizes), tuple(found.strides)) if kind.rank else ((), ())
-        address = (found.aligned or 0) + found.offset * size
+        allocated, aligned, offset, *rest = found
+        shape, steps = tuple(rest[: kind.rank]), rest[kind.rank :]
+        address = aligned + offset * size
         strides = tuple(step * size for step in steps)
-        if found.allocated == _CONSTANT:
+        if allocated == _CONSTANT:
             return _numpy(self._library, address, element, shape, strides).copy()
-        owner = self._owner(found.allocated or 0, address)
+        owner = self._owner(allocated, address)
         if isinstance(owner, Memory):
             on_device, work = owner.device if owner.on_device else None, owner.work
         else:  # an argument's memory

@@ -1,61 +1,42 @@
-"""Converts numbers to and from the form in which lowered functions pass them.
-
-A value is a ctypes object with the bits that the function reads. ctypes passes a value object
-unchanged. A result is an object of one of this module's classes, with the returned bits.
-"""
+"""Converts numbers to and from the objects of ctypes in which lowered functions pass them."""
 
 from __future__ import annotations
 
 import ctypes
 import math
-import operator
 import struct
 from typing import Any
 
 from mgpu_rt._functions.types import Scalar
+from mgpu_rt._numbers import pack
+
 
 # ctypes converts results of its own classes to Python's numbers; results of subclasses stay
 # objects.
-
-
-_SIGNED = {
-    size: type(f"_Integer{size}", (kind,), {})
-    for size, kind in (
-        (1, ctypes.c_int8),
-        (2, ctypes.c_int16),
-        (4, ctypes.c_int32),
-        (8, ctypes.c_int64),
-    )
-}
-
-
 class _Half(ctypes.c_float):
     """A register with a 16-bit float in the lower half."""
 
 
 class _HalfField(ctypes.c_uint16):
-    pass
+    """A 16-bit float in a structure."""
 
 
-class _Boolean(ctypes.c_uint8):
-    """A register in which only the lowest bit is valid."""
-
-
-_REGISTERS = {
+_REGISTERS: dict[str, type[Any]] = {
     "f16": _Half,
     "bf16": _Half,
-    "f32": type("_Single", (ctypes.c_float,), {}),
-    "f64": type("_Double", (ctypes.c_double,), {}),
-    "i1": _Boolean,
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+    "i1": ctypes.c_uint8,  # only the lowest bit is valid
 }
+_INTEGERS = {1: ctypes.c_int8, 2: ctypes.c_int16, 4: ctypes.c_int32, 8: ctypes.c_int64}
 
 
-def register_type(kind: Scalar) -> type:
+def register_type(kind: Scalar) -> type[Any]:
     """Returns the ctypes class in which a single value is passed and returned."""
-    return _REGISTERS.get(kind.text) or _SIGNED[kind.size]
+    return _REGISTERS.get(kind.text) or _INTEGERS[kind.size]
 
 
-def field_type(kind: Scalar) -> type:
+def field_type(kind: Scalar) -> type[Any]:
     """Returns the ctypes class of a value in a structure of results."""
     return _HalfField if kind.size == 2 and kind.is_float else register_type(kind)
 
@@ -66,53 +47,35 @@ def encode(value: Any, kind: Scalar) -> Any:
         value = value.value
     if getattr(value, "shape", ()) != () or isinstance(value, (str, bytes)):
         raise TypeError(f"a {type(value).__name__} is not a number")
-    content = _float(value, kind) if kind.is_float else _integer(value, kind)
+    if kind.text == "i1" and value not in (0, 1):
+        raise ValueError(f"{value} does not fit: the parameter takes 0 or 1")
+    if type(value).__name__ in ("bool", "bool_"):  # NumPy's bool is no index
+        value = int(value)
+    sign = kind.text[0] if kind.text[0] in "su" else ""
+    if kind.text == "bf16":
+        content = _bfloat16(value)
+    else:
+        content = pack(value, kind.size, is_float=kind.is_float, sign=sign)
     register = register_type(kind)
     return register.from_buffer_copy(content.ljust(ctypes.sizeof(register), b"\0"))
 
 
-def _integer(value: Any, kind: Scalar) -> bytes:
-    is_truth = type(value).__name__ in ("bool", "bool_")  # NumPy's bool is no index
-    try:
-        number = int(bool(value)) if is_truth else operator.index(value)
-    except TypeError:
-        raise TypeError(f"a {type(value).__name__} is not an integer") from None
-    bits = 1 if kind.text == "i1" else 8 * kind.size
-    lowest = 0 if kind.text.startswith("u") or bits == 1 else -(1 << (bits - 1))
-    highest = (1 << (bits - 1 if kind.text.startswith("s") else bits)) - 1
-    if not lowest <= number <= highest:
-        raise ValueError(f"{number} does not fit: the parameter takes {lowest} to {highest}")
-    return (number & ((1 << 8 * kind.size) - 1)).to_bytes(kind.size, "little")
-
-
-def _float(value: Any, kind: Scalar) -> bytes:
-    try:
-        number = float(value)
-        if kind.text == "bf16":
-            return _bfloat16(number)
-        return struct.pack({2: "<e", 4: "<f", 8: "<d"}[kind.size], number)
-    except (TypeError, ValueError):
-        raise TypeError(f"a {type(value).__name__} is not a number") from None
-    except OverflowError:
-        raise ValueError(f"{value} does not fit in an {kind.text}") from None
-
-
-def _bfloat16(number: float) -> bytes:
-    """Rounds a number once, to the nearest bfloat16; rounds a halfway case to even. Raises
-    OverflowError."""
+def _bfloat16(value: Any) -> bytes:
+    """Rounds a number once, to the nearest bfloat16; rounds a halfway case to even."""
+    (number,) = struct.unpack("<d", pack(value, 8, is_float=True))
     if math.isfinite(number):
         _, exponent = math.frexp(number)
         step = math.ldexp(1, max(exponent - 8, -133))
         number = math.copysign(round(number / step) * step, number)
-    return struct.pack("<f", number)[2:]
+    return pack(number, 4, is_float=True)[2:]
 
 
-def decode(content: bytes, kind: Scalar) -> bool | int | float:
-    content = content[: kind.size]
+def decode(content: Any, kind: Scalar) -> bool | int | float:
+    """Returns a value that a function has returned, as ctypes gives it."""
     if kind.text == "i1":
-        return bool(content[0] & 1)
+        return bool(content & 1)
+    if kind.text == "f16":
+        return struct.unpack("<e", bytes(content)[:2])[0]
     if kind.text == "bf16":
-        return struct.unpack("<f", b"\0\0" + content)[0]
-    if kind.is_float:
-        return struct.unpack({2: "<e", 4: "<f", 8: "<d"}[kind.size], content)[0]
-    return int.from_bytes(content, "little", signed=not kind.text.startswith("u"))
+        return struct.unpack("<f", b"\0\0" + bytes(content)[:2])[0]
+    return content % (1 << 8 * kind.size) if kind.text.startswith("u") else content

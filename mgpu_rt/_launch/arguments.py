@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import operator
-import struct
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cffi import FFI
-
 from mgpu_rt._arrays.work import Uses
 from mgpu_rt._images.model import Argument, KernelDescription
 from mgpu_rt._launch.arrays import Array, array_argument
+from mgpu_rt._numbers import pack
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +23,6 @@ class MemRef:
     array: Any
 
 
-# ---- values ----
-
-_FLOATS = {2: "<e", 4: "<f", 8: "<d"}
-_INTEGERS = (1, 2, 4, 8)
 _POINTER = 8
 _BY_VALUE = "by_value"
 _NUMBERS = frozenset((int, float, bool))  # most arguments: these take the short way
@@ -55,70 +49,36 @@ def three(what: str, sizes: int | Sequence[int]) -> tuple[int, int, int]:
 
 
 def _is_scalar(value: Any) -> bool:
-    """Returns True if the value's type determines the value's size: values of NumPy and ctypes,
-    pointers of cffi, and bytes."""
+    """Returns True if the value's type determines the value's size: values of NumPy and ctypes, and
+    bytes."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return True
-    return isinstance(
-        value, (bytes, ctypes._SimpleCData, ctypes.Structure, ctypes.Union, FFI.CData)
-    )
+    return isinstance(value, (bytes, ctypes._SimpleCData, ctypes.Structure, ctypes.Union))
 
 
-def _bytes_of(value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, ctypes.py_object) or getattr(getattr(value, "dtype", 0), "hasobject", 0):
-        raise TypeError("a Python object cannot be an argument: pass a number, an array, or bytes")
-    if isinstance(value, FFI.CData):
-        return int(FFI().cast("uintptr_t", value)).to_bytes(_POINTER, "little")
-    return value.tobytes() if hasattr(value, "tobytes") else bytes(value)
-
-
-def _number(value: float, size: int) -> bytes:
-    is_float = isinstance(value, float)
-    if size not in (_FLOATS if is_float else _INTEGERS):
-        kind = "a float" if is_float else "an int"
-        raise TypeError(f"{value} is {kind}; the kernel takes {size} bytes: pass bytes")
-    try:
-        if is_float:
-            return struct.pack(_FLOATS[size], value)
-        return int(value).to_bytes(size, "little", signed=value < 0)
-    except OverflowError:
-        raise ValueError(f"{value} does not fit in the parameter's {size} bytes") from None
-
-
-def _encode(value: Any, parameter: Argument) -> bytes:
-    """Returns the bytes of a value that is no array; the number of bytes is the parameter's
-    size."""
+def _encode(part: Any, parameter: Argument) -> bytes:
+    """Returns the bytes for a part of an argument; their number is the parameter's size."""
     size = parameter.size
-    if type(value) not in _NUMBERS and _is_scalar(value):
-        content = _bytes_of(value)
+    if part is None or isinstance(part, Array):
+        if size not in (_POINTER, None) or parameter.kind == _BY_VALUE:
+            raise TypeError(f"the kernel takes {size} bytes by value, no array")
+        return pack(part.address if part else 0, _POINTER, is_float=False, sign="u")
+    if type(part) not in _NUMBERS and _is_scalar(part):
+        content = part.tobytes() if hasattr(part, "tobytes") else bytes(part)
         if size is not None and len(content) != size:
-            raise TypeError(f"{value!r} has {len(content)} bytes; the kernel takes {size}")
+            raise TypeError(f"{part!r} has {len(content)} bytes; the kernel takes {size}")
         return content
-    if not isinstance(value, (int, float)):
+    if not isinstance(part, (int, float)):
         raise TypeError(
-            f"a {type(value).__name__} cannot be an argument: pass a number, an array, or bytes"
+            f"a {type(part).__name__} cannot be an argument: pass a number, an array, or bytes"
         )
     if size is None:
-        raise TypeError(f"the image does not give the parameter's size: pass {value} as bytes")
-    if isinstance(value, float) and parameter.kind not in (_BY_VALUE, None):
-        raise TypeError(f"{value} is a float; the kernel takes a pointer")
-    return _number(value, size)
-
-
-def _address(address: int, parameter: Argument) -> bytes:
-    if parameter.size not in (_POINTER, None) or parameter.kind == _BY_VALUE:
-        raise TypeError(f"the kernel takes {parameter.size} bytes by value, no array")
-    return address.to_bytes(_POINTER, "little")
-
-
-def _value(part: Any, parameter: Argument) -> bytes:
-    """Returns the bytes for a part of an argument."""
-    if isinstance(part, Array):
-        return _address(part.address, parameter)
-    return _address(0, parameter) if part is None else _encode(part, parameter)
+        raise TypeError(f"the image does not give the parameter's size: pass {part} as bytes")
+    is_float = isinstance(part, float)
+    if is_float and parameter.kind not in (_BY_VALUE, None):
+        raise TypeError(f"{part} is a float; the kernel takes a pointer")
+    return pack(part, size, is_float=is_float)
 
 
 def _named(kernel: str, number: int, error: Exception) -> Exception:
@@ -144,28 +104,20 @@ class Passed:
         self._stream = stream
         self._arrays: list[Array] = []  # kept until the launch
         self.uses = Uses()
-        parts = self._all_parts(kernel, arguments)
+        parts: list[tuple[int, Any]] = []  # of all arguments, each with its argument's number
+        for number, argument in enumerate(arguments, 1):
+            try:
+                parts += [(number, part) for part in self._parts(argument)]
+            except (TypeError, ValueError) as error:
+                raise _named(kernel, number, error) from None
         if len(parts) != len(parameters):
             raise TypeError(_wrong_count(kernel, len(parameters), len(parts), arguments))
         self.values: list[bytes] = []
         for (number, part), parameter in zip(parts, parameters, strict=True):
             try:
-                self.values.append(_value(part, parameter))
+                self.values.append(_encode(part, parameter))
             except (TypeError, ValueError) as error:
                 raise _named(kernel, number, error) from None
-
-    def _all_parts(self, kernel: str, arguments: Sequence[Any]) -> list[tuple[int, Any]]:
-        """Returns the parts of all arguments, each part with its argument's number."""
-        parts: list[tuple[int, Any]] = []
-        for number, argument in enumerate(arguments, 1):
-            if type(argument) in _NUMBERS:
-                parts.append((number, argument))
-                continue
-            try:
-                parts += [(number, part) for part in self._parts(argument)]
-            except (TypeError, ValueError) as error:
-                raise _named(kernel, number, error) from None
-        return parts
 
     def _parts(self, given: Any) -> Iterator[Any]:
         """Yields the parts of an argument: the argument itself, or the parts of a memref."""
@@ -173,7 +125,7 @@ class Passed:
             yield self._resolved(given)
             return
         array = self._resolved(given.array)
-        if not isinstance(array, Array) or not array.itemsize:
+        if not isinstance(array, Array):
             raise TypeError(
                 f"a {type(given.array).__name__} has no shape, so no memref can describe it"
             )
@@ -185,7 +137,8 @@ class Passed:
             return value
         array = array_argument(value, self._stream, self.uses)
         if array is None:
-            return value
+            pointer = getattr(value, "as_c_void_p", None)  # hip-python's
+            return pointer() if callable(pointer) else value
         if not array.on_device:
             raise TypeError(
                 f"a {type(value).__name__} is in the memory of the host, which the kernel cannot "

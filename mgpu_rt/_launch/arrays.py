@@ -51,9 +51,9 @@ class Array:
 
     address: int
     on_device: bool
-    itemsize: int = 0  # 0: not known, nor shape and strides
-    shape: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()  # in bytes
+    itemsize: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # in bytes
     readonly: bool = False
     stream: int | None = None  # the owner's: its work comes first; None: the owner has waited
     keep: object = None  # keeps the memory alive
@@ -61,8 +61,13 @@ class Array:
     work: Work | None = None  # the pending work on this package's memory
 
     @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.itemsize
+    def is_contiguous(self) -> bool:
+        """Returns True if the elements are contiguous in C's order."""
+        dense = c_strides(self.shape, self.itemsize)
+        return all(
+            stride == own or size <= 1
+            for size, stride, own in zip(self.shape, self.strides, dense, strict=True)
+        )
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -104,55 +109,22 @@ def array_of(value: Any, stream: int) -> Array | None:
     """
     if callable(own := getattr(type(value), "_as_argument", None)):  # this package's
         return own(value)
-    found = _foreign(value, stream)
-    if found is None:
-        return None
-    if found.on_device:
-        _refuse_nowhere(value, found)
-        return replace(found, work=work.of_shared(found.address))
-    return found
-
-
-def _refuse_nowhere(value: Any, array: Array) -> None:
-    """Raises ValueError for numbers that would lose bits in a kernel's arguments."""
-    signed = 1 << 63  # the sizes and strides of a memref are signed
-    if not (
-        0 <= array.address < 1 << 64
-        and all(0 <= size < signed for size in array.shape)
-        and all(-signed <= stride < signed for stride in array.strides)
-        and array.nbytes < signed
-    ):
-        raise ValueError(
-            f"a {type(value).__name__} describes memory that no device has: address "
-            f"{array.address}, shape {array.shape}, strides {array.strides}"
-        )
-
-
-def _foreign(value: Any, stream: int) -> Array | None:
     # PyTorch's host tensors have the attribute __cuda_array_interface__, but a read of this
     # attribute raises AttributeError.
     if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
-        return _by_interface(value, interface)
-    if (host := _on_host(value)) is not None:
-        return host
-    if hasattr(value, "__dlpack_device__"):
-        return _by_dlpack(value, stream)
-    if callable(address := getattr(value, "data_ptr", None)):
-        return Array(address(), on_device=True)
-    if callable(pointer := getattr(value, "as_c_void_p", None)):  # hip-python's
-        return Array(pointer().value or 0, on_device=True, keep=value)
-    return None
+        found: Array | None = _by_interface(value, interface)
+    else:
+        found = _on_host(value)
+        if found is None and hasattr(value, "__dlpack_device__"):
+            found = _by_dlpack(value, stream)
+    if found is not None and found.on_device:
+        return replace(found, work=work.of_shared(found.address))
+    return found
 
 
 def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     """Returns the strides of contiguous elements in C's order."""
     return tuple(math.prod(shape[i + 1 :]) * itemsize for i in range(len(shape)))
-
-
-def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Returns True if the elements are contiguous in C's order."""
-    wanted = c_strides(shape, itemsize)
-    return all(a == b or size <= 1 for size, a, b in zip(shape, strides, wanted, strict=True))
 
 
 def _element(value: Any, dtype: Any) -> str:
@@ -161,17 +133,13 @@ def _element(value: Any, dtype: Any) -> str:
     TypeError for types that no kernel can use."""
     if getattr(getattr(value, "dtype", None), "name", None) == "bfloat16":
         return "bf16"
-    if dtype.hasobject:
-        raise TypeError(
-            "an array of Python objects cannot be an argument: give it a type of numbers"
-        )
+    if dtype.hasobject or not dtype.itemsize:
+        raise TypeError(f"elements of the type '{dtype}' are no argument: give numbers")
     if not dtype.isnative:
         raise TypeError(
             f"the elements are big-endian ('{dtype.str}'): convert the array, by "
             "array.astype(array.dtype.newbyteorder('='))"
         )
-    if not dtype.itemsize:
-        raise TypeError(f"elements of the type '{dtype.str}' are no argument")
     return _BY_LETTER.get((dtype.kind, dtype.itemsize), dtype.str)
 
 
@@ -187,17 +155,18 @@ def _refuse_mask(value: Any, is_masked: bool) -> None:
 def _on_host(value: Any) -> Array | None:
     """Returns an array of NumPy, or an object that supports the buffer protocol."""
     numpy = sys.modules.get("numpy")
-    if numpy is None or not isinstance(value, numpy.ndarray):
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        _refuse_mask(value, isinstance(value, numpy.ma.MaskedArray))
+        array = numpy.asarray(value)
+    else:
         try:
-            value = memoryview(value)
+            view = memoryview(value)
         except TypeError:
             return None
-    else:
-        _refuse_mask(value, isinstance(value, numpy.ma.MaskedArray))
-    try:
-        array = numpy_for("an array as an argument").asarray(value)
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise TypeError(f"a {type(value).__name__} cannot be an argument: {error}") from None
+        try:
+            array = numpy_for("an array as an argument").asarray(view)
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise TypeError(f"a {type(value).__name__} cannot be an argument: {error}") from None
     return Array(
         array.ctypes.data,
         False,
@@ -221,13 +190,7 @@ def _by_interface(value: Any, interface: dict[str, Any]) -> Array:
     # NumPy's names, such as float32, are hip-python's names, too.
     dtype = numpy.dtype(interface.get("descr") or named if named[1:2] == "V" else named)
     shape, itemsize = tuple(interface["shape"]), dtype.itemsize
-    stream = interface.get("stream")
-    if stream == 0:
-        raise ValueError(
-            f"a {type(value).__name__} names stream 0, which __cuda_array_interface__ forbids: the "
-            "array has to name the null stream as 1, and None if no work is pending"
-        )
-    address, readonly = interface["data"]
+    stream, (address, readonly) = interface.get("stream"), interface["data"]
     return Array(
         address or 0,
         True,
@@ -241,13 +204,7 @@ def _by_interface(value: Any, interface: dict[str, Any]) -> Array:
 
 
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
-_ON_DEVICE = {
-    _DLPACK_CUDA: "CUDA",
-    3: "CUDA's pinned memory",
-    10: "ROCm",
-    11: "ROCm's pinned memory",
-    13: "managed memory",
-}
+_ON_DEVICE = (_DLPACK_CUDA, 3, 10, 11, 13)  # of CUDA and ROCm, their pinned and managed memory
 
 
 class _Tensor(ctypes.Structure):
@@ -280,13 +237,10 @@ def _by_dlpack(value: Any, stream: int) -> Array:
             f"a {type(value).__name__} on DLPack's device {device} cannot be an argument: move it "
             "to the GPU, or to the host"
         )
-    if on_host:
-        capsule = value.__dlpack__(stream=None)
-    else:
-        # __dlpack__ makes `stream` wait for the stream on which the array's owner works. DLPack's
-        # number for the null stream is 1 with CUDA and 0 with ROCm.
-        null = _LEGACY if device == _DLPACK_CUDA else 0
-        capsule = value.__dlpack__(stream=stream or null)
+    # __dlpack__ makes `stream` wait for the stream on which the array's owner works. DLPack's
+    # number for the null stream is 1 with CUDA and 0 with ROCm.
+    null = _LEGACY if device == _DLPACK_CUDA else 0
+    capsule = value.__dlpack__(stream=None if on_host else stream or null)
     tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
     shape, itemsize = tuple(tensor.shape[: tensor.ndim]), tensor.bits * tensor.lanes // 8
     steps = tensor.strides[: tensor.ndim] if tensor.strides else None

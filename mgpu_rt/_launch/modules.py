@@ -51,7 +51,8 @@ class Module:
         # With MGPU_RT_CACHE=off, HIP may read the image until the module is unloaded.
         content = self._library.ffi.from_buffer(chosen.loaded)
         self._library.take_error()
-        self._handle = self._library.mgpuModuleLoad(content, len(content))
+        address = self._library.address_of(content)
+        self._handle = self._library.mgpuModuleLoad(address, len(content))
         self._library.check(f"{self.name} was not loaded")
         self._end = weakref.finalize(
             *(self, self._library.give_back, self._library.life()),
@@ -180,8 +181,8 @@ class Kernel:
         An argument is one of:
 
         - a number, which gets the size of the kernel's parameter;
-        - an array on the device, by __cuda_array_interface__, DLPack or data_ptr(); `In` of an
-          array that the kernel only reads;
+        - an array on the device, by __cuda_array_interface__ or DLPack; `In` of an array that the
+          kernel only reads;
         - an array as a MemRef; an address as int, or None;
         - bytes, or a value of NumPy's or ctypes', passed unchanged.
 
@@ -199,19 +200,19 @@ class Kernel:
             raise ValueError(f"kernel '{self.name}': shared={shared} is not a number of bytes")
         function = self.module._function(self.name)
         with stream_for(library, stream) as (on, wait):
-            handle, ffi = int(library.ffi.cast("uintptr_t", on)), library.ffi
-            passed = Passed(self.name, self._parameters, arguments, handle)
-            kept = [ffi.from_buffer(value) for value in passed.values]
-            passed.uses.precede(handle)
+            passed = Passed(self.name, self._parameters, arguments, on)
+            kept = [library.ffi.from_buffer(value) for value in passed.values]
+            params = library.ffi.new("void *[]", kept)
+            passed.uses.precede(on)
             library.mgpuLaunchKernel(
-                function, *sizes, shared, on, ffi.new("void *[]", kept), ffi.NULL, len(kept)
+                function, *sizes, shared, on, library.address_of(params), 0, len(kept)
             )
             library.check(f"kernel '{self.name}' was not launched")
             if wait:
                 library.mgpuStreamSynchronize(on)
                 passed.uses.complete()
             else:
-                passed.uses.submitted(handle)
+                passed.uses.submitted(on)
         library.check(f"kernel '{self.name}' failed")
 
     def _sizes(self, grid: Sizes, block: Sizes) -> tuple[int, ...]:

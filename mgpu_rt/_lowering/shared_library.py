@@ -20,8 +20,19 @@ def lower(
     graph: Sequence[str] = (),
     first: str = "",
 ) -> Path:
-    """Implements mgpu_rt.lower; mgpu_rt/__init__.py documents the function. ``first`` are passes
-    that run before the pipeline's passes."""
+    """Lowers an MLIR program, given as a file or as text, to a shared library, and returns the
+    library's path.
+
+        library = mgpu_rt.Library(mgpu_rt.lower("model.mlir", chip="gfx942"))
+
+    The options are those of `mgpu-rt lower --emit library`; `first` are passes that run before all
+    others. Also links the LLVM libraries that the program calls. Caches the returned file under a
+    key of the program's text, the options and the tools, so lowering the program again costs
+    milliseconds. Do not change the returned file.
+
+    Raises RuntimeError if a tool is missing or refuses the program, ValueError or OSError if
+    `source` is no program.
+    """
     text, stem = _read(source)
     pipeline = preparation.prepared(text, pipelines.pipeline(llvm, chip, image=image, first=first))
     key = (pipelines.RECIPE, text, "library", pipeline, tuple(link), tuple(graph))

@@ -17,7 +17,6 @@ from cffi import FFI
 
 from mgpu_rt import _abi
 
-_HANDLES = ("hipModule_t", "hipFunction_t", "hipStream_t", "hipEvent_t")
 _STRUCTS = "\n".join(
     line for line in _abi.TYPES.splitlines() if line.startswith("struct mgpu_memref")
 )
@@ -39,7 +38,7 @@ def _plain(kind: str) -> str:
     """Returns the type that Python gets: text and memrefs keep their types, handles and other
     pointers become integers."""
     kind = kind.strip()
-    if kind in _HANDLES or ("*" in kind and "struct" not in kind and kind != "const char *"):
+    if kind in _abi.HANDLES or ("*" in kind and "struct" not in kind and kind != "const char *"):
         return "uintptr_t"
     return "uint8_t" if kind == "bool" else kind  # old callers leave garbage in a late bool
 

@@ -94,6 +94,19 @@ def remove() -> None:
 
 @contextlib.contextmanager
 def intercept(runtime: Runtime) -> Iterator[Runtime]:
+    """Routes this process's mgpu* calls through your runtime during a `with` statement.
+
+        with mgpu_rt.intercept(mgpu_rt.hooks.Trace()):
+            lowered_function(...)
+
+    On all threads the library calls the methods that the runtime's class overrides. Load modules
+    and libraries within the `with` statement: a runtime knows a kernel's arguments only if the
+    runtime saw the module's load. Within the `with` statement the library builds no graph; the
+    replay of an earlier graph bypasses the runtime. At the end of the `with` statement the previous
+    runtime is current again. If a method raises an exception other than HipError, the library
+    itself handles all later calls. The end of the `with` statement then raises the first such
+    exception. Raises TypeError if `runtime` is not a Runtime.
+    """
     if not isinstance(runtime, Runtime):
         raise TypeError(
             f"{runtime!r} is not a Runtime: pass an object of a class that derives from it"

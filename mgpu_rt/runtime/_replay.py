@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from mgpu_rt._images.model import KernelDescription
 from mgpu_rt._launch.arguments import parameters_of, three
@@ -192,7 +191,7 @@ class _Replay:
 
         self._library, self._module, self._stream = load(), Module(code), Stream()
         self._launch, self._before = launch, before
-        self._on = self._library.ffi.cast("void *", self._stream.handle)
+        self._on = self._stream.handle
         self._function = self._module._function(launch.kernel)
         self._memory = [allocate(len(content)) for content in before]
         self._passed = [self._library.ffi.from_buffer(given) for given in self._arguments()]
@@ -210,11 +209,11 @@ class _Replay:
         """Makes one launch on the recorded memory; returns the launch's seconds."""
         library, launch, stream = self._library, self._launch, self._on
         for memory, content in zip(self._memory, self._before, strict=True):
-            self._copy(memory.address, library.ffi.from_buffer(content), len(content))
+            self._copy(memory.address, library.address_of(content), len(content))
         sizes = (*launch.grid, *launch.block, launch.shared)
-        null, count = library.ffi.NULL, len(self._passed)
+        params, count = library.address_of(self._params), len(self._passed)
         begin = time.perf_counter()
-        library.mgpuLaunchKernel(self._function, *sizes, stream, self._params, null, count)
+        library.mgpuLaunchKernel(self._function, *sizes, stream, params, 0, count)
         library.mgpuStreamSynchronize(stream)
         seconds = time.perf_counter() - begin
         library.check(f"kernel '{shown(launch.kernel)}' was not launched")
@@ -222,11 +221,11 @@ class _Replay:
 
     def content(self, at: int) -> bytes:
         content = bytearray(len(self._before[at]))
-        into = self._library.ffi.from_buffer(content)
-        self._copy(into, self._memory[at].address, len(content))
+        to = self._library.address_of(content)
+        self._copy(to, self._memory[at].address, len(content))
         return bytes(content)
 
-    def _copy(self, to: Any, source: Any, size: int) -> None:
+    def _copy(self, to: int, source: int, size: int) -> None:
         self._library.mgpuMemcpy(to, source, size, self._on)
         self._library.mgpuStreamSynchronize(self._on)
         self._library.check(f"{size} bytes were not copied")

@@ -35,19 +35,6 @@ frozen.flags.writeable = False
 z = mgpu_rt.to_device(x)  # on the device
 gaps = numpy.arange(2000, dtype=numpy.float32)[::2]
 libm = next(line.split()[-1] for line in open("/proc/self/maps") if "/libm.so" in line)
-class Shared:
-    # memory of an owner that names neither type nor shape, unless DLPack names them
-    def __init__(self, array):
-        self.array, self.data_ptr = array, lambda: array.__cuda_array_interface__["data"][0]
-class ByDLPack(Shared):
-    def __dlpack__(self, **words):
-        return self.array.__dlpack__(**words)
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-class Named:
-    def __init__(self, array, stream):
-        self.array = array
-        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, "stream": stream}
 class Sets(mgpu_rt.runtime.Runtime):
     name, value, error = "grid", (1, 1, 1), None
     def launch_kernel(self, launch):
@@ -117,7 +104,7 @@ ADVICE = {
     ),
     "an array of objects": (
         "mgpu_rt.to_device(numpy.array([object()]))",
-        "give it a type of numbers",
+        "give numbers",
         "c = mgpu_rt.to_device(y.astype(object).astype('f4'))\n"
         "scale(4, 256, MemRef(c), 2.0, 1000); result = doubled(c)",
     ),
@@ -144,18 +131,6 @@ ADVICE = {
         "use DLPack",
         "result = 'dltensor' in repr(mgpu_rt.empty(4, 'bfloat16').__dlpack__())",
     ),
-    "an owner without a type": (
-        "functions.scale_on_device(Shared(mgpu_rt.to_device(x)), 2.0)",
-        "pass the array by DLPack",
-        "functions.scale_on_device(ByDLPack(c := mgpu_rt.to_device(x)), 2.0)\n"
-        "result = doubled(c.to_host())",
-    ),
-    "stream 0": (
-        "scale(4, 256, MemRef(Named(mgpu_rt.to_device(x), 0)), 2.0, 1000)",
-        "the array has to name the null stream as 1",
-        "scale(4, 256, MemRef(Named(c := mgpu_rt.to_device(x), 1)), 2.0, 1000)\n"
-        "result = doubled(c.to_host())",
-    ),
     "elements at odd distances": (
         "Library(mgpu_rt.lower('first.mlir')).first(numpy.ones(9, 'f4,u1')['f0'])",
         "copy the array, so that its elements are contiguous",
@@ -164,7 +139,7 @@ ADVICE = {
     ),
     "a number for a vector": (
         "Module('vector.o')['fill'](1, 1, 3.0, MemRef(mgpu_rt.empty(4)))",
-        "the kernel takes 16 bytes: pass bytes",
+        "the parameter has 16 bytes: pass bytes",
         "bits, c = numpy.ones(4, 'f4').tobytes(), mgpu_rt.empty(4)\n"
         "Module('vector.o')['fill'](1, 1, bits, MemRef(c)); result = (c.to_host() == 1).all()",
     ),
@@ -208,11 +183,6 @@ ADVICE = {
         "launched('grid', (4, -1, 1))",
         "give three sizes below 2**32",
         "result = launched('grid', (4, 1, 1))",
-    ),
-    "workgroup memory of a launch": (
-        "launched('shared', -1)",
-        "give a number of bytes below 2**31",
-        "result = launched('shared', 64)",
     ),
     "a type of device arrays": (
         "mgpu_rt.empty(10, 'float33')",

@@ -98,7 +98,7 @@ class Bench:
 
 
 def address_of(array: Any) -> int:
-    return array._address
+    return array._array.address
 
 
 # ---- work that changes an array, and is not complete ----

@@ -120,17 +120,13 @@ def test_results_are_numbers_and_arrays(host: mgpu_rt.Library) -> None:
 
 def freed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Returns a list; when the package frees memory, the freed address is appended to the list."""
-    from mgpu_rt._arrays import memory
-
-    release = memory._free
-
-    found: list[int] = []
+    release, found = mgpu_rt.load().free, list[int]()
 
     def free(address: int) -> None:
         found.append(address)
         release(address)
 
-    monkeypatch.setattr(memory, "_free", free)
+    monkeypatch.setattr(mgpu_rt.load(), "free", free)
     return found
 
 
@@ -194,7 +190,7 @@ _LATER = numpy.zeros(17, "u1")[1:].view("f4")
         ("double", (ROW.astype("i4"),), TypeError, "the elements are si32"),
         ("double", (ROW.astype(">f4"),), TypeError, r"big-endian \('>f4'\): convert the array"),
         ("double", (ROW.astype("c8"),), TypeError, "the elements are complex<f32>"),
-        ("double", (ROW.astype(object),), TypeError, "an array of Python objects"),
+        ("double", (ROW.astype(object),), TypeError, "the type 'object' are no argument"),
         ("double", (ROW.astype("M8[s]"),), TypeError, "the elements are <M8"),
         ("double", (numpy.zeros(4, "f4,f4"),), TypeError, "the elements are |V8"),
         ("double", (ROW[::2],), ValueError, "the array has gaps between its elements"),
@@ -218,17 +214,23 @@ _LATER = numpy.zeros(17, "u1")[1:].view("f4")
             "flip",
             (2,),
             ValueError,
-            r"flip, argument 1 \(i1\): 2 does not fit: the parameter takes 0 to 1",
+            r"flip, argument 1 \(i1\): 2 does not fit: the parameter takes 0",
         ),
-        ("flip", (0.5,), TypeError, "a float is not an integer"),
-        ("weigh", (256, 0, 0, 0, 0, 0, 0), ValueError, "takes -128 to 255"),
+        ("flip", (0.5,), ValueError, "0.5 does not fit"),
+        (
+            "weigh",
+            (256, 0, 0, 0, 0, 0, 0),
+            ValueError,
+            "256 does not fit in the parameter's 1 byte",
+        ),
+        ("weigh", (0.5, 0, 0, 0, 0, 0, 0), TypeError, "'float' object cannot be interpreted as"),
         ("weigh", (0, 0, 0, 1 << 64, 0, 0, 0), ValueError, r"argument 4 \(i64\)"),
         ("weigh", ("1", 0, 0, 0, 0, 0, 0), TypeError, "a str is not a number"),
-        ("weigh", (0, 0, 0, 0, 0, 1e60, 0), ValueError, "does not fit in an f32"),
-        ("weigh", (0, 0, 0, 0, 0, 0, 10**400), ValueError, "does not fit in an f64"),
-        ("half", (70000,), ValueError, "does not fit in an f16"),
+        ("weigh", (0, 0, 0, 0, 0, 1e60, 0), ValueError, "does not fit in the parameter's 4"),
+        ("weigh", (0, 0, 0, 0, 0, 0, 10**400), ValueError, "does not fit in the parameter's 8"),
+        ("half", (70000,), ValueError, "does not fit in the parameter's 2"),
         ("half", (ROW,), TypeError, "a ndarray is not a number"),
-        ("half", (1j,), TypeError, "a complex is not a number"),
+        ("half", (1j,), TypeError, "a real number, not 'complex'"),
         ("takes_vector", (ROW,), TypeError, "Python cannot pass this type"),
     ],
 )
@@ -381,11 +383,17 @@ def test_a_process_ends_with_everything_alive() -> None:
 # ---- numbers ----
 
 
+def back(number: float, kind: Scalar) -> Any:
+    """Returns a number as a function that returns its argument would."""
+    passed = values.encode(number, kind)
+    return values.decode(passed if kind.size == 2 else passed.value, kind)
+
+
 @pytest.mark.parametrize("text", ["f16", "bf16", "f32", "f64"])
 def test_floats_come_back_as_they_went(text: str) -> None:
     kind = Scalar(text)
     for number in (0.0, -0.0, 1.0, -2.5, 0.15625, math.inf, -math.inf):
-        read = values.decode(bytes(values.encode(number, kind)), kind)
+        read = back(number, kind)
         assert read == number and math.copysign(1, read) == math.copysign(1, number)
 
 
@@ -394,6 +402,6 @@ def test_bfloat16_is_rounded_to_the_nearest_even() -> None:
     just_more = 1.00390625 + 2**-40  # a float of 32 bits cannot tell the difference
     pairs = ((1.00390625, 1.0), (1.01171875, 1.015625), (just_more, 1.0078125), (2**-133, 2**-133))
     for given, wanted in pairs:
-        assert values.decode(bytes(values.encode(given, kind)), kind) == wanted
-    with pytest.raises(ValueError, match="does not fit in an bf16"):
+        assert back(given, kind) == wanted
+    with pytest.raises(ValueError, match="does not fit"):
         values.encode(3.4e38, kind)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy
 import pytest
-from cffi import FFI
 
 import mgpu_rt
 from mgpu_rt import In, MemRef
@@ -119,8 +118,8 @@ def test_values_with_a_size_keep_their_bytes() -> None:
         (value(4), 1 << 32, ValueError, "4294967296 does not fit in the parameter's 4 bytes"),
         (value(1), -129, ValueError, "-129 does not fit in the parameter's 1 bytes"),
         (value(4), 1e40, ValueError, "does not fit in the parameter's 4 bytes"),
-        (value(1), 1.5, TypeError, "1.5 is a float; the kernel takes 1 bytes"),
-        (value(12), 3, TypeError, "3 is an int; the kernel takes 12 bytes: pass bytes"),
+        (value(1), 1.5, TypeError, "1.5 is a float; the parameter has 1 bytes"),
+        (value(12), 3, TypeError, "3 is an int; the parameter has 12 bytes: pass bytes"),
         (value(4), numpy.float64(1), TypeError, "has 8 bytes; the kernel takes 4"),
         (value(12), b"three", TypeError, "has 5 bytes; the kernel takes 12"),
         (value(8), Interface(64, (2,)), TypeError, "takes 8 bytes by value, no array"),
@@ -131,13 +130,9 @@ def test_values_with_a_size_keep_their_bytes() -> None:
         (POINTER, numpy.zeros(4), TypeError, "the host.* pass mgpu_rt.to_device"),
         (POINTER, In(numpy.zeros(4)), TypeError, "memory of the host"),
         (POINTER, bytearray(4), TypeError, "memory of the host"),
-        (POINTER, numpy.array([None]), TypeError, "array of Python objects"),
-        (POINTER, numpy.zeros(3, RECORD), TypeError, "array of Python objects"),
-        (POINTER, numpy.zeros(3, [("in", RECORD, 2)]), TypeError, "array of Python objects"),
+        (POINTER, numpy.array([None]), TypeError, "the type 'object' are no argument"),
+        (POINTER, numpy.zeros(3, RECORD), TypeError, "are no argument"),
         (POINTER, memoryview(numpy.zeros(3, RECORD)), TypeError, "cannot be an argument"),
-        (POINTER, (ctypes.py_object * 3)(), TypeError, "array of Python objects"),
-        (value(8), ctypes.py_object(), TypeError, "Python object cannot be an argument"),
-        (value(12), numpy.zeros(1, RECORD)[0], TypeError, "Python object cannot be an argument"),
         (POINTER, Tensor(numpy.zeros(3), 1), TypeError, "memory of the host"),
         (POINTER, Tensor(numpy.zeros(3), 7), TypeError, "on DLPack's device 7"),
         (POINTER, In(3), TypeError, "In takes an array, not 3"),
@@ -173,10 +168,9 @@ def test_a_wrong_count_of_memrefs_is_refused() -> None:
         0x1234,
         numpy.uint64(0x1234),
         ctypes.c_void_p(0x1234),
-        FFI().cast("float *", 0x1234),
         Interface(0x1234, (3,)),
         In(Interface(0x1234, (3,))),
-        SimpleNamespace(data_ptr=lambda: 0x1234),
+        SimpleNamespace(as_c_void_p=lambda: ctypes.c_void_p(0x1234)),
     ],
 )
 def test_addresses_are_passed_as_they_are(argument: Any) -> None:

@@ -36,27 +36,15 @@ from tests.support.child import Mgpu, in_child
         (SimpleNamespace(ptr=0x1234), 0x1234),
         (SimpleNamespace(__cuda_stream__=lambda: (0, 0x1234)), 0x1234),
         (SimpleNamespace(__cuda_stream__=lambda: (0, 0x1234), ptr=1), 0x1234),
-        ((1 << 64) - 1, (1 << 64) - 1),
     ],
 )
 def test_streams_of_other_libraries_have_handles(stream: Any, handle: int) -> None:
     assert handle_of(stream) == handle
 
 
-@pytest.mark.parametrize(
-    ("stream", "error"),
-    [
-        ("a stream", TypeError),
-        (object(), TypeError),
-        (1.5, TypeError),
-        (SimpleNamespace(ptr="text"), TypeError),
-        (True, ValueError),
-        (-1, ValueError),
-        (1 << 64, ValueError),
-    ],
-)
-def test_other_objects_are_refused_as_streams(stream: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match="is not a stream"):
+@pytest.mark.parametrize("stream", ["text", object(), 1.5, SimpleNamespace(ptr="text"), True])
+def test_other_objects_are_refused_as_streams(stream: Any) -> None:
+    with pytest.raises(TypeError, match="is not a stream"):
         handle_of(stream)
 
 

@@ -36,6 +36,6 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-while (stats := mgpu_rt.load().stats())["manager"] == "starting":
+while (stats := mgpu_rt.stats())["manager"] == "starting":
     time.sleep(0.01)
 print(sys.version.split()[0], "launched", stats["hip"]["hipModuleLaunchKernel"]["calls"])

@@ -47,7 +47,7 @@ def test_a_call_that_cannot_be_in_a_graph_is_an_exception(mgpu: Mgpu) -> None:
     import mgpu_rt
 
     with pytest.raises(mgpu_rt.HipError, match="was not built"), mgpu_rt.graph():
-        mgpu_rt.load().mgpuMemHostRegister(mgpu.ffi.cast("void *", 4096), 4096)
+        mgpu_rt.load().mgpuMemHostRegister(4096, 4096)
     assert "mgpuMemHostRegister cannot be in a graph" in mgpu.stderr()
     with pytest.raises(ZeroDivisionError), mgpu_rt.graph():
         _ = 1 / 0
@@ -71,7 +71,7 @@ def test_a_signal_handler_that_raises_ends_the_building(mgpu: Mgpu) -> None:
 
     def build() -> None:
         with mgpu_rt.graph():
-            mgpu_rt.load().mgpuMemset32(mgpu_rt.load().ffi.cast("void *", 0), 1, 0, mgpu.null)
+            mgpu_rt.load().mgpuMemset32(0, 1, 0, 0)
 
     build()
     point, interrupted = 0, True
@@ -96,9 +96,9 @@ def test_a_graph_is_closed_while_no_thread_submits_it(mgpu: Mgpu) -> None:
     import mgpu_rt
 
     library = mgpu_rt.load()
-    block = library.mgpuMemAlloc(256, library.ffi.NULL, False)
+    block = library.mgpuMemAlloc(256, 0, False)
     with mgpu_rt.graph() as graph:
-        library.mgpuMemset32(block, 1, 4, library.ffi.NULL)
+        library.mgpuMemset32(block, 1, 4, 0)
     submitting, closed = threading.Event(), threading.Event()
 
     class Slow:

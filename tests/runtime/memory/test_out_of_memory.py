@@ -6,8 +6,6 @@ import os
 import threading
 from collections.abc import Callable
 
-import pytest
-
 import mgpu_rt
 from tests.support.child import Mgpu, in_cases, in_child
 
@@ -170,8 +168,6 @@ def test_a_function_of_pythons_is_asked(mgpu: Mgpu) -> None:
     assert alloc(mgpu, MIB) == mgpu.null  # held.pop() raises
     said = mgpu.stderr()
     assert "IndexError" in said and said.count("failed with 'hipErrorOutOfMemory'") == 1
-    with pytest.raises(TypeError, match="3 cannot be called"):
-        library.on_out_of_memory(3)  # type: ignore[arg-type]
     library.on_out_of_memory(None)
     assert alloc(mgpu, MIB) == mgpu.null
     assert "IndexError" not in mgpu.stderr()

@@ -27,35 +27,17 @@ struct mgpu_memref { char *allocated, *aligned; int64_t offset; int64_t sizes_an
 struct mgpu_memref_float { float *allocated, *aligned; int64_t offset, size, stride; };
 struct mgpu_elapsed { float milliseconds; int64_t error; };
 struct mgpu_memref_int32 { int32_t *allocated, *aligned; int64_t offset, size, stride; };
-typedef void (*mgpu_rt_function)(void);
-struct mgpu_rt_graph;
-struct mgpu_rt_graph_function { const char *name; void *state; };
-struct mgpu_rt_scratch { hipStream_t stream; void *data; size_t capacity; };
 """
 
-#: The library's exported functions beyond the ABI (csrc/include/mgpu_rt.h).
-EXTENSIONS = """
-int mgpu_rt_use_stream(hipStream_t stream);
-const char *mgpu_rt_take_error(void);
-int mgpu_rt_empty_cache(void);
-void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
-void *mgpu_rt_record(size_t *bytes);
-void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
-void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
-void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
-int mgpu_rt_graph_begin(void);
-struct mgpu_rt_graph *mgpu_rt_graph_end(void);
-int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
-void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
-size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
-int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
-    size_t bytes);
-int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
-mgpu_rt_function mgpu_rt_native(const char *name);
-int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
-void mgpu_rt_report(const char *call, int error);
-const char *mgpu_rt_version(void);
-"""
+
+def _header(name: str) -> str:
+    """Returns the declarations of a header without comments and preprocessor lines, for cffi."""
+    text = re.sub(
+        r"/\*.*?\*/", "", _layout.table(name).read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    text = re.sub(r'^(#.*|extern "C" \{|\})$', "", text, flags=re.MULTILINE)
+    return text.replace("struct ihipStream_t *", "hipStream_t ")
+
 
 #: The exported functions that only this package calls (csrc/include/mgpu_rt_private.h).
 PRIVATE = """
@@ -114,7 +96,7 @@ def cdef(*, plain: bool = False) -> str:
     """Returns the declarations for cffi. If `plain`, handles and untyped pointers are integers:
     x86-64 passes integers and pointers in the same registers."""
     lines = [f"{function.prototype};" for function in functions()]
-    text = TYPES + "\n".join(lines) + EXTENSIONS + PRIVATE
+    text = TYPES + "\n".join(lines) + _header("mgpu_rt.h") + PRIVATE
     if plain:
         handles = "".join(f"typedef uintptr_t {name};\n" for name in HANDLES)
         return handles + re.sub(r"(const )?void \*+", "uintptr_t ", text)

@@ -17,8 +17,11 @@ PREFIX = PACKAGE if INSTALLED else CHECKOUT / "build"
 #: The folder that contains softgpu/ and cuhip/, which programs reach only through `mgpu-rt run`.
 DEVICES = PREFIX / "lib" if INSTALLED else PREFIX
 
-#: The folders that contain the tables abi.def and options.def.
-TABLES = (PACKAGE, CHECKOUT / "csrc", CHECKOUT / "csrc" / "runtime" / "process")
+#: The folders that contain the tables abi.def and options.def, and the header mgpu_rt.h.
+TABLES = (
+    *(PACKAGE, PACKAGE / "include"),
+    *(CHECKOUT / "csrc" / folder for folder in ("", "include", "runtime/process")),
+)
 
 
 def how_to_get(what: str) -> str:
@@ -29,5 +32,5 @@ def how_to_get(what: str) -> str:
 
 
 def table(name: str) -> Path:
-    """Returns a table that C and Python share."""
+    """Returns a file that C and Python share."""
     return next(path for folder in TABLES if (path := folder / name).exists())

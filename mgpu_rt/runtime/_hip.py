@@ -28,40 +28,10 @@ DISABLE_TIMING = 2  # hipEventDisableTiming
 HIP_7 = 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
-#: Maps each function that is called through ctypes to the function's number of results and input
-#: types. A letter of `_TYPES` stands for each input type.
-_SHAPES = {
-    "hipModuleLoadData": (1, "P"),
-    "hipModuleUnload": (0, "P"),
-    "hipModuleGetFunction": (1, "PT"),
-    "hipModuleLaunchKernel": (0, "PuuuuuuuPPP"),
-    "hipModuleLaunchCooperativeKernel": (0, "PuuuuuuuPP"),
-    "hipStreamCreate": (1, ""),
-    "hipStreamDestroy": (0, "P"),
-    "hipStreamSynchronize": (0, "P"),
-    "hipStreamQuery": (0, "P"),
-    "hipStreamWaitEvent": (0, "PPu"),
-    "hipEventCreateWithFlags": (1, "u"),
-    "hipEventDestroy": (0, "P"),
-    "hipEventSynchronize": (0, "P"),
-    "hipEventRecord": (0, "PP"),
-    "hipMalloc": (1, "Z"),
-    "hipFree": (0, "P"),
-    "hipMemcpyAsync": (0, "PPZiP"),
-    "hipMemsetD32Async": (0, "PiZP"),
-    "hipMemsetD16Async": (0, "PHZP"),
-    "hipHostRegister": (0, "PZu"),
-    "hipHostUnregister": (0, "P"),
-    "hipSetDevice": (0, "i"),
-}
-_TYPES = {
-    "P": ctypes.c_void_p,
-    "T": ctypes.c_char_p,
-    "u": ctypes.c_uint,
-    "i": ctypes.c_int,
-    "H": ctypes.c_ushort,
-    "Z": ctypes.c_size_t,
-}
+#: The functions that return a handle or an address through their first parameter.
+_WITH_RESULT = frozenset(
+    ("ModuleLoadData", "ModuleGetFunction", "StreamCreate", "EventCreateWithFlags", "Malloc")
+)
 
 
 class _Attributes(ctypes.Structure):
@@ -110,8 +80,8 @@ def _with_hip_python(path: str) -> Any:
 
 class Hip:
     """Provides HIP's functions under names without the prefix "hip". For example,
-    `hip.StreamCreate()` calls hipStreamCreate, and returns the handle as an int. Provides the
-    functions that LLVM's own library calls. A call that HIP refuses raises HipError.
+    `hip.StreamCreate()` calls hipStreamCreate, and returns the handle as an int. Arguments are ints
+    or bytes. A call that HIP refuses raises HipError.
     """
 
     def __init__(self, path: str) -> None:
@@ -162,17 +132,17 @@ class Hip:
         return found
 
     def __getattr__(self, name: str) -> Any:
-        function = f"hip{name}"
-        if function not in _SHAPES:
-            raise AttributeError(name)
-        results, arguments = _SHAPES[function]
-        asked = getattr(self._library, function)
-        asked.argtypes = [ctypes.c_void_p] * results + [_TYPES[a] for a in arguments]
+        asked = self._library[f"hip{name}"]  # an object of its own, whose types no other call sees
+        results = [ctypes.c_void_p] if name in _WITH_RESULT else []
 
         def call(*given: Any) -> int | None:
+            if asked.argtypes is None:
+                # x86-64 passes each integer in 64 bits, of which HIP reads as many as it needs.
+                kinds = [ctypes.c_char_p if isinstance(g, bytes) else ctypes.c_int64 for g in given]
+                asked.argtypes = [*results, *kinds]
             out = ctypes.c_void_p()
-            if error := asked(*[ctypes.addressof(out)][:results], *given):
-                raise self.failed(function, error)
+            if error := asked(*[ctypes.addressof(out) for _ in results], *given):
+                raise self.failed(f"hip{name}", error)
             return out.value or 0 if results else None
 
         setattr(self, name, call)
@@ -255,11 +225,12 @@ class Hip:
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
         """Copies `size` bytes after the earlier work of the stream, and waits until the copy is
         done. Raises CopyFailed."""
-        way = ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(size), COPY_DEFAULT
-        for function, arguments in (("hipMemcpyAsync", way), ("hipStreamSynchronize", ())):
-            error = getattr(self._library, function)(*arguments, ctypes.c_void_p(stream))
-            if not self._is_good(error):
-                raise CopyFailed(str(self.failed(function, error)))
+        try:
+            self.MemcpyAsync(to, source, size, COPY_DEFAULT, stream)
+            self.StreamSynchronize(stream)
+        except HipError as error:
+            self._is_good(error.code)
+            raise CopyFailed(str(error)) from None
 
     def last_error(self) -> str:
         """Returns HIP's name for the calling thread's last error, or "" if the thread has no

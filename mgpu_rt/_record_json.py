@@ -37,13 +37,20 @@ UNFINISHED = "unfinished"  # the result of a call that did not return
 def labels(recording: Recording, modules: Mapping[int, str]) -> list[str]:
     """Returns the name of each row of the kernels. If several images have kernels of one name, the
     gpu.module precedes the name, or 8 digits of the image's hash."""
+    from mgpu_rt._images.kernel_names import label_of
+
     images, names = (recording.values("kernel_names", name) for name in ("image", "name"))
     rows = [(i, modules.get(i, ""), name) for i, name in zip(images, names, strict=True)]
     alike: dict[str, set[tuple[int, str]]] = defaultdict(set)
     for image, module, name in rows:
         if image:
             alike[name].add((image, module))
-    return [_label(*row, alike.get(row[2], set())) for row in rows]
+    return [
+        label_of(
+            name, module, f"{image >> 32:08x}", [m for i, m in alike[name] if image and i != image]
+        )
+        for image, module, name in rows
+    ]
 
 
 def _modules_of(recording: Recording) -> dict[int, str]:
@@ -66,15 +73,6 @@ def _is_older(file: str, date: float) -> bool:
         return bool(file) and os.stat(file).st_mtime < date
     except OSError:
         return False
-
-
-def _label(image: int, module: str, name: str, alike: set[tuple[int, str]]) -> str:
-    others = {others_module for other, others_module in alike if image and other != image}
-    if not others:
-        return name
-    if module and module not in others:
-        return f"{module}::{name}"
-    return f"{image >> 32:08x}::{name}"
 
 
 def _release(version: int) -> str | None:

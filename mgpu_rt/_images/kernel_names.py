@@ -9,7 +9,7 @@ image in a constant that is named after the gpu.module, with a suffix.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from mgpu_rt._images import elf
 from mgpu_rt._images.model import ImageDescription
@@ -39,6 +39,14 @@ def full_name(module: str, kernel: str) -> str:
     """Returns a kernel's full name, or the plain name if `module` is empty. Only this function
     creates full names."""
     return f"{module}::{kernel}" if module else kernel
+
+
+def label_of(kernel: str, module: str, digits: str, others: Collection[str]) -> str:
+    """Returns the name to show for a kernel, if images with the gpu.modules `others` have kernels
+    of an equal name. `digits` are of the image's hash, for images whose modules do not differ."""
+    if not others:
+        return kernel
+    return full_name(digits if module in ("", *others) else module, kernel)
 
 
 def shown(images: Iterable[ImageDescription]) -> dict[tuple[str, str], str]:

@@ -1,8 +1,5 @@
-"""The manager: the process that decides what stays in a program's caches.
-
-This package exports the names that your own policy needs; mgpu_rt/manager/_protocol.py explains the
-names. A user's policy replaces `DefaultPolicy`.
-"""
+"""The names that a policy of your own needs, which replaces `DefaultPolicy`.
+mgpu_rt/manager/_protocol.py explains the names."""
 
 from mgpu_rt.manager._default_policy import DefaultPolicy
 from mgpu_rt.manager._protocol import (

@@ -1,11 +1,5 @@
-"""Writes the C source of mgpu_rt._manager, through which the manager reaches the library.
-
-    python mgpu_rt/manager/_build.py OUT.c
-
-`_manager.abi3.so` is an API-mode cffi module with the declarations of csrc/runtime/manager/table.h;
-csrc/python.mk compiles the module. The library itself contains no Python code; the library starts
-mgpu_rt/manager/_manager.py, which imports `mgpu_rt._manager`.
-"""
+"""Writes the C source of mgpu_rt._manager, through which the manager reaches the table that it
+shares with the library: `python mgpu_rt/manager/_build.py OUT.c`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The manager: a process that the library starts for a program, to manage the library's caches.
-
-The library lists the caches' objects for the manager. The manager consults a policy, and the
-library carries out the policy's decisions. The library starts this file by its path, because the
-interpreter may find another package named mgpu_rt. The manager ends with the program.
-"""
+"""The manager: a process that the library starts for a program, and that ends with the program.
+The manager asks a policy for decisions about the library's caches, and the library carries the
+decisions out. The library starts this file by its path, because the interpreter may find another
+package named mgpu_rt."""
 
 from __future__ import annotations
 
@@ -36,15 +34,10 @@ def leave_reason(reason: str) -> None:
 
 
 def import_package() -> None:
-    """Makes this file's package importable as `mgpu_rt`; sys.path is unchanged."""
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    spec = importlib.util.spec_from_file_location(
-        "mgpu_rt", os.path.join(here, "__init__.py"), submodule_search_locations=[here]
-    )
-    assert spec and spec.loader
-    package = importlib.util.module_from_spec(spec)
-    sys.modules["mgpu_rt"] = package
-    spec.loader.exec_module(package)
+    """Imports this file's package as `mgpu_rt`; sys.path is unchanged."""
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    importlib.import_module("mgpu_rt")
+    del sys.path[0]
 
 
 def find_cffi() -> None:
@@ -57,12 +50,10 @@ def find_cffi() -> None:
 def policy_paths() -> list[str]:
     """Returns the folders of the program's PYTHONPATH and the current folder, in Python's search
     order."""
-    try:
-        here = os.getcwd()
-    except OSError:  # the file was removed
-        return os.environ.get("MGPU_RT_POLICY_PATH", "").split(os.pathsep)
-    named = filter(None, os.environ.get("MGPU_RT_POLICY_PATH", "").split(os.pathsep))
-    return [*(os.path.join(here, path) for path in named), here]
+    named = os.environ.get("MGPU_RT_POLICY_PATH", "").split(os.pathsep)
+    with contextlib.suppress(OSError):  # the current folder was removed
+        return [*map(os.path.abspath, filter(None, named)), os.getcwd()]
+    return named
 
 
 def be_modest() -> None:
@@ -72,35 +63,26 @@ def be_modest() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def load_policy(table: Table, name: str, paths: list[str]) -> Policy | None:
-    """Returns a policy of the class `name`, which is loaded from `paths`; None if it fails."""
-    from mgpu_rt import _loading
-
-    try:
-        policy = _loading.load_class(name, paths)()
-    except BaseException as error:
-        report_failure(table, name, error)
-        return None
-    table.say(f"MGPU_RT_POLICY={name} is in force")
-    return policy
-
-
-def report_failure(table: Table, name: str, error: BaseException) -> None:
-    from mgpu_rt import _loading
-
-    reason = _loading.describe(error)
-    table.say(f"MGPU_RT_POLICY={name} failed, the policy that ships goes on: {reason}")
-
-
 def serve(table: Table, name: str, paths: list[str]) -> None:
     """Runs the policy class `name`. Runs the default policy if no policy was named, or if the named
     policy fails."""
+    from mgpu_rt import _loading
     from mgpu_rt.manager import DefaultPolicy
+
+    def report(error: BaseException) -> None:
+        reason = _loading.describe(error)
+        table.say(f"MGPU_RT_POLICY={name} failed, the policy that ships goes on: {reason}")
 
     turns = table.turns()
     next(turns)
     table.answer(())  # the library need not wait for the policy
-    policy = load_policy(table, name, paths) if name else None
+    policy: Policy | None = None
+    try:
+        if name:
+            policy = _loading.load_class(name, paths)()
+            table.say(f"MGPU_RT_POLICY={name} is in force")
+    except BaseException as error:
+        report(error)
     default = DefaultPolicy()
     for caches in turns:
         if policy:
@@ -108,7 +90,7 @@ def serve(table: Table, name: str, paths: list[str]) -> None:
                 table.answer(policy.decide(caches) or ())
                 continue
             except BaseException as error:
-                report_failure(table, name, error)
+                report(error)
                 policy = None
         table.answer(default.decide(caches))
 

@@ -34,22 +34,17 @@ CALLS = {
 
 
 class HipError(RuntimeError):
-    """HIP refused a call. `function` is the called function, `code` is the hipError_t, and `name`
-    is HIP's name for the error.
-
-    A runtime in Python raises HipError, and the library prints the line that stock prints for this
-    error. If the library has already printed the line on stderr, this package raises HipError. This
-    exception has a text, an empty `function` and `code` 0.
-    """
+    """HIP refused a call. `function` is the called function, `code` is the hipError_t, and
+    `name` is HIP's name for the error. If a runtime in Python raises HipError, the library
+    prints stock's line. If the library has printed the line already, the exception of this
+    package has an empty `function`, `code` 0 and a text."""
 
     def __init__(self, function: str, code: int, name: str, text: str = "") -> None:
-        self.function, self.code, self.name = function, code, name
-        super().__init__(text or f"'{self.call}' failed with '{name}'")
+        super().__init__(function, code, name, text)  # so multiprocessing can pass it on
+        self.function, self.code, self.name, self._text = function, code, name, text
 
-    def __reduce__(self) -> tuple[type[HipError], tuple[str, int, str, str]]:
-        """Makes the exception picklable, so that multiprocessing can pass the exception to another
-        process."""
-        return type(self), (self.function, self.code, self.name, str(self))
+    def __str__(self) -> str:
+        return self._text or f"'{self.call}' failed with '{self.name}'"
 
     @property
     def call(self) -> str:

@@ -7,8 +7,8 @@ import importlib
 import operator
 import os
 import sys
+import traceback
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Any
 
 
@@ -42,21 +42,10 @@ def load_class(name: str, paths: Iterable[str] = ()) -> Any:
         raise NotFound(f"'{module}' has no class '{attribute}' ({file})") from None
 
 
-def location(traceback: TracebackType | None) -> str:
-    """Returns, in brackets, the file and the line in which an exception was raised."""
-    while traceback and traceback.tb_next:
-        traceback = traceback.tb_next
-    if not traceback:
-        return ""
-    return f" ({traceback.tb_frame.f_code.co_filename}, line {traceback.tb_lineno})"
-
-
 def describe(error: BaseException) -> str:
-    """Describes an exception in one line, with its place."""
+    """Describes an exception in one line, with the file and the line in which it was raised."""
     if isinstance(error, NotFound):
         return str(error)
-    try:
-        text = str(error)
-    except Exception as own:
-        text = f"its text raises {type(own).__name__}"
-    return f"{type(error).__name__}: {text}{location(error.__traceback__)}"
+    text = traceback.format_exception_only(error)[-1].strip()
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{text} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else text

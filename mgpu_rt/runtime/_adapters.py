@@ -5,21 +5,11 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt.runtime._base import METHODS, Runtime
 from mgpu_rt.runtime._objects import Image, Launch
-
-
-def check(runtime: Runtime) -> None:
-    """Raises TypeError if a class does not call Runtime's __init__."""
-    if not runtime._is_made:
-        kinds = type(runtime).__mro__
-        kinds = kinds[: kinds.index(Runtime)]
-        own = [kind.__name__ for kind in kinds if "__init__" in vars(kind)]
-        raise TypeError(f"call super().__init__() in the __init__ of {' and of '.join(own)}")
 
 
 def _load(runtime: Runtime, name: str) -> Callable[..., int]:
@@ -141,22 +131,15 @@ def noted(runtime: Runtime) -> list[str]:
     return [name for name in _KERNELS if name not in own] if "mgpuLaunchKernel" in own else []
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The method that Python's function `extern` of csrc/python/runtime.h calls, and the handler of
-    the method's exceptions. If the handler also fails, the C code gets `lost` as the result."""
-
-    extern: str
-    method: Callable[..., Any]
-    handler: Callable[..., Any]
-    lost: Any
-
-    def install(self) -> None:
-        if self.extern == "launch":
-            Launch._answer(self.method)
-        else:
-            define = ffi.def_extern(f"on_{self.extern}", error=self.lost, onerror=self.handler)
-            define(self.method)
+def install(
+    extern: str, method: Callable[..., Any], handler: Callable[..., Any], lost: Any
+) -> None:
+    """Makes the function `extern` of csrc/python/runtime.h call a method. `handler` handles the
+    method's exceptions. If the handler also fails, the C code gets `lost` as the result."""
+    if extern == "launch":
+        Launch._answer(method)
+    else:
+        ffi.def_extern(f"on_{extern}", error=lost, onerror=handler)(method)
 
 
 @ffi.def_extern()
@@ -169,8 +152,9 @@ def on_thread() -> int:
 Fail = Callable[[str, BaseException], None]
 
 
-def answers(runtime: Runtime, fail: Fail) -> list[Answer]:
-    found = {}
+def answers(runtime: Runtime, fail: Fail) -> list[tuple[Any, ...]]:
+    """Returns the arguments of `install` for each method that a runtime overrides."""
+    found: dict[str, tuple[Any, ...]] = {}
     for name in overridden(runtime):
         method = getattr(runtime, _ANSWERS[name])
         if not callable(method):
@@ -189,14 +173,14 @@ def answers(runtime: Runtime, fail: Fail) -> list[Answer]:
         handler = _handler(runtime, name, failed, fail)
         if extern == "launch":
             method = _launch(runtime, handler)
-        found[extern] = Answer(extern, method, handler, lost)
+        found[extern] = (extern, method, handler, lost)
     if noted(runtime):
         loaded, looked_up = _notes(runtime)
-        for extern, name, method in (
-            ("loaded", "mgpuModuleLoad", loaded),
-            ("found", "mgpuModuleGetFunction", looked_up),
+        for extern, method, name in (
+            ("loaded", loaded, _KERNELS[0]),
+            ("found", looked_up, _KERNELS[2]),
         ):
-            found[extern] = Answer(extern, method, _handler(runtime, name, 1, fail), 0)
+            found[extern] = (extern, method, _handler(runtime, name, 1, fail), 0)
     return list(found.values())
 
 

@@ -1,9 +1,5 @@
-"""Runtime: a method for every function of the mgpu* ABI that returns no structure.
-
-The library calls a method in place of the corresponding function, with handles and addresses as
-ints. super() calls the next class's method, and finally the C library's function. Python is called
-only for overridden methods: all other calls stay in the C library, at its speed.
-"""
+"""Runtime: a method for every function of the mgpu* ABI that returns no structure. Python is
+called only for overridden methods: all other calls stay in the C library, at its speed."""
 
 from __future__ import annotations
 
@@ -47,10 +43,8 @@ class Runtime:
 
     #: The C library's functions as attributes; calls of these functions bypass all runtimes.
     native: ClassVar[Any] = lib
-    _is_made = False  # until __init__ has run
 
     def __init__(self, **settings: Any) -> None:
-        self._is_made = True
         self._kernels: dict[int, LoadedKernel] = {}
         #: Contains what a LaunchHook knows of each handle's kernel.
         self._judged: dict[int, tuple[str, Iterator[int] | None]] = {}

@@ -1,9 +1,5 @@
-"""Installs and removes a runtime that replaces the C library's functions.
-
-csrc/python/host.c calls `start` if MGPU_RT_RUNTIME is set. Python programs call
-`intercept`. A library function is overridden only if the runtime overrides the corresponding
-method, or if the function's calls identify kernels.
-"""
+"""Installs a runtime in place of the C library's functions. csrc/python/host.c calls `start` if
+MGPU_RT_RUNTIME is set; Python programs call `intercept`."""
 
 from __future__ import annotations
 
@@ -67,13 +63,15 @@ def install(runtime: Runtime) -> None:
     """Installs a runtime in place of the library's functions, or of an earlier runtime. Raises
     TypeError, or an exception that a property of the runtime raises. After an exception, the
     earlier runtime stays installed."""
+    if not hasattr(runtime, "_kernels"):
+        raise TypeError(f"{runtime!r} is no Runtime whose __init__ calls super().__init__()")
     with _State.lock:
         _library.connect()
         answers = _adapters.answers(runtime, _fail)
         remove()
         _State.runtime = runtime
         for answer in answers:
-            answer.install()
+            _adapters.install(*answer)
         for replace, names in (
             (lib.note, _adapters.noted(runtime)),
             (lib.override, _adapters.overridden(runtime)),
@@ -100,18 +98,12 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
             lowered_function(...)
 
     On all threads the library calls the methods that the runtime's class overrides. Load modules
-    and libraries within the `with` statement: a runtime knows a kernel's arguments only if the
-    runtime saw the module's load. Within the `with` statement the library builds no graph; the
-    replay of an earlier graph bypasses the runtime. At the end of the `with` statement the previous
-    runtime is current again. If a method raises an exception other than HipError, the library
-    itself handles all later calls. The end of the `with` statement then raises the first such
-    exception. Raises TypeError if `runtime` is not a Runtime.
+    and libraries within the `with` statement: a runtime knows a kernel's arguments only if it
+    saw the load of the module. In this time the library builds no graph, and replays of graphs
+    bypass the runtime. At the end the previous runtime is current again. If a method raises an
+    exception other than HipError, the library itself handles all later calls. The end of the `with`
+    statement then raises this exception. Raises TypeError if `runtime` is not a Runtime.
     """
-    if not isinstance(runtime, Runtime):
-        raise TypeError(
-            f"{runtime!r} is not a Runtime: pass an object of a class that derives from it"
-        )
-    _adapters.check(runtime)
     atexit.register(remove)  # no call may enter an interpreter that has ended
     with _State.lock:
         outer = _State.runtime
@@ -154,31 +146,26 @@ def _leave(runtime: Runtime) -> None:
 # ---- MGPU_RT_RUNTIME ----
 
 
-def _settings(text: str) -> dict[str, str]:
-    """Returns the settings after the question mark of MGPU_RT_RUNTIME. Raises ValueError."""
-    words = shlex.split(text)
-    wrong = [word for word in words if "=" not in word]
-    if wrong:
-        raise ValueError(f"the setting '{wrong[0]}' is not of the form name=value")
-    return {name: value for name, _, value in (word.partition("=") for word in words)}
+def _settings(kind: type, text: str) -> dict[str, Any]:
+    """Returns the settings after the question mark of MGPU_RT_RUNTIME, each converted to its class
+    attribute's type. Raises ValueError."""
+    found = {}
+    for word in shlex.split(text):
+        name, _, value = word.partition("=")
+        default = getattr(kind, name, None)
+        if name.startswith("_") or default is None or callable(default):
+            raise ValueError(f"{kind.__name__} has no setting '{name}'")
+        convert = _truth if isinstance(default, bool) else type(default)
+        try:
+            found[name] = convert(value)
+        except (KeyError, ValueError):
+            wanted = type(default).__name__
+            raise ValueError(f"the setting {name}={value} is not of type {wanted}") from None
+    return found
 
 
-_TRUTH = dict.fromkeys(("1", "on", "true", "yes"), True)
-_TRUTH |= dict.fromkeys(("0", "off", "false", "no"), False)
-
-
-def _converted(kind: type, name: str, value: str) -> Any:
-    """Converts a setting to its class attribute's type. Raises ValueError."""
-    if name.startswith("_") or not hasattr(kind, name) or callable(getattr(kind, name)):
-        raise ValueError(f"{kind.__name__} has no setting '{name}'")
-    default = getattr(kind, name)
-    try:
-        if isinstance(default, bool):
-            return _TRUTH[value.lower()]
-        return type(default)(value) if isinstance(default, (int, float)) else value
-    except (KeyError, ValueError):
-        wanted = type(default).__name__
-        raise ValueError(f"the setting {name}={value} is not of type {wanted}") from None
+def _truth(word: str) -> bool:
+    return {"on": True, "off": False}[word]
 
 
 def _named_paths() -> list[str]:
@@ -186,10 +173,8 @@ def _named_paths() -> list[str]:
 
 
 def _search_named_paths() -> None:
-    """Adds the folders of PYTHONPATH to an interpreter's search path, because the interpreter
-    ignored PYTHONPATH at its start. The folders of PYTHONPATH come after Python's own modules and
-    before installed packages.
-    """
+    """Adds the folders of PYTHONPATH, which an isolated interpreter ignores, after Python's own
+    modules and before installed packages."""
     packages = {*site.getsitepackages(), site.getusersitepackages()}
     at = next((i for i, path in enumerate(sys.path) if path in packages), len(sys.path))
     sys.path[at:at] = map(os.path.abspath, _named_paths())
@@ -208,11 +193,9 @@ def make(wanted: str) -> Runtime:
         if not (isinstance(kind, type) and issubclass(kind, Runtime)):
             raise TypeError(f"{kind!r} is not a class that derives from mgpu_rt.runtime.Runtime")
     whole = kinds[0] if len(kinds) == 1 else type("Runtimes", tuple(kinds), {})
-    given = {name: _converted(whole, name, value) for name, value in _settings(settings).items()}
+    given = _settings(whole, settings)
     # Settings are attributes of a class, because a user's __init__ may not accept arguments.
-    runtime = type(whole.__name__, (whole,), given)() if given else whole()
-    _adapters.check(runtime)
-    return runtime
+    return type(whole.__name__, (whole,), given)() if given else whole()
 
 
 class _Nowhere(io.TextIOBase):

@@ -95,7 +95,7 @@ def test_hooks_go_before_a_runtime() -> None:
 
 
 def test_settings_have_the_types_of_their_attributes() -> None:
-    words = "count=3 ratio=0.25 word='two, or 2?' on=1"
+    words = "count=3 ratio=0.25 word='two, or 2?' on=on"
     assert run(f"runtimes:Set?{words}").stderr == "3 0.25 two, or 2? True\n"
 
 
@@ -209,7 +209,7 @@ def test_calls_on_a_small_stack_pass_by_the_runtime_with_a_warning() -> None:
         ("nowhere:Class", "there is no module 'nowhere' in /"),
         ("nowhere:Class", " or the packages of this Python"),
         ("runtimes:Nothing", "'runtimes' has no class 'Nothing'"),
-        ("runtimes:Forgets", "call super().__init__() in the __init__ of Forgets"),
+        ("runtimes:Forgets", "is no Runtime whose __init__ calls super().__init__()"),
         ("runtimes:NoRuntime", "not a class that derives from mgpu_rt.runtime.Runtime"),
         ("runtimes:Names,nowhere:Class", "there is no module 'nowhere' in /"),
     ],
@@ -231,7 +231,8 @@ def test_an_option_of_the_command_is_named_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"), [("nonsense=1", "no setting 'nonsense'"), ("count", "name=value")]
+    ("settings", "words"),
+    [("nonsense=1", "no setting 'nonsense'"), ("count", "is not of type int")],
 )
 def test_a_wrong_setting_is_named(settings: str, words: str) -> None:
     done = run(f"runtimes:Set?{settings}")

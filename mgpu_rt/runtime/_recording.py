@@ -1,10 +1,6 @@
-"""Records launches so that each can be replayed separately (_replay.py).
-
-A recording is a folder with a folder for each launch. The folder of a launch contains the image and
-blocks of memory, in files that are named by their SHA-256, and launch.json. The folder gets its
-name after its files are written. Only blocks of device memory to which arguments point are
-recorded. Any number of processes may record in one folder.
-"""
+"""Records launches so that each can be replayed separately (_replay.py). The folder of a launch
+contains launch.json, the image, and the blocks of device memory to which arguments point. The names
+of the other files are their SHA-256."""
 
 from __future__ import annotations
 
@@ -42,10 +38,10 @@ class Recorder:
         *,
         hashes: bool = False,
     ) -> None:
-        """`label` names the kernel, and `number` counts its launches. `asked` maps a block's
-        address to the number of bytes that the program requested, and may lack blocks. HIP knows
-        only sizes that the library has rounded up. With `hashes`, the recording has hashes in place
-        of memory contents, so it can only be compared."""
+        """`label` names the kernel, and `number` counts its launches. `asked` maps addresses of
+        blocks to the bytes that the program requested, which HIP's sizes may exceed. With
+        `hashes`, the recording has hashes in place of memory contents, so it can only be
+        compared."""
         self._path, self._launch, self._number, self._label = folder, launch, number, label
         self._asked, self._hashes = asked, hashes
 

@@ -23,12 +23,9 @@ POINTER = 8  # bytes
 
 @dataclass(frozen=True)
 class Replayed:
-    """The result of a replay. `seconds` contains the time of each iteration, from the launch call
-    to the end of the kernel.
-
-    `iteration`, counted from 1, is the first iteration whose results differ. `differences`
-    describe only the iteration with the number `iteration`.
-    """
+    """The result of a replay. `seconds` are the times of the iterations, from the launch call to
+    the end of the kernel. `differences` are of the first `iteration`, from 1, whose results
+    differ."""
 
     kernel: str
     blocks: int  # number of blocks of memory that were compared after each iteration
@@ -87,13 +84,12 @@ class Recording:
         """Repeats a recorded launch in this process, and compares the resulting memory.
 
         `image`, `grid`, `block` and `shared` replace the recorded values. Each iteration starts
-        from the recorded memory, and its results are compared. Without a tolerance, the results are
-        compared as bytes. With a tolerance, elements of `dtype` are compared, and may differ by the
-        tolerance or by `ulps`. A tolerance needs NumPy. `dtype` is one of MLIR's type names f16,
-        bf16, f32, f64, i8, i16, i32 and i64.
+        from the recorded memory. Without a tolerance, bytes are compared. With a tolerance, which
+        needs NumPy, elements of `dtype` may differ by the tolerance or by `ulps`. `dtype` is one of
+        f16, bf16, f32, f64, i8, i16, i32 and i64.
 
-        Raises ValueError before any launch if a launch cannot be repeated. Raises RuntimeError if
-        HIP refuses a launch.
+        Raises ValueError before any launch if a launch cannot be repeated. Raises RuntimeError
+        if HIP refuses a launch.
         """
         launch = self._launch(number)
         if iterations < 1:
@@ -146,10 +142,9 @@ def _contents(launch: RecordedLaunch, block: Block) -> tuple[bytes, bytes]:
 
 
 def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
-    """Returns the launch's kernel in an image. Raises ValueError if the image lacks the kernel, or
-    if the kernel's arguments have different sizes than the recorded arguments. HIP reads as many
-    arguments as the image states. Raises ValueError if an argument points to memory that was not
-    recorded."""
+    """Returns the launch's kernel in an image. Raises ValueError if the image lacks the kernel, if
+    its arguments have other sizes, or if an argument points to memory that was not recorded. HIP
+    reads as many arguments as the image states."""
     name, image = shown(launch.kernel), Image(code)
     kernel = image.kernels.get(launch.kernel)
     if kernel is None:
@@ -161,7 +156,7 @@ def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
     theirs, ours = [p.size for p in taken], [len(a.content) for a in launch.arguments]
     if theirs != ours:
         raise ValueError(
-            f"kernel '{name}' takes {_sizes(theirs)}, but the recording has {_sizes(ours)}"
+            f"kernel '{name}' takes arguments of {theirs} bytes, but the recording has {ours}"
         )
     for number, (argument, parameter) in enumerate(zip(launch.arguments, taken, strict=True)):
         if argument.block is not None and not (may_point(parameter) and parameter.size == POINTER):
@@ -173,11 +168,6 @@ def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
                 f"lacks the memory there"
             )
     return kernel
-
-
-def _sizes(sizes: Sequence[int | None]) -> str:
-    listed = f" of {', '.join(map(str, sizes))} bytes" if sizes else ""
-    return f"{len(sizes)} arguments{listed}"
 
 
 class _Replay:

@@ -49,15 +49,13 @@ class Graph:
             yield self._handle
 
     def replay(self, stream: Any = None) -> None:
-        """Submits the graph to `stream`, or to the external stream (use_stream), and does not wait
-        for the graph's work. Without a stream, submits the graph to one of the library's streams,
-        and waits for the graph's work.
+        """Submits the graph to `stream`, or to the external stream (use_stream), and does not wait.
+        Without a stream, submits the graph to one of the library's streams, and waits.
 
-        While the graph runs, its copies read and write host memory. Raises HipError if HIP refuses
-        the launch, or if the stream belongs to a device other than the graph's. Also raises
-        HipError if memory that the graph copies or fills was registered, unregistered, freed or
-        reallocated since the graph was built. After such a change of memory, the graph must be
-        built again. Raises ValueError if the graph is closed.
+        While the graph runs, its copies read and write host memory. Raises HipError if HIP
+        refuses the launch, or if the stream belongs to another device. Also raises HipError if
+        memory that the graph copies or fills was registered, unregistered, freed or reallocated:
+        then build the graph again. Raises ValueError if the graph is closed.
         """
         library = self._library
         uses = self._uses.copy()  # several threads may replay the graph
@@ -65,11 +63,7 @@ class Graph:
             with self._use() as graph:
                 uses.precede(on)
                 library.mgpu_rt_graph_launch(graph, on)
-            if wait:
-                library.mgpuStreamSynchronize(on)
-                uses.complete()
-            else:
-                uses.submitted(on)
+            uses.finish(on, wait)
         library.check("the graph was not replayed")
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from mgpu_rt import _abi, _layout, _record, _record_json
 from mgpu_rt._errors import HipError
@@ -49,12 +49,9 @@ def declarations() -> Any:
     return ffi
 
 
-class Life(NamedTuple):
-    """The lifetime of a library object. The lifetime ends with the object's process, or with a
-    reset of the object's device."""
-
-    process: int
-    epoch: int | None  # None: the object survives a reset
+#: The lifetime of a library object: its process, and its device's epoch, which ends with a reset.
+#: Objects without an epoch survive a reset.
+Life = tuple[int, int | None]
 
 
 class RuntimeLibrary:
@@ -93,20 +90,21 @@ class RuntimeLibrary:
     def life(self) -> Life:
         """Returns the lifetime of an object that the library has just created on the current
         device."""
-        return Life(os.getpid(), self.mgpu_rt_epoch(-1))
+        return os.getpid(), self.mgpu_rt_epoch(-1)
 
     def lasts(self, life: Life) -> bool:
         """Returns False if an object's process or device's epoch is over."""
-        if life.process != os.getpid():
+        process, epoch = life
+        if process != os.getpid():
             return False
-        return life.epoch is None or life.epoch == self.mgpu_rt_epoch(life.epoch // 2)
+        return epoch is None or epoch == self.mgpu_rt_epoch(epoch // 2)
 
     def give_back(self, life: Life, function: Callable[..., object], *arguments: Any) -> None:
         """Calls a function that releases an object, unless the object's lifetime is over. A
         finalizer may call this method while its thread builds a graph. The release is then delayed
         until the graph's end, so that the release does not become part of the graph."""
         later = getattr(self._thread, "later", None)
-        if later is not None and life.process == os.getpid():
+        if later is not None and life[0] == os.getpid():
             later.callback(self.give_back, life, function, *arguments)
         elif self.lasts(life):
             function(*arguments)
@@ -120,7 +118,7 @@ class RuntimeLibrary:
     ) -> weakref.finalize[Any, Any]:
         """Releases a new object of the library by `function` once `owner` is deleted. Releases
         nothing at exit, because other threads may use the object then."""
-        life = Life(os.getpid(), None) if survives_reset else self.life()
+        life: Life = (os.getpid(), None) if survives_reset else self.life()
         end = weakref.finalize(owner, self.give_back, life, function, *arguments)
         end.atexit = False
         return end
@@ -137,12 +135,12 @@ class RuntimeLibrary:
                 self._thread.later = outer
 
     def on_out_of_memory(self, make_room: Callable[[int, int], object] | None) -> None:
-        """Makes mgpuMemAlloc call `make_room(device, bytes)` if device memory is exhausted. The
-        library then repeats the allocation once. `make_room=None` removes the function.
+        """Makes mgpuMemAlloc call `make_room(device, bytes)` if device memory is exhausted, and
+        then repeat the allocation once. `make_room=None` removes the function.
 
-        The function runs on the thread that allocates, and must not change this thread's device.
-        Several threads may run the function at the same time. If `make_room` raises an exception,
-        the exception is printed, and the library still repeats the allocation.
+        The function runs on the threads that allocate, also at the same time, and must not
+        change a thread's device. An exception of the function is printed, and the allocation
+        still repeated.
         """
         called = self.ffi.NULL
         if make_room is not None:
@@ -181,6 +179,13 @@ class RuntimeLibrary:
         failed."""
         if name := self.take_error():
             raise HipError("", 0, name, f"{failure}: {name} (stderr says more)")
+
+    def checked(self, failure: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls a function of the library. Raises HipError as `check` does."""
+        self.take_error()
+        result = function(*arguments)
+        self.check(failure)
+        return result
 
     def version(self) -> str:
         """Returns the version of the library, "major.minor.patch"."""

@@ -22,7 +22,7 @@ from mgpu_rt._text import say
 from mgpu_rt.runtime._base import METHODS, Runtime
 from mgpu_rt.runtime._difference import FLOATS, numbers
 from mgpu_rt.runtime._hip import Hip
-from mgpu_rt.runtime._objects import Buffer, Launch, LoadedKernel, numpy_for
+from mgpu_rt.runtime._objects import Buffer, Launch, LoadedKernel, numpy_for, shown
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime._recording import Recorder
@@ -225,20 +225,12 @@ def _traced(method: str) -> Any:
     def call(self: Trace, *arguments: Any) -> Any:
         result = getattr(super(Trace, self), method)(*arguments)
         if self.kernel == "*" and not self.nth:
-            given = ", ".join(map(_shown, arguments))
-            say(f"{method}({given})" + (f" = {_shown(result)}" if result is not None else ""))
+            given = ", ".join(map(shown, arguments))
+            say(f"{method}({given})" + (f" = {shown(result)}" if result is not None else ""))
         return result
 
     call.__name__ = method
     return call
-
-
-def _shown(value: Any) -> str:
-    if hasattr(value, "content"):
-        return f"an image of {len(value.content)} bytes"
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1 << 32:
-        return hex(value)
-    return repr(value)
 
 
 for _method in set(METHODS.values()) - {"launch_kernel"}:

@@ -29,7 +29,6 @@ class Memory:
 def allocate(size: int) -> Memory:
     """Allocates device memory. Raises HipError."""
     library = load()
-    library.take_error()
-    address = library.mgpuMemAlloc(size, 0, False)
-    library.check(f"there are no {size:,} bytes of device memory")
+    failure = f"there are no {size:,} bytes of device memory"
+    address = library.checked(failure, library.mgpuMemAlloc, size, 0, False)
     return Memory(address, on_device=True, device=Hip.of_process().device())

@@ -150,6 +150,14 @@ class Uses:
             for work, writes in self._all.items() if mark else ():
                 work.add(mark, stream, writes=writes)
 
+    def finish(self, stream: int, wait: bool) -> None:
+        """Waits for the stream, or remembers its work as `submitted` does."""
+        if wait:
+            load().mgpuStreamSynchronize(stream)
+            self.complete()
+        else:
+            self.submitted(stream)
+
     def complete(self) -> None:
         """Removes the earlier work that the caller has waited for, with the work of this use."""
         if _building.uses is not None:

@@ -46,29 +46,24 @@ class Library:
         self._functions: dict[str, Function] = {}
 
     def __getattr__(self, name: str) -> Function:
-        # Until __init__ is done, the attribute `_types` does not exist.
-        if name.startswith("__") or name not in self.__dict__.get("_types", ()):
-            raise AttributeError(self._no_function(name))
-        return self[name]
+        if name.startswith("_"):  # also the attributes that __init__ has not set yet
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(*error.args) from None
 
     def __getitem__(self, name: str) -> Function:
         """Returns a function, even if its name cannot be used as an attribute. Raises KeyError or
         ValueError."""
         if name not in self._types:
-            raise KeyError(self._no_function(name))
+            unknown = "none: lower it by `mgpu-rt lower`, or give functions={...}"
+            known = ", ".join(self._types) or unknown
+            file = os.path.basename(self.path)
+            raise KeyError(f"'{file}' has no function '{name}'; it has {known}")
         if name not in self._functions:
             self._functions[name] = Function(self._loaded, name, self._types[name])
         return self._functions[name]
-
-    def _no_function(self, name: str) -> str:
-        known = ", ".join(self.__dict__.get("_types", ())) or "none: their types are not known"
-        way = (
-            ""
-            if self.__dict__.get("_types")
-            else ("; lower it by `mgpu-rt lower`, or give functions={...}")
-        )
-        path = self.__dict__.get("path", "")
-        return f"'{os.path.basename(path)}' has no function '{name}'; it has {known}{way}"
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._types)

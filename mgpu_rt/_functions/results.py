@@ -18,16 +18,12 @@ from mgpu_rt.runtime._hip import Hip
 _CONSTANT = 0xDEADBEEF
 
 
-def field(kind: types.Type) -> type:
-    """Returns the ctypes class of a result that is a member of a structure."""
-    if isinstance(kind, types.MemRefType):
-        return descriptors.descriptor(kind.rank)
-    assert isinstance(kind, types.Scalar)
-    return values.field_type(kind)
-
-
 def structure(kinds: Iterable[types.Type]) -> type[Any]:
     """Returns the structure of a function's results; a single number needs no structure."""
+
+    def field(kind: Any) -> type:
+        is_array = isinstance(kind, types.MemRefType)
+        return descriptors.descriptor(kind.rank) if is_array else values.field_type(kind)
 
     class Results(ctypes.Structure):
         _fields_ = tuple((f"r{number}", field(kind)) for number, kind in enumerate(kinds))

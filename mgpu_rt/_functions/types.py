@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 #: The size in bytes of an element or a scalar, by type. MLIR's index has 64 bits in lowered
@@ -77,15 +76,11 @@ _STRIDED = re.compile(r"strided<\[([^\]]*)\](?:,\s*offset:\s*(\?|-?\d+))?>")
 
 def function(text: str) -> Function:
     """Reads the type of a function. Raises ValueError if the text is no type."""
-    text = text.strip()
-    end = _closing(text) if text.startswith("(") else -1
-    arrow, _, results = text[end + 1 :].partition("->")
-    if end < 0 or arrow.strip() or not results.strip():
+    arguments, *results = split(text, "->") or [""]
+    if len(results) != 1 or arguments[:1] + arguments[-1:] != "()":
         raise ValueError(f"'{text}' is not a type of a function: write (memref<?xf32>, i32) -> f32")
-    results = results.strip()
-    if results.startswith("(") and _closing(results) == len(results) - 1:
-        results = results[1:-1]
-    return Function(_all(text[1:end]), _all(results))
+    (result,) = results
+    return Function(_all(arguments[1:-1]), _all(result[1:-1] if result[0] == "(" else result))
 
 
 def _all(text: str) -> tuple[Type, ...]:
@@ -124,32 +119,13 @@ def _size(text: str) -> int | None:
     return None if text.strip() == "?" else int(text)
 
 
-# ---- brackets ----
-
-
-def _depths(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yields each position in the text, the character at the position, and the number of open
-    brackets after the character. An arrow (->) closes no bracket."""
-    depth = 0
-    for place, letter in enumerate(text):
-        if letter in "(<[{":
-            depth += 1
-        elif letter in ")]}" or (letter == ">" and text[place - 1 : place] != "-"):
-            depth -= 1
-        yield place, letter, depth
-
-
-def _closing(text: str) -> int:
-    """Returns the position where the first bracket is closed; -1 if the bracket is never closed."""
-    return next((place for place, _letter, depth in _depths(text) if depth == 0), -1)
-
-
-def split(text: str) -> list[str]:
-    """Splits at the commas outside of brackets."""
-    parts = [""]
-    for _place, letter, depth in _depths(text):
-        if letter == "," and depth == 0:
+def split(text: str, separator: str = ",") -> list[str]:
+    """Splits at the separators outside of brackets. An arrow (->) closes no bracket."""
+    parts, depth = [""], 0
+    for token in re.findall(r"->|.", text, re.DOTALL):
+        depth += (token in "(<[{") - (token in ")>]}")
+        if token == separator and depth == 0:
             parts.append("")
         else:
-            parts[-1] += letter
+            parts[-1] += token
     return [part.strip() for part in parts if part.strip()]

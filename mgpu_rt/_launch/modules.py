@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import weakref
 from collections.abc import Iterator, Sequence
@@ -15,8 +14,6 @@ from mgpu_rt._launch.arguments import Passed, parameters_of, three
 from mgpu_rt._launch.streams import stream_for
 from mgpu_rt._library import RuntimeLibrary, load
 from mgpu_rt._packages import need_readers
-
-_MOST_SHARED = (1 << 31) - 1
 
 Sizes = int | Sequence[int]
 
@@ -50,10 +47,9 @@ class Module:
         self._functions: dict[str, Any] = {}
         # With MGPU_RT_CACHE=off, HIP may read the image until the module is unloaded.
         content = self._library.ffi.from_buffer(chosen.loaded)
-        self._library.take_error()
-        address = self._library.address_of(content)
-        self._handle = self._library.mgpuModuleLoad(address, len(content))
-        self._library.check(f"{self.name} was not loaded")
+        given = self._library.address_of(content), len(content)
+        failure, load_module = f"{self.name} was not loaded", self._library.mgpuModuleLoad
+        self._handle = self._library.checked(failure, load_module, *given)
         self._end = weakref.finalize(
             *(self, self._library.give_back, self._library.life()),
             *(_unload, self._library, self._handle, content),
@@ -68,9 +64,6 @@ class Module:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.kernels)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.kernels or name in self._full
 
     def __enter__(self) -> Module:
         return self
@@ -98,13 +91,13 @@ class Module:
             return function
         if self.kernels and name not in self.kernels:
             raise KeyError(f"{self.name} has no kernel '{name}'; it has {', '.join(self.kernels)}")
-        self._library.take_error()
-        function = self._library.mgpuModuleGetFunction(
-            self._handle, name.encode(errors="surrogateescape")
+        failure, look_up = (
+            f"{self.name} has no kernel '{name}'",
+            self._library.mgpuModuleGetFunction,
         )
-        self._library.check(f"{self.name} has no kernel '{name}'")
-        self._functions[name] = function
-        return function
+        text = name.encode(errors="surrogateescape")
+        self._functions[name] = self._library.checked(failure, look_up, self._handle, text)
+        return self._functions[name]
 
 
 def _unload(library: RuntimeLibrary, handle: Any, _content: Any) -> None:
@@ -122,7 +115,10 @@ def choose(image: Any, holding: str | None) -> tuple[str, ImageDescription]:
     need_readers()
     is_path = isinstance(image, (str, os.PathLike))
     name = f"'{os.fspath(image)}'" if is_path else "the image"
-    data = Path(image).read_bytes() if is_path else _bytes_of(image)
+    if is_path:
+        data = Path(image).read_bytes()
+    else:
+        data = image if isinstance(image, bytes) else bytes(memoryview(image))
     try:
         images = find.contents(data, name).images
     except find.NothingFound as nothing:
@@ -136,15 +132,6 @@ def choose(image: Any, holding: str | None) -> tuple[str, ImageDescription]:
         kernels = f"with the kernels {_all(wanted)}"
         raise ValueError(f"{name} holds {len(wanted)} images, {kernels}: {way}")
     return name, wanted[0]
-
-
-def _bytes_of(image: Any) -> bytes:
-    try:
-        return image if isinstance(image, bytes) else memoryview(image).tobytes()
-    except TypeError:
-        raise TypeError(
-            f"a {type(image).__name__} is not an image: give bytes, or the path of an image's file"
-        ) from None
 
 
 def _full(image: ImageDescription) -> list[str]:
@@ -196,8 +183,6 @@ class Kernel:
         library, sizes = self.module._library, self._sizes(grid, block)
         if self._parameters is None:
             raise TypeError(f"the image does not describe the arguments of kernel '{self.name}'")
-        if not 0 <= operator.index(shared) <= _MOST_SHARED:
-            raise ValueError(f"kernel '{self.name}': shared={shared} is not a number of bytes")
         function = self.module._function(self.name)
         with stream_for(library, stream) as (on, wait):
             passed = Passed(self.name, self._parameters, arguments, on)
@@ -208,11 +193,7 @@ class Kernel:
                 function, *sizes, shared, on, library.address_of(params), 0, len(kept)
             )
             library.check(f"kernel '{self.name}' was not launched")
-            if wait:
-                library.mgpuStreamSynchronize(on)
-                passed.uses.complete()
-            else:
-                passed.uses.submitted(on)
+            passed.uses.finish(on, wait)
         library.check(f"kernel '{self.name}' failed")
 
     def _sizes(self, grid: Sizes, block: Sizes) -> tuple[int, ...]:

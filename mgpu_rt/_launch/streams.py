@@ -67,12 +67,11 @@ def stream_for(library: RuntimeLibrary, given: Any = None) -> Iterator[tuple[int
     library's. Also yields True for the last, whose work the caller waits for. Clears the thread's
     last error. Raises HipError if HIP creates no stream."""
     handle = library.chosen_stream if given is None else handle_of(given)
-    library.take_error()
     if handle is not None:
+        library.take_error()
         yield handle, False
         return
-    own = library.mgpuStreamCreate()
-    library.check("HIP created no stream")
+    own = library.checked("HIP created no stream", library.mgpuStreamCreate)
     try:
         yield own, True
     finally:
@@ -93,9 +92,7 @@ class Stream:
 
     def __init__(self) -> None:
         self._library = library = load()
-        library.take_error()
-        self._handle = library.mgpuStreamCreate()
-        library.check("HIP created no stream")
+        self._handle = library.checked("HIP created no stream", library.mgpuStreamCreate)
         self._end = library.finalize(self, library.mgpuStreamDestroy, self._handle)
 
     @property
@@ -127,6 +124,5 @@ class Stream:
 
     def synchronize(self) -> None:
         """Waits for all work on the stream. Raises HipError if some of that work failed."""
-        self._library.take_error()
-        self._library.mgpuStreamSynchronize(self.handle)
-        self._library.check("the work on the stream failed")
+        wait = self._library.mgpuStreamSynchronize
+        self._library.checked("the work on the stream failed", wait, self.handle)

@@ -1,12 +1,6 @@
-"""Writes the C source of mgpu_rt._runtime, through which a runtime in Python handles a program's
-calls.
-
-    python -m mgpu_rt.runtime._build OUT.c
-
-The source includes csrc/python/runtime.h, which contains the C code. This file declares that code's
-functions to cffi. This file also lists the functions of csrc/abi.def with the types that Python
-gets: handles and addresses are integers.
-"""
+"""Writes the C source of mgpu_rt._runtime: `python -m mgpu_rt.runtime._build OUT.c`.
+csrc/python/runtime.h contains the C code; this file lists the functions of csrc/abi.def with the
+types that Python gets."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mgpu_rt import _runtime
-from mgpu_rt._images.kernel_names import full_name, module_at
+from mgpu_rt._images.kernel_names import full_name, label_of, module_at
 from mgpu_rt._packages import numpy_for
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt._text import printable
@@ -79,10 +79,8 @@ class Image:
 
     @functools.cached_property
     def label(self) -> tuple[str, str]:
-        """Returns the gpu.module of the image, and the digits of the image's hash that statistics
-        show. The gpu.module is "" if the program's symbols do not contain the name. The gpu.module
-        and the digits together distinguish the image's kernels from equally named kernels of other
-        images. The function must be called while the image is at its address."""
+        """Returns the gpu.module of the image, "" if the program's symbols do not name it, and the
+        digits of the image's hash that statistics show. The image must be at its address."""
         file, place, image_hash = _library.image_place(self.address) if self.content else ("", 0, 0)
         return module_at(file, place), f"{image_hash >> 32:08x}" if image_hash else ""
 
@@ -108,8 +106,8 @@ def _size_of_ptx(address: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class LoadedKernel:
-    """A kernel of a loaded module, identified by HIP's handle. If `image` is None, only the handle
-    is known, because the runtime has not seen the lookup of the kernel."""
+    """A kernel of a loaded module, identified by HIP's handle. `image` is None if the runtime
+    has not seen the look-up of the kernel."""
 
     handle: int
     name: str
@@ -120,11 +118,10 @@ class LoadedKernel:
     def label(self) -> str:
         """Returns the name to show, with control characters as escapes. If another kernel has an
         equal name, the kernel's module or hash precedes the name."""
-        others = [image.label[0] for image in self.alike if image is not self.image]
-        if self.image is None or not others:
+        if self.image is None:
             return printable(self.name)
-        module, digits = self.image.label
-        return printable(full_name(digits if module in ("", *others) else module, self.name))
+        others = [image.label[0] for image in self.alike if image is not self.image]
+        return printable(label_of(self.name, *self.image.label, others))
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -163,7 +160,7 @@ def _sizes_of(name: str) -> Any:
         sizes = tuple(map(operator.index, sizes))
         if len(sizes) != 3 or not all(0 <= size < 1 << 32 for size in sizes):
             raise ValueError(f"launch.{name} = {sizes}: give three sizes below 2**32")
-        if name == "block":
+        if name == "block" and sizes != launch.block:
             launch._check_block(launch.function, sizes)
         setattr(launch._c, name, sizes)
 
@@ -180,13 +177,12 @@ def _member(name: str) -> Any:
 class Launch(Call):
     """A launch of a kernel. A method may change the launch before it passes the launch on.
 
-    `grid`, `block` and `cluster` are three sizes each; `cluster` may be None. `shared` is a number
-    of bytes. `stream`, `function`, `params` and `extra` are handles and addresses, as the ABI
-    defines them. `symbol` is True if `function` is a host symbol (mgpuLaunchKernelRT). A LaunchHook
-    sets `number`, which counts the launches of this kernel from 1. Setting a size that the ABI
-    cannot pass raises ValueError or TypeError. Setting `block` or `function` raises ValueError if
-    the kernel was not compiled for that block size. To change `block` and `function` together,
-    create a Launch. A Launch that a hook creates is also checked.
+    `grid`, `block` and `cluster` are three sizes each; `cluster` may be None. `shared` is a
+    number of bytes. `stream`, `function`, `params` and `extra` are handles and addresses, as the
+    ABI defines them. `symbol` is True if `function` is a host symbol (mgpuLaunchKernelRT). A
+    LaunchHook sets `number`, which counts the launches of this kernel from 1. Sizes that the ABI
+    cannot pass are refused, and a `block` for which the kernel was not compiled: ValueError,
+    TypeError or OverflowError. To change `block` and `function` together, create a Launch.
     """
 
     #: `_kept` keeps arguments alive that Python has made.
@@ -261,7 +257,8 @@ class Launch(Call):
 
     @function.setter
     def function(self, function: int) -> None:
-        self._check_block(function, self.block)
+        if function != self._c.function:
+            self._check_block(function, self.block)
         self._c.function = function
 
     @property
@@ -331,7 +328,7 @@ class Launch(Call):
         self.runtime.native.mgpuStreamSynchronize(self.stream)
 
     def __str__(self) -> str:
-        given = ", ".join(map(_shown, self.values))
+        given = ", ".join(map(shown, self.values))
         if self.kernel.image is None and not given:
             given = "?"  # its module was loaded before the runtime
         return f"{self.kernel.label}<{_sizes(self.grid)}, {_sizes(self.block)}>({given})"
@@ -343,8 +340,11 @@ def _sizes(sizes: Sizes) -> str:
     return f"{x}x{y}x{z}" if z != 1 else f"{x}x{y}" if y != 1 else f"{x}"
 
 
-def _shown(argument: int | bytes) -> str:
-    return hex(argument) if isinstance(argument, int) and argument >= 1 << 32 else str(argument)
+def shown(value: object) -> str:
+    """Returns an argument of a call as text; numbers above 32 bits may be addresses."""
+    if isinstance(value, Image):
+        return f"an image of {len(value.content)} bytes"
+    return hex(value) if isinstance(value, int) and value >= 1 << 32 else repr(value)
 
 
 @dataclass(frozen=True)

@@ -160,16 +160,10 @@ ADVICE = {
         "name one of f16, bf16, f32, f64",
         "result = mgpu_rt.hooks.NanCheck(dtype='f32').dtype == 'f32'",
     ),
-    "not a runtime": (
-        "with mgpu_rt.intercept(3): pass",
-        "pass an object of a class that derives from it",
-        "with mgpu_rt.intercept(mgpu_rt.runtime.Runtime()): scale(4, 256, MemRef(z), 2.0, 1000)\n"
-        "result = doubled(z)",
-    ),
     "a runtime whose __init__ leaves out its base's": (
         "class Bare(mgpu_rt.runtime.Runtime):\n    def __init__(self): pass\n"
         "with mgpu_rt.intercept(Bare()): scale(4, 256, MemRef(z), 2.0, 1000)",
-        "call super().__init__() in the __init__ of Bare",
+        "is no Runtime whose __init__ calls super().__init__()",
         "class Made(mgpu_rt.runtime.Runtime):\n    def __init__(self): super().__init__()\n"
         "with mgpu_rt.intercept(Made()): scale(4, 256, MemRef(z), 2.0, 1000)\n"
         "result = doubled(z)",
@@ -195,11 +189,6 @@ ADVICE = {
         "with mgpu_rt.use_stream(mgpu_rt.Stream()):\n"
         "    functions.scale_on_host(x, 2.0)\n"
         "result = doubled(x, y)",
-    ),
-    "not an image": (
-        "Module(3)",
-        "give bytes, or the path of an image's file",
-        "result = 'scale' in repr(Module(open('kernels.o', 'rb').read())['scale'])",
     ),
     "a library without types": (
         "Library(libm).cos",

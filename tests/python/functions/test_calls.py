@@ -277,7 +277,7 @@ def test_another_library_needs_the_types(tmp_path: Path) -> None:
     path = tmp_path / "library.so"
     code = b"double cos(double x) { return x ? 0 : 1; }"
     subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", path], input=code, check=True)
-    with pytest.raises(AttributeError, match="their types are not known; lower it by `mgpu-rt"):
+    with pytest.raises(AttributeError, match="it has none: lower it by `mgpu-rt lower`, or give"):
         _ = mgpu_rt.Library(path).cos
     known = mgpu_rt.Library(path, functions={"cos": "(f64) -> f64", "nope": "() -> ()"})
     assert known.cos(0) == 1.0

@@ -20,22 +20,26 @@ _DEVICE = re.compile(
 )
 _HOST = re.compile(r"(%[\w$.-]+)\s*=\s*memref\.(?:alloc|alloca|realloc|get_global)\b")
 
-#: The results of an operation, such as `%a, %b:2`.
-_RESULTS = r"(%[\w$.-]+(?::\d+)?(?:\s*,\s*%[\w$.-]+(?::\d+)?)*)\s*=\s*"
+#: The results of an operation, such as `%a, %b:2`. They begin a line, or follow a bracket.
+_RESULTS = r"(?:^|\{)[ \t]*(%[\w$.-]+(?::\d+)?(?:\s*,\s*%[\w$.-]+(?::\d+)?)*)\s*=\s*"
 #: Operations that return another view of their first operand.
 _VIEW = re.compile(
     rf"{_RESULTS}(?:memref\.(?:subview|cast|reinterpret_cast|collapse_shape|expand_shape|view"
     r"|transpose|reshape|memory_space_cast|assume_alignment|extract_strided_metadata)|async\.await"
-    r"|(?:builtin\.)?unrealized_conversion_cast)\s+([^:\s,\[(]+)"
+    r"|(?:builtin\.)?unrealized_conversion_cast)\s+([^:\s,\[(]+)",
+    re.MULTILINE,
 )
-_SELECT = re.compile(rf"{_RESULTS}arith\.select\s+([^:]*)")
-_CALL = re.compile(rf'(?:{_RESULTS})?\b(?:func\.)?call\s+@([\w$.-]+|"[^"\n]*")\s*\(([^)]*)\)')
+_SELECT = re.compile(rf"{_RESULTS}arith\.select\s+([^:]*)", re.MULTILINE)
+_CALL = re.compile(
+    rf'(?:{_RESULTS})?\b(?:func\.)?call\s+@([\w$.-]+|"[^"\n]*")\s*\(([^)]*)\)', re.MULTILINE
+)
 _RETURN = re.compile(r"(?<![\w.])(?:func\.)?return\b([^:}]*)")
 #: Operations whose regions and blocks pass values on, and the places of such values: a terminator,
 #: `iter_args(%a = %b)`, and the operands and arguments of blocks.
 _REGIONS = re.compile(
     rf"{_RESULTS}(?:scf\.(?:if|for|while|execute_region|index_switch)|affine\.(?:if|for)"
-    r"|async\.execute|memref\.alloca_scope)\b"
+    r"|async\.execute|memref\.alloca_scope)\b",
+    re.MULTILINE,
 )
 _YIELD = re.compile(
     r"\b(?:(?:scf|affine|async)\.yield|scf\.condition|memref\.alloca_scope\.return)\b([^:}]*)"

@@ -184,7 +184,7 @@ def _memrefs(operands: str) -> set[str]:
     """Returns the operands of an operation that are memrefs, or of a type that has a name."""
     found = set()
     for each in _OPERANDS.finditer(operands):
-        kinds = split(operands[each.end() :])
+        kinds = split(operands[each.end() :].partition("%")[0])
         named = zip(_VALUE.findall(each[1]), kinds, strict=False)
         found |= {value for value, kind in named if kind.startswith(("memref<", "!"))}
     return found

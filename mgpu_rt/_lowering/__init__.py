@@ -15,7 +15,8 @@ Chips named sm_... are NVIDIA's. The toolchains 22 and 19 lower programs for NVI
 NVVM. The device code is a cubin if NVIDIA's ptxas is in PATH, otherwise PTX, which the driver
 compiles.
 
-`toolchain` finds and runs tools, `steps` runs or shows a chain of tools, and `pipelines` defines
-each release's passes. `object_files` builds object files and executables, and `cache` stores
-results. `lower` combines these modules for programs in files.
+`toolchain` finds and runs tools, `steps` runs a chain of tools, and `pipelines` defines each
+release's passes. `preparation` adds the passes that a program needs. `object_files` builds and
+links object files, and `cache` stores results. `entry` makes executables, and `shared_library`
+makes libraries for Python.
 """

@@ -46,8 +46,10 @@ static const struct cache *const caches[] = {
 static void before_fork(void) {
     pthread_mutex_lock(&tables_lock);
     registrations_before_fork();
+    mapped_before_fork();
 }
 static void in_parent(void) {
+    mapped_after_fork();
     pthread_mutex_unlock(&tables_lock);
     registrations_after_fork();
 }
@@ -57,6 +59,7 @@ static void in_parent(void) {
  * first call. */
 static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
+    mapped_after_fork();
     override_forked();
     graph_forked();
     registrations_forked();

@@ -120,7 +120,7 @@ void symbols_open_compiler(void *library) {
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
         return;
     search.base = map->l_addr;
-    (void)dl_iterate_phdr(search_library, &search);
+    (void)mapped_walk(search_library, &search);
     if (!search.name[0])
         return;
     find_compiler_file(library, search.name, path, sizeof path);

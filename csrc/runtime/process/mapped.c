@@ -4,11 +4,30 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
+
+/* Held during a walk, and by a fork. */
+static pthread_mutex_t walk_lock = PTHREAD_MUTEX_INITIALIZER;
+
+int mapped_walk(int (*visit)(struct dl_phdr_info *, size_t, void *), void *data) {
+    pthread_mutex_lock(&walk_lock);
+    const int result = dl_iterate_phdr(visit, data);
+    pthread_mutex_unlock(&walk_lock);
+    return result;
+}
+
+void mapped_before_fork(void) {
+    pthread_mutex_lock(&walk_lock);
+}
+
+void mapped_after_fork(void) {
+    pthread_mutex_unlock(&walk_lock);
+}
 
 struct wanted {
     const char *prefix, *but;
@@ -30,7 +49,7 @@ static int compare_name(struct dl_phdr_info *info, size_t info_size, void *data)
 
 bool mapped_find(const char *prefix, const char *but, char *path, size_t size) {
     struct wanted wanted = {prefix, but, path, size};
-    return dl_iterate_phdr(compare_name, &wanted) == 1;
+    return mapped_walk(compare_name, &wanted) == 1;
 }
 
 void *mapped_library(const char *prefix, char *path, size_t size) {
@@ -106,7 +125,7 @@ static int imports(struct dl_phdr_info *info, size_t info_size, void *data) {
 }
 
 bool mapped_imports(const char *prefix) {
-    return dl_iterate_phdr(imports, (void *)(uintptr_t)prefix) == 1;
+    return mapped_walk(imports, (void *)(uintptr_t)prefix) == 1;
 }
 
 /* ---- definitions ---- */
@@ -156,7 +175,7 @@ static int defines(struct dl_phdr_info *info, size_t info_size, void *data) {
 
 mapped_code mapped_function(const char *name) {
     struct definition definition = {name, NULL};
-    (void)dl_iterate_phdr(defines, &definition);
+    (void)mapped_walk(defines, &definition);
     return definition.address;
 }
 
@@ -168,7 +187,7 @@ static int read_objects(struct dl_phdr_info *info, size_t size, void *data) {
 
 unsigned long long mapped_objects(void) {
     unsigned long long objects = 0;
-    (void)dl_iterate_phdr(read_objects, &objects);
+    (void)mapped_walk(read_objects, &objects);
     return objects;
 }
 
@@ -256,5 +275,5 @@ static int promise(struct dl_phdr_info *info, size_t info_size, void *data) {
  * runs constructors. */
 bool mapped_for_good(const void *data, size_t size) {
     struct range range = {(uintptr_t)data, size};
-    return !runtime_forked && dl_iterate_phdr(promise, &range) == 1;
+    return !runtime_forked && mapped_walk(promise, &range) == 1;
 }

@@ -4,9 +4,17 @@
 #define MGPU_RT_MAPPED_H
 
 #include <limits.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Calls dl_iterate_phdr, and no fork happens during the walk. The walk takes a lock of the loader.
+ * If a thread walks during a fork, glibc (2.36 for one) keeps the lock locked in the child. The
+ * child then hangs at its own walk or dlopen. `visit` must not fork, and must not take a lock. */
+int mapped_walk(int (*visit)(struct dl_phdr_info *, size_t, void *), void *data);
+void mapped_before_fork(void); /* waits for the walk in progress; the next one waits for the fork */
+void mapped_after_fork(void);  /* in the parent and in the child */
 
 /* Returns true if the loader has mapped an object whose file name begins with `prefix`. Ignores the
  * object whose path is `but`. Writes the object's path to `path`. */

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.child import Mgpu, environment, in_child
-from tests.support.known import program
+from tests.support.known import program, run_program
 from tests.support.patience import run_process
 
 KIB = 1 << 10
@@ -93,3 +93,56 @@ def test_amds_hip_refuses_a_child(mode: dict[str, str], tmp_path: Path) -> None:
     assert done.returncode == 3, done.stderr
     assert "'hipStreamCreate(&stream)' failed" in done.stderr
     assert done.stderr.count("mgpu_rt: this process is a fork") == 1
+
+
+#: A walk over the mapped objects waits until the main thread sleeps or has forked. The child's copy
+#: of `walking` says whether a walk was in progress when the program was forked.
+FORKS_IN_A_WALK = """
+#include "program.h"
+#include <link.h>
+#include <sched.h>
+static volatile bool watched, walking, forked;
+static bool main_sleeps(void) {
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
+    FILE *file = fopen(path, "r");
+    const bool read = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    return read && strstr(line, ") S ");
+}
+int dl_iterate_phdr(int (*visit)(struct dl_phdr_info *, size_t, void *), void *data) {
+    int (*walk)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+    *(void **)&walk = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+    walking = watched;
+    while (walking && !forked && !main_sleeps())
+        sched_yield();
+    const int result = walk(visit, data);
+    walking = false;
+    return result;
+}
+static void *call(void *unused) {
+    mgpuStreamDestroy(mgpuStreamCreate());
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    int status = 0;
+    watched = true;
+    pthread_create(&thread, NULL, call, NULL);
+    while (!walking)
+        ;
+    if (fork() == 0)
+        _exit(walking);
+    forked = true;
+    wait(&status);
+    pthread_join(thread, NULL);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+"""
+
+
+def test_a_fork_waits_until_no_thread_walks_over_the_mapped_objects(tmp_path: Path) -> None:
+    """The loader's lock is not locked in the child, which would hang at its own walk or dlopen."""
+    done = run_program(program(tmp_path, FORKS_IN_A_WALK))
+    assert done.returncode == 0, done.stderr

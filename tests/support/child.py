@@ -20,7 +20,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -180,11 +180,18 @@ class Mgpu:
         """Converts a pointer of the stub to the type in the library's declarations."""
         return self.ffi.cast(kind, int(self.stub_ffi.cast("uintptr_t", pointer)))
 
-    def hip_stream(self):
-        """Returns a new stream that the program itself got from HIP, which is the stub."""
+    def hip_stream(self, flags: int = 0):
+        """Returns a new stream that the program itself got from HIP. With the flag 1 the stream
+        does not wait for the null stream, like PyTorch's streams."""
         made = self.stub_ffi.new("void **")
-        assert self.stub.hipStreamCreate(made) == 0
+        assert self.stub.hipStreamCreateWithFlags(made, flags) == 0
         return self.from_stub(made[0], "hipStream_t")
+
+    def external_stream(self, flags: int = 0):
+        """Returns a new stream of the program, which is the thread's external stream now."""
+        stream = self.hip_stream(flags)
+        assert self.lib.mgpu_rt_use_stream(stream) == 0
+        return stream
 
     def pending(self, stream) -> int:
         """Returns how many operations were submitted to a stream and are not complete."""
@@ -304,12 +311,14 @@ def in_child(
     return decorate
 
 
-def in_cases(cases: Mapping[str, Mapping[str, str]], **env: str) -> Callable:
+def in_cases(cases: Mapping[str, Mapping[str, str]] | Iterable[str], **env: str) -> Callable:
     """Runs the decorated test in a separate process for each case, without the manager.
 
-    `cases` maps the name of a case to the variables of its process. The test takes the Mgpu and the
-    name of the case.
+    `cases` maps the name of a case to the variables of its process, or lists the names of cases
+    without variables. The test takes the Mgpu and the name of the case.
     """
+    if not isinstance(cases, Mapping):
+        cases = {name: {} for name in cases}
 
     def decorate(test: Callable[[Mgpu, str], None]) -> Callable[..., None]:
         @pytest.mark.parametrize("case", cases)

@@ -18,6 +18,13 @@ def forum(mgpu: Mgpu):
     return mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
 
 
+def alloc(mgpu: Mgpu, size: int, stream=None):
+    """Returns device memory; the allocation must succeed."""
+    block = mgpu.MemAlloc(size, stream or mgpu.null, False)
+    assert block != mgpu.null
+    return block
+
+
 def program(directory: Path, source: str, *flags: str, runtime: Path | None = None) -> Path:
     at = runtime or library()
     linked = (str(at), f"-Wl,-rpath,{at.parent}", "-Wl,--allow-shlib-undefined", "-pthread", "-ldl")

@@ -4,9 +4,10 @@ source, and a copy to the host is complete."""
 from __future__ import annotations
 
 from tests.support.child import BACKENDS_WITH_GPU, Mgpu, in_cases, in_child
-from tests.support.images import code_object
+from tests.support.known import forum
 
 KIB, MIB = 1 << 10, 1 << 20
+HELD = {"HIPSTUB_ASYNC": "held"}
 
 #: Sizes of copies to the device: two small sizes, the largest size that the library stages, and one
 #: byte more than this largest size. Some sizes are odd, so that the last piece is incomplete.
@@ -40,7 +41,7 @@ def test_copies_come_back_unchanged(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(HIPSTUB_ASYNC="held")
+@in_child(**HELD)
 def test_copies_never_overrun_the_ring(mgpu: Mgpu) -> None:
     """The program copies more than the ring can hold, before the device has read any of it."""
     stream, size = mgpu.StreamCreate(), 400 * KIB
@@ -52,42 +53,7 @@ def test_copies_never_overrun_the_ring(mgpu: Mgpu) -> None:
         assert read(mgpu, block, size, stream) == mgpu.ffi.buffer(content)[:]
 
 
-@in_child(HIPSTUB_ASYNC="held")
-def test_the_host_goes_on_after_a_copy_to_the_device(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = mgpu.MemAlloc(KIB, stream, False)
-    for _ in range(5):
-        mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
-    assert mgpu.pending(stream) == 5
-    assert mgpu.count("hipStreamSynchronize") == 0
-
-
-@in_child(HIPSTUB_ASYNC="held")
-def test_a_copy_waits_for_earlier_work(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = mgpu.MemAlloc(KIB, stream, False)
-    mgpu.Memset32(block, 0x01010101, 256, stream)
-    assert read(mgpu, block, KIB, stream) == b"\1" * KIB
-    mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
-    mgpu.Memset32(block, 0x02020202, 128, stream)
-    assert read(mgpu, block, KIB, stream) == b"\2" * 512 + mgpu.ffi.buffer(pattern(mgpu, KIB))[512:]
-
-
-@in_child(HIPSTUB_ASYNC="held")
-def test_a_copy_out_may_follow_a_copy_back_at_once(mgpu: Mgpu) -> None:
-    """The test copies data from one block to host memory, and from host memory to a second block.
-    The two copies run on two streams, without a synchronise between the copies."""
-    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
-    for size in (KIB, 3 * MIB):
-        one, two = mgpu.MemAlloc(size, first, False), mgpu.MemAlloc(size, second, False)
-        middle = mgpu.ffi.new("char[]", size)
-        mgpu.Memcpy(one, pattern(mgpu, size), size, first)
-        mgpu.Memcpy(middle, one, size, first)
-        mgpu.Memcpy(two, middle, size, second)
-        assert read(mgpu, two, size, second) == mgpu.ffi.buffer(pattern(mgpu, size))[:]
-
-
-@in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
+@in_child(**HELD, MGPU_RT_EXCLUSIVE="on")
 def test_hip_copies_more_than_64_kib_to_an_idle_device(mgpu: Mgpu) -> None:
     """HIP's own copy then waits for no work, and is faster (bench/results/copies.md)."""
     stream, data = mgpu.StreamCreate(), pattern(mgpu, 128 * KIB)
@@ -101,19 +67,7 @@ def test_hip_copies_more_than_64_kib_to_an_idle_device(mgpu: Mgpu) -> None:
     assert mgpu.pending(stream) == 1
 
 
-@in_cases({word: {"MGPU_RT_EXCLUSIVE": word} for word in ("auto", "on")})
-def test_amds_hip_copies_from_the_device_as_with_stock(mgpu: Mgpu, case: str) -> None:
-    """HIP gets one call, and no question. AMD's HIP has pinned memory of its own for these
-    copies."""
-    stream = mgpu.StreamCreate()
-    for size in (KIB, MIB):
-        block = mgpu.MemAlloc(size, stream, False)
-        before = mgpu.stub.hipstub_calls()
-        read(mgpu, block, size, stream)
-        assert mgpu.stub.hipstub_calls() - before == 1, case
-
-
-@in_child(HIPSTUB_ASYNC="held", backends=BACKENDS_WITH_GPU)
+@in_child(**HELD, backends=BACKENDS_WITH_GPU)
 def test_registered_memory_is_copied_directly(mgpu: Mgpu) -> None:
     """The copy does not block: the device reads the source in the stream's order, as with stock."""
     stream, data = mgpu.StreamCreate(), pattern(mgpu, 64 * KIB)
@@ -128,31 +82,16 @@ def test_registered_memory_is_copied_directly(mgpu: Mgpu) -> None:
     assert read(mgpu, block, 64 * KIB, stream) == mgpu.ffi.buffer(data)[:]
 
 
-@in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
-def test_a_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
+@in_cases(("own", "null"), **{**HELD, "HIPSTUB_PAGEABLE": "1", "MGPU_RT_EXCLUSIVE": "on"})
+def test_a_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu, whose: str) -> None:
     """A device that can read pageable memory may read the source early only if no kernel precedes
-    the copy. The library must remember a pending kernel even if later work follows the kernel on
-    the stream."""
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
+    the copy, on its own stream or on the null stream. The library must remember a pending kernel
+    even if later work follows the kernel on the stream."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
-    mgpu.launch(function, stream)
-    for _ in range(2):
+    mgpu.launch(forum(mgpu), stream if whose == "own" else mgpu.null)
+    for _ in range(2 if whose == "own" else 1):
         mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
-    assert mgpu.count("hipHostMalloc") == 0
-    mgpu.StreamSynchronize(stream)
-    mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
-    assert mgpu.count("hipHostMalloc") == 1
-
-
-@in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
-def test_a_source_that_a_kernel_of_the_null_stream_may_write_is_not_read_early(mgpu: Mgpu) -> None:
-    """The copy's stream waits for the kernel on the null stream."""
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
-    stream = mgpu.StreamCreate()
-    block = mgpu.MemAlloc(KIB, stream, False)
-    mgpu.launch(function)
-    mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
     assert mgpu.count("hipHostMalloc") == 0
     mgpu.StreamSynchronize(mgpu.null)
     mgpu.StreamSynchronize(stream)
@@ -160,11 +99,11 @@ def test_a_source_that_a_kernel_of_the_null_stream_may_write_is_not_read_early(m
     assert mgpu.count("hipHostMalloc") == 1
 
 
-@in_child(HIPSTUB_ASYNC="held")
+@in_child(**HELD)
 def test_a_copy_leaves_streams_independent(mgpu: Mgpu) -> None:
     """A question to AMD's HIP about the null stream makes all streams wait for each other's
     kernels. So HIP itself copies from memory that may be a module's global."""
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
+    function = forum(mgpu)
     busy, stream = mgpu.StreamCreate(), mgpu.StreamCreate()
     block, other = (mgpu.MemAlloc(KIB, stream, False) for _ in range(2))
     mgpu.launch(function, busy)

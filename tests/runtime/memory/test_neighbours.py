@@ -18,17 +18,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import Mgpu, in_child
+from tests.support.child import Mgpu, in_cases, in_child
+from tests.support.known import alloc
 from tests.support.patience import wait_until
 
 MB = 1 << 20
-SHARED = {
+DEVICE = {
     "HIPSTUB_SHARED": "1",
     "HIPSTUB_MEMORY": str(200 * MB),
     "MGPU_RT_MEMORY_LIMIT": "1",
-    "policies": ("builtin",),
 }
-HELD = {**SHARED, "HIPSTUB_ASYNC": "held"}
+SHARED = {**DEVICE, "policies": ("builtin",)}
 FREED, WANTED = 72 * MB, 160 * MB
 
 
@@ -85,8 +85,9 @@ def place() -> int:
     return os.getpid() << 8
 
 
-def alloc(mgpu: Mgpu, size: int, stream: object = None):
-    return mgpu.MemAlloc(size, stream or mgpu.null, False)
+def is_refused(mgpu: Mgpu) -> bool:
+    """Returns whether HIP has no memory for a large block."""
+    return mgpu.MemAlloc(WANTED, mgpu.null, False) == mgpu.null
 
 
 def free_much(mgpu: Mgpu, stream: object = None) -> None:
@@ -124,7 +125,7 @@ def test_a_shortage_asks_the_other_process(mgpu: Mgpu) -> None:
 
     other = Process(first)
     assert other.waits()
-    assert alloc(mgpu, WANTED) != mgpu.null
+    assert not is_refused(mgpu)
     assert mgpu.count("hipMalloc") in (1, 3)  # 1: the memory was not used for a second
     other.goes_on()
     assert other.waits()
@@ -144,7 +145,7 @@ def test_a_process_that_needs_its_memory_keeps_the_memory(mgpu: Mgpu) -> None:
 
     other = Process(first)
     assert other.waits()
-    assert alloc(mgpu, WANTED) == mgpu.null
+    assert is_refused(mgpu)
     assert mgpu.count("hipMalloc") == 2
     assert mgpu.stub.hipPeekAtLastError() == 2
     assert mgpu.stderr().count("failed with 'hipErrorOutOfMemory'") == 1
@@ -171,7 +172,7 @@ def test_a_killed_process_is_not_asked(mgpu: Mgpu) -> None:
     os.kill(other.id, signal.SIGKILL)
     os.waitpid(other.id, 0)
     assert alloc(mgpu, 64 * MB) != mgpu.null
-    assert alloc(mgpu, WANTED) == mgpu.null
+    assert is_refused(mgpu)
     assert mgpu.count("hipMalloc") == 3
 
 
@@ -191,42 +192,33 @@ def works_on(mgpu: Mgpu, stream: object) -> Iterator[object]:
     yield True
 
 
-def check_work_is_not_waited_for(mgpu: Mgpu, make_stream: Callable) -> None:
-    other = Process(lambda _: works_on(mgpu, make_stream()))
-    assert other.waits()
-    assert alloc(mgpu, WANTED) == mgpu.null
-    other.goes_on()
-    assert other.waits()
-    other.goes_on()
-    assert other.waits()
-    assert wait_until(lambda: alloc(mgpu, WANTED) != mgpu.null)
-    other.is_killed()
-
-
-@in_child(**HELD)
-def test_no_memory_is_returned_while_a_stream_has_work(mgpu: Mgpu) -> None:
-    check_work_is_not_waited_for(mgpu, mgpu.StreamCreate)
-
-
-@in_child(**HELD)
-def test_no_memory_is_returned_while_an_external_stream_has_work(mgpu: Mgpu) -> None:
+@in_cases(("ours", "external"), **DEVICE, HIPSTUB_ASYNC="held")
+def test_no_memory_is_returned_while_a_stream_has_work(mgpu: Mgpu, whose: str) -> None:
     def make_stream():
-        stream = mgpu.stub_ffi.new("void **")
-        assert mgpu.stub.hipStreamCreateWithFlags(stream, 0) == 0
-        external = mgpu.from_stub(stream[0])
+        if whose == "ours":
+            return mgpu.StreamCreate()
+        external = mgpu.hip_stream()
         assert mgpu.lib.mgpu_rt_use_stream(external) == 0
         return external
 
-    check_work_is_not_waited_for(mgpu, make_stream)
+    other = Process(lambda _: works_on(mgpu, make_stream()))
+    assert other.waits()
+    assert is_refused(mgpu)
+    other.goes_on()
+    assert other.waits()
+    other.goes_on()
+    assert other.waits()
+    assert wait_until(lambda: not is_refused(mgpu))
+    other.is_killed()
 
 
-@in_child(**HELD)
+@in_child(**SHARED, HIPSTUB_ASYNC="held")
 def test_a_busy_process_returns_memory_at_its_next_free(mgpu: Mgpu) -> None:
     """With stock, hipFree waits there for all work."""
 
     def second(_: Process) -> Iterator[object]:
         yield True
-        assert wait_until(lambda: alloc(mgpu, WANTED) != mgpu.null)
+        assert wait_until(lambda: not is_refused(mgpu))
         yield True
 
     other = Process(second)
@@ -279,26 +271,6 @@ def test_a_capture_goes_on_while_memory_is_returned(mgpu: Mgpu) -> None:
     assert wait_until(lambda: mgpu.count("hipFree") == 1)
     assert wait_until(lambda: mgpu.stub.hipstub_live(b"bytes") == 0)
     assert mgpu.stub.hipStreamEndCapture(captured[0], graph) == 0
-
-
-@in_child(**SHARED)
-def test_a_program_that_keeps_little_has_no_thread(mgpu: Mgpu) -> None:
-    held = alloc(mgpu, FREED)
-    small = [alloc(mgpu, 10 * MB) for _ in range(6)]
-    for block in small:
-        mgpu.MemFree(block, mgpu.null)
-    for _ in range(50):
-        mgpu.MemFree(alloc(mgpu, 10 * MB), mgpu.null)
-    assert threads() == []
-    mgpu.MemFree(held, mgpu.null)
-    assert wait_until(lambda: len(threads()) == 1)
-
-
-@in_child(MGPU_RT_CACHE="off", **SHARED)
-def test_without_caches_nothing_is_shared(mgpu: Mgpu) -> None:
-    mgpu.MemFree(alloc(mgpu, FREED), mgpu.null)
-    assert threads() == []
-    assert mgpu.count("hipDeviceGetAttribute") == 0
 
 
 @in_child(**SHARED)

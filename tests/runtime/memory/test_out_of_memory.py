@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 
@@ -104,17 +103,6 @@ def test_memory_is_the_devices_that_it_leaves(mgpu: Mgpu) -> None:
     assert (said["0"]["reserved"], said["1"]["reserved"]) == (0, MIB)
 
 
-@in_child(HIPSTUB_DEVICES="2", **SMALL)
-def test_a_failed_allocation_leaves_hips_error_beside_other_devices(mgpu: Mgpu) -> None:
-    """With several devices the library asks HIP for the current device. This successful query
-    clears the error of the failed allocation."""
-    assert alloc(mgpu, 2 * MIB) == mgpu.null
-    assert mgpu.stub.hipPeekAtLastError() == 2
-    ask(mgpu, lambda _device, _size: None)
-    assert alloc(mgpu, 2 * MIB) == mgpu.null
-    assert mgpu.stub.hipPeekAtLastError() == 2
-
-
 @in_child(**SMALL)
 def test_threads_are_asked_each_for_itself(mgpu: Mgpu) -> None:
     both, asked = threading.Barrier(2), []
@@ -141,18 +129,6 @@ def test_a_graph_asks_nobody(mgpu: Mgpu) -> None:
     assert mgpu.lib.mgpu_rt_graph_end() == mgpu.null
     assert asked == []
     assert alloc(mgpu, MIB) != mgpu.null
-
-
-@in_child(**SMALL)
-def test_a_child_of_fork_asks_too(mgpu: Mgpu) -> None:
-    asked: list[int] = []
-    ask(mgpu, lambda _device, size: asked.append(size))
-    child = os.fork()  # before the first call, so that HIP works in the child
-    alloc(mgpu, 2 * MIB)
-    if child == 0:
-        os._exit(0 if asked == [2 * MIB] else 1)
-    assert asked == [2 * MIB]
-    assert os.waitpid(child, 0)[1] == 0
 
 
 # ---- in Python ----
@@ -186,21 +162,6 @@ def test_memory_that_comes_late_is_asked_for_again(mgpu: Mgpu) -> None:
     assert alloc(mgpu, 700 * KIB, stream) != mgpu.null
     assert mgpu.stderr() == ""
     assert mgpu.stub.hipPeekAtLastError() == 0
-
-
-@in_child(**SMALL, **LATE)
-def test_nothing_waits_for_memory_that_comes_late(mgpu: Mgpu) -> None:
-    """A kernel may wait for the host, and stock reports the error at once."""
-    stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
-    held = alloc(mgpu, 600 * KIB, stream)
-    mgpu.Memset32(held, 1, 64, other)
-    assert alloc(mgpu, 700 * KIB, stream) == mgpu.null
-    assert mgpu.stub.hipGetLastError() == 2  # the questions have cleared no error
-    assert mgpu.pending(other) >= 1  # the library may have recorded an event
-    assert mgpu.counts("hipStreamSynchronize", "hipDeviceSynchronize") == {
-        "hipStreamSynchronize": 0,
-        "hipDeviceSynchronize": 0,
-    }
 
 
 @in_child(**SMALL, MGPU_RT_EXCLUSIVE="on")

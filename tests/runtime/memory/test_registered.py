@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import recordings
-from tests.support.child import ROOT, Mgpu, environment, in_child
+from tests.support.child import ROOT, Mgpu, environment, in_cases, in_child
 from tests.support.known import program, run_program
 from tests.support.patience import HANG
 from tests.support.refused import REFUSE_USERFAULTFD
@@ -156,46 +156,29 @@ def test_errors_are_those_of_stock(path: Path) -> None:
     assert "".join(f"{line}\n" for line in said.splitlines() if "failed" in line) == ERRORS
 
 
-def kept(path: Path, *words: str, tmp: Path, **variables: str) -> tuple[dict, dict, str]:
-    """Returns the hits and misses of registrations, the counts of cached registrations, and the
-    printed line about registered memory."""
-    file = tmp / "stats.json"
-    table, _ = run(path, *words, MGPU_RT_STATS=f"1,{file}", **variables)
-    said = recordings.stats(file)
-    file.unlink()
+PASSES = "hits 198, misses 2, cached 2 (16392 bytes), evicted 0: 0 because pages changed"
+LIMIT = "hits 0, misses 48, cached 16 (65536 bytes), evicted 32: 0 because pages changed"
+#: What the statistics say of registrations after a program, and the printed line. HIP itself
+#: registers memory that the library cannot cache: memory of a file and, without
+#: MGPU_RT_EXCLUSIVE, all memory.
+COUNTED = {
+    ("passes", ""): ((198, 2, 0), (2, 4 * PAGE + 8, 0, 0), f"{PASSES}, 0 for the limit"),
+    ("touching", ""): ((1, 3, 1), (2, 4 * PAGE, 1, 0), None),
+    ("limit", "64K"): ((0, 48, 32), (16, 16 * PAGE, 0, 32), f"{LIMIT}, 32 for the limit"),
+    ("shared-memory", ""): ((0, 0, 0), (0, 0, 0, 0), ""),
+}
+
+
+@pytest.mark.parametrize(("case", "limit"), COUNTED)
+def test_statistics_count_registrations(path: Path, tmp_path: Path, case: str, limit: str) -> None:
+    file = tmp_path / "stats.json"
+    table, _ = run(path, case, MGPU_RT_STATS=f"1,{file}", MGPU_RT_MEMORY_LIMIT=limit)
+    stats = recordings.stats(file)
+    counts, now, line = COUNTED[case, limit]
+    assert tuple(stats["cache"]["registrations"].values()) == counts
+    assert tuple(stats["kept"].values()) == now
     lines = [line for line in table.splitlines() if "registered memory" in line]
-    return said["cache"]["registrations"], said["kept"], "".join(lines)
-
-
-def test_statistics_count_what_was_kept(path: Path, tmp_path: Path) -> None:
-    cache, now, line = kept(path, "passes", tmp=tmp_path)
-    assert cache == {"hits": 198, "misses": 2, "evictions": 0}
-    assert now == {"ranges": 2, "bytes": 4 * PAGE + 8, "changed": 0, "limited": 0}
-    assert line == (
-        "mgpu_rt: registered memory: hits 198, misses 2, cached 2 (16392 bytes), "
-        "evicted 0: 0 because pages changed, 0 for the limit"
-    )
-
-
-def test_statistics_say_why_registrations_went(path: Path, tmp_path: Path) -> None:
-    cache, now, _ = kept(path, "touching", tmp=tmp_path)
-    assert cache == {"hits": 1, "misses": 3, "evictions": 1}
-    assert now == {"ranges": 2, "bytes": 4 * PAGE, "changed": 1, "limited": 0}
-    cache, now, _ = kept(path, "limit", tmp=tmp_path, MGPU_RT_MEMORY_LIMIT="64K")
-    assert cache == {"hits": 0, "misses": 48, "evictions": 32}
-    assert now == {"ranges": 16, "bytes": 16 * PAGE, "changed": 0, "limited": 32}
-
-
-def test_statistics_count_no_miss_where_nothing_is_kept(path: Path, tmp_path: Path) -> None:
-    """HIP itself registers memory that the library cannot cache: memory of a file and, without
-    MGPU_RT_EXCLUSIVE, all memory."""
-    nothing = {"hits": 0, "misses": 0, "evictions": 0}
-    assert kept(path, "shared-memory", tmp=tmp_path) == (
-        nothing,
-        {"ranges": 0, "bytes": 0, "changed": 0, "limited": 0},
-        "",
-    )
-    assert kept(path, "passes", tmp=tmp_path, exclusive="off")[0] == nothing
+    assert line is None or lines == [f"mgpu_rt: registered memory: {line}"] * bool(line)
 
 
 @pytest.mark.parametrize(
@@ -276,36 +259,28 @@ def read_bytes() -> int:
     return int(Path("/proc/self/io").read_text().split()[1])
 
 
-@in_child(MGPU_RT_EXCLUSIVE="on")
-def test_registrations_leave_the_program_its_mappings(mgpu: Mgpu) -> None:
-    """Each watched range splits a mapping, and the kernel limits the number of mappings."""
+def mappings() -> int:
+    return len(Path("/proc/self/maps").read_bytes().splitlines())
+
+
+@in_cases(("idle", "held"), MGPU_RT_EXCLUSIVE="on")
+def test_registrations_leave_the_program_its_mappings(mgpu: Mgpu, case: str) -> None:
+    """Each watched range splits a mapping, and the kernel limits the number of mappings. So the
+    library watches only some of the registrations, idle or held."""
     limit = int(Path("/proc/sys/vm/max_map_count").read_text())
     count = min(limit // 8, 5_000)
     _memory, address = mapped(2 * count)
-    before = len(Path("/proc/self/maps").read_bytes().splitlines())
+    before = mappings()
     for i in range(count):
         at = mgpu.ffi.cast("void *", address + 2 * i * PAGE)
         mgpu.MemHostRegister(at, PAGE)
-        mgpu.MemHostUnregister(at)
-    now = len(Path("/proc/self/maps").read_bytes().splitlines())
-    assert 100 < now - before <= limit / 16 + 10
-    registered = mgpu.count("hipHostRegister")
-    mgpu.MemHostRegister(at, PAGE)  # the last range is still cached
-    assert mgpu.count("hipHostRegister") == registered == count
-    assert mgpu.count("hipHostUnregister") >= count - limit // 32
-
-
-@in_child(MGPU_RT_EXCLUSIVE="on")
-def test_memory_that_stays_registered_does_not_take_all_mappings(mgpu: Mgpu) -> None:
-    """If the program holds many registrations, the library watches only some of them."""
-    limit = int(Path("/proc/sys/vm/max_map_count").read_text())
-    count = min(limit // 8, 5_000)
-    _memory, address = mapped(2 * count)
-    before = len(Path("/proc/self/maps").read_bytes().splitlines())
-    for i in range(count):
-        mgpu.MemHostRegister(mgpu.ffi.cast("void *", address + 2 * i * PAGE), PAGE)
-    now = len(Path("/proc/self/maps").read_bytes().splitlines())
-    assert now - before <= limit / 16 + 10
+        if case == "idle":
+            mgpu.MemHostUnregister(at)
+    assert mappings() - before <= limit / 16 + 10
+    if case == "idle":
+        assert mappings() - before > 100
+        mgpu.MemHostRegister(at, PAGE)  # the last range is still cached
+        assert mgpu.count("hipHostUnregister") >= count - limit // 32
     assert mgpu.count("hipHostRegister") == count
 
 

@@ -56,23 +56,15 @@ def test_a_buffer_that_cannot_grow_stays(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_buffer_can_be_moved(mgpu: Mgpu) -> None:
-    first, second = owner(mgpu), owner(mgpu)
-    place = mgpu.lib.mgpu_rt_scratch_reserve(first, KIB)
-    mgpu.lib.mgpu_rt_scratch_move(second, first)
-    assert (first.data, first.capacity) == (mgpu.null, 0)
-    assert (second.data, second.capacity) == (place, KIB)
-    assert mgpu.lib.mgpu_rt_scratch_reserve(first, KIB) != place
-    for scratch in (first, second, second):
-        mgpu.lib.mgpu_rt_scratch_release(scratch)
-    assert mgpu.stderr() == ""
-
-
-@in_child()
-def test_a_move_frees_the_buffer_of_the_target(mgpu: Mgpu) -> None:
+    """A move frees the buffer of the target."""
     stream = mgpu.StreamCreate()
     to, source = owner(mgpu, stream), owner(mgpu, stream)
     old, new = (mgpu.lib.mgpu_rt_scratch_reserve(each, KIB) for each in (to, source))
     mgpu.lib.mgpu_rt_scratch_move(to, source)
     mgpu.lib.mgpu_rt_scratch_move(to, to)
-    assert (to.data, source.data) == (new, mgpu.null)
+    assert (source.data, source.capacity) == (mgpu.null, 0)
+    assert (to.data, to.capacity) == (new, KIB)
     assert mgpu.MemAlloc(KIB, stream, False) == old
+    for scratch in (to, source, source):
+        mgpu.lib.mgpu_rt_scratch_release(scratch)
+    assert mgpu.stderr() == ""

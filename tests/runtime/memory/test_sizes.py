@@ -10,14 +10,9 @@ import pytest
 
 from tests.support import programs
 from tests.support.child import BACKENDS, Mgpu, in_child
+from tests.support.known import alloc
 
 KIB, MIB = 1 << 10, 1 << 20
-
-
-def alloc(mgpu: Mgpu, size: int, stream):
-    block = mgpu.MemAlloc(size, stream, False)
-    assert block != mgpu.null
-    return block
 
 
 def misses(mgpu: Mgpu) -> int:
@@ -28,27 +23,15 @@ def misses(mgpu: Mgpu) -> int:
 
 
 @in_child()
-def test_sizes_up_to_64_kib_are_exact(mgpu: Mgpu) -> None:
+def test_many_blocks_of_one_size_are_all_reused(mgpu: Mgpu) -> None:
+    """The cache gets more blocks of one size than a set has ways. The library chains the surplus
+    blocks, and reuses each block, also for smaller requests."""
     stream = mgpu.StreamCreate()
-    blocks = [alloc(mgpu, size, stream) for size in (64 * KIB, 63 * KIB, 33 * KIB)]
-    assert mgpu.stub.hipstub_live(b"bytes") == 160 * KIB
-    for block in blocks:
-        mgpu.MemFree(block, stream)
-    assert alloc(mgpu, 62 * KIB, stream) not in blocks
-    assert mgpu.count("hipMalloc") == 4
-
-
-@in_child()
-def test_a_miss_takes_the_smallest_block_up_to_seven_halves_as_large(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    sizes = [4 * MIB, 2 * MIB, MIB + 512 * KIB]
-    blocks = [alloc(mgpu, size, stream) for size in sizes]
-    for block in blocks:
-        mgpu.MemFree(block, stream)
-    assert alloc(mgpu, MIB, stream) == blocks[2]
-    assert alloc(mgpu, MIB, stream) == blocks[1]
-    assert alloc(mgpu, MIB, stream) not in blocks
-    assert mgpu.count("hipMalloc") == 4
+    blocks = [alloc(mgpu, 2 * MIB, stream) for _ in range(50)]
+    for size in (2 * MIB, MIB, 2 * MIB):
+        for block in blocks:
+            mgpu.MemFree(block, stream)
+        assert {alloc(mgpu, size, stream) for _ in range(50)} == set(blocks)
 
 
 @in_child()
@@ -68,15 +51,6 @@ def test_a_small_request_takes_a_large_block_up_to_sixteen_times_as_large(mgpu: 
 
 
 @in_child()
-def test_many_chained_blocks_serve_smaller_requests(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    blocks = [alloc(mgpu, 2 * MIB, stream) for _ in range(12)]
-    for block in blocks:
-        mgpu.MemFree(block, stream)
-    assert {alloc(mgpu, MIB, stream) for _ in range(12)} == set(blocks)
-
-
-@in_child()
 def test_a_fixed_size_gets_a_block_of_its_own(mgpu: Mgpu) -> None:
     """Otherwise each of its allocations would search for a larger block."""
     stream = mgpu.StreamCreate()
@@ -90,16 +64,6 @@ def test_a_fixed_size_gets_a_block_of_its_own(mgpu: Mgpu) -> None:
     mgpu.MemFree(own, stream)
     assert alloc(mgpu, MIB, stream) == own
     assert mgpu.count("hipMalloc") == 2
-
-
-@in_child()
-def test_a_larger_block_waits_for_its_stream(mgpu: Mgpu) -> None:
-    one, other = mgpu.StreamCreate(), mgpu.StreamCreate()
-    block = alloc(mgpu, 2 * MIB, one)
-    mgpu.Memset32(block, 1, 64, one)
-    mgpu.MemFree(block, one)
-    assert alloc(mgpu, MIB, other) != block
-    assert alloc(mgpu, MIB, one) == block
 
 
 # ---- programs ----
@@ -162,16 +126,6 @@ def test_sizes_of_the_past_leave_at_a_free(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_sizes_in_use_never_leave(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    for _ in range(50):
-        blocks = [alloc(mgpu, size * MIB, stream) for size in (1, 2, 3, 5, 8)]
-        for block in blocks:
-            mgpu.MemFree(block, stream)
-    assert mgpu.counts("hipMalloc", "hipFree") == {"hipMalloc": 5, "hipFree": 0}
-
-
-@in_child()
 def test_blocks_of_ended_threads_count(mgpu: Mgpu) -> None:
     """Each thread counts what it allocates and frees."""
     import threading
@@ -192,40 +146,35 @@ def test_blocks_of_ended_threads_count(mgpu: Mgpu) -> None:
 # ---- what the program asked for ----
 
 
-def answers(mgpu: Mgpu, size: int) -> list[tuple[str, int]]:
-    """Returns how HIP answers to calls that lead to the end of a block, and past it."""
+def check_ends(mgpu: Mgpu, size: int) -> None:
+    """HIP accepts calls that lead to the end of a block, and refuses calls past it."""
     stream = mgpu.StreamCreate()
     block, other = alloc(mgpu, size, stream), alloc(mgpu, 2 * size, stream)
     host = mgpu.ffi.new("char[]", 2 * size)
     near = mgpu.ffi.cast("void *", int(mgpu.ffi.cast("size_t", block)) + size - 8)
-    said = []
-    for name, call in {
-        "up": lambda bytes_: mgpu.Memcpy(block, host, bytes_, stream),
-        "down": lambda bytes_: mgpu.Memcpy(host, block, bytes_, stream),
-        "from": lambda bytes_: mgpu.Memcpy(other, block, bytes_, stream),
-        "to": lambda bytes_: mgpu.Memcpy(block, other, bytes_, stream),
-        "fill 32": lambda bytes_: mgpu.Memset32(block, 1, bytes_ // 4, stream),
-        "fill 16": lambda bytes_: mgpu.Memset16(block, 1, bytes_ // 2, stream),
-        "the last bytes": lambda bytes_: mgpu.Memcpy(near, host, bytes_ - size + 8, stream),
-    }.items():
-        for bytes_ in (size, size + 4, size + 1024):
-            call(bytes_)
+    for call in (
+        lambda bytes_: mgpu.Memcpy(block, host, bytes_, stream),
+        lambda bytes_: mgpu.Memcpy(host, block, bytes_, stream),
+        lambda bytes_: mgpu.Memcpy(other, block, bytes_, stream),
+        lambda bytes_: mgpu.Memcpy(block, other, bytes_, stream),
+        lambda bytes_: mgpu.Memset32(block, 1, bytes_ // 4, stream),
+        lambda bytes_: mgpu.Memset16(block, 1, bytes_ // 2, stream),
+        lambda bytes_: mgpu.Memcpy(near, host, bytes_ - size + 8, stream),
+    ):
+        for past in (0, 4, 1024):
+            call(size + past)
             mgpu.StreamSynchronize(stream)
-            text = mgpu.stderr()
-            said.append((f"{name} {bytes_ - size}", "failed" in text))
-    return said
+            assert ("failed" in mgpu.stderr()) == (past > 0)
 
 
 @in_child(backends=BACKENDS)
 def test_a_call_past_the_request_fails_as_with_hip(mgpu: Mgpu) -> None:
-    said = dict(answers(mgpu, 132 * KIB))  # the block has 144 KiB
-    assert said == {name: not name.endswith(" 0") for name in said}
+    check_ends(mgpu, 132 * KIB)  # the block has 144 KiB
 
 
 @in_child(backends=BACKENDS, MGPU_RT_CACHE="off")
 def test_stock_refuses_a_call_past_the_request(mgpu: Mgpu) -> None:
-    said = dict(answers(mgpu, 132 * KIB))
-    assert said == {name: not name.endswith(" 0") for name in said}
+    check_ends(mgpu, 132 * KIB)
 
 
 @in_child(HIPSTUB_REUSE="1")

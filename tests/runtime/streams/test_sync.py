@@ -5,31 +5,18 @@ from __future__ import annotations
 
 from tests.support.child import Mgpu, in_cases, in_child
 from tests.support.images import code_object
+from tests.support.known import forum
 
 KIB = 1 << 10
 SYNC = "hipStreamSynchronize"
-
-
-def kernel(mgpu: Mgpu):
-    return mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
 
 
 # ---- strict: only the number of queries changes --------------------------------------------------
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
-def test_a_second_synchronise_calls_no_driver(mgpu: Mgpu) -> None:
-    function, stream = kernel(mgpu), mgpu.StreamCreate()
-    for _ in range(5):
-        mgpu.launch(function, stream)
-        mgpu.StreamSynchronize(stream)
-        mgpu.StreamSynchronize(stream)
-    assert mgpu.count(SYNC) == 5
-
-
-@in_child(MGPU_RT_EXCLUSIVE="on")
 def test_each_kind_of_work_is_waited_for(mgpu: Mgpu) -> None:
-    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    function, stream = forum(mgpu), mgpu.StreamCreate()
     block, other = (mgpu.MemAlloc(KIB, stream, False) for _ in range(2))
     event, data = mgpu.EventCreate(), mgpu.ffi.new("char[]", KIB)
     mgpu.EventRecord(event, stream)
@@ -82,7 +69,7 @@ def test_hip_is_always_asked_about_a_foreign_stream(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_FAULT=f"{SYNC}:1:700")
 def test_a_synchronise_after_an_error_asks_hip_again(mgpu: Mgpu) -> None:
-    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    function, stream = forum(mgpu), mgpu.StreamCreate()
     mgpu.launch(function, stream)
     mgpu.StreamSynchronize(stream)
     mgpu.StreamSynchronize(stream)
@@ -104,20 +91,11 @@ def loop(mgpu: Mgpu, function, iterations: int = 5):
     return stream
 
 
-@in_child(**LAZY)
-def test_lazy_waits_for_no_mere_launches(mgpu: Mgpu) -> None:
-    loop(mgpu, kernel(mgpu))
-    assert mgpu.counts(SYNC, "hipStreamCreate", "hipStreamQuery") == {
-        SYNC: 0,
-        "hipStreamCreate": 1,
-        "hipStreamQuery": 0,
-    }
-
-
 #: Whether lazy waits at each synchronise. Lazy waits where other code calls HIP, where a kernel
 #: reaches the host's memory, and where the host may read the device's memory. HIP 5 reports a large
 #: BAR only in the device's properties.
 WAITS = {
+    "launches": ({}, False),
     "others": ({"MGPU_RT_EXCLUSIVE": "off"}, True),
     "pageable": ({"HIPSTUB_PAGEABLE": "1"}, True),
     "bar": ({"HIPSTUB_VISIBLE": "bar"}, True),
@@ -130,33 +108,27 @@ WAITS = {
 
 @in_cases({case: {**LAZY, **env} for case, (env, _) in WAITS.items()})
 def test_lazy_waits(mgpu: Mgpu, case: str) -> None:
-    loop(mgpu, kernel(mgpu))
+    loop(mgpu, forum(mgpu))
     assert mgpu.count(SYNC) == (5 if WAITS[case][1] else 0)
+    assert mgpu.count("hipStreamCreate") == 1
 
 
 @in_child(**LAZY, HIPSTUB_VISIBLE="bar", MGPU_RT_VERBOSE="1")
 def test_the_library_says_that_lazy_has_no_effect(mgpu: Mgpu) -> None:
-    loop(mgpu, kernel(mgpu))
+    loop(mgpu, forum(mgpu))
     assert mgpu.stderr().count("MGPU_RT_SYNC=lazy waits at each synchronise: HIP does not say") == 1
 
 
-@in_child(**LAZY)
-def test_lazy_waits_where_memory_is_registered(mgpu: Mgpu) -> None:
-    function, data = kernel(mgpu), mgpu.ffi.new("char[]", KIB)
-    mgpu.MemHostRegister(data, KIB)
+@in_cases(("registered", "shared"), **LAZY)
+def test_lazy_waits_where_the_host_shares_memory(mgpu: Mgpu, how: str) -> None:
+    function, data = forum(mgpu), mgpu.ffi.new("char[]", KIB)
+    if how == "registered":
+        mgpu.MemHostRegister(data, KIB)
+    else:
+        data = mgpu.MemAlloc(KIB, mgpu.null, True)
     loop(mgpu, function)
     assert mgpu.count(SYNC) == 5
-    mgpu.MemHostUnregister(data)
-    loop(mgpu, function)
-    assert mgpu.count(SYNC) == 5
-
-
-@in_child(**LAZY)
-def test_lazy_waits_where_memory_is_shared(mgpu: Mgpu) -> None:
-    function, shared = kernel(mgpu), mgpu.MemAlloc(KIB, mgpu.null, True)
-    loop(mgpu, function)
-    assert mgpu.count(SYNC) == 5
-    mgpu.MemFree(shared, mgpu.null)
+    mgpu.MemHostUnregister(data) if how == "registered" else mgpu.MemFree(data, mgpu.null)
     loop(mgpu, function)
     assert mgpu.count(SYNC) == 5
 
@@ -177,7 +149,7 @@ def test_lazy_waits_for_kernels_that_print(mgpu: Mgpu) -> None:
 def test_work_on_another_stream_waits_for_a_deferred_wait(mgpu: Mgpu) -> None:
     """The program believes that the first launch is done, so the second launch may use the results
     of the first launch."""
-    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    function, stream = forum(mgpu), mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     for submit in (
         lambda: mgpu.launch(function, mgpu.null),
@@ -192,22 +164,11 @@ def test_work_on_another_stream_waits_for_a_deferred_wait(mgpu: Mgpu) -> None:
         assert mgpu.pending(stream) == 0
 
 
-@in_child(**LAZY)
-def test_concurrent_streams_do_not_wait_for_each_other(mgpu: Mgpu) -> None:
-    """A postponed wait would also wait for work that the program submits later, so the two streams
-    would not overlap."""
-    function, first, second = kernel(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
-    for stream in (first, second):
-        mgpu.launch(function, stream)
-        mgpu.StreamSynchronize(stream)
-    assert mgpu.count(SYNC) == 2
-
-
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_two_concurrent_streams_stay_concurrent(mgpu: Mgpu) -> None:
     """The library makes a postponed wait before it submits further work to the stream, not
     afterwards."""
-    function = kernel(mgpu)
+    function = forum(mgpu)
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     for _ in range(3):
         mgpu.launch(function, second)
@@ -221,7 +182,7 @@ def test_two_concurrent_streams_stay_concurrent(mgpu: Mgpu) -> None:
 def test_a_destroyed_stream_with_later_work_is_busy(mgpu: Mgpu) -> None:
     """The library has postponed a wait, and the program has then submitted more work. The next
     owner of the stream must not wait for the first owner's work."""
-    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    function, stream = forum(mgpu), mgpu.StreamCreate()
     mgpu.launch(function, stream)
     mgpu.StreamSynchronize(stream)
     mgpu.launch(function, stream)
@@ -233,7 +194,7 @@ def test_a_destroyed_stream_with_later_work_is_busy(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY, HIPSTUB_FAULT=f"{SYNC}:1:700")
 def test_the_next_wait_reports_a_fault(mgpu: Mgpu) -> None:
-    function = kernel(mgpu)
+    function = forum(mgpu)
     loop(mgpu, function)
     assert mgpu.stderr() == ""
     mgpu.lib.mgpu_rt_empty_cache()

@@ -124,6 +124,10 @@ class Mgpu:
         self._read += len(text.encode())
         return text
 
+    def advice(self) -> list[str]:
+        """Returns the library's own lines since the last call, without the failures."""
+        return [line for line in self.stderr().splitlines() if line.startswith("mgpu_rt: ")]
+
     def replaced(self, allocate: Callable, hip_allocate: Callable, size: int):
         """Returns a block of the library that the program has given to hipFree, and at whose
         address HIP then put a smaller block. `allocate` allocates a block of the library;
@@ -180,12 +184,16 @@ class Mgpu:
         """Converts a pointer of the stub to the type in the library's declarations."""
         return self.ffi.cast(kind, int(self.stub_ffi.cast("uintptr_t", pointer)))
 
+    def by_hip(self, function: str, *arguments):
+        """Returns an object or memory that the program itself gets from a function of HIP."""
+        made = self.stub_ffi.new("void **")
+        assert getattr(self.stub, function)(made, *arguments) == 0
+        return self.from_stub(made[0])
+
     def hip_stream(self, flags: int = 0):
         """Returns a new stream that the program itself got from HIP. With the flag 1 the stream
         does not wait for the null stream, like PyTorch's streams."""
-        made = self.stub_ffi.new("void **")
-        assert self.stub.hipStreamCreateWithFlags(made, flags) == 0
-        return self.from_stub(made[0], "hipStream_t")
+        return self.ffi.cast("hipStream_t", self.by_hip("hipStreamCreateWithFlags", flags))
 
     def external_stream(self, flags: int = 0):
         """Returns a new stream of the program, which is the thread's external stream now."""

@@ -21,3 +21,9 @@ def stats(path: str | Path) -> dict:
 def trace(path: str | Path) -> dict:
     """Returns the trace in a recording, as a viewer gets it."""
     return json.loads(_record_json.trace(read(path)))
+
+
+def results(path: str | Path, function: str) -> list[str | None]:
+    """Returns the result that a trace states for each call of a function of the library."""
+    calls = [event for event in trace(path)["traceEvents"] if event.get("cat") == "program"]
+    return [call["args"].get("result") for call in calls if call["name"] == function]

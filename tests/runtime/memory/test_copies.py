@@ -135,9 +135,7 @@ def test_hip_is_asked_once_about_a_pointer(mgpu: Mgpu) -> None:
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_hip_itself_copies_memory_that_hip_knows(mgpu: Mgpu) -> None:
     """The program has allocated the memory by calling HIP. No error remains."""
-    own = mgpu.stub_ffi.new("void **")
-    mgpu.stub.hipMalloc(own, KIB)
-    foreign = mgpu.from_stub(own[0])
+    foreign = mgpu.by_hip("hipMalloc", KIB)
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.Memcpy(foreign, pattern(mgpu, KIB), KIB, stream)

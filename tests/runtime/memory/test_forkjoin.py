@@ -331,10 +331,9 @@ def test_a_graph_ends_the_reports_after_the_question(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_an_external_stream_is_not_asked(mgpu: Mgpu) -> None:
-    external = mgpu.hip_stream()
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
-    assert mgpu.lib.mgpu_rt_use_stream(external) == 0
+    external = mgpu.external_stream()
     mgpu.Memset32(block, 7, KIB // 4, external)
     mgpu.MemFree(block, stream)
     assert alloc(mgpu, KIB, stream) != block
@@ -379,10 +378,8 @@ def test_a_free_waits_for_streams_that_return(mgpu: Mgpu) -> None:
 @in_cases(("ours", "no-longer-external"), HIPSTUB_ASYNC="held")
 def test_a_stream_at_work_stays_listed(mgpu: Mgpu, whose: str) -> None:
     stream = mgpu.StreamCreate()
-    other = mgpu.StreamCreate() if whose == "ours" else mgpu.hip_stream()
     block = alloc(mgpu, MIB, stream)
-    if whose != "ours":
-        assert mgpu.lib.mgpu_rt_use_stream(other) == 0
+    other = mgpu.StreamCreate() if whose == "ours" else mgpu.external_stream()
     mgpu.Memset32(block, 7, KIB // 4, other)
     assert mgpu.lib.mgpu_rt_use_stream(mgpu.null) == 0
     leave(mgpu, stream)

@@ -83,15 +83,13 @@ def replace_by_another_kind(mgpu: Mgpu, stream) -> None:
     mgpu.StreamDestroy(stream)
 
 
-def lend(mgpu: Mgpu):
-    stream = mgpu.hip_stream(1)
-    mgpu.lib.mgpu_rt_use_stream(stream)
-    return stream
-
-
 AT_WORK: dict[str, tuple[Callable, Callable, dict[str, str]]] = {
     "made-by-hip": (lambda m: m.hip_stream(1), lambda m, s: None, {}),
-    "no-longer-external": (lend, lambda m, s: m.lib.mgpu_rt_use_stream(m.null), {}),
+    "no-longer-external": (
+        lambda m: m.external_stream(1),
+        lambda m, s: m.lib.mgpu_rt_use_stream(m.null),
+        {},
+    ),
     "destroyed": (
         lambda m: m.StreamCreate(),
         lambda m, s: m.StreamDestroy(s),

@@ -77,9 +77,7 @@ def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu, whose: 
     """The program has destroyed the stream by calling HIP, with pending work. A new stream then
     gets the old stream's handle. The new stream does not wait for the old stream's pending work,
     which still uses freed memory."""
-    first = mgpu.StreamCreate() if whose == "ours" else mgpu.hip_stream()
-    if whose == "external":
-        mgpu.lib.mgpu_rt_use_stream(first)
+    first = mgpu.StreamCreate() if whose == "ours" else mgpu.external_stream()
     block = alloc(mgpu, KIB, first)
     mgpu.Memset32(block, 1, KIB // 4, first)
     free(mgpu, block, first)

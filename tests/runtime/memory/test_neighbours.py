@@ -194,13 +194,7 @@ def works_on(mgpu: Mgpu, stream: object) -> Iterator[object]:
 
 @in_cases(("ours", "external"), **DEVICE, HIPSTUB_ASYNC="held")
 def test_no_memory_is_returned_while_a_stream_has_work(mgpu: Mgpu, whose: str) -> None:
-    def make_stream():
-        if whose == "ours":
-            return mgpu.StreamCreate()
-        external = mgpu.hip_stream()
-        assert mgpu.lib.mgpu_rt_use_stream(external) == 0
-        return external
-
+    make_stream = mgpu.StreamCreate if whose == "ours" else mgpu.external_stream
     other = Process(lambda _: works_on(mgpu, make_stream()))
     assert other.waits()
     assert is_refused(mgpu)

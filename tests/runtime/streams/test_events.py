@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from tests.support.child import Mgpu, in_child
-from tests.support.images import code_object
-
-FORUM_KERNEL = "test_func"
+from tests.support.known import forum
 
 
 @in_child(HIPSTUB_REUSE="1")
 def test_an_event_of_other_code_under_a_destroyed_handle_is_hips(mgpu: Mgpu) -> None:
     event = mgpu.EventCreate()
     mgpu.EventDestroy(event)
-    own = mgpu.stub_ffi.new("void **")
-    mgpu.stub.hipEventCreateWithFlags(own, 2)
-    assert mgpu.from_stub(own[0]) == event
+    assert mgpu.by_hip("hipEventCreateWithFlags", 2) == event
     mgpu.EventRecord(event, mgpu.StreamCreate())
     mgpu.EventDestroy(event)
     assert mgpu.stderr() == ""
@@ -25,7 +21,7 @@ def test_an_event_of_other_code_under_a_destroyed_handle_is_hips(mgpu: Mgpu) -> 
 def test_an_event_that_the_program_records_by_hip_itself_passes_no_mark(mgpu: Mgpu) -> None:
     """By calling HIP, the program has recorded the event again, on an idle stream. So HIP waits
     only for the idle stream, while the first stream has pending work."""
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    function = forum(mgpu)
     first, second, third = (mgpu.StreamCreate() for _ in range(3))
     block = mgpu.MemAlloc(4096, first, False)
     mgpu.launch(function, first)

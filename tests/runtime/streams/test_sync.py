@@ -59,8 +59,7 @@ def test_a_second_destroy_is_reported(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_hip_is_always_asked_about_a_foreign_stream(mgpu: Mgpu) -> None:
-    handle = mgpu.hip_stream()
-    mgpu.lib.mgpu_rt_use_stream(handle)
+    mgpu.external_stream()
     stream = mgpu.StreamCreate()
     for _ in range(3):
         mgpu.StreamSynchronize(stream)

@@ -10,15 +10,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from cffi import FFI
 
 from mgpu_rt._lowering import cache, graph_functions, object_files, pipelines, toolchain
-from tests.runtime.graphs.test_capture import Capture
 from tests.support.child import BACKENDS, Mgpu, environment, in_cases, in_child, library
 from tests.support.command import COMMAND
+from tests.support.graphs import Capture
 from tests.support.patience import HANG, run_process
 from tests.support.programs import STOCK
 
@@ -63,6 +64,10 @@ class Functions:
     def array(self):
         return self.ffi.new(f"float[{WORDS}]")
 
+    def scale(self, array) -> None:
+        """Calls the function `scale`."""
+        self.lib.scale(array, array, 0, WORDS, 1, 2)
+
     def check(self, array, begin: float, factor: float, name: str = "scale", *more: int) -> None:
         """Calls the function with new numbers, and checks the result."""
         for i in range(WORDS):
@@ -79,25 +84,17 @@ def counted(mgpu: Mgpu) -> tuple[int, int, int]:
     return graphs["built"], graphs["launches"], graphs["plain"]
 
 
-def right_while_the_same(mgpu: Mgpu, llvm: int) -> None:
-    """Each replay uses the current content of the memory."""
-    functions = Functions("scale", llvm=llvm)
-    array = functions.array()
-    for call in range(10):
-        functions.check(array, call, 2)
-    assert counted(mgpu) == (1, 9, 1)
-    assert mgpu.stats()["graphs"]["nodes"] == 9 * 3
-    assert mgpu.stderr() == ""
-
-
 @in_child(**COUNTED)
 def test_a_function_is_built_at_its_second_call_and_replayed(mgpu: Mgpu) -> None:
-    right_while_the_same(mgpu, 22)
-
-
-@in_child(**COUNTED)
-def test_functions_of_llvm_19_are_replayed_too(mgpu: Mgpu) -> None:
-    right_while_the_same(mgpu, 19)
+    """Each replay uses the current content of the memory."""
+    for number, llvm in enumerate((22, 19), 1):
+        functions = Functions("scale", llvm=llvm)
+        array = functions.array()
+        for call in range(10):
+            functions.check(array, call, 2)
+        assert counted(mgpu) == (number, 9 * number, number)
+    assert mgpu.stats()["graphs"]["nodes"] == 2 * 9 * 3
+    assert mgpu.stderr() == ""
 
 
 @in_child(**COUNTED)
@@ -127,19 +124,10 @@ def test_each_order_of_rotating_buffers_has_a_graph(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(**COUNTED)
-def test_arguments_that_are_long_ago_give_way(mgpu: Mgpu) -> None:
-    """Two sets of arguments that alternate keep their graphs, even if other arguments come in
-    between."""
-    functions = Functions("scale")
-    array = functions.array()
-    for call in range(40):
-        functions.check(array, call, 2 + call % 2)
-        functions.check(array, call, 10 + call) if call % 2 else None
-    assert counted(mgpu) == (2, 38, 2 + 20)
+SCARCE = {"MGPU_RT_STATS": "/dev/null", "HIPSTUB_MEMORY": str(1 << 20)}
 
 
-@in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", HIPSTUB_MEMORY=str(1 << 20))
+@in_child(policies=("builtin",), **SCARCE)
 def test_graphs_give_way_to_an_allocation(mgpu: Mgpu) -> None:
     """The library frees graphs, like cached memory, if the program's allocation would otherwise
     fail."""
@@ -148,7 +136,7 @@ def test_graphs_give_way_to_an_allocation(mgpu: Mgpu) -> None:
 
     def call_all(times: int) -> None:
         for call in range(times * 4):
-            functions.lib.scale(arrays[call % 4], arrays[call % 4], 0, WORDS, 1, 2)
+            functions.scale(arrays[call % 4])
 
     before = mgpu.stub.hipstub_live(b"bytes")
     call_all(3)
@@ -167,55 +155,42 @@ def test_graphs_give_way_to_an_allocation(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-SCARCE = {"policies": ("builtin",), "MGPU_RT_STATS": "/dev/null", "HIPSTUB_MEMORY": str(1 << 20)}
-
-
 def leave_nothing(mgpu: Mgpu) -> None:
     """The program allocates all the device's memory by calling HIP."""
-    address = mgpu.stub_ffi.new("void **")
-    free = (1 << 20) - mgpu.stub.hipstub_live(b"bytes")
-    assert mgpu.stub.hipMalloc(address, free) == 0
+    mgpu.by_hip("hipMalloc", (1 << 20) - mgpu.stub.hipstub_live(b"bytes"))
 
 
-def graph_after_graph(mgpu: Mgpu, first: Functions, second: Functions) -> None:
-    """The device has memory for a single graph. HIP can nevertheless build the second graph, and no
-    call fails."""
+@in_cases(("same", "another"), **SCARCE)
+def test_a_graph_gives_way_to_a_graph(mgpu: Mgpu, function: str) -> None:
+    """The device has memory for a single graph, of the same function or of another. HIP can
+    nevertheless build the second graph, and no call fails."""
+    first = Functions("scale")
+    second = first if function == "same" else Functions("scale", llvm=19)
     arrays = [first.array(), second.array()]
-    second.lib.scale(arrays[1], arrays[1], 0, WORDS, 1, 2)
+    second.scale(arrays[1])
     mgpu.lib.mgpu_rt_empty_cache()
     for _ in range(3):
-        first.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)
+        first.scale(arrays[0])
     leave_nothing(mgpu)
     for _ in range(4 if second is first else 5):
-        second.lib.scale(arrays[1], arrays[1], 0, WORDS, 1, 2)
-    graphs, misuse = mgpu.stats()["graphs"], mgpu.stub.hipstub_misuse()
-    assert (graphs["built"], graphs["refused"], misuse, mgpu.stderr()) == (2, 0, 0, "")
-    first.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)  # the old memory is used again
+        second.scale(arrays[1])
+    graphs = mgpu.stats()["graphs"]
+    assert (graphs["built"], graphs["refused"], mgpu.stderr()) == (2, 0, "")
+    first.scale(arrays[0])  # the old memory is used again
     assert mgpu.stub.hipstub_misuse() == 0
     assert mgpu.stderr() == ""
 
 
-@in_child(**SCARCE)
-def test_a_graph_of_another_function_gives_way_to_a_graph(mgpu: Mgpu) -> None:
-    graph_after_graph(mgpu, Functions("scale"), Functions("scale", llvm=19))
-
-
-@in_child(**SCARCE)
-def test_a_graph_of_the_same_function_gives_way_to_a_graph(mgpu: Mgpu) -> None:
-    functions = Functions("scale")
-    graph_after_graph(mgpu, functions, functions)
-
-
-@in_child(**SCARCE)
+@in_child(policies=("builtin",), **SCARCE)
 def test_graphs_that_have_no_memory_become_rare(mgpu: Mgpu) -> None:
     """Calls with two arrays alternate, but there is memory for one graph: the library does not
     build a graph at each call."""
     functions = Functions("scale")
     arrays = [functions.array() for _ in range(2)]
-    functions.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)
+    functions.scale(arrays[0])
     leave_nothing(mgpu)
     for call in range(5000):
-        functions.lib.scale(arrays[call % 2], arrays[call % 2], 0, WORDS, 1, 2)
+        functions.scale(arrays[call % 2])
     built, _, plain = counted(mgpu)
     assert 2 < built < 20 and plain > 4900
     assert mgpu.stderr() == ""
@@ -232,7 +207,7 @@ def test_memory_that_comes_back_as_another_builds_the_graph_anew(mgpu: Mgpu) -> 
     def calls(times: int) -> int:
         for call in range(times):
             if mgpu.on_stub:  # the stub runs no kernel
-                functions.lib.scale(array, array, 0, WORDS, 1, 2)
+                functions.scale(array)
             else:
                 functions.check(array, call, 2)
         return counted(mgpu)[0]
@@ -257,10 +232,10 @@ def test_memory_that_hip_has_registered_for_nobody_is_no_graphs(mgpu: Mgpu) -> N
     host = mgpu.ffi.cast("void *", int(functions.ffi.cast("uintptr_t", array)))
     mgpu.MemHostRegister(host, 4 * WORDS)
     for _ in range(20):
-        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+        functions.scale(array)
     mgpu.MemHostUnregister(host)
     assert mgpu.count("hipHostUnregister") == 0
-    functions.lib.scale(array, array, 0, WORDS, 1, 2)
+    functions.scale(array)
     assert (counted(mgpu)[0], mgpu.count("hipHostUnregister")) == (2, 1)
     assert mgpu.stderr() == ""
 
@@ -351,7 +326,7 @@ def test_a_graph_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu, call:
     functions = Functions("scale")
     array = functions.array()
     for _ in range(3):
-        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+        functions.scale(array)
     said = mgpu.stderr().splitlines()
     assert len(said) == 2, said
     assert NOT_BUILT[call] in said[0] and said[0].endswith("'hipErrorOutOfMemory'")
@@ -366,7 +341,7 @@ def test_a_launch_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> N
     array = functions.array()
     launches = [mgpu.count("hipModuleLaunchKernel")]
     for _ in range(5):
-        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+        functions.scale(array)
         launches.append(mgpu.count("hipModuleLaunchKernel"))
     assert launches == [0, 1, 1, 1, 2, 2]
     assert counted(mgpu) == (2, 3, 2)
@@ -378,37 +353,20 @@ def test_a_launch_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> N
     assert mgpu.stub.hipPeekAtLastError() == 0
 
 
-@in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_CACHE="off")
-def test_a_function_runs_plainly_without_caches(mgpu: Mgpu) -> None:
-    functions = Functions("scale")
-    array = functions.array()
-    for _ in range(3):
-        functions.lib.scale(array, array, 0, WORDS, 1, 2)
-    assert mgpu.stats()["graphs"]["built"] == 0
-    assert mgpu.stderr() == ""
-
-
 @in_child(**COUNTED)
 def test_threads_have_right_results(mgpu: Mgpu) -> None:
     """One thread at a time replays the function's graph. On HIP before 6.3, no thread replays the
     graph while other threads make calls."""
     functions = Functions("scale")
-    wrong: list[BaseException] = []
 
     def work(number: int) -> None:
-        try:
-            array = functions.array()
-            for call in range(50):
-                functions.check(array, call, 2 + number)
-        except BaseException as error:
-            wrong.append(error)
+        array = functions.array()
+        for call in range(50):
+            functions.check(array, call, 2 + number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(HANG)
-    assert not wrong, wrong
+    with ThreadPoolExecutor(4) as threads:
+        for ended in [threads.submit(work, number) for number in range(4)]:
+            ended.result(HANG)
     said = mgpu.stderr().splitlines()
     assert all("'scale' runs without a graph while other threads" in line for line in said), said
 
@@ -427,7 +385,7 @@ def test_old_releases_run_plainly_beside_other_threads(mgpu: Mgpu) -> None:
 
     def call() -> None:
         for _ in range(3):
-            functions.lib.scale(array, array, 0, WORDS, 1, 2)
+            functions.scale(array)
 
     call()
     assert counted(mgpu) == (1, 2, 1)
@@ -448,7 +406,7 @@ def test_a_function_runs_plainly_in_a_capture_of_the_program(mgpu: Mgpu) -> None
     capture = Capture(mgpu)
     with capture():
         for _ in range(3):
-            functions.lib.scale(array, array, 0, WORDS, 1, 2)
+            functions.scale(array)
     assert counted(mgpu) == (0, 0, 3)
     capture.replay()
     assert mgpu.count("hipModuleLaunchKernel") == 3
@@ -460,11 +418,11 @@ def test_after_a_reset_a_function_runs_without_a_graph(mgpu: Mgpu) -> None:
     functions = Functions("scale", llvm=19)
     array = functions.array()
     for _ in range(3):
-        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+        functions.scale(array)
     assert counted(mgpu)[:2] == (1, 2)
     assert mgpu.stub.hipDeviceReset() == 0
     for _ in range(6):
-        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+        functions.scale(array)
     assert counted(mgpu)[:2] == (1, 2)
     assert mgpu.stub.hipstub_misuse() == 0
     assert mgpu.stderr() == ""
@@ -495,25 +453,6 @@ assert list(array) == [8 * i for i in range(64)]
 
 def command(*words: object) -> subprocess.CompletedProcess[str]:
     return run_process([str(word) for word in (COMMAND, *words)])
-
-
-@pytest.mark.check
-def test_statistics_and_the_report_say_how_often_it_was_replayed(tmp_path: Path) -> None:
-    """The first of ten calls runs without a graph, and the other nine replay three nodes each."""
-    program, counted = tmp_path / "program", tmp_path / "stats.json"
-    lowered = command("lower", SOURCE, "--graph", "scale", "--emit", "executable", "-o", program)
-    assert lowered.returncode == 0, lowered.stderr
-    words = (
-        "graphs: 1 built, 0 refused; graph launches: 9, in place of 27 calls; "
-        "calls without a graph: 1"
-    )
-    run = command("run", "--device", "softgpu", "--stats", "--", program)
-    assert f"mgpu_rt: {words}\n" in run.stderr
-    command("run", "--device", "softgpu", "--stats-json", counted, "--", program)
-    assert words in " ".join(command("stats", counted).stdout.split())
-    page = tmp_path / "report.html"
-    assert command("compare", counted, "--report", page).returncode == 0
-    assert words in page.read_text()
 
 
 @pytest.mark.check

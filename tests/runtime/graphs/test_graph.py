@@ -5,40 +5,17 @@ from __future__ import annotations
 import mmap
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-from tests.runtime.graphs.test_capture import Capture
 from tests.support.child import BACKENDS_WITH_GPU, BUILD, Mgpu, in_cases, in_child
+from tests.support.graphs import KIB, Capture, built, first, replay
 from tests.support.images import code_object
-from tests.support.known import forum
+from tests.support.known import KERNEL, forum
 from tests.support.patience import wait_for_end
 
-KIB = 1024
 BOTH = BACKENDS_WITH_GPU
 KERNELS = str(BUILD / "hipstub" / "kernels.so")
-
-
-@contextmanager
-def built(mgpu: Mgpu) -> Iterator[list]:
-    """Returns the graph of the enclosed calls; None if no graph was built."""
-    graph: list = []
-    assert mgpu.lib.mgpu_rt_graph_begin() == 0
-    yield graph
-    found = mgpu.lib.mgpu_rt_graph_end()
-    graph.append(None if found == mgpu.null else found)
-
-
-def replay(mgpu: Mgpu, graph, stream) -> None:
-    assert mgpu.lib.mgpu_rt_graph_launch(graph, stream) == 0
-    mgpu.StreamSynchronize(stream)
-
-
-def first(mgpu: Mgpu, block) -> int:
-    word = mgpu.stub_ffi.new("int *")
-    assert mgpu.stub.hipMemcpy(word, mgpu.for_stub(block), 4, 4) == 0
-    return word[0]
 
 
 def params(mgpu: Mgpu, block, amount: float):
@@ -97,22 +74,6 @@ def test_a_lowered_function_is_replayed(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(HIPSTUB_KERNELS=KERNELS, HIPSTUB_ASYNC="held")
-def test_a_graph_is_one_submission(mgpu: Mgpu) -> None:
-    source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
-    with built(mgpu) as graph:
-        lowered(mgpu, source, target)
-    stream = mgpu.StreamCreate()
-    calls = mgpu.stub.hipstub_calls()
-    assert mgpu.lib.mgpu_rt_graph_launch(graph[0], stream) == 0
-    assert mgpu.count("hipGraphLaunch") == 1
-    # The library asks HIP whether the device was reset. The library also asks HIP about the memory
-    # of the source and about the memory of the target.
-    assert mgpu.stub.hipstub_calls() <= calls + 2 + 2 * 2
-    mgpu.StreamSynchronize(stream)
-    assert target[0] == 3.0
-
-
 @in_child(backends=BOTH)
 def test_memory_of_a_graph_serves_nobody_else(mgpu: Mgpu) -> None:
     """Other owners can get the memory only after the graph is destroyed."""
@@ -162,33 +123,22 @@ def test_destroying_a_running_graph_waits_for_it(mgpu: Mgpu) -> None:
     assert mgpu.pending(stream) == 0
 
 
-@in_child()
-def test_a_module_of_a_graph_stays_loaded(mgpu: Mgpu) -> None:
-    with built(mgpu) as graph:
-        stream = mgpu.StreamCreate()
-        module = mgpu.load(mgpu.image(code_object("forum")))
-        mgpu.launch(mgpu.function(module, "test_func"), stream)
-        mgpu.ModuleUnload(module)
-        mgpu.StreamDestroy(stream)
-    mgpu.lib.mgpu_rt_empty_cache()
-    assert mgpu.count("hipModuleUnload") == 0
-    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
-    mgpu.lib.mgpu_rt_empty_cache()
-    assert mgpu.count("hipModuleUnload") == 1
-
-
-@in_child()
-def test_a_module_with_globals_of_a_graph_stays_loaded(mgpu: Mgpu) -> None:
-    """The program loads the module before it builds the graph, and unloads it afterwards."""
+@in_cases(("forum", "globals"))
+def test_a_module_of_a_graph_stays_loaded(mgpu: Mgpu, program: str) -> None:
+    """The program loads the module before it builds the graph, and unloads it afterwards. A module
+    with globals then stays loaded."""
     stream = mgpu.StreamCreate()
-    module = mgpu.load(mgpu.image(code_object("globals")))
-    function = mgpu.function(module, "count")
+    module = mgpu.load(mgpu.image(code_object(program)))
+    function = mgpu.function(module, {"forum": KERNEL, "globals": "count"}[program])
     with built(mgpu) as graph:
         mgpu.launch(function, stream)
     mgpu.ModuleUnload(module)
+    mgpu.lib.mgpu_rt_empty_cache()
     replay(mgpu, graph[0], stream)
-    assert mgpu.count("hipModuleUnload") == 0
-    assert mgpu.stub.hipstub_misuse() == 0
+    assert mgpu.count("hipModuleUnload") == mgpu.stub.hipstub_misuse() == 0
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert mgpu.count("hipModuleUnload") == (program == "forum")
 
 
 @in_child()
@@ -258,6 +208,9 @@ class Before:
         self.image = mgpu.image(code_object("globals"))
         self.scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
         mgpu.lib.mgpu_rt_scratch_reserve(self.scratch, KIB)
+        if os.environ["MGPU_RT_TEST_CASE"] == "launch":
+            with built(mgpu) as self.graph:
+                mgpu.MemFree(mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.null)
 
 
 def free_twice(mgpu: Mgpu, stream) -> None:
@@ -290,6 +243,9 @@ REFUSED: dict[str, tuple[Callable[[Mgpu, Any, Before], object], str, dict[str, s
         "no function of a cached module", {},
     ),
     "graph": (lambda m, s, b: m.lib.mgpu_rt_graph_begin(), "begins another graph", {}),
+    "launch": (
+        lambda m, s, b: m.lib.mgpu_rt_graph_launch(b.graph[0], s), "launches another graph", {}
+    ),
     "scratch": (
         lambda m, s, b: m.lib.mgpu_rt_scratch_reserve(b.scratch, 9 * KIB), "scratch", {}
     ),
@@ -333,19 +289,6 @@ def test_the_end_of_its_thread_ends_the_building(mgpu: Mgpu) -> None:
     with built(mgpu) as graph:
         pass
     assert graph[0] is not None
-
-
-@in_child()
-def test_a_launch_of_another_graph_ends_the_building(mgpu: Mgpu) -> None:
-    block = mgpu.MemAlloc(KIB, mgpu.null, False)
-    with built(mgpu) as other:
-        mgpu.Memset32(block, 1, 1, mgpu.null)
-
-    def launch(stream) -> None:
-        assert mgpu.lib.mgpu_rt_graph_launch(other[0], stream) == -1
-
-    refused(mgpu, launch, "launches another graph")
-    mgpu.lib.mgpu_rt_graph_destroy(other[0])
 
 
 @in_child(policies=("builtin",), MGPU_RT_EXCLUSIVE="on", HIPSTUB_PINS="1")
@@ -459,12 +402,6 @@ def test_a_graph_is_launched_from_any_device_on_streams_of_its_own(mgpu: Mgpu) -
         assert mgpu.stub.hipSetDevice(0) == 0
     assert graph == [None]
     assert "it begins on device 1 and ends on device 0" in mgpu.stderr()
-
-
-@in_child(MGPU_RT_CACHE="off")
-def test_without_caches_there_are_no_graphs(mgpu: Mgpu) -> None:
-    assert mgpu.lib.mgpu_rt_graph_begin() == -1
-    assert "MGPU_RT_CACHE=on" in mgpu.stderr()
 
 
 @in_child()

@@ -14,14 +14,12 @@ import pytest
 
 import mgpu_rt
 from mgpu_rt import hooks, runtime
-from tests.runtime.graphs.test_capture import GLOBAL, KIB, Capture, allocate_and_fill, first
 from tests.runtime.graphs.test_function import COUNTED, Functions, counted
-from tests.runtime.graphs.test_graph import built, replay
-from tests.support.child import Mgpu, in_child
+from tests.support.child import BACKENDS, Mgpu, in_child
+from tests.support.graphs import GLOBAL, KIB, Capture, allocate_and_fill, built, first, replay
 from tests.support.known import forum
 
 alone = {"policies": ("builtin",)}
-BOTH = ("stub", "softgpu")
 ANSWERS = (
     "a hook or runtime in Python answers its calls (--hook, mgpu_rt.intercept, "
     "mgpu-rt check or diff)"
@@ -102,17 +100,7 @@ def test_a_function_is_replayed_before_and_after_a_hook(mgpu: Mgpu) -> None:
 # ---- graphs of the program -----------------------------------------------------------------------
 
 
-@in_child(**alone)
-def test_no_graph_is_begun_beside_an_override(mgpu: Mgpu) -> None:
-    with overridden(mgpu):
-        assert mgpu.lib.mgpu_rt_graph_begin() == -1
-    assert mgpu.stderr() == f"mgpu_rt: a graph is not built: {ANSWERS}\n"
-    with built(mgpu) as graph:
-        pass
-    assert graph[0] is not None
-
-
-@in_child(backends=BOTH, **alone)
+@in_child(backends=BACKENDS, **alone)
 def test_a_graph_in_python_is_refused_under_a_hook_or_runtime(mgpu: Mgpu) -> None:
     """mgpu_rt.graph() raises an exception, and the later calls run immediately."""
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
@@ -132,7 +120,7 @@ def test_an_override_that_comes_while_a_graph_is_built_ends_the_building(mgpu: M
     assert mgpu.stderr() == f"mgpu_rt: the graph is not built: {ANSWERS}\n"
 
 
-@in_child(backends=BOTH, **alone)
+@in_child(backends=BACKENDS, **alone)
 def test_a_graph_of_before_is_replayed_past_a_hook_that_hears_of_it(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -149,39 +137,10 @@ def test_a_graph_of_before_is_replayed_past_a_hook_that_hears_of_it(mgpu: Mgpu) 
 # ---- external streams ----------------------------------------------------------------------------
 
 
-def lend(mgpu: Mgpu) -> Any:
-    own = mgpu.stub_ffi.new("void **")
-    assert mgpu.stub.hipStreamCreate(own) == 0
-    stream = mgpu.from_stub(own[0], "hipStream_t")
-    assert mgpu.lib.mgpu_rt_use_stream(stream) == 0
-    return stream
-
-
-@in_child(backends=BOTH, **alone)
-def test_a_lent_stream_is_every_runtimes(mgpu: Mgpu) -> None:
-    """The program still owns the external stream, so no runtime destroys this stream."""
-    for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime, runtime.Singleton):
-        with mgpu_rt.intercept(kind()):
-            own = mgpu.StreamCreate()
-            lent = lend(mgpu)
-            assert mgpu.StreamCreate() == lent
-            mgpu.StreamDestroy(lent)
-            block = mgpu.MemAlloc(KIB, lent, False)
-            mgpu.Memset32(block, 7, KIB // 4, lent)
-            mgpu.StreamSynchronize(lent)
-            assert first(mgpu, block) == 7
-            mgpu.MemFree(block, lent)
-            assert mgpu.StreamCreate() == lent
-            mgpu.StreamDestroy(own)
-            assert mgpu.lib.mgpu_rt_use_stream(mgpu.null) == 0
-            assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(lent)) == 0
-    assert mgpu.stderr() == ""
-
-
 @in_child(**alone)
 def test_no_override_is_asked_for_a_lent_stream(mgpu: Mgpu) -> None:
     with overridden(mgpu) as asked:
-        lent = lend(mgpu)
+        lent = mgpu.external_stream()
         assert mgpu.StreamCreate() == lent
         assert asked == []
         with overridden(mgpu, "mgpuStreamDestroy") as destroyed:
@@ -195,7 +154,7 @@ def test_no_override_is_asked_for_a_lent_stream(mgpu: Mgpu) -> None:
 # ---- captures ------------------------------------------------------------------------------------
 
 
-@in_child(backends=BOTH, **alone)
+@in_child(backends=BACKENDS, **alone)
 def test_the_library_answers_while_a_lent_stream_captures(mgpu: Mgpu) -> None:
     """A hook would read memory to which only a replay writes. A runtime with a cache would hand out
     memory that belongs to the graph."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from types import FrameType
@@ -125,22 +124,3 @@ def test_a_graph_is_closed_while_no_thread_submits_it(mgpu: Mgpu) -> None:
     with pytest.raises(ValueError, match="closed"):
         graph.replay()
     assert (mgpu.stub.hipstub_live(b"graphs"), mgpu.stub.hipstub_misuse()) == (0, 0)
-
-
-@in_child(policies=("builtin",))
-def test_a_child_of_fork_has_no_graph(mgpu: Mgpu) -> None:
-    """A forked child does not wait for a lock that another thread of the parent held."""
-    import mgpu_rt
-
-    with mgpu_rt.graph() as graph:
-        pass
-    graph._lock.acquire()
-    child = os.fork()
-    if child == 0:
-        graph._lock = threading.Lock()  # type: ignore[assignment] # as if another thread's
-        graph._lock.acquire()
-        graph.close()
-        with pytest.raises(ValueError, match="parent"):
-            graph.replay()
-        os._exit(9)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9

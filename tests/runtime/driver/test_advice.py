@@ -10,28 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._cli import softgpu
-from tests.support.child import (
-    BACKENDS,
-    Mgpu,
-    environment,
-    in_cases,
-    in_child,
-    library,
-    run_child,
-)
+from tests.support.child import BACKENDS, Mgpu, environment, in_cases, in_child, library
 from tests.support.compiled import stream_program
 from tests.support.images import bundle, code_object
+from tests.support.known import KERNEL, forum
 from tests.support.patience import run_process
 
-KERNEL = "test_func"
 INVALID_IMAGE = 200
 HIP_5_2, HIP_5_7, HIP_6_4, HIP_7_2 = "50221153", "50731921", "60443484", "70253211"
-
-
-def _advice(mgpu: Mgpu) -> list[str]:
-    """Returns the lines of advice since the last call of this function."""
-    return [line for line in mgpu.stderr().splitlines() if line.startswith("mgpu_rt: ")]
 
 
 def _use_it_all(mgpu: Mgpu, image: bytes) -> None:
@@ -72,10 +58,6 @@ def _load(image: Callable[[], bytes]) -> Callable[[Mgpu], object]:
     return lambda mgpu: mgpu.load(mgpu.image(image()))
 
 
-def _launch(mgpu: Mgpu, name: str, **sizes: tuple[int, int, int]) -> None:
-    mgpu.launch(mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), name), **sizes)
-
-
 def _use_forum(mgpu: Mgpu) -> None:
     _use_it_all(mgpu, code_object("forum"))
 
@@ -109,10 +91,6 @@ CASES = {
         {**NO_GPU, "MGPU_RT_SOFTGPU": "gfx90a"},
     ),
     "a refused image": Case(lambda m: _use_it_all(m, _refused()), ("refused the image",)),
-    "a wrong name": Case(lambda m: _launch(m, "no_such"), ("no kernel 'no_such'",)),
-    "a grid of 0": Case(
-        lambda m: _launch(m, KERNEL, grid=(0, 1, 1)), ("each size must be at least 1",)
-    ),
     "the right version": Case(
         _load(lambda: _of_version(4)),
         ("HIP refused", MORE, f", for gfx90a, {HERE}"), ("version", "--chip"),
@@ -169,59 +147,9 @@ def test_failures_are_explained_once(mgpu: Mgpu, name: str) -> None:
     """One line of advice names the cause, and calls that fail only because of it get none."""
     case = CASES[name]
     case.do(mgpu)
-    (said,) = _advice(mgpu)
+    (said,) = mgpu.advice()
     assert all(words in said for words in case.said), said
     assert not any(words in said for words in case.unsaid), said
-
-
-DROWNED = """
-import ctypes, sys
-library = ctypes.CDLL(sys.argv[1])
-for _ in range(int(sys.argv[2])):
-    library.mgpuStreamCreate()
-"""
-
-
-def _lines(calls: int, **env: str) -> list[str]:
-    """Returns the lines that a process prints during `calls` failing calls."""
-    code = [sys.executable, "-c", DROWNED, library(), str(calls)]
-    variables = environment(MGPU_RT_MANAGER="off", **env)
-    result = run_process(code, variables)
-    assert result.returncode == 0
-    return result.stderr.splitlines()
-
-
-@pytest.mark.parametrize(
-    ("env", "words"),
-    [
-        ({"HIPSTUB_DEVICES": "0"}, "devices: 0"),
-        ({"HIPSTUB_DEVICES": "3"}, "devices: 3"),
-        ({"HIPSTUB_FAULT": "hipGetDeviceCount:*:999"}, "devices: unknown"),
-        ({"MGPU_RT_CACHE": "off"}, "devices: not asked"),
-    ],
-)
-def test_hip_counts_the_devices(env: dict[str, str], words: str) -> None:
-    """The line distinguishes a count of 0 devices from an unknown count."""
-    (line,) = [line for line in _lines(1, MGPU_RT_VERBOSE="1", **env) if "HIP: " in line]
-    assert f", {words};" in line
-
-
-NO_HIP = {"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}
-
-
-def test_a_missing_driver_is_named_once() -> None:
-    """The library prints one line about the missing driver, and no advice about the calls that fail
-    without the driver."""
-    lines = _lines(2, HIPSTUB_FAULT="hipStreamCreate:*:35")
-    assert [line for line in lines if line.startswith("mgpu_rt: ")] == [
-        "mgpu_rt: HIP finds no driver for the GPU, or the driver is too old, so nothing runs: "
-        "`mgpu-rt doctor` shows what is missing (for NVIDIA's GPUs: mgpu-rt doctor --device cuda)"
-    ]
-
-
-@pytest.mark.parametrize("env", [NO_GPU, NO_HIP])
-def test_a_cause_in_sight_is_not_repeated(env: dict[str, str]) -> None:
-    assert len(_lines(10, **env)) == 11
 
 
 @in_child(policies=("builtin",))
@@ -235,17 +163,34 @@ def test_a_hostile_name_does_not_control_a_terminal(mgpu: Mgpu) -> None:
     assert "\x1b" not in said
 
 
-def test_amds_hip_without_a_gpu_is_explained() -> None:
-    """This test runs Debian's HIP 5.2.3 without the emulator, on a machine without a GPU."""
-    hip = {"MGPU_RT_HIP": str(softgpu.hip({})), "HIP_VISIBLE_DEVICES": "-1"}
-    run_child(__name__, "_without_gpu", environment(**hip))
+DROWNED = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+for _ in range(10):
+    library.mgpuStreamCreate()
+"""
+NO_DRIVER = "mgpu_rt: HIP finds no driver for the GPU, or the driver is too old, so nothing runs: "
 
 
-@in_child()
-def _without_gpu(mgpu: Mgpu) -> None:
-    _use_it_all(mgpu, code_object("forum", None, "gfx90a"))
-    (said,) = _advice(mgpu)
-    assert "finds no GPU" in said
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        (NO_GPU, "finds no GPU"),
+        ({"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}, "no HIP library"),
+        ({"HIPSTUB_FAULT": "hipStreamCreate:*:35"}, NO_DRIVER),
+    ],
+    ids=("no GPU", "no HIP", "no driver"),
+)
+def test_a_cause_in_sight_is_not_repeated(env: dict[str, str], words: str) -> None:
+    """The library prints one line about the cause, and no advice about the calls that fail because
+    of it."""
+    result = run_process(
+        [sys.executable, "-c", DROWNED, library()], environment(MGPU_RT_MANAGER="off", **env)
+    )
+    lines = result.stderr.splitlines()
+    assert len(lines) == 11
+    (said,) = (line for line in lines if line.startswith("mgpu_rt: "))
+    assert words in said
 
 
 @in_child()
@@ -253,7 +198,7 @@ def test_two_causes_give_two_advices(mgpu: Mgpu) -> None:
     """After a refused image, the failure of another call gets its own advice."""
     mgpu.load(mgpu.image(_refused()))
     mgpu.MemFree(mgpu.image(bytes(64)), mgpu.null)
-    assert len(_advice(mgpu)) == 2
+    assert len(mgpu.advice()) == 2
 
 
 @in_child()
@@ -269,22 +214,12 @@ def test_the_device_is_asked_once(mgpu: Mgpu) -> None:
 @in_child(backends=BACKENDS)
 def test_a_block_that_no_kernel_can_have_is_explained(mgpu: Mgpu) -> None:
     """The kernel of the program forum was compiled for at most 256 threads in a block, MLIR's
-    default."""
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
-    mgpu.launch(function, block=(2048, 1, 1))
-    (said,) = _advice(mgpu)
-    assert "a block of 2048 x 1 x 1 threads is more than the 256" in said
+    default. The GPU itself supports the second size."""
+    size = (2048, 1, 1) if mgpu.on_stub else (8, 64, 1)
+    mgpu.launch(forum(mgpu), block=size)
+    (said,) = mgpu.advice()
+    assert f"a block of {size[0]} x {size[1]} x 1 threads is more than the 256" in said
     assert f"kernel '{KERNEL}' was compiled for" in said
-    assert "give its size in known_block_size, an attribute of gpu.func" in said
-
-
-@in_child(backends=("softgpu",))
-def test_a_block_that_this_kernel_cannot_have_is_explained(mgpu: Mgpu) -> None:
-    """The GPU itself supports a block of this size."""
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
-    mgpu.launch(function, block=(8, 64, 1))
-    (said,) = _advice(mgpu)
-    assert "a block of 8 x 64 x 1 threads is more than the 256" in said
 
 
 @pytest.mark.parametrize(

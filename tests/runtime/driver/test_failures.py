@@ -17,7 +17,7 @@ from tests.support.patience import run_process
 #: A program that makes a failing call of mgpuMemFree. An argument selects the way in which the
 #: program ends.
 PROGRAM = r"""
-#include "program.h"
+#include "ends.h"
 
 static char memory[64];
 static void fail(void) { mgpuMemFree(memory, NULL); }
@@ -44,22 +44,11 @@ static int in_child(void (*act)(void)) {
 int main(int argc, char **argv) {
     const char *how = argv[1];
     pthread_t thread;
-    if (is(how, "handler"))
-        atexit(say);
-    if (is(how, "failing handler")) {
+    if (is(how, "failing handler"))
         atexit(fail);
-        succeed();
-        return 0;
-    }
-    if (is(how, "destructor")) {
-        fails_late = 1;
-        succeed();
-        return 0;
-    }
-    if (is(how, "success")) {
-        succeed();
-        return 0;
-    }
+    fails_late = is(how, "destructor");
+    if (is(how, "failing handler") || is(how, "destructor") || is(how, "success"))
+        return succeed(), 0;
     if (is(how, "child")) {
         succeed();
         printf("%d\n", in_child(fail));
@@ -70,31 +59,32 @@ int main(int argc, char **argv) {
         pthread_join(thread, NULL);
         return 0;
     }
+    if (is(how, "handler"))
+        atexit(say);
     fail();
     if (is(how, "parent")) {
         const int good = in_child(succeed), idle = in_child(say), bad = in_child(fail);
         printf("%d %d %d\n", good, idle, bad);
         return 0;
     }
-    if (is(how, "exit"))
-        exit(0);
-    if (is(how, "exit 3"))
-        exit(3);
-    if (is(how, "quick_exit"))
-        quick_exit(0);
-    if (is(how, "quick_exit 3"))
-        quick_exit(3);
-    if (is(how, "_exit"))
-        _exit(0);
-    if (is(how, "abort"))
-        abort();
-    if (is(how, "SIGTERM"))
-        raise(SIGTERM);
-    if (is(how, "exec"))
-        execl(argv[0], argv[0], "success", (char *)NULL);
-    if (is(how, "pthread_exit"))
-        pthread_exit(NULL);
+    end_by(how, argv);
     return argc - 2;
+}
+"""
+
+#: The program opens the library after the program has registered an exit handler. This handler runs
+#: after HIP's exit handler.
+LATE = r"""
+#include "program.h"
+static void *library;
+static void wait_late(void) { ((void (*)(void *))dlsym(library, "mgpuStreamSynchronize"))(NULL); }
+static void release(void) { ((void (*)(void *))dlsym(library, "mgpuStreamDestroy"))(NULL); }
+int main(int argc, char **argv) {
+    atexit(argc > 2 ? release : wait_late);
+    library = dlopen(argv[1], RTLD_NOW);
+    void *stream = ((void *(*)(void))dlsym(library, "mgpuStreamCreate"))();
+    ((void (*)(void *))dlsym(library, "mgpuStreamDestroy"))(stream);
+    return 0;
 }
 """
 
@@ -143,24 +133,6 @@ def test_a_process_with_a_failed_call_ends_with_1(program: Path, how: str) -> No
     assert (done.returncode, done.stdout) == (ENDS[how], PRINTED.get(how, "")), done.stderr
     of_child = how in ("child", "parent")
     assert done.stderr.count(SAID) == (ENDS[how] == 1) + of_child
-
-
-#: The program opens the library after the program has registered an exit handler. This handler runs
-#: after HIP's exit handler.
-LATE = r"""
-#include <dlfcn.h>
-#include <stdlib.h>
-static void *library;
-static void wait(void) { ((void (*)(void *))dlsym(library, "mgpuStreamSynchronize"))(NULL); }
-static void release(void) { ((void (*)(void *))dlsym(library, "mgpuStreamDestroy"))(NULL); }
-int main(int argc, char **argv) {
-    atexit(argc > 2 ? release : wait);
-    library = dlopen(argv[1], RTLD_NOW);
-    void *stream = ((void *(*)(void))dlsym(library, "mgpuStreamCreate"))();
-    ((void (*)(void *))dlsym(library, "mgpuStreamDestroy"))(stream);
-    return 0;
-}
-"""
 
 
 def test_a_call_after_hips_exit_handlers_has_failed() -> None:
@@ -216,18 +188,3 @@ def test_failed_calls_are_counted_by_function_and_error(mgpu: Mgpu) -> None:
     trace = recordings.trace("trace.json")
     frees = [e for e in trace["traceEvents"] if e["name"] in ("mgpuMemFree", "hipFree")]
     assert [e["args"].get("error") for e in frees] == [INVALID] * 6 + [None]
-
-
-@in_child(**COUNTED)
-@in_folder
-def test_a_failure_outside_of_a_call_is_counted_for_none(mgpu: Mgpu) -> None:
-    mgpu.StreamDestroy(mgpu.StreamCreate())
-    assert mgpu.lib.mgpu_rt_graph_launch(mgpu.null, mgpu.null) == -1
-    mgpu.StreamDestroy(mgpu.StreamCreate())
-    assert failed(mgpu) == {("(others)", INVALID): 1}
-
-
-def test_the_table_begins_with_what_failed(program: Path) -> None:
-    done = run(program, "exit", MGPU_RT_STATS="1")
-    table = done.stderr[done.stderr.index("mgpu_rt: 1 call of") :]
-    assert table.startswith(f"mgpu_rt: 1 call of mgpuMemFree failed with {INVALID}\nmgpu_rt: calls")

@@ -18,7 +18,6 @@ from mgpu_rt import _abi
 from tests.runtime.last_error.compare import (
     PENDING,
     SOURCES,
-    STOCK,
     Left,
     Played,
     differences,
@@ -26,6 +25,7 @@ from tests.runtime.last_error.compare import (
 )
 from tests.support.child import ROOT, Mgpu, in_child, library
 from tests.support.edge import at_the_edge
+from tests.support.known import STOCK
 from tests.support.suites import in_check
 
 HIP_7, NEVER = 70000000, 1 << 31
@@ -126,13 +126,6 @@ def test_the_library_ends_the_process_only_where_stock_does(device: str) -> None
     assert {name for name in ours.ended() if not EVENTS.fullmatch(name)} <= stocks.ended()
     ended = ours.ended()
     assert not [name for name in ended if not (FATAL.fullmatch(name) or EVENTS.fullmatch(name))]
-
-
-@pytest.mark.parametrize("pending", PENDING)
-def test_without_the_cache_nothing_differs(pending: str) -> None:
-    ours = play(library(), "stub", pending, MGPU_RT_CACHE="off")
-    stocks = _played(True, "stub-5", pending)
-    assert {name for name in differences(ours, stocks) if not name.startswith("load_jit")} == set()
 
 
 @pytest.mark.parametrize("pending", ["none", "device"])

@@ -8,31 +8,20 @@ caches only objects for which it has memory; all other calls go to HIP.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.support import allocator
-from tests.support.child import Mgpu, environment, in_child
-from tests.support.folders import folder
+from tests.support.child import environment
 from tests.support.images import code_object
 from tests.support.known import program as compiled
 from tests.support.known import run_program
 from tests.support.programs import STOCK, Outcome, Way, run, ways
 from tests.support.suites import in_check
 
-PROGRAMS = (
-    "forum",
-    "churn",
-    "layers",
-    "overlap",
-    "samename",
-    "events",
-    "globals",
-    "many",
-    "vecadd",
-    "loopargs",
-)
+PROGRAMS = ("forum", "churn", "samename", "events", "many")
 ROUNDS = 3
 #: The calls of HIP that submit work. The program's results depend on these calls and on their
 #: order.
@@ -76,8 +65,9 @@ def test_any_single_allocation_may_fail(program: str, tmp_path: Path) -> None:
         assert_as_stock(program, play(program, ways()["linked"], **settings))
 
 
-@pytest.mark.parametrize("cache", ["on", "off"])
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(
+    ("program", "cache"), [*((program, "on") for program in PROGRAMS), ("churn", "off")]
+)
 def test_all_allocations_may_fail(program: str, cache: str, tmp_path: Path) -> None:
     settings = allocator.settings(tmp_path / "log", fails="1-")
     assert_as_stock(program, play(program, ways()["linked"], **settings, MGPU_RT_CACHE=cache))
@@ -115,12 +105,9 @@ int main(void) {
 """
 
 
-@in_child(policies=("builtin",))
-def test_a_table_that_cannot_grow_leaves_the_rest_to_hip(mgpu: Mgpu) -> None:
-    del mgpu
-    at = folder("many_events")
-    settings = allocator.settings(at / "log", largest="4000")
-    done = run_program(compiled(at, MANY_EVENTS), MGPU_RT_MANAGER="off", **settings)
+def test_a_table_that_cannot_grow_leaves_the_rest_to_hip(tmp_path: Path) -> None:
+    settings = allocator.settings(tmp_path / "log", largest="4000")
+    done = run_program(compiled(tmp_path, MANY_EVENTS), MGPU_RT_MANAGER="off", **settings)
     assert (done.stdout, done.stderr) == ("300\n", "")
 
 
@@ -150,54 +137,22 @@ int main(void) {
 """
 
 
-@in_child(policies=("builtin",))
-def test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record(mgpu: Mgpu) -> None:
-    del mgpu  # the program is the test's own: its allocations count from the first on
-    at = folder("early_free")
-    path, log = compiled(at, EARLY_FREE), at / "log"
-
-    def printed(**settings: str) -> tuple[str, str]:
-        held = {"HIPSTUB_ASYNC": "held", "MGPU_RT_MANAGER": "off"}
-        done = run_program(path, **held, **allocator.settings(log, **settings))
-        return done.stdout, done.stderr
-
-    assert printed() == ("7\n", "")
-    for number in range(1, allocator.read(log).count + 1):
-        for fails in (str(number), f"{number}-"):
-            assert printed(fails=fails) == ("7\n", ""), fails
+def check_each_allocation(path: Path, words: Sequence[Path], said: str, **env: str) -> None:
+    """Runs a program with each of the library's allocations failing, and with all from each on."""
+    log = path.with_name("log")
+    log.unlink(missing_ok=True)
+    fails = [""]
+    for which in fails:
+        settings = allocator.settings(log, **({"fails": which} if which else {}))
+        done = run_program(path, *words, MGPU_RT_MANAGER="off", **env, **settings)
+        assert (done.stdout, done.stderr) == (said, ""), which
+        if not which:
+            count = allocator.read(log).count
+            fails += [f"{number}{end}" for number in range(1, count + 1) for end in ("", "-")]
 
 
-#: Prints how often a free waits for the device after a reset, when the library knows a single
-#: stream.
-AFTER_RESET = """
-#include "program.h"
-int main(void) {
-    (void)mgpuStreamCreate();
-    (void)mgpuStreamCreate();
-#ifdef RESETS
-    hipDeviceReset();
-    void *stream = mgpuStreamCreate();
-    void *block = mgpuMemAlloc(64, stream, 0);
-    mgpuMemFree(block, stream);
-    printf("%d\\n", (int)hipstub_count("hipDeviceSynchronize"));
-#endif
-    return 0;
-}
-"""
-
-
-@in_child(policies=("builtin",))
-def test_a_reset_ends_the_streams_that_no_memory_was_left_to_record(mgpu: Mgpu) -> None:
-    del mgpu
-    at = folder("unknown_until_reset")
-    log, off = at / "log", {"MGPU_RT_MANAGER": "off"}
-    without = compiled(folder("unknown_without_reset"), AFTER_RESET)
-    assert run_program(without, **off, **allocator.settings(log)).returncode == 0
-    before = allocator.read(log).count
-    path = compiled(at, AFTER_RESET, "-DRESETS", environment()["MGPU_RT_HIP"])
-    for number in range(before + 1):
-        done = run_program(path, **off, **allocator.settings(log, fails=str(number)))
-        assert (done.stdout, done.stderr) == ("0\n", ""), number
+def test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record(tmp_path: Path) -> None:
+    check_each_allocation(compiled(tmp_path, EARLY_FREE), (), "7\n", HIPSTUB_ASYNC="held")
 
 
 # ---- a module that the program unloads by calling HIP --------------------------------------------
@@ -228,20 +183,9 @@ int main(int count, char **words) {
 """
 
 
-@in_child(policies=("builtin",))
-def test_a_module_without_memory_for_its_image_is_not_the_one_before(mgpu: Mgpu) -> None:
-    del mgpu
-    at = folder("handle_again")
-    path, log = compiled(at, HANDLE_AGAIN, environment()["MGPU_RT_HIP"]), at / "log"
-    images = [at / name for name in ("first", "second")]
+def test_a_module_without_memory_for_its_image_is_not_the_one_before(tmp_path: Path) -> None:
+    path = compiled(tmp_path, HANDLE_AGAIN, environment()["MGPU_RT_HIP"])
+    images = [tmp_path / name for name in ("first", "second")]
     for image in images:
         image.write_bytes(code_object("samename", image.name))
-
-    def printed(**settings: str) -> tuple[str, str]:
-        variables = {"HIPSTUB_REUSE": "1", "MGPU_RT_MANAGER": "off"}
-        done = run_program(path, *images, **variables, **allocator.settings(log, **settings))
-        return done.stdout, done.stderr
-
-    assert printed() == ("3 0\n", "")
-    for number in range(1, allocator.read(log).count + 1):
-        assert printed(fails=str(number)) == ("3 0\n", ""), number
+    check_each_allocation(path, images, "3 0\n", HIPSTUB_REUSE="1")

@@ -6,14 +6,13 @@ The stub reports calls with HIPSTUB_TELLS=1, as AMD's HIP does from 5.3 on.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.child import Mgpu, in_cases, in_child, library
+from tests.support.child import Mgpu, declarations, in_cases, in_child, library
 from tests.support.images import code_object
 from tests.support.known import KERNEL
 
@@ -91,58 +90,43 @@ def test_a_hit_makes_one_probe_and_no_query(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(**{**TELLS, "HIPSTUB_VERSION": "60443484"})
-def test_up_to_hip_6_the_probe_clears_the_last_error_as_a_query_does(mgpu: Mgpu) -> None:
+@in_cases({version: {**TELLS, "HIPSTUB_VERSION": version} for version in ("60443484", "70253211")})
+def test_the_probe_leaves_the_last_error_as_a_query_does(mgpu: Mgpu, version: str) -> None:
+    """Up to HIP 6 a query clears the last error, and from HIP 7 on leaves it."""
     begin(mgpu)
-    assert mgpu.stub.hipSetDevice(5) != 0  # a call that leaves an error, and changes nothing
+    error = mgpu.stub.hipSetDevice(5)  # a call that leaves an error, and changes nothing
+    assert error != 0
     mgpu.StreamDestroy(mgpu.StreamCreate())
-    assert mgpu.stub.hipGetLastError() == 0
+    assert mgpu.stub.hipGetLastError() == (0 if version.startswith("6") else error)
     assert mgpu.stderr() == ""
 
 
-@in_child(**TELLS)
-def test_from_hip_7_on_the_probe_leaves_the_last_error(mgpu: Mgpu) -> None:
-    begin(mgpu)
-    error = mgpu.stub.hipSetDevice(5)
-    mgpu.StreamDestroy(mgpu.StreamCreate())
-    assert mgpu.stub.hipGetLastError() == error != 0
+SIZES = [declarations()[1].new("size_t *") for _ in range(2)]
+#: Calls of other code that may change HIP's objects, by the stub and a place for their results.
+OTHERS: dict[str, Callable] = {
+    "hipMalloc": lambda stub, at: stub.hipMalloc(at, KIB),
+    "hipFree": lambda stub, at: stub.hipFree(at[0]),
+    "hipMemGetInfo": lambda stub, at: stub.hipMemGetInfo(*SIZES),
+    "hipStreamCreate": lambda stub, at: stub.hipStreamCreate(at),
+    "hipStreamSynchronize": lambda stub, at: stub.hipStreamSynchronize(at[0]),
+    "hipEventCreate": lambda stub, at: stub.hipEventCreate(at),
+    "hipDeviceSynchronize": lambda stub, at: stub.hipDeviceSynchronize(),
+    "hipHostRegister": lambda stub, at: stub.hipHostRegister(at, 8, 0),
+    "hipModuleUnload": lambda stub, at: stub.hipModuleUnload(at[0]),
+    "hipMemset": lambda stub, at: stub.hipMemset(at[0], 0, 0),
+}
 
 
-def calls(mgpu: Mgpu) -> dict[str, Callable[[], object]]:
-    """Returns calls of other code that may change HIP's objects."""
-    stub, null = mgpu.stub, mgpu.stub_ffi.NULL
-    place, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t[2]")
-    return {
-        "hipMalloc": lambda: stub.hipMalloc(place, KIB),
-        "hipFree": lambda: stub.hipFree(null),
-        "hipMemGetInfo": lambda: stub.hipMemGetInfo(size, size + 1),
-        "hipStreamCreate": lambda: stub.hipStreamCreate(place),
-        "hipStreamSynchronize": lambda: stub.hipStreamSynchronize(null),
-        "hipEventCreate": lambda: stub.hipEventCreate(place),
-        "hipDeviceSynchronize": stub.hipDeviceSynchronize,
-        "hipHostRegister": lambda: stub.hipHostRegister(place, 8, 0),
-        "hipModuleUnload": lambda: stub.hipModuleUnload(null),
-        "hipMemset": lambda: stub.hipMemset(null, 0, 0),
-    }
-
-
-OTHERS = (
-    *("hipMalloc", "hipFree", "hipMemGetInfo", "hipStreamCreate", "hipStreamSynchronize"),
-    *("hipEventCreate", "hipDeviceSynchronize", "hipHostRegister", "hipModuleUnload", "hipMemset"),
-)
-
-
-@in_cases({name + thread: {} for name in OTHERS for thread in ("", " on a thread")}, **TELLS)
+@in_cases((*OTHERS, "hipMalloc on a thread"), **TELLS)
 def test_a_call_of_other_code_ends_it(mgpu: Mgpu, case: str) -> None:
-    loop = begin(mgpu)
-    name, _, thread = case.partition(" ")
-    call = calls(mgpu)[name]
-    if thread:
-        thread = threading.Thread(target=call)
+    loop, at = begin(mgpu), mgpu.stub_ffi.new("void *[2]")
+    name, _, on_a_thread = case.partition(" ")
+    thread = threading.Thread(target=OTHERS[name], args=(mgpu.stub, at))
+    if on_a_thread:
         thread.start()
         thread.join()
     else:
-        call()
+        thread.run()
     assert not loop.is_sole_user()
     assert mgpu.stub.hipstub_registrations() == 1
 
@@ -167,9 +151,8 @@ def test_calls_that_change_nothing_do_not_end_it(mgpu: Mgpu) -> None:
 def test_a_reset_is_seen(mgpu: Mgpu) -> None:
     loop = begin(mgpu)
     assert mgpu.stub.hipDeviceReset() == 0
-    own = mgpu.stub_ffi.new("void **")
-    assert mgpu.stub.hipMalloc(own, loop.size) == 0  # perhaps at the block's address
-    assert mgpu.stub.hipStreamCreate(own) == 0
+    mgpu.by_hip("hipMalloc", loop.size)  # perhaps at the block's address
+    mgpu.by_hip("hipStreamCreate")
     loop = Loop(mgpu)
     loop.run(3)
     assert not loop.is_cached()  # the library has noticed the reset
@@ -177,45 +160,15 @@ def test_a_reset_is_seen(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(**TELLS)
-def test_a_block_that_other_code_has_freed_is_not_kept(mgpu: Mgpu) -> None:
-    begin(mgpu)
-    size = 4 * KIB
-    block = mgpu.replaced(lambda: mgpu.MemAlloc(size, mgpu.null, False), mgpu.stub.hipMalloc, size)
-    before = mgpu.count("hipFree")
-    mgpu.MemFree(block, mgpu.null)
-    assert mgpu.count("hipFree") == before + 1
-    assert mgpu.stub.hipstub_misuse() == 0
-
-
-@in_child(**TELLS)
-def test_a_stream_that_other_code_has_made_is_not_kept(mgpu: Mgpu) -> None:
-    non_blocking = 1
-    begin(mgpu)
-    for held in (1, 2):  # the thread's last stream, or another one
-        ours = mgpu.StreamCreate()
-        others = [mgpu.StreamCreate() for _ in range(1, held)]
-        assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0
-        own = mgpu.stub_ffi.new("void **")
-        mgpu.stub.hipStreamCreateWithFlags(own, non_blocking)
-        assert mgpu.from_stub(own[0]) == ours
-        before = mgpu.stub.hipstub_live(b"streams")
-        mgpu.StreamDestroy(ours)
-        assert mgpu.stub.hipstub_live(b"streams") == before - 1
-        for stream in others:
-            mgpu.StreamDestroy(stream)
-
-
 @in_child(**TELLS, HIPSTUB_ASYNC="held")
 def test_a_stream_with_work_of_other_code_is_not_handed_out(mgpu: Mgpu) -> None:
     streams = [mgpu.StreamCreate() for _ in range(2)]  # the thread's last stream, and another one
-    block = mgpu.stub_ffi.new("void **")
     for stream in streams:
         mgpu.StreamDestroy(stream)
-    assert mgpu.stub.hipMalloc(block, KIB) == 0
+    block = mgpu.for_stub(mgpu.by_hip("hipMalloc", KIB))
     for stream in streams:
         handle = mgpu.for_stub(stream)
-        assert mgpu.stub.hipMemsetAsync(block[0], 1, KIB, handle) == 0
+        assert mgpu.stub.hipMemsetAsync(block, 1, KIB, handle) == 0
     assert mgpu.StreamCreate() not in streams
     for stream in streams:
         assert mgpu.stub.hipStreamSynchronize(mgpu.for_stub(stream)) == 0
@@ -224,7 +177,7 @@ def test_a_stream_with_work_of_other_code_is_not_handed_out(mgpu: Mgpu) -> None:
 # ---- the callback ----
 
 
-@in_cases({"in use": {}, "ended": {}}, **TELLS, MGPU_RT_VERBOSE="1")
+@in_cases(("in use", "ended"), **TELLS, MGPU_RT_VERBOSE="1")
 def test_a_replaced_callback_ends_it_for_good(mgpu: Mgpu, case: str) -> None:
     """A profiler sets its own callback, and NULL when the profiler ends."""
     ended = case == "ended"
@@ -240,8 +193,7 @@ def test_a_replaced_callback_ends_it_for_good(mgpu: Mgpu, case: str) -> None:
     assert mgpu.stub.hipDeviceReset() == 0  # the library does not hear of this call
     if ended:
         mgpu.stub.hipRegisterTracerCallback(mgpu.stub_ffi.NULL)
-    own = mgpu.stub_ffi.new("void **")
-    assert mgpu.stub.hipMalloc(own, loop.size) == 0  # perhaps at the block's address
+    mgpu.by_hip("hipMalloc", loop.size)  # perhaps at the block's address
     loop = Loop(mgpu)
     loop.run(3)
     assert not loop.is_cached()  # the library has noticed the reset
@@ -264,8 +216,7 @@ def test_a_hip_that_does_not_report_is_queried(mgpu: Mgpu) -> None:
 @in_child(**TELLS)
 def test_queries_remain_if_hip_was_used_before(mgpu: Mgpu) -> None:
     """HIP does not report what happened before the registration."""
-    own = mgpu.stub_ffi.new("void **")
-    assert mgpu.stub.hipMalloc(own, KIB) == 0
+    mgpu.by_hip("hipMalloc", KIB)
     loop = Loop(mgpu)
     loop.run(3)
     assert not loop.is_sole_user()
@@ -293,19 +244,11 @@ def test_nothing_is_registered_if_nobody_needs_it(mgpu: Mgpu, _: str) -> None:
     assert mgpu.stub.hipstub_registrations() == 0
 
 
-@in_child(**TELLS, MGPU_RT_STATS="0")
-def test_statistics_without_a_record_say_nothing_of_other_code(mgpu: Mgpu) -> None:
-    begin(mgpu)
-    assert mgpu.stats()["other_calls"] is None
-
-
 @in_child(**TELLS, MGPU_RT_STATS="/dev/null")
 def test_statistics_name_the_first_call_of_other_code(mgpu: Mgpu) -> None:
     begin(mgpu)
     assert mgpu.stats()["other_calls"] == "none"
-    own = mgpu.stub_ffi.new("void **")
-    assert mgpu.stub.hipMalloc(own, KIB) == 0
-    assert mgpu.stub.hipFree(own[0]) == 0
+    assert mgpu.stub.hipFree(mgpu.for_stub(mgpu.by_hip("hipMalloc", KIB))) == 0
     assert mgpu.stats()["other_calls"] == "hipMalloc was the first"
 
 
@@ -342,22 +285,3 @@ def test_a_second_copy_of_the_library_ends_it(mgpu: Mgpu) -> None:
     assert not loop.is_sole_user()
     assert mgpu.stub.hipstub_registrations() == 1
     assert mgpu.stub.hipstub_misuse() == 0
-
-
-@in_child(**TELLS)
-def test_a_call_in_a_forked_child_is_seen_there(mgpu: Mgpu) -> None:
-    """The child is forked before the library's first call, because HIP does not survive a fork."""
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            loop = begin(mgpu)
-            assert mgpu.stub.hipDeviceReset() == 0
-            loop = Loop(mgpu)
-            loop.run(3)
-            assert not loop.is_cached()  # the library has noticed the reset
-            status = 0
-        finally:
-            os._exit(status)
-    assert os.waitpid(child, 0)[1] == 0
-    begin(mgpu)  # the parent is still the sole user

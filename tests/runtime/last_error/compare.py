@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.runtime.last_error import images
-from tests.support.child import BUILD, STUB, environment
+from tests.support import known
+from tests.support.child import STUB, environment
 from tests.support.folders import folder
-from tests.support.patience import HANG, run_process
+from tests.support.patience import run_process
 
 SOURCES = Path(__file__).resolve().parent
-STOCK = BUILD / "stock" / "libmlir_rocm_runtime.so"
 PENDING = ("none", "device", "memory")
 
 _MARKED = re.compile(r"^\[(\w+)\n(.*?)^\]$", re.MULTILINE | re.DOTALL)
@@ -38,14 +37,19 @@ Result = Left | str
 
 
 @functools.cache
-def _made() -> Path:
-    """Returns the folder that contains the program and its images."""
+def _images() -> Path:
+    """Returns the folder that contains the images."""
     made = folder("last_error")
     images.write(made)
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror"]
-    command = ["cc", *flags, SOURCES / "program.c", "-ldl", "-o", made / "program"]
-    subprocess.run(command, check=True, timeout=HANG)
     return made
+
+
+@functools.cache
+def _program(runtime: Path) -> Path:
+    """Returns the program, linked with a runtime."""
+    flags = ("-O1", "-Wall", "-Wextra", "-Werror", f"-I{SOURCES}")
+    made = folder(f"last_error_{runtime.parent.name}")
+    return known.program(made, (SOURCES / "program.c").read_text(), *flags, runtime=runtime)
 
 
 def _environment(backend: str, **changes: str) -> dict[str, str]:
@@ -72,7 +76,7 @@ def play(runtime: Path, backend: str, pending: str, **changes: str) -> Played:
     played = Played(0, {})
     first = 0
     while True:
-        words = [_made() / "program", runtime, _made(), pending, first]
+        words = [_program(runtime), _images(), pending, first]
         done = run_process(
             [str(word) for word in words], _environment(backend, **changes), errors="replace"
         )

@@ -1,52 +1,21 @@
 /* Plays the situations, and prints the state after each situation.
  *
- *     program RUNTIME FOLDER PENDING FIRST
+ *     program FOLDER PENDING FIRST
  *
- * RUNTIME is a libmlir_rocm_runtime.so, and FOLDER holds the images. PENDING names the error that
- * the program leaves before each call: none, device or memory. FIRST is the first situation to
- * play. If a situation ends the process, this end is the situation's result. */
-#include <dlfcn.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
+ * FOLDER holds the images. PENDING names the error that the program leaves before each call: none,
+ * device or memory. FIRST is the first situation to play. If a situation ends the process, this end
+ * is the situation's result. */
+#include "program.h"
+
+#pragma weak mgpuModuleLoadJIT /* which not every runtime has */
 
 enum { KIB = 1 << 10 };
 
-typedef void *hipModule_t, *hipFunction_t, *hipStream_t, *hipEvent_t;
-struct mgpu_memref;
-struct mgpu_elapsed;
-struct row { /* a memref of rank 1 */
-    void *allocated, *aligned;
-    int64_t offset, size, stride;
-};
-#define mgpu_memref_float row
-#define mgpu_memref_int32 row
-
-/* The runtime's functions; NULL if the runtime lacks one. */
-#define MGPU_FN(result, name, params, args, first, last, ...) static result(*name) params;
-#include "../../../csrc/abi.def"
-
 static const char *current, *folder, *pending;
-static void *hip;
 
 static _Noreturn void give_up(const char *what) {
-    fprintf(stderr, "last_error: %s: %s\n", what, dlerror());
+    perror(what);
     exit(2);
-}
-
-/* Returns HIP's own function with the given name. If HIP lacks the function, the process ends. */
-#define HIP(name, ...) ((int (*)(__VA_ARGS__))situation_hip(#name))
-static void (*situation_hip(const char *name))(void) {
-    void (*found)(void);
-    *(void **)&found = dlsym(hip, name);
-    if (found == NULL)
-        give_up(name);
-    return found;
 }
 
 /* Causes the error that PENDING names, and marks the lines that the call prints on stderr. */
@@ -170,8 +139,8 @@ static void release(void *block, hipStream_t stream) {
     mgpuStreamDestroy(stream);
 }
 
-static struct row row_of(void *memory, int64_t bytes) {
-    return (struct row){memory, memory, 0, bytes, 1};
+static struct mgpu_memref_float row_of(void *memory, int64_t bytes) {
+    return (struct mgpu_memref_float){memory, memory, 0, bytes, 1};
 }
 
 /* ---- the situations ---- */
@@ -205,31 +174,17 @@ static const struct {
 };
 enum { COUNT = sizeof all / sizeof *all };
 
-/* The program does not call a function that a runtime lacks: see main. */
-static void open_runtime(const char *path) {
-    void *runtime = dlopen(path, RTLD_LAZY); /* AMD's HIP 5.2.3 lacks a function that stock calls */
-    if (runtime == NULL)
-        give_up(path);
-#define MGPU_FN(result, name, params, args, first, last, ...)                                      \
-    *(void **)&name = dlsym(runtime, #name);
-#include "../../../csrc/abi.def"
-}
-
 int main(int argc, char **argv) {
     const struct rlimit no_core = {0, 0};
     int version = 0;
-    if (argc != 5)
+    if (argc != 4)
         return 2;
     setrlimit(RLIMIT_CORE, &no_core);
-    folder = argv[2];
-    pending = argv[3];
-    hip = dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW | RTLD_GLOBAL);
-    if (hip == NULL)
-        give_up("HIP");
-    open_runtime(argv[1]);
+    folder = argv[1];
+    pending = argv[2];
     HIP(hipRuntimeGetVersion, int *)(&version);
     printf("hip %d\n", version);
-    for (int i = atoi(argv[4]); i < COUNT; ++i) {
+    for (int i = atoi(argv[3]); i < COUNT; ++i) {
         current = all[i].name;
         printf("%d %s\n", i, current);
         fflush(stdout);

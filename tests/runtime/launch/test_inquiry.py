@@ -3,63 +3,48 @@ globals, and trace buffers."""
 
 from __future__ import annotations
 
-from tests.support.child import Mgpu, in_child
+from tests.support.child import BACKENDS, Mgpu, in_cases, in_child
 from tests.support.images import code_object, exports_a_constant
+from tests.support.known import forum
 
-GFX1250 = {"HIPSTUB_VERSION": "70200000", "HIPSTUB_CAPABILITY": "125"}
 GLOBAL = b"launches"  # a global of the image "globals"
-BACKENDS = ("stub", "softgpu")
-
-
-def _launch_clusters(mgpu: Mgpu, cluster: tuple, grid: tuple) -> None:
-    """Makes a launch as AMD's fork lowers it, with the number of parameters as the last
-    argument."""
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
-    null, stream = mgpu.null, mgpu.StreamCreate()
-    mgpu.LaunchClusterKernel(function, *cluster, *grid, 64, 1, 1, 0, stream, null, null, 3)
-    mgpu.StreamSynchronize(stream)
-    mgpu.StreamDestroy(stream)
 
 
 # ---- clusters ----
 
-
-@in_child(**GFX1250)
-def test_gfx1250_is_launched_in_clusters(mgpu: Mgpu) -> None:
-    _launch_clusters(mgpu, (2, 1, 1), (4, 1, 1))
-    assert mgpu.count("hipDrvLaunchKernelEx") == 1
-    assert mgpu.count("hipModuleLaunchKernel") == 0
-    assert mgpu.stderr() == ""
-
-
-@in_child(**GFX1250)
-def test_cooperative_launches_take_clusters_too(mgpu: Mgpu) -> None:
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
-    null = mgpu.null
-    mgpu.LaunchKernelCooperative(function, 4, 1, 1, 2, 1, 1, 64, 1, 1, 0, null, null, null)
-    assert mgpu.count("hipDrvLaunchKernelEx") == 1 and mgpu.stderr() == ""
-
-
-@in_child(**GFX1250)
-def test_a_grid_that_clusters_do_not_divide_is_explained(mgpu: Mgpu) -> None:
-    _launch_clusters(mgpu, (3, 1, 1), (4, 1, 1))
-    assert "clusters of 3 x 1 x 1 in a grid of 4 x 1 x 1" in mgpu.stderr()
+HIP_7 = {"HIPSTUB_VERSION": "70200000"}
+#: Launches of clusters: the GPU, the cluster's first size, the function of HIP that gets the
+#: launch, if any, and words of the library. GPUs have clusters from gfx1250 on.
+CLUSTERS = {
+    "gfx1250": ("125", 2, "hipDrvLaunchKernelEx", ""),
+    "an indivisible grid": (
+        "125",
+        3,
+        "hipDrvLaunchKernelEx",
+        "clusters of 3 x 1 x 1 in a grid of 4 x 1 x 1",
+    ),
+    "an older GPU": ("120", 2, "", "from gfx1250 on"),
+    "one workgroup": ("90", 1, "hipModuleLaunchKernel", ""),
+}
 
 
-@in_child(HIPSTUB_VERSION="70200000", HIPSTUB_CAPABILITY="120")
-def test_an_older_gpu_is_not_launched_on_without_its_clusters(mgpu: Mgpu) -> None:
-    for _ in range(2):
-        _launch_clusters(mgpu, (2, 1, 1), (4, 1, 1))
-    assert mgpu.count("hipDrvLaunchKernelEx") == mgpu.count("hipModuleLaunchKernel") == 0
+@in_cases({name: {"HIPSTUB_CAPABILITY": row[0]} for name, row in CLUSTERS.items()}, **HIP_7)
+def test_launches_in_clusters(mgpu: Mgpu, name: str) -> None:
+    """The launches are as AMD's fork lowers them, with the number of parameters as the last
+    argument, and cooperative ones."""
+    _, size, called, said = CLUSTERS[name]
+    function, null, clusters = forum(mgpu), mgpu.null, (size, 1, 1, 4, 1, 1)
+    mgpu.LaunchClusterKernel(function, *clusters, 64, 1, 1, 0, null, null, null, 3)
+    if size > 1:
+        mgpu.LaunchKernelCooperative(
+            function, 4, 1, 1, *clusters[:3], 64, 1, 1, 0, null, null, null
+        )
+    mgpu.StreamSynchronize(null)
+    for function in ("hipDrvLaunchKernelEx", "hipModuleLaunchKernel"):
+        assert mgpu.count(function) == (function == called) * min(size, 2)
     text = mgpu.stderr()
-    assert text.count("failed with 'hipErrorNotSupported'") == 2
-    assert text.count("from gfx1250 on") == 1
-
-
-@in_child(HIPSTUB_VERSION="70200000")
-def test_clusters_of_one_workgroup_are_launched_plainly(mgpu: Mgpu) -> None:
-    _launch_clusters(mgpu, (1, 1, 1), (4, 1, 1))
-    assert mgpu.count("hipModuleLaunchKernel") == 1 and mgpu.stderr() == ""
+    assert text.count("failed with") == (2 if said else 0)
+    assert text.count(said) == (1 if said else len(text) + 1)
 
 
 # ---- occupancy ----

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import mmap
 import struct
-from pathlib import Path
 
-from tests.support.child import BACKENDS, Mgpu, environment, in_child, run_child
-from tests.support.compiled import compile_c
+from tests.support.child import BACKENDS, Mgpu, in_cases, in_child
 from tests.support.edge import NONE, PAGE, READ_WRITE, at_the_edge, libc_of
 from tests.support.images import bundle, code_object
 
@@ -129,41 +127,24 @@ def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) 
     assert mgpu.stderr() == ""
 
 
-@in_child()
-def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
+@in_cases(("code object", "bundle"))
+def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu, kind: str) -> None:
     """The shorter image has the same header as the longer image that was at the address before, and
     the header states no size. So the library compares the tables of the two images before it uses
     the table of the shorter image."""
-    short, long = _tables_first(code_object("forum")), _tables_first(code_object("forum"), PAGE)
-    libc = libc_of(mgpu)
-    assert short[:64] == long[:64]
-    room = (len(long) + PAGE - 1) // PAGE * PAGE
+    forum, libc = code_object("forum"), libc_of(mgpu)
+    if kind == "bundle":
+        short, long = bundle(forum), bundle(forum + bytes(3 * PAGE))
+    else:
+        short, long = _tables_first(forum), _tables_first(forum, PAGE)
+        assert short[:64] == long[:64]
+    room, end = ((len(image) + PAGE - 1) // PAGE * PAGE for image in (long, short))
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     area = libc.mmap(mgpu.null, room, READ_WRITE, flags, -1, 0)
     mgpu.ffi.memmove(area, long, len(long))
-    module = mgpu.load(area)
-    mgpu.ModuleUnload(module)
+    module = _load_and_unload(mgpu, area)
     mgpu.ffi.memmove(area, short, len(short))
-    end = (len(short) + PAGE - 1) // PAGE * PAGE
     assert libc.mprotect(mgpu.ffi.cast("char *", area) + end, room - end, NONE) == 0
-    shorter = _load_and_unload(mgpu, area)
-    assert shorter not in (module, mgpu.null)
-    assert _load_and_unload(mgpu, area) == shorter
-
-
-@in_child()
-def test_a_shorter_bundle_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """The program loads a bundle whose table is shorter than the table of the previous bundle."""
-    short, long = bundle(code_object("forum")), bundle(code_object("forum") + bytes(3 * PAGE))
-    libc = libc_of(mgpu)
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    area = libc.mmap(mgpu.null, len(long), READ_WRITE, flags, -1, 0)
-    mgpu.ffi.memmove(area, long, len(long))
-    module = mgpu.load(area)
-    mgpu.ModuleUnload(module)
-    mgpu.ffi.memmove(area, short, len(short))
-    end = mgpu.ffi.cast("char *", area) + len(short)
-    assert libc.mprotect(end, len(long) - len(short), NONE) == 0
     shorter = _load_and_unload(mgpu, area)
     assert shorter not in (module, mgpu.null)
     assert _load_and_unload(mgpu, area) == shorter
@@ -187,75 +168,3 @@ def test_images_with_a_false_size_of_a_section_are_not_shared(mgpu: Mgpu) -> Non
         assert mgpu.function(module, KERNEL)
         assert mgpu.load(buffer) != module
         assert mgpu.stderr() == ""
-
-
-@in_child()
-def test_tiny_images_at_the_end_of_memory_are_left_to_hip(mgpu: Mgpu) -> None:
-    """Only the stub survives all of these images: AMD's HIP reads every unknown image as an ELF."""
-    for content in (
-        b"CCOB" + struct.pack("<HH", 2, 1),
-        b"CCOB" + struct.pack("<HHQ", 3, 1, (1 << 64) - 1),
-        b"__CLANG_OFFLOAD_BUNDLE__",
-        b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 1),
-        b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<QQQQ", 1, 0, 0, 1 << 63),
-        b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<QQQQ", 1 << 63, 0, 0, 0),
-        b"\x50\xed\x55\xba" + bytes(4),
-        b"\x7fELF" + bytes(4),
-        b"BC\xc0\xde1234",
-        b".version",
-    ):
-        assert not mgpu.load(at_the_edge(mgpu, content)), content
-        assert mgpu.stderr().startswith(REFUSED)
-
-
-# ---- what the check of memory costs --------------------------------------------------------------
-
-COUNTER = """
-#include <stdarg.h>
-#include <sys/syscall.h>
-long looked;
-long syscall(long number, ...) {
-    va_list list;
-    va_start(list, number);
-    const long a = va_arg(list, long), b = va_arg(list, long), c = va_arg(list, long);
-    register long d __asm__("r10") = va_arg(list, long);
-    register long e __asm__("r8") = va_arg(list, long);
-    register long f __asm__("r9") = va_arg(list, long);
-    va_end(list);
-    looked += number == SYS_rt_sigprocmask;
-    long result;
-    __asm__ volatile("syscall" : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(d), "r"(e), "r"(f)
-                     : "rcx", "r11", "memory");
-    if (result < 0)
-        *__errno_location() = (int)-result;
-    return result < 0 ? -1 : result;
-}
-"""
-
-
-def test_each_page_of_an_image_is_checked_once(tmp_path: Path) -> None:
-    """A miss costs a system call for each page of the image; a hit costs no system call."""
-    counter = compile_c(
-        tmp_path / "counter.so",
-        "#include <errno.h>\n" + COUNTER,
-        "-shared",
-        "-fPIC",
-        "-D_GNU_SOURCE",
-    )
-    run_child(__name__, "_looks", environment(LD_PRELOAD=str(counter), MGPU_RT_MANAGER="off"))
-
-
-@in_child()
-def _looks(mgpu: Mgpu) -> None:
-    mgpu.ffi.cdef("extern long looked;")
-    process = mgpu.ffi.dlopen(None)
-    for content in (code_object("forum"), bundle(code_object("vecadd"), code_object("globals"))):
-        image = at_the_edge(mgpu, content)
-        before = process.looked
-        module = mgpu.load(image)
-        assert process.looked - before == (len(content) + PAGE - 1) // PAGE
-        if content == code_object("forum"):
-            mgpu.ModuleUnload(module)
-            assert mgpu.load(image) == module
-            assert process.looked - before == (len(content) + PAGE - 1) // PAGE

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import environment, library
+from tests.support.child import BACKENDS, environment, library
 from tests.support.compiled import compile_c
 from tests.support.images import code_object
-from tests.support.known import STOCK, program, run_program
+from tests.support.known import program, run_program
 from tests.support.patience import run_process
 
 # ---- 3: calls after the exit handler -------------------------------------------------------------
@@ -62,17 +62,13 @@ def run_late(path: Path, backend: str, **variables: str) -> subprocess.Completed
     return run_process([str(path)], env)
 
 
-@pytest.mark.parametrize("backend", ["stub", "softgpu"])
-@pytest.mark.parametrize("runtime", ["ours", "stock"])
-def test_03_exit_handlers_and_destructors_use_the_device(
-    tmp_path: Path, backend: str, runtime: str
-) -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_03_exit_handlers_and_destructors_use_the_device(tmp_path: Path, backend: str) -> None:
     """If a program imports mgpu* functions, loading the program opens HIP. So HIP's exit handlers
     run after the exit handlers and destructors of the program."""
     image = tmp_path / "image"
     image.write_bytes(code_object("forum"))
-    at = STOCK if runtime == "stock" else library()
-    path = program(tmp_path, LATE, runtime=at)
+    path = program(tmp_path, LATE)
     done = run_late(path, backend, IMAGE=str(image))
     assert (done.returncode, done.stdout, done.stderr) == (0, "launched\n7\n", "")
 
@@ -109,18 +105,15 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("backend", ["stub", "softgpu"])
-@pytest.mark.parametrize("runtime", ["ours", "off", "stock"])
+@pytest.mark.parametrize("cache", ["on", "off"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_03_memory_that_a_destructor_unregisters_is_pageable_again(
-    tmp_path: Path, backend: str, runtime: str
+    tmp_path: Path, backend: str, cache: str
 ) -> None:
     """From pageable memory, HIP has read everything when the copy's call returns. From registered
     memory, HIP would read later."""
-    at = STOCK if runtime == "stock" else library()
-    path = program(tmp_path, REGISTERED, runtime=at)
-    off = {"MGPU_RT_CACHE": "off"} if runtime == "off" else {}
-    held = {"HIPSTUB_ASYNC": "held"}
-    done = run_late(path, backend, **held, **off)
+    path = program(tmp_path, REGISTERED)
+    done = run_late(path, backend, HIPSTUB_ASYNC="held", MGPU_RT_CACHE=cache)
     assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", "")
 
 
@@ -229,31 +222,3 @@ def test_a_first_call_waits_for_no_thread_that_holds_the_loaders_lock(
 
 
 # ---- 16: two runtimes in a process ---------------------------------------------------------------
-
-TWO_RUNTIMES = """
-#include "program.h"
-static char image[1 << 16];
-int main(void) {
-    void *other = dlopen(getenv("OTHER"), RTLD_NOW | RTLD_LOCAL);
-    void (*unload)(void *);
-    *(void **)&unload = dlsym(other, "mgpuModuleUnload");
-    FILE *file = fopen(getenv("IMAGE"), "rb");
-    if (fread(image, 1, sizeof image, file) == 0)
-        return 1;
-    for (int i = 0; i < 10; i++) {
-        void *module = mgpuModuleLoad(image, sizeof image);
-        if (!mgpuModuleGetFunction(module, "test_func"))
-            puts("no function");
-        unload(module);
-    }
-    puts("done");
-}
-"""
-
-
-def test_16_another_runtime_may_unload_a_module(tmp_path: Path) -> None:
-    image = tmp_path / "image"
-    image.write_bytes(code_object("forum"))
-    path = program(tmp_path, TWO_RUNTIMES)
-    done = run_program(path, IMAGE=str(image), OTHER=str(STOCK), MGPU_RT_MANAGER="off")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -1,6 +1,6 @@
 /* Calls every mgpu function while a kernel waits for the host, and prints what each call does:
  *
- *     progress RUNTIME LIBAMDHIP64 IMAGE SITUATIONS PATIENCE [SITUATION:CALL...]
+ *     progress IMAGE SITUATIONS PATIENCE [SITUATION:CALL...]
  *
  * SITUATIONS is a list such as "held,capture". The program prints a line for each situation and
  * call: "situation:call returns". "waits" replaces
@@ -8,31 +8,13 @@
  * has returned, but that later work on another stream is not done after PATIENCE milliseconds. The
  * program then lets the kernel end, and launches it again before the next call. For the calls that
  * the last words name, the patience is at most SHORT milliseconds. */
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "program.h"
 
-/* HIP's functions have many types; a call through a pointer without a prototype suits integers and
- * pointers. */
-typedef void *(*function)();
+int mgpu_rt_use_stream(void *stream);
+int mgpu_rt_empty_cache(void);
 
-static void *library; /* HIP */
 static char image[1 << 20];
 static volatile int *flag; /* the kernel `until` ends when this is not 0 */
-
-static void *open_library(const char *path, int flags) {
-    void *opened = dlopen(path, flags);
-    if (!opened) {
-        fprintf(stderr, "%s\n", dlerror());
-        exit(2);
-    }
-    return opened;
-}
 
 static void read_image(const char *path) {
     FILE *file = fopen(path, "rb");
@@ -51,10 +33,11 @@ static void one_body(void **params) {
 }
 static void give_bodies(void) {
     const size_t sizes[] = {8, 8, 8, 8, 8};
-    function give = (function)(uintptr_t)dlsym(library, "hipstub_set_kernel");
+    int (*give)(const char *, void (*)(void **), const size_t *, int);
+    *(void (**)(void))&give = program_hip("hipstub_set_kernel");
     if (give) {
-        (void)give("until", until_body, sizes, 5);
-        (void)give("one", one_body, sizes, 5);
+        give("until", until_body, sizes, 5);
+        give("one", one_body, sizes, 5);
     }
 }
 
@@ -128,19 +111,6 @@ static void time_call(const char *name, void (*call)(void), void (*elsewhere)(vo
 enum { SHORT = 20, SMALL = 256, MIDDLE = 64 << 10, LARGE = 1 << 20, FRESH = 3 << 20, PAGE = 4096 };
 enum { NON_BLOCKING = 1, RELAXED = 2, PASSES = 2, HANG = 600000 };
 
-static void *runtime;
-
-static function find(void *in, const char *name) {
-    function found = (function)(uintptr_t)dlsym(in, name);
-    if (!found) {
-        fprintf(stderr, "no %s\n", name);
-        exit(2);
-    }
-    return found;
-}
-#define MGPU(name, ...) find(runtime, "mgpu" #name)(__VA_ARGS__)
-#define HIP(name, ...) find(library, "hip" #name)(__VA_ARGS__)
-
 /* ---- the objects ---- */
 
 static void *busy;      /* the stream of that kernel */
@@ -148,36 +118,30 @@ static void *named;     /* the stream that the calls name */
 static void *bystander; /* a stream that no call names */
 static void *module, *until, *one, *other_module, *stream, *event, *mark;
 static void *block, *second, *scratch, *shared, *pinned;
-static char *pageable, *registered;
-static int64_t zero;
-struct memref {
-    void *allocated, *aligned;
-    int64_t offset, size, stride;
-};
-static struct memref memref;
+static void *pageable, *registered;
+static struct mgpu_memref_float memref;
+
+static int64_t zero, four = 4, next = 1;
+#define ARGUMENTS(data) ((void *[]){&data, &data, &zero, &four, &next})
 
 static void launch(void *kernel, void *data, void *on) {
-    int64_t count = 4, stride = 1;
-    void *arguments[] = {&data, &data, &zero, &count, &stride};
-    const intptr_t once = 1;
-    MGPU(LaunchKernel, kernel, once, once, once, once, once, once, 0, on, arguments, NULL,
-         (size_t)5);
+    mgpuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, on, ARGUMENTS(data), NULL, 5);
 }
 
 static void make_objects(void) {
     give_bodies();
-    module = MGPU(ModuleLoad, image, sizeof image);
-    until = MGPU(ModuleGetFunction, module, "until");
-    one = MGPU(ModuleGetFunction, module, "one");
-    HIP(HostMalloc, (void **)&flag, (size_t)PAGE, 0);
-    HIP(HostMalloc, &pinned, (size_t)LARGE, 0);
+    module = mgpuModuleLoad(image, sizeof image);
+    until = mgpuModuleGetFunction(module, "until");
+    one = mgpuModuleGetFunction(module, "one");
+    HIP(hipHostMalloc, volatile int **, size_t, unsigned)(&flag, PAGE, 0);
+    HIP(hipHostMalloc, void **, size_t, unsigned)(&pinned, LARGE, 0);
     pageable = aligned_alloc(PAGE, LARGE);
     registered = aligned_alloc(PAGE, LARGE);
     memset(pageable, 1, LARGE);
-    block = MGPU(MemAlloc, (uint64_t)LARGE, NULL, false);
-    second = MGPU(MemAlloc, (uint64_t)LARGE, NULL, false);
-    MGPU(MemHostRegister, registered, (uint64_t)LARGE);
-    mark = MGPU(EventCreate);
+    block = mgpuMemAlloc(LARGE, NULL, false);
+    second = mgpuMemAlloc(LARGE, NULL, false);
+    mgpuMemHostRegister(registered, LARGE);
+    mark = mgpuEventCreate();
 }
 
 /* ---- the calls ---- */
@@ -187,41 +151,20 @@ static size_t got_bytes;
 static int32_t got_number;
 static float milliseconds;
 
-static void copy(void *to, const void *from, size_t bytes) {
-    MGPU(Memcpy, to, from, bytes, named);
-}
-
 static void launch_cooperatively(void) {
-    int64_t count = 4, stride = 1;
-    void *arguments[] = {&block, &block, &zero, &count, &stride};
-    const intptr_t once = 1;
-    MGPU(LaunchKernelCooperative, one, once, once, once, once, once, once, once, once, once, 0,
-         named, arguments, NULL);
+    mgpuLaunchKernelCooperative(one, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, named, ARGUMENTS(block), NULL);
 }
 
 static void launch_cluster(void) {
-    int64_t count = 4, stride = 1;
-    void *arguments[] = {&block, &block, &zero, &count, &stride};
-    const intptr_t once = 1;
-    MGPU(LaunchClusterKernel, one, once, once, once, once, once, once, once, once, once, 0, named,
-         arguments, NULL, (size_t)5);
+    mgpuLaunchClusterKernel(one, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, named, ARGUMENTS(block), NULL, 5);
 }
 
 /* The program registers no kernel with HIP. HIP 7.2.4 ends the process for an unknown symbol. */
 static void launch_symbol(void) {
     int version = 0;
-    HIP(RuntimeGetVersion, &version);
-    if (version >= 60000000)
-        return;
-    void *arguments[] = {&block};
-    const intptr_t once = 1;
-    MGPU(LaunchKernelRT, &zero, once, once, once, once, once, once, 0, named, arguments, NULL,
-         (size_t)1);
-}
-
-static void get_memref(const char *function) {
-    (void)((struct memref (*)())(uintptr_t)find(runtime, function))(registered, registered, zero,
-                                                                    (int64_t)4, (int64_t)1);
+    HIP(hipRuntimeGetVersion, int *)(&version);
+    if (version < 60000000)
+        mgpuLaunchKernelRT(&zero, 1, 1, 1, 1, 1, 1, 0, named, ARGUMENTS(block), NULL, 1);
 }
 
 /* A call may stand in several rows, so the number of its row names its function. */
@@ -248,16 +191,16 @@ enum { CALLS = sizeof calls / sizeof *calls };
 static const char *situations;
 static void work_elsewhere(void) {
     launch(one, pinned, bystander);
-    MGPU(StreamSynchronize, bystander);
+    mgpuStreamSynchronize(bystander);
 }
 
 static void begin_kernel(void) {
     launch(until, (void *)flag, busy);
-    MGPU(EventRecord, mark, busy);
+    mgpuEventRecord(mark, busy);
 }
 
 static void begin(void) {
-    HIP(DeviceSynchronize);
+    HIP(hipDeviceSynchronize, void)();
     *flag = 0;
     (void)returns(begin_kernel, HANG);
 }
@@ -273,20 +216,20 @@ static void play(const char *situation) {
         time_call(name, calls[i % CALLS].call, busy ? work_elsewhere : NULL, SHORT);
     }
     *flag = 1;
-    HIP(DeviceSynchronize);
+    HIP(hipDeviceSynchronize, void)();
 }
 
 static void *stream_of_hip(unsigned flags) {
     void *made = NULL;
-    HIP(StreamCreateWithFlags, &made, flags);
+    HIP(hipStreamCreateWithFlags, void **, unsigned)(&made, flags);
     return made;
 }
 
 static void use_named(void) {
-    find(runtime, "mgpu_rt_use_stream")(named);
+    mgpu_rt_use_stream(named);
 }
 static void use_none(void) {
-    find(runtime, "mgpu_rt_use_stream")(NULL);
+    mgpu_rt_use_stream(NULL);
 }
 
 static void *taken[256];
@@ -294,26 +237,26 @@ static int taken_count;
 
 /* Takes all memory of the device that HIP has. */
 static void take_memory(void) {
-    find(runtime, "mgpu_rt_empty_cache")();
+    mgpu_rt_empty_cache();
     taken_count = 0;
     for (size_t bytes = (size_t)1 << 32; bytes >= PAGE; bytes /= 2)
-        while (HIP(Malloc, &taken[taken_count], bytes) == NULL)
+        while (HIP(hipMalloc, void **, size_t)(&taken[taken_count], bytes) == 0)
             taken_count++;
 }
 
 /* HIP refuses an allocation, and has memory again afterwards. A block is idle then. */
 static void be_short_for_a_while(void) {
-    void *idle = MGPU(MemAlloc, (uint64_t)FRESH, named, false);
+    void *idle = mgpuMemAlloc(FRESH, named, false);
     take_memory();
-    (void)MGPU(MemAlloc, (uint64_t)MIDDLE, named, false);
+    (void)mgpuMemAlloc(MIDDLE, named, false);
     while (taken_count)
-        HIP(Free, taken[--taken_count]);
-    MGPU(MemFree, idle, named);
+        HIP(hipFree, void *)(taken[--taken_count]);
+    mgpuMemFree(idle, named);
 }
 
 static void play_all(void) {
-    void *held[2] = {MGPU(StreamCreate), MGPU(StreamCreate)}, *graph = NULL;
-    bystander = MGPU(StreamCreate);
+    void *held[2] = {mgpuStreamCreate(), mgpuStreamCreate()}, *graph = NULL;
+    bystander = mgpuStreamCreate();
     busy = held[0];
     named = held[1];
     play("held");
@@ -329,11 +272,11 @@ static void play_all(void) {
     (void)returns(use_named, HANG);
     play("external");
     void *captured = stream_of_hip(0);
-    HIP(StreamBeginCapture, captured, RELAXED);
+    HIP(hipStreamBeginCapture, void *, int)(captured, RELAXED);
     named = held[1];
     (void)returns(use_none, HANG);
     play("capture");
-    HIP(StreamEndCapture, captured, &graph);
+    HIP(hipStreamEndCapture, void *, void **)(captured, &graph);
     (void)returns(be_short_for_a_while, HANG);
     play("was_short");
     (void)returns(take_memory, HANG);
@@ -341,15 +284,13 @@ static void play_all(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 6)
+    if (argc < 4)
         return 2;
-    library = open_library(argv[2], RTLD_NOW | RTLD_GLOBAL);
-    runtime = open_library(argv[1], RTLD_NOW);
-    read_image(argv[3]);
-    situations = argv[4];
-    patience = atol(argv[5]);
-    known = argv + 6;
-    memref = (struct memref){image, aligned_alloc(PAGE, PAGE), 0, PAGE, 1};
+    read_image(argv[1]);
+    situations = argv[2];
+    patience = atol(argv[3]);
+    known = argv + 4;
+    memref = (struct mgpu_memref_float){(float *)image, aligned_alloc(PAGE, PAGE), 0, PAGE, 1};
     start_caller();
     (void)returns(make_objects, HANG);
     *flag = 1;

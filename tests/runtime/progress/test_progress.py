@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import lower
-from tests.support.child import ROOT, environment, library
-from tests.support.compiled import compile_c
+from tests.support.child import ROOT, environment
 from tests.support.folders import folder
+from tests.support.known import program
 from tests.support.patience import HANG
 
 HERE = Path(__file__).parent
@@ -84,19 +84,16 @@ def _made() -> tuple[Path, Path]:
     made = folder("progress")
     image = made / "kernels.co"
     image.write_bytes(lower.code_object(HERE / "kernels.mlir", "gfx90a"))
-    flags = ("-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-ldl")
-    return compile_c(
-        made / "progress", (HERE / "progress.c").read_text(), f"-I{HERE}", *flags
-    ), image
+    flags = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{HERE}")
+    return program(made, (HERE / "progress.c").read_text(), *flags), image
 
 
 def _play(backend: str, patience: int, known: set[str], **changes: str) -> dict[str, str]:
     """Returns what each call does, by situation and call. Calls in `known` may wait."""
-    program, image = _made()
+    path, image = _made()
     env = _environment(backend, **changes)
     situations = ",".join(PLAYED[backend])
-    words = [program, library(), env["MGPU_RT_HIP"], image, situations, patience, *sorted(known)]
-    command = [str(word) for word in words]
+    command = [str(word) for word in (path, image, situations, patience, *sorted(known))]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=5 * HANG)
     lines = done.stdout.splitlines()
     assert lines and lines[-1] == "done", done.stdout[-500:] + done.stderr[-2000:]

@@ -74,3 +74,10 @@ class Sums:
         buffer = self.mgpu.MemAlloc(size, stream, False)
         self.mgpu.SpMM(0, 0, self.csr, self.dense, self.dense, self.type, buffer, stream)
         self.mgpu.MemFree(buffer, stream)
+
+
+def begin(mgpu: Mgpu, name: str = HIPSPARSE_5) -> tuple[SparseStub, Sums]:
+    """Makes the first calls of a lowered program."""
+    stub = SparseStub(name)
+    mgpu.CreateSparseEnv()
+    return stub, Sums(mgpu)

@@ -15,6 +15,7 @@ from tests.runtime.sparse.stub import (
     F32,
     F64,
     FOLDER,
+    HIPSPARSE_5,
     HIPSPARSE_6,
     I32,
     INDEX_32,
@@ -22,16 +23,15 @@ from tests.runtime.sparse.stub import (
     NO_MEMORY,
     SparseStub,
     Sums,
+    begin,
 )
-from tests.support.child import Mgpu, in_child
+from tests.support.child import Mgpu, in_cases, in_child
 
 WITH_STUB = {"LD_LIBRARY_PATH": str(FOLDER)}
 
 
-def _address(pointer) -> int:
-    from cffi import FFI
-
-    return int(FFI().cast("uintptr_t", pointer))
+def empty_bsr(mgpu: Mgpu) -> tuple:
+    return (1, 1, 1, 2, 2, *[mgpu.null] * 3, INDEX_32, INDEX_32, F32, mgpu.null)
 
 
 # ---- the library ----
@@ -58,29 +58,20 @@ def test_an_absent_library_is_named_once_with_what_to_install(mgpu: Mgpu) -> Non
     assert mgpu.ffi.string(mgpu.lib.mgpu_rt_take_error()) == b"hipErrorSharedObjectInitFailed"
 
 
-@in_child(**WITH_STUB)
-def test_rows_follow_each_other_as_hipsparse_2_numbers_it(mgpu: Mgpu) -> None:
+@in_cases({"2": {}, "3": {"HIPSTUB_VERSION": "60400000"}}, **WITH_STUB)
+def test_rows_follow_each_other_as_hipsparse_numbers_it(mgpu: Mgpu, version: str) -> None:
     mgpu.CreateSparseEnv()
     assert mgpu.CreateDnMat(2, 2, mgpu.null, F32, mgpu.null)
-    assert SparseStub().order() == 0
-
-
-@in_child(HIPSTUB_VERSION="60400000", **WITH_STUB)
-def test_rows_follow_each_other_as_hipsparse_3_numbers_it(mgpu: Mgpu) -> None:
-    mgpu.CreateSparseEnv()
-    assert mgpu.CreateDnMat(2, 2, mgpu.null, F32, mgpu.null)
-    assert mgpu.CreateBsr(
-        1, 1, 1, 2, 2, mgpu.null, mgpu.null, mgpu.null, INDEX_32, INDEX_32, F32, mgpu.null
-    )
-    assert SparseStub(HIPSPARSE_6).order() == 2
+    stub = SparseStub(HIPSPARSE_5 if version == "2" else HIPSPARSE_6)
+    assert stub.order() == (0 if version == "2" else 2)
+    if version == "3":
+        assert mgpu.CreateBsr(*empty_bsr(mgpu))
     assert mgpu.stderr() == ""
 
 
 @in_child(backends=("custub",), **WITH_STUB)
 def test_nvidias_driver_is_served_by_cusparse(mgpu: Mgpu) -> None:
-    stub = SparseStub(CUSPARSE)
-    mgpu.CreateSparseEnv()
-    sums = Sums(mgpu)
+    stub, sums = begin(mgpu, CUSPARSE)
     sums.spmm()
     assert stub.order() == 2 and stub.count("SpMM") == 1
     stub.fail("SpMM", 7)
@@ -95,9 +86,7 @@ def test_nvidias_driver_is_served_by_cusparse(mgpu: Mgpu) -> None:
 def test_a_missing_function_is_named_when_it_is_called(mgpu: Mgpu) -> None:
     mgpu.CreateSparseEnv()
     for _ in range(2):
-        assert not mgpu.CreateBsr(
-            1, 1, 1, 2, 2, mgpu.null, mgpu.null, mgpu.null, INDEX_32, INDEX_32, F32, mgpu.null
-        )
+        assert not mgpu.CreateBsr(*empty_bsr(mgpu))
     text = mgpu.stderr()
     assert text.count("lacks the function hipsparseCreateBsr") == 1
     assert text.count("failed with 'the operation is not supported'") == 2
@@ -108,9 +97,7 @@ def test_a_missing_function_is_named_when_it_is_called(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_every_function_reaches_its_counterpart(mgpu: Mgpu) -> None:
-    stub, null = SparseStub(), mgpu.null
-    mgpu.CreateSparseEnv()
-    sums = Sums(mgpu)
+    (stub, sums), null = begin(mgpu), mgpu.null
     stream = sums.stream
     coo = mgpu.CreateCoo(4, 5, 2, null, null, null, INDEX_32, F64, stream)
     assert (stub.index(1), stub.index(2), stub.type()) == (INDEX_32, 0, F64)
@@ -144,9 +131,7 @@ def test_every_function_reaches_its_counterpart(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_alpha_and_beta_are_ones_of_the_type(mgpu: Mgpu) -> None:
-    stub = SparseStub()
-    mgpu.CreateSparseEnv()
-    sums = Sums(mgpu)
+    stub, sums = begin(mgpu)
     ones = {
         F16: 0x3C00,
         BF16: 0x3F80,
@@ -159,15 +144,8 @@ def test_alpha_and_beta_are_ones_of_the_type(mgpu: Mgpu) -> None:
         mgpu.SpMV(0, sums.csr, sums.vector, sums.vector, type, mgpu.null, sums.stream)
         assert (stub.alpha(), stub.beta()) == (one, one), type
         assert stub.algorithm() == 0
-
-
-@in_child(**WITH_STUB)
-def test_a_product_of_sparse_matrices_on_amd_has_no_beta(mgpu: Mgpu) -> None:
-    """hipSPARSE 5.3 computes wrong values with beta = 1. C is empty at first, so beta = 0
-    gives the correct sum."""
-    stub = SparseStub()
-    mgpu.CreateSparseEnv()
-    sums = Sums(mgpu)
+    # hipSPARSE 5.3 computes wrong products of sparse matrices with beta = 1. C is empty at first,
+    # so beta = 0 gives the correct sum.
     product = mgpu.SpGEMMCreateDescr(sums.stream)
     three = (sums.csr, sums.csr, sums.csr, F32)
     mgpu.SpGEMMCompute(product, 0, 0, *three, 0, mgpu.null, sums.stream)
@@ -179,13 +157,11 @@ def test_a_product_of_sparse_matrices_on_amd_has_no_beta(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_work_goes_to_the_stream_that_is_passed(mgpu: Mgpu) -> None:
-    stub = SparseStub()
-    mgpu.CreateSparseEnv()
-    sums = Sums(mgpu)
+    stub, sums = begin(mgpu)
     other = mgpu.StreamCreate()
     for stream in (sums.stream, other, sums.stream):
         sums.spmm(stream)
-        assert stub.stream() == _address(stream)
+        assert stub.stream() == int(mgpu.ffi.cast("uintptr_t", stream))
     assert stub.violations() == 0
 
 
@@ -193,8 +169,7 @@ def test_work_goes_to_the_stream_that_is_passed(mgpu: Mgpu) -> None:
 def test_a_stream_with_sparse_work_is_not_taken_for_idle(mgpu: Mgpu) -> None:
     """If the library took a stream with sparse work for idle, the stream's next owner would wait
     for this work."""
-    mgpu.CreateSparseEnv()
-    sums = Sums(mgpu)
+    _, sums = begin(mgpu)
     asked = mgpu.count("hipStreamQuery")
     sums.spmm()
     mgpu.StreamDestroy(sums.stream)
@@ -204,45 +179,30 @@ def test_a_stream_with_sparse_work_is_not_taken_for_idle(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_destroyed_stream_is_refused(mgpu: Mgpu) -> None:
-    stub = SparseStub()
-    mgpu.CreateSparseEnv()
-    sums = Sums(mgpu)
+    stub, sums = begin(mgpu)
     mgpu.StreamDestroy(sums.stream)
     mgpu.SpMV(0, sums.csr, sums.vector, sums.vector, F32, mgpu.null, sums.stream)
     assert stub.count("SpMV") == 0
     assert "'hipsparseSetStream(handle, stream)' failed" in mgpu.stderr()
 
 
-@in_child(**WITH_STUB)
-def test_environments_are_kept_from_program_to_program(mgpu: Mgpu) -> None:
-    stub = SparseStub()
+@in_cases({"on": {}, "off": {"MGPU_RT_CACHE": "off"}}, **WITH_STUB)
+def test_environments_are_kept_from_program_to_program(mgpu: Mgpu, cache: str) -> None:
     for _ in range(20):
-        mgpu.CreateSparseEnv()
-        sums = Sums(mgpu)
+        stub, sums = begin(mgpu)
         sums.spmm()
         mgpu.StreamDestroy(sums.stream)
         mgpu.DestroySparseEnv()
-    assert stub.count("Create") <= 2 and stub.count("Destroy") == 0
-    assert mgpu.lib.mgpu_rt_empty_cache() > 0
+        assert cache == "on" or stub.environments() == 0
+    if cache == "on":
+        assert stub.count("Create") <= 2 and stub.count("Destroy") == 0
+        assert mgpu.lib.mgpu_rt_empty_cache() > 0
     assert stub.environments() == 0 and stub.violations() == 0
-
-
-@in_child(MGPU_RT_CACHE="off", **WITH_STUB)
-def test_no_environment_is_kept_without_the_cache(mgpu: Mgpu) -> None:
-    stub = SparseStub()
-    for _ in range(3):
-        mgpu.CreateSparseEnv()
-        Sums(mgpu).spmm()
-        mgpu.DestroySparseEnv()
-        assert stub.environments() == 0
-    assert stub.violations() == 0
 
 
 @in_child(**WITH_STUB)
 def test_many_streams_share_few_environments(mgpu: Mgpu) -> None:
-    stub = SparseStub()
-    mgpu.CreateSparseEnv()
-    sums = Sums(mgpu)
+    stub, sums = begin(mgpu)
     for _ in range(40):
         sums.spmm(mgpu.StreamCreate())
     assert stub.environments() == 16 and stub.violations() == 0
@@ -252,9 +212,7 @@ def test_many_streams_share_few_environments(mgpu: Mgpu) -> None:
 def test_concurrent_threads_do_not_share_an_environment(mgpu: Mgpu) -> None:
     """Threads that use one stream also wait for each other: no two threads may use the library's
     handle at once."""
-    stub = SparseStub()
-    mgpu.CreateSparseEnv()
-    sums = Sums(mgpu)
+    stub, sums = begin(mgpu)
     threads = [threading.Thread(target=lambda: [sums.spmm() for _ in range(20)]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -267,9 +225,7 @@ def test_concurrent_threads_do_not_share_an_environment(mgpu: Mgpu) -> None:
 def test_a_reset_device_leaves_no_environment(mgpu: Mgpu) -> None:
     """The library does not destroy the environment, because the environment's device memory is
     gone."""
-    stub, null = SparseStub(), mgpu.null
-    mgpu.CreateSparseEnv()
-    sums = Sums(mgpu)
+    (stub, sums), null = begin(mgpu), mgpu.null
     for _ in range(2):
         mgpu.SpMV(0, sums.csr, sums.vector, sums.vector, F32, null, null)
     assert stub.count("Create") == 1
@@ -327,9 +283,7 @@ def test_a_lack_of_memory_empties_the_cache_and_tries_again(mgpu: Mgpu) -> None:
 def test_a_product_without_memory_is_not_begun_again(mgpu: Mgpu) -> None:
     """A product adds to earlier results. After a failure the sum is unknown, so the library does
     not repeat the product."""
-    stub = SparseStub()
-    mgpu.CreateSparseEnv()
-    sums = Sums(mgpu)
+    stub, sums = begin(mgpu)
     stub.fail("SpMM", NO_MEMORY)
     sums.spmm()
     assert stub.count("SpMM") == 1

@@ -56,80 +56,32 @@ def test_only_the_first_chosen_device_is_started(mgpu: Mgpu) -> None:
     assert mgpu.stats()["device"]["name"] == "stub of HIP"
 
 
-@in_child(policies=("builtin",), MGPU_RT_CACHE="off")
-def test_the_cache_off_without_statistics_starts_nothing(mgpu: Mgpu) -> None:
-    mgpu.StreamDestroy(mgpu.StreamCreate())
-    assert mgpu.counts("hipInit", "hipFree") == {"hipInit": 0, "hipFree": 0}
-
-
-@in_child(policies=("builtin",), **COUNTED)
-def test_launches_are_counted_by_kernel(mgpu: Mgpu) -> None:
-    forum, churn = (mgpu.image(code_object(name)) for name in ("forum", "churn"))
-    for _ in range(3):
-        run_kernel(mgpu, forum, FORUM)
-    run_kernel(mgpu, churn, INCREMENT)
-    assert launches(mgpu) == {FORUM: 3, INCREMENT: 1}
-    stats = mgpu.stats()
-    assert (
-        sum(row["ns"] for row in stats["kernels"].values())
-        == (stats["abi"]["mgpuLaunchKernel"]["ns"])
-    )
-
-
-@in_child(policies=("builtin",), **COUNTED)
-def test_a_name_in_two_images_is_two_kernels(mgpu: Mgpu) -> None:
-    for module, times in (("first", 2), ("second", 3)):
-        image = mgpu.image(code_object("samename", module))
+@in_cases({"on": {}, "off": {"MGPU_RT_CACHE": "off"}}, **COUNTED)
+def test_launches_and_loads_are_counted(mgpu: Mgpu, cache: str) -> None:
+    """Counts are equal with and without the cache, so two runs can be compared. The last two
+    launches are of a hipFunction_t that HIP itself returned, and of the host symbol of a kernel."""
+    programs = {"churn": (INCREMENT, 1), "forum": (FORUM, 3), "globals": (GLOBALS, 4)}
+    for program, (kernel, times) in programs.items():
+        image = mgpu.image(code_object(program))
         for _ in range(times):
-            run_kernel(mgpu, image, "mark")
-    modules = by_loads(mgpu.stats())
-    first, second = (f"{module['image'][:8]}::mark" for module in modules)
-    assert launches(mgpu) == {first: 2, second: 3}
-    assert [(m["loads"], m["driver_loads"], m["kernels"]) for m in modules] == [
-        (2, 1, [first]),
-        (3, 1, [second]),
-    ]
-
-
-def by_loads(stats: dict) -> list[dict]:
-    return sorted(stats["modules"], key=lambda module: module["loads"])
-
-
-@in_child(policies=("builtin",), **COUNTED)
-def test_launches_of_foreign_functions_are_counted_as_others(mgpu: Mgpu) -> None:
-    """The two addresses stand for a hipFunction_t that HIP itself returned, and for the host symbol
-    of a kernel."""
+            run_kernel(mgpu, image, kernel)
     null = mgpu.ffi.NULL
     mgpu.launch(mgpu.ffi.cast("hipFunction_t", 0x1230))
     mgpu.LaunchKernelRT(mgpu.ffi.cast("void *", 0x4560), *[1] * 6, 0, null, null, null, 0)
-    assert launches(mgpu) == {"(others)": 2}
-
-
-@in_child(policies=("builtin",), **COUNTED)
-def test_the_reason_of_reloads_is_shown(mgpu: Mgpu) -> None:
-    forum, private = (mgpu.image(code_object(name)) for name in ("forum", "globals"))
-    for _ in range(3):
-        run_kernel(mgpu, forum, FORUM)
-    for _ in range(4):
-        run_kernel(mgpu, private, GLOBALS)
-    shared, writable = by_loads(mgpu.stats())
-    assert (shared["loads"], shared["driver_loads"], shared["why"]) == (3, 1, None)
-    assert (writable["loads"], writable["driver_loads"]) == (4, 4)
-    assert writable["why"] == "writable globals"
-    assert writable["bytes"] == len(code_object("globals"))
-    assert len(writable["image"]) == 16 and int(writable["image"], 16)
-
-
-@in_child(policies=("builtin",), MGPU_RT_CACHE="off", **COUNTED)
-def test_counts_are_the_same_without_the_cache(mgpu: Mgpu) -> None:
-    """Counts are equal with and without the cache, so two runs can be compared."""
-    image = mgpu.image(code_object("forum"))
-    for _ in range(3):
-        run_kernel(mgpu, image, FORUM)
-    (module,) = mgpu.stats()["modules"]
-    assert (module["loads"], module["driver_loads"]) == (3, 3)
-    assert (module["kernels"], module["why"]) == ([FORUM], "MGPU_RT_CACHE=off")
-    assert launches(mgpu) == {FORUM: 3}
+    assert launches(mgpu) == {INCREMENT: 1, FORUM: 3, GLOBALS: 4, "(others)": 2}
+    stats = mgpu.stats()
+    made = ("mgpuLaunchKernel", "mgpuLaunchKernelRT")
+    spent = sum(stats["abi"][function]["ns"] for function in made)
+    assert sum(row["ns"] for row in stats["kernels"].values()) == spent
+    modules = sorted(stats["modules"], key=lambda module: module["loads"])
+    loads = [(module["loads"], module["driver_loads"], module["why"]) for module in modules]
+    assert [module["kernels"] for module in modules] == [[INCREMENT], [FORUM], [GLOBALS]]
+    if cache == "on":
+        assert loads == [(1, 1, None), (3, 1, None), (4, 4, "writable globals")]
+    else:
+        assert loads == [(times, times, "MGPU_RT_CACHE=off") for times in (1, 3, 4)]
+    assert modules[2]["bytes"] == len(code_object("globals"))
+    assert len(modules[2]["image"]) == 16 and int(modules[2]["image"], 16)
 
 
 MANY = 1200  # kernels; there are 1024 rows
@@ -189,9 +141,7 @@ def test_a_miss_outside_the_abi_is_counted_for_no_call(mgpu: Mgpu) -> None:
     scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
     assert mgpu.lib.mgpu_rt_scratch_reserve(scratch, 1000)
     run_kernel(mgpu, image, FORUM)
-    trace = recordings.trace("trace.json")
-    loads = [event for event in trace["traceEvents"] if event["name"] == "mgpuModuleLoad"]
-    assert [load["args"]["result"] for load in loads] == ["miss", "hit"]
+    assert recordings.results("trace.json", "mgpuModuleLoad") == ["miss", "hit"]
 
 
 def recorded_memory(mgpu: Mgpu) -> dict[str, int]:
@@ -238,26 +188,6 @@ def test_counting_does_not_hide_what_hip_lacks(mgpu: Mgpu) -> None:
     hip = mgpu.stats()["hip"]
     assert hip["hipStreamCreate"]["calls"] == 1
     assert "hipStreamGetDevice" not in hip
-
-
-FILES = {"policies": ("builtin",), "HIPSTUB_MODE": "fast", "MGPU_RT_STATS": "stats.json"}
-
-
-@in_child(**FILES)
-@in_folder
-def test_a_child_of_fork_leaves_its_parents_file_alone(mgpu: Mgpu) -> None:
-    """The child's counts begin at 0, in separate memory."""
-    mgpu.StreamDestroy(mgpu.StreamCreate())
-    before = Path("stats.json").read_bytes()
-    child = os.fork()
-    if not child:
-        for _ in range(10):
-            mgpu.StreamDestroy(mgpu.StreamCreate())
-        os._exit(0 if mgpu.stats()["abi"]["mgpuStreamCreate"]["calls"] == 10 else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert Path("stats.json").read_bytes() == before
-    assert mgpu.stats()["abi"]["mgpuStreamCreate"]["calls"] == 1
-    assert [path.name for path in Path().iterdir()] == ["stats.json"]
 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="")

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from tests.support import recordings
 from tests.support.child import Mgpu, in_child
 from tests.support.folders import in_folder
 from tests.support.images import code_object
+from tests.support.recordings import results
 
-COUNTED = {"policies": ("builtin",), "MGPU_RT_TRACE": "trace.json"}
+TRACE = "trace.json"
+COUNTED = {"policies": ("builtin",), "MGPU_RT_TRACE": TRACE}
 FORUM = "test_func"
 
 
 def hits_and_misses(mgpu: Mgpu, cache: str) -> tuple[int, int]:
     counts = mgpu.stats()["cache"][cache]
     return counts["hits"], counts["misses"]
-
-
-def results(mgpu: Mgpu, function: str) -> list[str | None]:
-    """Returns the result that the trace states for each call of the function."""
-    trace = recordings.trace("trace.json")
-    calls = [event for event in trace["traceEvents"] if event.get("cat") == "program"]
-    return [call["args"].get("result") for call in calls if call["name"] == function]
-
-
-@in_child(**COUNTED)
-@in_folder
-def test_a_refused_image_is_no_hit(mgpu: Mgpu) -> None:
-    assert not mgpu.load(mgpu.image(code_object("forum")[:100], room=200))
-    assert not mgpu.load(mgpu.image(b"no image"))
-    assert hits_and_misses(mgpu, "modules") == (0, 0)
-    assert results(mgpu, "mgpuModuleLoad") == ["failed", "failed"]
 
 
 @in_child(**COUNTED)
@@ -42,21 +27,25 @@ def test_a_look_up_in_an_unloaded_module_is_no_hit(mgpu: Mgpu) -> None:
     mgpu.ModuleUnload(module)
     assert not mgpu.function(module, FORUM)
     assert hits_and_misses(mgpu, "functions") == (1, 1)
-    assert results(mgpu, "mgpuModuleGetFunction") == ["miss", "hit", "failed", "refused"]
+    assert results(TRACE, "mgpuModuleGetFunction") == ["miss", "hit", "failed", "refused"]
 
 
 @in_child(**COUNTED)
 @in_folder
 def test_both_ways_to_load_count(mgpu: Mgpu) -> None:
-    """HIP cannot compile an image, but mgpuModuleLoadJIT loads compiled images."""
+    """HIP cannot compile an image, but mgpuModuleLoadJIT loads compiled images. A refused image is
+    neither hit nor miss."""
     image, other = (mgpu.image(code_object(name)) for name in ("forum", "churn"))
     for _ in range(2):
         mgpu.ModuleUnload(mgpu.load(image))
     for _ in range(3):
         mgpu.ModuleUnload(mgpu.lib.mgpuModuleLoadJIT(other, 2, 0))
     assert not mgpu.lib.mgpuModuleLoadJIT(mgpu.image(b".version 7.0\n.target sm_90\n"), 2, 0)
+    assert not mgpu.load(mgpu.image(code_object("forum")[:100], room=200))
+    assert not mgpu.load(mgpu.image(b"no image"))
     assert hits_and_misses(mgpu, "modules") == (3, 2)
-    assert results(mgpu, "mgpuModuleLoadJIT") == ["miss", "hit", "hit", "refused"]
+    assert results(TRACE, "mgpuModuleLoad") == ["miss", "hit", "failed", "failed"]
+    assert results(TRACE, "mgpuModuleLoadJIT") == ["miss", "hit", "hit", "refused"]
 
 
 @in_child(backends=("custub",), **COUNTED)
@@ -81,8 +70,8 @@ def test_a_failed_call_is_neither_hit_nor_miss(mgpu: Mgpu) -> None:
     for _ in range(2):
         mgpu.MemAlloc(512, stream, False)
     mgpu.StreamCreate()
-    assert results(mgpu, "mgpuMemAlloc") == ["miss", "hit", "hit", "failed"]
-    assert results(mgpu, "mgpuStreamCreate") == ["miss", "failed"]
+    assert results(TRACE, "mgpuMemAlloc") == ["miss", "hit", "hit", "failed"]
+    assert results(TRACE, "mgpuStreamCreate") == ["miss", "failed"]
     assert hits_and_misses(mgpu, "memory") == (2, 1)
     assert hits_and_misses(mgpu, "streams") == (0, 1)
 
@@ -102,10 +91,10 @@ def test_calls_that_become_part_of_a_graph_are_hits_where_a_cache_serves_them(mg
     mgpu.ModuleUnload(module)
     mgpu.StreamDestroy(stream)
     mgpu.lib.mgpu_rt_graph_destroy(mgpu.lib.mgpu_rt_graph_end())
-    assert results(mgpu, "mgpuStreamCreate") == results(mgpu, "mgpuModuleLoad") == ["miss", "hit"]
-    assert results(mgpu, "mgpuModuleGetFunction") == ["miss"]
-    assert results(mgpu, "mgpuMemAlloc") == ["miss", None]
-    assert results(mgpu, "mgpuLaunchKernel") == [None]
+    assert results(TRACE, "mgpuStreamCreate") == results(TRACE, "mgpuModuleLoad") == ["miss", "hit"]
+    assert results(TRACE, "mgpuModuleGetFunction") == ["miss"]
+    assert results(TRACE, "mgpuMemAlloc") == ["miss", None]
+    assert results(TRACE, "mgpuLaunchKernel") == [None]
 
 
 @in_child(**COUNTED)
@@ -133,7 +122,7 @@ def test_a_call_that_the_user_answers_is_a_hit_only_if_a_cache_has_served_it(mgp
         if override is passes_on:
             mgpu.StreamDestroy(first)
             mgpu.StreamDestroy(mgpu.StreamCreate())
-    assert results(mgpu, "mgpuStreamCreate") == ["miss", "hit", None]
+    assert results(TRACE, "mgpuStreamCreate") == ["miss", "hit", None]
     assert hits_and_misses(mgpu, "streams") == (1, 1)
     assert hits_and_misses(mgpu, "memory") == (0, 2)  # the graph's own blocks
     assert mgpu.stats()["overridden"] == 1

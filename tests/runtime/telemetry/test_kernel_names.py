@@ -11,11 +11,10 @@ import time
 from pathlib import Path
 
 from tests.support import programs, recordings
-from tests.support.child import Mgpu, in_child
-from tests.support.folders import in_folder
+from tests.support.child import Mgpu, in_cases
+from tests.support.folders import folder
 from tests.support.images import code_object
 
-COUNTED = {"MGPU_RT_STATS": "/dev/null"}
 ROUNDS = 5
 
 #: A constant as MLIR creates it: static, and named after the gpu.module.
@@ -39,32 +38,13 @@ def constant(out: Path, symbol: str, module: str, *flags: str) -> Path:
     return out
 
 
-def launch_mark(mgpu: Mgpu, *libraries: Path) -> None:
-    for path in libraries:
-        find = ctypes.CDLL(str(path)).image
-        find.restype = ctypes.c_void_p
-        module = mgpu.load(mgpu.ffi.cast("void *", find()))
-        mgpu.launch(mgpu.function(module, "mark"))
-
-
-def launch_marks(mgpu: Mgpu, *images: tuple[str, str]) -> None:
-    """Launches a kernel of each image, which has a library in this folder. An image is named by its
-    symbol, and by its module in samename.mlir."""
-    folder = Path.cwd()
-    launch_mark(mgpu, *(constant(folder / f"{n}.so", *one) for n, one in enumerate(images)))
-
-
-def names(mgpu: Mgpu) -> list[str]:
-    return sorted(mgpu.stats()["kernels"])
-
-
 def run(llvm: int, strip: bool, **environment: str) -> tuple[subprocess.CompletedProcess, dict]:
     way = programs.ways()["linked"]
     program = programs.build("samename", llvm, ROUNDS, way.linked)
-    with tempfile.TemporaryDirectory() as folder:
-        stats = Path(folder, "stats")
+    with tempfile.TemporaryDirectory() as scratch:
+        stats = Path(scratch, "stats")
         if strip:
-            program = Path(folder, "stripped")
+            program = Path(scratch, "stripped")
             built = programs.build("samename", llvm, ROUNDS, way.linked)
             subprocess.run(["strip", "-o", program, built], check=True)
         env = programs.run_environment(way, "stub", llvm, "builtin", **environment)
@@ -106,44 +86,45 @@ def test_a_program_that_was_rebuilt_since_names_no_module(tmp_path: Path) -> Non
     assert "first::mark" not in recordings.stats(tmp_path / "s")["kernels"]
 
 
-@in_child(policies=("builtin",), MGPU_RT_TRACE="trace.json")
-@in_folder
-def test_the_trace_shows_the_same_names(mgpu: Mgpu) -> None:
-    launch_marks(mgpu, ("first_binary", "first"), ("second_bin_cst", "second"))
-    trace = recordings.trace("trace.json")
-    launched = {event["args"].get("kernel") for event in trace["traceEvents"]}
-    assert launched - {None} == {"first::mark", "second::mark"}
+#: Constants that hold images, each in a library of its own: the symbol, and the module in
+#: samename.mlir. Maps them to the rows of their kernels: the launches, and the module's name.
+CONSTANTS = {
+    "two modules": (
+        [("first_binary", "first"), ("second_bin_cst", "second")],
+        {"first::mark": (1, "first"), "second::mark": (1, "second")},
+    ),
+    "one module": ([("first_binary", "first")], {"mark": (1, "first")}),
+    # of modules with the same bytes, the row shows the first one's name
+    "the same bytes": (
+        [("main_kernel_0_binary", "first"), ("main_kernel_1_binary", "first")],
+        {"mark": (2, "main_kernel_0")},
+    ),
+    "one name in two libraries": (
+        [("main_kernel_gpubin_cst", "first"), ("main_kernel_gpubin_cst", "second")],
+        {"HASH::mark": (1, "main_kernel")},
+    ),
+    "not made by MLIR": ([("table", "first")], {"mark": (1, None)}),
+}
 
 
-@in_child(policies=("builtin",), **COUNTED)
-@in_folder
-def test_a_name_that_one_image_has_stays_plain(mgpu: Mgpu) -> None:
-    launch_marks(mgpu, ("first_binary", "first"))
-    assert names(mgpu) == ["mark"]
-    assert mgpu.stats()["kernels"]["mark"]["module"] == "first"
-
-
-@in_child(policies=("builtin",), **COUNTED)
-@in_folder
-def test_images_of_the_same_bytes_share_a_row(mgpu: Mgpu) -> None:
-    """Several modules may contain the same image; the image's row shows the name of the first such
-    module."""
-    launch_marks(mgpu, ("main_kernel_0_binary", "first"), ("main_kernel_1_binary", "first"))
-    kernels = mgpu.stats()["kernels"]
-    assert {name: row["launches"] for name, row in kernels.items()} == {"mark": 2}
-    assert kernels["mark"]["module"] == "main_kernel_0"
-
-
-@in_child(policies=("builtin",), **COUNTED)
-@in_folder
-def test_modules_of_one_name_in_two_libraries_are_told_apart_by_their_hash(mgpu: Mgpu) -> None:
-    launch_marks(mgpu, ("main_kernel_gpubin_cst", "first"), ("main_kernel_gpubin_cst", "second"))
-    images = {module["image"][:8] for module in mgpu.stats()["modules"]}
-    assert names(mgpu) == sorted(f"{image}::mark" for image in images)
-
-
-@in_child(policies=("builtin",), **COUNTED)
-@in_folder
-def test_a_constant_that_mlir_did_not_make_names_nothing(mgpu: Mgpu) -> None:
-    launch_marks(mgpu, ("table", "first"))
-    assert mgpu.stats()["kernels"]["mark"]["module"] is None
+@in_cases(tuple(CONSTANTS), MGPU_RT_TRACE="trace.json")
+def test_statistics_and_trace_show_one_name(mgpu: Mgpu, case: str) -> None:
+    images, expected = CONSTANTS[case]
+    at = folder("constants")
+    os.chdir(at)
+    for number, (symbol, module) in enumerate(images):
+        find = ctypes.CDLL(str(constant(at / f"{number}.so", symbol, module))).image
+        find.restype = ctypes.c_void_p
+        loaded = mgpu.load(mgpu.ffi.cast("void *", find()))
+        mgpu.launch(mgpu.function(loaded, "mark"))
+    stats = mgpu.stats()
+    assert len(stats["kernels"]) == len(stats["modules"])
+    hashes = {module["image"][:8]: "HASH" for module in stats["modules"]}
+    rows = {
+        "::".join(hashes.get(word, word) for word in name.split("::")): row
+        for name, row in stats["kernels"].items()
+    }
+    assert {name: (row["launches"], row["module"]) for name, row in rows.items()} == expected
+    events = recordings.trace("trace.json")["traceEvents"]
+    launched = {event["args"].get("kernel") for event in events} - {None}
+    assert launched == set(stats["kernels"])

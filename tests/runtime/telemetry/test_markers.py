@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import mgpu_rt
-from mgpu_rt._lowering import toolchain
 from tests.python.functions import DEVICE
 from tests.support import recordings
 from tests.support.child import ROOT, environment
+from tests.support.compiled import compile_c
 from tests.support.patience import run_process
 
 #: Writes a line when the library is loaded, and a line for each range.
@@ -49,17 +48,7 @@ LACKING = "mgpu_rt: MGPU_RT_TRACE=markers: there is no libroctx64.so or librocpr
 def roctx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Builds the stand-in; returns the folder that contains it."""
     folder = tmp_path_factory.mktemp("roctx")
-    command = [
-        toolchain.compiler(),
-        "-shared",
-        "-fPIC",
-        "-x",
-        "c",
-        "-",
-        "-o",
-        folder / request.param,
-    ]
-    subprocess.run(command, input=ROCTX.encode(), check=True)
+    compile_c(folder / request.param, ROCTX, "-shared", "-fPIC")
     return folder
 
 
@@ -76,16 +65,11 @@ def run(folder: Path, **variables: str) -> tuple[list[str], str]:
 
 
 @pytest.mark.check
-def test_a_launch_is_a_range_of_its_kernels_name(roctx: Path) -> None:
-    told, said = run(roctx, MGPU_RT_TRACE="markers")
+def test_ranges_and_a_trace_are_made_in_one_run(roctx: Path) -> None:
+    """A range has the name of its kernel."""
+    told, said = run(roctx, MGPU_RT_TRACE="markers,trace.json")
     assert told == ["loaded", *RANGES]
     assert "mgpu_rt: MGPU_RT_TRACE" not in said
-
-
-@pytest.mark.check
-def test_ranges_and_a_trace_are_made_in_one_run(roctx: Path) -> None:
-    told, _ = run(roctx, MGPU_RT_TRACE="markers,trace.json")
-    assert told == ["loaded", *RANGES]
     assert recordings.trace(roctx / "trace.json")["traceEvents"]
 
 

@@ -28,7 +28,7 @@ from tests.support.folders import in_folder
 from tests.support.patience import HANG, run_process
 
 PROGRAM = r"""
-#include "program.h"
+#include "ends.h"
 #include <locale.h>
 
 static void work(void) {
@@ -68,24 +68,6 @@ int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "";
     setlocale(LC_ALL, "");
     work();
-    if (strcmp(how, "_exit") == 0)
-        _exit(0);
-    if (strcmp(how, "quick_exit") == 0)
-        quick_exit(0);
-    if (strcmp(how, "abort") == 0)
-        abort();
-    if (strcmp(how, "SIGKILL") == 0)
-        raise(SIGKILL);
-    if (strcmp(how, "SIGTERM") == 0)
-        raise(SIGTERM);
-    if (strcmp(how, "SIGINT") == 0) {
-        signal(SIGINT, SIG_DFL); /* a shell's job in the background has it ignored */
-        raise(SIGINT);
-    }
-    if (strcmp(how, "crash") == 0)
-        *(volatile int *)0 = 1;
-    if (strcmp(how, "exec") == 0)
-        execl(argv[0], argv[0], "", (char *)NULL);
     if (strcmp(how, "chdir") == 0 && chdir("/") != 0)
         return 1;
     if (strcmp(how, "fork") == 0)
@@ -94,6 +76,7 @@ int main(int argc, char **argv) {
         signal(SIGTERM, own_handler);
         raise(SIGTERM);
     }
+    end_by(how, argv);
     return 0;
 }
 """
@@ -105,7 +88,7 @@ CUT_OFF = {
     "SIGKILL": -signal.SIGKILL,
     "SIGTERM": -signal.SIGTERM,
     "SIGINT": -signal.SIGINT,
-    "crash": -signal.SIGSEGV,
+    "SIGSEGV": -signal.SIGSEGV,
     "handler": 7,
 }
 ENDED = {**CUT_OFF, "": 0, "quick_exit": 0, "chdir": 0}
@@ -185,34 +168,6 @@ def test_a_child_of_a_process_that_has_started_hip_has_no_recording(
     run(program, tmp_path, "fork", MGPU_RT_STATS="1", MGPU_RT_TRACE="trace")
     assert names(tmp_path) == ["trace"]
     assert made(recordings.stats(tmp_path / "trace")) == CALLS
-
-
-FORK_FIRST = """
-import ctypes, os, sys
-lib = ctypes.CDLL(sys.argv[1])
-children = []
-for _ in range(3):
-    child = os.fork()
-    if not child:
-        lib.mgpuStreamCreate()
-        sys.exit()
-    children.append(child)
-[os.waitpid(child, 0) for child in children]
-"""
-
-
-def test_children_that_start_hip_have_a_recording_each(tmp_path: Path) -> None:
-    done = run_process(
-        [sys.executable, "-c", FORK_FIRST, library()],
-        environment(MGPU_RT_STATS="s.json", MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
-        cwd=tmp_path,
-    )
-    found = {name: recordings.stats(tmp_path / name)["process"] for name in names(tmp_path)}
-    assert len({process["pid"] for process in found.values()}) == 3
-    others = {f"s.{process['pid']}.json" for name, process in found.items() if name != "s.json"}
-    assert found.keys() == {"s.json", *others}
-    assert len(done.stderr.splitlines()) == 2
-    assert all("s.json' exists, so '" in line for line in done.stderr.splitlines())
 
 
 def test_a_program_after_exec_has_a_recording_of_its_own(program: Path, tmp_path: Path) -> None:
@@ -312,11 +267,6 @@ def test_an_unwritable_path_is_named_in_one_line(
     assert (tmp_path / "victim").read_text() == "precious"
 
 
-def test_a_name_may_have_the_longest_length(program: Path, tmp_path: Path) -> None:
-    done = run(program, tmp_path, MGPU_RT_STATS="s" * 255)
-    assert (done.returncode, done.stderr, names(tmp_path)) == (0, "", ["s" * 255])
-
-
 def test_a_trace_contains_the_statistics(program: Path, tmp_path: Path) -> None:
     done = run(program, tmp_path, MGPU_RT_STATS="stats", MGPU_RT_TRACE="trace")
     assert done.stderr == (
@@ -339,37 +289,26 @@ def test_only_the_owner_can_read_a_recording(program: Path, tmp_path: Path) -> N
     assert stat.S_IMODE((tmp_path / "stats").stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("limit", [0, 100_000])
-def test_a_limit_of_file_sizes_does_not_end_the_program(
-    limit: int, program: Path, tmp_path: Path
-) -> None:
-    """A write beyond the limit would end the program by SIGXFSZ, which Python ignores."""
+#: Limits of the program, and what its recording then is. A write beyond the limit of file sizes
+#: would end the program by SIGXFSZ, which Python ignores.
+LIMITS = (
+    *((resource.RLIMIT_FSIZE, limit, "'t': File too large\n") for limit in (0, 100_000)),
+    *((resource.RLIMIT_NOFILE, limit, "") for limit in (4, 5, 6)),
+)
 
+
+@pytest.mark.parametrize(("kind", "limit", "said"), LIMITS)
+def test_limits_of_files_do_not_end_the_program(
+    kind: int, limit: int, said: str, program: Path, tmp_path: Path
+) -> None:
     def limit_files() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        resource.setrlimit(kind, (limit, limit))
 
-    done = run_process(
-        [program],
-        environment(MGPU_RT_STATS="s", MGPU_RT_MANAGER="off"),
-        cwd=tmp_path,
-        preexec_fn=limit_files,
-    )
-    assert (done.returncode, names(tmp_path)) == (0, [])
-    assert done.stderr.endswith("'s': File too large\n")
-
-
-@pytest.mark.parametrize("descriptors", [4, 5, 6])
-def test_few_file_descriptors_are_enough(descriptors: int, program: Path, tmp_path: Path) -> None:
-    limit = (descriptors, descriptors)
-    done = run_process(
-        [program],
-        environment(MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off"),
-        cwd=tmp_path,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limit),
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert names(tmp_path) == ["t"]
+    env = environment(MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off")
+    done = run_process([program], env, cwd=tmp_path, preexec_fn=limit_files)
+    assert (done.returncode, names(tmp_path)) == (0, [] if said else ["t"])
+    assert done.stderr.endswith(said) and bool(done.stderr) == bool(said)
 
 
 @in_child(policies=("builtin",), MGPU_RT_TRACE="trace")
@@ -419,27 +358,6 @@ def killed(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_command_converts_recordings(killed: Path, tmp_path: Path) -> None:
-    """`stats -o` writes the trace, or the statistics if there is no trace."""
-    for name, key in (("stats", "abi"), ("trace", "traceEvents")):
-        shown = invoke("stats", str(killed / name))
-        assert shown.stdout.startswith("recorded, process ")
-        result = invoke("stats", str(killed / name), "-o", str(tmp_path / name))
-        assert (result.exit_code, result.stderr) == (0, "")
-        assert json.loads((tmp_path / name).read_text())[key]
-
-
-@pytest.mark.parametrize("name", ["stats", "trace"])
-@pytest.mark.parametrize("size", [100, 4096, 20_000, 300_000])
-def test_truncated_recordings_are_refused(
-    name: str, size: int, killed: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "cut"
-    path.write_bytes((killed / name).read_bytes()[:size])
-    result = invoke("stats", *(("-o", "-") if name == "trace" else ()), str(path))
-    assert_sentence(result.exit_code, result.stderr, "truncated")
-
-
 def test_a_recording_of_another_release_is_read(killed: Path, tmp_path: Path) -> None:
     """The head names each column. The recording of the other release has one column more and one
     renamed column, whose absence a sentence names."""
@@ -472,46 +390,3 @@ def test_damaged_recordings_give_json_or_a_reason(killed: Path) -> None:
                     json.loads(_record_json.trace(found))
             except (Damaged, KeyError, ValueError, IndexError):
                 assert seed % 2, "the head is whole"
-
-
-def test_files_that_are_no_recordings_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "json").write_text('{"displayTimeUnit": "ns", "traceEvents": []}')
-    (tmp_path / "empty").touch()
-    for name, words in [
-        ("none", "No such file or directory; `mgpu-rt run --trace"),
-        ("", "Is a directory"),
-        ("json", "is not a recording"),
-        ("empty", "is empty"),
-    ]:
-        result = invoke("stats", "-o", "-", str(tmp_path / name))
-        assert_sentence(result.exit_code, result.stderr, words)
-
-
-def test_an_unwritable_path_of_a_trace_is_named(killed: Path) -> None:
-    result = invoke("stats", str(killed / "trace"), "-o", "/nowhere/out")
-    assert_sentence(
-        result.exit_code, result.stderr, "'/nowhere/out' cannot be written: No such file"
-    )
-
-
-RUNNING = """
-import ctypes, sys
-library = ctypes.CDLL(sys.argv[1])
-library.mgpuStreamCreate()
-print(flush=True)
-input()
-"""
-
-
-def test_a_running_program_can_be_looked_at(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", RUNNING, library()],
-        env=environment(MGPU_RT_STATS="stats", MGPU_RT_MANAGER="off"),
-        cwd=tmp_path,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as running:
-        assert running.stdout
-        running.stdout.readline()
-        assert made(recordings.stats(tmp_path / "stats")) == {"mgpuStreamCreate": 1}
-        running.communicate(b"\n", timeout=HANG)

@@ -98,12 +98,6 @@ def test_unread_code_objects_have_a_reason(tmp_path: Path) -> None:
         assert words in (only(read(tmp_path, bytes(content))).unread or "")
 
 
-def test_a_code_object_that_is_not_for_hsa_has_no_version(tmp_path: Path) -> None:
-    content = bytearray(code_object("forum", None, corpus.AMD))
-    content[7] = 65  # EI_OSABI: PAL
-    assert only(read(tmp_path, bytes(content))).version is None
-
-
 @pytest.mark.parametrize(("abi_version", "flags"), [(7, 90 << 16 | 90), (8, 90 << 8 | 6)])
 def test_cubins_of_both_abis_have_targets(abi_version: int, flags: int, tmp_path: Path) -> None:
     """CUDA 13 stores a cubin's target in other bits of the ELF flags than earlier releases do."""
@@ -284,11 +278,6 @@ def test_images_of_a_program_are_found(tmp_path: Path) -> None:
     assert "(" not in bare[0].where
 
 
-def test_images_of_a_shared_library_are_found(tmp_path: Path) -> None:
-    path = corpus.holder(tmp_path, code_object("spin"), ".rodata", "-shared", "-fPIC")
-    assert find.read(path).kind == "a shared library or program for x86-64"
-
-
 @pytest.mark.parametrize("section", [".hip_fatbin", ".nv_fatbin", ".rodata"])
 def test_every_kind_is_found_in_a_section(section: str, tmp_path: Path) -> None:
     """HIP's fat binary is an offload bundle in a section of its own."""
@@ -297,17 +286,6 @@ def test_every_kind_is_found_in_a_section(section: str, tmp_path: Path) -> None:
         found = only(find.read(path).images)
         assert found.where == f"{section}+0x0 (the_image)"
         assert found.content.rstrip(b"\0") == image.rstrip(b"\0")
-
-
-def test_files_for_another_processor_are_read(tmp_path: Path) -> None:
-    """The file need not be for this machine's processor."""
-    path = corpus.holder(tmp_path, code_object("forum"))
-    content = bytearray(path.read_bytes())
-    struct.pack_into("<H", content, 18, 183)
-    path.write_bytes(content)
-    contents = find.read(path)
-    assert contents.kind == "an object file for AArch64"
-    assert only(contents.images).kind == CODE_OBJECT
 
 
 def test_a_program_without_section_headers_is_scanned(tmp_path: Path) -> None:

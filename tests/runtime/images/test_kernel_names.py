@@ -6,7 +6,6 @@ import pytest
 
 from mgpu_rt._images import find, kernel_names
 from tests.support import lower
-from tests.support.command import command
 from tests.support.sources import SOURCES
 
 
@@ -24,11 +23,3 @@ def test_each_ending_of_mlirs_constants_is_removed() -> None:
     assert kernel_names.module_of("main_kernel_bin_cst") == "main_kernel"
     assert kernel_names.module_of("table") == ""
     assert kernel_names.full_name("", "mark") == "mark"
-
-
-def test_inspect_shows_modules_where_names_are_equal() -> None:
-    said = command("inspect", "--no-device", lower.lower(SOURCES["samename"], llvm=22))
-    assert "  kernel first::mark\n" in said.stdout
-    assert "  kernel second::mark\n" in said.stdout
-    said = command("inspect", "--no-device", lower.lower(SOURCES["churn"], llvm=22))
-    assert "  kernel increment\n" in said.stdout

@@ -211,11 +211,6 @@ def test_hip_is_not_kept_apart_where_no_llvm_is_there() -> None:
     assert "HIP's compiler" in asked.stderr
 
 
-def test_a_hip_without_a_compiler_may_be_kept_apart() -> None:
-    outcome = run("forum", 22, Way(library()), iterations=1, MGPU_RT_TEST_SYMBOLS="own")
-    good(outcome)
-
-
 def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
     """A foreign allocator prevents the library from separating HIP from the program. The library
     names the allocator in one line. No symbol of LLVM 19's runner collides with a symbol of HIP's
@@ -225,10 +220,3 @@ def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
     assert (outcome.signal, outcome.stdout) == (0, printed("vecadd", 19))
     assert outcome.stderr.count("\n") == outcome.stderr.count("cannot prevent this") == 1
     assert str(allocator) in outcome.stderr
-
-
-def test_llvm_15s_runner_shares_the_llvm_of_hip() -> None:
-    """The program and HIP use LLVM 15, so one LLVM library serves the program and HIP."""
-    outcome = jit("globals", 15, MGPU_RT_TEST_SYMBOLS="own")
-    good(outcome)
-    assert outcome.stdout == printed("globals", 15)

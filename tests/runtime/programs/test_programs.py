@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import signal
 import sys
 from itertools import product
 
@@ -101,10 +100,6 @@ def _only_in_check(program: str, llvm: int, *_: str) -> bool:
     return llvm != 22 and program != "forum"
 
 
-STOCK_RUNS = in_check([(*program, "stub") for program in PROGRAMS], _only_in_check)
-STOCK_RUNS += [pytest.param(*program, "cuda", marks=pytest.mark.gpu) for program in GPU_PROGRAMS]
-
-
 def printed(program: str, llvm: int) -> str:
     """Returns the output that a program must print. LLVM 20 and older load the module, and its
     globals, at each launch."""
@@ -144,17 +139,6 @@ def stocks(program: str, llvm: int, backend: str) -> Outcome:
     return run(program, llvm, Way(STOCK), backend=backend, iterations=rounds(program))
 
 
-@pytest.mark.parametrize(("program", "llvm", "backend"), STOCK_RUNS)
-def test_results_expected_are_those_of_stock(program: str, llvm: int, backend: str) -> None:
-    outcome = stocks(program, llvm, backend)
-    if backend == "stub":
-        good(outcome)
-    else:  # trap 10: the driver is gone when the program's destructors run
-        too_late = "'hipModuleUnload(module)' failed with 'hipErrorDeinitialized'"
-        assert set(outcome.stderr.splitlines()) == ({too_late} if llvm > 20 else set())
-    assert outcome.stdout == printed(program, llvm)
-
-
 # ---- the forum's program -------------------------------------------------------------------------
 
 
@@ -180,26 +164,6 @@ def test_forum_asks_the_driver_for_launches_only(
         assert {name: names.count(name) for name in outcome.stats["hip"]} == {
             name: outcome.hip(name) for name in outcome.stats["hip"]
         }
-
-
-@pytest.mark.parametrize("llvm", RELEASES)
-def test_forum_calls_what_its_llvm_calls(llvm: int) -> None:
-    """Up to LLVM 20, a launch takes 7 calls. Since LLVM 21, a launch takes 5 calls; a constructor
-    loads the module, and a destructor unloads the module."""
-    outcome = run("forum", llvm, ways()["linked"], iterations=LAUNCHES, stats=True)
-    made = {name: counter["calls"] for name, counter in outcome.stats["abi"].items()}
-    loads = 1 if llvm > 20 else LAUNCHES
-    assert made.pop("mgpuModuleLoad") == made.pop("mgpuModuleUnload") == loads
-    assert made == dict.fromkeys(
-        (
-            "mgpuModuleGetFunction",
-            "mgpuLaunchKernel",
-            "mgpuStreamCreate",
-            "mgpuStreamDestroy",
-            "mgpuStreamSynchronize",
-        ),
-        LAUNCHES,
-    )
 
 
 # ---- memory ------------------------------------------------------------------------------------
@@ -310,14 +274,6 @@ def test_10_a_global_destructor_may_unload(program: str, way: str, policy: str) 
     assert outcome.stdout == printed(program, 22)
 
 
-@pytest.mark.parametrize("program", in_check(PRINTED, lambda program: program != "forum"))
-def test_10_stock_dies_in_a_global_destructor(program: str) -> None:
-    """With stock, which lacks the library's guard, a global destructor aborts the program."""
-    outcome = run(program, 22, Way(STOCK), iterations=rounds(program), HIPSTUB_TEARDOWN="1")
-    assert outcome.signal == signal.SIGABRT
-    assert "HIP used after teardown: hipModuleUnload" in outcome.stderr
-
-
 _LOOK_AROUND = """
 import ctypes, json, sys
 everything = ctypes.CDLL(None)
@@ -376,10 +332,6 @@ def test_17_a_loop_of_launches_stays_within_its_stack(llvm: int, way: str) -> No
     outcome = with_8_mb_of_stack(llvm, 20_000, ways()[way])
     good(outcome)
     assert outcome.hip("hipModuleLaunchKernel") == 20_000
-
-
-def test_17_the_stack_was_small_enough() -> None:
-    assert with_8_mb_of_stack(22, 60_000, Way(STOCK)).signal == signal.SIGSEGV
 
 
 def test_every_program_is_tested() -> None:

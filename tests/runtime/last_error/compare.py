@@ -47,7 +47,7 @@ def _images() -> Path:
 @functools.cache
 def _program(runtime: Path) -> Path:
     """Returns the program, linked with a runtime."""
-    flags = ("-O1", "-Wall", "-Wextra", "-Werror", f"-I{SOURCES}")
+    flags = ("-O1", "-Wall", "-Wextra", "-Werror", f"-I{SOURCES}", f"-I{_images()}")
     made = folder(f"last_error_{runtime.parent.name}")
     return known.program(made, (SOURCES / "program.c").read_text(), *flags, runtime=runtime)
 

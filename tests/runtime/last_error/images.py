@@ -73,6 +73,9 @@ def images() -> dict[str, bytes]:
 
 
 def write(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in images().items():
+    """Writes the images, and the list of the wrong ones (situations.def)."""
+    made = images()
+    for name, content in made.items():
         (folder / name).write_bytes(content)
+    wrong = [name for name in made if name not in ("good", "globals")]
+    (folder / "wrong_images.def").write_text("".join(f"WRONG_IMAGE({name})\n" for name in wrong))

@@ -31,8 +31,11 @@ def program(directory: Path, source: str, *flags: str, runtime: Path | None = No
     return compile_c(directory / "program", source, *linked, *flags)
 
 
-def run_program(path: Path, *words: object, **variables: str) -> subprocess.CompletedProcess[str]:
-    env = environment(**variables)
-    env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
+def run_program(
+    path: Path, *words: object, backend: str = "stub", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    env = environment(backend, **variables)
+    folders = [env.get("LD_LIBRARY_PATH", ""), str(Path(env["MGPU_RT_HIP"]).parent)]
+    env["LD_LIBRARY_PATH"] = ":".join(filter(None, folders))
     command = [str(path), *map(str, words)]
     return run_process(command, env)

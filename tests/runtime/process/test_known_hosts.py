@@ -3,7 +3,6 @@ threads, or another namespace. Also tests a program that uses two runtimes."""
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from tests.support.child import BACKENDS, environment, library
 from tests.support.compiled import compile_c
 from tests.support.images import code_object
 from tests.support.known import program, run_program
-from tests.support.patience import run_process
 
 # ---- 3: calls after the exit handler -------------------------------------------------------------
 
@@ -54,14 +52,6 @@ int main(int count, char **words) {
 """
 
 
-def run_late(path: Path, backend: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    env = environment(backend, MGPU_RT_MANAGER="off", **variables)
-    env["LD_LIBRARY_PATH"] = ":".join(
-        [env.get("LD_LIBRARY_PATH", ""), str(Path(env["MGPU_RT_HIP"]).parent)]
-    )
-    return run_process([str(path)], env)
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_03_exit_handlers_and_destructors_use_the_device(tmp_path: Path, backend: str) -> None:
     """If a program imports mgpu* functions, loading the program opens HIP. So HIP's exit handlers
@@ -69,7 +59,7 @@ def test_03_exit_handlers_and_destructors_use_the_device(tmp_path: Path, backend
     image = tmp_path / "image"
     image.write_bytes(code_object("forum"))
     path = program(tmp_path, LATE)
-    done = run_late(path, backend, IMAGE=str(image))
+    done = run_program(path, backend=backend, IMAGE=str(image), MGPU_RT_MANAGER="off")
     assert (done.returncode, done.stdout, done.stderr) == (0, "launched\n7\n", "")
 
 
@@ -113,7 +103,8 @@ def test_03_memory_that_a_destructor_unregisters_is_pageable_again(
     """From pageable memory, HIP has read everything when the copy's call returns. From registered
     memory, HIP would read later."""
     path = program(tmp_path, REGISTERED)
-    done = run_late(path, backend, HIPSTUB_ASYNC="held", MGPU_RT_CACHE=cache)
+    env = {"HIPSTUB_ASYNC": "held", "MGPU_RT_CACHE": cache, "MGPU_RT_MANAGER": "off"}
+    done = run_program(path, backend=backend, **env)
     assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", "")
 
 

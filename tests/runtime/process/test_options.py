@@ -33,7 +33,7 @@ def _probe(directory: Path, **changes: str) -> str:
     result = subprocess.run(
         [PROBE],
         cwd=directory,
-        env=environment(**{"LD_LIBRARY_PATH": str(LIB), **changes}),
+        env=environment(**{"LD_LIBRARY_PATH": str(library().parent), **changes}),
         capture_output=True,
         text=True,
     )

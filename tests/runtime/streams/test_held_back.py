@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._cli import softgpu
-from tests.support.child import BACKENDS, STUB, Mgpu, environment, in_child
+from tests.support.child import BACKENDS, STUB, Mgpu, in_child
 from tests.support.compiled import compile_c
-from tests.support.known import program
-from tests.support.patience import run_process
+from tests.support.known import program, run_program
 
 HEAD = """
 #include "program.h"
@@ -44,11 +42,8 @@ def run(
     folder: Path, source: str, backend: str, *words: str, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Plays a program; raises TimeoutExpired if the program hangs."""
-    path = program(folder, HEAD + source)
-    env = environment(backend, HIPSTUB_ASYNC="0", MGPU_RT_MANAGER="off", **more)
-    hip = STUB if backend == "stub" else softgpu.hip()
-    env["LD_LIBRARY_PATH"] = f"{env.get('LD_LIBRARY_PATH', '')}:{hip.parent}"
-    return run_process([path, *words], env)
+    env = {"HIPSTUB_ASYNC": "0", "MGPU_RT_MANAGER": "off", **more}
+    return run_program(program(folder, HEAD + source), *words, backend=backend, **env)
 
 
 EXIT = """
@@ -154,8 +149,8 @@ def test_the_exit_waits_until_hip_7_has_let_go_of_the_streams(
     ended, and 1 of 30 programs crashed. ROCr's thread may run a new handler before older
     handlers. So the library passes two handlers to the thread, one after the other, and waits for
     each handler."""
-    linked = ("-shared", "-fPIC", "-pthread", "-Wl,--no-as-needed", str(STUB))
-    hip = compile_c(tmp_path / "libamdhip64.so", ROCR, *linked)
+    linked = ("-pthread", "-Wl,--no-as-needed", str(STUB), f"-Wl,-rpath,{STUB.parent}")
+    hip = compile_c(tmp_path / "libamdhip64.so", ROCR, "-shared", "-fPIC", *linked)
     options = {"MGPU_RT_SYNC": "lazy", "MGPU_RT_EXCLUSIVE": "on", "HIPSTUB_VERSION": version}
     done = run(tmp_path, program, "stub", MGPU_RT_HIP=str(hip), **options)
     assert (done.returncode, done.stderr.count("called\n")) == (0, calls)

@@ -38,17 +38,6 @@ def test_an_error_with_an_unknown_number_is_reported(mgpu: Mgpu) -> None:
     assert mgpu.stderr().count("'mine()' failed with '") == 3
 
 
-@in_child(policies=("builtin",))
-def test_a_null_graph_crashes_no_function(mgpu: Mgpu) -> None:
-    """mgpu_rt_graph_end returns NULL if the graph could not be built."""
-    lib, null = mgpu.lib, mgpu.ffi.NULL
-    assert lib.mgpu_rt_graph_end() == null
-    assert lib.mgpu_rt_graph_launch(null, null) == -1
-    assert "failed with 'hipErrorInvalidValue'" in mgpu.stderr()
-    assert lib.mgpu_rt_graph_nodes(null) == 0
-    lib.mgpu_rt_graph_destroy(null)
-
-
 #: Names that a kernel may have, because HIP accepts any bytes except 0. Each name is as long as the
 #: kernel's original name.
 HOSTILE_NAMES = [b'k"]; \\\n\x1bx', b"\xff\xfe\xe2\x82\x80<&>'"]

@@ -398,19 +398,6 @@ def test_12_a_pending_error_survives(mgpu: Mgpu) -> None:
 # ---- 15: zero sizes ------------------------------------------------------------------------------
 
 
-@in_child()
-def test_15_sizes_of_zero_are_as_with_stock(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    mgpu.launch(forum(mgpu), stream, grid=(0, 1, 1))
-    said = mgpu.stderr()
-    assert "failed with 'hipErrorInvalidValue'" in said
-    assert "grid 0 x 1 x 1" in said
-    assert mgpu.MemAlloc(0, stream, False) == mgpu.null
-    mgpu.MemFree(mgpu.null, stream)
-    mgpu.Memcpy(mgpu.null, mgpu.null, 0, stream)
-    assert mgpu.stderr() == ""
-
-
 # ---- 16: each thread has its own device ----------------------------------------------------------
 
 
@@ -442,13 +429,3 @@ def test_16_the_device_named_by_the_option_counts_before_main(mgpu: Mgpu) -> Non
 
 
 # ---- 18: all kinds of images ---------------------------------------------------------------------
-
-
-@in_child()
-def test_18_text_and_bitcode_are_refused_with_a_reason(mgpu: Mgpu) -> None:
-    text, bitcode = b".version 8.0\n.target sm_90\n\0", b"BC\xc0\xde" + bytes(64)
-    for content, advice in ((text, "format=bin"), (bitcode, "")):
-        assert not mgpu.lib.mgpuModuleLoadJIT(mgpu.image(content), 2, 0xBAD)
-        said = mgpu.stderr()
-        assert "failed with 'hipErrorNotSupported'" in said
-        assert advice in said

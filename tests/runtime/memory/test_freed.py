@@ -157,28 +157,6 @@ def test_a_block_waits_for_the_null_stream(mgpu: Mgpu) -> None:
     assert mgpu.count("hipStreamQuery") == 0
 
 
-@in_child(**HELD, HIPSTUB_DEVICES="2")
-def test_each_device_has_a_null_stream(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = alloc(mgpu, KIB, stream)
-    mgpu.Memset32(block, 0x07070707, KIB // 4, mgpu.null)
-    mgpu.SetDefaultDevice(1)
-    mgpu.MemFree(block, stream)
-    mgpu.SetDefaultDevice(0)
-    assert alloc(mgpu, KIB, stream) != block
-
-
-@in_child(**HELD)
-def test_idle_streams_cost_a_free_nothing(mgpu: Mgpu) -> None:
-    streams = [mgpu.StreamCreate() for _ in range(8)]
-    block = alloc(mgpu, KIB, streams[0])
-    for stream in streams:
-        mgpu.Memset32(block, 1, KIB // 4, stream)
-        mgpu.StreamSynchronize(stream)
-    mgpu.MemFree(block, streams[0])
-    assert alloc(mgpu, KIB, streams[0]) == block
-
-
 @in_child(HIPSTUB_ASYNC="0")
 def test_beyond_256_blocks_a_free_waits_as_stocks(mgpu: Mgpu) -> None:
     """The library does not ask HIP about the null stream."""

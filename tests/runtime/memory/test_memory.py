@@ -16,18 +16,6 @@ def free(mgpu: Mgpu, block, stream=None) -> None:
 # ---- hits ----------------------------------------------------------------------------------------
 
 
-@in_child(MGPU_RT_STREAM_LIMIT="0")
-def test_memory_of_a_destroyed_stream_serves_others(mgpu: Mgpu) -> None:
-    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
-    block = alloc(mgpu, KIB, first)
-    mgpu.Memset32(block, 1, 256, first)
-    mgpu.StreamSynchronize(first)
-    free(mgpu, block, first)
-    mgpu.StreamDestroy(first)
-    assert mgpu.count("hipStreamDestroy") == 1
-    assert alloc(mgpu, KIB, second) == block
-
-
 @in_child(HIPSTUB_DEVICES="2")
 def test_devices_have_pools_of_their_own(mgpu: Mgpu) -> None:
     first = mgpu.StreamCreate()
@@ -125,22 +113,6 @@ def test_the_shared_flag_counts_without_a_stream_only(mgpu: Mgpu) -> None:
     assert mgpu.counts("hipMalloc", "hipMallocManaged") == {"hipMalloc": 1, "hipMallocManaged": 0}
     free(mgpu, shared(mgpu, 100))
     assert mgpu.counts("hipMalloc", "hipMallocManaged") == {"hipMalloc": 1, "hipMallocManaged": 1}
-
-
-@in_child(backends=BACKENDS_WITH_GPU)
-def test_shared_memory_is_handed_out_again(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = shared(mgpu, KIB)
-    mgpu.Memset32(block, 41, KIB // 4, stream)
-    free(mgpu, block, stream)
-    mgpu.StreamSynchronize(stream)
-    again = shared(mgpu, KIB)
-    assert again == block
-    mgpu.Memset32(again, 42, KIB // 4, stream)
-    mgpu.StreamSynchronize(stream)
-    assert mgpu.ffi.cast("uint32_t *", again)[0] == 42
-    free(mgpu, again, stream)
-    assert mgpu.stderr() == ""
 
 
 @in_child(HIPSTUB_ASYNC="held")

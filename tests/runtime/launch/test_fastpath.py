@@ -20,10 +20,11 @@ from tests.support.suites import in_check
 RUNTIME = native.RUNTIME.name
 
 
-#: Rows have the number of calls in an iteration, whether the image and the name may change, as in a
-#: JIT, the bound of the runtime's own instructions, and the bound of those in memcmp and strcmp,
-#: which depend on the processor. They compare an image of 4.4 KB: at most 5 instructions for each
-#: 16 bytes, and some at both ends. More would mean a second comparison, or one byte by byte.
+#: A row has the number of calls in an iteration, and whether the image and the name may change, as
+#: in a JIT. Then come the bounds of the runtime's own instructions, and of those in memcmp and
+#: strcmp. These two depend on the processor, and compare an image of 4.4 KB. They need at most 5
+#: instructions for each 16 bytes, and some at both ends. More would mean a second comparison, or
+#: one byte by byte.
 BOUNDS = [(7, False, 374, 0), (5, False, 282, 0), (7, True, 406, 1400), (5, True, 291, 100)]
 
 FORBIDDEN = (

@@ -85,8 +85,8 @@ def test_registered_memory_is_copied_directly(mgpu: Mgpu) -> None:
 @in_cases(("own", "null"), **{**HELD, "HIPSTUB_PAGEABLE": "1", "MGPU_RT_EXCLUSIVE": "on"})
 def test_a_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu, whose: str) -> None:
     """A device that can read pageable memory may read the source early only if no kernel precedes
-    the copy, on its own stream or on the null stream. The library must remember a pending kernel
-    even if later work follows the kernel on the stream."""
+    the copy. The kernel may be on the copy's stream or on the null stream. The library must
+    remember a pending kernel even if later work follows the kernel on the stream."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.launch(forum(mgpu), stream if whose == "own" else mgpu.null)

@@ -65,10 +65,10 @@ def test_a_stream_that_was_destroyed_at_work_is_waited_for(mgpu: Mgpu) -> None:
     assert alloc(mgpu, KIB, stream) == block
 
 
-#: Streams that work on a block while the program frees it on another stream: how the program makes
-#: the stream, how it ends the stream, and variables. With LLVM 24, gpu.launch accepts a stream that
-#: the program created by calling HIP. HIP may not wait for a stream that it destroys, and may give
-#: its handle to a new stream: a wait for this handle would prove nothing about the block.
+#: Streams that work on a block while the program frees it on another stream. A row says how the
+#: program makes and ends the stream, and has variables. With LLVM 24, gpu.launch accepts a stream
+#: that the program created by calling HIP. HIP may destroy a stream without a wait, and give its
+#: handle to a new stream. A wait for this handle would then prove nothing about the block.
 RETURNS = {"HIPSTUB_DESTROY_RETURNS": "1"}
 RENEWED = {**RETURNS, "HIPSTUB_REUSE": "1"}
 

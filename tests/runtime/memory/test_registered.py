@@ -144,7 +144,7 @@ def test_errors_are_those_of_stock(path: Path) -> None:
 
 PASSES = "hits 198, misses 2, cached 2 (16392 bytes), evicted 0: 0 because pages changed"
 LIMIT = "hits 0, misses 48, cached 16 (65536 bytes), evicted 32: 0 because pages changed"
-#: What the statistics say of registrations after a program, and the printed line. HIP itself
+#: Maps programs to the statistics of their registrations, and to the printed line. HIP itself
 #: registers memory that the library cannot cache: memory of a file and, without
 #: MGPU_RT_EXCLUSIVE, all memory.
 COUNTED = {

@@ -41,8 +41,8 @@ def _probe(directory: Path, **changes: str) -> str:
     return result.stderr
 
 
-#: Maps a variable and its values, of which one may be empty, to words that the library prints, if
-#: any, and to the files that it writes.
+#: Maps a variable and its values to words that the library prints, and to the files that it
+#: writes. One of the values may be empty.
 TAKEN = {
     ("MGPU_RT_STATS", " 0 off"): ("", set()),
     ("MGPU_RT_STATS", "1 on"): ("mgpuStreamCreate", set()),

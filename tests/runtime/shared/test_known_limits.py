@@ -68,7 +68,8 @@ def test_04_a_call_without_memory_is_tried_again(mgpu: Mgpu, case: str) -> None:
 
 
 #: Calls that HIP refuses for another reason. HIP 5.2.3 refuses an image for another GPU by error
-#: 209, HIP 5.7.1 by 303, and too much workgroup memory by the error of a lack of device memory.
+#: 209, and HIP 5.7.1 by 303. HIP refuses too much workgroup memory by the error of a lack of device
+#: memory.
 REFUSED: dict[str, tuple[str, str, Callable[[Mgpu], object]]] = {
     "event": ("hipEventCreateWithFlags", "1", lambda mgpu: mgpu.EventCreate()),
     "image-5.2.3": ("hipModuleLoadData", "209", lambda mgpu: _load(mgpu, "gfx908")),

@@ -103,6 +103,17 @@ def test_memory_is_the_devices_that_it_leaves(mgpu: Mgpu) -> None:
     assert (said["0"]["reserved"], said["1"]["reserved"]) == (0, MIB)
 
 
+@in_child(HIPSTUB_DEVICES="2", **SMALL)
+def test_a_failed_allocation_leaves_hips_error_beside_other_devices(mgpu: Mgpu) -> None:
+    """With several devices the library asks HIP for the current device. This successful query
+    clears the error of the failed allocation."""
+    assert alloc(mgpu, 2 * MIB) == mgpu.null
+    assert mgpu.stub.hipPeekAtLastError() == 2
+    ask(mgpu, lambda _device, _size: None)
+    assert alloc(mgpu, 2 * MIB) == mgpu.null
+    assert mgpu.stub.hipPeekAtLastError() == 2
+
+
 @in_child(**SMALL)
 def test_threads_are_asked_each_for_itself(mgpu: Mgpu) -> None:
     both, asked = threading.Barrier(2), []

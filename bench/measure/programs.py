@@ -50,9 +50,7 @@ class Program:
 
 PROGRAMS = (
     Program("forum", 1),
-    Program("many", 50),
     Program("churn", 1),
-    Program("vecadd", 1),
     Program("spin", 2),
     Program("forkjoin", 3, most=2),  # never destroys two of its three streams
     Program("forkjoin-nowait", 3, most=1),
@@ -65,9 +63,8 @@ PROGRAMS = (
 #: with MGPU_RT_CACHE=off. A target with LLVM counts only if the user passes LLVM's own library
 #: (`--llvm-runtime`).
 TARGETS = (
-    (("forum", "many"), RELEASES, Ratio(EXCLUSIVE, HOISTED, at_most=1.03)),
+    (("forum",), RELEASES, Ratio(EXCLUSIVE, HOISTED, at_most=1.03)),
     (("churn",), RELEASES, Ratio(EXCLUSIVE, HOISTED, at_most=0.85)),
-    (("vecadd",), RELEASES, Ratio(EXCLUSIVE, HOISTED, at_most=1.3)),
     (("churn",), (19,), Ratio(STOCK, EXCLUSIVE, at_least=5.5)),
     (("churn", "forum"), (19,), Ratio(STOCK, OURS, at_least=4.0)),
     (("churn",), (19,), Ratio(LLVM, OURS, at_least=4.0)),

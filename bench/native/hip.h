@@ -21,8 +21,7 @@ typedef void *handle;
     FN(StreamWaitEvent, (handle stream, handle event, unsigned flags))                             \
     FN(Malloc, (void **pointer, size_t size))                                                      \
     FN(MemcpyAsync, (void *to, const void *from, size_t size, int kind, handle stream))            \
-    FN(MemsetD32Async, (void *to, int value, size_t count, handle stream))                         \
-    FN(HostRegister, (void *pointer, size_t size, unsigned flags))
+    FN(MemsetD32Async, (void *to, int value, size_t count, handle stream))
 // clang-format on
 
 enum { MEMCPY_DEFAULT = 4, EVENT_DISABLE_TIMING = 2 };

@@ -1,25 +1,24 @@
 /* Contains the programs of bench/programs, written by hand with direct calls of HIP. The loops
  * contain only the calls that no program can hoist.
  *
- *     hoisted HIP PROGRAM ITERATIONS IMAGE...
+ *     hoisted HIP PROGRAM ITERATIONS IMAGE
  *
- * HIP is the path of HIP's library. A call (rounds.h) makes ITERATIONS iterations. The images
- * belong to the program's modules, in the modules' order. Copies use pageable memory, as in the
- * lowered programs, unless the program registers the memory. */
+ * HIP is the path of HIP's library, and IMAGE is the program's module. A call (rounds.h) makes
+ * ITERATIONS iterations. Copies use pageable memory, as in the lowered programs. */
 #include "hip.h"
 #include "rounds.h"
 
 #include <stdbool.h>
 
-enum { MAX_KERNELS = 50, BUFFERS = 6, BLOCK = 256, SMALL = 64, ELEMENTS = 1000 };
+enum { MOST_KERNELS = 3, BUFFERS = 6, BLOCK = 256, SMALL = 64, ELEMENTS = 1000 };
 enum { FORKED = 16 * BLOCK, FORKED_LARGE = 1 << 22 }; /* elements of forkjoin's buffers */
 enum { FEWEST_ROWS = 64, MOST_ROWS = 8192 };          /* of grow, each with BLOCK elements */
 enum { GROWN = MOST_ROWS * BLOCK };
 enum { LONGEST = 256 * BLOCK }; /* batch of ragged, in elements */
 
-static handle kernels[MAX_KERNELS], streams[2], events[2];
+static handle kernels[MOST_KERNELS], streams[2], events[2];
 static void *device[BUFFERS]; /* parts of one allocation, each as large as the program ever needs */
-static float host[3][FORKED_LARGE];
+static float host[2][FORKED_LARGE];
 static long iterations;
 
 /* The descriptor of a one-dimensional memref, in the layout of kernel arguments. */
@@ -50,15 +49,6 @@ static void forum(void) {
     }
 }
 
-static void many(void) {
-    void *params[1];
-    for (long i = 0; i < iterations; i++)
-        for (int kernel = 0; kernel < MAX_KERNELS; kernel++) {
-            launch(kernels[kernel], 1, 1, streams[0], params);
-            CALL(StreamSynchronize, streams[0]);
-        }
-}
-
 static void churn(void) {
     struct memref data = memref(device[0], ELEMENTS);
     int64_t count = ELEMENTS;
@@ -71,22 +61,6 @@ static void churn(void) {
     }
 }
 
-static void vecadd(void) {
-    struct memref a = memref(device[0], ELEMENTS), b = memref(device[1], ELEMENTS),
-                  c = memref(device[2], ELEMENTS);
-    int64_t count = ELEMENTS;
-    void *params[] = {MEMREF_PARAMS(a), MEMREF_PARAMS(b), MEMREF_PARAMS(c), &count};
-    for (long i = 0; i < iterations; i++) {
-        copy(device[0], host[0], ELEMENTS, streams[0]);
-        copy(device[1], host[1], ELEMENTS, streams[0]);
-        CALL(MemsetD32Async, device[2], 0, ELEMENTS, streams[0]);
-        launch(kernels[0], 4, BLOCK, streams[0], params);
-        copy(host[2], device[2], ELEMENTS, streams[0]);
-        CALL(StreamSynchronize, streams[0]);
-    }
-}
-
-/* Runs two chains. */
 static void spin(void) {
     struct memref a = memref(device[0], SMALL), b = memref(device[1], SMALL);
     float two = 2, three = 3;
@@ -185,14 +159,12 @@ static void ragged(void) {
 static const struct program {
     const char *name;
     void (*run)(void);
-    const char *kernels[3]; /* empty if the program has many kernels */
-    size_t elements;        /* of the largest buffer on the device */
-    const float *result;    /* the number that the lowered program prints first */
+    const char *kernels[MOST_KERNELS];
+    size_t elements;     /* of the largest buffer on the device */
+    const float *result; /* the number that the lowered program prints first */
 } programs[] = {
     {"forum", forum, {"test_func"}, 0, NULL},
-    {"many", many, {NULL}, 0, NULL},
     {"churn", churn, {"increment"}, ELEMENTS, host[0]},
-    {"vecadd", vecadd, {"vecadd"}, ELEMENTS, NULL},
     {"spin", spin, {"spin"}, SMALL, NULL},
     {"forkjoin", forkjoin, {"scale", "join"}, FORKED, host[1]},
     {"forkjoin-nowait", forkjoin_nowait, {"scale", "join"}, FORKED_LARGE, host[1]},
@@ -200,25 +172,11 @@ static const struct program {
     {"ragged", ragged, {"widen", "narrow"}, 4 * LONGEST, host[0]},
 };
 
-static void load(const char *const *names, char **images) {
-    handle modules[MAX_KERNELS];
-    int count = 0;
-    for (; images[count]; count++)
-        CALL(ModuleLoadData, &modules[count], read_file(images[count]));
-    if (names[0]) {
-        for (int i = 0; i < 3 && names[i]; i++)
-            CALL(ModuleGetFunction, &kernels[i], modules[0], names[i]);
-        return;
-    }
-    for (int i = 0; i < MAX_KERNELS; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "kernel%02d", i);
-        CALL(ModuleGetFunction, &kernels[i], modules[i / (MAX_KERNELS / count)], name);
-    }
-}
-
-static void prepare(const struct program *program, char **images) {
-    load(program->kernels, images);
+static void prepare(const struct program *program, const char *image) {
+    handle module;
+    CALL(ModuleLoadData, &module, read_file(image));
+    for (int i = 0; i < MOST_KERNELS && program->kernels[i]; i++)
+        CALL(ModuleGetFunction, &kernels[i], module, program->kernels[i]);
     for (int i = 0; i < 2; i++) {
         CALL(StreamCreate, &streams[i]);
         CALL(EventCreateWithFlags, &events[i], EVENT_DISABLE_TIMING);
@@ -228,23 +186,20 @@ static void prepare(const struct program *program, char **images) {
         CALL(Malloc, &device[0], BUFFERS * bytes);
     for (int i = 1; i < BUFFERS; i++)
         device[i] = (char *)device[0] + i * bytes;
-    if (program->run == vecadd)
-        for (int i = 0; i < 3; i++)
-            CALL(HostRegister, host[i], ELEMENTS * sizeof(float), 0);
     if (program->run == forkjoin || program->run == forkjoin_nowait)
         for (size_t i = 0; i < program->elements; i++)
             host[0][i] = 1;
 }
 
 int main(int argc, char **argv) {
-    if (argc < 5)
-        fail("usage", "hoisted HIP PROGRAM ITERATIONS IMAGE...");
+    if (argc != 5)
+        fail("usage", "hoisted HIP PROGRAM ITERATIONS IMAGE");
     open_hip(argv[1]);
     iterations = atol(argv[3]);
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         if (strcmp(programs[i].name, argv[2]) != 0)
             continue;
-        prepare(&programs[i], argv + 4);
+        prepare(&programs[i], argv[4]);
         const int status = serve(programs[i].run);
         if (getenv("BENCH_RESULT") && programs[i].result)
             fprintf(stderr, "%g\n", (double)*programs[i].result);

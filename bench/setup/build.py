@@ -1,6 +1,6 @@
-"""Builds executables of lowered programs, and their kernels' images as files.
+"""Builds executables of lowered programs.
 
-The executables and images can be carried to a machine without MLIR (``python -m bench prepare``).
+The executables can be carried to a machine without MLIR (``python -m bench prepare``).
 The executables find the library by a path relative to their own folder. If MLIR's tools are
 missing, existing executables are used unchanged.
 """
@@ -24,10 +24,12 @@ IN_A_GRAPH = 50
 FRAME = [native.SOURCES / name for name in ("lowered.c", "graph.h", "rounds.h", "native.h")]
 
 
-def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
-    """Builds a program of bench/programs in the frame of lowered.c, linked with the library."""
+def executable(
+    program: str, llvm: int, chip: str, iterations: int | None, folder: Path = PROGRAMS
+) -> Path:
+    """Builds a program of a folder in the frame of lowered.c, linked with the library."""
     result = native.OUT / chip / f"{program}-{llvm}-{iterations or 'all'}"
-    source = PROGRAMS / f"{program}.mlir"
+    source = folder / f"{program}.mlir"
     try:
         compiled = lower.lower(source, llvm=llvm, chip=chip, iterations=iterations)
     except toolchain.ToolchainMissing:
@@ -67,26 +69,6 @@ def _objcopy() -> str:
     return found
 
 
-def images(program: str, chip: str) -> list[Path]:
-    """Returns the images of a program's modules, in order."""
-    directory = native.OUT / chip / "images" / program
-    source = PROGRAMS / f"{program}.mlir"
-    try:
-        made = lower.code_objects(source, chip)
-    except toolchain.ToolchainMissing:
-        if directory.exists():
-            return sorted(directory.iterdir())
-        raise
-    directory.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for number, image in enumerate(made.values()):
-        path = directory / f"{number}.image"
-        if not path.exists() or path.read_bytes() != image:
-            path.write_bytes(image)
-        paths.append(path)
-    return paths
-
-
 def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -> list[Path]:
     """Builds all files for runs on a chip, without debugging information."""
     made = [native.program(name, chip) for name in native.MEASURING]
@@ -96,7 +78,7 @@ def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -
         for count in {iterations.get(program), *([1, IN_A_GRAPH] if program == "forum" else [])}:
             for llvm in (19, 22):
                 made.append(executable(program, llvm, chip, count))
-        images(program, chip)
+        native.image(chip, program)
     strip(made)
     return made
 

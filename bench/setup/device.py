@@ -48,11 +48,11 @@ class Device:
 
 
 _EMULATED_ITERATIONS = {
-    **{"forum": 20, "many": 1, "churn": 20, "spin": 1},
+    **{"forum": 20, "churn": 20, "spin": 1},
     **{"forkjoin": 20, "forkjoin-nowait": 1, "grow": 20, "ragged": 5},
 }
 ITERATIONS = {
-    **{"forum": 1000, "many": 20, "churn": 500, "spin": 5},
+    **{"forum": 1000, "churn": 500, "spin": 5},
     **{"forkjoin": 20, "forkjoin-nowait": 5, "grow": 400, "ragged": 100},
 }
 

@@ -26,7 +26,6 @@ STOCK = ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
 BY_HAND = ROOT / "build" / "stock" / "byhand" / "libmlir_rocm_runtime.so"  # for models only
 STUB = ROOT / "build" / "hipstub" / "libamdhip64.so.5"
 
-FORUM = PROGRAMS / "forum.mlir"
 KERNEL = "test_func"
 
 MEASURING = ("calls", "hoisted")
@@ -52,15 +51,15 @@ def program(name: str, chip: str = pipelines.DEFAULT_CHIP, folder: Path = SOURCE
     The program contains the forum's code object for ``chip``. Without a compiler, returns an
     existing file unchanged.
     """
-    image = _image(chip)
+    image_file = image(chip)
     result = OUT / chip / name
     if result.exists() and shutil.which("cc") is None:
         return result
     sources = [folder / f"{name}.c", *(SOURCES / file for file in HEADERS), Path(__file__)]
-    newest = max(path.stat().st_mtime for path in [*sources, image])
+    newest = max(path.stat().st_mtime for path in [*sources, image_file])
     if result.exists() and result.stat().st_mtime > newest:
         return result
-    macros = [f"-I{ROOT}", f'-DIMAGE_FILE="{image}"', f'-DKERNEL="{KERNEL}"']
+    macros = [f"-I{ROOT}", f'-DIMAGE_FILE="{image_file}"', f'-DKERNEL="{KERNEL}"']
     compile_c([*FLAGS, *macros, sources[0], "-ldl", "-pthread"], result)
     return result
 
@@ -76,18 +75,18 @@ def compile_c(arguments: Sequence[object], result: Path) -> None:
     scratch.replace(result)
 
 
-def _image(chip: str) -> Path:
-    """Returns the forum's code object as a file."""
-    path = OUT / chip / "forum.image"
+def image(chip: str, name: str = "forum") -> Path:
+    """Returns the code object of a program of bench/programs as a file."""
+    path = OUT / chip / f"{name}.image"
     try:
-        image = lower.code_object(FORUM, chip)
+        content = lower.code_object(PROGRAMS / f"{name}.mlir", chip)
     except toolchain.ToolchainMissing:
         if path.exists():
             return path
         raise
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or path.read_bytes() != image:
-        path.write_bytes(image)
+    if not path.exists() or path.read_bytes() != content:
+        path.write_bytes(content)
     return path
 
 

@@ -49,8 +49,8 @@ class Side:
 
 def by_hand_arguments(program: str, device: Device) -> list[str]:
     """Returns the arguments for bench/native/hoisted.c, which calls HIP directly."""
-    images = build.images(program, device.chip)
-    return [*map(str, (device.hip, program, device.iterations.get(program) or 1, *images))]
+    image = native.image(device.chip, program)
+    return [*map(str, (device.hip, program, device.iterations.get(program) or 1, image))]
 
 
 def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:

@@ -15,6 +15,7 @@ import pytest
 
 from bench.setup import build, device, native
 from tests.support import instructions
+from tests.support.sources import SOURCES
 from tests.support.suites import in_check
 
 RUNTIME = native.RUNTIME.name
@@ -67,7 +68,7 @@ def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
     addresses in the stub's heap, 7 of the 50 names are in such a next slot."""
     iterations, launches = 4, 50
     on = device.find("stub")
-    program = build.executable("many", llvm, on.chip, iterations)
+    program = build.executable("many", llvm, on.chip, iterations, SOURCES["many"].parent)
     wait = f"{native.STUB},hipDeviceSynchronize"
     env = {
         **on.environment,

@@ -98,8 +98,16 @@ $(VENV)/.bench: $(VENV)/.ready
 	$(INSTALL_HERE) -e '.[bench]'
 	touch $@
 
+# The forum's program, as three releases of LLVM lower it; by LLVM 15 for the GPU of the report.
+DEMO := $(BIN)/mgpu-rt compare --device softgpu bench/programs/forum.mlir --llvm
+
 demo: all needs-tools
-	$(BIN)/python -m bench.demo
+	@echo "1,000 launches of an empty kernel, on AMD's HIP and an emulated device; lowered by LLVM 22"
+	$(DEMO) 22
+	@echo "Lowered by LLVM 19"
+	$(DEMO) 19
+	@echo "Lowered by LLVM 15"
+	MGPU_RT_SOFTGPU=gfx906 $(DEMO) 15
 
 # A test's marker says which suite it is of (tests/support/suites.py). T: files or folders, or names of tests.
 T ?= tests softgpu/tests

@@ -24,7 +24,7 @@ for part in \
 	"--device cuda --only graphs --model mlp --model block --model blocks --repetitions 5" \
 	"--device cuda --only in_python --repetitions 5" \
 	"--device stub --only calls --only threads --only in_python --repetitions 10" \
-	"--device cuda --only models --model mlp --model dense --repetitions 5"; do
+	"--device cuda --only models --model mlp --repetitions 5"; do
 	date +%T
 	# shellcheck disable=SC2086 # words
 	bench $part || status=$?

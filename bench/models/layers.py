@@ -25,20 +25,6 @@ def dense(graph: Graph, x: Buffer, width: int, scale: float | None = None) -> Bu
     return graph.map([(y, "ij"), (b, "j")], "ij", body, lambda y, b: y + b)
 
 
-def dense_relu(graph: Graph, x: Buffer, width: int) -> Buffer:
-    """Adds three kernels, the last of which applies the rectifier. The scale of the weights keeps
-    the values at a similar magnitude through many layers."""
-    w = graph.weight((x.shape[1], width), math.sqrt(6 / x.shape[1]))
-    b = graph.weight((width,), BIAS)
-    y = matmul(graph, x, w)
-    return graph.map([(y, "ij"), (b, "j")], "ij", _BIAS_RELU, lambda y, b: (y + b).clip(0))
-
-
-_BIAS_RELU = """%sum = arith.addf %a, %b : f32
-%zero = arith.constant 0.0 : f32
-arith.maximumf %sum, %zero : f32"""
-
-
 def relu(graph: Graph, x: Buffer) -> Buffer:
     """One kernel."""
     body = """%zero = arith.constant 0.0 : f32

@@ -43,14 +43,6 @@ def _block() -> Graph:
     return graph
 
 
-def _hundred() -> Graph:
-    graph = Graph((8, 64))
-    x = graph.input
-    for _ in range(100):
-        x = layers.dense_relu(graph, x, 64)
-    return graph
-
-
 def _decoder() -> Graph:
     graph = Graph((1, 128))
     mixed = layers.cached_attention(graph, layers.normalise(graph, graph.input), 4)
@@ -64,6 +56,5 @@ MODELS = (
     Model("mlp", "MLP 784-256-128-10", _mlp),
     Model("block", "transformer block, 45 kernels", _block),
     Model("blocks", "12 transformer blocks", _block, repeated=12),
-    Model("dense", "100 dense layers, 300 kernels", _hundred),
     Model("decode", "16 tokens after 256, transformer block", _decoder, tokens=16, prompt=256),
 )

@@ -69,7 +69,7 @@ SEEDS = (
     Seed("half a float", "block", 22, _EXP, _HALF),
     Seed("another rounding", "block", 25, _SHARE, _INVERSE),
     Seed("a wrong epsilon", "block", 37, "1.000000e-05", "1.000000e-04", INPUTS),
-    Seed("another sign", "dense", 201, "arith.addf %a, %b", "arith.subf %a, %b"),
+    Seed("another sign", "block", 44, "arith.addf %a, %b", "arith.subf %a, %b"),
 )
 
 

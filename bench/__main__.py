@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,20 +32,11 @@ BENCHMARKS: dict[str, tuple[Callable[[Request], Result], tuple[str, ...]]] = {
     "graphs": (models.run_graphs, device.NAMES),
     "in_python": (in_python.run, device.NAMES),
 }
-SECONDS_BETWEEN_LINES = 5.0  # between lines of progress
 
 
 def _progress(prefix: str) -> Step:
-    """Returns a function that prints a benchmark's progress, at most every few seconds."""
-    said = 0.0
-
-    def step(text: str) -> None:
-        nonlocal said
-        if time.monotonic() - said > SECONDS_BETWEEN_LINES:
-            said = time.monotonic()
-            print(f"{prefix}: {text}", flush=True)
-
-    return step
+    """Returns a function that prints a benchmark's progress."""
+    return lambda text: print(f"{prefix}: {text}", flush=True)
 
 
 def _devices(names: tuple[str, ...], console: Console) -> list[Device]:

@@ -1,18 +1,13 @@
-"""The common part of the benchmarks of programs, models and graphs: rounds of all sides in turn,
-figures, and rows of data."""
+"""The common part of the benchmarks of programs, models and graphs: figures, and rows of data."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.measure.rounds import Process, turns
 from bench.setup.sides import TITLES
 from bench.show.figures import Figure, median, ratios
-
-MOST = 10_000  # calls in a round
 
 #: For each side, the microseconds of an iteration in each turn.
 Samples = Mapping[str, list[float]]
@@ -26,18 +21,6 @@ class Ratio:
     base: str
     at_most: float | None = None
     at_least: float | None = None
-
-
-def measure(
-    processes: Mapping[str, Process],
-    count: int,
-    order: random.Random,
-    most: int = MOST,
-    iterations: int = 1,
-) -> dict[str, list[float]]:
-    """Runs ``count`` rounds of each side in turn; a call makes so many iterations."""
-    taken = turns(processes, count, most, order)
-    return {side: [ns / 1e3 / iterations for ns in calls] for side, calls in taken.items()}
 
 
 def figures(title: str, samples: Samples, pairs: Iterable[Ratio], judged: bool) -> list[Figure]:

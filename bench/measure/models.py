@@ -14,7 +14,7 @@ from typing import Any
 from bench.measure import Request, compare
 from bench.measure.compare import Ratio
 from bench.measure.rounds import METHOD as ROUNDS
-from bench.measure.rounds import Runner
+from bench.measure.rounds import Runner, turns
 from bench.models.program import CHAIN, COPIED, REGISTERED, SHARED, WAITS, Variant, variants
 from bench.models.zoo import MODELS, Model
 from bench.setup import build, models, native
@@ -64,7 +64,7 @@ def _measure(
     """Adds the rows and the figures of a program; the sides take turns."""
     processes = {side.name: ([str(program)], side.environment) for side in sides}
     try:
-        samples = compare.measure(processes, asked.repetitions, random.Random(program.name))
+        samples = turns(processes, asked.repetitions, random.Random(program.name))
     except native.Failed as failed:  # the other programs' results stay
         result.data.append({**label, "failed": str(failed)})
         return {}

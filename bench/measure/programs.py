@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from bench.measure import Request, compare
 from bench.measure.compare import Ratio, Samples
 from bench.measure.rounds import METHOD as ROUNDS
+from bench.measure.rounds import MOST, turns
 from bench.setup import native
 from bench.setup.device import Device
 from bench.setup.sides import (
@@ -45,7 +46,7 @@ class Program:
 
     name: str
     launches: int  # an iteration
-    most: int = compare.MOST  # calls in a round
+    most: int = MOST  # calls in a round
 
 
 PROGRAMS = (
@@ -124,7 +125,7 @@ def measure(
         }
         count = min(rounds, repetitions - done)
         iterations = device.iterations.get(program.name, 1)
-        taken = compare.measure(processes, count, order, program.most, iterations)
+        taken = turns(processes, count, order, program.most, iterations)
         for name, more in taken.items():
             samples.setdefault(name, []).extend(more)
     return samples

@@ -20,6 +20,7 @@ METHOD = (
     "the same for all."
 )
 ROUND_NS = 20e6
+MOST = 10_000  # calls in a round
 #: Before each round a process makes this fraction of the round's calls, so that effects of the
 #: previous runtime do not count.
 LEAD = 0.25
@@ -90,10 +91,14 @@ class Runner:
 
 
 def turns(
-    processes: Mapping[str, Process], count: int, most: int, order: random.Random
+    processes: Mapping[str, Process],
+    count: int,
+    order: random.Random,
+    most: int = MOST,
+    iterations: int = 1,
 ) -> dict[str, list[float]]:
-    """For each runtime, returns the nanoseconds that a call takes in each turn. A round makes at
-    most ``most`` calls.
+    """For each runtime, returns the microseconds of an iteration in each turn. A round makes at
+    most ``most`` calls, each with so many iterations.
 
     The order of the runtimes changes, because effects of a runtime (on the GPU's clocks or caches)
     may show in the next runtime's round.
@@ -108,7 +113,8 @@ def turns(
         for _ in range(count):
             for name in order.sample(list(runners), len(runners)):
                 runners[name].round(max(1, round(LEAD * calls[name])))
-                taken[name].append(runners[name].round(calls[name]) / calls[name])
+                ns = runners[name].round(calls[name])
+                taken[name].append(ns / 1e3 / (calls[name] * iterations))
     return taken
 
 

@@ -8,7 +8,6 @@
 #include "graph.h"
 #include "rounds.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 static const double TOLERANCE =
@@ -33,8 +32,6 @@ __asm__(".section .rodata\n.balign 8\nexpected:\n.incbin \"" EXPECTED_FILE
         "\"\nexpected_end:\n.previous\n");
 extern const float expected[] __attribute__((visibility("hidden")));
 extern const float expected_end[] __attribute__((visibility("hidden")));
-
-static FILE *answers;
 
 static size_t count_of(const struct unranked_memref *memref) {
     size_t count = 1;
@@ -79,25 +76,11 @@ static void erase(float *output, size_t count) {
         output[i] = NAN; /* an element that the round does not write counts as wrong */
 }
 
-static void answer(uint64_t ns) {
-    fprintf(answers, "%" PRIu64 "\n", ns);
-    fflush(answers);
-}
-
-/* Replays the graph in rounds, until no more rounds are requested. */
-static void replay_rounds(float *output, size_t count) {
-    long calls;
-    pin();
-    while (scanf("%ld", &calls) == 1) {
-        erase(output, count);
-        const uint64_t begin = now_ns();
-        for (long i = 0; i < calls; i++)
-            replay_graph();
-        wait_for_device();
-        const uint64_t taken = now_ns() - begin;
-        check(output, count);
-        answer(taken);
-    }
+/* Answers a round whose output is right. */
+static void check_and_answer(const float *output, size_t count) {
+    const uint64_t taken = end_round();
+    check(output, count);
+    answer(taken);
 }
 
 /* Returns 1 for the first pass, which loads modules and allocates memory without a graph. Then
@@ -111,42 +94,34 @@ static long next_of_graph(float *output, size_t count) {
     else if (passes > 1)
         end_building();
     if (passes++ == 0)
-        return scanf("%ld", &calls) == 1;
+        return begin_round() > 0;
     wait_for_device();
     if (graph.count < BUILDINGS) {
         begin_building();
         return 1;
     }
     answer(building_time());
-    replay_rounds(output, count);
+    for (erase(output, count); (calls = begin_round()) > 0; erase(output, count)) {
+        for (long i = 0; i < calls; i++)
+            replay_graph();
+        check_and_answer(output, count);
+    }
     return 0;
 }
 
 int64_t _mlir_ciface_next_round(struct unranked_memref *output) {
-    static long round;
-    static uint64_t begin;
     float *numbers = output->descriptor->aligned;
     const size_t count = count_of(output);
-    long calls;
     if (wants_graph())
         return next_of_graph(numbers, count);
-    if (round > 0) {
-        wait_for_device();
-        const uint64_t taken = now_ns() - begin;
-        check(numbers, count);
-        answer(taken);
-    }
-    if (scanf("%ld", &calls) != 1)
-        return 0;
-    if (round++ == 1)
-        pin();
+    if (rounds.count > 0)
+        check_and_answer(numbers, count);
     erase(numbers, count);
-    begin = now_ns();
-    return calls;
+    return begin_round();
 }
 
 int main(void) {
-    answers = take_answers();
+    take_answers();
     lowered_main();
     return 0;
 }

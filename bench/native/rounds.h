@@ -31,31 +31,54 @@ static inline void pin(void) {
         pin_to(atoi(getenv("BENCH_CPU")));
 }
 
-static inline void answer_rounds(FILE *answers, void (*program)(void)) {
+static struct {
+    FILE *answers;
+    uint64_t begun;
+    long count; /* of rounds that have begun */
+} rounds;
+
+/* Opens the stream for answers, which must be separate from the output of the program and the
+ * driver. */
+static inline void take_answers(void) {
+    rounds.answers = fdopen(dup(STDOUT_FILENO), "w");
+    if (!rounds.answers || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || !getenv("BENCH_WAIT"))
+        fail("cannot serve", "BENCH_WAIT or the standard output is missing");
+}
+
+static inline void answer(uint64_t ns) {
+    fprintf(rounds.answers, "%llu\n", (unsigned long long)ns);
+    fflush(rounds.answers);
+}
+
+/* Returns the number of calls of the next round; 0 if no more rounds are requested. */
+static inline long begin_round(void) {
     long calls;
-    for (long round = 0; scanf("%ld", &calls) == 1; round++) {
-        if (round == 1)
-            pin();
-        const uint64_t begin = now_ns();
+    if (scanf("%ld", &calls) != 1)
+        return 0;
+    if (rounds.count++ == 1)
+        pin();
+    rounds.begun = now_ns();
+    return calls;
+}
+
+/* Returns the nanoseconds since the round began. */
+static inline uint64_t end_round(void) {
+    wait_for_device();
+    return now_ns() - rounds.begun;
+}
+
+static inline void answer_rounds(void (*program)(void)) {
+    long calls;
+    while ((calls = begin_round()) > 0) {
         for (long i = 0; i < calls; i++)
             program();
-        wait_for_device();
-        fprintf(answers, "%llu\n", (unsigned long long)(now_ns() - begin));
-        fflush(answers);
+        answer(end_round());
     }
 }
 
-/* Returns the stream for answers, which must be separate from the output of the program and the
- * driver. */
-static inline FILE *take_answers(void) {
-    FILE *answers = fdopen(dup(STDOUT_FILENO), "w");
-    if (!answers || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || !getenv("BENCH_WAIT"))
-        fail("cannot serve", "BENCH_WAIT or the standard output is missing");
-    return answers;
-}
-
 static inline int serve(void (*program)(void)) {
-    answer_rounds(take_answers(), program);
+    take_answers();
+    answer_rounds(program);
     return 0;
 }
 

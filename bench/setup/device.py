@@ -89,14 +89,7 @@ def _cuda() -> Device:
     if "/" in library:  # a path that no loader's configuration names
         environment["LD_LIBRARY_PATH"] = os.path.dirname(library)
     words = f"{name}, driver {driver}, through cuhip"
-    return Device(
-        "cuda",
-        words,
-        CUDA_CHIP,
-        environment,
-        driver,
-        ITERATIONS,
-    )
+    return Device("cuda", words, CUDA_CHIP, environment, driver, ITERATIONS)
 
 
 def _hip() -> Device:

@@ -91,10 +91,10 @@ def test_no_process_of_a_comparison_outlives_it(
     line = side.command("forum", 22, stub)
     right = (line, side.environment)
     wrong = (line, {**side.environment, "BENCH_WAIT": "/nowhere,hipNothing"})
-    taken = rounds.turns({"one": right, "other": right}, 3, 1, random.Random(0))
+    taken = rounds.turns({"one": right, "other": right}, 3, random.Random(0), 1)
     assert {name: len(times) for name, times in taken.items()} == {"one": 3, "other": 3}
     with pytest.raises(native.Failed, match="/nowhere"):
-        rounds.turns({"one": right, "wrong": wrong}, 3, 1, random.Random(0))
+        rounds.turns({"one": right, "wrong": wrong}, 3, random.Random(0), 1)
     assert [runner._process.poll() is None for runner in started] == [False] * 4
 
 

@@ -18,6 +18,9 @@ uint64_t block_clock = 1;
 static struct block_pool device_pools[MOST_DEVICES];
 static struct block_pool shared_pools[MOST_DEVICES]; /* for managed memory, whose blocks any stream
                                                       * may use */
+/* The lists of the pools above, for which there is always memory. */
+static struct block_lists device_lists[MOST_DEVICES][POOL_LISTS / LISTS_A_GROUP];
+static struct block_lists shared_lists[MOST_DEVICES][POOL_LISTS / LISTS_A_GROUP];
 static struct block_pool *stream_pools; /* the pools of all streams on which the program has freed
                                          * memory */
 static struct block_pool *next_pool;    /* the pool where the next search starts */
@@ -162,16 +165,44 @@ static size_t list_of(const struct block *block) {
     return has_several_fences(block) ? WAITING_LIST : list_of_size(block->size);
 }
 
+/* Returns the newest block of a list; NULL if the list is empty. */
+static struct block *newest_of(const struct block_pool *pool, size_t list) {
+    const struct block_lists *lists = load_acquire(&pool->groups[list / LISTS_A_GROUP]);
+    return lists ? load_relaxed(&lists->newest[list % LISTS_A_GROUP]) : NULL;
+}
+
+static void add_to_list(struct block_pool *pool, struct block *block);
+
+/* Adds a block to a pool that has no group of lists for the block yet. If there is no memory for a
+ * stream's group, the block enters the pool of its device. Under tables_lock. */
+static __attribute__((noinline)) void add_to_new_group(struct block_pool *pool,
+                                                       struct block *block) {
+    const size_t group = list_of(block) / LISTS_A_GROUP;
+    struct block_lists *lists = pool->owner ? calloc(1, sizeof *lists) : NULL;
+    if (!lists) {
+        pool = block->shared ? &shared_pools[block->device] : &device_pools[block->device];
+        lists = &(block->shared ? shared_lists : device_lists)[block->device][group];
+    }
+    store_release(&pool->groups[group], lists);
+    add_to_list(pool, block);
+}
+
 /* Makes a block the newest of its list. Under tables_lock. */
 static void add_to_list(struct block_pool *pool, struct block *block) {
-    const size_t list = list_of(block);
-    struct block *const newest = pool->lists[list];
+    const size_t list = list_of(block), at = list % LISTS_A_GROUP;
+    struct block_lists *const lists = pool->groups[list / LISTS_A_GROUP];
+    if (UNLIKELY(!lists)) {
+        add_to_new_group(pool, block);
+        return;
+    }
+    struct block *const older = lists->newest[at] ? lists->newest[at] : block;
+    struct block *const newer = older == block ? block : older->newer;
     block->pool = pool;
-    block->older = newest ? newest : block;
-    block->newer = newest ? newest->newer : block;
-    block->older->newer = block->newer->older = block;
-    store_relaxed(&pool->lists[list], block);
-    pool->filled[list / 64] |= UINT64_C(1) << list % 64;
+    block->older = older;
+    block->newer = newer;
+    older->newer = newer->older = block;
+    store_relaxed(&lists->newest[at], block);
+    lists->filled |= UINT64_C(1) << at;
     store_relaxed(&pool->waiting, pool->waiting + (list == WAITING_LIST));
 }
 
@@ -179,14 +210,15 @@ static void add_to_list(struct block_pool *pool, struct block *block) {
  * tables_lock. */
 static void take_from_list(struct block *block) {
     struct block_pool *const pool = block->pool;
-    const size_t list = list_of(block);
+    const size_t list = list_of(block), at = list % LISTS_A_GROUP;
+    struct block_lists *const lists = pool->groups[list / LISTS_A_GROUP];
     const bool is_last = block->older == block;
     block->older->newer = block->newer;
     block->newer->older = block->older;
-    if (pool->lists[list] == block)
-        store_relaxed(&pool->lists[list], is_last ? NULL : block->older);
+    if (lists->newest[at] == block)
+        store_relaxed(&lists->newest[at], is_last ? NULL : block->older);
     if (is_last)
-        pool->filled[list / 64] &= ~(UINT64_C(1) << list % 64);
+        lists->filled &= ~(UINT64_C(1) << at);
     store_relaxed(&pool->waiting, pool->waiting - (list == WAITING_LIST));
     block->pool = NULL;
     block_clear_fences(block);
@@ -195,8 +227,9 @@ static void take_from_list(struct block *block) {
 /* Returns the first list from `list` on that has blocks; POOL_LISTS if there is none. Under
  * tables_lock. */
 static size_t next_filled(const struct block_pool *pool, size_t list) {
-    for (; list < POOL_LISTS; list = (list / 64 + 1) * 64) {
-        const uint64_t filled = pool->filled[list / 64] >> list % 64;
+    for (; list < POOL_LISTS; list = (list / LISTS_A_GROUP + 1) * LISTS_A_GROUP) {
+        const struct block_lists *lists = pool->groups[list / LISTS_A_GROUP];
+        const uint64_t filled = lists ? lists->filled >> list % LISTS_A_GROUP : 0;
         if (filled)
             return list + (size_t)__builtin_ctzll(filled);
     }
@@ -215,7 +248,7 @@ static void drop_done_fences(struct block_pool *pool) {
     if (!load_relaxed(&pool->waiting))
         return;
     pthread_mutex_lock(&tables_lock);
-    struct block *block = pool->lists[WAITING_LIST];
+    struct block *block = newest_of(pool, WAITING_LIST);
     for (size_t left = pool->waiting; left; left--) {
         struct block *const older = block->older;
         if (is_ready(block, NULL, &holder)) {
@@ -291,7 +324,7 @@ static void empty_pool(struct block_pool *pool) {
         for (int way = 0; way < POOL_WAYS; way++)
             store_release(&pool->ways[set][way], NULL);
     for (size_t list = 0; (list = next_filled(pool, list)) < POOL_LISTS;)
-        take_from_list(pool->lists[list]);
+        take_from_list(newest_of(pool, list));
 }
 
 void block_empty_pools(int device) {
@@ -316,19 +349,25 @@ struct wanted {
 
 /* Returns a wanted block of a list; NULL if none was found. The newest block comes first, so that
  * blocks of which the program has too many grow old and leave. If the pool belongs to another
- * stream, its oldest block is ready first. Under tables_lock. */
+ * stream, its oldest block is ready first. The list of blocks with several fences has all sizes,
+ * and its smallest wanted block is returned. Under tables_lock. */
 static struct block *find_in_list(const struct block_pool *pool, size_t list,
                                   const struct wanted *wanted) {
-    struct block *const newest = pool->lists[list];
+    struct block *const newest = newest_of(pool, list);
     const bool is_of_another_stream = pool->owner && pool->owner != wanted->stream;
-    struct block *block = newest && is_of_another_stream ? newest->newer : newest;
+    struct block *block = newest && is_of_another_stream ? newest->newer : newest, *found = NULL;
+    size_t most = wanted->most;
     for (int looked = is_of_another_stream ? WAITING_MOST : 1; block; looked++) {
-        if (block->size >= wanted->least && block->size <= wanted->most &&
-            is_ready(block, wanted->stream, wanted->holder))
-            return block;
+        if (block->size >= wanted->least && block->size <= most &&
+            is_ready(block, wanted->stream, wanted->holder)) {
+            found = block;
+            if (list != WAITING_LIST || block->size == wanted->least)
+                break;
+            most = block->size - 1;
+        }
         block = looked < WAITING_MOST && block->older != newest ? block->older : NULL;
     }
-    return NULL;
+    return found;
 }
 
 /* Takes a block of this size that the next work of `stream` may use. Returns NULL if no block of
@@ -347,7 +386,7 @@ static struct block *take_ready(struct block_pool *pool, size_t size, const stru
             block_pool_put(block);
     }
     const size_t list = list_of_size(size);
-    if (!load_relaxed(&pool->lists[list]) && !load_relaxed(&pool->lists[WAITING_LIST]))
+    if (!newest_of(pool, list) && !load_relaxed(&pool->waiting))
         return NULL;
     pthread_mutex_lock(&tables_lock);
     const struct wanted wanted = {size, size, stream, holder};
@@ -455,17 +494,14 @@ static struct block *find_larger(const struct block_pool *pool, size_t size, siz
                                  const struct stream *stream) {
     struct stream *holder;
     struct wanted wanted = {size + 1, most, stream, &holder};
-    struct block *found = NULL, *other;
+    struct block *found = NULL;
     for (size_t list = next_filled(pool, list_of_size(size) + 1);
          list <= list_of_size(most) && !found; list = next_filled(pool, list + 1))
         found = find_in_list(pool, list, &wanted);
     if (found)
         wanted.most = found->size - 1;
-    while ((other = find_in_list(pool, WAITING_LIST, &wanted))) {
-        found = other;
-        wanted.most = found->size - 1;
-    }
-    return found;
+    struct block *const other = find_in_list(pool, WAITING_LIST, &wanted);
+    return other ? other : found;
 }
 
 /* Takes the smallest block of a pool that is larger than `size`, at most `most` bytes, and ready

@@ -232,7 +232,7 @@ struct module {
  * device was reset. A GRAPH_OWNED block is in no pool, and no cache hands it out. An idle block is
  * in one of `ways`, in one list, or owned by the thread that takes or puts it. */
 enum { BLOCK_GRAIN = 256, BLOCK_EXACT_UP_TO = 64 << 10 };
-enum { POOL_SETS = 16, POOL_WAYS = 4, POOL_LISTS = 640 };
+enum { POOL_SETS = 16, POOL_WAYS = 4, POOL_LISTS = 640, LISTS_A_GROUP = 64 };
 
 enum block_state {
     BLOCK_GONE,        /* HIP has freed the block */
@@ -287,16 +287,22 @@ struct block {
  * HIP has allocated; above the limit, the clock also counts the frees. */
 extern uint64_t block_clock;
 
+/* Lists of blocks, of sizes that follow each other. A list is a ring, of which `newest` names the
+ * newest block. Written under tables_lock. */
+struct block_lists {
+    struct block *newest[LISTS_A_GROUP];
+    uint64_t filled; /* a bit for each list with blocks; under tables_lock */
+};
+
 /* Idle blocks. A block is in one of `ways` or in one list; the thread that removes the block owns
- * it. Each size has its list, and blocks with several fences have one of their own. A list is a
- * ring, to which the pool's pointer names the newest block. So no call visits other blocks than it
- * takes, except for at most 256 that wait. */
+ * it. Each size has its list, and blocks with several fences have one of their own. So no call
+ * visits other blocks than it takes, except for at most 256 that wait. Most streams free few
+ * blocks, so the pool of a stream has a group of lists only once a block needs a list of it. */
 struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];
-    struct block *lists[POOL_LISTS];  /* written under tables_lock */
-    uint64_t filled[POOL_LISTS / 64]; /* a bit for each list with blocks; under tables_lock */
-    size_t waiting;                   /* number of blocks with several fences; under tables_lock */
-    struct stream *owner;             /* NULL: this is the pool of a device */
+    struct block_lists *groups[POOL_LISTS / LISTS_A_GROUP]; /* NULL: the lists are empty */
+    size_t waiting;       /* number of blocks with several fences; under tables_lock */
+    struct stream *owner; /* NULL: this is the pool of a device */
     int device; /* the blocks' device, which never changes, although HIP may reuse the owner's
                  * handle on another device */
     struct block_pool *next; /* links the list of all streams' pools, which are never freed */

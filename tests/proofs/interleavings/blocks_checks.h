@@ -10,7 +10,7 @@ static unsigned places_in(const struct block_pool *pool, const struct block *blo
     unsigned count = 0;
     for (int way = 0; way < POOL_WAYS; way++)
         count += pool->ways[set][way] == block;
-    const struct block *const newest = pool->lists[list_of(block)], *one = newest;
+    const struct block *const newest = newest_of(pool, list_of(block)), *one = newest;
     do
         count += one == block;
     while (one && (one = one->older) != newest);
@@ -28,7 +28,7 @@ static unsigned places(const struct block *block) {
 static void check_list(const struct block *block) {
     const struct block_pool *const pool = block->pool;
     const size_t list = list_of(block);
-    explore_require(pool->filled[list / 64] >> list % 64 & 1, "a list with blocks is marked");
+    explore_require(next_filled(pool, list) == list, "a list with blocks is marked");
     explore_require(places_in(pool, block) == 1, "a block is in the list of its size");
     explore_require(block->older->newer == block && block->newer->older == block,
                     "a list is a ring");
@@ -39,7 +39,7 @@ static void check_list(const struct block *block) {
 static unsigned check_marks(const struct block_pool *pool) {
     unsigned marks = 0;
     for (size_t list = 0; (list = next_filled(pool, list)) < POOL_LISTS; list++, marks++)
-        explore_require(pool->lists[list] != NULL, "a marked list has blocks");
+        explore_require(newest_of(pool, list) != NULL, "a marked list has blocks");
     return marks;
 }
 

@@ -66,6 +66,20 @@ def test_a_fixed_size_gets_a_block_of_its_own(mgpu: Mgpu) -> None:
     assert mgpu.count("hipMalloc") == 2
 
 
+@in_child()
+def test_of_blocks_that_wait_for_several_streams_the_smallest_serves(mgpu: Mgpu) -> None:
+    stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    sizes = [MIB + 512 * KIB, 3 * MIB, 2 * MIB]
+    blocks = dict(zip(sizes, [alloc(mgpu, size, stream) for size in sizes], strict=True))
+    mgpu.Memset32(blocks[2 * MIB], 1, 64, other)
+    for block in blocks.values():
+        mgpu.MemFree(block, stream)
+    mgpu.StreamSynchronize(other)
+    for size in sorted(sizes):
+        assert alloc(mgpu, MIB, stream) == blocks[size]
+    assert mgpu.count("hipMalloc") == 3
+
+
 # ---- programs ----
 
 

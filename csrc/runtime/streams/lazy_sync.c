@@ -67,7 +67,8 @@ void lazy_end(void) {
 void lazy_note_stream(void) {
     if (LIKELY(!options.sync_lazy))
         return;
-    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+    for (const struct stream *stream = stream_first(); stream && load_relaxed(&possible);
+         stream = stream_next(stream))
         if (stream_state(stream) == STREAM_LIVE || stream_state(stream) == STREAM_RETIRED)
             PROOF_STEP(streams_may_run_at_once, lazy_end());
     lazy_settle(NULL);

@@ -67,7 +67,7 @@ def test_a_fixed_size_gets_a_block_of_its_own(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_of_blocks_that_wait_for_several_streams_the_smallest_serves(mgpu: Mgpu) -> None:
+def test_the_smallest_of_the_blocks_that_wait_serves(mgpu: Mgpu) -> None:
     stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
     sizes = [MIB + 512 * KIB, 3 * MIB, 2 * MIB]
     blocks = dict(zip(sizes, [alloc(mgpu, size, stream) for size in sizes], strict=True))

@@ -94,6 +94,14 @@ def test_check_names_lines_of_the_program() -> None:
 
 
 @pytest.mark.check
+def test_llvm_15_lowers_the_forums_program() -> None:
+    """`make demo` compares this program."""
+    program = ROOT / "bench" / "programs" / "forum.mlir"
+    done = commands.command("run", *SOFT, "--llvm", 15, program, MGPU_RT_SOFTGPU="gfx906")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.check
 def test_compare_and_diff_take_programs_in_mlir(tmp_path: Path) -> None:
     done = command("compare", *SOFT, EXAMPLES / "steps.mlir")
     assert done.returncode == 0, done.stderr

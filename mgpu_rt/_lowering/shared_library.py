@@ -41,7 +41,7 @@ def lower(
 
     def make() -> bytes:
         compiled = object_files.host_object(text, pipeline, graph, typed=True)
-        return object_files.link({f"{stem}.o": compiled}, llvm, link, shared=True)
+        return object_files.link({"program.o": compiled}, llvm, link, shared=True)
 
     try:
         return cache.kept(

@@ -25,7 +25,7 @@ def test_a_program_is_lowered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert mgpu_rt.lower(EMPTY) == mgpu_rt.lower(EMPTY.encode()) == first
     monkeypatch.undo()
     monkeypatch.setattr(cache, "OBJECTS", tmp_path)
-    source = tmp_path / "empty.mlir"
+    source = tmp_path / "-x.mlir"  # the linker must not take -x.o for an option
     source.write_text(EMPTY)
     others = [
         mgpu_rt.lower(source),

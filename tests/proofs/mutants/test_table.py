@@ -1,4 +1,5 @@
-"""Each name in the code has a row and tests, and each row's name occurs in the code."""
+"""Each name in the code has a row and tests, and each row's name occurs in the code. A name adds
+nothing to the code."""
 
 from __future__ import annotations
 
@@ -7,6 +8,16 @@ from collections import Counter
 
 from tests.proofs.mutants import table
 from tests.support.child import ROOT
+from tests.support.patience import run_process
+
+#: Each macro of csrc/runtime/proof.h and check.h, and its expansion in the library of the users.
+EXPANDED = {
+    "PROOF(name, f(x, y) && z)": "(f(x, y) && z)",
+    "DOUBT(name, f(x, y) && z)": "(f(x, y) && z)",
+    "PROOF_STEP(name, f(x, y))": "f(x, y)",
+    "PROOF_VALUE(name, f(x, y), z)": "(f(x, y))",
+    "CHECK(f(x, y))": "(void)0",
+}
 
 ROWS = table.rows()
 
@@ -35,3 +46,9 @@ def _is_there(test: str) -> bool:
     return path.exists() and bool(
         re.search(rf"^def {name.partition('[')[0]}\(", path.read_text(), re.MULTILINE)
     )
+
+
+def test_names_of_proofs_add_no_word() -> None:
+    text = "\n".join(('#include "proof.h"', '#include "check.h"', *EXPANDED))
+    done = run_process(["cc", "-E", "-P", "-Icsrc/runtime", "-"], cwd=ROOT, input=text)
+    assert done.stdout.splitlines() == list(EXPANDED.values())

@@ -28,12 +28,15 @@ struct counted {
 };
 static struct counted functions[64];
 
-/* Arguments of the last operation. */
-static void *last_stream;
-static unsigned char last_alpha[8], last_beta[8];
-static int last_order = -1, last_algorithm = -1, last_type = -1;
-static int last_indices[3];
-static int violations, environments, descriptors;
+/* The arguments of the last calls; the numbers of objects, and of violations: uses of a destroyed
+ * object, concurrent uses of one environment, and uses of one environment on two streams. */
+struct {
+    void *stream;
+    unsigned long long alpha, beta;
+    int order, algorithm, type, indices[3]; /* indices: type of positions, type of indices, base */
+    int violations, environments, descriptors;
+} sparsestub_seen = {.order = -1, .algorithm = -1, .type = -1};
+#define seen sparsestub_seen
 
 static struct counted *counted_of(const char *name) {
     struct counted *each = functions;
@@ -70,43 +73,6 @@ void sparsestub_fail(const char *name, int status, int times) {
     pthread_mutex_unlock(&lock);
 }
 
-void *sparsestub_stream(void) {
-    return last_stream;
-}
-unsigned long long sparsestub_alpha(void) {
-    unsigned long long value;
-    memcpy(&value, last_alpha, sizeof value);
-    return value;
-}
-unsigned long long sparsestub_beta(void) {
-    unsigned long long value;
-    memcpy(&value, last_beta, sizeof value);
-    return value;
-}
-int sparsestub_order(void) {
-    return last_order;
-}
-int sparsestub_algorithm(void) {
-    return last_algorithm;
-}
-int sparsestub_type(void) {
-    return last_type;
-}
-int sparsestub_index(int i) {
-    return last_indices[i];
-}
-/* Returns the number of violations: uses of a destroyed object, concurrent uses of one environment,
- * and uses of one environment on two streams. */
-int sparsestub_violations(void) {
-    return violations;
-}
-int sparsestub_environments(void) {
-    return environments;
-}
-int sparsestub_descriptors(void) {
-    return descriptors;
-}
-
 /* ---- environments ---- */
 
 struct environment {
@@ -115,39 +81,34 @@ struct environment {
     void *worked_on;
 };
 
-static void violation(void) {
+static void add(int *count, int more) {
     pthread_mutex_lock(&lock);
-    violations++;
+    *count += more;
     pthread_mutex_unlock(&lock);
 }
 
-int NAMED(Create)(void **handle) {
+/* An environment is never freed, so that a later use is detected. */
+static int create(void **handle) {
     const int status = enter("Create");
     if (status != SUCCESS)
         return status;
-    *handle =
-        calloc(1, sizeof(struct environment)); /* never freed, so that a later use is detected */
-    pthread_mutex_lock(&lock);
-    environments++;
-    pthread_mutex_unlock(&lock);
+    *handle = calloc(1, sizeof(struct environment));
+    add(&seen.environments, 1);
     return SUCCESS;
 }
 
-int NAMED(Destroy)(void *handle) {
-    struct environment *environment = handle;
+static int destroy(struct environment *environment) {
     const int status = enter("Destroy");
     if (!environment)
         return NOT_INITIALIZED;
     if (environment->destroyed || environment->stream)
-        violation();
+        add(&seen.violations, 1);
     environment->destroyed = true;
-    pthread_mutex_lock(&lock);
-    environments--;
-    pthread_mutex_unlock(&lock);
+    add(&seen.environments, -1);
     return status;
 }
 
-int NAMED(GetVersion)(void *handle, int *version) {
+static int get_version(void *handle, int *version) {
     const int status = enter("GetVersion");
     if (!handle)
         return NOT_INITIALIZED;
@@ -155,13 +116,12 @@ int NAMED(GetVersion)(void *handle, int *version) {
     return status;
 }
 
-int NAMED(SetStream)(void *handle, hipStream_t stream) {
-    struct environment *environment = handle;
+static int set_stream(struct environment *environment, hipStream_t stream) {
     const int status = enter("SetStream");
     if (!environment)
         return NOT_INITIALIZED;
     if (environment->destroyed)
-        violation();
+        add(&seen.violations, 1);
     environment->stream = stream;
     return status;
 }
@@ -190,90 +150,23 @@ static int make(const char *name, void **out, struct descriptor like, int type) 
     struct descriptor *made = malloc(sizeof *made);
     *made = like;
     *out = made;
-    pthread_mutex_lock(&lock);
-    last_type = type;
-    descriptors++;
-    pthread_mutex_unlock(&lock);
+    seen.type = type;
+    add(&seen.descriptors, 1);
     return SUCCESS;
 }
 
-static int unmake(const char *name, void *out) {
-    struct descriptor *descriptor = out;
+static int unmake(const char *name, struct descriptor *descriptor) {
     const int status = enter(name);
     if (!descriptor)
         return INVALID;
     if (descriptor->destroyed)
-        violation();
+        add(&seen.violations, 1);
     descriptor->destroyed = true;
-    pthread_mutex_lock(&lock);
-    descriptors--;
-    pthread_mutex_unlock(&lock);
+    add(&seen.descriptors, -1);
     return status;
 }
 
-static void note_indices(int positions, int indices, int base) {
-    last_indices[0] = positions;
-    last_indices[1] = indices;
-    last_indices[2] = base;
-}
-
-#define SIZES                                                                                      \
-    (struct descriptor) {                                                                          \
-        .rows = rows, .columns = columns, .count = count                                           \
-    }
-
-int NAMED(CreateDnVec)(void **vector, int64_t size, void *values, int type) {
-    return make("CreateDnVec", vector, (struct descriptor){.rows = size}, type);
-}
-int NAMED(DestroyDnVec)(void *vector) {
-    return unmake("DestroyDnVec", vector);
-}
-int NAMED(CreateDnMat)(void **matrix, int64_t rows, int64_t columns, int64_t leading, void *values,
-                       int type, int order) {
-    last_order = order;
-    return make("CreateDnMat", matrix,
-                (struct descriptor){.rows = rows, .columns = columns, .count = leading}, type);
-}
-int NAMED(DestroyDnMat)(void *matrix) {
-    return unmake("DestroyDnMat", matrix);
-}
-int NAMED(CreateCoo)(void **matrix, int64_t rows, int64_t columns, int64_t count, void *row_of,
-                     void *column_of, void *values, int index_type, int base, int type) {
-    note_indices(0, index_type, base);
-    return make("CreateCoo", matrix, SIZES, type);
-}
-int NAMED(CreateCooAoS)(void **matrix, int64_t rows, int64_t columns, int64_t count, void *indices,
-                        void *values, int index_type, int base, int type) {
-    note_indices(0, index_type, base);
-    return make("CreateCooAoS", matrix, SIZES, type);
-}
-int NAMED(CreateCsr)(void **matrix, int64_t rows, int64_t columns, int64_t count, void *positions,
-                     void *indices, void *values, int position_type, int index_type, int base,
-                     int type) {
-    note_indices(position_type, index_type, base);
-    return make("CreateCsr", matrix, SIZES, type);
-}
-int NAMED(CreateCsc)(void **matrix, int64_t rows, int64_t columns, int64_t count, void *positions,
-                     void *indices, void *values, int position_type, int index_type, int base,
-                     int type) {
-    note_indices(position_type, index_type, base);
-    return make("CreateCsc", matrix, SIZES, type);
-}
-#ifndef NO_BSR
-int NAMED(CreateBsr)(void **matrix, int64_t rows, int64_t columns, int64_t count,
-                     int64_t block_rows, int64_t block_columns, void *positions, void *indices,
-                     void *values, int position_type, int index_type, int base, int type,
-                     int order) {
-    note_indices(position_type, index_type, base);
-    last_order = order;
-    return make("CreateBsr", matrix, SIZES, type);
-}
-#endif
-int NAMED(DestroySpMat)(void *matrix) {
-    return unmake("DestroySpMat", matrix);
-}
-int NAMED(SpMatGetSize)(void *matrix, int64_t *rows, int64_t *columns, int64_t *count) {
-    const struct descriptor *of = matrix;
+static int get_size(const struct descriptor *of, int64_t *rows, int64_t *columns, int64_t *count) {
     const int status = enter("SpMatGetSize");
     if (!of)
         return INVALID;
@@ -282,15 +175,11 @@ int NAMED(SpMatGetSize)(void *matrix, int64_t *rows, int64_t *columns, int64_t *
     *count = of->count;
     return status;
 }
-int NAMED(CsrSetPointers)(void *matrix, void *positions, void *indices, void *values) {
-    const int status = enter("CsrSetPointers");
-    return matrix ? status : INVALID;
-}
-int NAMED(SpGEMM_createDescr)(void **descriptor) {
-    return make("SpGEMM_createDescr", descriptor, (struct descriptor){0}, 0);
-}
-int NAMED(SpGEMM_destroyDescr)(void *descriptor) {
-    return unmake("SpGEMM_destroyDescr", descriptor);
+
+static void note_indices(int positions, int indices, int base) {
+    seen.indices[0] = positions;
+    seen.indices[1] = indices;
+    seen.indices[2] = base;
 }
 
 /* ---- operations ---- */
@@ -312,21 +201,21 @@ static size_t width(int type) {
 /* Simulates an operation, which takes SPARSESTUB_DELAY microseconds on the host. Returns the
  * operation's status. */
 static int operate(const char *name, struct environment *environment, const void *alpha,
-                   const void *beta, int type) {
+                   const void *beta, int type, int algorithm) {
     const char *delay = getenv("SPARSESTUB_DELAY");
     if (!environment)
         return NOT_INITIALIZED;
     pthread_mutex_lock(&lock);
     if (environment->destroyed || environment->busy ||
         (environment->worked && environment->worked_on != environment->stream))
-        violations++;
+        seen.violations++;
     environment->busy = environment->worked = true;
-    environment->worked_on = last_stream = environment->stream;
-    memset(last_alpha, 0, sizeof last_alpha);
-    memset(last_beta, 0, sizeof last_beta);
-    memcpy(last_alpha, alpha, width(type));
-    memcpy(last_beta, beta, width(type));
-    last_type = type;
+    environment->worked_on = seen.stream = environment->stream;
+    seen.alpha = seen.beta = 0;
+    memcpy(&seen.alpha, alpha, width(type));
+    memcpy(&seen.beta, beta, width(type));
+    seen.type = type;
+    seen.algorithm = algorithm;
     pthread_mutex_unlock(&lock);
     if (delay)
         usleep((useconds_t)atoi(delay));
@@ -341,55 +230,63 @@ static bool dead(const struct descriptor *a, const struct descriptor *b,
     return !a || !b || !c || a->destroyed || b->destroyed || c->destroyed;
 }
 
-#define OPERATION(name, operands)                                                                  \
-    last_algorithm = algorithm;                                                                    \
-    const int status = operate(name, handle, alpha, beta, type);                                   \
-    if (status != SUCCESS)                                                                         \
-        return status;                                                                             \
-    if (dead operands)                                                                             \
-    return INVALID
+/* ---- the functions, in the words of their parameters ---- */
 
-int NAMED(SpMV_bufferSize)(void *handle, int of_a, const void *alpha, void *a, void *x,
-                           const void *beta, void *y, int type, int algorithm, size_t *bytes) {
-    OPERATION("SpMV_bufferSize", (a, x, y));
-    *bytes = 100;
-    return SUCCESS;
-}
-int NAMED(SpMV)(void *handle, int of_a, const void *alpha, void *a, void *x, const void *beta,
-                void *y, int type, int algorithm, void *buffer) {
-    OPERATION("SpMV", (a, x, y));
-    return SUCCESS;
-}
+#define MATRIX(name, positions)                                                                    \
+    note_indices(positions, index_type, base);                                                     \
+    return make(name, matrix, (struct descriptor){false, rows, columns, count}, type)
+#define OPERATE(name, b, c)                                                                        \
+    const int status = operate(name, handle, alpha, beta, type, algorithm);                        \
+    if (status != SUCCESS || dead(a, b, c))                                                        \
+    return status ? status : INVALID
+#define OPERATION(name, b, c)                                                                      \
+    OPERATE(name, b, c);                                                                           \
+    return SUCCESS
+#define BYTES(name, b, c, size)                                                                    \
+    OPERATE(name, b, c);                                                                           \
+    *bytes = size;                                                                                 \
+    return SUCCESS
 
-#define TWO_SIDED(name)                                                                            \
-    int NAMED(name##_bufferSize)(void *handle, int of_a, int of_b, const void *alpha, void *a,     \
-                                 void *b, const void *beta, void *c, int type, int algorithm,      \
-                                 size_t *bytes) {                                                  \
-        OPERATION(#name "_bufferSize", (a, b, c));                                                 \
-        *bytes = 200;                                                                              \
-        return SUCCESS;                                                                            \
-    }                                                                                              \
-    int NAMED(name)(void *handle, int of_a, int of_b, const void *alpha, void *a, void *b,         \
-                    const void *beta, void *c, int type, int algorithm, void *buffer) {            \
-        OPERATION(#name, (a, b, c));                                                               \
-        return SUCCESS;                                                                            \
+#define PLAY_Create return create(handle)
+#define PLAY_Destroy return destroy(handle)
+#define PLAY_GetVersion return get_version(handle, version)
+#define PLAY_SetStream return set_stream(handle, stream)
+#define PLAY_CreateDnVec return make("CreateDnVec", vector, (struct descriptor){.rows = size}, type)
+#define PLAY_DestroyDnVec return unmake("DestroyDnVec", vector)
+#define PLAY_CreateDnMat                                                                           \
+    seen.order = order;                                                                            \
+    return make("CreateDnMat", matrix, (struct descriptor){false, rows, columns, leading}, type)
+#define PLAY_DestroyDnMat return unmake("DestroyDnMat", matrix)
+#define PLAY_CreateCoo MATRIX("CreateCoo", 0)
+#define PLAY_CreateCooAoS MATRIX("CreateCooAoS", 0)
+#define PLAY_CreateCsr MATRIX("CreateCsr", position_type)
+#define PLAY_CreateCsc MATRIX("CreateCsc", position_type)
+#define PLAY_CreateBsr                                                                             \
+    seen.order = order;                                                                            \
+    MATRIX("CreateBsr", position_type)
+#define PLAY_DestroySpMat return unmake("DestroySpMat", matrix)
+#define PLAY_SpMatGetSize return get_size(matrix, rows, columns, count)
+#define PLAY_CsrSetPointers                                                                        \
+    const int status = enter("CsrSetPointers");                                                    \
+    return matrix ? status : INVALID
+#define PLAY_SpMV_bufferSize BYTES("SpMV_bufferSize", x, y, 100)
+#define PLAY_SpMV OPERATION("SpMV", x, y)
+#define PLAY_SpMM_bufferSize BYTES("SpMM_bufferSize", b, c, 200)
+#define PLAY_SpMM OPERATION("SpMM", b, c)
+#define PLAY_SDDMM_bufferSize BYTES("SDDMM_bufferSize", b, c, 200)
+#define PLAY_SDDMM OPERATION("SDDMM", b, c)
+#define PLAY_SpGEMM_createDescr                                                                    \
+    return make("SpGEMM_createDescr", descriptor, (struct descriptor){0}, 0)
+#define PLAY_SpGEMM_destroyDescr return unmake("SpGEMM_destroyDescr", descriptor)
+#define PLAY_SpGEMM_workEstimation BYTES("SpGEMM_workEstimation", b, c, buffer ? *bytes : 300)
+#define PLAY_SpGEMM_compute BYTES("SpGEMM_compute", b, c, buffer ? *bytes : 300)
+#define PLAY_SpGEMM_copy OPERATION("SpGEMM_copy", b, c)
+
+#ifdef NO_BSR /* hipSPARSE of ROCm 5 does not export it */
+int NAMED(CreateBsr)() __attribute__((visibility("hidden")));
+#endif
+#define SPARSE_FN(need, name, params)                                                              \
+    int NAMED(name) params {                                                                       \
+        PLAY_##name;                                                                               \
     }
-TWO_SIDED(SpMM)
-TWO_SIDED(SDDMM)
-
-#define STEP(name)                                                                                 \
-    int NAMED(SpGEMM_##name)(void *handle, int of_a, int of_b, const void *alpha, void *a,         \
-                             void *b, const void *beta, void *c, int type, int algorithm,          \
-                             void *descriptor, size_t *bytes, void *buffer) {                      \
-        OPERATION("SpGEMM_" #name, (a, b, c));                                                     \
-        *bytes = buffer ? *bytes : 300;                                                            \
-        return SUCCESS;                                                                            \
-    }
-STEP(workEstimation)
-STEP(compute)
-
-int NAMED(SpGEMM_copy)(void *handle, int of_a, int of_b, const void *alpha, void *a, void *b,
-                       const void *beta, void *c, int type, int algorithm, void *descriptor) {
-    OPERATION("SpGEMM_copy", (a, b, c));
-    return SUCCESS;
-}
+#include "sparse/sparse.def"

@@ -19,16 +19,12 @@ NO_MEMORY, INVALID = 2, 3
 _DECLARATIONS = """
 int sparsestub_count(const char *name);
 void sparsestub_fail(const char *name, int status, int times);
-uintptr_t sparsestub_stream(void);
-unsigned long long sparsestub_alpha(void);
-unsigned long long sparsestub_beta(void);
-int sparsestub_order(void);
-int sparsestub_algorithm(void);
-int sparsestub_type(void);
-int sparsestub_index(int i);
-int sparsestub_violations(void);
-int sparsestub_environments(void);
-int sparsestub_descriptors(void);
+extern struct {
+    uintptr_t stream;
+    unsigned long long alpha, beta;
+    int order, algorithm, type, indices[3];
+    int violations, environments, descriptors;
+} sparsestub_seen;
 """
 
 
@@ -41,7 +37,11 @@ class SparseStub:
         self.lib = ffi.dlopen(str(FOLDER / name))
 
     def __getattr__(self, name: str):
-        return getattr(self.lib, f"sparsestub_{name}")
+        return lambda: getattr(self.lib.sparsestub_seen, name)
+
+    def index(self, number: int) -> int:
+        """Returns the type of the last matrix's positions or indices, or the first index."""
+        return self.lib.sparsestub_seen.indices[number]
 
     def count(self, function: str) -> int:
         """Returns how often the function hipsparse`function` was called."""

@@ -15,7 +15,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from tests.devices.rocm import matrix, packages
@@ -56,18 +55,15 @@ def run(only: list[str] | None, suites: list[str] | None) -> bool:
 
 def run_suite(release: Release, suite: Suite) -> bool:
     abis = (release.abis[0], *release.abis[-1:]) if suite.newest_abi else release.abis[:1]
-    rows = []
+    failed = False
     for abi in dict.fromkeys(abis):
-        begin = time.monotonic()
-        outcomes = pytest(release, suite, abi)
-        rows += matrix.rows(release, suite.name, abi, outcomes, suite.chip or matrix.DEFAULT_CHIP)
-        passed, bad = (sum(o == w for o, _ in outcomes.values()) for w in ("passed", "failed"))
-        took = time.monotonic() - begin
+        row = matrix.row(release, suite, abi, pytest(release, suite, abi))
         words = " ".join([suite.name, suite.chip]).strip()
-        print(f"HIP {release.hip}, {words}, abi {abi}: {passed} passed, {bad} failed,"
-              f" {took:.0f} s", flush=True)  # fmt: skip
-    matrix.replace(release.hip, suite.name, suite.chip, rows)
-    return any(row["failed"] for row in rows)
+        counts = f"{row['passed']} passed, {row['failed']} failed"
+        print(f"HIP {release.hip}, {words}, abi {abi}: {counts}", flush=True)
+        matrix.keep(row)
+        failed |= row["failed"] > 0
+    return failed
 
 
 def pytest(release: Release, suite: Suite, abi: int) -> matrix.Outcomes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +10,8 @@ from pathlib import Path
 from bench import records
 from softgpu.tests.amd import rocrand, rocrtst
 from softgpu.tests.csmith import results as csmith
-from tests.devices.rocm.releases import RELEASES, Release, find
-from tests.devices.rocm.suites import SUITES
+from tests.devices.rocm.releases import RELEASES, Release
+from tests.devices.rocm.suites import SUITES, Suite
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = records.SUITES / "rocm.json"
@@ -20,80 +19,40 @@ DOCUMENT = ROOT / "docs" / "record" / "tested.md"
 
 Outcomes = Mapping[str, tuple[str, str]]  # maps a test to (passed, failed or skipped; reason)
 
-_LLVM = re.compile(r"\[(?:[a-z_]+-)?(22|19|15)-softgpu")
-_CHIP = re.compile(r"gfx9[0-9a-f]+")
-DEFAULT_CHIP = "gfx90a"
-FORUMS_ABI = 400
-NEWER_CHIPS = tuple({suite.chip for suite in SUITES if suite.chip})
-
 
 def load() -> dict:
     return records.load(RESULTS)
 
 
-def rows(
-    release: Release, suite: str, abi: int, outcomes: Outcomes, presented: str = DEFAULT_CHIP
-) -> list[dict]:
-    """Returns a row for each chip and each LLVM version. The names of a suite's tests contain the
-    chip and the LLVM version."""
-    groups: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
-    for test, outcome in outcomes.items():
-        llvm, chip = _LLVM.search(test), _CHIP.search(test)
-        key = (chip[0] if chip else presented, llvm[1] if llvm else "22")
-        if suite == "programs" and key[1] == "15":
-            key = ("gfx906", "15")  # the forum's command uses gfx906 and version 4
-            if abi != FORUMS_ABI:
-                continue
-        groups.setdefault(key, {})[test] = outcome
-    return [
-        _row(release, suite, abi, chip, llvm, tests)
-        for (chip, llvm), tests in sorted(groups.items())
-    ]
-
-
-def _row(release: Release, suite: str, abi: int, chip: str, llvm: str, tests: Outcomes) -> dict:
-    count = Counter(outcome for outcome, _ in tests.values())
-    reasons = Counter(_words(why) for outcome, why in tests.values() if outcome == "skipped")
+def row(release: Release, suite: Suite, abi: int, outcomes: Outcomes) -> dict:
+    """Returns the numbers of tests that passed, failed and were skipped, with the reasons."""
+    count = Counter(outcome for outcome, _ in outcomes.values())
+    skipped = Counter(why for outcome, why in outcomes.values() if outcome == "skipped")
     return {
         "hip": release.hip,
-        "chip": chip,
+        "suite": suite.name,
+        "chip": suite.chip,
         "abi": abi,
-        "llvm": int(llvm),
-        "suite": suite,
         "passed": count["passed"],
         "failed": count["failed"],
-        "skipped": dict(sorted(reasons.items())),
-        "failures": sorted(test for test, (outcome, _) in tests.items() if outcome == "failed"),
+        "skipped": {why.removeprefix("Skipped: "): skipped[why] for why in sorted(skipped)},
+        "failures": sorted(test for test, (outcome, _) in outcomes.items() if outcome == "failed"),
     }
 
 
-def _words(why: str) -> str:
-    return why.removeprefix("Skipped: ")
-
-
-def replace(hip: str, suite: str, chip: str, new: list[dict]) -> None:
-    """Replaces the old results of a suite on this release and chip with the rows in `new`."""
+def keep(new: dict) -> None:
+    """Stores a row in place of the older row of the suite, release, chip and code object."""
     results = load() if RESULTS.exists() else {"rows": []}
-
-    def is_old(row: dict) -> bool:
-        own = row["chip"] == chip if chip else row["chip"] not in NEWER_CHIPS
-        return (row["hip"], row["suite"]) == (hip, suite) and own
-
-    kept = [row for row in results["rows"] if not is_old(row)]
-    results["rows"] = sorted(kept + new, key=_order)
-    results["date"] = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    kept = [old for old in results["rows"] if _key(old) != _key(new)]
+    results["rows"] = sorted([*kept, new], key=_key)
+    results["date"] = datetime.date.today().isoformat()
     records.save(results, RESULTS)
 
 
-def _order(row: Mapping) -> tuple:
-    return (RELEASES.index(find(row["hip"])), *_kind(row))
-
-
-def _kind(row: Mapping) -> tuple[int, int, str, int]:
-    """Returns the key by which the table sorts a row: suite number, LLVM (newest first), device,
-    code object version."""
+def _key(row: Mapping) -> tuple:
+    """Returns the key by which the table sorts a row, in the order of SUITES."""
     names = [suite.name for suite in SUITES]
-    return (names.index(row["suite"]), -row["llvm"], row["chip"], row["abi"])
+    return (names.index(row["suite"]), row["chip"], row["abi"], row["hip"])
 
 
 def document(results: Mapping) -> str:
@@ -117,23 +76,23 @@ def _releases() -> str:
 
 
 def _table(results: Mapping) -> str:
-    """Returns a table. Each row stands for a suite, a device, an LLVM version and a code object
-    version, and each column for a release."""
+    """Returns a table. Each row stands for a suite, a device and a code object version, and each
+    column for a release."""
     cells: dict[tuple, dict[str, str]] = {}
     reasons: dict[str, int] = {}
-    for row in sorted(results["rows"], key=_kind):
-        cells.setdefault(_kind(row), {})[row["hip"]] = _counts(row, reasons)
+    for row in results["rows"]:
+        cells.setdefault(_key(row)[:-1], {})[row["hip"]] = _counts(row, reasons)
     releases = [release.hip for release in RELEASES]
     lines = [
         "## Passed, failed, skipped\n",
         "Each number counts the tests that passed. If tests failed or were skipped, their numbers"
-        "\nfollow, with the reason in brackets.\n",
-        f"| suite | device | code object | LLVM | {' | '.join(f'HIP {hip}' for hip in releases)} |",
-        "|---|---|---|---|" + "---|" * len(releases),
+        "\nfollow, with the reason in brackets. A row counts the programs of all LLVM releases.\n",
+        f"| suite | device | code object | {' | '.join(f'HIP {hip}' for hip in releases)} |",
+        "|---|---|---|" + "---|" * len(releases),
     ]
-    for (suite, llvm, chip, abi), of in cells.items():
+    for (suite, chip, abi), of in cells.items():
         counts = " | ".join(of.get(hip, "–") for hip in releases)
-        lines.append(f"| {SUITES[suite].name} | {chip} | v{abi // 100} | {-llvm} | {counts} |")
+        lines.append(f"| {SUITES[suite].name} | {chip or 'gfx90a'} | v{abi // 100} | {counts} |")
     lines += ["\nThe reasons:\n", *(f"{number}. {why}" for why, number in reasons.items())]
     lines += [
         f"\nFailed with HIP {row['hip']}: `{test}`"

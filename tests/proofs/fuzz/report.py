@@ -6,11 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import records
-
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-RESULTS = records.SUITES / "fuzz.json"
 README = HERE / "README.md"
 ON_RECORD = 60  # seconds for each reader in the recorded run
 
@@ -39,23 +36,22 @@ def parse(reader: str, said: str, status: int) -> Run:
     return Run(reader, runs, edges, features, corpus, int(status != 0))
 
 
-def table(results: dict) -> str:
+def table(title: str, runs: list[Run]) -> str:
     """Returns the table for README.md."""
     lines = [
-        f"{results['date'][:10]}, {results['seconds']} seconds each, {results['compiler']}:",
+        title,
         "",
         "| reader | inputs | edges | features | corpus | findings |",
         "|---|---|---|---|---|---|",
     ]
-    for run in results["readers"]:
+    for run in runs:
         lines.append(
-            f"| {run['reader']} | {run['runs']:,} | {run['edges']:,} | {run['features']:,} "
-            f"| {run['corpus']:,} | {run['findings']} |"
+            f"| {run.reader} | {run.runs:,} | {run.edges:,} | {run.features:,} "
+            f"| {run.corpus:,} | {run.findings} |"
         )
     return "\n".join(lines)
 
 
-def refreshed(text: str) -> str:
-    """Returns README.md with the table of the last recorded run."""
-    shown = table(records.load(RESULTS))
+def refreshed(text: str, shown: str) -> str:
+    """Returns README.md with another table."""
     return _TABLE.sub(lambda match: f"{match[1]}{shown}\n{match[2]}", text)

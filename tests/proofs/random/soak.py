@@ -3,8 +3,8 @@
     python -m tests.proofs.random.soak 20000 [--minutes M] [--seed S] [--device NAME]
     python -m tests.proofs.random.soak --shrink SEED        makes the failure of a seed small
 
-Writes the date, counts, seeds and failures to bench/results/suites/random.json. Also updates the
-table in tests/proofs/README.md. The exit status is 1 if there was a difference.
+Writes the table of tests/proofs/README.md, or the results as JSON to a file (--out). The exit
+status is 1 if there was a difference.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import functools
+import json
 import multiprocessing
 import os
 import sys
@@ -23,12 +24,12 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
-from bench import records
 from tests.devices.rocm import packages, releases
 from tests.proofs.programs import images
-from tests.proofs.random import programs, runner, table
+from tests.proofs.random import programs, runner
 
-RESULTS = records.SUITES / "random.json"
+PAGE = runner.ROOT / "tests" / "proofs" / "README.md"
+BEGIN, END = "<!-- table soak -->\n", "<!-- end -->"
 EXAMPLES = 10  # number of cases for a seed
 
 #: The devices on which 22 successive seeds run. If the flag is true, the programs continue while
@@ -161,12 +162,29 @@ def soak(
     }
 
 
+def table(results: dict) -> str:
+    """Returns the results as a table of the page."""
+    (first, last), minutes = results["seeds"], results["seconds"] // 60
+    lines = [
+        f"{results['date']}, {results['programs']:,} programs in {minutes} minutes "
+        f"on {results['cores']} cores, seeds {first} to {last}:",
+        *(f"(Without the action {action}.)" for action in results["without"]),
+        "",
+        "| device | processes | programs | undecided | failures |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name, counts in results["devices"].items():
+        row = [counts.get(kind, 0) for kind in ("cases", "programs", "undecided", "failures")]
+        lines.append(f"| {name} | " + " | ".join(f"{number:,}" for number in row) + " |")
+    return "\n".join([*lines, ""])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.proofs.random.soak", description=__doc__)
     parser.add_argument("programs", type=int, nargs="?", default=27_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=600)
-    parser.add_argument("--out", type=Path, help="where the results go; none: as above")
+    parser.add_argument("--out", type=Path, help="a file for the results, as JSON")
     parser.add_argument("--device", default="", help="the only device, such as 'softgpu 6.4.3'")
     parser.add_argument("--without", action="append", default=[], help="an action left out")
     parser.add_argument("--python", action="store_true", help="runtimes in Python alone")
@@ -180,11 +198,12 @@ def main() -> int:
         return one["error"] is not None
     without, device = tuple(options.without), options.device
     results = soak(options.programs, options.seed, options.minutes, without, sides, device)
-    out = options.out or RESULTS
-    records.save(results, out)
-    if options.out is None:
-        table.write(out)
-    print(f"{results['programs']} programs in {results['seconds']} s: {out}")
+    if options.out:
+        options.out.write_text(json.dumps(results, indent=1))
+    else:
+        before, _, rest = PAGE.read_text().partition(BEGIN)
+        PAGE.write_text(before + BEGIN + table(results) + END + rest.partition(END)[2])
+    print(f"{results['programs']} programs in {results['seconds']} s")
     return bool(results["failures"])
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.proofs.programs import images
-from tests.proofs.random import cases, model, programs, runner, script, table
+from tests.proofs.random import cases, model, programs, runner, script
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
@@ -112,11 +112,6 @@ def test_exit_finds_nothing_in_a_buffer_of_stderr(tmp_path) -> None:
     side = dataclasses.replace(runner.STOCK, options=(("LD_PRELOAD", str(preload)),))
     case = runner.Case(images.NAMES, {1: 1}, {1: ["0 bad 5"]}, {1: {}})
     assert runner.play(case, side, runner.STUB).other == ["first, second"]
-
-
-def test_the_page_shows_the_results() -> None:
-    results, shown = table.held(table.PAGE.read_text())
-    assert table.render(results) == shown, "run: make soak"
 
 
 def test_cases_play_elsewhere(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import environment, library
-from tests.support.patience import HANG
+from tests.support.child import environment
+from tests.support.known import program
+from tests.support.patience import HANG, run_process
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 20
@@ -16,15 +17,9 @@ ROUNDS = 20
 
 def _second(folder: Path, backend: str, by: str, **changes: str) -> subprocess.CompletedProcess:
     """Runs the two processes. The second process allocates by the library, or by HIP."""
-    program = folder / "two"
-    if not program.exists():
-        flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror"]
-        command = ["cc", *flags, str(HERE / "two.c"), "-ldl", "-o", str(program)]
-        subprocess.run(command, check=True, timeout=HANG)
+    two = program(folder, (HERE / "two.c").read_text(), "-Wall", "-Wextra", "-Werror")
     env = environment(backend, MGPU_RT_MANAGER="off", **changes)
-    words = [program, library(), env["MGPU_RT_HIP"], by, HANG]
-    command = [str(word) for word in words]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=2 * HANG)
+    return run_process([two, by, str(HANG)], env)
 
 
 def test_the_program_runs_on_the_stub(tmp_path: Path) -> None:

@@ -1,50 +1,20 @@
 /* Two processes on one GPU:
  *
- *     two RUNTIME HIP library|driver SECONDS
+ *     two library|driver SECONDS
  *
  * The first process frees a quarter of the device's memory, and goes on with small blocks. The
  * second process then allocates four fifths of the memory: by the library, once; or by HIP alone,
  * again and again for at most SECONDS. The program prints the number of attempts and the
  * milliseconds, and ends with 0 if the second process got the memory. */
-#include <dlfcn.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
+#include "program.h"
+
 #include <time.h>
-#include <unistd.h>
 
 enum { SMALL = 4096, ROUNDS = 10 };
 
-typedef void *(*function)();
-
-static void *runtime, *library;
-
-static function find(void *in, const char *name) {
-    function found = (function)(uintptr_t)dlsym(in, name);
-    if (!found) {
-        fprintf(stderr, "no %s\n", name);
-        _exit(2);
-    }
-    return found;
-}
-#define MGPU(name, ...) find(runtime, "mgpu" #name)(__VA_ARGS__)
-#define HIP(name, ...) (int)(intptr_t)find(library, "hip" #name)(__VA_ARGS__)
-
-static void open_libraries(char **words) {
-    library = dlopen(words[2], RTLD_NOW | RTLD_GLOBAL);
-    runtime = dlopen(words[1], RTLD_NOW);
-    if (!library || !runtime) {
-        fprintf(stderr, "%s\n", dlerror());
-        _exit(2);
-    }
-}
-
 static size_t total_bytes(void) {
     size_t available = 0, total = 0;
-    if (HIP(MemGetInfo, &available, &total) != 0)
+    if (HIP(hipMemGetInfo, size_t *, size_t *)(&available, &total) != 0)
         _exit(2);
     return total;
 }
@@ -56,18 +26,18 @@ static double now_ms(void) {
 }
 
 static void use_and_free(size_t bytes, void *stream) {
-    void *block = MGPU(MemAlloc, (uint64_t)bytes, stream, false);
+    void *block = mgpuMemAlloc(bytes, stream, false);
     if (!block)
         _exit(1);
-    MGPU(Memset32, block, 1, (size_t)64, stream);
-    MGPU(StreamSynchronize, stream);
-    MGPU(MemFree, block, stream);
+    mgpuMemset32(block, 1, 64, stream);
+    mgpuStreamSynchronize(stream);
+    mgpuMemFree(block, stream);
 }
 
 /* Keeps what it has freed: writes a byte to `ready`, and ends when `end` is closed. */
 static void play_first(int ready, int end) {
     char byte = 0;
-    void *stream = MGPU(StreamCreate);
+    void *stream = mgpuStreamCreate();
     use_and_free(total_bytes() / 100 * 24, stream);
     for (int i = 0; i < ROUNDS; i++)
         use_and_free(SMALL, stream);
@@ -83,11 +53,11 @@ static void play_second(bool by_library, double seconds) {
     int attempts = 0;
     if (by_library) {
         attempts = 1;
-        block = MGPU(MemAlloc, (uint64_t)bytes, NULL, false);
+        block = mgpuMemAlloc(bytes, NULL, false);
     }
     while (!by_library && !block && now_ms() - begin < seconds * 1e3) {
         attempts++;
-        if (HIP(Malloc, &block, bytes) != 0)
+        if (HIP(hipMalloc, void **, size_t)(&block, bytes) != 0)
             block = NULL;
         usleep(1000);
     }
@@ -100,22 +70,19 @@ static void play_second(bool by_library, double seconds) {
 int main(int argc, char **argv) {
     int ready[2], end[2], status = 1;
     char byte;
-    if (argc != 5 || pipe(ready) != 0 || pipe(end) != 0)
+    if (argc != 3 || pipe(ready) != 0 || pipe(end) != 0)
         return 2;
     const pid_t first = fork();
     if (first == 0) {
         close(end[1]);
-        open_libraries(argv);
         play_first(ready[1], end[0]);
     }
     close(ready[1]);
     if (read(ready[0], &byte, 1) != 1)
         return 2;
     const pid_t second = fork();
-    if (second == 0) {
-        open_libraries(argv);
-        play_second(strcmp(argv[3], "library") == 0, atof(argv[4]));
-    }
+    if (second == 0)
+        play_second(strcmp(argv[1], "library") == 0, atof(argv[2]));
     waitpid(second, &status, 0);
     close(end[1]);
     waitpid(first, NULL, 0);

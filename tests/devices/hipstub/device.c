@@ -85,53 +85,58 @@ hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
     case hipDeviceAttributeConcurrentKernels:
     case hipDeviceAttributeCooperativeLaunch:
         *value = 1;
-        return hipSuccess;
+        break;
     case hipDeviceAttributeClockRate:
         *value = 1700000;
-        return hipSuccess;
+        break;
     case hipDeviceAttributeComputeCapabilityMajor:
         *value = stub_capability / 10;
-        return hipSuccess;
+        break;
     case hipDeviceAttributeComputeCapabilityMinor:
         *value = stub_capability % 10;
-        return hipSuccess;
+        break;
     case hipDeviceAttributeMaxBlockDimX:
     case hipDeviceAttributeMaxThreadsPerBlock:
         *value = 1024;
-        return hipSuccess;
+        break;
     case hipDeviceAttributeMaxGridDimX:
         *value = 0x7fffffff;
-        return hipSuccess;
+        break;
     case hipDeviceAttributeMultiprocessorCount:
         *value = 2;
-        return hipSuccess;
+        break;
     case hipDeviceAttributeMaxSharedMemoryPerBlock:
         *value = 65536;
-        return hipSuccess;
+        break;
     case hipDeviceAttributePageableMemoryAccess:
         *value = stub_pageable;
-        return hipSuccess;
+        break;
     case hipDeviceAttributeIntegrated:
         *value = stub_integrated;
-        return hipSuccess;
+        break;
     case hipDeviceAttributeIsLargeBar:
+        if (stub_version < HIP_6)
+            return hipErrorInvalidValue;
         *value = stub_large_bar;
-        return stub_version < HIP_6 ? hipErrorInvalidValue : hipSuccess;
+        break;
     case hipDeviceAttributePciBusId:
         *value = shared_bus();
-        return *value > 0 ? hipSuccess : hipErrorInvalidValue;
+        if (*value == 0)
+            return hipErrorInvalidValue;
+        break;
     case hipDeviceAttributePciDeviceId:
         *value = device;
-        return hipSuccess;
+        break;
     case hipDeviceAttributePciDomainID:
         *value = 0;
-        return hipSuccess;
+        break;
     case hipDeviceAttributeWarpSize:
         *value = 64;
-        return hipSuccess;
+        break;
     default:
         return hipErrorInvalidValue;
     }
+    return hipSuccess;
 }
 
 hipError_t emu_hipRuntimeGetVersion(int *version) {

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_ARGUMENTS = 12, MOST_MISUSES = 200 };
@@ -29,7 +28,6 @@ struct record {
     unsigned thread;
     unsigned count;
     int result;
-    uint64_t start_ns;
     const char *names;
     bool has_out;
     uint64_t out;
@@ -76,12 +74,6 @@ int stub_function_index(const char *name) {
     return -1;
 }
 
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static unsigned this_thread(void) {
     static unsigned threads;
     if (thread_number == 0)
@@ -102,7 +94,6 @@ size_t stub_log_begin(enum stub_function function, const char *argument_names,
                               .thread = this_thread(),
                               .count = count,
                               .result = -1,
-                              .start_ns = now_ns(),
                               .names = argument_names};
     for (unsigned i = 0; i < count; ++i) {
         record->values[i] = values[i];
@@ -247,9 +238,8 @@ static void put_log(FILE *to) {
     fputs("},\n\"calls\": [", to);
     for (size_t r = 0; r < record_count; ++r) {
         const struct record *record = &records[r];
-        fprintf(to, "%s\n{\"name\": \"%s\", \"thread\": %u, \"ns\": %llu, \"result\": %d, ",
-                r == 0 ? "" : ",", names[record->function], record->thread,
-                (unsigned long long)record->start_ns, record->result);
+        fprintf(to, "%s\n{\"name\": \"%s\", \"thread\": %u, \"result\": %d, ", r == 0 ? "" : ",",
+                names[record->function], record->thread, record->result);
         if (record->has_out)
             fprintf(to, "\"out\": %llu, ", (unsigned long long)record->out);
         fputs("\"args\": {", to);

@@ -13,13 +13,11 @@
 
 bool stub_fast = true;
 bool stub_records;
-int stub_devices = 1;
-int stub_version = 50221153;
+int stub_devices, stub_version, stub_capability;
 int stub_pageable, stub_large_bar, stub_integrated;
-int stub_capability = 90;
 bool stub_reuse, stub_reuse_other_kinds;
 bool stub_destroy_returns, stub_late;
-size_t stub_memory = (size_t)1 << 30;
+size_t stub_memory;
 
 static struct stub_pace *paces;
 static unsigned pace_count;
@@ -71,61 +69,50 @@ static void refuse(const char *name, const char *value) {
     abort();
 }
 
+static bool is(const char *name, const char *wanted) {
+    const char *value = getenv(name);
+    return value != NULL && strcmp(value, wanted) == 0;
+}
+
+static long long number_of(const char *name, long long otherwise) {
+    const char *value = getenv(name);
+    return value != NULL ? strtoll(value, NULL, 0) : otherwise;
+}
+
 __attribute__((constructor)) static void read_environment(void) {
     const char *mode = getenv("HIPSTUB_MODE");
     const char *fault = getenv("HIPSTUB_FAULT");
     const char *delay = getenv("HIPSTUB_DELAY");
     const char *async = getenv("HIPSTUB_ASYNC");
-    const char *devices = getenv("HIPSTUB_DEVICES");
-    const char *version = getenv("HIPSTUB_VERSION");
-    const char *capability = getenv("HIPSTUB_CAPABILITY");
-    const char *memory = getenv("HIPSTUB_MEMORY");
-    const char *pageable = getenv("HIPSTUB_PAGEABLE");
-    const char *visible = getenv("HIPSTUB_VISIBLE");
-    const char *reuse = getenv("HIPSTUB_REUSE");
-    const char *destroy = getenv("HIPSTUB_DESTROY_RETURNS");
-    const char *late = getenv("HIPSTUB_LATE");
-    const char *teardown = getenv("HIPSTUB_TEARDOWN");
-    const char *tells = getenv("HIPSTUB_TELLS");
     log_path = getenv("HIPSTUB_LOG");
     kernels_path = getenv("HIPSTUB_KERNELS");
-
-    if (mode != NULL && strcmp(mode, "record") != 0 && strcmp(mode, "fast") != 0)
+    if (mode != NULL && !is("HIPSTUB_MODE", "record") && !is("HIPSTUB_MODE", "fast"))
         refuse("HIPSTUB_MODE", mode);
-    if (mode != NULL && strcmp(mode, "record") == 0)
-        stub_fast = false;
-    if (fault != NULL || delay != NULL || async != NULL || log_path != NULL || kernels_path != NULL)
-        stub_fast = false;
     if (fault != NULL && hipstub_set_fault(fault) != 0)
         refuse("HIPSTUB_FAULT", fault);
     if (delay != NULL && hipstub_set_delay(delay) != 0)
         refuse("HIPSTUB_DELAY", delay);
     read_paces(async);
-    if (devices != NULL)
-        stub_devices = atoi(devices);
+    stub_devices = (int)number_of("HIPSTUB_DEVICES", 1);
     if (stub_devices < 0 || stub_devices > STUB_MOST_DEVICES)
-        refuse("HIPSTUB_DEVICES", devices);
-    if (capability != NULL)
-        stub_capability = atoi(capability);
-    if (version != NULL)
-        stub_version = atoi(version);
-    stub_pageable = pageable != NULL && strcmp(pageable, "1") == 0;
-    stub_large_bar = visible != NULL && strcmp(visible, "bar") == 0;
-    stub_integrated = visible != NULL && strcmp(visible, "integrated") == 0;
-    if (memory != NULL)
-        stub_memory = strtoull(memory, NULL, 0);
-    stub_reuse_other_kinds = reuse != NULL && strcmp(reuse, "2") == 0;
-    stub_reuse = stub_reuse_other_kinds || (reuse != NULL && strcmp(reuse, "1") == 0);
-    stub_destroy_returns = destroy != NULL && strcmp(destroy, "1") == 0;
-    stub_late = late != NULL && strcmp(late, "1") == 0;
-    teardown_wanted = teardown != NULL && strcmp(teardown, "1") == 0;
-    if (teardown_wanted)
-        stub_fast = false;
-    stub_records = !stub_fast;
-    stub_tells = tells != NULL && strcmp(tells, "1") == 0;
-    stub_rocr = tells != NULL;
-    if (stub_tells)
-        stub_fast = false;
+        refuse("HIPSTUB_DEVICES", getenv("HIPSTUB_DEVICES"));
+    stub_capability = (int)number_of("HIPSTUB_CAPABILITY", 90);
+    stub_version = (int)number_of("HIPSTUB_VERSION", 50221153);
+    stub_memory = (size_t)number_of("HIPSTUB_MEMORY", 1 << 30);
+    stub_pageable = is("HIPSTUB_PAGEABLE", "1");
+    stub_large_bar = is("HIPSTUB_VISIBLE", "bar");
+    stub_integrated = is("HIPSTUB_VISIBLE", "integrated");
+    stub_reuse_other_kinds = is("HIPSTUB_REUSE", "2");
+    stub_reuse = stub_reuse_other_kinds || is("HIPSTUB_REUSE", "1");
+    stub_destroy_returns = is("HIPSTUB_DESTROY_RETURNS", "1");
+    stub_late = is("HIPSTUB_LATE", "1");
+    teardown_wanted = is("HIPSTUB_TEARDOWN", "1");
+    stub_tells = is("HIPSTUB_TELLS", "1");
+    stub_rocr = getenv("HIPSTUB_TELLS") != NULL;
+    stub_records = is("HIPSTUB_MODE", "record") || fault != NULL || delay != NULL ||
+                   async != NULL || log_path != NULL || kernels_path != NULL || teardown_wanted ||
+                   getenv("HIPSTUB_SHARED") != NULL;
+    stub_fast = !stub_records && !stub_tells;
 }
 
 static void load_kernels(void) {

@@ -1,7 +1,6 @@
 /* Steps whose calls fail, because an argument is wrong or because HIP refuses the call. */
 #include "steps.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- what goes wrong, and must go wrong as with stock ---- */
@@ -70,16 +69,15 @@ static void play_bad(const struct step *step) {
 
 enum refused { NO_BLOCK, NO_MODULE, NO_FUNCTION, NO_STREAM, NO_EVENT, NO_FILL, NO_RECORD };
 
-/* For each kind of fault, the text that makes the stub of HIP fail, in the form
- * FUNCTION:CALL:ERROR. The player replaces CALL by *, which stands for every call. */
+/* For each kind of fault, the text that makes every call of a function of the stub fail. */
 static const char *const faults[] = {
-    [NO_BLOCK] = "hipMalloc:%1$s:2",
-    [NO_MODULE] = "hipModuleLoadData:%1$s:2",
-    [NO_FUNCTION] = "hipModuleGetFunction:%1$s:2",
-    [NO_STREAM] = "hipStreamCreate:%1$s:2,hipStreamCreateWithFlags:%1$s:2",
-    [NO_EVENT] = "hipEventCreateWithFlags:%1$s:2",
-    [NO_FILL] = "hipMemsetD32Async:%1$s:2",
-    [NO_RECORD] = "hipEventRecord:%1$s:2",
+    [NO_BLOCK] = "hipMalloc:*:2",
+    [NO_MODULE] = "hipModuleLoadData:*:2",
+    [NO_FUNCTION] = "hipModuleGetFunction:*:2",
+    [NO_STREAM] = "hipStreamCreate:*:2,hipStreamCreateWithFlags:*:2",
+    [NO_EVENT] = "hipEventCreateWithFlags:*:2",
+    [NO_FILL] = "hipMemsetD32Async:*:2",
+    [NO_RECORD] = "hipEventRecord:*:2",
 };
 
 static void set_fault(const char *text) {
@@ -132,10 +130,8 @@ static void give_back(const struct step *step, void *thing) {
  * the runtime has an idle object of this kind, the runtime may return this object without a call to
  * HIP (sequences.py). */
 static void play_refused(const struct step *step) {
-    char text[160];
-    snprintf(text, sizeof text, faults[ARGUMENT(0)], "*");
     HIP(hipGetLastError, void)();
-    set_fault(text);
+    set_fault(faults[ARGUMENT(0)]);
     void *thing = ask_for(step);
     set_fault("");
     const int error = HIP(hipGetLastError, void)();

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from mgpu_rt._cli import softgpu
-from tests.python.snippets.library import DEFAULT, functions
+from tests.python.snippets.library import DEFAULT, Hip, functions
 from tests.python.snippets.outcomes import outcomes
-from tests.support.child import BACKENDS, STUB, environment
+from tests.support.child import BACKENDS, STUB, Mgpu, environment, in_child, stub_header
 from tests.support.compiled import compile_c
 from tests.support.patience import run_process
-from tests.support.stub import Stub, on_stub, run_child
 
 #: functions that AMD's HIP 5.2.3 lacks
 ABSENT_FROM_AMDS = {"hipModuleLaunchCooperativeKernel", "hipStreamGetDevice"}
@@ -61,11 +62,31 @@ def test_the_stub_has_the_symbol_versions_of_amd() -> None:
     assert {name: stub[name] for name in shared} == {name: amds[name] for name in shared}
 
 
+class Stub(Hip):
+    """HIP as the stub implements it, and the functions by which a test controls the stub."""
+
+    def __init__(self) -> None:
+        super().__init__(str(STUB))
+        self.ffi.cdef(stub_header())
+        self.lib = self.ffi.dlopen(str(STUB))
+
+    def misuse(self) -> list[str]:
+        """Returns the texts of the misuses so far, without addresses."""
+        texts = json.loads(self.ffi.string(self.lib.hipstub_json()))["misuse"]
+        assert self.lib.hipstub_misuse() == len(texts)
+        return [re.sub(r"0x[0-9a-f]+", "@", text) for text in texts]
+
+    def bytes_at(self, address, count: int) -> bytes:
+        """Reads device memory of the stub, without a call to HIP."""
+        return self.ffi.buffer(self.ffi.cast("char *", address), count)[:]
+
+
 # ---- misuse --------------------------------------------------------------------------------------
 
 
-@on_stub()
-def test_dead_and_foreign_handles_are_refused(hip: Stub) -> None:
+@in_child(policies=("builtin",))
+def test_dead_and_foreign_handles_are_refused(mgpu: Mgpu) -> None:
+    hip = Stub()
     stream, event, module = hip.stream(), hip.event(), hip.module()
     function = hip.made("hipModuleGetFunction", "hipFunction_t", module, b"test_func")
     hip.hipStreamDestroy(stream)
@@ -90,8 +111,9 @@ def test_dead_and_foreign_handles_are_refused(hip: Stub) -> None:
     ]
 
 
-@on_stub()
-def test_memory_shows_wrong_use(hip: Stub) -> None:
+@in_child(policies=("builtin",))
+def test_memory_shows_wrong_use(mgpu: Mgpu) -> None:
+    hip = Stub()
     address = hip.memory(64)
     assert hip.bytes_at(address, 64) == b"\xa5" * 64
     assert hip.hipMemsetD32(address, 0, 17) == 1
@@ -113,9 +135,10 @@ def test_memory_shows_wrong_use(hip: Stub) -> None:
 # ---- settings and functions for tests -------------------------------------------------------
 
 
-@on_stub(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
-def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
+@in_child(policies=("builtin",), HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
+def test_a_global_lies_on_its_modules_device(mgpu: Mgpu) -> None:
     """The first query for the global's address happens while another device is current."""
+    hip = Stub()
     assert hip.hipSetDevice(1) == 0
     module = hip.module("globals")
     assert hip.hipSetDevice(0) == 0
@@ -126,8 +149,9 @@ def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
     assert hip.hipModuleUnload(module) == 0
 
 
-@on_stub(HIPSTUB_REUSE="1")
-def test_a_block_that_gets_a_globals_memory_fits_there(hip: Stub) -> None:
+@in_child(policies=("builtin",), HIPSTUB_REUSE="1")
+def test_a_block_that_gets_a_globals_memory_fits_there(mgpu: Mgpu) -> None:
+    hip = Stub()
     module, bytes_ = hip.module("globals"), 256 << 10
     address, size = hip.new("void **"), hip.new("size_t *")
     assert hip.hipModuleGetGlobal(address, size, module, b"launches") == 0
@@ -187,12 +211,7 @@ def test_a_child_of_fork_finds_the_record_whole(tmp_path: Path) -> None:
     assert run_process([str(program)], environment()).stdout == "0\n"
 
 
-# ---- the record, the modes -----------------------------------------------------------------------
-
-
-@on_stub()
-def one_stream(hip: Stub) -> None:
-    hip.stream()
+# ---- the modes -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -206,7 +225,8 @@ def one_stream(hip: Stub) -> None:
 def test_settings_without_sense_end_the_process(setting: dict[str, str]) -> None:
     """The stub aborts if a setting is invalid, because a test would otherwise pass without proving
     anything."""
-    done = run_child(__name__, "one_stream", **setting)
+    load = f"import ctypes; ctypes.CDLL({str(STUB)!r})"
+    done = run_process([sys.executable, "-c", load], environment(**setting))
     assert done.returncode < 0
     ((name, value),) = setting.items()
     assert f"hipstub: {name}={value} makes no sense" in done.stderr
